@@ -24,6 +24,8 @@ cdef class Lane:
 
 cdef class Dissector:
     cdef public object _limits
+    cdef public object _listener
+    cdef public object _watch
     cdef public bint _embedded
     cdef public bint _tells_tcp
     cdef public object _awaiting

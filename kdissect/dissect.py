@@ -10,7 +10,7 @@ they cross connections: a client learns a topic's id on one connection and uses 
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from heapq import heapify, heappop, heappush
 from typing import Protocol
 
@@ -22,7 +22,7 @@ from kdissect.limits import DEFAULTS, Limits
 from kdissect.model import SYN, TLS_KEY_LOG, Endpoint, Fault, Packet, Secrets, Segment
 from kdissect.names import TopicNames
 from kdissect.session.awaiting import Awaiting
-from kdissect.session.conversation import Connection, Conversation, recognised_in_order
+from kdissect.session.conversation import Connection, Conversation, Listener, recognised_in_order
 from kdissect.session.pairing import Completed, Recognised
 from kdissect.session.pairing import Event as SessionEvent
 from kdissect.session.reopened import Reopened
@@ -129,8 +129,16 @@ class Dissector:
         embedded: bool = False,
         secrets: KnownSecrets | None = None,
         tells_tcp: bool = True,
+        listener: Listener | None = None,
+        watch: Callable[[Conversation, Segment], None] | None = None,
     ) -> None:
+        """
+        :param listener: hears what reassembly gives out, of all connections.
+        :param watch: is given every segment that :meth:`feed` takes, with its connection, once that has it.
+        """
+        self._watch = watch
         self._limits = limits
+        self._listener = listener
         self._tells_tcp = tells_tcp
         """Whether rows of connections tell what TCP shows."""
         self._embedded = embedded
@@ -149,8 +157,9 @@ class Dissector:
         """How many they are."""
         self._lanes: dict[bytes, Lane] = {}
         """The short ways of connections in the table, by the bytes of both ends as packets have them."""
-        self._uses_lanes = True
-        """Whether the ends tell a connection: not where packets come through tunnels."""
+        self._uses_lanes = listener is None and watch is None
+        """Whether packets may take the short way: not where packets come through tunnels, whose ends do not
+        tell a connection, nor where somebody listens, who hears nothing of it."""
         self._tunnelled = Tunnelled(limits)
         """Those of which packets came through tunnels; they may have several keys."""
         self._reopened = Reopened()
@@ -176,6 +185,10 @@ class Dissector:
         self._names_left_out = 0
         self.journal: Journal | None = None
         """Where it has a part of a capture."""
+
+    def packets_of(self, number: int) -> tuple[int, ...]:
+        """The packets that carried the segment of the packet ``number``, which was fed last."""
+        return self._segments.packets_of(number)
 
     @property
     def connections(self) -> int:
@@ -432,7 +445,9 @@ class Dissector:
                 reason = f"more than {plural(len(crowd), 'connection')} in tunnels between the same endpoints"
                 self._evict("too-many-connections", reason, segment.packet, step, crowd)
             number = self._numbering.connection(segment.packet)
-            conversation = Conversation(number, segment, self._limits, self._ports, self.secrets)
+            conversation = Conversation(
+                number, segment, self._limits, self._ports, self.secrets, self._listener
+            )
             self._remembered += 1
             if self._lanes:
                 self._close_lanes(source, destination)
@@ -448,6 +463,8 @@ class Dissector:
                 self._table[destination, source] = conversation
         was_over = conversation._is_over()
         found = conversation.feed(segment)
+        if self._watch is not None:
+            self._watch(conversation, segment)
         if found:
             step += found
         if conversation._is_over() and not was_over and conversation.number not in self._closed:

@@ -4,30 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping
 from os import PathLike
-from typing import NamedTuple
 
 from kdissect.analysis.catalogue import statistic
-from kdissect.analysis.fold import Row
-from kdissect.analysis.together import Together
-from kdissect.dissect import Event
-from kdissect.insight.context import Context
-from kdissect.insight.finding import Finding
-from kdissect.insight.judge import Judge, NotJudged
+from kdissect.insight.judge import Judge, Report
 from kdissect.limits import DEFAULTS, Limits
 from kdissect.reading import read
 
-
-class Report(NamedTuple):
-    """What is wrong in a capture."""
-
-    findings: list[Finding]
-    """Notes on the capture itself, then causes, worst first, each followed by what it explains."""
-    not_judged: list[NotJudged]
-    """Rules that could say nothing, and why."""
-    context: Context
-    """What was captured."""
-    tables: dict[str, list[Row]]
-    """Rows of the statistics that were asked for, by what was asked."""
+__all__ = ["Report", "explain"]
 
 
 def explain(
@@ -55,14 +38,7 @@ def explain(
     :raises LookupError: there is no such statistic.
     :raises ValueError: a statistic cannot be asked so.
     """
-    judge = Judge(limits)
-    counted = {text: statistic(text, limits)[1] for text in tables}
-    together = Together(counted.values())
-
-    def feed(event: Event) -> None:
-        judge.feed(event)
-        together.feed(event)
-
+    judge = Judge(limits, tables={text: statistic(text, limits)[1] for text in tables})
     for exchange in read(
         paths,
         ports=ports,
@@ -70,10 +46,8 @@ def explain(
         limits=limits,
         key_logs=key_logs,
         rsa_keys=rsa_keys,
-        on_fault=feed,
-        on_connection=feed,
+        on_fault=judge.feed,
+        on_connection=judge.feed,
     ):
-        feed(exchange)
-    judged = judge.judged(thresholds, ignore)
-    rows = {text: each.result() for text, each in counted.items()}
-    return Report(judged.findings, judged.not_judged, judged.context, rows)
+        judge.feed(exchange)
+    return judge.report(thresholds, ignore)

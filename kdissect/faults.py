@@ -114,6 +114,10 @@ KINDS: dict[str, tuple[str, str]] = {
     "unknown-codec": ("records", "a compression codec that Kafka does not have"),
     "bad-compressed-data": ("records", "compressed records that cannot be unpacked"),
     "decompression-limit": ("records", "compressed records larger than the limit; unpacked up to it"),
+    "payload": (
+        "records",
+        "with --decode-as or --schemas: a key or value that does not have the form of its schema or format",
+    ),
     "nested-compression": ("records", "a compressed message inside a compressed message; not unpacked"),
 }
 """kind: (layer, meaning)."""

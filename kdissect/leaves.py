@@ -52,6 +52,7 @@ LEAVES = (
     "kdissect.record.batch",
     "kdissect.record.sets",
     "kdissect.record.sound",
+    "kdissect.payload.avro_values",
     "kdissect.message",
     "kdissect.exchange",
     "kdissect.plain",

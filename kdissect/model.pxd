@@ -14,6 +14,7 @@ cdef class Packet(Value):
     cdef public int64_t wire_length
     cdef public int64_t interface
     cdef public tuple comments
+    cdef public tuple options
 
 @cython.no_gc
 @cython.final

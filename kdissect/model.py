@@ -94,7 +94,10 @@ def parts(value: Value) -> tuple[Any, ...]:
 class Packet(Value):
     """One captured packet, as the capture file has it."""
 
-    __slots__ = (*("number", "timestamp_ns", "link_type", "data", "wire_length", "interface", "comments"),)
+    __slots__ = (
+        *("number", "timestamp_ns", "link_type", "data", "wire_length", "interface", "comments"),
+        "options",
+    )
 
     def __init__(
         self,
@@ -105,6 +108,7 @@ class Packet(Value):
         wire_length: int,
         interface: int = 0,
         comments: tuple[str, ...] = (),
+        options: tuple[tuple[int, bytes], ...] = (),
     ) -> None:
         self.number = number
         self.timestamp_ns = timestamp_ns
@@ -116,6 +120,8 @@ class Packet(Value):
         self.interface = interface
         """Index of the interface over the whole input (pcapng sections and files have their own)."""
         self.comments = comments
+        self.options = options
+        """Its other options (pcapng): code and value, numbers little-endian."""
 
 
 def renumbered(packet: Packet, number: int, interface: int) -> Packet:
@@ -124,6 +130,7 @@ def renumbered(packet: Packet, number: int, interface: int) -> Packet:
     other.number, other.timestamp_ns = number, packet.timestamp_ns
     other.link_type, other.data, other.wire_length = packet.link_type, packet.data, packet.wire_length
     other.interface, other.comments = interface, packet.comments
+    other.options = packet.options
     return other
 
 

@@ -26,7 +26,7 @@ from kdissect.limits import DEFAULTS, Limits
 from kdissect.model import CaptureError
 from kdissect.names import TopicNames
 from kdissect.points.dissector import PointsDissector, dissector_of
-from kdissect.session.conversation import Connection
+from kdissect.session.conversation import Connection, Listener
 from kdissect.tls.crypto import load_rsa_key
 from kdissect.tls.keylog import Secrets
 
@@ -73,6 +73,7 @@ class Pass:
     :param secrets: with which TLS is decrypted, beside those that the capture has.
     :param key_logs: key logs to which others still write.
     :param names: names of topic ids that hold from the start.
+    :param listener: hears what reassembly gives out, of all connections.
     """
 
     def __init__(
@@ -81,6 +82,7 @@ class Pass:
         secrets: Secrets | None = None,
         key_logs: KeyLogs | None = None,
         names: TopicNames | None = None,
+        listener: Listener | None = None,
     ) -> None:
         self._input = source
         self._key_logs = key_logs
@@ -93,16 +95,18 @@ class Pass:
             embedded=source.embedded,
             secrets=secrets,
             tells_tcp=source.tells_tcp,
+            listener=listener,
         )
         teach(self._dissector.names, source.topics)
 
-    def again(self, *, with_names: bool = False) -> Pass:
+    def again(self, *, with_names: bool = False, listener: Listener | None = None) -> Pass:
         """Another pass over the same input. The secrets that the capture told hold from its start.
 
         :param with_names: whether the names of topic ids that it told do so, too.
+        :param listener: hears what reassembly gives out, of all connections.
         """
         names = self.names if with_names else None
-        return Pass(self._input, self.secrets, self._key_logs, names)
+        return Pass(self._input, self.secrets, self._key_logs, names, listener)
 
     # -- what is known ------------------------------------------------------------------------------
 
@@ -158,7 +162,7 @@ class Pass:
         :param least: bytes of a file that is worth it.
         """
         source, dissector = self._input, self._dissector
-        if not isinstance(dissector, Dissector) or dissector.packets:
+        if not isinstance(dissector, Dissector) or dissector.packets or dissector.crosses_connections:
             return None
         if source.open_packets is not None or len(source.paths) != 1 or self._key_logs is not None:
             return None

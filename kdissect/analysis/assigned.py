@@ -1,11 +1,21 @@
-"""What a member of a group subscribes, and how many partitions, or tasks, it was given."""
+"""What a member of a group tells its leader, and how many partitions, or tasks, it was given."""
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple
 
 from kdissect.embedded.decoded import Context, Embedded
 from kdissect.embedded.fields import decode_field
+
+Held = tuple[tuple[str, tuple[int, ...]], ...]
+"""Partitions by topic (its id, where only that is told), tasks by connector or subtopology."""
+
+
+def held_of(topics: list[dict[str, Any]] | None, topic: str, partitions: str = "partitions") -> Held | None:
+    """Partitions as messages have them."""
+    if topics is None:
+        return None
+    return tuple((str(each.get(topic) or ""), tuple(each.get(partitions) or ())) for each in topics)
 
 
 def assigned_by_sync(request: dict[str, Any], response: dict[str, Any]) -> int | None:
@@ -20,14 +30,39 @@ def assigned_by_sync(request: dict[str, Any], response: dict[str, Any]) -> int |
     return _partitions(found.values.get("assignedPartitions"))
 
 
-def subscription(request: dict[str, Any]) -> tuple[list[str] | None, list[dict[str, Any]] | None]:
-    """The topics that a JoinGroup of a consumer asks for, and the partitions that it says it has. Both come
-    from the first of its protocols that can be read. None if no protocol can be read."""
+class JoinContent(NamedTuple):
+    """What a JoinGroup tells the leader. None where it does not, or cannot be read."""
+
+    topics: list[str] | None = None
+    """What a consumer subscribes."""
+    owned: Held | None = None
+    """The partitions, or tasks and connectors, that the member says it has."""
+    worker: str | None = None
+    """The URL by which workers of Connect know each other."""
+    config_offset: int | None = None
+    """Up to where a worker of Connect has read the topic with its configurations."""
+
+
+def told_by_join(request: dict[str, Any]) -> JoinContent:
+    """What a JoinGroup tells, by the first of its protocols that can be read. One of Connect that tells what
+    the worker has comes before others."""
+    first: JoinContent | None = None
     for each in request.get("protocols") or ():
         found = decode_field("JoinGroupRequest", [request, each], "metadata", each.get("metadata"))
-        if isinstance(found, Embedded) and found.struct is not None and not found.faults:
-            return found.values.get("topics"), found.values.get("ownedPartitions")
-    return None, None
+        if not isinstance(found, Embedded) or found.struct is None or found.faults:
+            continue
+        if "configOffset" not in found.values:
+            owned = held_of(found.values.get("ownedPartitions"), "topic")
+            return JoinContent(found.values.get("topics"), owned)
+        allocation = decode_field(found.name, [found.values], "allocation", found.values.get("allocation"))
+        held = None
+        if isinstance(allocation, Embedded) and allocation.struct is not None and not allocation.faults:
+            held = held_of(allocation.values.get("assignment"), "connector", "tasks")
+        told = JoinContent(None, held, found.values.get("url"), found.values.get("configOffset"))
+        if held is not None:
+            return told
+        first = first or told
+    return first or JoinContent()
 
 
 def assigned_by_heartbeat(response: dict[str, Any]) -> int | None:

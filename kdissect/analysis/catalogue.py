@@ -26,13 +26,16 @@ from kdissect.analysis.groups import Groups, Members, Stays
 from kdissect.analysis.intervals import Intervals
 from kdissect.analysis.lag import Lag
 from kdissect.analysis.latency import Latency
+from kdissect.analysis.payloads import Payloads
 from kdissect.analysis.positions import Positions
 from kdissect.analysis.producers import Producers
+from kdissect.analysis.profile import Profile
 from kdissect.analysis.quorum import Quorum
 from kdissect.analysis.rebalances import Assignments, Rebalances, RebalanceSteps
 from kdissect.analysis.repeats import Repeats
 from kdissect.analysis.replication import Replication
 from kdissect.analysis.share import Share
+from kdissect.analysis.slowest import Slowest
 from kdissect.analysis.srt import ResponseTimes
 from kdissect.analysis.tcp import Tcp
 from kdissect.analysis.timeline import Timeline
@@ -44,6 +47,7 @@ from kdissect.limits import DEFAULTS, Limits
 _ALL: tuple[type[Statistic], ...] = (
     ResponseTimes,
     Latency,
+    Slowest,
     Topics,
     Positions,
     Lag,
@@ -65,6 +69,7 @@ _ALL: tuple[type[Statistic], ...] = (
     Intervals,
     Transactions,
     Producers,
+    Payloads,
     Exposure,
     ClusterBrokers,
     ClusterPartitions,
@@ -75,6 +80,7 @@ _ALL: tuple[type[Statistic], ...] = (
     Quorum,
     Replication,
     Graph,
+    Profile,
 )
 
 STATISTICS: dict[str, type[Statistic]] = {each.name: each for each in _ALL}

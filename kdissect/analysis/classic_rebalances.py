@@ -8,9 +8,10 @@ What goes on when the capture ends is a rebalance too, without a generation wher
 
 from __future__ import annotations
 
+from kdissect.analysis.assigned import Held
 from kdissect.analysis.classic_rounds import REBALANCE_IN_PROGRESS, Round, rounds_of
 from kdissect.analysis.fold import MILLISECOND
-from kdissect.analysis.group_marks import Held, Join, Leave, Sync, places
+from kdissect.analysis.group_marks import Join, Leave, Sync, places
 from kdissect.analysis.group_rebalance import (
     ASSIGNED,
     EXPIRED,
@@ -206,7 +207,11 @@ def _begun(line: GroupLine, window: Window) -> Rebalance:
     for join in window.joins:
         detail = join.reason or (f"instance {join.instance}" if join.instance else None)
         member = join.member or join.instance or ""
-        out.steps.append(MemberStep(join.ns, join.number, member, JOINED, join.who, detail))
+        step = MemberStep(join.ns, join.number, member, JOINED, join.who, detail)
+        if join.worker is not None:
+            overlap = _overlap(line, window.before, join)
+            step = step._replace(config_offset=join.config_offset, overlap=overlap)
+        out.steps.append(step)
         out.counts |= join.counts
     for leave in window.leaves:
         member = (
@@ -219,6 +224,21 @@ def _begun(line: GroupLine, window: Window) -> Rebalance:
         out.counts |= leave.counts
     out.last_join_ns = max((join.ns for join in window.joins), default=None)
     return out
+
+
+def _overlap(line: GroupLine, before: Round | None, join: Join) -> int | None:
+    """How many of the connectors and tasks that a worker of Connect says it has were given to another worker
+    in the generation before. None where it does not say, or no one was seen to be given any."""
+    if join.owned is None or before is None:
+        return None
+    workers = {mark.member: mark.worker for mark in line.marks if isinstance(mark, Join) and mark.worker}
+    given = [pair for sync in before.syncs for pair in sync.assigned]
+    given += [(sync.member, sync.given) for sync in before.syncs if sync.error == 0]
+    others: set[tuple[str, int]] = set()
+    for member, held in given:
+        if held is not None and workers.get(member, join.worker) != join.worker:
+            others.update(places(held))
+    return len(others & set(places(join.owned))) if given else None
 
 
 def _roster(line: GroupLine, out: Rebalance, before: Round | None, now: Round, window: Window) -> None:

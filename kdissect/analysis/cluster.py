@@ -3,6 +3,7 @@ another, with who told it."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any, Self
 
 from kdissect.analysis.cluster_history import Spell, list_text
@@ -17,6 +18,16 @@ HELD: tuple[Declared, ...] = (
     column("source_exchange", "int64", "the exchange that told it", unit=ID),
     column("told_by", "text", "the API of it, or the class of the record of __cluster_metadata"),
 )
+
+
+def held_at(rows: Sequence[Row], at_ns: int | None) -> list[Row]:
+    """Of the rows of one of the tables, those that held at a time; of changes, those that had happened by
+    then. None is the end."""
+    if rows and "ns" in rows[0]:
+        return [row for row in rows if at_ns is None or row["ns"] <= at_ns]
+    if at_ns is None:
+        return [row for row in rows if row["to_ns"] is None]
+    return [row for row in rows if row["from_ns"] <= at_ns and (row["to_ns"] is None or at_ns < row["to_ns"])]
 
 
 class _ClusterTable(View[ClusterModel]):

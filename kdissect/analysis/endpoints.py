@@ -137,7 +137,8 @@ class Endpoints(OneTable[str, _Endpoint]):
             row.client_ids.add(connection.client_id)
         if connection.gap_bytes or not connection.opened:
             row.answered += connection.bytes_from_broker > 0
-            row.kafka += connection.protocol == "kafka" and connection.bytes_from_broker > 0
+            said = connection.bytes_from_broker - connection.skipped_bytes  # an alert of TLS is skipped
+            row.kafka += connection.protocol == "kafka" and said > 0
             return
         self._judge(row, connection)
 

@@ -11,8 +11,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
+from kdissect.analysis.assigned import Held
 from kdissect.analysis.fold import MILLISECOND
-from kdissect.analysis.group_marks import Beat, Held, RepeatedMark, Who, places
+from kdissect.analysis.group_marks import Beat, RepeatedMark, Who, places
 from kdissect.analysis.group_rebalance import (
     ASSIGNED,
     CERTAIN,

@@ -11,6 +11,7 @@ No credential is kept: only that one was sent, by which mechanism, and whose it 
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any, Self
@@ -30,6 +31,7 @@ from kdissect.analysis.sets import record_sets
 from kdissect.exchange import Exchange
 from kdissect.limits import DEFAULTS, Limits
 from kdissect.message import SASL_TOKEN
+from kdissect.protocol.config_names import is_secret_config
 from kdissect.session.conversation import Connection
 
 CLEAR, TOKEN, HASHED, NONE, ENCRYPTED = "clear", "token-clear", "hashed", "none", "encrypted"
@@ -38,6 +40,8 @@ _KINDS = {"PLAIN": CLEAR, "OAUTHBEARER": TOKEN, "AWS_MSK_IAM": HASHED}
 _SECRET_CONFIG = re.compile(r"password|secret|jaas\.config|credential|keystore\.key|token", re.IGNORECASE)
 _MOST_TOPICS = 64
 """That are named of a connection."""
+_MOST_SETTINGS = 64
+MOST_EXCHANGES = 8
 
 
 @dataclass(slots=True)
@@ -53,6 +57,8 @@ class _ConnectionExposure:
     login: bool = False
     """Whether the client sent a token of its mechanism."""
     secrets: set[str] = field(default_factory=set)
+    readable: dict[str, int] = field(default_factory=dict)
+    """Settings that say they are secrets and whose values were told, with the first exchange."""
     topics: dict[Topic, None] = field(default_factory=dict)
     record_bytes: int = 0
     bytes: int = 0
@@ -73,6 +79,8 @@ class _ConnectionExposure:
         self.encrypted = self.encrypted or later.encrypted
         self.login = self.login or later.login
         self.secrets |= later.secrets
+        for setting, number in later.readable.items():
+            self.read(setting, number)
         for topic in later.topics:
             self.name(topic)
         self.record_bytes += later.record_bytes
@@ -81,6 +89,11 @@ class _ConnectionExposure:
         self.login_exchanges = (self.login_exchanges + later.login_exchanges)[:4]
         self.span.merge(later.span)
         self.over = later.over or self.over
+
+    def read(self, setting: str, number: int) -> None:
+        """Note a setting whose value was told."""
+        if setting in self.readable or len(self.readable) < _MOST_SETTINGS:
+            self.readable[setting] = min(number, self.readable.get(setting, number))
 
     def name(self, topic: Topic) -> None:
         """Note a topic whose records went over it."""
@@ -118,6 +131,13 @@ class Exposure(OneTable[int, _ConnectionExposure]):
             "texts",
             "APIs that carried other secrets in clear: of SCRAM, of tokens, of configurations",
         ),
+        column(
+            "readable",
+            "texts",
+            "settings of brokers, topics and groups that say they are secrets, and whose values an answer "
+            "tells",
+        ),
+        column("readable_exchanges", "int64s", "the first of those answers"),
         column("data", "text", "clear or encrypted; null where no record was seen"),
         column("topics", "texts", f"topics whose records crossed in clear, at most {_MOST_TOPICS}"),
         column("bytes", "int64", "bytes of both directions"),
@@ -160,6 +180,8 @@ class Exposure(OneTable[int, _ConnectionExposure]):
         row.span.add(told_ns(exchange), exchange.number)
         if _carries_secrets(exchange) and exchange.api is not None:
             row.secrets.add(exchange.api)
+        for setting in _readable(exchange):
+            row.read(setting, exchange.number)
         for each in record_sets(exchange, self.limits):
             place = each.place
             if place.data:
@@ -210,6 +232,8 @@ class Exposure(OneTable[int, _ConnectionExposure]):
             "certificate_ends_ns": _ns(certificates[0].get("not_after")) if certificates else None,
             "credentials": _credentials(row, mechanism, encrypted, over),
             "secrets": [] if encrypted else sorted(row.secrets),
+            "readable": sorted(row.readable),
+            "readable_exchanges": sorted(set(row.readable.values()))[:MOST_EXCHANGES],
             "data": ENCRYPTED if encrypted else CLEAR if row.record_bytes else None,
             "topics": [] if encrypted else sorted(each for each in topics if each),
             "bytes": over.bytes_to_broker + over.bytes_from_broker if over is not None else row.bytes,
@@ -243,13 +267,30 @@ def _carries_secrets(exchange: Exchange) -> bool:
         return bool(body.get("hmac") or body.get("tokens"))
     if api in ("AlterConfigs", "IncrementalAlterConfigs") and exchange.request is not None:
         return any(
-            isinstance(config.get("name"), str)
-            and config.get("value")
-            and _SECRET_CONFIG.search(config["name"])
+            bool(config.get("value")) and _is_secret(resource, config)
             for resource in exchange.request.body().get("resources") or ()
             for config in resource.get("configs") or ()
         )
     return False
+
+
+def _readable(exchange: Exchange) -> Iterator[str]:
+    """Settings that say they are secrets, and that a broker tells to whoever may describe them. It hides
+    those that it knows as passwords, but not others, as those of plug-ins."""
+    if exchange.api != "DescribeConfigs" or exchange.response is None:
+        return
+    for resource in exchange.response.body().get("results") or ():
+        for config in resource.get("configs") or ():
+            if config.get("value") and not config.get("isSensitive") and _is_secret(resource, config):
+                yield config["name"]
+
+
+def _is_secret(resource: dict[str, Any], config: dict[str, Any]) -> bool:
+    """Whether a setting says that it is a secret, and is none of Kafka's that are not."""
+    name = config.get("name")
+    if not isinstance(name, str) or _SECRET_CONFIG.search(name) is None:
+        return False
+    return is_secret_config(resource.get("resourceType"), name)
 
 
 def _ms(ms: Any) -> int | None:

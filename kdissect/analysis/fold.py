@@ -61,6 +61,9 @@ class Fold(ABC):
     reads_tcp: ClassVar[bool] = False
     """Whether it reads what the rows of connections tell of TCP."""
 
+    is_deep: ClassVar[bool] = False
+    """Whether it unpacks every record, and is fed only where that is asked for."""
+
     def __init__(self, limits: Limits = DEFAULTS) -> None:
         self.limits = limits
 

@@ -10,14 +10,11 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
-from kdissect.analysis.assigned import subscription
+from kdissect.analysis.assigned import Held, held_of, told_by_join
 from kdissect.analysis.stays import WAITED
 from kdissect.embedded.decoded import Context, Embedded
 from kdissect.embedded.fields import decode_field
 from kdissect.exchange import Exchange
-
-Held = tuple[tuple[str, tuple[int, ...]], ...]
-"""Partitions by topic (its id, where only that is told), tasks by connector or subtopology."""
 
 
 class Who(NamedTuple):
@@ -59,6 +56,10 @@ class Join(NamedTuple):
     roster: tuple[tuple[str, str | None], ...]
     """Member and instance ids of all members, which the leader is told."""
     routine: bool
+    worker: str | None
+    """The URL by which workers of Connect know each other."""
+    config_offset: int | None
+    """Up to where a worker of Connect has read the topic with its configurations."""
 
 
 class Sync(NamedTuple):
@@ -165,7 +166,8 @@ def join_of(exchange: Exchange, request: dict[str, Any], counts: bool) -> Join:
     assert exchange.request is not None
     response = exchange.response.body() if exchange.response is not None else {}
     told_ns, error, is_lost = answer_of(exchange)
-    topics, owned = subscription(request)
+    told = told_by_join(request)
+    is_cut = exchange.response is not None and exchange.response.is_cut  # then members may be absent
     return Join(
         exchange.request.frame.last_ns,
         exchange.number,
@@ -185,13 +187,15 @@ def join_of(exchange: Exchange, request: dict[str, Any], counts: bool) -> Join:
         request.get("reason") or None,
         request.get("sessionTimeoutMs"),
         request.get("rebalanceTimeoutMs"),
-        tuple(topics) if topics is not None else None,
-        held_of(owned, "topic"),
+        tuple(told.topics) if told.topics is not None else None,
+        told.owned,
         tuple(
             (each.get("memberId") or "", each.get("groupInstanceId"))
-            for each in response.get("members") or ()
+            for each in (() if is_cut else response.get("members") or ())
         ),
         bool(error) and error in exchange.routine,
+        told.worker,
+        told.config_offset,
     )
 
 
@@ -202,7 +206,7 @@ def sync_of(exchange: Exchange, request: dict[str, Any], counts: bool) -> Sync:
     told_ns, error, is_lost = answer_of(exchange)
     given, delay = _assignment("SyncGroupResponse", [response], response, Context(request))
     assigned = []
-    for each in request.get("assignments") or ():
+    for each in () if exchange.request.is_cut else request.get("assignments") or ():
         theirs, late = _assignment("SyncGroupRequest", [request, each], each, Context())
         assigned.append((each.get("memberId") or "", theirs))
         delay = late if delay is None else delay
@@ -306,13 +310,6 @@ def beat_of(exchange: Exchange, request: dict[str, Any], kind: str, counts: bool
 
 def _positive(value: int | None) -> int | None:
     return value if value is not None and value > 0 else None
-
-
-def held_of(topics: list[dict[str, Any]] | None, topic: str, partitions: str = "partitions") -> Held | None:
-    """Partitions as messages have them."""
-    if topics is None:
-        return None
-    return tuple((str(each.get(topic) or ""), tuple(each.get(partitions) or ())) for each in topics)
 
 
 def places(held: Held) -> Iterator[tuple[str, int]]:

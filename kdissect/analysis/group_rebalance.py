@@ -30,6 +30,10 @@ class MemberStep(NamedTuple):
     """How many partitions it is to give back."""
     silent_ns: int | None = None
     """How long it was not heard of."""
+    config_offset: int | None = None
+    """Of a worker of Connect: up to where it has read the topic with its configurations."""
+    overlap: int | None = None
+    """How many of its connectors and tasks another worker was given."""
 
 
 class Moved(NamedTuple):

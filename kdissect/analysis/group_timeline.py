@@ -85,7 +85,10 @@ class GroupTimeline(Fold):
         self.changes += 1
         self.labels.see(exchange)
         self.end_ns = most(self.end_ns, told_ns(exchange))
-        if exchange.request is None or (exchange.response is None and exchange.missing not in _NOT_LOST):
+        is_lost = exchange.request is None or (
+            exchange.response is None and exchange.missing not in _NOT_LOST
+        )
+        if is_lost or (exchange.api in _TAKEN and any(each.is_cut for each in exchange.messages)):
             self._stretch(self.holes, exchange.connection, HOLE_GAP_NS, begun_ns(exchange), told_ns(exchange))
         if exchange.request is None:
             return

@@ -83,6 +83,22 @@ class Histogram:
         (bucket,) = self._buckets_of((percent,))
         return min(_highest(bucket), self.most)
 
+    def at_rank(self, rank: int) -> int | None:
+        """The value that stands at a rank, 1 for the least; None where there is no such rank."""
+        if self.least is None or self.most is None or not 1 <= rank <= self.count:
+            return None
+        below = 0
+        for bucket in sorted(self.buckets):
+            below += self.buckets[bucket]
+            if below >= rank:
+                return min(max(_middle(bucket), self.least), self.most)
+        raise AssertionError
+
+    def up_to(self, value: int) -> int:
+        """How many values are less, or lie in the bucket of this one."""
+        highest = _bucket(value)
+        return sum(count for bucket, count in self.buckets.items() if bucket <= highest)
+
     def _buckets_of(self, percents: tuple[int, ...]) -> list[int]:
         """The buckets in which the percentiles lie."""
         found: list[int] = []

@@ -21,7 +21,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple, Self
 
-from kdissect.analysis.assigned import assigned_by_heartbeat, assigned_by_sync, subscription
+from kdissect.analysis.assigned import assigned_by_heartbeat, assigned_by_sync, told_by_join
 from kdissect.analysis.fold import Fold, Rows, Span, address, least, most, told_ns
 from kdissect.analysis.grades import Grades
 from kdissect.analysis.stays import Stay, waiting
@@ -259,8 +259,9 @@ class Membership(Fold):
         if member is not None:
             member.types.add("classic")
             member.joins += 1
-            member.offers = {each["name"] for each in request.get("protocols") or () if each.get("name")}
-            member.subscribed = set(subscription(request)[0] or ())
+            if exchange.request is not None and not exchange.request.is_cut:
+                member.offers = {each["name"] for each in request.get("protocols") or () if each.get("name")}
+                member.subscribed = set(told_by_join(request).topics or ())
             member.session_ms = request.get("sessionTimeoutMs", member.session_ms)
             member.rebalance_ms = request.get("rebalanceTimeoutMs", member.rebalance_ms)
         waits = waiting(exchange)

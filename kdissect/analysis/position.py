@@ -39,6 +39,9 @@ class Position:
     beyond_stable: Span = field(default_factory=Span)
     """Exchanges that brought records from the last stable offset on, to whom only reads what is committed."""
     beyond_stable_count: int = 0
+    aborted_unnamed: Span = field(default_factory=Span)
+    """Exchanges that brought records of an aborted transaction, and did not name it, to the same."""
+    aborted_unnamed_count: int = 0
     batches: Batches = field(default_factory=Batches)
     errors: Grades = field(default_factory=Grades)
     span: Span = field(default_factory=Span)
@@ -113,6 +116,8 @@ class Position:
         self.full += later.full
         self.beyond_stable.merge(later.beyond_stable)
         self.beyond_stable_count += later.beyond_stable_count
+        self.aborted_unnamed.merge(later.aborted_unnamed)
+        self.aborted_unnamed_count += later.aborted_unnamed_count
         self.batches.merge(later.batches)
         self.errors.merge(later.errors)
         self.span.merge(later.span)

@@ -30,6 +30,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import Any, Self
 
+from kdissect.analysis.aborted import has_unnamed, is_beyond
 from kdissect.analysis.affiliations import Affiliations, Speaker
 from kdissect.analysis.declared import (
     BROKER_COLUMN,
@@ -149,6 +150,15 @@ class Positions(Statistic):
         ),
         column("beyond_stable_exchanges", "int64s", "the first and the last of them"),
         column(
+            "aborted_unnamed",
+            "int64",
+            "answers to a reader of committed records with a transaction and the marker that aborts it, that "
+            "do not name it as aborted",
+            rare=True,
+            kept=True,
+        ),
+        column("aborted_unnamed_exchanges", "int64s", "the first and the last of them"),
+        column(
             "reading",
             "int64s",
             "times in which records came, no more than 2 s apart: from, to, from, to …, ns; the first 64",
@@ -267,6 +277,7 @@ class Positions(Statistic):
         asked = exchange.request.body() if exchange.request is not None else {}
         reads_committed = asked.get("isolationLevel") == READ_COMMITTED
         sets: dict[tuple[str | None, int | None], SharedSet] = {}
+        is_cut = exchange.response is not None and exchange.response.is_cut
         for each in record_sets(exchange, self.limits):
             place = each.place
             if place.message is exchange.response:
@@ -290,13 +301,17 @@ class Positions(Statistic):
                 )
                 key = exchange.connection, topic, partition["partitionIndex"]
                 ns, number = told_ns(exchange), exchange.number
-                self._moves.add(key, ns, number, NONE, *told, news, code or 0, len(records))
+                came = NONE if is_cut and not news else news
+                self._moves.add(key, ns, number, NONE, *told, came, code or 0, len(records))
                 if news:
                     size += len(records)
                     brought.append((row, partition.get("highWatermark", -1)))
-                    if reads_committed and found is not None and _is_beyond(found, partition):
+                    if reads_committed and found is not None and is_beyond(found, partition):
                         row.beyond_stable.add(ns, number)
                         row.beyond_stable_count += 1
+                    if reads_committed and found is not None and has_unnamed(found, partition):
+                        row.aborted_unnamed.add(ns, number)
+                        row.aborted_unnamed_count += 1
         if size >= NEARLY * asked.get("maxBytes", size + 1):
             for row, high in brought:
                 row.full += row.batches.end is not None and row.batches.end < high
@@ -405,6 +420,8 @@ class Positions(Statistic):
             "full": row.full,
             "beyond_stable": row.beyond_stable_count,
             "beyond_stable_exchanges": row.beyond_stable.numbers,
+            "aborted_unnamed": row.aborted_unnamed_count,
+            "aborted_unnamed_exchanges": row.aborted_unnamed.numbers,
             "reading": [ns for spell in moved.reading for ns in spell],
             "stalled": stall.answers if stall is not None else 0,
             "stalled_at": stall.offset if stall is not None else None,
@@ -435,11 +452,3 @@ class Positions(Statistic):
             return None
         who = Speaker(address(fetcher.client), fetcher.client_id)
         return self._affiliations.group(who, self._labels.name(topic), topic.topic_id or None)
-
-
-def _is_beyond(found: SharedSet, partition: dict[str, Any]) -> bool:
-    """Whether a batch begins at or behind the last stable offset that the same answer tells."""
-    stable, end = partition.get("lastStableOffset", -1), found.batches.end
-    if stable < 0 or end is None or end <= stable:
-        return False
-    return any(not each.is_control and each.base_offset >= stable for each in found.headers)

@@ -20,8 +20,8 @@ OUT_OF_RANGE = 1
 
 Move = tuple[int, ...]
 """Time; number of the exchange; the offset asked for, or :data:`NONE`; high watermark, last stable offset,
-log start that were told, or NONE; records that came; error code; bytes: those that a request allows, or those
-that came."""
+log start that were told, or NONE; records that came, NONE where the capture lacks bytes of the answer; error
+code; bytes: those that a request allows, or those that came."""
 NEARLY = 0.9
 """An answer with so much of what was allowed was cut by it."""
 APART_NS = 2 * SECOND
@@ -141,9 +141,9 @@ def progress(moves: Iterable[Move]) -> Progress:
             out.ask(offset)
         if high != NONE:
             out.watermark(ns, high)
-        if records:
+        if records not in (0, NONE):
             out.answer(ns, records, size, high)
-        elif high != NONE:
+        elif records == 0 and high != NONE:
             out.nothing(high, stable)
         if code == OUT_OF_RANGE:
             out.refuse(ns, exchange)

@@ -222,6 +222,18 @@ class RebalanceSteps(_RebalanceTable):
         column("after_ns", "int64", "since the member's step before; its first: since the rebalance began"),
         column("revoking", "int32", "partitions that it is to give back", rare=True),
         column("silent_ns", "int64", "how long a member that expired was not heard of", rare=True),
+        column(
+            "config_offset",
+            "int64",
+            "of a worker of Connect that joined: up to where it has read the topic with its configurations",
+            rare=True,
+        ),
+        column(
+            "overlap",
+            "int32",
+            "how many connectors and tasks it says it runs that another worker was given before",
+            rare=True,
+        ),
         column("detail", "text", "what the request gives as its reason, or how much it is about"),
     )
 
@@ -242,6 +254,8 @@ class RebalanceSteps(_RebalanceTable):
                 "after_ns": _between(last.get(step.member, each.begin_ns), step.ns),
                 "revoking": step.revoking,
                 "silent_ns": step.silent_ns,
+                "config_offset": step.config_offset,
+                "overlap": step.overlap,
                 "detail": step.detail,
             }
             last[step.member] = step.ns

@@ -171,6 +171,8 @@ class Repeats(OneTable[_Key, _Repeat]):
                 name, topic_id, partition = partition_of(ancestors)
                 topic = self._labels.topic(name, topic_id)
                 outcomes.add((topic, code, partition if partition is not None else -1))
+        elif exchange.response.is_cut:
+            return  # what it says where the capture lacks bytes is not known
         elif exchange.api not in NEVER_THE_SAME or _is_idle(exchange):
             outcomes.add((self._labels.topic(None, None), 0, -1))
         for topic, code, partition in sorted(outcomes):

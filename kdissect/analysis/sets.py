@@ -18,11 +18,11 @@ _MAGIC_AT = 16
 class SharedSet:
     """A record set. It is read only when somebody asks, and shared: do not change what it gives."""
 
-    __slots__ = ("_batches", "_headers", "_limits", "_merged", "place")
+    __slots__ = ("_batches", "_headers", "_merged", "limits", "place")
 
     def __init__(self, place: RecordSetPlace, limits: Limits) -> None:
         self.place = place
-        self._limits = limits
+        self.limits = limits
         self._batches: Batches | None = None
         self._headers: list[Header] | None = None
         self._merged: list[Header] | None = None
@@ -32,7 +32,7 @@ class SharedSet:
         """What was counted of its batches; their checksums are computed for it."""
         if self._batches is None:
             self._batches = Batches()
-            self._batches.add(self.place.data, self._limits)
+            self._batches.add(self.place.data, self.limits)
         return self._batches
 
     @property
@@ -41,7 +41,7 @@ class SharedSet:
         if self._headers is None:
             data = self.place.data
             if len(data) > _MAGIC_AT and data[_MAGIC_AT] < 2:
-                self._headers = list(headers(data, self._limits))
+                self._headers = list(headers(data, self.limits))
             else:  # nothing to be unpacked
                 self._headers = [each for each in self.sets if each.is_whole]
         return self._headers
@@ -50,7 +50,7 @@ class SharedSet:
     def sets(self) -> list[Header]:
         """Those of :func:`~kdissect.analysis.headers.sets_of`."""
         if self._merged is None:
-            self._merged = list(sets_of(self.place.data, self._limits))
+            self._merged = list(sets_of(self.place.data, self.limits))
         return self._merged
 
 

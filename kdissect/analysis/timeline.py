@@ -60,9 +60,14 @@ class Timeline(OneTable[int, _TimelineInterval]):
     )
     takes_interval = True
 
-    def __init__(self, limits: Limits = DEFAULTS, length_ns: int = SECOND) -> None:
+    def __init__(self, limits: Limits = DEFAULTS, length_ns: int = SECOND, most: int | None = None) -> None:
+        """
+        :param most: of intervals with anything in them; where there would be more, intervals become twice
+            as long, until there are not.
+        """
         super().__init__(_TimelineInterval, limits)
         self._length_ns = length_ns
+        self._most = most
         self._moments = Moments(limits)
 
     def _other(self, exchange: Exchange) -> None:
@@ -84,10 +89,33 @@ class Timeline(OneTable[int, _TimelineInterval]):
                 broker_ns = split(exchange).broker_ns
                 if broker_ns is not None:
                     row.broker.add(broker_ns)
+        self._keep_few()
 
     def merge(self, later: Self) -> None:
-        super().merge(later)
+        if later._length_ns > self._length_ns:
+            self._lengthen(later._length_ns // self._length_ns)
+        times = self._length_ns // later._length_ns
+        self._rows.left_out += later._rows.left_out
+        for number, theirs in later._rows.rows.items():
+            row = self._rows.row(number // times)
+            if row is not None:
+                row.merge(theirs)
+        self._keep_few()
         self._moments.merge(later._moments)
+
+    def _keep_few(self) -> None:
+        if self._most is not None:
+            while len(self._rows.rows) > self._most:
+                self._lengthen(2)
+
+    def _lengthen(self, times: int) -> None:
+        """Make intervals so many times as long."""
+        short, self._rows.rows = self._rows.rows, {}
+        self._length_ns *= times
+        for number, each in short.items():
+            long = self._rows.rows.setdefault(number // times, each)
+            if long is not each:
+                long.merge(each)
 
     def result(self) -> list[Row]:
         marks = self._moments.texts(self._length_ns)

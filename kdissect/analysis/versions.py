@@ -3,7 +3,8 @@
 A client takes the highest version that both know (KIP-35). So a version below the highest that the broker
 offers is the client's limit. If it is the highest, the limit is the broker's: what the client could speak is
 not known then. What a broker offers is told by the ApiVersions responses of the connection, else by those of
-the broker on others. Without any, nobody knows; but a client that never asks is not limited by the answer.
+the broker on others. Without any, a version that it answers to anyone is one that it offers. Otherwise nobody
+knows; but a client that never asks is not limited by the answer.
 
 Requests of brokers to each other are no client's: whole connections are left out on which one was seen.
 
@@ -30,6 +31,8 @@ CLIENT, BROKER, UNKNOWN = "client", "broker", "unknown"
 BREAKS, UPGRADE_BROKER_FIRST, OK = "breaks", "upgrade-broker-first", "ok"
 VERDICTS = (BREAKS, UPGRADE_BROKER_FIRST, UNKNOWN, OK)
 """Worst first. With the broker's limit, only a newer broker shows what the client can."""
+
+REFUSED = "UNSUPPORTED_VERSION"
 
 REPLICAS = frozenset(("Fetch", "ListOffsets", "OffsetForLeaderEpoch"))
 """Requests that tell by a replica id whether a broker asks, or a client (-1; -2 for debugging)."""
@@ -81,8 +84,17 @@ class _OffersSeen:
     """By API key; the last counts."""
 
     offers: dict[int, _BrokerOffer] = field(default_factory=dict)
+    answered: dict[int, int] = field(default_factory=dict)
+    """The highest version that it answered, and did not refuse."""
+
+    def answers(self, api_key: int, api_version: int) -> None:
+        """It answered a request of this version."""
+        if api_key in self.answered or len(self.answered) < _MOST_VERSIONS:
+            self.answered[api_key] = max(api_version, self.answered.get(api_key, api_version))
 
     def merge(self, other: _OffersSeen) -> None:
+        for api_key, api_version in other.answered.items():
+            self.answers(api_key, api_version)
         mine = self.offers
         if not mine:
             mine.update(other.offers)
@@ -134,6 +146,17 @@ class VersionFacts:
         talk = self._talks.row(talker)
         if talk is not None:
             talk.add((api_key, api_version), count)
+
+    def answered(self, broker: str, api_key: int, api_version: int) -> None:
+        """A broker answered a request of this version, and did not refuse the version."""
+        seen = self._brokers.row(broker)
+        if seen is not None:
+            seen.answers(api_key, api_version)
+
+    def is_answered(self, broker: str, api_key: int, api_version: int) -> bool:
+        """Whether it is known that it does."""
+        seen = self._brokers.rows.get(broker)
+        return seen is not None and seen.answered.get(api_key, -1) >= api_version
 
     def was_spoken(self, talker: Talker, api_key: int, api_version: int) -> bool:
         """Whether it is known that it speaks so."""
@@ -211,9 +234,11 @@ class VersionFacts:
             asks = asking[talker.client, talker.client_id]
             _, software, software_version = line.software or (0, None, None)
             for (api_key, api_version), count in talk.spoken.items():
+                offer = self._offer(talker, line, api_key)
+                has_higher = offer is None and self.is_answered(talker.broker, api_key, api_version + 1)
                 key = (
                     *(talker.client_id, talker.client, software, software_version, talker.broker),
-                    *(api_key, api_version, self._offer(talker, line, api_key), asks),
+                    *(api_key, api_version, offer, asks, has_higher),
                 )
                 if key in counts or len(counts) < self._most:
                     counts[key] = counts.get(key, 0) + count
@@ -240,8 +265,9 @@ def _result(
     api_version: int,
     offer: tuple[int, int] | None,
     asks: bool,
+    has_higher: bool,
 ) -> Row:
-    limited_by = limit(api_version, offer, asks)
+    limited_by = CLIENT if has_higher else limit(api_version, offer, asks)
     removed_in = apis.removed_in(api_key, api_version)
     is_known = apis.is_api(api_key) and api_version in apis.versions(api_key)
     return {
@@ -332,8 +358,8 @@ class Versions(Statistic):
         column(
             "limited_by",
             "text",
-            "client (the broker offers higher ones), broker (it offers no higher one), or unknown (the "
-            "capture has no ApiVersions response)",
+            "client (the broker offers higher ones, or answers them), broker (it offers no higher one), or "
+            "unknown (the capture has no ApiVersions response)",
         ),
         column("removed_in", "text", "the Kafka release that removed this version; null where none did"),
         column("reads", "bool", "whether kdissect reads this version"),
@@ -363,6 +389,11 @@ class Versions(Statistic):
                 self._facts.asked(_talker(exchange), exchange.number, {}, exchange.response.body())
             return
         talker, api_key, api_version = _talker(exchange), request.api_key, request.api_version
+        is_news = exchange.response is not None and not self._facts.is_answered(
+            talker.broker, api_key, api_version
+        )
+        if is_news and exchange.error != REFUSED:
+            self._facts.answered(talker.broker, api_key, api_version)
         if api_key == apis.API_VERSIONS:
             answer = exchange.response.body() if exchange.response is not None else {}
             self._facts.asked(talker, exchange.number, request.body(), answer)

@@ -7,17 +7,18 @@ from struct import Struct
 
 from kdissect import __version__
 from kdissect.capture.options import (
+    APPLICATION,
     COMMENT,
     INTERFACE_DESCRIPTION,
     INTERFACE_NAME,
     TIME_OFFSET,
     TIME_RESOLUTION,
+    Option,
 )
 from kdissect.capture.reader import Interface
 from kdissect.capture.resync import ENHANCED_PACKET, INTERFACE, SECRETS, SECTION, STATISTICS
 from kdissect.model import Secrets
 
-_APPLICATION = 4
 _START_TIME, _END_TIME, _RECEIVED, _DROPPED, _DELIVERED = 2, 3, 4, 5, 8
 """Options of an Interface Statistics Block."""
 _LONGEST_OPTION = 0xFFFC
@@ -37,10 +38,15 @@ _PADDING = (b"", b"\0\0\0", b"\0\0", b"\0")
 """By the length modulo four."""
 
 
-def section_block() -> bytes:
-    """The head of a section of unknown length."""
-    body = _section(0x1A2B3C4D, 1, 0, -1)
-    return _block(SECTION, body + _options((_APPLICATION, f"kdissect {__version__}".encode())))
+def section_block(options: Iterable[Option] = ()) -> bytes:
+    """The head of a section of unknown length.
+
+    :param options: what it tells of itself. Where they do not name the application, kdissect is it.
+    """
+    told = tuple(options)
+    if all(code != APPLICATION for code, _ in told):
+        told = (*told, (APPLICATION, f"kdissect {__version__}".encode()))
+    return _block(SECTION, _section(0x1A2B3C4D, 1, 0, -1) + _options(*told))
 
 
 def interface_block(interface: Interface, offset_seconds: int = 0) -> bytes:
@@ -52,6 +58,7 @@ def interface_block(interface: Interface, offset_seconds: int = 0) -> bytes:
         options.append((INTERFACE_DESCRIPTION, _cut(interface.description.encode())))
     if offset_seconds:
         options.append((TIME_OFFSET, offset_seconds.to_bytes(8, "little", signed=True)))
+    options += interface.options
     head = _interface(interface.link_type, 0, interface.snap_length)
     return _block(INTERFACE, head + _options(*options))
 
@@ -77,10 +84,20 @@ def secrets_block(secrets: Secrets) -> bytes:
 
 
 def packet_block(
-    number: int, time: int, wire_length: int, data: bytes, comments: Iterable[str] = ()
+    number: int,
+    time: int,
+    wire_length: int,
+    data: bytes,
+    comments: Iterable[str] = (),
+    others: tuple[Option, ...] = (),
 ) -> bytes:
-    """A packet of interface ``number``; ``time`` counts from the interface's offset."""
-    options = _options(*((COMMENT, _cut(text.encode())) for text in comments)) if comments else b""
+    """A packet of interface ``number``; ``time`` counts from the interface's offset.
+
+    :param others: options beside comments.
+    """
+    options = b""
+    if comments or others:
+        options = _options(*others, *((COMMENT, _cut(text.encode())) for text in comments))
     padding = _PADDING[len(data) & 3]
     length = 32 + len(data) + len(padding) + len(options)
     head = _enhanced(ENHANCED_PACKET, length, number, time >> 32, time & 0xFFFFFFFF, len(data), wire_length)

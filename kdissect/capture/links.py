@@ -25,7 +25,7 @@ ETHERNET_FRAME = 0x6558
 MPLS = 0x8847
 _MPLS_TYPES = frozenset((MPLS, 0x8848))
 _PPPOE = 0x8864
-_BETWEEN = _VLAN_TAGS | _MPLS_TYPES | {ETHERNET_FRAME, _PPPOE}
+BETWEEN = _VLAN_TAGS | _MPLS_TYPES | {ETHERNET_FRAME, _PPPOE}
 """EtherTypes of what stands before the network layer."""
 _PPP_PROTOCOLS = {0x0021: IPV4, 0x0057: IPV6}
 
@@ -75,27 +75,31 @@ def carried(protocol: int, data: bytes, at: int, layers: int) -> tuple[int, int]
     :raises DecodeError: as :func:`network`.
     """
     passed = 0
-    while protocol in _BETWEEN:
+    while protocol in BETWEEN:
         passed += 1
         if passed > layers:
             raise DecodeError(f"more than {layers} headers before IP", at, "too-many-layers")
-        if protocol in _VLAN_TAGS:
-            _require(data, at + 4, "VLAN tag")
-            (protocol,) = _uint16(data, at + 2)
-            at += 4
-        elif protocol == ETHERNET_FRAME:
-            _require(data, at + 14, "inner Ethernet header")
-            (protocol,) = _uint16(data, at + 12)
-            at += 14
-        elif protocol == _PPPOE:
-            protocol, at = _ppp(data, at + 6)
-        else:
-            _require(data, at + 5, "MPLS label")
-            is_last = data[at + 2] & 1
-            at += 4
-            if is_last:
-                protocol, at = _below_labels(data, at)
+        protocol, at = behind(protocol, data, at)
     return protocol, at
+
+
+def behind(protocol: int, data: bytes, at: int) -> tuple[int, int]:
+    """What follows the one header at ``at``, and where.
+
+    :param protocol: one of :data:`BETWEEN`, the header's.
+    :raises DecodeError: as :func:`network`.
+    """
+    if protocol in _VLAN_TAGS:
+        _require(data, at + 4, "VLAN tag")
+        return _uint16(data, at + 2)[0], at + 4
+    if protocol == ETHERNET_FRAME:
+        _require(data, at + 14, "inner Ethernet header")
+        return _uint16(data, at + 12)[0], at + 14
+    if protocol == _PPPOE:
+        return _ppp(data, at + 6)
+    _require(data, at + 5, "MPLS label")
+    is_last = data[at + 2] & 1
+    return _below_labels(data, at + 4) if is_last else (protocol, at + 4)
 
 
 def _tagged(data: bytes, at: int, layers: int) -> tuple[int, int]:

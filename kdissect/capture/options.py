@@ -7,9 +7,12 @@ from typing import NamedTuple
 
 from kdissect.wording import plural
 
-Options = list[tuple[int, bytes]]
+Option = tuple[int, bytes]
+Options = list[Option]
 
 END, COMMENT = 0, 1
+APPLICATION = 4
+"""Of a section: what wrote it."""
 INTERFACE_NAME, INTERFACE_DESCRIPTION, TIME_RESOLUTION, TIME_OFFSET = 2, 3, 9, 14
 
 
@@ -48,6 +51,44 @@ def read_options(buffer: bytes, at: int, end: int, order: str) -> tuple[Options,
 def comments(options: Options) -> tuple[str, ...]:
     """The comments among a packet's options. They should be UTF-8; what is not shows as U+FFFD."""
     return tuple(value.decode("utf-8", "replace") for code, value in options if code == COMMENT)
+
+
+PACKET_NUMBERS = {2: 4, 4: 8, 5: 8, 6: 4}
+"""Options of packets that are one number, and its bytes: flags, drops, packet id, queue."""
+INTERFACE_NUMBERS = {8: 8, 10: 4, 16: 8, 17: 8}
+"""Those of interfaces: speeds and time zone."""
+_VERDICT = 7
+_CUSTOM = (2988, 2989, 19372, 19373)
+_FIRST_UNKNOWN = 20
+"""Options from here on are not defined, but for custom ones."""
+
+
+def others(
+    options: Options, known: tuple[int, ...], order: str, numbers: dict[int, int] | None = None
+) -> tuple[Option, ...]:
+    """The options without those that are known, to be written again: numbers become little-endian. What
+    cannot be turned around, since nobody knows what is in it, is left out.
+
+    :param numbers: which of them are one number, and its bytes.
+    """
+    kept = [(code, value) for code, value in options if code not in known]
+    if order != ">" or not kept:
+        return tuple(kept)
+    turned = (_turned(code, value, numbers or {}) for code, value in kept)
+    return tuple(each for each in turned if each is not None)
+
+
+def _turned(code: int, value: bytes, numbers: dict[int, int]) -> Option | None:
+    """An option of a big-endian section as a little-endian one has it."""
+    if code in _CUSTOM:
+        return code, value[3::-1] + value[4:]
+    if code >= _FIRST_UNKNOWN:
+        return None
+    if numbers.get(code) == len(value):
+        return code, value[::-1]
+    if numbers is PACKET_NUMBERS and code == _VERDICT and value[:1] in (b"\1", b"\2"):
+        return code, value[:1] + value[:0:-1]
+    return code, value
 
 
 def option_text(options: Options, code: int) -> str | None:

@@ -240,7 +240,8 @@ def _ordinary(
         # Made part by part: compiled, that is several times faster than a call with all of them.
         packet = Packet.__new__(Packet)
         packet.number, packet.timestamp_ns = number, seconds * 1_000_000_000 + fraction * scale
-        packet.link_type, packet.interface, packet.comments = link_type, interface, ()
+        packet.link_type, packet.interface = link_type, interface
+        packet.comments = packet.options = ()
         packet.data, packet.wire_length = raw[start:end], wire_length
         items.append(packet)
         at = end

@@ -14,11 +14,20 @@ from struct import Struct
 from typing import NamedTuple
 
 from kdissect.capture.options import (
+    COMMENT,
+    INTERFACE_DESCRIPTION,
+    INTERFACE_NAME,
+    INTERFACE_NUMBERS,
+    PACKET_NUMBERS,
+    TIME_OFFSET,
+    TIME_RESOLUTION,
     Clock,
+    Option,
     comments,
     interface_clock,
     option_number,
     option_text,
+    others,
     read_options,
 )
 from kdissect.capture.reader import Interface, Item, Reader
@@ -43,6 +52,9 @@ HEADER_BYTES = 12
 """Of the first section header, enough to know the byte order."""
 
 _MIN_TIME, _MAX_TIME = -(1 << 63), (1 << 63) - 1
+
+_OWN = (INTERFACE_NAME, INTERFACE_DESCRIPTION, TIME_RESOLUTION, TIME_OFFSET)
+"""Options of interfaces that are read."""
 
 _NAMES = {
     SECTION: "Section Header Block",
@@ -98,6 +110,8 @@ class PcapngReader(Reader):
     def _set_order(self, order: str) -> None:
         self._order = order
         self._section: list[_SectionInterface | None] = []
+        self._told: tuple[Option, ...] = ()
+        """What the section tells of itself."""
         self._block = Struct(order + "II").unpack_from
         self._length = Struct(order + "I").unpack_from
         self._five = Struct(order + "IIIII").unpack_from
@@ -238,14 +252,18 @@ class PcapngReader(Reader):
                 wrong = "has a time beyond 64 bits of nanoseconds; 0 stands for it"
                 time = 0
         said: tuple[str, ...] = ()
+        kept: tuple[Option, ...] = ()
         options = start + (captured + 3 & ~3)
         if options + 4 < end and kind != SIMPLE_PACKET:
             found, wrong_option = read_options(buffer, options, end - 4, self._order)
             said = comments(found)
+            kept = others(found, (COMMENT,), self._order, PACKET_NUMBERS)
             wrong = wrong or wrong_option
         self._number = number = self._number + 1
         data = buffer[start : start + captured]
-        items.append(Packet(number, time, interface.link_type, data, wire_length, interface.number, said))
+        items.append(
+            Packet(number, time, interface.link_type, data, wire_length, interface.number, said, kept)
+        )
         if wrong:
             self._bad_block(items, kind, at, wrong, number)
 
@@ -254,6 +272,11 @@ class PcapngReader(Reader):
     def _read_other(self, kind: int, buffer: bytes, at: int, end: int, items: list[Item]) -> None:
         if kind == INTERFACE:
             self._read_interface(buffer, at, end, items)
+        elif kind == SECTION:
+            options, wrong = read_options(buffer, at + 24, end - 4, self._order)
+            self._told = others(options, (), self._order)
+            if wrong:
+                self._bad_block(items, SECTION, at, wrong)
         elif kind == STATISTICS:
             self._read_statistics(buffer, at, end, items)
         elif kind == SECRETS:
@@ -278,7 +301,14 @@ class PcapngReader(Reader):
         clock = interface_clock(options, self._order)
         self._section.append(_SectionInterface(index, link_type, snap_length, clock))
         self.interfaces.append(
-            Interface(link_type, snap_length, option_text(options, 2), option_text(options, 3))
+            Interface(
+                link_type,
+                snap_length,
+                option_text(options, INTERFACE_NAME),
+                option_text(options, INTERFACE_DESCRIPTION),
+                options=others(options, _OWN, self._order, INTERFACE_NUMBERS),
+                section=self._told,
+            )
         )
 
     def _read_statistics(self, buffer: bytes, at: int, end: int, items: list[Item]) -> None:

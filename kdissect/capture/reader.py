@@ -14,6 +14,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple, Protocol
 
+from kdissect.capture.options import Option
 from kdissect.limits import Limits
 from kdissect.model import Fault, Packet, Secrets
 
@@ -38,6 +39,10 @@ class Interface(NamedTuple):
     """Packets the interface lost for lack of resources (``isb_ifdrop``)."""
     dropped_by_system: int | None = None
     """Packets the operating system lost on their way to the capturing program (``isb_osdrop``)."""
+    options: tuple[Option, ...] = ()
+    """What else a pcapng file tells of it: the filter, the system, the speed …; numbers little-endian."""
+    section: tuple[Option, ...] = ()
+    """What a pcapng file tells of the section with it: hardware, system, application, comments."""
 
 
 class Points(NamedTuple):

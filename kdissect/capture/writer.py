@@ -1,13 +1,14 @@
 """Packets ─► a pcapng file: one section, an interface for each link type and interface in use, times in
-nanoseconds, original lengths and comments kept. What :mod:`~kdissect.capture.files` reads from the result
-are the same packets; interfaces count in the order of their first packet."""
+nanoseconds. Original lengths, comments and other options are kept. What :mod:`~kdissect.capture.files` reads
+from the result are the same packets; interfaces count in the order of their first packet."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import BinaryIO
 
 from kdissect.capture.blocks import interface_block, packet_block, secrets_block, section_block
+from kdissect.capture.options import Option
 from kdissect.capture.reader import Interface
 from kdissect.model import Packet, Secrets
 
@@ -18,19 +19,39 @@ _EPOCH_OFFSET_SECONDS = -9_223_372_037
 class PcapngWriter:
     """Writes a section to ``file``, which it neither flushes nor closes.
 
+
     :param interfaces: what is known of the interfaces, by the index that packets have
         (:attr:`kdissect.capture.files.Capture.interfaces`; it may still grow).
     """
 
-    def __init__(self, file: BinaryIO, interfaces: Sequence[Interface] = ()) -> None:
+    def __init__(
+        self,
+        file: BinaryIO,
+        interfaces: Sequence[Interface] = (),
+        section: Iterable[Option] | None = (),
+    ) -> None:
+        """
+        :param section: what the section tells of itself. None: what that of the first packet tells.
+        """
         self._file = file
         self._interfaces = interfaces
         self._written: dict[tuple[int, int, bool], int] = {}
         """(link type, interface, before 1970): index in this file."""
-        self._file.write(section_block())
+        self._has_head = False
+        if section is not None:
+            self._begin(section)
+
+    def begin(self) -> None:
+        """Write the head of the section, if nothing was written: it is there without packets too."""
+        if not self._has_head:
+            self._begin(())
 
     def write(self, item: Packet | Secrets) -> None:
         """Append a packet, or key material for the packets after it."""
+        if not self._has_head:
+            self._begin(
+                () if isinstance(item, Secrets) else self._known(item.interface, item.link_type).section
+            )
         if isinstance(item, Secrets):
             self._file.write(secrets_block(item))
             return
@@ -43,9 +64,15 @@ class PcapngWriter:
             self._write_interface(*key)
         if early:
             time -= _EPOCH_OFFSET_SECONDS * 1_000_000_000
-        self._file.write(packet_block(index, time, item.wire_length, item.data, item.comments))
+        self._file.write(packet_block(index, time, item.wire_length, item.data, item.comments, item.options))
+
+    def _begin(self, section: Iterable[Option]) -> None:
+        self._has_head = True
+        self._file.write(section_block(section))
+
+    def _known(self, interface: int, link_type: int) -> Interface:
+        return self._interfaces[interface] if interface < len(self._interfaces) else Interface(link_type)
 
     def _write_interface(self, link_type: int, interface: int, early: bool) -> None:
-        known = self._interfaces[interface] if interface < len(self._interfaces) else Interface(link_type)
-        described = known._replace(link_type=link_type)
+        described = self._known(interface, link_type)._replace(link_type=link_type)
         self._file.write(interface_block(described, _EPOCH_OFFSET_SECONDS if early else 0))

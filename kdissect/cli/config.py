@@ -21,6 +21,9 @@ An example, with the flag and the variable of each key:
     frame_bytes = 104857600
     [secrets]                                    # imported definitions: shown although the name says secret
     show = ["MoonRequest.tokenId", "Moon", "saltSize"]
+    schemas = ["/etc/kdissect/schemas"]          # --schemas
+    [decode_as]                                  # --decode-as, by topic
+    "orders*" = "avro:/etc/kdissect/order.avsc"
     [findings]                                   # of explain: rules that are not run
     ignore = ["far-away", "version-*"]
     [findings.rebalance-long]                    # from where on it is a finding (kdissect explain --rule ID)
@@ -51,7 +54,7 @@ from kdissect.settings.list_columns import listed, printed
 
 KEYS = (
     *("columns", "ports", "color", "time", "slow_ms", "theme", "page", "topics", "filters", "keymap"),
-    *("limits", "secrets", "findings"),
+    *("limits", "secrets", "findings", "schemas", "decode_as"),
 )
 _OF_SCREENS = ("theme", "page", "filters", "keymap")
 """What is wrong with these does not concern commands without screens."""
@@ -89,6 +92,10 @@ class Config(NamedTuple):
     """Of rules, by their ids."""
     ignored: tuple[str, ...] = ()
     """Rules that are not run, by id or pattern."""
+    schemas: tuple[str, ...] = ()
+    """Folders of schemas."""
+    decode_as: Mapping[str, str] = {}
+    """Topics' patterns and the forms of their values."""
     page: str | None = None
     """The screen to begin with; None for the usual one."""
 
@@ -194,8 +201,14 @@ def _set(config: Config, key: str, value: Any) -> Config:
         if value not in PAGES:
             raise _WrongKeyError(key, f"page: one of {', '.join(PAGES)} is needed")
         return config._replace(page=value)
+    if key == "schemas":
+        if not isinstance(value, list) or not all(isinstance(each, str) for each in value):
+            raise _WrongKeyError(key, "schemas: a list of folders is needed")
+        return config._replace(schemas=tuple(value))
     if not isinstance(value, dict):
         raise _WrongKeyError(key, f"{key}: a table is needed")
+    if key == "decode_as":
+        return config._replace(decode_as=_texts(key, value, "forms are needed, as text"))
     if key == "topics":
         return config._replace(topics=_texts(key, value, "names are needed, as text"))
     if key == "filters":

@@ -163,7 +163,7 @@ class Chooser:
     def event(self, event: Event) -> bool:
         """Whether there is anything to show of an event; :meth:`row` decides on records and faults."""
         if isinstance(event, Connection):
-            return event.connection in self.chosen
+            return event.connection in self.chosen or self._names(event)
         if isinstance(event, Fault) or self._table in ("records", "faults"):
             return True
         is_listed = self._table != "connections"
@@ -187,6 +187,13 @@ class Chooser:
         if self._table == "faults" and isinstance(source, Fault):
             return all(each.matches_fault(source, exchange) for each in self._filters)
         return True
+
+    def _names(self, connection: Connection) -> bool:
+        """Whether the filter asks for connections by number only, and for this one: then it is shown also if
+        it has no exchange."""
+        if self._within is not None or any(each.fields != {"connection"} for each in self._filters):
+            return False
+        return all(each.matches_connection(connection.connection) for each in self._filters)
 
     def _matches(self, exchange: Exchange) -> bool:
         if self._within is not None and not self._within.has(exchange):

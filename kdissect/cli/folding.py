@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from itertools import chain
 from typing import Any, BinaryIO, Generic, NamedTuple, TypeVar
 
@@ -101,14 +102,31 @@ class Folding(Generic[C]):
         :raises KeyboardInterrupt: after that.
         """
         given = self._given
-        must_learn = self._chooser is not None and self._chooser.must_learn
+        with self._open() as reading, open_output(given["output"], inputs_of(given)) as file:
+            try:
+                self._read(reading)
+            except KeyboardInterrupt:
+                if reading.is_interrupted:  # else it was pressed twice
+                    finish(file, reading)
+                raise
+            return reading, finish(file, reading)
+
+    def count(self) -> Reading:
+        """Read and feed, for an output that comes later."""
+        with self._open() as reading:
+            self._read(reading)
+            return reading
+
+    @contextmanager
+    def _open(self) -> Iterator[Reading]:
+        given = self._given
         counts_faults = self.talks or bool(given.get("strict"))
         with reading_of(
             given,
             self._paths,
             self.config,
             self.options,
-            twice=must_learn,
+            twice=self._must_learn,
             progress=self.talks,
             count_faults=counts_faults,
             unpacks=bool(given.get("strict")),
@@ -116,16 +134,16 @@ class Folding(Generic[C]):
         ) as reading:
             self._reading = reading
             reading.open()
-            with open_output(given["output"], inputs_of(given)) as file:
-                if self._chooser is not None and must_learn:
-                    self._chooser.learn(reading, names=False)
-                try:
-                    self._feed(reading)
-                except KeyboardInterrupt:
-                    if reading.is_interrupted:  # else it was pressed twice
-                        finish(file, reading)
-                    raise
-                return reading, finish(file, reading)
+            yield reading
+
+    @property
+    def _must_learn(self) -> bool:
+        return self._chooser is not None and self._chooser.must_learn
+
+    def _read(self, reading: Reading) -> None:
+        if self._chooser is not None and self._must_learn:
+            self._chooser.learn(reading, names=False)
+        self._feed(reading)
 
     def _feed(self, reading: Reading) -> None:
         limits = self.config.limits

@@ -20,6 +20,8 @@ from kdissect.settings.list_columns import OWN
 from kdissect.wording import NotInstalledError
 
 LINES = ("text", "tree")
+FOLLOW = "follow"
+"""The bytes of connections: :mod:`kdissect.cli.streams`."""
 
 _FRUGAL = {"ARROW_DEFAULT_MEMORY_POOL": "system", "OPENBLAS_NUM_THREADS": "1"}
 """What pyarrow is told before it is imported: its own allocator keeps 45 MB more and is no faster here, and
@@ -38,6 +40,8 @@ def form_of(text: str, tables: tuple[str, ...] = tuple(TABLES), lines: tuple[str
 
     :raises Wrong: there is no such form; the text names the nearest.
     """
+    if text == FOLLOW:
+        raise Wrong("-T follow goes with kdissect read only: it reads captures twice")
     table, dot, form = text.partition(".")
     if not dot and table in (*lines, *FORMATS):
         return Form(tables[0], table)
@@ -61,13 +65,17 @@ def names_of(fields: Iterable[str]) -> list[str]:
     return names
 
 
-def columns_of(table: Table, names: list[str], embedded: bool) -> Table:
+def columns_of(table: Table, names: list[str], embedded: bool, payloads: bool = False) -> Table:
     """A table with the columns of these names; without names with all for which there can be a value.
+
+    :param embedded: whether Kafka's own records are decoded.
+    :param payloads: whether keys and values are.
 
     :raises Wrong: there is no such column; the text names the nearest.
     """
-    if not names and not embedded:
-        names = [column.name for column in table.columns if not column.name.endswith("Decoded")]
+    if not names and not payloads:
+        left_out = "Format" if embedded else ("Decoded", "Format")
+        names = [column.name for column in table.columns if not column.name.endswith(left_out)]
     try:
         return table.select(names) if names else table
     except LookupError as error:

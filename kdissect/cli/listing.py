@@ -12,11 +12,12 @@ from kdissect.cli.completing import a_form
 from kdissect.cli.config import Config
 from kdissect.cli.errors import Wrong
 from kdissect.cli.filters import chooser_of, filter_options
-from kdissect.cli.formats import LINES, Form
+from kdissect.cli.formats import FOLLOW, LINES, Form
 from kdissect.cli.inputs import ports_of
 from kdissect.cli.jobs import ALONE, Jobs, Outlet, share
 from kdissect.cli.listed_rows import ListedRows
 from kdissect.cli.output import colour_option, is_same_file, refuse_terminal
+from kdissect.cli.payloads import decoder_of, payload_options, tell
 from kdissect.cli.reading import Reading
 from kdissect.cli.row_options import (
     AS_TREE,
@@ -44,9 +45,10 @@ _OPTIONS = (
         "-T",
         "form",
         metavar="FORMAT",
-        shell_complete=a_form(LINES, TABLES),
+        shell_complete=a_form((*LINES, FOLLOW), TABLES),
         help="Exchanges as text (the default), tree, ndjson, csv, tsv, parquet or arrow. Other "
-        "tables: records, connections or faults (NDJSON), or records.parquet, faults.csv …",
+        "tables: records, connections or faults (NDJSON), or records.parquet, faults.csv … "
+        "read -T follow: the bytes of connections.",
     ),
     filter_options,
     FIELDS,
@@ -71,6 +73,7 @@ _OPTIONS = (
     WITH_RECORDS,
     BYTES_FORM,
     EMBEDDED,
+    payload_options,
     SHOW_SECRETS,
     click.option(
         "--explain-errors", is_flag=True, help="Explain errors below each exchange (text and tree)."
@@ -100,9 +103,9 @@ class Listing:
         self._config = config
         self._rows: ListedRows | None = None
         """What was printed, once something could be."""
-        self.options = options_of(given, config)
+        self.options = options_of(given, config, decoder_of(given, config))
         self.form = self._chosen_form()
-        self._table = chosen_columns(given, self.form, config)
+        self._table = chosen_columns(given, self.form, config, self.options)
         ports_of(given["decode_as"])  # what is wrong with them is told before anything is opened
         self.chooser = chooser_of(
             given["filter"], given["slow"], self.form.table, self.options, config.slow_ms
@@ -172,6 +175,7 @@ class Listing:
                         return
         finally:
             printer.close()
+            tell(self.options.payloads)
 
     def _can_be_shared(self, clock: Clock) -> bool:
         """Whether rows can be made apart: not where they end with one of them, where each begins with the
@@ -179,6 +183,8 @@ class Listing:
         form = self.form.format
         if self._given["count"] is not None or form in BINARY:
             return False
+        if self.options.payloads is not None and self.form.table == "records":
+            return False  # schemas that one record tells are for those behind it
         return not (form == "text" and clock.letter == "d" and not self._given["fields"])
 
     def exit_code(self, reading: Reading) -> int:

@@ -31,6 +31,7 @@ from kdissect.protocol.json_text import JsonText
 from kdissect.session.conversation import Connection
 
 if TYPE_CHECKING:
+    from kdissect.present.decoded_lines import DecodedLinesWriter
     from kdissect.present.record_columns import ColumnsWriter
 
 Keep = Callable[[Event, Any], bool]
@@ -39,11 +40,15 @@ Keep = Callable[[Event, Any], bool]
 IN_PIECES = ("ndjson", "parquet", "arrow")
 
 _RECORDS = columns_of(TABLES["records"], [], embedded=False)
-"""All columns that there are without ``--embedded``."""
+"""All columns that there are without ``--embedded`` and ``--decode-as``."""
+_DECODED_RECORDS = columns_of(TABLES["records"], [], embedded=False, payloads=True)
+"""All columns that there are."""
 
 
-def goes_in_pieces(table: Table, form: str) -> bool:
+def goes_in_pieces(table: Table, form: str, options: Options) -> bool:
     """Whether rows of a table may be written many at a time, where none is left out or awaited."""
+    if options.payloads is not None:
+        return table == _DECODED_RECORDS and form == "ndjson" and not options.embedded
     return table == _RECORDS and form in IN_PIECES
 
 
@@ -115,8 +120,13 @@ class RecordsPrinter:
     state: Any = None
 
     def __init__(self, table: Table, form: str, file: BinaryIO, options: Options) -> None:
-        if form == "ndjson":
-            self._writer: LinesWriter | ColumnsWriter = LinesWriter(table, file, options)
+        self._writer: LinesWriter | ColumnsWriter | DecodedLinesWriter
+        if options.payloads is not None:
+            from kdissect.present.decoded_lines import DecodedLinesWriter
+
+            self._writer = DecodedLinesWriter(table, file, options)
+        elif form == "ndjson":
+            self._writer = LinesWriter(table, file, options)
         else:
             from kdissect.present.record_columns import ColumnsWriter
 

@@ -26,6 +26,7 @@ from kdissect.model import CaptureError, Fault, Packet, Secrets
 from kdissect.names import TopicNames
 from kdissect.present.form import plural
 from kdissect.present.options import Options
+from kdissect.session.conversation import Listener
 from kdissect.source import Input, Pass
 from kdissect.tls.keylog import Secrets as KnownSecrets
 
@@ -111,6 +112,11 @@ class Reading:
         if names:
             self._pass.close()
             self._pass = first.again(with_names=True)
+
+    def listen(self, listener: Listener) -> None:
+        """Let somebody hear what reassembly gives out, from the next reading on."""
+        self._pass.close()
+        self._pass = self._pass.again(listener=listener)
 
     def open(self) -> None:
         """Open the input; reading would do it too, but an output should be replaced only if there is one.

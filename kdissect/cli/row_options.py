@@ -22,6 +22,7 @@ from kdissect.cli.printers import (
     TreePrinter,
     goes_in_pieces,
 )
+from kdissect.payload.decoder import Decoder
 from kdissect.present.catalogue import TABLES
 from kdissect.present.columns import EXCHANGES, Table
 from kdissect.present.form import TIMES, Clock
@@ -57,9 +58,13 @@ EMBEDDED = click.option("--embedded", is_flag=True, help="Decode bytes inside me
 SHOW_SECRETS = click.option("--show-secrets", is_flag=True, help="Show passwords, tokens and keys.")
 
 
-def options_of(given: Mapping[str, Any], config: Config) -> Options:
-    """The choices for a whole output."""
+def options_of(given: Mapping[str, Any], config: Config, payloads: Decoder | None = None) -> Options:
+    """The choices for a whole output.
+
+    :param payloads: what decodes keys and values of records.
+    """
     return Options(
+        payloads=payloads,
         show_secrets=given["show_secrets"],
         records=given["records"],
         embedded=given["embedded"],
@@ -89,7 +94,7 @@ def chosen_form(given: Mapping[str, Any], default: str, tables: tuple[str, ...] 
     return form
 
 
-def chosen_columns(given: Mapping[str, Any], form: Form, config: Config) -> Table:
+def chosen_columns(given: Mapping[str, Any], form: Form, config: Config, options: Options) -> Table:
     """The table with the columns that ``-e`` or the configuration chooses.
 
     :raises Wrong: there is no such column, or trees have none.
@@ -100,7 +105,7 @@ def chosen_columns(given: Mapping[str, Any], form: Form, config: Config) -> Tabl
         raise Wrong("-e goes with tables, not with -T tree")
     if not names and table is EXCHANGES:
         names = list(config.columns)
-    return columns_of(table, names, given["embedded"])
+    return columns_of(table, names, options.embedded, options.payloads is not None)
 
 
 def printer_of(
@@ -123,7 +128,7 @@ def printer_of(
     if form == "tree":
         return TreePrinter(output, options, given["dump"])
     if form != "text":
-        if not flush and keep is None and given.get("count") is None and goes_in_pieces(table, form):
+        if not flush and keep is None and given.get("count") is None and goes_in_pieces(table, form, options):
             return RecordsPrinter(table, form, file, options)
         return TablePrinter(table, form, file, options, flush, keep)
     if given["fields"]:

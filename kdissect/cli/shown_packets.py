@@ -5,17 +5,22 @@ once to write. Standard input is kept in a temporary file while it is read the f
 
 The packets of a connection's handshake and end (SYN, FIN, RST) are written too: they show where its bytes
 begin. All fragments of an IP packet are written, and all packets of a TLS connection.
+
+With ``--comment`` packets say what was found. Then all packets of the capture are written if no row is left
+out, so that they keep their numbers.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from bisect import bisect_left
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import BinaryIO, cast
 
 from kdissect.capture.belonging import belonging
-from kdissect.capture.reader import Points
+from kdissect.capture.reader import Interface, Points
 from kdissect.capture.writer import PcapngWriter
+from kdissect.cli.annotations import Annotations, section_of
 from kdissect.cli.errors import complain
 from kdissect.cli.inputs import packets_of, reads_once
 from kdissect.cli.reading import Reading
@@ -85,12 +90,18 @@ class ShownPacketsWriter:
         *,
         with_secrets: bool = False,
         scratch: str | None = None,
+        annotations: Annotations | None = None,
+        everything: bool = False,
     ) -> None:
         """
         :param only_once: whether the packets can be read only once, whatever the paths are.
         :param with_secrets: whether TLS secrets are written too.
         :param scratch: the folder for what can be read only once; None for where temporary files are.
+        :param annotations: what packets say.
+        :param everything: whether all packets are written.
         """
+        self._annotations = annotations
+        self._everything = everything
         self._paths = paths
         self._only_once = only_once or any(map(reads_once, paths))
         self._limits = limits
@@ -100,6 +111,7 @@ class ShownPacketsWriter:
         self.found = ShownPackets()
         self._spool: BinaryIO | None = None
         """What of the input can be read only once."""
+        self._end_spool: Callable[[], None] = lambda: None
 
     @contextmanager
     def kept(self, reading: Reading) -> Iterator[None]:
@@ -111,38 +123,51 @@ class ShownPacketsWriter:
         with named_file(".pcapng", self._scratch) as spool:
             # Packets have the same numbers there: it holds all of the input, in the order of the numbers.
             file = cast(BinaryIO, spool)
-            reading.keep = PcapngWriter(file, reading.interfaces).write
-            self._paths, self._spool = (spool.name,), file
+            writer = PcapngWriter(file, reading.interfaces, None)
+            reading.keep = writer.write
+            self._paths, self._spool, self._end_spool = (spool.name,), file, writer.begin
             yield
 
-    def write(self, file: BinaryIO, read: int, secrets: KnownSecrets) -> None:
+    def write(
+        self, file: BinaryIO, read: int, secrets: KnownSecrets, interfaces: Sequence[Interface] = ()
+    ) -> None:
         """Write the packets, in the order of the capture.
 
         :param read: how many packets of the capture were read.
+        :param interfaces: those of the capture, as they were read.
         :param secrets: the given ones and those of the capture. Those of connections that were read are
             written first, for the packets behind them.
         """
         if self._spool is not None:
+            self._end_spool()
             self._spool.flush()
-        shown, encrypted = self.found.packets, self.found.encrypted
-        wanted = shown | belonging(self._items(read), shown, self._limits, encrypted)
-        last = max(wanted, default=0)
         capture = packets_of(self._paths, self._limits, self._points)
-        writer = PcapngWriter(file, capture.interfaces)
+        writer = PcapngWriter(file, capture.interfaces, section_of(interfaces, self._annotations))
         left_out = False
         if self._with_secrets and (key_log := secrets.key_log()):
             writer.write(Secrets(TLS_KEY_LOG, key_log))
             if secrets.forgotten:
                 others = plural(secrets.forgotten, "earlier TLS connection")
                 complain(f"the secrets of {others} are not in the file: too many connections")
-        for item in capture:
-            if isinstance(item, Packet):
-                if item.number in wanted:
-                    writer.write(item)
-                if item.number >= last:
-                    break
-            elif isinstance(item, Secrets):
-                left_out = True
+        wanted = self._wanted(read)
+
+        def packets() -> Iterator[Packet]:
+            nonlocal left_out
+            last = read if wanted is None else max(wanted, default=0)
+            for item in capture:
+                if isinstance(item, Packet):
+                    if wanted is None or item.number in wanted:
+                        yield item
+                    if item.number >= last:
+                        break
+                elif isinstance(item, Secrets):
+                    left_out = True
+
+        written = packets()
+        if self._annotations is not None:
+            written = self._annotations.commented(written, _numbers_of(wanted))
+        for packet in written:
+            writer.write(packet)
         capture.close()
         if secretive := self.found.secretive + len(self.found.logins):
             many = plural(secretive, "message")
@@ -153,6 +178,13 @@ class ShownPacketsWriter:
         if left_out and not self._with_secrets:
             complain("the TLS secrets of the capture are left out of the file; --with-secrets keeps them")
 
+    def _wanted(self, read: int) -> set[int] | None:
+        """The numbers of the packets to write; None: all."""
+        if self._everything:
+            return None
+        shown, encrypted = self.found.packets, self.found.encrypted
+        return shown | belonging(self._items(read), shown, self._limits, encrypted)
+
     def _items(self, last: int) -> Iterator[Packet]:
         """The packets up to the ``last``."""
         capture = packets_of(self._paths, self._limits, self._points)
@@ -162,3 +194,11 @@ class ShownPacketsWriter:
                     break
                 yield item
         capture.close()
+
+
+def _numbers_of(wanted: set[int] | None) -> Callable[[int], int | None]:
+    """The numbers that packets have where only these are written."""
+    if wanted is None:
+        return lambda packet: packet
+    order = sorted(wanted)
+    return lambda packet: bisect_left(order, packet) + 1 if packet in wanted else None

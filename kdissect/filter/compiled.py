@@ -66,6 +66,10 @@ class Filter:
         records = () if exchange is None else None
         return self._answer(self._row(exchange, records, (fault,), fault.connection))
 
+    def matches_connection(self, connection: int) -> bool:
+        """Whether the connection of this number is shown, for a filter that asks only for ``connection``."""
+        return self._answer(Row(None, self.options, (), (), connection))
+
     def matches_finding(self, sign: Sign) -> bool:
         """Whether a finding is shown, for a filter that asks only for ``finding`` and its severity."""
         return self._answer(Row(None, self.options, signs=(sign,)))

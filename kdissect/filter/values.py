@@ -129,6 +129,8 @@ def _intervals(operator: str, items: Items, value: Callable[[Word], Fraction]) -
 def _numbers(field: Field, operator: str, items: Items, hints: list[str]) -> Check:
     def value(word: Word) -> Fraction:
         code = None if word.quoted else field.codes.get(word.text.lower())
+        if code is None and len(field.codes) > 1 and not word.text[:1].isdigit():
+            raise word.error(f"{field.name} is one of {', '.join(field.codes)}, and {word.text!r} is not")
         number = literals.number(word, field.unit, field.name) if code is None else Fraction(code)
         if field.unit == "ns" and number and word.text[-1].isdigit():
             hints.append(f"{field.name} counts nanoseconds: {word.text} is {word.text}ns")

@@ -10,8 +10,8 @@ from functools import cache
 from importlib.resources import files
 
 TOPICS = (
-    *("read", "explain", "filter", "stats", "screens", "live", "tls", "secrets", "log", "bytes", "client"),
-    "spark",
+    *("read", "explain", "report", "filter", "stats", "screens", "live", "tls", "secrets", "scrub", "log"),
+    *("bytes", "client", "spark", "wireshark"),
     *("damage", "speed", "python", "design"),
 )
 """Names of the pages, in the order in which they are listed."""

@@ -7,12 +7,12 @@ judged = judge.judged()
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Collection, Iterable, Mapping
 from fnmatch import fnmatchcase
 from typing import Any, NamedTuple, Self
 
 from kdissect.analysis.fold import SECOND, Row, Statistic
+from kdissect.analysis.payloads import Payloads
 from kdissect.analysis.together import Together
 from kdissect.dissect import Event
 from kdissect.insight.catalogue import RULES
@@ -23,6 +23,7 @@ from kdissect.insight.finding import CONFIDENCES, SEVERITIES, Finding
 from kdissect.insight.logs import Logs
 from kdissect.insight.rule import CAPTURE, LOGS, Facts, Rule
 from kdissect.limits import DEFAULTS, Limits
+from kdissect.payload.decoder import Decoder
 
 
 class NotJudged(NamedTuple):
@@ -41,6 +42,28 @@ class Judged(NamedTuple):
     rules: int
     """How many rules could say something."""
     context: Context = Context()
+
+
+class Report(NamedTuple):
+    """What is wrong in a capture, and what it is like."""
+
+    findings: list[Finding]
+    """Notes on the capture itself, then causes, worst first, each followed by what it explains."""
+    not_judged: list[NotJudged]
+    """Rules that could say nothing, and why."""
+    context: Context
+    """What was captured."""
+    tables: dict[str, list[Row]]
+    """Rows of the statistics that were asked for, by what was asked."""
+    rules: int = 0
+    """How many rules could say something."""
+    left_out: dict[str, int] = {}  # noqa: RUF012 - nobody adds to it
+    """Of these statistics, how often something was not counted for want of room."""
+
+    @property
+    def judged(self) -> Judged:
+        """What the rules say."""
+        return Judged(self.findings, self.not_judged, self.rules, self.context)
 
 
 def judge(
@@ -65,9 +88,13 @@ def judge(
     return Judged(in_order(found), silent, len(rules) - len(silent), context)
 
 
-def of_captures() -> list[Rule]:
-    """The rules of the catalogue that captures are judged by."""
-    return [each for each in RULES.values() if each.category != LOGS]
+def of_captures(deep: bool = False) -> list[Rule]:
+    """The rules of the catalogue that captures are judged by.
+
+    :param deep: those too that need every record unpacked.
+    """
+    rules = [each for each in RULES.values() if each.category != LOGS]
+    return [each for each in rules if deep or not any(need.is_deep for need in each.needs)]
 
 
 def judge_logs(
@@ -99,24 +126,30 @@ class Judge:
     """Everything that rules need to know of a capture, as its events come. Parts that were fed apart can be
     added, in the order of the events.
 
-    :param rules: which to run; all of the catalogue for captures by default.
+    :param rules: which to run; by default all of the catalogue for captures but those that unpack records.
+    :param tables: statistics that are wanted beside, by what ``-z`` would call them. One that a rule needs,
+        too, is there once.
+    :param decoder: decodes keys and values, for rules that unpack records.
     """
 
-    def __init__(self, limits: Limits = DEFAULTS, rules: Iterable[Rule] | None = None) -> None:
+    def __init__(
+        self,
+        limits: Limits = DEFAULTS,
+        rules: Iterable[Rule] | None = None,
+        tables: Mapping[str, Statistic] | None = None,
+        decoder: Decoder | None = None,
+    ) -> None:
         self._rules = {each.id: each for each in (of_captures() if rules is None else rules)}
         needed = dict.fromkeys(need for each in self._rules.values() for need in each.needs)
         self._statistics = {need: need(limits) for need in needed}
-        self._together = Together(self._statistics.values())
+        by_name = {each.name: each for each in self._statistics.values()}
+        self._tables = {text: by_name.get(text, each) for text, each in (tables or {}).items()}
+        own = [each for text, each in self._tables.items() if text not in by_name]
+        for each in self._statistics.values():
+            if isinstance(each, Payloads) and decoder is not None:
+                each.use(decoder)
+        self._together = Together([*self._statistics.values(), *own])
         self._coverage = Coverage(limits)
-
-    @staticmethod
-    def form() -> str:
-        """A word that is another one where rules need other facts than here."""
-        names = sorted(
-            f"{need.name} {' '.join(column.name for column in need.columns)}"
-            for need in {need for each in of_captures() for need in each.needs}
-        )
-        return hashlib.sha256("\n".join(names).encode()).hexdigest()[:16]
 
     def __getstate__(self) -> dict[str, Any]:
         """Rules are code: another process has its own."""
@@ -153,13 +186,36 @@ class Judge:
         :param thresholds: those of the configuration, by rule.
         :param ignored: rules that are not run, by id or pattern.
         """
+        rows = {need: statistic.result() for need, statistic in self._statistics.items()}
+        return self._judged(rows, thresholds, ignored)
+
+    def report(
+        self,
+        thresholds: Mapping[str, Mapping[str, float]] | None = None,
+        ignored: Collection[str] = (),
+    ) -> Report:
+        """The same, with the tables that are wanted."""
+        rows = {need: statistic.result() for need, statistic in self._statistics.items()}
+        judged = self._judged(rows, thresholds, ignored)
+        tables = {
+            text: rows[type(each)] if self._statistics.get(type(each)) is each else each.result()
+            for text, each in self._tables.items()
+        }
+        left_out = {text: each.left_out for text, each in self._tables.items() if each.left_out}
+        return Report(judged.findings, judged.not_judged, judged.context, tables, judged.rules, left_out)
+
+    def _judged(
+        self,
+        rows: Mapping[type[Statistic], list[Row]],
+        thresholds: Mapping[str, Mapping[str, float]] | None,
+        ignored: Collection[str],
+    ) -> Judged:
         context = self.context()
         rules = {
             id: each
             for id, each in self._rules.items()
             if not any(fnmatchcase(id, pattern) for pattern in ignored)
         }
-        rows = {need: statistic.result() for need, statistic in self._statistics.items()}
         run = {id: each for id, each in rules.items() if context.exchanges or each.category == CAPTURE}
         found = judge(run, rows, context, thresholds)
         found.not_judged.extend(NotJudged(id, "no Kafka was captured") for id in rules if id not in run)

@@ -27,7 +27,7 @@ from kdissect.model import Fault, Packet, Secrets, Segment
 from kdissect.names import TopicNames
 from kdissect.points.copies import Key, Sighting
 from kdissect.points.traces import APART_NS, Traces
-from kdissect.session.conversation import Connection
+from kdissect.session.conversation import Connection, Listener
 from kdissect.tls.keylog import Secrets as KnownSecrets
 from kdissect.wording import plural
 
@@ -328,12 +328,13 @@ def dissector_of(
     embedded: bool = False,
     secrets: KnownSecrets | None = None,
     tells_tcp: bool = True,
+    listener: Listener | None = None,
 ) -> Dissector | PointsDissector:
     """The machine for an input: that of one capture, or that of several points, where it has some."""
 
     def new(numbering: Numbering | None, known: KnownSecrets | None) -> Dissector:
         told = (limits, broker_ports, names, numbering)
-        return Dissector(*told, embedded=embedded, secrets=known, tells_tcp=tells_tcp)
+        return Dissector(*told, embedded=embedded, secrets=known, tells_tcp=tells_tcp, listener=listener)
 
     if points is None:
         return new(None, secrets)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from kdissect.present.catalogue import BATCHES, TABLES
 from kdissect.present.conformance import CHECKS
+from kdissect.present.diffs import DIFF
 from kdissect.present.findings import FINDINGS
 from kdissect.present.log_columns import INDEX, SNAPSHOT
 from kdissect.present.statistics import STATISTICS
@@ -15,5 +16,6 @@ ALL_TABLES = {
     "snapshot": SNAPSHOT,
     **{f"stats {name}": table for name, table in STATISTICS.items()},
     FINDINGS.name: FINDINGS,
+    DIFF.name: DIFF,
     "conformance": CHECKS,
 }

@@ -31,8 +31,21 @@ _RECORD_COLUMNS = (
 )
 
 _DECODED_COLUMNS = (
-    dict_column("keyDecoded", "json", "with --embedded: the key of a record of Kafka's own topics", True),
-    dict_column("valueDecoded", "json", "with --embedded: the value of such a record", True),
+    dict_column(
+        "keyDecoded",
+        "json",
+        "with --decode-as or --schemas: the key as a value; with --embedded: of Kafka's own topics",
+        True,
+    ),
+    dict_column("valueDecoded", "json", "the same of the value", True),
+    dict_column(
+        "keyFormat",
+        "json",
+        "with --decode-as or --schemas: what the key is. Format, confidence (certain, likely, possible), "
+        "registry, schema, name, envelope, compression. Problem and offset if it cannot be decoded",
+        True,
+    ),
+    dict_column("valueFormat", "json", "the same of the value", True),
 )
 
 _PLACE_COLUMNS = (

@@ -9,6 +9,14 @@ def nearest(word: str, known: Iterable[str]) -> str:
     """``"; did you mean …?"``, or nothing where no known word is near."""
     from difflib import get_close_matches  # takes longer to import than most commands to start
 
-    words = {each.lower(): each for each in known}
-    found = get_close_matches(word.lower(), words, 1, 0.6)
+    asked, words = word.lower(), {each.lower(): each for each in known}
+    beginnings: dict[str, str] = {}
+    for each in sorted(words, key=len):
+        if len(each) > len(asked) + 1 > 4:
+            beginnings.setdefault(each[: len(asked) + 1], each)  # the rest may have been left out
+    found = get_close_matches(asked, words, 1, 0.8)
+    if not found:
+        found = [beginnings[each] for each in get_close_matches(asked, beginnings, 1, 0.8)]
+    if not found:
+        found = get_close_matches(asked, words, 1, 0.6)
     return f"; did you mean {words[found[0]]}?" if found else ""

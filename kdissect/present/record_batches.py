@@ -78,7 +78,7 @@ class LinesWriter:
         self._file = file
         self._options = options
         self._text = JsonText()
-        self._groups = _groups(table)
+        self._groups = groups_of(table)
 
     def write(self, exchange: Exchange) -> Iterator[int]:
         """Write the records of an exchange, some at a time; gives how many."""
@@ -111,7 +111,7 @@ class LinesWriter:
         """NDJSON has no end."""
 
 
-def _groups(table: Table) -> tuple[Group, ...]:
+def groups_of(table: Table) -> tuple[Group, ...]:
     """The columns before each of :data:`VARIABLE`, and behind the last."""
     groups: list[Group] = []
     steps: list[tuple[str, bytes, bool]] = []

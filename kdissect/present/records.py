@@ -18,6 +18,7 @@ from kdissect.exchange import Exchange, RecordSetPlace
 from kdissect.names import METADATA_TOPIC, is_metadata_topic
 from kdissect.present.batches import batch_values, control_of, shown
 from kdissect.present.body import embedded_object
+from kdissect.present.decoded import add_decoded
 from kdissect.present.options import PLAIN, Options
 from kdissect.present.sanitise import valid_text
 from kdissect.record.batch import Batch
@@ -165,6 +166,8 @@ def record_row(
         found = decode_internal(family, key, value, limits=options.limits)
         row["keyDecoded"] = _named(found.key_part, options)
         row["valueDecoded"] = _named(found.value_part, options)
+    elif options.payloads is not None and family is None and not batch.is_control:
+        add_decoded(row, topic or "", options.payloads)
     return row
 
 

@@ -18,6 +18,7 @@ cdef class Conversation:
     cdef public tuple _framers
     cdef public object _held
     cdef public object _limits
+    cdef public object _listener
     cdef public object _origin
     cdef public object _preambles
     cdef public tuple _proxied
@@ -31,6 +32,7 @@ cdef class Conversation:
     cdef public tuple _witnesses
     cdef public int64_t counted_bytes
     cdef public int64_t held_bytes
+    cdef public object decrypted_listener
     cdef public object number
     cdef object __weakref__
 

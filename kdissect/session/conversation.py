@@ -20,7 +20,18 @@ from kdissect.capture.segments import SegmentReader
 from kdissect.exchange import Proxied
 from kdissect.faults import fault
 from kdissect.limits import DEFAULTS, Limits
-from kdissect.model import Chunk, Direction, Endpoint, Fault, Frame, Gap, Segment, Skipped, endpoint_text
+from kdissect.model import (
+    SYN,
+    Chunk,
+    Direction,
+    Endpoint,
+    Fault,
+    Frame,
+    Gap,
+    Segment,
+    Skipped,
+    endpoint_text,
+)
 from kdissect.protocol.framing import REST, Framer, Witness
 from kdissect.session.dialogue import Dialogue
 from kdissect.session.pairing import Event, Recognised
@@ -78,6 +89,10 @@ class Connection(NamedTuple):
     connection counts once."""
 
 
+Listener = Callable[["Conversation", Side, Chunk | Gap | Fault], None]
+"""Is given what reassembly gives out, as it comes: whose bytes, of which side, and the piece."""
+
+
 class Conversation:
     """The machine of one connection. ``number`` is its place among the connections of the capture.
 
@@ -92,6 +107,7 @@ class Conversation:
         "_framers",
         "_held",
         "_limits",
+        "_listener",
         "_origin",
         "_preambles",
         "_proxied",
@@ -104,6 +120,7 @@ class Conversation:
         "_verdict",
         "_witnesses",
         "counted_bytes",
+        "decrypted_listener",
         "held_bytes",
         "number",
     )
@@ -115,8 +132,13 @@ class Conversation:
         limits: Limits = DEFAULTS,
         broker_ports: frozenset[int] = frozenset(),
         secrets: Secrets | None = None,
+        listener: Listener | None = None,
     ) -> None:
+        """
+        :param listener: hears every piece that reassembly gives out. Who wants one must not :meth:`take`.
+        """
         self.number = number
+        self._listener = listener
         self._limits = limits
         self._broker_ports = broker_ports
         self._secrets = secrets
@@ -148,6 +170,8 @@ class Conversation:
         self.held_bytes = 0
         """What everything costs that waits: bytes behind holes or for a secret, those of which it is not
         known what they are, the beginnings of frames, and requests for their responses."""
+        self.decrypted_listener: Callable[[int, Side, Chunk], None] | None = None
+        """Is given the bytes that come out of TLS, with the number of the connection and their side."""
 
     def feed(self, segment: Segment) -> list[Event]:
         """What this segment brings to light."""
@@ -212,6 +236,19 @@ class Conversation:
         if self._session is not None:
             self._session.renumber(number, exchange_number)
 
+    def place_of(self, segment: Segment) -> tuple[Side, int, int]:
+        """Where the segment stands that was fed last.
+
+        The first number is its side. The second is the offset of its first byte in what that side sends; 0 as
+        long as nothing is known of that. The third is the offset in what the other side sends up to which it
+        acknowledges; -1 where it says nothing of that.
+        """
+        side = self._duplex._side(segment)
+        ours, theirs = self._duplex.streams[side], self._duplex.streams[1 - side]
+        begin = segment.seq + 1 if segment.flags & SYN else segment.seq
+        heard = -1 if segment.ack is None or theirs._base is None else theirs.offset_of(segment.ack)
+        return side, 0 if ours._base is None else ours.offset_of(begin & 0xFFFFFFFF), heard
+
     @property
     def speaks_tls(self) -> bool:
         """Whether it greeted with TLS."""
@@ -242,6 +279,12 @@ class Conversation:
     def endpoints(self) -> tuple[Endpoint, Endpoint]:
         """Both ends. The one that opened the connection comes first, if that was seen."""
         return self._duplex.endpoints
+
+    @property
+    def ends_as_seen(self) -> tuple[Endpoint, Endpoint]:
+        """Both ends. The one that sent the first packet comes first."""
+        first, other = self._duplex.endpoints
+        return (other, first) if self._duplex.first_is_other else (first, other)
 
     @property
     def is_closed(self) -> bool:
@@ -389,7 +432,10 @@ class Conversation:
 
     def _take(self, pieces: Iterable[Piece], packet: int, out: list[Event]) -> None:
         """Append what pieces of the streams bring to light."""
+        listener = self._listener
         for side, piece in pieces:
+            if listener is not None:
+                listener(self, side, piece)
             if isinstance(piece, Chunk):
                 chunk = piece
                 self._bytes[side] += len(chunk.data)
@@ -415,6 +461,8 @@ class Conversation:
                 message = f"from {self._name(side)}: {piece.message}"
                 out.append(piece._replace(connection=self.number, message=message))
             else:
+                if self.decrypted_listener is not None and isinstance(piece, Chunk):
+                    self.decrypted_listener(self.number, side, piece)
                 out += self._hear(side, piece, packet)
         return out
 
@@ -553,7 +601,7 @@ class Conversation:
             return
         framer = self._framers[side]
         if isinstance(piece, Gap):
-            self._session.gap(framer.direction)
+            self._session.gap(framer.direction, piece.packet)
         events = framer.feed(piece, self._witnesses[side])
         if events:
             self._pair(side, events, packet, out)

@@ -75,11 +75,11 @@ class Dialogue:
             return self._turn().feed(turned(frame), packet) or []
         return events
 
-    def gap(self, direction: Direction) -> None:
-        """Bytes of a direction were not captured."""
-        self._first.gap(direction)
+    def gap(self, direction: Direction, packet: int) -> None:
+        """Bytes of a direction were not captured, as a packet settled."""
+        self._first.gap(direction, packet)
         if self._second is not None:
-            self._second.gap(opposite(direction))
+            self._second.gap(opposite(direction), packet)
 
     def skip(self, direction: Direction) -> None:
         """Bytes of a direction were captured, and no frame was found in them."""

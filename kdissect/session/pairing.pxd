@@ -39,6 +39,7 @@ cdef class Session:
     cdef public object ending
     cdef public int64_t _response_losses
     cdef public int64_t _response_gap
+    cdef public int64_t _gap_packet
     cdef public object _request_loss
     cdef public bint _is_fresh_loss
     cdef public bint takes_all

@@ -117,6 +117,7 @@ class Session:
             "_evicted",
             "_expected",
             "_expects_tokens",
+            "_gap_packet",
             "_inferred",
             "_limits",
             "_most",
@@ -159,6 +160,8 @@ class Session:
         """How often bytes of the responses were not captured, or skipped."""
         self._response_gap = 0
         """The latest of these times when they were not captured."""
+        self._gap_packet = 0
+        """The packet that settled that: bytes that were lost may have come until then."""
         self._request_loss: str | None = None
         """Why a request may be absent: what happened to bytes among them, the latest time."""
         self._is_fresh_loss = False
@@ -201,13 +204,15 @@ class Session:
             return self._feed_request(frame, packet)
         return self._feed_response(frame, packet)
 
-    def gap(self, direction: Direction) -> None:
-        """Bytes of a direction were not captured."""
+    def gap(self, direction: Direction, packet: int = 0) -> None:
+        """Bytes of a direction were not captured, as ``packet`` settled. A gap is told in one piece, where it
+        begins. Some of its bytes may have come behind what was read before that packet."""
         self._expected.lose()
         if direction is not _TO_BROKER:
             self._is_latest = False
             self._response_losses += 1
             self._response_gap = self._response_losses
+            self._gap_packet = packet
         elif self._saw_request:
             self._request_loss = "gap"
             self._is_fresh_loss = True
@@ -267,13 +272,20 @@ class Session:
         return out
 
     def _why_missing(self, waiting: Waiting) -> str:
-        if self._response_losses > waiting.losses:
-            return self._why_lost(waiting)
-        return self.ending
+        return self._why_lost(waiting) if self._may_be_lost(waiting) else self.ending
+
+    def _may_be_lost(self, waiting: Waiting) -> bool:
+        """Whether bytes of responses were lost since a request waits."""
+        return self._response_losses > waiting.losses or self._is_in_gap(waiting)
+
+    def _is_in_gap(self, waiting: Waiting) -> bool:
+        """Whether bytes of a gap may have come behind a request, though the gap begins before it."""
+        request = waiting.exchange.request
+        return request is not None and self._gap_packet > request.frame.last_packet
 
     def _why_lost(self, waiting: Waiting) -> str:
         """The response lies in bytes that were lost since its request waits."""
-        if self._response_gap <= waiting.losses:
+        if self._response_gap <= waiting.losses and not self._is_in_gap(waiting):
             return "skipped"
         return "gap" if self._saw_response else "not captured"
 
@@ -309,7 +321,7 @@ class Session:
             older = self._pending.take(same)
             lost = older.exchange
             lost.missing = "not captured"
-            if self._response_losses > older.losses:
+            if self._may_be_lost(older):
                 lost.missing = self._why_lost(older)
             out.append(Completed(lost))
         elif same is not None:
@@ -528,7 +540,7 @@ class Session:
             waiting = self._pending[older]
             if isinstance(waiting.exchange.request, Token):
                 continue
-            if self._response_losses > waiting.losses:
+            if self._may_be_lost(waiting):
                 self._pending.remove(older)
                 waiting.exchange.missing = self._why_lost(waiting)
                 out.append(Completed(waiting.exchange))

@@ -79,19 +79,19 @@ def _scram_user(token: bytes) -> str | None:
 
 
 def _bearer_subject(token: bytes) -> str | None:
-    subject = _claims(token).get("sub")
+    subject = claims(token).get("sub")
     return subject if isinstance(subject, str) else None
 
 
 def _bearer_expiry(token: bytes) -> int | None:
     """The claim ``exp`` (RFC 7519, 4.1.4), in ms; None where it is none, or beyond 64 bits."""
-    seconds = _claims(token).get("exp") if len(token) <= LONGEST_TOKEN else None
+    seconds = claims(token).get("exp") if len(token) <= LONGEST_TOKEN else None
     if isinstance(seconds, int | float) and 0 < seconds < 1 << 53:
         return int(seconds * 1000)
     return None
 
 
-def _claims(token: bytes) -> dict[str, Any]:
+def claims(token: bytes) -> dict[str, Any]:
     """What the JWT of a client's first token claims; nothing where it cannot be read."""
     for part in token.split(b"\x01"):
         if part.startswith(b"auth=Bearer "):

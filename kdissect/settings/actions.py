@@ -24,8 +24,13 @@ PAGES = {
     "capture": "Capture",
     "findings": "Findings",
     "facts": "Facts",
+    "transactions": "Transactions",
+    "cluster": "Cluster",
 }
-"""The screens that the numbers lead to, in that order, and their titles."""
+"""The screens that a key leads to, in that order, and their titles."""
+
+PAGE_KEYS = dict(zip(PAGES, (*"1234567890", "T", "C"), strict=True))
+"""The key of each of them by default: numbers first, then letters."""
 
 PLACES = {
     "everywhere": "Everywhere",
@@ -34,6 +39,7 @@ PLACES = {
     "statistics": "On the screens of figures",
     "grouped": "On the screens of figures",
     "ladder": "Ladder",
+    "story": "Story",
     "list": "In the list",
     "tree": "In the tree",
     "bytes": "In the bytes",
@@ -97,8 +103,8 @@ ACTIONS: tuple[Action, ...] = (
     ),
     # -- every screen
     *(
-        _A(name, "page", str(number % 10), title, f"show {title}", f"app.page('{name}')")
-        for number, (name, title) in enumerate(PAGES.items(), 1)
+        _A(name, "page", PAGE_KEYS[name], title, f"show {title}", f"app.page('{name}')")
+        for name, title in PAGES.items()
     ),
     _A("page-before", "page", "[", "Screen before", "show the screen before this one", "app.turn_page(-1)"),
     _A("page-after", "page", "]", "Next screen", "show the screen after this one", "app.turn_page(1)"),
@@ -128,7 +134,14 @@ ACTIONS: tuple[Action, ...] = (
     ),
     _A("next-mark", "exchanges", "'", "Next mark", "go to the next marked exchange", "next_mark"),
     _A("comment", "exchanges", ";", "Comment", "write a comment; pcapng files keep it", "comment"),
-    _A("copy", "exchanges", "y", "Copy", "copy value, path, filter, JSON, hex, kcat, tshark", "copy"),
+    _A(
+        "copy",
+        "exchanges",
+        "y",
+        "Copy",
+        "copy value, filter, JSON, hex, or a command that reads or sends it",
+        "copy",
+    ),
     _A("save", "exchanges", "w", "Save", "save shown, marked or this one to a file", "save", True),
     _A("wireshark", "exchanges", "W", "Wireshark", "open Wireshark at this exchange", "wireshark"),
     _A("columns", "exchanges", "c", "Columns", "choose the columns of the list", "columns"),
@@ -177,17 +190,29 @@ ACTIONS: tuple[Action, ...] = (
     ),
     _A(
         "only-this",
-        "exchanges",
+        "exchanges records",
         "=",
         "Only this",
         "filter by the field or column: only this value",
         "by('only')",
     ),
     _A(
-        "not-this", "exchanges", "!", "Not this", "filter by the field or column: not this value", "by('not')"
+        "not-this",
+        "exchanges records",
+        "!",
+        "Not this",
+        "filter by the field or column: not this value",
+        "by('not')",
     ),
-    _A("and-this", "exchanges", "&", "And this", "what is shown, if it has this value too", "by('and')"),
-    _A("or-this", "exchanges", "|", "Or this", "what is shown, and what has this value", "by('or')"),
+    _A(
+        "and-this",
+        "exchanges records",
+        "&",
+        "And this",
+        "what is shown, if it has this value too",
+        "by('and')",
+    ),
+    _A("or-this", "exchanges records", "|", "Or this", "what is shown, and what has this value", "by('or')"),
     _A("search", "exchanges", "ctrl+f", "Search", "search: text, hex 'de ad', regex '/…/'", "search"),
     _A("next-match", "exchanges", "n", "Next match", "next exchange in which it was found", "match(1)"),
     _A(
@@ -225,13 +250,35 @@ ACTIONS: tuple[Action, ...] = (
     ),
     _A(
         "story",
-        "exchanges records ladder",
+        "exchanges records ladder statistics",
         "i",
         "Story",
-        "what led to this exchange, and what followed",
+        "what led to this, and what followed",
         "app.story",
         True,
     ),
+    _A(
+        "of-transaction",
+        "story",
+        "t",
+        "Transaction",
+        "story of this line's transactional id",
+        "tell('transactional id')",
+        True,
+    ),
+    _A("of-producer", "story", "p", "Producer", "story of this line's producer", "tell('producer')"),
+    _A("of-group", "story", "g", "Group", "story of this line's group", "tell('group')", True),
+    _A("of-client", "story", "c", "Client", "story of this line's client", "tell('client')", True),
+    _A(
+        "of-offset",
+        "story records",
+        "o",
+        "Fetched by",
+        "who wrote this offset, who fetched it, who is past it",
+        "tell('offset')",
+        True,
+    ),
+    _A("next-story", "story", "n", "Next story", "the next story of the exchange at the top", "next_story"),
     _A("next-error", "ladder", "e", "Next error", "next response with an error", "next_bad(1)", True),
     _A("error-before", "ladder", "E", "Error before", "response with an error before", "next_bad(-1)"),
     _A("times", "ladder", "t", "Times", "times: relative, of day", "times"),
@@ -273,6 +320,24 @@ ACTIONS: tuple[Action, ...] = (
         "All of it",
         "all that is said of the finding; again: the list",
         "explain",
+        True,
+    ),
+    # -- groups
+    _A(
+        "rebalance-before",
+        "groups",
+        ", <",
+        "Rebalance before",
+        "the rebalance before this one",
+        "rebalance(-1)",
+    ),
+    _A(
+        "next-rebalance",
+        "groups",
+        ". >",
+        "Next rebalance",
+        "the next rebalance; Esc: all of the time",
+        "rebalance(1)",
         True,
     ),
     # -- figures

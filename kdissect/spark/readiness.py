@@ -9,7 +9,15 @@ import json
 from typing import TYPE_CHECKING, Any
 
 from kdissect.analysis.fold import address
-from kdissect.analysis.versions import REPLICAS, Talker, VersionFacts, is_of_broker, is_whole, replica_id_of
+from kdissect.analysis.versions import (
+    REFUSED,
+    REPLICAS,
+    Talker,
+    VersionFacts,
+    is_of_broker,
+    is_whole,
+    replica_id_of,
+)
 from kdissect.limits import DEFAULTS
 from kdissect.present.statistics import STATISTICS
 from kdissect.protocol import apis
@@ -23,7 +31,8 @@ _REPLICAS = ", ".join(f"'{api}'" for api in sorted(REPLICAS))
 
 _SPOKEN = f"""
     select {_TALKER}, api, api_key, api_version, count(*) as count,
-           min_by(if(api in ({_REPLICAS}), request, null), number) as sample
+           min_by(if(api in ({_REPLICAS}), request, null), number) as sample,
+           count_if(response_packet is not null and coalesce(error, '') <> '{REFUSED}') as answered
     from exchanges where request_packet is not null and api_key is not null and api_version is not null
     group by all
 """
@@ -39,6 +48,8 @@ def readiness(spark: SparkSession) -> tuple[DataFrame, int]:
     for row in spark.sql(_SPOKEN).toLocalIterator():
         talker = _talker(row)
         facts.spoke(talker, row.api_key, row.api_version, row["count"])
+        if row.answered:
+            facts.answered(talker.broker, row.api_key, row.api_version)
         if is_of_broker(row.api, row.api_version, replica_id_of(_body(row.sample))):
             facts.is_between_brokers(talker.connection)
     for row in spark.sql(_ASKED).toLocalIterator():

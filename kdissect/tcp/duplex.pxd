@@ -10,6 +10,7 @@ cdef class Duplex:
     cdef public object _limit
     cdef public int64_t _queued_cost
     cdef public tuple endpoints
+    cdef public bint first_is_other
     cdef public object first_ns
     cdef public int64_t held_bytes
     cdef public int64_t last_ns

@@ -60,6 +60,7 @@ class Duplex:
         "closed_ns",
         "closed_side",
         "endpoints",
+        "first_is_other",
         "first_ns",
         "held_bytes",
         "last_ns",
@@ -77,6 +78,8 @@ class Duplex:
         if segment.flags & (SYN | ACK) == SYN | ACK:
             first, other = other, first
         self.endpoints: tuple[Endpoint, Endpoint] = (first, other)
+        self.first_is_other = first != segment.source
+        """Whether the first segment is of the second endpoint: the answer to a SYN that was not captured."""
         self.streams = (Reassembler(limits), Reassembler(limits))
         self.packets = 0
         self.first_ns = segment.timestamp_ns

@@ -36,8 +36,9 @@ def tcp_facts(duplex: Duplex, client: Side) -> dict[str, Any]:
     scales = both and ours.scale is not None and theirs.scale is not None  # type: ignore[union-attr]
     to_broker, to_client = _known(asking.path_ns), _known(answering.path_ns)
     mine, yours = asking.troubles or _NONE, answering.troubles or _NONE
-    late = sorted(chain(mine.late(), yours.late()))[:EXAMPLES]
-    worst = max(mine, yours, key=lambda each: each.outage_ns)
+    sent, answered = _heard(asking), _heard(answering)
+    late = sorted(chain(sent.late(), answered.late()))[:EXAMPLES]
+    worst = max(sent, answered, key=lambda each: each.outage_ns)
     opener = duplex.streams[0]
     return {
         "opening": _opening(duplex),
@@ -65,10 +66,10 @@ def tcp_facts(duplex: Duplex, client: Side) -> dict[str, Any]:
         "zero_window_broker_count": yours.zeros,
         "zero_window_broker_ns": yours.zero_ns + answering.shut_ns(duplex.last_ns),
         "zero_window_broker_max_ns": max(yours.zero_longest_ns, answering.shut_ns(duplex.last_ns)),
-        "lost_to_broker": mine.lost,
-        "lost_to_client": yours.lost,
-        "retransmitted_segments": mine.lost + yours.lost,
-        "rto_like": mine.lost_late + yours.lost_late,
+        "lost_to_broker": sent.lost,
+        "lost_to_client": answered.lost,
+        "retransmitted_segments": sent.lost + answered.lost,
+        "rto_like": sent.lost_late + answered.lost_late,
         "rto_ns": [ns for ns, _ in late],
         "rto_packets": [packet for _, packet in late],
         "outage_ns": worst.outage_ns,
@@ -88,6 +89,12 @@ def _known(ns: int) -> int | None:
     return None if ns < 0 else int(ns)
 
 
+def _heard(stream: Reassembler) -> Troubles:
+    """What was lost of a stream. Only its receiver shows what it had: where nothing of that end was captured,
+    what was sent again tells nothing."""
+    return stream.troubles or _NONE if stream.acknowledged is not None else _NONE
+
+
 def _offered(stream: Reassembler) -> Offered | None:
     """What the sender of a stream offered; None where its SYN was not captured."""
     if not stream.opened or stream.syn_options is None:
@@ -103,7 +110,9 @@ def _opening(duplex: Duplex) -> str | None:
         return ANSWERED
     if duplex.reset_side == 1:
         return REFUSED
-    return UNANSWERED if first.acknowledged is None else ANSWERED
+    # Where the other end was not captured: who goes on behind its SYN was answered.
+    goes_on = first.next > 0 or first.ended_at is not None or other.acknowledged is not None
+    return UNANSWERED if first.acknowledged is None and not goes_on else ANSWERED
 
 
 def _captured_near(to_client: int | None, to_broker: int | None) -> str | None:

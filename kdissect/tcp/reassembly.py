@@ -338,6 +338,8 @@ class Reassembler:
                     self.round_trip_ns = round_trip_ns
                 if is_bare or self._timed_end == 0:
                     self._note_round_trip(round_trip_ns)
+                elif round_trip_ns < self.path_ns:
+                    self.path_ns = round_trip_ns  # bare ones may all have been delayed, up to 40 ms and more
             self._timed_end = -1
         if before > self.next:
             freed += self._declare(packet, timestamp_ns)

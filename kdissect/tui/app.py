@@ -16,6 +16,7 @@ from textual.events import Key
 from textual.screen import Screen
 from textual.timer import Timer
 
+from kdissect.exchange import Exchange
 from kdissect.model import CaptureError
 from kdissect.present.options import Options
 from kdissect.settings.actions import ACTIONS, PAGES, PLACES, actions_of
@@ -24,10 +25,12 @@ from kdissect.settings.recent import recent_files
 from kdissect.settings.remembered import Remembered
 from kdissect.settings.screens import Settings
 from kdissect.tui.feed.batches import Feed
+from kdissect.tui.feed.stories import Subject
 from kdissect.tui.heap import give_back_holes, give_back_large_blocks, keep_what_there_is
 from kdissect.tui.host import Host, Opener, is_of_interfaces
 from kdissect.tui.keys import bindings_of, help_of, keymap_of
 from kdissect.tui.pages.capture import CapturePage
+from kdissect.tui.pages.cluster import ClusterPage
 from kdissect.tui.pages.connections import ConnectionsPage
 from kdissect.tui.pages.exchanges import ExchangesPage
 from kdissect.tui.pages.facts import FactsPage
@@ -43,6 +46,7 @@ from kdissect.tui.pages.start import Looks, Start
 from kdissect.tui.pages.statistics import StatisticsPage
 from kdissect.tui.pages.story import StoryPage
 from kdissect.tui.pages.topics import TopicsPage
+from kdissect.tui.pages.transactions import TransactionsPage
 from kdissect.tui.palette import Commands
 from kdissect.tui.terminal import end_with_signals, end_with_terminal, suspend
 from kdissect.tui.way import Step
@@ -123,6 +127,8 @@ class Kdissect(Host):
             "story": StoryPage(),
             "capture": CapturePage(),
             "findings": FindingsPage(),
+            "transactions": TransactionsPage(),
+            "cluster": ClusterPage(),
         }
         figures = (page for page in self.pages.values() if isinstance(page, StatisticsPage))
         self.pages["facts"] = FactsPage(frozenset(name for page in figures for name in page.names))
@@ -207,6 +213,7 @@ class Kdissect(Host):
     def action_page(self, name: str) -> None:
         here = self._here()
         if name in self.pages and here is not None and here != name:
+            self.pages[name].came_from(self.pages[here].chosen_place())
             self.way.turn(here, name)
             self.switch_screen(name)
 
@@ -312,21 +319,47 @@ class Kdissect(Host):
             ladder.index_grew()
 
     def action_story(self) -> None:
-        """Tell what led to the exchange under the cursor, and what followed."""
+        """Tell the story of what is under the cursor, or else of the exchange there: what led to it, and what
+        followed."""
         story, here = self.pages["story"], self.screen
         assert isinstance(story, StoryPage)
-        place = here.chosen_place() if isinstance(here, Page) else None
-        if place is None:
+        if not isinstance(here, Page):
             return
+        subject = here.chosen_subject()
+        exchange = self.chosen_exchange() if subject is None else None
+        if subject is not None or exchange is not None:
+            story.about(exchange, subject)
+            self._jump("story", self.shown.depth)
+
+    def chosen_exchange(self) -> Exchange | None:
+        """The exchange under the cursor; None where there is none, which is said."""
+        here = self.screen
+        assert isinstance(here, Page)
+        place = here.chosen_place()
+        if place is None:
+            here.say("there is no exchange under the cursor")
+            return None
+        return self.exchange_at(place)
+
+    def exchange_at(self, place: int) -> Exchange | None:
         try:
             exchange = self.feed.exchange(self.index.value("place", place), self.index.value("length", place))
         except OSError as error:
-            assert isinstance(here, Page)
-            here.say(f"the exchange cannot be read: {error.strerror or error}")
-            return
+            if isinstance(self.screen, Page):
+                self.screen.say(f"the exchange cannot be read: {error.strerror or error}")
+            return None
         exchange.topic_names = self.index.all_names()
-        story.about(exchange)
+        return exchange
+
+    def tell_story(self, subject: Subject) -> None:
+        story = self.pages["story"]
+        assert isinstance(story, StoryPage)
+        story.about(None, subject)
         self._jump("story", self.shown.depth)
+
+    def place_of(self, number: int) -> int | None:
+        found = np.flatnonzero(self.index.column("number") == number)
+        return int(found[0]) if len(found) else None
 
     def show_exchange(self, place: int, *, to_tree: bool = False) -> None:
         page, before = self.pages["exchanges"], self.shown.depth
@@ -336,9 +369,9 @@ class Kdissect(Host):
         page.go_to(place)
 
     def go_to_number(self, number: int) -> None:
-        found = np.flatnonzero(self.index.column("number") == number)
-        if len(found):
-            self.show_exchange(int(found[0]))
+        place = self.place_of(number)
+        if place is not None:
+            self.show_exchange(place)
         elif isinstance(self.screen, Page):
             self.screen.say(f"there is no exchange No. {number:,}")
 

@@ -1,4 +1,4 @@
-"""A line of the tree → texts to copy: value, path, filter, message, bytes, commands of kcat and tshark.
+"""A line of the tree → texts to copy: value, path, filter, message, bytes, and commands.
 
 Secrets are copied as they are shown: not at all.
 """
@@ -15,7 +15,7 @@ from kdissect.model import Node
 from kdissect.present.body import context_of, message_object
 from kdissect.present.options import Options
 from kdissect.present.secret_names import REDACTED
-from kdissect.protocol.json_form import base64_text, dumps
+from kdissect.protocol.json_form import SIZE_SUFFIX, base64_text, dumps
 from kdissect.protocol.topics import partition_of
 from kdissect.tui.detail import Detail, Spot
 from kdissect.tui.selecting import filter_of_line
@@ -84,7 +84,49 @@ def _decode_as(exchange: Exchange) -> str:
     return f"tcp.port=={exchange.broker.rpartition(':')[2]},kafka"
 
 
-FORMS = ("value", "path", "filter", "JSON", "hex", "kcat command", "tshark command")
+FORMS = (
+    *("value", "path", "filter", "kdissect read", "kdissect client send", "body for client send --json"),
+    *("JSON", "hex", "kcat command", "tshark command"),
+)
+_LONGEST_BODY = 4_000
+"""Characters of a body that a command line takes; a longer one is sent from the capture."""
+
+
+def body_to_send(exchange: Exchange, options: Options) -> str | None:
+    """The body of the request as ``kdissect client send --json`` takes it. None where the JSON form does not
+    hold all of it: records, or values that are secret."""
+    request = exchange.request
+    if request is None:
+        return None
+    body = message_object(request, options._replace(embedded=False)).get("body")
+    text = None if body is None else dumps(body)
+    return None if text is None or SIZE_SUFFIX in text or REDACTED in text else text
+
+
+def send_command(exchange: Exchange, options: Options, paths: Sequence[str]) -> str | None:
+    """The command that sends the request again, to the same broker. What no command line holds is taken from
+    the capture.
+
+    :param paths: the files of the capture.
+    """
+    if exchange.request is None or exchange.api is None or exchange.api_version is None:
+        return None
+    words = ["kdissect", "client", "send", exchange.broker]
+    body = body_to_send(exchange, options)
+    if body is not None and len(body) <= _LONGEST_BODY and body.isprintable():
+        return shlex.join(
+            [*words, "--api", exchange.api, "--version", str(exchange.api_version), "--json", body]
+        )
+    return shlex.join([*words, "--capture", *_in_capture(exchange, paths)]) if len(paths) == 1 else None
+
+
+def read_command(exchange: Exchange, paths: Sequence[str]) -> str | None:
+    """The command that prints the exchange with all of its fields."""
+    return shlex.join(["kdissect", "read", *_in_capture(exchange, paths), "-V"]) if len(paths) == 1 else None
+
+
+def _in_capture(exchange: Exchange, paths: Sequence[str]) -> list[str]:
+    return [os.path.abspath(paths[0]), "-Y", f"number == {exchange.number}"]
 
 
 def copied(
@@ -103,6 +145,12 @@ def copied(
         return kcat_command(detail.exchange, spots)
     if form == "tshark command":
         return tshark_command(detail.exchange, paths) if len(paths) == 1 else None
+    if form == "kdissect read":
+        return read_command(detail.exchange, paths)
+    if form == "kdissect client send":
+        return send_command(detail.exchange, options, paths)
+    if form == "body for client send --json":
+        return body_to_send(detail.exchange, options)
     if form == "path":
         return path_of(detail, spots)
     if form == "JSON":

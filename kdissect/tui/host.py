@@ -12,6 +12,7 @@ from typing import Any, Protocol
 from textual.app import App
 from textual.screen import Screen
 
+from kdissect.exchange import Exchange
 from kdissect.present.form import plural
 from kdissect.present.no_kafka import NoKafka
 from kdissect.present.options import Options
@@ -19,6 +20,7 @@ from kdissect.settings.remembered import Remembered
 from kdissect.settings.screens import Settings
 from kdissect.tui.feed.batches import Batch, Ended, Feed
 from kdissect.tui.feed.index import Index
+from kdissect.tui.feed.stories import Subject
 from kdissect.tui.filtering import Shown
 from kdissect.tui.marks import Marks
 from kdissect.tui.statistics import Statistics
@@ -191,6 +193,22 @@ class Host(App[None]):
 
     def go_to_number(self, number: int) -> None:
         """Show the exchange with a number."""
+        raise NotImplementedError
+
+    def place_of(self, number: int) -> int | None:
+        """The place in the index of the exchange with a number; None if there is none."""
+        raise NotImplementedError
+
+    def chosen_exchange(self) -> Exchange | None:
+        """The exchange under the cursor; None where there is none, which is said."""
+        raise NotImplementedError
+
+    def exchange_at(self, place: int) -> Exchange | None:
+        """The exchange at a place of the index; None where it cannot be read, which is said."""
+        raise NotImplementedError
+
+    def tell_story(self, subject: Subject) -> None:
+        """Show the story of a subject."""
         raise NotImplementedError
 
     def end_or_ask(self) -> None:

@@ -154,7 +154,7 @@ def _write_packets(
         wanted = shown | belonging(packets, shown, source.limits, encrypted)
     count = 0
     with closing(packets_of(source, waits=False, points=points)) as capture:
-        writer = PcapngWriter(file, capture.interfaces)
+        writer = PcapngWriter(file, capture.interfaces, None)
         if encrypted and with_secrets:
             writer.write(Secrets(TLS_KEY_LOG, _key_log(source)))
         for item in capture:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from typing import Any
 
 from kdissect.exchange import Exchange
 from kdissect.filter.compiled import compile_filter
@@ -10,6 +11,7 @@ from kdissect.filter.computed import NOBODY
 from kdissect.filter.errors import FilterError
 from kdissect.present.sanitise import valid_text
 from kdissect.tui.detail import Detail, Spot
+from kdissect.tui.feed.records import is_redacted
 from kdissect.tui.filtering import quoted
 
 OPERATIONS = {
@@ -126,6 +128,49 @@ def _byte(value: int) -> str:
     if character in '\\"':
         return f"\\{character}"
     return character if 0x20 <= value < 0x7F else f"\\x{value:02x}"
+
+
+# -- a cell of the list of records ------------------------------------------------------------------
+
+_OF_RECORDS = {
+    "Direction": "direction",
+    "Time": "timestamp",
+    "Topic": "topic",
+    "Part": "partition",
+    "Key": "key",
+    "Value": "value",
+    "Hdr": "headers",
+    "Size": "value_size",
+    "Codec": "codec",
+}
+"""Column of the list: that of the record that it shows."""
+
+
+def filter_of_record(column: str, record: dict[str, Any], exchange: Exchange) -> str | None:
+    """The filter for what a record has in a column of the list; None if no filter asks for it, or if it is
+    secret.
+
+    :param record: a row of ``read -T records``.
+    """
+    if column == "No.":
+        return f"number == {exchange.number}"
+    if column == "Client id":
+        return _cell("client_id", exchange)
+    name = _OF_RECORDS.get(column)
+    if column == "Offset":
+        name = "offset" if record["assigned_offset"] is None else "assigned_offset"
+    if name is None or name == "headers" or (name in ("key", "value") and is_redacted(record, name)):
+        return None
+    field, value = f"record.{name}", record[name]
+    if value is None:
+        return f"not {field}"
+    if name in ("direction", "codec"):
+        return f"{field} == {value}"
+    text = _asked(field, value, name in ("key", "value"))
+    try:
+        return text if text is None else compile_filter(text).text
+    except FilterError:  # too long
+        return None
 
 
 # -- a cell of the list -----------------------------------------------------------------------------

@@ -1,4 +1,5 @@
-"""Captures with packets taken away: thinned, without their beginning, one direction only."""
+"""Captures with packets taken away: thinned, without their beginning, one direction only, cut, in another
+order."""
 
 from __future__ import annotations
 
@@ -15,6 +16,10 @@ from tests.shared import SHARED
 Item = Packet | Secrets | Fault
 
 WAYS = ("2 % lost, 1", "2 % lost, 2", "2 % lost, 3", "no first third", "requests only", "responses only")
+SAME_BYTES = ("seen twice", "in another order")
+"""What is captured so tells no less."""
+LESS = (*WAYS, "no middle", "first 300 bytes")
+SNAP_LENGTH = 300
 
 
 def captures(*cases: str) -> list[Path]:
@@ -37,6 +42,16 @@ def taken_away(path: Path, way: str) -> list[Event]:
         items = tuple(each for each in items if not isinstance(each, Packet) or chance.random() > 0.02)
     elif way == "no first third":
         items = items[len(items) // 3 :]
+    elif way == "no middle":
+        items = items[: len(items) // 3] + items[len(items) // 3 + len(items) // 20 :]
+    elif way == "first 300 bytes":
+        items = tuple(
+            _like(each, each.data[:SNAP_LENGTH]) if isinstance(each, Packet) else each for each in items
+        )
+    elif way == "seen twice":
+        items = tuple(copy for each in items for copy in _copies(each))
+    elif way == "in another order":
+        items = _swapped(items)
     elif way != "whole":
         to_broker, ports = way == "requests only", ports_of(path)
         items = tuple(
@@ -62,3 +77,29 @@ def _port(packet: Packet) -> int:
     """Where a packet goes, by its TCP header after that of IPv4."""
     start = packet.data.find(b"\x45\x00") + 20
     return int.from_bytes(packet.data[start + 2 : start + 4], "big")
+
+
+def _like(packet: Packet, data: bytes, later_ns: int = 0) -> Packet:
+    """The same packet with other bytes, or later."""
+    return Packet(
+        packet.number,
+        packet.timestamp_ns + later_ns,
+        packet.link_type,
+        data,
+        packet.wire_length,
+        packet.interface,
+    )
+
+
+def _copies(item: Item) -> tuple[Item, ...]:
+    """As two interfaces see a packet."""
+    return (item, _like(item, item.data, 3_000)) if isinstance(item, Packet) else (item,)
+
+
+def _swapped(items: tuple[Item, ...]) -> tuple[Item, ...]:
+    """One of a hundred packets after the next, as several queues of a network card give them."""
+    chance, out = random.Random(1), list(items)
+    for at in range(0, len(out) - 1, 2):
+        if chance.random() < 0.02:
+            out[at], out[at + 1] = out[at + 1], out[at]
+    return tuple(out)

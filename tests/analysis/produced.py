@@ -69,16 +69,25 @@ def batch(*values: str, at_ms: int = START_MS, **more: Any) -> bytes:
     return write_batch(records(*values, at_ms=at_ms), **more)
 
 
-def fetch(ms: int, data: bytes, high: int, stable: int | None = None, topic: str = "t") -> Exchange:
+def fetch(
+    ms: int,
+    data: bytes,
+    high: int,
+    stable: int | None = None,
+    topic: str = "t",
+    aborted: Any = None,
+    isolation: int = 1,
+) -> Exchange:
     """A consumer's Fetch of one partition."""
     part = {
         "partitionIndex": 0,
         "errorCode": 0,
         "highWatermark": high,
         "lastStableOffset": high if stable is None else stable,
-        "abortedTransactions": None,
+        "abortedTransactions": aborted,
         "records": b64encode(data).decode(),
     }
-    asked = {"replicaId": -1, "maxWaitMs": 5, "minBytes": 1, "maxBytes": 9, "isolationLevel": 1, "topics": []}
+    asked: dict[str, Any] = {"replicaId": -1, "maxWaitMs": 5, "minBytes": 1, "maxBytes": 9, "topics": []}
+    asked["isolationLevel"] = isolation
     answered = {"throttleTimeMs": 0, "responses": [{"topic": topic, "partitions": [part]}]}
     return exchange("Fetch", 4, asked, answered, ms)

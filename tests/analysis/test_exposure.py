@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
 from tests.analysis.folds import fold, made, rows_of
@@ -43,6 +45,46 @@ def test_other_secrets_are_named_by_their_request_only() -> None:
     (row,) = fold("exposure", [made("IncrementalAlterConfigs", 0, asked, answered)]).result()
     assert row["secrets"] == ["IncrementalAlterConfigs"]
     assert "hunter2" not in repr(row)
-    secret["name"] = "retention.ms"
-    (row,) = fold("exposure", [made("IncrementalAlterConfigs", 0, asked, answered)]).result()
-    assert row["secrets"] == []
+    for name in ("retention.ms", "delegation.token.max.lifetime.ms"):
+        secret["name"] = name
+        (row,) = fold("exposure", [made("IncrementalAlterConfigs", 0, asked, answered)]).result()
+        assert row["secrets"] == []
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "sensitive", "is_told"),
+    [
+        ("my.reporter.password", "hunter2", False, True),
+        ("my.reporter.password", None, False, False),
+        ("my.reporter.password", "", False, False),
+        ("ssl.key.password", None, True, False),
+        ("password.encoder.key.length", "128", False, False),
+        ("delegation.token.expiry.time.ms", "86400000", False, False),
+        ("my.reporter.url", "http://x", False, False),
+    ],
+)
+def test_settings_that_say_they_are_secrets_and_are_told(
+    name: str, value: str | None, sensitive: bool, is_told: bool
+) -> None:
+    config: dict[str, Any] = {
+        "name": name,
+        "value": value,
+        "readOnly": False,
+        "configSource": 4,
+        "isSensitive": sensitive,
+    }
+    config |= {"synonyms": []}
+    result = {
+        "errorCode": 0,
+        "errorMessage": None,
+        "resourceType": 4,
+        "resourceName": "1",
+        "configs": [config],
+    }
+    asked: dict[str, Any] = {"resources": [], "includeSynonyms": False}
+    (row,) = fold(
+        "exposure", [made("DescribeConfigs", 1, asked, {"throttleTimeMs": 0, "results": [result]})]
+    ).result()
+    assert row["readable"] == ([name] if is_told else [])
+    assert len(row["readable_exchanges"]) == is_told
+    assert "hunter2" not in repr(row)

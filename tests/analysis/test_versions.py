@@ -17,6 +17,10 @@ OFFERS = [(0, 0, 2), (1, 0, 3), (3, 0, 2), (18, 0, 0)]
 """Of a broker 0.10.2: API key, lowest and highest version of Produce, Fetch, Metadata, ApiVersions."""
 
 
+BEAT = {"groupId": "g", "generationId": 1, "memberId": "m"}
+UNSUPPORTED_VERSION = 35
+
+
 def asked(connection: int = 0, offers: list[tuple[int, int, int]] | None = OFFERS) -> Exchange:
     keys = [{"apiKey": key, "minVersion": low, "maxVersion": high} for key, low, high in offers or ()]
     return made(
@@ -90,6 +94,25 @@ def test_what_the_broker_offers_on_other_connections_counts() -> None:
 def test_without_any_offer_nobody_knows_who_limits_it() -> None:
     assert judged([produced(2)]) == [(2, None, "unknown", "unknown")]
     assert judged([asked(offers=None), produced(2), over()]) == [(2, None, "unknown", "unknown")]
+
+
+def test_a_version_that_the_broker_answers_to_anyone_is_offered() -> None:
+    """Where the capture begins after ApiVersions."""
+    part: dict[str, Any] = {"opened": False}
+
+    def answered(version: int, error: int = 0) -> Exchange:
+        out = made("Heartbeat", version, BEAT, {"errorCode": error, "throttleTimeMs": 0}, (5, 6), 1)
+        out.broker_endpoint = produced(0).broker_endpoint
+        return out
+
+    def beat() -> Exchange:
+        return made("Heartbeat", 0, BEAT, None, (3, 4))
+
+    assert judged([beat(), over(**part)], "Heartbeat")[0][2] == "unknown"
+    both: list[Event] = [beat(), answered(1), over(**part)]
+    assert {row[0]: row[2] for row in judged(both, "Heartbeat")} == {0: "client", 1: "unknown"}
+    refused: list[Event] = [beat(), answered(1, UNSUPPORTED_VERSION), over(**part)]
+    assert {row[0]: row[2] for row in judged(refused, "Heartbeat")} == {0: "unknown", 1: "unknown"}
 
 
 def test_a_client_that_never_asks_breaks() -> None:

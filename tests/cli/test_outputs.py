@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import fcntl
 import json
 import os
 import shutil
 import signal
+import struct
 import subprocess
 import sys
 import tempfile
+import termios
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -52,6 +55,18 @@ def without_waits(found: list[dict[str, Any]]) -> list[dict[str, Any]]:
     return [{name: value for name, value in row.items() if name not in told} for row in found]
 
 
+def until_idle(process: subprocess.Popen[bytes], seconds: float = 60) -> None:
+    """Wait until it has taken all that was written to it, and waits for more."""
+    assert process.stdin is not None
+    end, idle = time.monotonic() + seconds, 0
+    while idle < 5:
+        assert time.monotonic() < end, "it did not read what was written"
+        time.sleep(0.1)
+        left = struct.unpack("i", fcntl.ioctl(process.stdin, termios.FIONREAD, bytes(4)))[0]
+        state = Path(f"/proc/{process.pid}/stat").read_text().rpartition(")")[2].split()[0]
+        idle = idle + 1 if left == 0 and state == "S" else 0
+
+
 def interrupted(*arguments: object) -> int:
     """Ctrl-C while more of a capture may still come; gives the exit code."""
     process = subprocess.Popen(
@@ -66,7 +81,7 @@ def interrupted(*arguments: object) -> int:
     process.stdin.write(CAPTURE.read_bytes()[:30_000])
     process.stdin.flush()
     if "-o" in arguments:
-        time.sleep(3)
+        until_idle(process)
     else:
         process.stdout.readline()
         time.sleep(0.2)

@@ -69,3 +69,8 @@ def test_a_filter_of_findings_alone_can_be_asked_of_a_finding() -> None:
     assert filter.matches_finding(Sign("x", 2))
     assert filter.matches_finding(Sign("mid-stream", 1))
     assert not filter.matches_finding(Sign("x", 1))
+
+
+def test_a_severity_that_there_is_not_names_those_that_there_are() -> None:
+    with pytest.raises(FilterError, match="is one of info, notice, warning, critical, and 'wrning' is not"):
+        chosen("finding.severity >= wrning")

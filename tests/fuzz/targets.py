@@ -49,6 +49,7 @@ from kdissect.tls.keylog import Secrets
 from tests.acceptance.mutate import look_at_message, look_at_records
 from tests.accounts import astray
 from tests.fuzz.commands import config, config_seeds, log, log_seeds, schema, schema_seeds
+from tests.fuzz.payloads import payload, payload_seeds
 from tests.lab import DATA, Case, dissected_case
 from tests.tcp.segments import BROKER, CLIENT
 
@@ -366,5 +367,6 @@ TARGETS = {
             "kdissect.protocol.definition",
         ),
     ),
+    "payload": Target(payload, payload_seeds, largest=4_096, guides=("kdissect.payload",)),
     "config": Target(config, config_seeds, largest=4_096, guides=("kdissect.cli.config", "tomllib")),
 }

@@ -90,6 +90,22 @@ def test_a_gap_before_a_request_does_not_explain_that_it_is_passed_over() -> Non
     assert [fault.kind for fault in answered.faults] == ["out-of-order"]
 
 
+def test_a_gap_that_goes_on_behind_a_request_may_hold_its_response() -> None:
+    """Two lost responses that follow each other are one gap, which is told where it begins."""
+    for settled, why in ((1, "connection closed"), (9, "gap")):
+        line = Line()
+        line.ask(metadata(1))
+        line.answer(metadata_answer(1))
+        line.session.gap(Direction.FROM_BROKER, settled)
+        line.ask(metadata(2))
+        assert [exchange.missing for exchange in line.close("connection closed")] == [why]
+    line = Line()
+    line.session.gap(Direction.FROM_BROKER, 9)
+    line.ask(metadata(1), metadata(2))
+    lost, answered = line.answer(metadata_answer(2))
+    assert (lost.missing, answered.faults) == ("gap", [])
+
+
 def test_a_response_in_a_gap_was_not_captured_where_no_response_ever_was() -> None:
     for heard, why in ((True, "gap"), (False, "not captured")):
         line = Line()

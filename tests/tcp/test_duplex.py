@@ -271,6 +271,6 @@ def test_a_connection_that_never_says_anything_takes_little() -> None:
         kept = [Duplex(syn) for _ in range(1000)]
         for duplex in kept:
             duplex.feed(syn)
-        assert tracemalloc.get_traced_memory()[0] < 1000 * 1000
+        assert tracemalloc.get_traced_memory()[0] < 1100 * 1000
     finally:
         tracemalloc.stop()

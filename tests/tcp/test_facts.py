@@ -191,3 +191,23 @@ def test_an_outage_lasts_from_the_bytes_that_are_only_sent_again_until_they_are_
     assert (going_on["outage_ns"], going_on["outage_from_ns"]) == (3_000 * MS, 100 * MS)
     over = facts(*segments, wire.segment(BROKER, 0, ack=4, at_ns=3_200 * MS)._replace(window=500))
     assert (over["outage_ns"], over["outage_from_ns"]) == (3_100 * MS, 100 * MS)
+
+
+def test_who_goes_on_behind_its_syn_was_answered_though_the_other_end_was_not_captured() -> None:
+    wire = Wire()
+    syn = wire.segment(CLIENT, -1, ack=None, flags=SYN, at_ns=0)
+    assert facts(syn)["opening"] == "unanswered"
+    assert facts(syn, syn)["opening"] == "unanswered"
+    assert facts(syn, wire.segment(CLIENT, 0, ack=0, at_ns=MS))["opening"] == "answered"
+    assert facts(syn, wire.segment(CLIENT, 0, b"ab", ack=0, at_ns=MS))["opening"] == "answered"
+
+
+def test_what_is_sent_again_is_no_loss_where_its_receiver_was_not_captured() -> None:
+    wire = Wire()
+    first = wire.segment(CLIENT, 0, b"ab", ack=0, at_ns=0)
+    again = [wire.segment(CLIENT, 0, b"ab", ack=0, at_ns=at * 400 * MS) for at in (1, 2, 3)]
+    alone = facts(first, *again)
+    assert (alone["retransmitted_segments"], alone["rto_like"], alone["outage_ns"]) == (0, 0, 0)
+    heard = facts(wire.segment(BROKER, 0, ack=0, at_ns=0), first, *again, client=1)
+    assert (heard["retransmitted_segments"], heard["rto_like"]) == (3, 3)
+    assert heard["outage_ns"] > 0

@@ -110,3 +110,27 @@ def test_it_goes_on_where_the_state_is_sent_elsewhere() -> None:
     duplex = pickle.loads(pickle.dumps(duplex))
     duplex.feed(acknowledged)
     assert duplex.streams[0].round_trip_ns == MS
+
+
+def test_an_acknowledgement_that_comes_with_bytes_shows_that_bare_ones_were_delayed() -> None:
+    """Ends acknowledge what they do not answer at once up to 40 ms later, or more."""
+    wire, segments = Wire(), []
+    for at, took in enumerate((41, 40, 42)):
+        segments += [
+            wire.segment(CLIENT, at, b"a", ack=0, at_ns=at * 1_000 * MS),
+            wire.segment(BROKER, 0, ack=at + 1, at_ns=(at * 1_000 + took) * MS),
+        ]
+    quick = [
+        wire.segment(CLIENT, 3, b"a", ack=0, at_ns=9_000 * MS),
+        wire.segment(BROKER, 0, b"x", ack=4, at_ns=9_001 * MS),
+    ]
+
+    def path_ns(*segments: Segment) -> int:
+        duplex = Duplex(segments[0])
+        for segment in segments:
+            duplex.feed(segment)
+        return duplex.streams[0].path_ns
+
+    assert path_ns(*segments) == 40 * MS
+    assert path_ns(*segments, *quick) == MS
+    assert path_ns(*quick) == -1  # it may have waited for what the broker did

@@ -13,6 +13,7 @@ from kdissect.analysis.cluster import (
     ClusterConfigs,
     ClusterPartitions,
     ClusterTopics,
+    held_at,
 )
 from kdissect.analysis.cluster_model import ClusterModel
 from kdissect.analysis.fold import Row, Statistic, View
@@ -137,7 +138,7 @@ class _Cluster:
                 raise Wrong(f"--at {self._moment.text}: the capture is empty")
             at_ns = self._moment.within("--at", first_ns, max(first_ns, end_ns))
         found = [
-            (name, _then(view.result(), at_ns)) for name, view in zip(self._names, self._views, strict=True)
+            (name, held_at(view.result(), at_ns)) for name, view in zip(self._names, self._views, strict=True)
         ]
         for name, view in zip(self._names, self._views, strict=True):
             self._folding.complain_of_left_out(name, view)
@@ -156,15 +157,6 @@ class _Cluster:
                     writer.write(row)
                 writer.close()
         return sum(len(rows) for _, rows in found)
-
-
-def _then(rows: list[Row], at_ns: int | None) -> list[Row]:
-    """What held at a time, and what had changed by then; None is the end."""
-    if rows and "ns" in rows[0]:
-        return [row for row in rows if at_ns is None or row["ns"] <= at_ns]
-    if at_ns is None:
-        return [row for row in rows if row["to_ns"] is None]
-    return [row for row in rows if row["from_ns"] <= at_ns and (row["to_ns"] is None or at_ns < row["to_ns"])]
 
 
 def _text(

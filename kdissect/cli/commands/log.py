@@ -14,6 +14,7 @@ from kdissect.cli.errors import Complaints, Wrong, complain
 from kdissect.cli.exit_codes import DONE, FAULTS_SEEN, NOTHING_MATCHED, UNREADABLE
 from kdissect.cli.formats import Form, columns_of, form_of, names_of, see_that_it_can_be_written, writer_of
 from kdissect.cli.output import TextOutput, open_output
+from kdissect.cli.payloads import decoder_of, learn_of_logs, payload_options, tell
 from kdissect.logdir.checks import is_damage
 from kdissect.logdir.events import Event, FileFault, LogFile, SegmentBatch
 from kdissect.logdir.files import files_of, read_logs
@@ -53,6 +54,7 @@ from kdissect.present.options import BYTES_FORMS, Options
     help="How keys and values are shown.",
 )
 @click.option("--embedded", is_flag=True, help="Decode records of Kafka's own topics.")
+@payload_options
 @click.option("--show-secrets", is_flag=True, help="Show passwords and keys.")
 @click.option("--strict", is_flag=True, help="Exit code 4 if there are faults.")
 @click.option("--exit-status", is_flag=True, help="Exit code 1 if nothing is shown.")
@@ -87,11 +89,16 @@ class _Log:
             bytes_form=given["bytes_form"],
             limits=config.limits,
             shown_fields=config.shown_fields,
+            payloads=decoder_of(given, config),
         )
+        if self._options.payloads is not None:
+            learn_of_logs(self._options.payloads, paths, config)
         names = names_of(given["fields"])
         if names and form.format == "text":
             raise Wrong("-e goes with tables: give -T records, -T batches.csv …")
-        self._table = columns_of(LOG_TABLES[form.table], names, given["embedded"])
+        self._table = columns_of(
+            LOG_TABLES[form.table], names, given["embedded"], self._options.payloads is not None
+        )
 
     def run(self) -> int:
         given = self._given
@@ -103,6 +110,7 @@ class _Log:
             with open_output(given["output"], files_of(self._paths)) as file:
                 self._print(chain((first,), events), file)
         self._complaints.close()
+        tell(self._options.payloads)
         if self._is_damaged:
             return UNREADABLE
         if given["strict"] and self._faults:

@@ -12,16 +12,20 @@ import click
 
 from kdissect.capture.following import FollowedFiles
 from kdissect.capture.reader import Packets
+from kdissect.cli.annotations import KINDS, Annotations, annotations_of
 from kdissect.cli.config import Config, load_config
 from kdissect.cli.errors import Unreadable, Wrong, complain
+from kdissect.cli.formats import FOLLOW
 from kdissect.cli.interrupts import stopped_by_signals
 from kdissect.cli.jobs import ALONE, jobs_of, jobs_option
 from kdissect.cli.listing import Listing, listing_options
 from kdissect.cli.output import inputs_of, open_output
 from kdissect.cli.reading import Reading, reading_of
 from kdissect.cli.shown_packets import ShownPacketsWriter
+from kdissect.cli.streams import Follow
 from kdissect.cli.tls_keys import with_secrets_option
 from kdissect.dissect import Event
+from kdissect.present.columns import EXCHANGES
 
 
 @click.command()
@@ -36,6 +40,14 @@ from kdissect.dissect import Event
     "connections. They contain passwords and tokens.",
 )
 @with_secrets_option
+@click.option(
+    "--comment",
+    "comments",
+    multiple=True,
+    type=click.Choice(KINDS),
+    help="With -w: write findings, or what is known of each exchange, as comments of packets. Then all "
+    "packets are written, unless rows are chosen. May be given twice.",
+)
 @click.option(
     "--two-pass",
     is_flag=True,
@@ -60,6 +72,8 @@ def command(**given: Any) -> int:
         raise click.UsageError(
             "no capture is given: name a file, or - for standard input", click.get_current_context()
         )
+    if given["form"] == FOLLOW:
+        return Follow(paths, given, load_config()).run()
     return _Read(paths, given, load_config()).run()
 
 
@@ -79,6 +93,8 @@ class _Read:
             self._listing.refuse_packets()
         elif given["with_secrets"]:
             raise Wrong("--with-secrets goes with -w: rows have no secrets")
+        elif given["comments"]:
+            raise Wrong("--comment goes with -w: comments are written to packets")
         self._following: FollowedFiles | None = None
         self._jobs = jobs_of(given, paths)
         if given["follow"]:
@@ -118,10 +134,13 @@ class _Read:
                 with open_output(given["output"], inputs_of(given)) as file:
                     self._print(reading, file, None)
             else:
-                self._print_and_write(reading, self._shown(reading.paths))
+                with annotations_of(given["comments"], listing.options, self._config.limits) as annotations:
+                    self._print_and_write(reading, self._shown(reading.paths, annotations), annotations)
         return self._listing.exit_code(reading)
 
-    def _print_and_write(self, reading: Reading, shown: ShownPacketsWriter) -> None:
+    def _print_and_write(
+        self, reading: Reading, shown: ShownPacketsWriter, annotations: Annotations | None
+    ) -> None:
         """Print the rows, then write their packets: also when Ctrl-C, the end of a live capture that is
         piped in, or a reader that has enough ends the rows. A second Ctrl-C gives up."""
         given = self._given
@@ -131,29 +150,44 @@ class _Read:
             open_output(given["packets_to"], inputs_of(given)) as capture,
         ):
             try:
-                self._print(reading, file, shown)
+                self._print(reading, file, shown, annotations)
             except BrokenPipeError:
                 complain(f"{given['packets_to']}: ends where the reader of the rows had enough of them")
                 raise
             finally:
-                shown.write(capture, reading.packets, reading.secrets)
+                if annotations is not None:
+                    annotations.judge(self._config.thresholds, self._config.ignored)
+                shown.write(capture, reading.packets, reading.secrets, reading.interfaces)
 
-    def _shown(self, paths: tuple[str, ...]) -> ShownPacketsWriter:
-        given = self._given
+    def _shown(self, paths: tuple[str, ...], annotations: Annotations | None) -> ShownPacketsWriter:
+        given, listing = self._given, self._listing
+        chooses = listing.chooser is not None or given["count"] is not None
         return ShownPacketsWriter(
-            paths, self._config.limits, given["follow"], with_secrets=given["with_secrets"]
+            paths,
+            self._config.limits,
+            given["follow"],
+            with_secrets=given["with_secrets"],
+            annotations=annotations,
+            everything=annotations is not None and not chooses and listing.form.table == EXCHANGES.name,
         )
 
     def _follow(self) -> Packets:
         following = self._following = FollowedFiles(self._paths, self._config.limits)
         return following
 
-    def _print(self, reading: Reading, file: BinaryIO, shown: ShownPacketsWriter | None) -> None:
+    def _print(
+        self,
+        reading: Reading,
+        file: BinaryIO,
+        shown: ShownPacketsWriter | None,
+        annotations: Annotations | None = None,
+    ) -> None:
         flush = "-" in self._paths or self._given["follow"]
         found = None if shown is None else shown.found
         ends = stopped_by_signals(self._following.stop) if self._following else nullcontext()
         with ends, closing(self._events(reading)) as events:
-            self._listing.print(reading, events, file, flush, found, self._jobs)
+            heard = events if annotations is None else annotations.hear(events)
+            self._listing.print(reading, heard, file, flush, found, self._jobs)
 
     def _events(self, reading: Reading) -> Generator[Sequence[Event]]:
         """What the capture holds, read before as often as it must be."""

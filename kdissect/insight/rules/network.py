@@ -62,7 +62,9 @@ def far_away(facts: Facts) -> Iterator[Finding]:
     far = [
         row
         for row in facts.rows(Tcp)
-        if (row["rtt_min_ns"] or 0) >= facts.limit("rtt_ms") * MILLISECOND and row["exchanges"]
+        if (row["rtt_min_ns"] or 0) >= facts.limit("rtt_ms") * MILLISECOND
+        and row["exchanges"]
+        and row["handshake_ns"] is not None  # else the ends may just delay what they acknowledge
     ]
     for (client_id, host), rows in _by_client(far).items():
         rtt = median(row["rtt_min_ns"] for row in rows)

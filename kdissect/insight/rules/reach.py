@@ -54,7 +54,7 @@ def _is_name(host: str) -> bool:
     return ":" not in host and not host.replace(".", "").isdigit()
 
 
-@rule("listener-unreachable", CRITICAL, CERTAIN, needs=(Endpoints, Clients), attempts=3, seconds=5)
+@rule("listener-unreachable", CRITICAL, CERTAIN, needs=(Endpoints, Clients), attempts=3, seconds=5, gone_s=20)
 def listener_unreachable(facts: Facts) -> Iterator[Finding]:
     """Brokers tell clients addresses where these do not reach them."""
     rows = facts.rows(Endpoints)
@@ -68,14 +68,16 @@ def listener_unreachable(facts: Facts) -> Iterator[Finding]:
         clients = sorted({each.rpartition("@")[2] for each in told["told_to"]})
         tried = sorted({client for each in there for client in each["clients"]} & set(clients))
         told_ns = told["told_last_ns"] - told["told_first_ns"]
-        if failed >= facts.limit("attempts") and tried:
+        goes_elsewhere = _speaks_elsewhere(rows, told, clients)
+        may_be_gone = goes_elsewhere and _may_be_gone(facts, told, there)
+        if failed >= facts.limit("attempts") and tried and not may_be_gone:
             outcome = f"{plural(failed, 'attempt')} to connect there failed"
             confidence = CERTAIN
         elif (
             not any(each["connections"] for each in there)
             and told["told"] >= MANY_TIMES
             and facts.limit("seconds") * SECOND <= told_ns <= told["told"] * 2 * SECOND
-            and not _speaks_elsewhere(rows, told, clients)
+            and not goes_elsewhere
             and _never_begins(facts, clients)
         ):
             outcome = f"no connection to it was seen, though it was told {told['told']:,} times"
@@ -103,6 +105,14 @@ def listener_unreachable(facts: Facts) -> Iterator[Finding]:
             connections=[number for each in failures for number in each["failed"]],
             filter=f"api == Metadata and broker in {{{', '.join(map(quoted, told_by))}}}",
         )
+
+
+def _may_be_gone(facts: Facts, told: Row, there: list[Row]) -> bool:
+    """Whether a broker of several may have gone before the capture began. The others tell of it until its
+    session is over."""
+    failed = [each["failed_first_ns"] for each in there if each["failed_first_ns"] is not None]
+    goes_on = bool(failed) and told["told_last_ns"] - min(failed) >= facts.limit("gone_s") * SECOND
+    return facts.context.mid_stream > 0 and not goes_on
 
 
 def _never_begins(facts: Facts, clients: list[str]) -> bool:

@@ -78,20 +78,36 @@ def _evidence(rows: list[Row], errors: list[Row]) -> list[int]:
 
 @rule("aborted-records-read", CRITICAL, CERTAIN, needs=(Positions,))
 def aborted_records_read(facts: Facts) -> Iterator[Finding]:
-    """A reader of committed records was given records before it was decided whether they count."""
-    beyond = [row for row in facts.rows(Positions) if row["beyond_stable"]]
-    for (client_id, topic), rows in together(beyond, "client_id", "topic").items():
-        count = sum(row["beyond_stable"] for row in rows)
-        exchanges = [number for row in rows for number in row["beyond_stable_exchanges"]]
+    """A reader of committed records was given records that do not count, or before that was decided."""
+    given = [row for row in facts.rows(Positions) if row["beyond_stable"] or row["aborted_unnamed"]]
+    for (client_id, topic), rows in together(given, "client_id", "topic").items():
+        beyond, unnamed = (
+            sum(row["beyond_stable"] for row in rows),
+            sum(row["aborted_unnamed"] for row in rows),
+        )
+        exchanges = sorted(
+            {
+                number
+                for row in rows
+                for name in ("beyond_stable_exchanges", "aborted_unnamed_exchanges")
+                for number in row[name]
+            }
+        )
+        what = []
+        if beyond:
+            what.append(f"whose transactions were still open, in {plural(beyond, 'answer')}")
+        if unnamed:
+            what.append(
+                f"of transactions that were aborted, without a word of that, in {plural(unnamed, 'answer')}"
+            )
         yield facts.finding(
             Subject(
                 client_id=client_id, client=address(rows[0]["client"]), group=rows[0]["group"], topic=topic
             ),
             f"{client_id or 'A consumer'} reads only what is committed (read_committed), and the broker "
-            f"gave it "
-            f"records of {topic} whose transactions were still open, in {plural(count, 'answer')}.",
-            count=count,
-            measure=count,
+            f"gave it records of {topic} {', and '.join(what)}.",
+            count=beyond + unnamed,
+            measure=beyond + unnamed,
             unit="answers",
             threshold=1,
             first_ns=min(row["first_ns"] for row in rows),

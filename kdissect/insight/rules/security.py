@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Iterator
 from kdissect.analysis.errors import Errors
 from kdissect.analysis.exposure import Exposure
 from kdissect.analysis.fold import SECOND, Row, address
-from kdissect.insight.finding import CERTAIN, CRITICAL, NOTICE, WARNING, Finding, Subject
+from kdissect.insight.finding import CERTAIN, CRITICAL, INFO, NOTICE, WARNING, Finding, Subject
 from kdissect.insight.rule import Facts, rule
 from kdissect.insight.words import having, named, of_numbers, span
 from kdissect.wording import plural
@@ -96,6 +96,27 @@ def plaintext_credentials(facts: Facts) -> Iterator[Finding]:
             measure=len(rows),
             unit="connections",
             **_connections(rows),
+        )
+
+
+@rule("secrets-readable", INFO, CERTAIN, needs=(Exposure,), settings=1)
+def secrets_readable(facts: Facts) -> Iterator[Finding]:
+    """Settings that look like secrets are told to whoever may describe the configuration."""
+    telling = [row for row in facts.rows(Exposure) if row["readable"]]
+    for subject, rows in _groups(telling, lambda row: _who(row)._replace(topic=None)).items():
+        settings = sorted({each for row in rows for each in row["readable"]})
+        if len(settings) < facts.limit("settings"):
+            continue
+        exchanges = sorted({number for row in rows for number in row["readable_exchanges"]})
+        yield facts.finding(
+            subject,
+            f"{subject.client_id or 'A client'} was told the values of {plural(len(settings), 'setting')} "
+            f"that {'looks' if len(settings) == 1 else 'look'} like a secret: {named(settings)}.",
+            count=len(settings),
+            measure=len(settings),
+            unit="settings",
+            threshold=facts.limit("settings"),
+            **{**_connections(rows), "exchanges": exchanges, "filter": of_numbers(exchanges[:8])},
         )
 
 
@@ -353,7 +374,7 @@ def authorization_denied(facts: Facts) -> Iterator[Finding]:
         name = getattr(subject, kind) if kind is not None else None
         words = named(_OPERATIONS.get(row["api"], (f"use {row['api']} for", ""))[0] for row in rows)
         operations = sorted({_OPERATIONS[row["api"]][1] for row in rows if row["api"] in _OPERATIONS})
-        user = subject.principal or "a user that did not log in here"
+        user = subject.principal or "a user that the capture does not name"
         what = f"the {kind.replace('_', ' ')} {name}" if kind is not None else "the cluster"
         count = sum(row["count"] for row in rows)
         yield facts.finding(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from kdissect.analysis.fold import SECOND, Row
+from kdissect.analysis.fold import SECOND, Row, address
 from kdissect.analysis.positions import Positions
 from kdissect.analysis.rebalances import Rebalances, RebalanceSteps
 from kdissect.insight.causes import explains
@@ -166,5 +166,76 @@ def connect_delayed_rebalance(facts: Facts) -> Iterator[Finding]:
         )
 
 
-explains("session-timeout", "connect-delayed-rebalance", shares=("group",))
+@rule("connect-zombie", WARNING, CERTAIN, needs=(RebalanceSteps,), tasks=1)
+def connect_zombie(facts: Facts) -> Iterator[Finding]:
+    """A worker of Kafka Connect came back with tasks that another worker runs."""
+    for group, rows in by_group(facts.rows(RebalanceSteps)):
+        found = [row for row in rows if (row["overlap"] or 0) >= facts.limit("tasks")]
+        if not found:
+            continue
+        most = max(row["overlap"] for row in found)
+        client = found[0]["client"]
+        yield facts.finding(
+            Subject(
+                group=group,
+                client_id=found[0]["client_id"],
+                client=address(client) if client is not None else None,
+            ),
+            f"{some(row['client_id'] or row['client'] for row in found)} joined again and still ran "
+            f"{plural(most, 'connector or task', 'connectors and tasks')} that another worker had been "
+            "given. Where both ran them at once, records were written twice.",
+            count=len(found),
+            measure=float(most),
+            unit="tasks",
+            threshold=facts.limit("tasks"),
+            first_ns=found[0]["ns"],
+            last_ns=found[-1]["ns"],
+            exchanges=[row["exchange"] for row in found],
+            steps=tuple(
+                Step(row["ns"], f"joined with {row['overlap']} of another worker", row["exchange"])
+                for row in found[:8]
+            ),
+            filter=group_filter(group),
+        )
+
+
+@rule("connect-config-behind", NOTICE, CERTAIN, needs=(RebalanceSteps,), behind_s=30)
+def connect_config_behind(facts: Facts) -> Iterator[Finding]:
+    """A worker of Kafka Connect does not read the topic with the configurations."""
+    for group, rows in by_group(facts.rows(RebalanceSteps)):
+        told = sorted((row for row in rows if row["config_offset"] is not None), key=lambda row: row["ns"])
+        behind: dict[tuple[str | None, str], list[tuple[int, Row]]] = {}
+        for row in told:
+            late = [
+                row["ns"] - each["ns"]
+                for each in told
+                if each["config_offset"] > row["config_offset"] and each["ns"] < row["ns"]
+            ]
+            if late and max(late) >= facts.limit("behind_s") * SECOND:
+                who = row["client_id"], address(row["client"] or "")
+                behind.setdefault(who, []).append((max(late), row))
+        for (client_id, client), found in behind.items():
+            longest, worst = max(found, key=lambda each: each[0])
+            newest = max(each["config_offset"] for each in told if each["ns"] <= worst["ns"])
+            yield facts.finding(
+                Subject(group=group, client_id=client_id, client=client or None),
+                f"A worker had read the configurations only up to offset {worst['config_offset']:,} when it "
+                f"joined, though another had told of more {seconds(longest)} before, by then up to "
+                f"{newest:,}. It runs what was configured then, or nothing.",
+                count=len(found),
+                measure=longest / SECOND,
+                unit="s",
+                threshold=facts.limit("behind_s"),
+                first_ns=found[0][1]["ns"],
+                last_ns=found[-1][1]["ns"],
+                exchanges=[row["exchange"] for _, row in found],
+                steps=tuple(
+                    Step(row["ns"], f"joined with offset {row['config_offset']:,}", row["exchange"])
+                    for _, row in found[:8]
+                ),
+                filter=group_filter(group),
+            )
+
+
+explains("session-timeout", "connect-delayed-rebalance", "connect-zombie", shares=("group",))
 explains("streams-corrupted", "rebalance-storm", shares=("group",))

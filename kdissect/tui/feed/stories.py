@@ -6,23 +6,41 @@ A story goes to the process as a text, beside the names of statistics.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
-from typing import NamedTuple
+from collections.abc import Callable, Iterator
+from typing import Any, NamedTuple
 
 from kdissect.analysis.beside import keys_of
 from kdissect.analysis.fold import Row
-from kdissect.analysis.story import Story, of_client, of_group, of_topic, of_transactional_id
+from kdissect.analysis.story import (
+    Offset,
+    Story,
+    of_client,
+    of_group,
+    of_offset,
+    of_topic,
+    of_transactional_id,
+)
+from kdissect.analysis.telling import records_of
 from kdissect.dissect import Event
 from kdissect.exchange import Exchange
 from kdissect.limits import Limits
 
 _PREFIX = "story "
-_COURSE = "course"
-_OF = {
-    "transactional id": of_transactional_id,
-    "group": of_group,
-    "topic": of_topic,
-    "client": of_client,
+COURSE, TRANSACTION, PRODUCER, GROUP, CLIENT, TOPIC, OFFSET = (
+    "course",
+    "transactional id",
+    "producer",
+    "group",
+    "client",
+    "topic",
+    "offset",
+)
+"""What a story can be about. A course is everything that shares a transaction, a producer or a member."""
+_OF: dict[str, Callable[[str, Limits], Story]] = {
+    TRANSACTION: of_transactional_id,
+    GROUP: of_group,
+    TOPIC: of_topic,
+    CLIENT: of_client,
 }
 MOST_TOPICS = 3
 """Topics of one exchange of which a story is offered."""
@@ -35,6 +53,7 @@ class Subject(NamedTuple):
     """In words, as it came from the wire."""
     asked: str
     """The story, as the process takes it."""
+    kind: str = COURSE
 
 
 def is_story(asked: str) -> bool:
@@ -44,18 +63,31 @@ def is_story(asked: str) -> bool:
 
 def subjects_of(exchange: Exchange) -> Iterator[Subject]:
     """The stories that an exchange belongs to, the closest first: of its transaction, producer and member, of
-    its group, its client, its topics."""
+    its group, its producer, its client, its topics, of the first offset of its records."""
     keys = list(keys_of(exchange))
     if keys:
         title = ", ".join(f"{word} {_name(name)}" for word, name in keys)
-        yield Subject(title, _asked(_COURSE, keys))
-    named = [("group", name) for name in exchange.groups]
-    if len(keys) > 1:
-        named += [("transactional id", name) for name in exchange.transactional_ids]
-    named.append(("client", exchange.client_id or exchange.client))
-    named += [("topic", name) for name in exchange.topics[:MOST_TOPICS]]
-    for kind, name in named:
-        yield Subject(f"{kind} {name}", _asked(kind, name))
+        yield Subject(title, _asked(COURSE, keys))
+    yield from (subject(GROUP, name) for name in exchange.groups)
+    yield from (subject(TRANSACTION, name) for name in exchange.transactional_ids)
+    yield from (subject(PRODUCER, name) for word, name in keys if word == PRODUCER)
+    yield subject(CLIENT, exchange.client_id or exchange.client)
+    yield from (subject(TOPIC, name) for name in exchange.topics[:MOST_TOPICS])
+    for records in records_of(exchange):
+        if records.partition is not None and records.first is not None:
+            yield offset_subject(records.topic, records.partition, records.first)
+            break
+
+
+def subject(kind: str, name: object) -> Subject:
+    """The story of what has a name: a transactional id, producer id, group, client or topic."""
+    return Subject(f"{kind} {_name(name)}", _asked(kind, name), kind)
+
+
+def offset_subject(topic: str, partition: int, offset: int) -> Subject:
+    """The story of one offset: who wrote it, who fetched it, which groups are past it."""
+    asked = _asked(OFFSET, [topic, partition, offset])
+    return Subject(f"offset {offset:,} of {topic}-{partition}", asked, OFFSET)
 
 
 def _name(name: object) -> str:
@@ -67,18 +99,22 @@ def _asked(kind: str, what: object) -> str:
     return _PREFIX + json.dumps([kind, what])
 
 
+def _story(kind: str, what: Any, limits: Limits) -> Story:
+    if kind == OFFSET:
+        return of_offset(Offset(*what), limits)
+    if kind in _OF:
+        return _OF[kind](what, limits)
+    named = what if kind == COURSE else [[kind, what]]
+    keys = {(word, tuple(name) if isinstance(name, list) else name) for word, name in named}
+    return Story(lambda each: None if keys.isdisjoint(keys_of(each)) else "", lambda each: [], limits)
+
+
 class Telling:
     """A story that is told while exchanges come, as rows."""
 
     def __init__(self, asked: str, limits: Limits) -> None:
         kind, what = json.loads(asked.removeprefix(_PREFIX))
-        if kind == _COURSE:
-            keys = {(word, tuple(name) if isinstance(name, list) else name) for word, name in what}
-            self._story = Story(
-                lambda each: None if keys.isdisjoint(keys_of(each)) else "", lambda each: [], limits
-            )
-        else:
-            self._story = _OF[kind](what, limits)
+        self._story = _story(kind, what, limits)
 
     def feed(self, event: Event) -> None:
         """Take in the next event."""

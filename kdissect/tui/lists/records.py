@@ -40,6 +40,12 @@ from kdissect.tui.widgets.table import Heading
 CARRIERS = ("Produce", "Fetch", "FetchSnapshot", "ShareFetch")
 """APIs with records in them."""
 
+
+def direction_of(api: str) -> str:
+    """The direction of records, as the filter's ``record.direction`` has it."""
+    return "produce" if api == "Produce" else "fetch"
+
+
 _PAGE = 64
 """Lines that are read at a time."""
 _PAGES = 32
@@ -53,7 +59,8 @@ _MOST_ASKED = 2
 _SPAN = np.dtype([("place", "<u4"), ("at", "<i8"), ("length", "<u4")])
 
 _HEADINGS = (
-    *(Heading("No.", 11, True), Heading("Time", 27), Heading("Topic", 60), Heading("Part", 11, True)),
+    *(Heading("No.", 11, True), Heading("Time", 27), Heading("Direction", 9), Heading("Client id", 40)),
+    *(Heading("Topic", 60), Heading("Part", 11, True)),
     *(Heading("Offset", 20, True), Heading("Key", 60), Heading("Value", 0), Heading("Hdr", 4, True)),
     *(Heading("Size", 10, True), Heading("Codec", 6)),
 )
@@ -62,9 +69,10 @@ _AT = {heading.title: at for at, heading in enumerate(_HEADINGS)}
 _ALL = 1_000
 _MUST = (("Topic", 8), ("Part", _ALL), ("Offset", _ALL), ("Key", 8), ("Value", 10))
 _WANTS = (
-    *(("Topic", 12), ("Key", 14), ("Value", 28), ("Topic", 18), ("Key", 18), ("Value", 36), ("Time", _ALL)),
-    *(("Size", _ALL), ("Value", 40), ("Hdr", _ALL), ("Topic", 26), ("Key", 30), ("No.", _ALL)),
-    *(("Codec", _ALL), ("Value", 60), ("Topic", _ALL), ("Key", _ALL)),
+    *(("Topic", 12), ("Key", 14), ("Value", 28), ("Direction", _ALL), ("Topic", 18), ("Key", 18)),
+    *(("Client id", 12), ("Value", 30), ("Time", _ALL), ("Client id", 20), ("Size", _ALL), ("Value", 40)),
+    *(("Hdr", _ALL), ("Topic", 26), ("Key", 30), ("No.", _ALL)),
+    *(("Codec", _ALL), ("Value", 60), ("Client id", _ALL), ("Topic", _ALL), ("Key", _ALL)),
 )
 """Cells that columns have before others have any, or more; of each no more than it needs, but of the value,
 which has what is left."""
@@ -202,6 +210,10 @@ class RecordRows:
         line = self.line(row) if row < len(self) else None
         return line is not None and bool(line.flags & IS_RELATIVE)
 
+    def names(self, width: int) -> list[str]:
+        """The titles of the columns that a table of this width has."""
+        return [heading.title for heading in self.headings(width)]
+
     def number(self, row: int) -> int | None:
         """The number of a row's exchange."""
         line = self.line(row)
@@ -262,6 +274,8 @@ class RecordRows:
         return [
             str(self._index.value("number", line.place)),
             self._time(line.timestamp) if flags & HAS_TIME else "",
+            direction_of(self._index.text("api", line.place)),
+            self._index.text("client_id", line.place),
             self._texts[line.topic],
             "" if line.partition < 0 else str(line.partition),
             f"+{line.offset}" if flags & IS_RELATIVE else str(line.offset),

@@ -21,6 +21,7 @@ from kdissect.present.tls import TlsLine
 from kdissect.session.conversation import Connection
 from kdissect.tui.feed.counting import Asked
 from kdissect.tui.feed.index import Index, Places
+from kdissect.tui.feed.stories import CLIENT, Subject, subject
 from kdissect.tui.filtering import quoted
 from kdissect.tui.lists.figures import (
     Column,
@@ -213,6 +214,9 @@ class ConnectionsPage(GroupedPage):
 
     def what(self) -> str:
         return plural(len(self.rows), self.grouping)
+
+    def subject_of(self, row: Row) -> Subject | None:
+        return subject(CLIENT, row["client_id"] or row["client"])
 
     def filter_of(self, row: Row) -> str | None:
         if self.grouping == "connection":

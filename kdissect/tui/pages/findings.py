@@ -23,6 +23,7 @@ from kdissect.present.form import SECOND, Clock, plural
 from kdissect.present.paragraphs import fold_text, paragraph
 from kdissect.present.sanitise import pad, sanitise
 from kdissect.tui.feed.counting import FINDINGS, LOOKED_AT, MARKS, Asked
+from kdissect.tui.feed.stories import CLIENT, GROUP, TOPIC, TRANSACTION, Subject, subject
 from kdissect.tui.keys import bindings_of
 from kdissect.tui.lists.figures import Column, Figures
 from kdissect.tui.lists.over_time import OverTime, over_time
@@ -327,6 +328,20 @@ class FindingsPage(StatisticsPage):
             self.say(f"all screens show only this, Esc takes it back: {words}")
 
     # -- the findings ---------------------------------------------------------------------------------
+
+    def exchange_of(self, row: Row) -> int | None:
+        numbers = finding_of(row).exchanges
+        return numbers[-1] if numbers else None
+
+    def subject_of(self, row: Row) -> Subject | None:
+        about = finding_of(row).subject
+        named = (
+            (TRANSACTION, about.transactional_id),
+            (GROUP, about.group),
+            (TOPIC, about.topic),
+            (CLIENT, about.client_id or about.client),
+        )
+        return next((subject(kind, name) for kind, name in named if name is not None), None)
 
     def cursor_moved(self) -> None:
         self._point()

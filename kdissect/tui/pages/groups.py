@@ -1,17 +1,23 @@
-"""The screen of groups: their figures, and the members of the one under the cursor as lines of time."""
+"""The screen of groups: their figures, and of the one under the cursor rebalances, and members as lines of
+time."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Sequence
+from typing import ClassVar
 
 from textual import on
 from textual.app import ComposeResult
+from textual.binding import BindingType
 
-from kdissect.analysis.fold import Row, least, most
-from kdissect.present.form import duration, plural
+from kdissect.analysis.fold import Row
+from kdissect.present.form import Clock, duration, plural
+from kdissect.present.paragraphs import fold_text
 from kdissect.present.sanitise import sanitise
 from kdissect.tui.feed.counting import Asked
-from kdissect.tui.filtering import quoted
+from kdissect.tui.feed.stories import GROUP, Subject, subject
+from kdissect.tui.filtering import quoted, span_text
+from kdissect.tui.keys import bindings_of
 from kdissect.tui.lists.figures import (
     MOST_TEXT,
     Column,
@@ -24,16 +30,25 @@ from kdissect.tui.lists.figures import (
     time_span,
     words,
 )
+from kdissect.tui.lists.lag_lines import USUAL, step_of
+from kdissect.tui.lists.members import (
+    EXPIRED,
+    JOINING,
+    LEFT,
+    NOT_FINISHED,
+    STOPPED,
+    WAITING,
+    Timeline,
+    Told,
+    began_ns,
+    span_of,
+)
+from kdissect.tui.pages.page import LOW
 from kdissect.tui.pages.statistics import StatisticsPage
+from kdissect.tui.record_text import Line
 from kdissect.tui.statistics import Counted
-from kdissect.tui.widgets.table import Heading, VirtualTable
-
-JOINING, WAITING, IN, LEFT = "█", "▒", "─", "╳"
-"""From a JoinGroup request to the SyncGroup response; the same, so far, where none came; in the group; the
-member left."""
-EARLIER, LATER = "‹", "›"
-"""Something was before what the line shows, or after it."""
-NOT_FINISHED = "not finished"
+from kdissect.tui.widgets.table import VirtualTable
+from kdissect.tui.widgets.text_pane import TextPane
 
 
 def _generation(row: Row) -> str:
@@ -84,176 +99,103 @@ def figures() -> Figures:
     return Figures(COLUMNS, lambda row: row["group"], grave_tone)
 
 
-def _is_stranger(row: Row) -> bool:
-    """Whether it is no member: commits of clients that assign partitions themselves, or of administrators."""
-    return not (row["member_id"] or row["instance_id"] or row["joins"])
+def text_of(rebalances: Sequence[Row], chosen: int | None, clock: Clock, room: int) -> list[Line]:
+    """What is said of the rebalance that is chosen; where none is, a line for each.
 
-
-def _as_one(before: Row, later: Row) -> Row:
-    """A static member that came back under another member id: one member, as it was last."""
-    first, last = sorted((before, later), key=lambda row: row["first_ns"] or 0)
-    sums = {name: before[name] + later[name] for name in ("joins", "heartbeats", "commits", "errors")}
-    times = {"first_ns": first["first_ns"], "last_ns": most(before["last_ns"], later["last_ns"])}
-    return {**last, **sums, **times}
-
-
-class Timeline:
-    """The members of one group, each with a line of time: from the first that any of them did to the last.
-
-    A static member has one line, however often it came back. What others did, such as an administrator's
-    requests a day later, does not squeeze the lines: a mark at the edge stands for it.
+    :param rebalances: of one group.
+    :param clock: writes times.
+    :param room: cells of a line.
     """
-
-    def __init__(self, text_of: Callable[[int], str]) -> None:
-        self._text_of = text_of
-        """How a time is written."""
-        self._members: Sequence[Row] = ()
-        self._stays: dict[str, list[Row]] = {}
-        """By instance id, else by member id."""
-        self._start = self._end = 0
-        self._version = 0
-
-    def show(self, group: str | None, members: Sequence[Row], stays: Sequence[Row]) -> None:
-        """Take the rows of ``members`` and ``stays`` of a group."""
-        self._version += 1
-        lines: dict[str, Row] = {}
-        names: dict[str, str] = {}
-        for row in members:
-            if row["group"] == group:
-                name = row["instance_id"] or row["member_id"]
-                if row["member_id"]:
-                    names[row["member_id"]] = name
-                lines[name] = _as_one(lines[name], row) if name in lines else row
-        self._members = list(lines.values())
-        self._stays = {}
-        start: int | None = None
-        end: int | None = None
-        for row in stays:
-            if row["group"] == group:
-                member_id: str = row["member_id"]
-                name = names.get(member_id, member_id)
-                self._stays.setdefault(name, []).append(row)
-                start = least(start, least(row["join_ns"], row["first_ns"]))
-                end = most(end, most(_joined_ns(row), row["last_ns"]))
-        own = [row for row in self._members if not _is_stranger(row)]
-        for row in own or self._members:
-            start, end = least(start, row["first_ns"]), most(end, row["last_ns"])
-        self._start, self._end = start or 0, end or 0
-
-    def __len__(self) -> int:
-        return len(self._members)
-
-    def member(self, row: int) -> Row:
-        """The member of a line."""
-        return self._members[row]
-
-    def headings(self, width: int) -> Sequence[Heading]:
-        title = f"{self._text_of(self._start)} to {self._text_of(self._end)}" if len(self) else ""
-        name = max(16, min(44, width // 4))
-        numbers = (Heading("Got", 5, True), Heading("Beats", 6, True), Heading("Commits", 8, True))
-        return (Heading("Member", name), *(numbers if width >= 100 else ()), Heading(title, 0))
-
-    def key(self, row: int) -> Hashable:
-        return self._version, row
-
-    def tone(self, row: int) -> str | None:
-        return grave_tone(self._members[row])
-
-    def cells(self, row: int, width: int) -> Sequence[str]:
-        member, headings = self._members[row], self.headings(width)
-        room = width - sum(heading.width for heading in headings) - (len(headings) - 1)
-        known = [stay["assigned"] for stay in self._stays_of(member)]
-        assigned = [each for each in known if each is not None]
-        values = {
-            "Member": _name(member),
-            "Got": str(assigned[-1]) if assigned else "",
-            "Beats": f"{member['heartbeats']:,}",
-            "Commits": f"{member['commits']:,}",
-        }
-        return [values.get(heading.title, "") for heading in headings[:-1]] + [self._line(member, room)]
-
-    def _line(self, member: Row, room: int) -> str:
-        """The member's line of time, so many cells long, and a word on how it ended."""
-        room = max(1, room)
-        cells = [" "] * room
-
-        def at(ns: int) -> int:
-            place = (ns - self._start) * room // max(1, self._end - self._start)
-            return max(0, min(room - 1, place))
-
-        def fill(start: int | None, end: int | None, mark: str) -> None:
-            if start is not None and end is not None and start <= self._end and end >= self._start:
-                for cell in range(at(start), at(max(start, end)) + 1):
-                    cells[cell] = mark
-
-        fill(member["first_ns"], member["last_ns"], IN)
-        stays = self._stays_of(member)
-        for stay in stays:
-            is_open = stay["completed"] is False
-            fill(stay["join_ns"], _joined_ns(stay), WAITING if is_open else JOINING)
-        for stay in stays:
-            start = stay["sync_ns"] if stay["sync_ns"] is not None else stay["first_ns"]
-            number = str(stay["generation"])
-            if start is not None and len(number) <= room:  # a part of it would be another
-                place = min(at(start) + (stay["sync_ns"] is not None), room - len(number))
-                cells[max(0, place) : max(0, place) + len(number)] = number
-        if member["first_ns"] is not None and member["first_ns"] < self._start:
-            cells[0] = EARLIER
-        if (most(member["last_ns"], member["left_ns"]) or 0) > self._end:
-            cells[-1] = LATER
-        if member["left_ns"] is not None and self._start <= member["left_ns"] <= self._end:
-            cells[at(member["left_ns"])] = LEFT
-        return "".join(cells)[:room]
-
-    def _stays_of(self, member: Row) -> list[Row]:
-        return self._stays.get(member["instance_id"] or member["member_id"], [])
-
-    def text(self, row: int) -> str:
-        """What is known of the member of a line, in words."""
-        member = self._members[row]
-        parts = [_name(member)]
-        parts += [each for each in (member["client_id"], member["client"]) if each is not None]
-        for stay in self._stays_of(member)[-1:]:
-            if stay["protocol"]:
-                parts.append(stay["protocol"])
-            if stay["duration_ns"] is not None:
-                took = duration(stay["duration_ns"])
-                is_open = stay["completed"] is False
-                parts.append(f"joining for {took}, {NOT_FINISHED}" if is_open else f"joined in {took}")
-            if stay["reason"]:
-                parts.append(f"because: {stay['reason']}")
-        if member["left"] is not None:
-            reason = f": {member['leave_reason']}" if member["leave_reason"] else ""
-            parts.append(f"left by {member['left']} at {self._text_of(member['left_ns'])}{reason}")
-        if member["errors"]:
-            parts.append(plural(member["errors"], "error"))
-        return ", ".join(sanitise(part) for part in parts)
+    if chosen is None:
+        title = f"{plural(len(rebalances), 'rebalance')}: , and . go from one to the next"
+        each = [Line(_short(row, clock)) for row in rebalances]
+        return [Line(title if rebalances else "no rebalance was captured", "heading"), *reversed(each)]
+    row, before = rebalances[chosen], rebalances[chosen - 1]["generation"] if chosen else None
+    title = f"{_named(row, before)}  {_stood(row)}  ({chosen + 1} of {len(rebalances)})"
+    out = [Line(part, "heading") for part in fold_text(title, room)]
+    for text in (f"began {clock.text(began_ns(row))}: {_trigger(row)}", _phases(row), _people(row)):
+        out += [Line(part) for part in fold_text(text, room)] if text else []
+    return out
 
 
-def _joined_ns(stay: Row) -> int | None:
-    """When a member was given its assignment; where it was not, the last that is known of it before."""
-    if stay["join_ns"] is None or stay["duration_ns"] is None:
-        return most(stay["join_ns"], stay["sync_ns"])
-    return int(stay["join_ns"] + stay["duration_ns"])
+def _named(row: Row, before: int | None = None) -> str:
+    after = "?" if row["generation"] is None else row["generation"]
+    return f"generation {after}" if before is None else f"generation {before} → {after}"
 
 
-def _name(member: Row) -> str:
-    """The static name, else the member id; clients that only commit have neither."""
-    return sanitise(
-        member["instance_id"] or member["member_id"] or f"(no member) {member['client_id'] or ''}"
-    )
+def _stood(row: Row) -> str:
+    stood = "" if row["stopped_ns"] is None else f"partitions stood still {duration(row['stopped_ns'])}"
+    unfinished = NOT_FINISHED if row["completed"] is False else ""
+    return ", ".join(each for each in (stood, unfinished) if each)
 
 
-ASKED = ("groups", "members", "stays")
+def _short(row: Row, clock: Clock) -> str:
+    return sanitise(f"{clock.text(began_ns(row))}  {_named(row)}  {_stood(row)}  {_trigger(row)}", None)
+
+
+def _trigger(row: Row) -> str:
+    """What began it, and who."""
+    if row["trigger"] is None:
+        return "the capture does not tell what began it"
+    who = row["trigger_client_id"] or row["trigger_member"]
+    by = f" by {who}" if who is not None else ""
+    reason = f": {row['trigger_reason']}" if row["trigger_reason"] else ""
+    sure = f" ({row['trigger_confidence']})" if row["trigger_confidence"] else ""
+    return sanitise(f"{row['trigger']}{by}{reason}{sure}", None)
+
+
+def _phases(row: Row) -> str:
+    names = {
+        "join_phase_ns": "join",
+        "assign_phase_ns": "assign",
+        "sync_phase_ns": "sync",
+        "delay_ns": "delay",
+    }
+    told = [f"{word} {duration(row[name])}" for name, word in names.items() if row[name] is not None]
+    return " · ".join(told)
+
+
+def _people(row: Row) -> str:
+    parts = []
+    for name, word in (("waited_for", "waited for"), ("missing", "never came")):
+        if row[name]:
+            parts.append(f"{word} {', '.join(row[name][:3])}" + (" …" if len(row[name]) > 3 else ""))
+    if row["members"] is not None:
+        before = "" if row["members_before"] is None else f"{row['members_before']} → "
+        parts.append(f"members {before}{row['members']}")
+    for name, word in (("moved", "moved"), ("revoked", "revoked")):
+        if row[name]:
+            parts.append(f"{plural(row[name], 'partition')} {word}")
+    return sanitise(" · ".join(parts), None)
+
+
+HIGH = 50
+"""With so many lines more of the rebalances is shown."""
 
 
 class GroupsPage(StatisticsPage):
-    """Groups and their members; Enter shows the exchanges of one."""
+    """Groups; below, the rebalances of the one under the cursor, and its members: what each owns, its lag,
+    and its line of time. Two keys go from rebalance to rebalance, Esc back to all of the time. Enter shows
+    the exchanges of the group, or of the rebalance."""
 
     DEFAULT_CSS = """
-    GroupsPage #list { height: 2fr; }
-    GroupsPage #members { height: 3fr; border-top: hkey $panel; }
+    GroupsPage #list { max-height: 30%; }
+    GroupsPage #rebalance { border-top: hkey $panel; }
+    GroupsPage #members { height: 1fr; border-top: hkey $panel; }
+    GroupsPage.-low #rebalance { border-top: none; }
+    GroupsPage.-low #members { border-top: none; }
     """
+    BINDINGS: ClassVar[list[BindingType]] = bindings_of("groups")
+
+    def __init__(self) -> None:
+        self._step = USUAL
+        """Seconds between the points of a line of lag."""
+        self._group: str | None = None
+        self.rebalances: Sequence[Row] = ()
+        """Of the group under the cursor."""
+        self.chosen: int | None = None
+        """Which of them is shown."""
+        super().__init__()
 
     def figures(self) -> Figures:
         self.timeline = Timeline(self.clock.text)
@@ -261,6 +203,9 @@ class GroupsPage(StatisticsPage):
 
     def body(self) -> ComposeResult:
         yield from super().body()
+        said = TextPane(id="rebalance")
+        said.can_focus = False  # Tab goes from the groups to the members
+        yield said
         yield VirtualTable(self.timeline, id="members")
 
     @property
@@ -268,28 +213,83 @@ class GroupsPage(StatisticsPage):
         """The lines of time."""
         return self.query_one("#members", VirtualTable)
 
+    def on_screen_resume(self) -> None:
+        if self.kdissect.ended is not None:
+            self._step = step_of(self.kdissect.index)
+
     def asked(self) -> Asked:
-        return ASKED
+        facts = ("rebalances", "rebalance_steps", "assignments")
+        return ("groups", "members", "stays", *facts, f"lag,{self._step}s")
 
     def fill(self, counted: Counted) -> None:
-        self.rows.show(counted.tables["groups"])
+        rows = counted.tables["groups"]
+        self.rows.show(rows)
+        self.list_pane.styles.height = max(1, len(rows)) + 2
+
+    def on_resize(self) -> None:
+        height = self.app.size.height
+        self.query_one("#rebalance").styles.height = 4 if height < LOW else 6 if height < HIGH else 12
 
     def cursor_moved(self) -> None:
-        cursor = self.list_pane.cursor
-        group = self.rows.row(cursor)["group"] if cursor < len(self.rows) else None
+        row = self.chosen_row()
+        group = None if row is None else row["group"]
         tables = self.counted.tables if self.counted is not None else {}
-        self.timeline.show(group, tables.get("members", ()), tables.get("stays", ()))
+        told = Told(*(tables.get(name, ()) for name in self.asked()[3:]))
+        found = [each for each in told.rebalances if each["group"] == group]
+        self.rebalances = sorted(found, key=began_ns)
+        if group != self._group or (self.chosen or 0) >= len(self.rebalances):
+            self._group, self.chosen = group, None
+        chosen = None if self.chosen is None else self.rebalances[self.chosen]
+        self.timeline.show(group, tables.get("members", ()), tables.get("stays", ()), told, chosen)
         self.members_pane.rows_changed(0)
+
+        def text(room: int) -> Sequence[Line]:
+            return text_of(self.rebalances, self.chosen, self.clock, room)
+
+        self.query_one("#rebalance", TextPane).show_folded(text)
+        self.tell()
 
     def what(self) -> str:
         return plural(len(self.rows), "group")
 
     def notes(self) -> list[str]:
-        meaning = f"{JOINING} join to sync   {WAITING} {NOT_FINISHED}   3 generation or epoch   {LEFT} left"
-        return [*super().notes(), meaning]
+        signs = {JOINING: "join to sync", STOPPED: "stopped", WAITING: NOT_FINISHED, EXPIRED: "not heard of"}
+        told = "   ".join(f"{sign} {word}" for sign, word in {**signs, LEFT: "left"}.items())
+        return [*super().notes(), f"{told}   3 generation"]
+
+    def subject_of(self, row: Row) -> Subject | None:
+        return subject(GROUP, row["group"])
 
     def filter_of(self, row: Row) -> str | None:
-        return f"group == {quoted(row['group'])}"
+        text = f"group == {quoted(row['group'])}"
+        if self.chosen is not None:
+            text += f" and {span_text(*span_of(self.rebalances[self.chosen]))}"
+        return text
+
+    # -- keys -----------------------------------------------------------------------------------------
+
+    def action_rebalance(self, step: int) -> None:
+        """Show the next rebalance, or the one before: of none, the first or the last."""
+        if not self.rebalances:
+            self.say("no rebalance of this group was captured")
+            return
+        last = len(self.rebalances) - 1
+        if self.chosen is None:
+            self.chosen = 0 if step > 0 else last
+        else:
+            self.chosen = max(0, min(last, self.chosen + step))
+        self.cursor_moved()
+
+    def action_out(self) -> None:
+        if self.chosen is None:
+            super().action_out()
+        else:
+            self.chosen = None
+            self.cursor_moved()
+
+    @property
+    def ends_here(self) -> bool:
+        return self.chosen is None and super().ends_here
 
     @on(VirtualTable.Highlighted, "#members")
     def _member_highlighted(self, event: VirtualTable.Highlighted) -> None:

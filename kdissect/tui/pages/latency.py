@@ -1,20 +1,30 @@
-"""The screen of response times, by API and by broker, client or topic."""
+"""The screen of response times, by API and by broker, client or topic: their parts, and how they were over
+time."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+
+from rich.text import Text
+from textual import on
+from textual.app import ComposeResult
+from textual.widgets import Static
 
 from kdissect.analysis.fold import Row
 from kdissect.present.form import bars, plural
 from kdissect.present.sanitise import sanitise
 from kdissect.tui.feed.counting import Asked
+from kdissect.tui.feed.stories import CLIENT, TOPIC, Subject, subject
 from kdissect.tui.filtering import quoted
 from kdissect.tui.lists.figures import Column, Figures, address, number, rare, time_span, words
+from kdissect.tui.lists.heat import Heat, places_of
+from kdissect.tui.lists.parts import CELLS, INKS, PARTS, bar, in_words
 from kdissect.tui.pages.statistics import GroupedPage
 from kdissect.tui.statistics import Counted
+from kdissect.tui.widgets.table import VirtualTable
 
-ASKED = {"api": "srt", "broker": "srt,broker", "client": "srt,client_id", "topic": "srt,topic"}
-"""Grouping: the statistic."""
+ASKED = {"api": "", "broker": ",broker", "client": ",client_id", "topic": ",topic"}
+"""Grouping: what follows the names of the statistics."""
 
 _BY = {
     "api": (),
@@ -63,6 +73,7 @@ _COLUMNS = {
         time_span("Work max", "work_max_ns", 8),
         Column("Throttled", _throttle, lambda row: row["throttled"] or None, 6),
         rare("No answer", "unanswered", 5),
+        Column("Where it goes", lambda row: bar(row["parts"]), None, 1, False, CELLS, least=CELLS),
     )
     for grouping, by in _BY.items()
 }
@@ -70,36 +81,71 @@ _COLUMNS = {
 
 def figures() -> Figures:
     """The rows, empty."""
-    names = ("api", "api_version", "broker", "client", "client_id", "topic")
-    return Figures(
-        _COLUMNS["api"],
-        lambda row: tuple(row[name] for name in names),
-        lambda row: None if row["count"] else "table--dim",
-    )
+    return Inked(_COLUMNS["api"], _about, lambda row: None if row["count"] else "table--dim")
 
 
-def with_shares(rows: Sequence[Row]) -> list[Row]:
-    """The rows with the share that each has of all exchanges with an answer."""
+class Inked(Figures):
+    """The rows; parts in the last column have their colours."""
+
+    inks: Mapping[str, str] = INKS
+
+
+_NAMES = ("api", "api_version", "broker", "client", "client_id", "topic")
+
+
+def _about(row: Row) -> tuple[object, ...]:
+    return tuple(row[name] for name in _NAMES)
+
+
+def with_shares(rows: Sequence[Row], parts: Sequence[Row] = ()) -> list[Row]:
+    """The rows with the share that each has of all exchanges with an answer.
+
+    :param parts: rows of ``latency`` about the same, which become their ``parts``.
+    """
     total = sum(row["count"] for row in rows) or 1
-    return [{**row, "share": 100 * row["count"] / total} for row in rows]
+    by_name = {_about(row): row for row in parts}
+    return [{**row, "share": 100 * row["count"] / total, "parts": by_name.get(_about(row))} for row in rows]
 
 
 _FIELDS = ("broker", "client_id", "topic")
 
 
 class LatencyPage(GroupedPage):
-    """Response times by API, and by broker, client or topic; Enter shows the exchanges of a row."""
+    """Response times by API, and by broker, client or topic. Below stand the parts of the row under the
+    cursor, and its response times over time. Enter shows the exchanges of a row, or of a band of times."""
 
+    DEFAULT_CSS = """
+    LatencyPage #parts { height: auto; max-height: 3; padding: 0 1; background: $panel; }
+    LatencyPage #heat { height: 14; border-top: hkey $panel; }
+    LatencyPage.-low #heat { display: none; }
+    """
     GROUPINGS = tuple(ASKED)
 
     def figures(self) -> Figures:
         return figures()
 
     def asked_by(self, grouping: str) -> Asked:
-        return (ASKED[grouping],)
+        return tuple(f"{name}{ASKED[grouping]}" for name in ("srt", "latency"))
+
+    def body(self) -> ComposeResult:
+        yield from super().body()
+        yield Static(id="parts", markup=False)
+        self.heat = Heat(self.clock.text)
+        yield VirtualTable(self.heat, id="heat")
+
+    def cursor_moved(self) -> None:
+        row, index, shown = self.chosen_row(), self.kdissect.index, self.kdissect.shown
+        said = "" if row is None else f"{_api(row)}: {in_words(row['parts'])}"
+        self.query_one("#parts", Static).update(Text(said))
+        if row is not None and index.first_ns is not None:
+            more = [(name, sanitise(row[name])) for name in ("broker", "client_id") if row[name] is not None]
+            places = shown.places if shown.is_filtered else index.order()
+            title = " ".join([_api(row), *(text for _, text in more)])
+            self.heat.show(index, places_of(index, places, row["api"], row["api_version"], more), title)
+            self.query_one("#heat", VirtualTable).rows_changed()
 
     def fill(self, counted: Counted) -> None:
-        rows = with_shares(counted.tables[ASKED[self.grouping]])
+        rows = with_shares(*(counted.tables[name] for name in self.asked()))
         self.rows.show(rows, columns(self.grouping))
 
     def what(self) -> str:
@@ -108,8 +154,17 @@ class LatencyPage(GroupedPage):
     def notes(self) -> list[str]:
         width = self.list_pane.columns or self.app.size.width  # before it is laid out
         shown = {heading.title for heading in self.rows.headings(width)}
+        if "Where it goes" in shown:
+            notes = [f"{each.sign} {each.words}" for each in PARTS if each.sign in "▒┄█"]
+            return [*super().notes(), "   ".join(notes)]
         legends = {"Spread": "spread: <100 µs … >3 s", "Waited": "waited: sure/maybe"}
         return [*super().notes(), *(text for title, text in legends.items() if title in shown)]
+
+    def subject_of(self, row: Row) -> Subject | None:
+        for name, kind in (("client_id", CLIENT), ("topic", TOPIC)):
+            if row[name] is not None:
+                return subject(kind, row[name])
+        return None
 
     def filter_of(self, row: Row) -> str | None:
         parts = [f"api == {quoted(row['api'])}"]
@@ -117,3 +172,15 @@ class LatencyPage(GroupedPage):
             parts.append(f"api_version == {row['api_version']}")
         parts += [f"{name} == {quoted(row[name])}" for name in _FIELDS if row[name] is not None]
         return " and ".join(parts)
+
+    @on(VirtualTable.Chosen, "#heat")
+    def _band_chosen(self, event: VirtualTable.Chosen) -> None:
+        row = self.chosen_row()
+        text = None if row is None else self.filter_of(row)
+        if text is None:
+            return
+        lowest, below = self.heat.band(event.row)
+        parts = [text]
+        parts += [f"latency_ns >= {lowest}"] if lowest is not None else []
+        parts += [f"latency_ns < {below}"] if below is not None else []
+        self.kdissect.filter_by(" and ".join(parts))

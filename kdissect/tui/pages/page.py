@@ -17,6 +17,7 @@ from textual.widgets import Static
 from kdissect.present.form import plural
 from kdissect.present.sanitise import sanitise
 from kdissect.tui import status
+from kdissect.tui.feed.stories import Subject
 from kdissect.tui.host import Host
 from kdissect.tui.keys import bindings_of
 from kdissect.tui.status import Item, status_line
@@ -118,6 +119,13 @@ class Page(Screen[None]):
     def chosen_place(self) -> int | None:
         """The place in the index of the exchange under the cursor; None without an exchange."""
         return None
+
+    def chosen_subject(self) -> Subject | None:
+        """What the story is about that leads on from here; None for that of the exchange under the cursor."""
+        return None
+
+    def came_from(self, place: int | None) -> None:
+        """A key of its own leads here from a screen with this exchange under its cursor."""
 
     def on_screen_resume(self) -> None:
         self.index_grew()

@@ -192,6 +192,10 @@ class ProblemsPage(StatisticsPage):
     def cursor_moved(self) -> None:
         self.tell()
 
+    def exchange_of(self, row: Row) -> int | None:
+        number: int | None = row["number"]
+        return number
+
     def filter_of(self, row: Row) -> str | None:
         text: str | None = row["filter"]
         return text

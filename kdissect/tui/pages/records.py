@@ -11,6 +11,7 @@ from textual.timer import Timer
 from textual.worker import get_current_worker
 
 from kdissect.filter.compiled import Filter
+from kdissect.filter.errors import FilterError
 from kdissect.present.form import TIMES as TIMES_MEANING
 from kdissect.present.form import plural
 from kdissect.present.payload import FORMS
@@ -19,10 +20,12 @@ from kdissect.settings.actions import PLACES
 from kdissect.tui import status
 from kdissect.tui.editing import CannotEditError, edit, editor_of
 from kdissect.tui.feed.records import RecordLine, Records, records_of
+from kdissect.tui.feed.stories import offset_subject
 from kdissect.tui.keys import bindings_of
 from kdissect.tui.lists.records import RecordRows
 from kdissect.tui.pages.page import Page
 from kdissect.tui.record_text import COPY_FORMS, Line, record_copied, record_lines, value_file
+from kdissect.tui.selecting import filter_of_record, joined
 from kdissect.tui.status import Item
 from kdissect.tui.widgets.dialogs import Choose
 from kdissect.tui.widgets.filter_line import FilterLine
@@ -71,7 +74,7 @@ class RecordsPage(Page):
         app = self.kdissect
         self._records = records_of(app.feed, app.options)
         self.rows = RecordRows(app.index, self._records)
-        yield VirtualTable(self.rows, id="list")
+        yield VirtualTable(self.rows, id="list", has_columns=True)
         yield TextPane(id="record")
 
     def on_mount(self) -> None:
@@ -258,6 +261,38 @@ class RecordsPage(Page):
         clock.letter = TIMES[(TIMES.index(clock.letter) + 1) % len(TIMES)]
         self.table.rows_look_different()
         self.say(f"times: {TIMES_MEANING[clock.letter]}")
+
+    def action_by(self, operation: str) -> None:
+        """Filter by the column under the cursor; by default, the key."""
+        rows, line = self.rows, self._shown_line
+        if rows is None or line is None or self.record is None:
+            return
+        exchange = self.kdissect.exchange_at(line.place)
+        if exchange is None:
+            return
+        titles, at = rows.names(self.table.columns), self.table.column
+        column = titles[at] if at is not None and at < len(titles) else "Key"
+        text = filter_of_record(column, self.record, exchange)
+        shown = self.kdissect.shown
+        if text is None:
+            self.say(f"no filter asks for the {column.lower()} of this record")
+            return
+        try:
+            shown.push(joined(operation, text, shown.text if shown.is_on else ""))
+        except FilterError as error:  # the whole of it is too long, or too deep
+            self.say(error.reason)
+
+    def action_tell(self, kind: str) -> None:
+        """Tell who wrote the offset of this record, and who fetched it."""
+        record = self.record
+        if record is None:
+            self.say("there is no record")
+            return
+        offset = record["offset"] if record["direction"] == "fetch" else record["assigned_offset"]
+        if record["topic"] is None or record["partition"] is None or offset is None:
+            self.say(f"the {kind} of this record is not told")
+        else:
+            self.kdissect.tell_story(offset_subject(record["topic"], record["partition"], offset))
 
     def action_editor(self) -> None:
         if self.record is None or self.rows is None:

@@ -20,6 +20,7 @@ from kdissect.present.form import Clock, plural
 from kdissect.present.statistics import STATISTICS
 from kdissect.tui import status
 from kdissect.tui.feed.counting import Asked
+from kdissect.tui.feed.stories import Subject
 from kdissect.tui.keys import bindings_of
 from kdissect.tui.lists.figures import Figures
 from kdissect.tui.pages.page import Page
@@ -73,6 +74,14 @@ class StatisticsPage(Page):
 
     def filter_of(self, row: Row) -> str | None:
         """The filter that shows the exchanges of a row; None if no filter does."""
+        return None
+
+    def subject_of(self, row: Row) -> Subject | None:
+        """What the story of a row is about; None for that of its exchange."""
+        return None
+
+    def exchange_of(self, row: Row) -> int | None:
+        """The number of the exchange that a row points to; None if it points to none."""
         return None
 
     def what(self) -> str:
@@ -210,6 +219,20 @@ class StatisticsPage(Page):
         if self.kdissect.shown.is_filtered:
             out.append(Item(self.OF_WHAT, status.ORDER, "bold"))
         return out
+
+    def chosen_row(self) -> Row | None:
+        """The row under the cursor; None without rows."""
+        cursor = self.list_pane.cursor
+        return self.rows.row(cursor) if cursor < len(self.rows) else None
+
+    def chosen_subject(self) -> Subject | None:
+        row = self.chosen_row()
+        return None if row is None else self.subject_of(row)
+
+    def chosen_place(self) -> int | None:
+        row = self.chosen_row()
+        number = None if row is None else self.exchange_of(row)
+        return None if number is None else self.kdissect.place_of(number)
 
     # -- keys -----------------------------------------------------------------------------------------
 

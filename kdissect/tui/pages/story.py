@@ -45,14 +45,15 @@ def _columns(clock: Clock) -> tuple[Column, ...]:
 
 
 class StoryPage(StatisticsPage):
-    """The story of one exchange. It belongs to several: one key goes from one to the next. Enter shows the
-    exchange of a line."""
+    """The story of one exchange, or of what another screen names. An exchange belongs to several stories: one
+    key goes from one to the next. Others lead from the line under the cursor to the story of its transaction,
+    producer, group, client or offset. Enter shows the exchange of a line."""
 
     DEFAULT_CSS = """
     StoryPage #about { height: auto; max-height: 4; padding: 0 1; background: $surface; }
     StoryPage #list { border-top: hkey $panel; }
     """
-    BINDINGS: ClassVar[list[BindingType]] = bindings_of("grouped")
+    BINDINGS: ClassVar[list[BindingType]] = bindings_of("story")
     OF_WHAT = "of all, not of what the filter shows"
 
     def __init__(self) -> None:
@@ -86,11 +87,14 @@ class StoryPage(StatisticsPage):
     def shown(self) -> int:
         return len(self.kdissect.index)
 
-    def about(self, exchange: Exchange) -> None:
-        """Tell the story of this exchange."""
+    def about(self, exchange: Exchange | None, subject: Subject | None = None) -> None:
+        """Tell the story of an exchange, or of a subject.
+
+        :param subject: by default, the one that is closest to the exchange.
+        """
         self._exchange = exchange
-        self._subjects = list(dict.fromkeys(subjects_of(exchange)))
-        self._tell(self._subjects[0])
+        self._subjects = [] if exchange is None else list(dict.fromkeys(subjects_of(exchange)))
+        self._tell(subject or self._subjects[0])
 
     def _tell(self, subject: Subject) -> None:
         self._subject, self.counted, self._to_find = subject, None, True
@@ -126,17 +130,19 @@ class StoryPage(StatisticsPage):
 
     def _say_what_it_is(self) -> None:
         exchange, subject = self._exchange, self._subject
-        if exchange is None or subject is None:
+        if subject is None:
             return
-        text = Text(
-            f"#{exchange.number} {exchange.api} of {sanitise(exchange.client_id or exchange.client)}", "bold"
-        )
-        error = next((each for each in errors().values() if each.name == exchange.error), None)
-        if exchange.error is not None:
-            text.append(f" → {exchange.error} ({exchange.error_class})", self.alarm)
-        if error is not None:
-            text.append(f"\n{error.meaning}")
-        text.append(f"\nthe story of {sanitise(subject.title)}", "")
+        text = Text()
+        if exchange is not None:
+            who = sanitise(exchange.client_id or exchange.client)
+            text.append(f"#{exchange.number} {exchange.api} of {who}", "bold")
+            error = next((each for each in errors().values() if each.name == exchange.error), None)
+            if exchange.error is not None:
+                text.append(f" → {exchange.error} ({exchange.error_class})", self.alarm)
+            if error is not None:
+                text.append(f"\n{error.meaning}")
+            text.append("\n")
+        text.append(f"the story of {sanitise(subject.title)}", "" if exchange is not None else "bold")
         self.query_one("#about", Static).update(text)
 
     def index_grew(self) -> None:
@@ -150,17 +156,31 @@ class StoryPage(StatisticsPage):
         others = [sanitise(each.title, 40) for each in self._subjects if each != self._subject]
         return [
             *super().notes(),
-            *([f"g: {others[0]}" + (" …" if len(others) > 1 else "")] if others else []),
+            *([f"n: {others[0]}" + (" …" if len(others) > 1 else "")] if others else []),
         ]
 
     def saved(self) -> list[Saved]:
         return [Saved("story", STORY, [_line(self.rows.row(at)) for at in range(len(self.rows))])]
 
-    def action_group(self) -> None:
-        """Tell the next of its stories."""
+    def exchange_of(self, row: Row) -> int | None:
+        return _line(row).exchange
+
+    def action_next_story(self) -> None:
+        """Tell the next story of the exchange."""
         if self._subject is not None and len(self._subjects) > 1:
-            at = self._subjects.index(self._subject)
+            at = self._subjects.index(self._subject) if self._subject in self._subjects else -1
             self._tell(self._subjects[(at + 1) % len(self._subjects)])
+
+    def action_tell(self, kind: str) -> None:
+        """Tell the story of what the line under the cursor names: a group, an offset …"""
+        exchange = self.kdissect.chosen_exchange()
+        if exchange is None:
+            return
+        found = next((each for each in subjects_of(exchange) if each.kind == kind), None)
+        if found is None:
+            self.say(f"#{exchange.number} {exchange.api} names no {kind}")
+        else:
+            self.about(exchange, found)
 
     def open(self, row: Row) -> None:
         self.kdissect.go_to_number(_line(row).exchange)

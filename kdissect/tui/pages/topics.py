@@ -6,12 +6,17 @@ from collections.abc import Iterable
 
 from kdissect.analysis.fold import Row
 from kdissect.analysis.summary import by_topic
-from kdissect.present.form import plural, size
+from kdissect.present.form import bars, plural, size
 from kdissect.tui.feed.counting import Asked
+from kdissect.tui.feed.stories import CLIENT as OF_CLIENT
+from kdissect.tui.feed.stories import GROUP as OF_GROUP
+from kdissect.tui.feed.stories import TOPIC as OF_TOPIC
+from kdissect.tui.feed.stories import Subject, subject
 from kdissect.tui.filtering import quoted
 from kdissect.tui.lists.figures import (
     Column,
     Figures,
+    address,
     graded,
     grave_tone,
     in_bytes,
@@ -21,10 +26,11 @@ from kdissect.tui.lists.figures import (
     rate,
     words,
 )
+from kdissect.tui.lists.lag_lines import POINTS, USUAL, step_of, thinned
 from kdissect.tui.pages.statistics import GroupedPage
 from kdissect.tui.statistics import Counted
 
-TOPIC, PARTITION = "topic", "partition"
+TOPIC, PARTITION, GROUP, CLIENT = "topic", "partition", "group", "client"
 
 
 def _batch_sizes(row: Row) -> str:
@@ -80,13 +86,66 @@ PARTITION_COLUMNS = (
 )
 
 
+LAG = number("Lag", "lag")
+GROUP_COLUMNS = (
+    words("Group", "group", least=16),
+    words("Topic", "topic", least=16),
+    number("Part", "partition"),
+    number("Committed", "committed", 1),
+    number("End of log", "log_end", 1),
+    LAG,
+    Column("Over time", lambda row: bars(row["line"]), None, 1, False, POINTS),
+    number("Most", "lag_max"),
+    rate("Grows/s", "lag_per_s", 1),
+    rate("In/s", "written_per_s", 3),
+    rate("Out/s", "committed_per_s", 3),
+    number("Commits", "commits", 2),
+    rare("Rewinds", "rewinds", 2),
+    listed("Committed by", "committers", 2, most=40),
+)
+
+CLIENT_COLUMNS = (
+    words("Client id", "client_id", least=16),
+    words("Topic", "topic", least=16),
+    number("Part", "partition"),
+    LAG,
+    number("Most", "max_lag"),
+    rate("Grows/s", "lag_per_s", 1),
+    number("Fetches up to", "position", 1),
+    number("End of log", "high_watermark", 1),
+    number("Records", "records", 1),
+    in_bytes("Bytes", "bytes", 4),
+    words("Group", "group", 2, most=40),
+    address("Client", "client", 3),
+    address("Broker", "broker", 5),
+    rare("Stalled", "stalled", 2),
+    rare("Rewinds", "rewinds", 3),
+    *graded(),
+)
+
+
 def figures() -> Figures:
     """The rows, empty."""
-    return Figures(
-        TOPIC_COLUMNS,
-        lambda row: (row["topic"], row.get("partition"), row.get("direction")),
-        grave_tone,
-    )
+    names = ("topic", "partition", "direction", "group", "client_id", "client", "broker")
+    return Figures(TOPIC_COLUMNS, lambda row: tuple(row.get(name) for name in names), grave_tone)
+
+
+def lag_rows(lag: Iterable[Row], over_time: Iterable[Row]) -> list[Row]:
+    """A row a group and partition, the largest lag first, with its lag over time as a ``line``."""
+    lines: dict[tuple[object, ...], list[int]] = {}
+    for row in over_time:
+        if row["ns"] is not None and row["lag"] is not None:
+            lines.setdefault((row["group"], row["topic"], row["partition"]), []).append(row["lag"])
+    rows = [
+        {**row, "line": thinned(lines.get((row["group"], row["topic"], row["partition"]), ()))} for row in lag
+    ]
+    return sorted(rows, key=lambda row: -(row["lag"] or 0))
+
+
+def client_rows(positions: Iterable[Row]) -> list[Row]:
+    """A row a consumer and partition, the largest lag first."""
+    rows = [row for row in positions if row["replica_id"] in (None, -1)]
+    return sorted(rows, key=lambda row: -(row["lag"] or 0))
 
 
 def topic_rows(topics: Iterable[Row], positions: Iterable[Row]) -> list[Row]:
@@ -110,30 +169,56 @@ def partition_rows(topics: Iterable[Row], positions: Iterable[Row]) -> list[Row]
 ASKED = ("topics", "positions")
 
 
-class TopicsPage(GroupedPage):
-    """Topics, or their partitions; Enter shows the exchanges of one."""
+_WHAT = {
+    TOPIC: ("topic",),
+    PARTITION: ("partition and direction", "partitions and directions"),
+    GROUP: ("partition of a group", "partitions of groups"),
+    CLIENT: ("partition of a consumer", "partitions of consumers"),
+}
+"""What a row is, and several."""
 
-    GROUPINGS = (TOPIC, PARTITION)
+
+class TopicsPage(GroupedPage):
+    """Topics, their partitions, the lag of groups, or that of clients; Enter shows the exchanges of one."""
+
+    GROUPINGS = (TOPIC, PARTITION, GROUP, CLIENT)
+    _step = USUAL
+    """Seconds between the points of a line of lag."""
+
+    def on_screen_resume(self) -> None:
+        if self.kdissect.ended is not None:
+            self._step = step_of(self.kdissect.index)
 
     def figures(self) -> Figures:
         return figures()
 
     def asked_by(self, grouping: str) -> Asked:
-        return ASKED
+        if grouping == GROUP:
+            return ("lag", f"lag,{self._step}s")
+        return ("positions",) if grouping == CLIENT else ASKED
 
     def fill(self, counted: Counted) -> None:
         tables = counted.tables
         if self.grouping == TOPIC:
             rows = topic_rows(tables["topics"], tables["positions"])
             self.rows.show(rows, TOPIC_COLUMNS)
+        elif self.grouping == GROUP:
+            lag, over_time = (tables[name] for name in self.asked())
+            self.rows.show(lag_rows(lag, over_time), GROUP_COLUMNS)
+        elif self.grouping == CLIENT:
+            self.rows.show(client_rows(tables["positions"]), CLIENT_COLUMNS)
         else:
             rows = partition_rows(tables["topics"], tables["positions"])
             self.rows.show(rows, PARTITION_COLUMNS)
 
     def what(self) -> str:
-        one = "topic" if self.grouping == TOPIC else "partition and direction"
-        many = None if self.grouping == TOPIC else "partitions and directions"
-        return plural(len(self.rows), one, many)
+        return plural(len(self.rows), *_WHAT[self.grouping])
+
+    def subject_of(self, row: Row) -> Subject | None:
+        name = {GROUP: "group", CLIENT: "client_id"}.get(self.grouping, "topic")
+        kind = {GROUP: OF_GROUP, CLIENT: OF_CLIENT}.get(self.grouping, OF_TOPIC)
+        value = row[name] if row[name] is not None or name != "client_id" else row["client"]
+        return None if value is None else subject(kind, value)
 
     def filter_of(self, row: Row) -> str | None:
         if row["topic"] is None:
@@ -141,4 +226,7 @@ class TopicsPage(GroupedPage):
         text = f"topic == {quoted(row['topic'])}"
         if row.get("partition") is not None:
             text += f" and partition == {row['partition']}"
+        for name in (GROUP, "client_id"):
+            if self.grouping == name.removesuffix("_id") and row[name] is not None:
+                text += f" and {name} == {quoted(row[name])}"
         return text

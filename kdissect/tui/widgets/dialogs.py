@@ -10,6 +10,7 @@ from rich.text import Text
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.containers import Vertical, VerticalScroll
+from textual.events import Key
 from textual.screen import ModalScreen
 from textual.widgets import Input, OptionList, Static
 from textual.widgets.option_list import Option
@@ -68,7 +69,7 @@ class Help(ModalScreen[None]):
 
 
 class Choose(ModalScreen[str | None]):
-    """One of several words."""
+    """One of several words, by its number or with the cursor."""
 
     DEFAULT_CSS = """
     Choose { align: center middle; }
@@ -85,10 +86,23 @@ class Choose(ModalScreen[str | None]):
         self._words = words
 
     def compose(self) -> ComposeResult:
-        options = OptionList(*(Option(Text(word), id=word) for word in self._words), markup=False)
+        numbers = [*"1234567890", *(" " for _ in self._words[10:])]
+        options = OptionList(
+            *(
+                Option(Text(f"{key} {word}"), id=word)
+                for key, word in zip(numbers, self._words, strict=False)
+            ),
+            markup=False,
+        )
         options.border_title = Text(self._title)
-        options.styles.width = max(map(cell_len, (self._title, *self._words))) + 6
+        options.styles.width = max(map(cell_len, (self._title, *self._words))) + 8
         yield options
+
+    def on_key(self, event: Key) -> None:
+        at = "1234567890".find(event.key) if len(event.key) == 1 else -1
+        if 0 <= at < len(self._words):
+            event.stop()
+            self.dismiss(self._words[at])
 
     def on_option_list_option_selected(self, event: OptionList.OptionSelected) -> None:
         self.dismiss(event.option.id)

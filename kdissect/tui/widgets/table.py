@@ -6,7 +6,8 @@ every row it has, which takes minutes for a million.
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Sequence
+from collections.abc import Hashable, Iterator, Mapping, Sequence
+from itertools import groupby
 from typing import ClassVar, NamedTuple, Protocol
 
 from rich.cells import cell_len, set_cell_size
@@ -56,6 +57,13 @@ class Rows(Protocol):
 
     def key(self, row: int) -> Hashable:
         """What tells the row from all others, and changes when it has to be made anew."""
+
+
+class Inked(Protocol):
+    """Rows in which some characters of the last column have a colour of their own."""
+
+    inks: Mapping[str, str]
+    """A character: the component class that colours it."""
 
 
 class TableMessage(Message):
@@ -131,6 +139,8 @@ class VirtualTable(ScrollView, can_focus=True):
         self._has_columns = has_columns
         """Whether the cursor can go to a column."""
         self.rows = rows
+        self._inks: Mapping[str, str] = getattr(rows, "inks", {})
+        """Those of :class:`Inked` rows."""
         self._strips: LRUCache[Hashable, Strip] = LRUCache(STRIPS)
 
     @property
@@ -178,7 +188,8 @@ class VirtualTable(ScrollView, can_focus=True):
         if strip is None:
             style = self._style(row, is_cursor)
             column = self.column if is_cursor else None
-            strip = self._line(self.rows.headings(width), self.rows.cells(row, width), style, column)
+            inks = {} if is_cursor else self._inks
+            strip = self._line(self.rows.headings(width), self.rows.cells(row, width), style, column, inks)
             self._strips[key] = strip
         return strip
 
@@ -194,7 +205,12 @@ class VirtualTable(ScrollView, can_focus=True):
         return style + Style(color=self.get_component_rich_style(tone).color)
 
     def _line(
-        self, headings: Sequence[Heading], cells: Sequence[str], style: Style, column: int | None
+        self,
+        headings: Sequence[Heading],
+        cells: Sequence[str],
+        style: Style,
+        column: int | None,
+        inks: Mapping[str, str] = {},
     ) -> Strip:
         width = self.columns
         fixed = sum(heading.width for heading in headings) + len(headings) - 1
@@ -206,11 +222,25 @@ class VirtualTable(ScrollView, can_focus=True):
             fill = columns - cell_len(cell) if heading.is_right else 0
             texts.append(set_cell_size(" " * fill + cell, columns))
         if column is None or column >= len(texts):
-            return Strip([Segment(set_cell_size(" ".join(texts), width), style)], width)
+            whole = set_cell_size(" ".join(texts), width)
+            if not inks or not texts:
+                return Strip([Segment(whole, style)], width)
+            before = " ".join([*texts[:-1], ""])
+            last = set_cell_size(texts[-1], max(0, width - cell_len(before)))
+            return Strip([Segment(before, style), *self._inked(last, style, inks)]).adjust_cell_length(
+                width, style
+            )
         before = "".join(text + " " for text in texts[:column])
         after = " " + " ".join(texts[column + 1 :])
         parts = (before, style), (texts[column], style + _UNDER_CURSOR), (after, style)
         return Strip([Segment(*part) for part in parts]).adjust_cell_length(width, style)
+
+    def _inked(self, text: str, style: Style, inks: Mapping[str, str]) -> Iterator[Segment]:
+        """The line in pieces of one colour; without colours, the characters tell enough."""
+        for ink, characters in groupby(text, inks.get):
+            color = None if ink is None else self.get_component_rich_style(ink).color
+            is_plain = color is None or self.app.no_color
+            yield Segment("".join(characters), style if is_plain else style + Style(color=color))
 
     def validate_cursor(self, row: int) -> int:
         return clamp(row, 0, max(0, len(self.rows) - 1))

@@ -12,6 +12,15 @@ from textual.message import Message
 from textual.strip import Strip
 from textual.widget import Widget
 
+from kdissect.present.sanitise import CUT
+
+LEAST_TITLE = 6
+"""Characters that are left of a title at least."""
+
+
+def _cut(title: str, most: int) -> str:
+    return title if len(title) <= most else title[: most - 1] + CUT
+
 
 class Tabs(Widget):
     """The line.
@@ -39,14 +48,23 @@ class Tabs(Widget):
         self._here = here
 
     def _texts(self) -> list[tuple[str, str]]:
-        """Name and text of each; where there is no room only the title of the one that is shown."""
-        texts = [(name, f" {key} {title} ") for name, key, title in self._titles]
-        if sum(len(text) for _, text in texts) > self.size.width:
+        """Name and text of each. Where there is no room for all titles, long ones are cut; where there would
+        be little left of them, only the title of the one that is shown stands there."""
+        for apart in ("  ", " "):
+            texts = [(name, f" {key} {title}{apart[1:]}") for name, key, title in self._titles]
+            if sum(len(text) for _, text in texts) <= self.size.width:
+                return texts
+        for most in range(max(len(title) for _, _, title in self._titles) - 1, LEAST_TITLE - 1, -1):
             texts = [
-                (name, f" {key} {title} " if name == self._here else f" {key} ")
+                (name, f" {key} {title if name == self._here else _cut(title, most)}")
                 for name, key, title in self._titles
             ]
-        return texts
+            if sum(len(text) for _, text in texts) <= self.size.width:
+                return texts
+        return [
+            (name, f" {key} {title} " if name == self._here else f" {key} ")
+            for name, key, title in self._titles
+        ]
 
     def render_line(self, y: int) -> Strip:
         here = self.get_component_rich_style("tabs--here")

@@ -13,7 +13,7 @@ import pytest
 
 import kdissect
 from kdissect.capture.files import read_packets
-from kdissect.cli.commands.explain.state import load, save
+from kdissect.cli.states import load, save
 from kdissect.dissect import dissect
 from kdissect.insight.catalogue import RULES
 from kdissect.insight.finding import Finding
@@ -330,7 +330,7 @@ class _Evil:
 def test_a_state_that_is_none_is_left_as_it_is(
     how: str, explain: Command, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from kdissect.cli.commands.explain import state as states
+    from kdissect.cli import states
 
     monkeypatch.chdir(tmp_path)
     path = tmp_path / "state"

@@ -400,12 +400,13 @@ def test_severities_are_the_catalogues() -> None:
         *("heartbeat-gap", "heartbeat-interval-too-long", "eager-stop-the-world", "assignment-skew"),
         *("coordinator-moved", "rolling-restart", "share-redelivery", "share-rejected"),
         *("streams-followup-rebalance", "connect-delayed-rebalance", "records-read-twice"),
+        "connect-config-behind",
     }
     assert {id for id, each in severities.items() if each == WARNING} == {
         *("rebalance-missing-member", "rebalance-slow-member", "assignor-mismatch", "member-id-churn"),
         *("commit-after-rebalance", "member-epoch-fenced", "reconcile-slow", "group-refused"),
         *("subscriptions-differ", "share-lock-expired", "share-ack-refused", "streams-restoring"),
-        *("streams-status", "streams-corrupted"),
+        *("streams-status", "streams-corrupted", "connect-zombie"),
     }
 
 

@@ -13,6 +13,9 @@ from kdissect.insight.catalogue import RULES
 from kdissect.insight.context import Context
 from kdissect.insight.finding import CERTAIN, CRITICAL, LIKELY, NOTICE, WARNING, Finding
 from kdissect.insight.judge import judge
+from kdissect.model import Direction
+from tests.analysis.folds import fold, frame
+from tests.analysis.produced import batch, fetch
 from tests.insight.rules.shipped import found_in, of_rule
 
 GRADES = {
@@ -36,6 +39,15 @@ def test_severities_are_those_of_the_catalogue(id: str) -> None:
 def said(id: str, rows: list[Row]) -> list[Finding]:
     (needed,) = RULES[id].needs
     return judge({id: RULES[id]}, {needed: rows}, Context()).findings
+
+
+def test_what_an_answer_says_where_the_capture_lacks_its_bytes_is_not_known() -> None:
+    """A Fetch that is cut by the snap length may have brought records."""
+    event = fetch(1, batch("a"), 1)
+    assert event.response is not None
+    event.response.frame = frame(Direction.FROM_BROKER, event.response.frame.payload[:20], 2)
+    event.response.frame.size = 900
+    assert not fold("repeats", [event]).result()
 
 
 def repeat(**values: Any) -> Row:

@@ -57,6 +57,11 @@ def test_who_is_20_ms_away_is_far_where_that_is_half_of_the_time() -> None:
     assert not far(20, 1, api="Fetch")
 
 
+def test_without_the_handshake_acknowledgements_may_just_be_late() -> None:
+    taken = Pace, zeros(Pace, broker="b", client="10.0.0.7", client_id="app", api="Produce", count=60)
+    assert not one("far-away", tcp(rtt_min_ns=40 * MS, handshake_ns=None), taken)
+
+
 def test_lost_segments_are_told_from_ten_and_half_a_percent_on() -> None:
     def loss(lost: int, packets: int, hit: int = 0) -> Finding | None:
         values = {"retransmitted_segments": lost, "lost_to_broker": lost, "packets": packets}

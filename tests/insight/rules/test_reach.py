@@ -37,9 +37,12 @@ def test_severities_are_those_of_the_catalogue(id: str) -> None:
     assert RULES[id].page.do
 
 
-def said(id: str, rows: dict[Any, list[Row]]) -> list[Finding]:
+NOTHING = Context()
+
+
+def said(id: str, rows: dict[Any, list[Row]], context: Context = NOTHING) -> list[Finding]:
     every = {each: rows.get(each, []) for each in RULES[id].needs}
-    return judge({id: RULES[id]}, every, Context()).findings
+    return judge({id: RULES[id]}, every, context).findings
 
 
 def endpoint(broker: str, **values: Any) -> Row:
@@ -76,6 +79,17 @@ REFUSED |= {"failed_last_ns": 2}
 def test_an_address_that_is_told_and_cannot_be_reached(rows: list[Row], confidence: str | None) -> None:
     found = said("listener-unreachable", {Endpoints: rows})
     assert [each.confidence for each in found] == ([confidence] if confidence else [])
+
+
+def test_a_broker_that_went_before_the_capture_began_is_told_until_its_session_is_over() -> None:
+    other = endpoint("10.0.0.6:9092", **TOLD, answered=1, connections=1, clients=["10.0.0.1"])
+    rows = [endpoint("10.0.0.5:9092", **TOLD, **REFUSED), other]
+    late = Context(mid_stream=1)
+    assert said("listener-unreachable", {Endpoints: rows})
+    assert not said("listener-unreachable", {Endpoints: rows}, late)
+    assert said("listener-unreachable", {Endpoints: rows[:1]}, late)  # no other broker works for the client
+    rows[0]["told_last_ns"] = 21 * SECOND
+    assert said("listener-unreachable", {Endpoints: rows}, late)
 
 
 def test_a_client_that_works_through_another_address_reaches_its_broker() -> None:

@@ -9,9 +9,12 @@ from kdissect.analysis.fold import MILLISECOND, SECOND, Row
 from kdissect.analysis.positions import Positions
 from kdissect.analysis.tcp import Tcp
 from kdissect.analysis.topics import Topics
+from kdissect.exchange import Exchange
 from kdissect.insight.finding import CRITICAL, LIKELY, WARNING, Finding
+from kdissect.record.records import Record
+from kdissect.record.write import write_batch
 from tests.analysis.folds import fold
-from tests.analysis.produced import batch, fetch
+from tests.analysis.produced import START_MS, batch, fetch
 from tests.analysis.produced import produce as sent
 from tests.insight.made import row, said
 
@@ -60,6 +63,33 @@ def test_records_beyond_the_last_stable_offset_are_told() -> None:
     assert {each["topic"]: each["beyond_stable"] for each in rows} == {"late": 1, "well": 0}
     (found,) = said("aborted-records-read", {Positions: rows})
     assert (found.severity, found.subject.topic, found.exchanges) == (CRITICAL, "late", (2,))
+
+
+def aborted(topic: str, committed: bool = False, named: Any = None, isolation: int = 1) -> Exchange:
+    """A Fetch that brings a transaction of the producer 7 and the marker behind it."""
+    key = b"\0\0\0" + (b"\1" if committed else b"\0")
+    marker = Record(offset=2, timestamp=START_MS, key=key, value=b"\0\0\0\0\0\0")
+    more: dict[str, Any] = {"producer_id": 7, "producer_epoch": 0, "transactional": True}
+    data = batch("a", "b", **more) + write_batch([marker], base_offset=2, control=True, **more)
+    return fetch(1, data, 3, topic=topic, aborted=named, isolation=isolation)
+
+
+def test_an_aborted_transaction_that_the_answer_does_not_name_is_told() -> None:
+    mine, others = {"producerId": 7, "firstOffset": 0}, {"producerId": 8, "firstOffset": 0}
+    events = [
+        aborted("null"),
+        aborted("other", named=[others]),
+        aborted("later", named=[{**mine, "firstOffset": 2}]),
+        aborted("named", named=[others, mine]),
+        aborted("committed", committed=True),
+        aborted("uncommitted", isolation=0),
+    ]
+    rows = fold("positions", events).result()
+    told = {each["topic"] for each in rows if each["aborted_unnamed"]}
+    assert told == {"null", "other", "later"}
+    found = said("aborted-records-read", {Positions: rows})
+    assert {each.subject.topic for each in found} == told
+    assert all("aborted, without a word of that, in 1 answer." in each.message for each in found)
 
 
 def line(number: int, **values: Any) -> Row:

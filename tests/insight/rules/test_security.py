@@ -10,12 +10,13 @@ from kdissect.analysis.errors import Errors
 from kdissect.analysis.exposure import Exposure
 from kdissect.analysis.fold import SECOND, Row
 from kdissect.insight.catalogue import RULES
-from kdissect.insight.finding import CRITICAL, NOTICE, WARNING, Finding
+from kdissect.insight.finding import CRITICAL, INFO, NOTICE, WARNING, Finding
 from tests.insight.judged import CAPTURES, judged_file
 from tests.insight.made import row, said
 
 SEVERITIES = {
     "plaintext-credentials": CRITICAL,
+    "secrets-readable": INFO,
     "unencrypted-data": NOTICE,
     "anonymous-clients": NOTICE,
     "tls-weak": WARNING,
@@ -98,6 +99,14 @@ def test_credentials_are_told_by_user(credentials: str, mechanism: str, severity
 def test_secrets_in_other_requests_are_told() -> None:
     (found,) = judged("plaintext-credentials", connection(secrets=["AlterUserScramCredentials"]))
     assert "AlterUserScramCredentials" in found.message
+
+
+def test_settings_that_look_like_secrets_are_told_by_name() -> None:
+    telling = connection(readable=["my.reporter.password"], readable_exchanges=[8], tls="TLS 1.3")
+    (found,) = judged("secrets-readable", telling)
+    assert "1 setting that looks like a secret: my.reporter.password" in found.message
+    assert (found.exchanges, found.subject.client_id, found.measure) == ((8,), "app", 1)
+    assert not judged("secrets-readable", connection())
 
 
 def test_records_in_clear_count_between_hosts() -> None:

@@ -2,7 +2,8 @@ from __future__ import annotations
 
 from kdissect.analysis.fold import Row
 from kdissect.present.statistics import STATISTICS
-from kdissect.tui.pages.groups import Timeline, figures, state
+from kdissect.tui.lists.members import Timeline, Told
+from kdissect.tui.pages.groups import figures, state
 
 GROUP = [column.name for column in STATISTICS["groups"].columns]
 
@@ -137,3 +138,52 @@ def test_the_time_so_far_of_a_rebalance_is_called_so() -> None:
     made = figures()
     made.show([row])
     assert "9.54 s, not finished" in made.cells(0, 200)
+
+
+def test_stops_and_silence_have_shapes_of_their_own_and_only_the_line_has_colours() -> None:
+    steps = [
+        {"group": "g", "member_id": "a", "step": "notified", "ns": 200},
+        {"group": "g", "member_id": "a", "step": "fetched", "ns": 500},
+        {"group": "g", "member_id": "b", "step": "expired", "ns": 800},
+    ]
+    timeline = Timeline(str)
+    timeline.show("g", [member("a", 0, 1000), member("b", 0, 300)], [], Told(steps=steps))
+    first, second = (timeline.cells(at, 60)[-1] for at in range(2))
+    assert first.count("░") in range(len(first) * 3 // 10, len(first) * 3 // 10 + 3)
+    assert second.index("†") == len(second) * 8 // 10
+    assert set(timeline.inks) <= set("█▒░†")
+
+
+def test_what_members_own_is_that_of_the_rebalance_that_is_shown() -> None:
+    changes = [
+        ("a", 1, 0, None),
+        ("a", 1, 1, None),
+        ("a", 2, 0, "kept"),
+        ("a", 2, 1, "lost"),
+        ("b", 2, 1, "gained"),
+    ]
+    given = [
+        {
+            "group": "g",
+            "member_id": who,
+            "generation": generation,
+            "topic": "t",
+            "partition": at,
+            "change": change,
+        }
+        for who, generation, at, change in changes
+    ]
+    lag = [
+        {"group": "g", "topic": "t", "partition": at, "ns": ns, "lag": lag}
+        for ns in (1, 2)
+        for at, lag in ((0, ns), (1, 10 * ns))
+    ]
+    chosen = {"begin_ns": 100, "generation": 2, "completed": True, "stopped_ns": None, "notified_ns": None}
+    chosen |= dict.fromkeys(("last_join_ns", "joined_ns", "assigned_ns", "synced_ns"), 500)
+    timeline = Timeline(str)
+    members = [member("a", 0, 1000), member("b", 0, 1000)]
+    timeline.show("g", members, [], Told(assignments=given, lag=lag))
+    assert [timeline.cells(at, 120)[1:3] for at in range(2)] == [["0", "2"], ["1", "20"]]
+    timeline.show("g", members, [], Told(assignments=given, lag=lag), chosen)
+    assert [timeline.cells(at, 120)[1] for at in range(2)] == ["0 -1", "+1"]
+    assert "▼" in timeline.headings(120)[-1].title

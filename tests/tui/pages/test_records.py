@@ -142,9 +142,9 @@ def test_values_in_another_form(tmp_path: Path) -> None:
 
 def test_times() -> None:
     async def step(pilot: Pilot[None]) -> None:
-        times = [screen_text(page_of(pilot).kdissect).splitlines()[3].split()[1]]
-        times += [(await press(pilot, "t")).splitlines()[3].split()[1] for _ in range(3)]
-        assert times[0].startswith("2026-11-21T")
+        times = [screen_text(page_of(pilot).kdissect).splitlines()[3]]
+        times += [(await press(pilot, "t")).splitlines()[3] for _ in range(3)]
+        assert "2026-11-21T" in times[0]
         assert len(set(times[:3])) == 3
         assert times[0] == times[3]
 

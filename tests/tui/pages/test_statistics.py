@@ -278,6 +278,11 @@ def test_topics_by_partition() -> None:
         text = await press(pilot, "g")
         assert "14 partitions and directions" in text
         assert len(rows_of(pilot)) == 14
+        assert "partitions of groups" in await press(pilot, "g")
+        rows = rows_of(pilot)
+        assert [row["lag"] for row in rows] == sorted((row["lag"] for row in rows), reverse=True)
+        assert "partitions of consumers" in await press(pilot, "g")
+        assert all(row["client_id"] for row in rows_of(pilot))
         await press(pilot, "g")
         assert len(rows_of(pilot)) == 2
 

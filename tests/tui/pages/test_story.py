@@ -88,7 +88,7 @@ def test_the_key_goes_through_its_stories_and_the_error_is_explained() -> None:
         titles = [each.title for each in subjects_of(exchange)]
         assert len(titles) > 1
         for title in [*titles[1:], titles[0]]:
-            text = " ".join((await press(pilot, "g")).split())  # a long name is broken
+            text = " ".join((await press(pilot, "n")).split())  # a long name is broken
             assert f"the story of {title[:30]}" in text
             assert len(page.rows)
 

@@ -128,7 +128,7 @@ class Asking:
         if form is not None:
             self.options = options_of(given, self._config)
             self._form = chosen_form(given, form, SHOWN)
-            self._table = chosen_columns(given, self._form, self._config)
+            self._table = chosen_columns(given, self._form, self._config, self.options)
             self._everything = given["everything"] and self._form.table == "exchanges"
         self._see_where_packets_go()
         self._printer: Printer | None = None

@@ -9,6 +9,7 @@ import click
 from kdissect.cli.completing import a_category, a_rule, a_severity, an_error
 from kdissect.cli.filters import filter_options
 from kdissect.cli.jobs import jobs_option
+from kdissect.cli.payloads import payload_options
 from kdissect.cli.tls_keys import key_options
 from kdissect.present.tables import FORMATS
 
@@ -58,6 +59,8 @@ kdissect explain --rule ID    what is known of a rule
 )
 @click.option("--until", metavar="TIME", help="Judge only what begins before this time.")
 @click.option("--state", metavar="FILE", help="Add this capture to the counts of earlier ones in this file.")
+@click.option("--deep", is_flag=True, help="Unpack all records and judge what is in them. Takes longer.")
+@payload_options
 @click.option("--not-judged", is_flag=True, help="Print what could not be judged, and why.")
 @click.option(
     "--fail-on",

@@ -2,19 +2,24 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any, BinaryIO
 
-from kdissect.cli.commands.explain.state import load, save
 from kdissect.cli.commands.explain.wanted import WantedFindings, is_so_grave, severity_of
-from kdissect.cli.errors import Unreadable, complain
+from kdissect.cli.config import load_config
+from kdissect.cli.errors import Unreadable, Wrong, complain
 from kdissect.cli.exit_codes import DONE, NOTHING_MATCHED
 from kdissect.cli.filters import Within
 from kdissect.cli.folding import Folding
 from kdissect.cli.formats import see_that_it_can_be_written, writer_of
 from kdissect.cli.moments import moment_of
 from kdissect.cli.output import TextOutput, open_output
+from kdissect.cli.payloads import decoder_of
 from kdissect.cli.reading import Reading
-from kdissect.insight.judge import Judge, Judged
+from kdissect.cli.states import load, save
+from kdissect.insight.judge import Judge, Judged, of_captures
+from kdissect.insight.whole import whole_judge
+from kdissect.limits import Limits
 from kdissect.present.columns import Table
 from kdissect.present.findings import FINDINGS, NOT_JUDGED
 from kdissect.present.findings_text import closing_lines, finding_lines, judged_text, not_judged_lines
@@ -33,9 +38,20 @@ class Explanation:
         self._wanted = WantedFindings(given)
         self._fails_on = None if given["fail_on"] is None else severity_of(given["fail_on"], "--fail-on")
         see_that_it_can_be_written(self._form, given["output"])
-        self._folding = Folding(given, paths, Judge, within=_within(given))
-        self._config = self._folding.config
+        self._config = load_config()
+        self._folding = Folding(given, paths, self._new_judge(), within=_within(given))
         self._state = None if given["state"] is None else load(given["state"])
+
+    def _new_judge(self) -> Callable[[Limits], Judge]:
+        """What makes a judge, with the rules that are asked for."""
+        if not self._given["deep"]:
+            if self._given["schemas"] or self._given["payload_rules"]:
+                raise Wrong("--schemas and --decode-as go with --deep here: other rules unpack no records")
+            return Judge if self._given["state"] is None else whole_judge
+        if self._given["state"] is not None:
+            raise Wrong("--deep keeps nothing from capture to capture: leave out --state")
+        decoder = decoder_of(self._given, self._config)
+        return lambda limits: Judge(limits, of_captures(deep=True), decoder=decoder)
 
     def run(self) -> int:
         """Read, judge, print; gives the exit code."""

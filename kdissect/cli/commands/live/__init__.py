@@ -130,6 +130,8 @@ class _Live:
                 lambda: Session(found.openers, path, self._rotation, self._stop, given["folder"], self._size),
             )
             stack.enter_context(closing(session))
+            # From here on something is captured: Ctrl-C ends the capture, and what it has is told.
+            stack.enter_context(stopped_by_signals(session.stop))
             reading = stack.enter_context(self._reading(session))
             reading.open()
             self._conditions.begin(stack, reading, session.status)
@@ -147,15 +149,12 @@ class _Live:
             if shown is not None:
                 packets = stack.enter_context(open_output(given["packets_to"], inputs))
             self._confine(session, scratch)
-            with (
-                Watch(session, reading, shows_line, silence),
-                stopped_by_signals(session.stop),
-            ):
+            with Watch(session, reading, shows_line, silence):
                 try:
                     self._print(reading, file, None if shown is None else shown.found)
                 finally:
                     if shown is not None and packets is not None:
-                        shown.write(packets, reading.packets, reading.secrets)
+                        shown.write(packets, reading.packets, reading.secrets, reading.interfaces)
             session.stop()
             return self._end(session, reading)
 

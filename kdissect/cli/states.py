@@ -1,4 +1,4 @@
-"""``explain --state FILE``: what was counted of captures, kept in a file, so that days are judged together.
+"""``--state FILE``: what was counted of captures, kept in a file, so that days are judged together.
 
     kdissect findings 1\\n  SHA-256 of the rest  |  what it was made by  |  a Judge, pickled
 
@@ -19,6 +19,7 @@ from typing import Any
 from kdissect import __version__
 from kdissect.cli.errors import Unreadable, Wrong
 from kdissect.insight.judge import Judge
+from kdissect.insight.whole import form
 
 _MAGIC = b"kdissect findings 1\n"
 _DIGEST = hashlib.sha256().digest_size
@@ -45,6 +46,11 @@ _OTHERS = frozenset(
         ("builtins", "tuple"),
     }
 )
+
+
+def is_state(start: bytes) -> bool:
+    """Whether a file is a state, by its first bytes."""
+    return start.startswith(_MAGIC)
 
 
 def load(path: str) -> Judge | None:
@@ -103,7 +109,7 @@ def save(path: str, judge: Judge) -> None:
 
 def _maker() -> str:
     """The version, and what its facts are: a state of others cannot be added to."""
-    return f"{__version__} {Judge.form()}"
+    return f"{__version__} {form()}"
 
 
 class _Unpickler(pickle.Unpickler):

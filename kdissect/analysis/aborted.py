@@ -1,0 +1,53 @@
+"""Whether a reader of committed records was given what it must not count (KIP-98).
+
+A broker gives such a reader only what stands before the last stable offset. It names the aborted transactions
+of that, and the reader leaves out their batches.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from kdissect.analysis.headers import Header
+from kdissect.analysis.sets import SharedSet
+from kdissect.record.sets import read_record_set
+
+ABORT = b"\0\0"
+"""The type in the key of a control record, behind two bytes of version."""
+
+
+def is_beyond(found: SharedSet, partition: dict[str, Any]) -> bool:
+    """Whether a batch begins at or behind the last stable offset that the same answer tells."""
+    stable, end = partition.get("lastStableOffset", -1), found.batches.end
+    if stable < 0 or end is None or end <= stable:
+        return False
+    return any(not each.is_control and each.base_offset >= stable for each in found.headers)
+
+
+def has_unnamed(found: SharedSet, partition: dict[str, Any]) -> bool:
+    """Whether a marker aborts a transaction with batches before it, and the answer does not name it. What
+    follows in another answer is not looked at: its marker stands there."""
+    if "abortedTransactions" not in partition or not found.batches.control:
+        return False
+    named = [
+        (each.get("producerId"), each.get("firstOffset", -1))
+        for each in partition["abortedTransactions"] or ()
+    ]
+    begun: dict[int, int] = {}
+    for each in found.headers:
+        if not each.is_control:
+            if each.is_transactional:
+                begun.setdefault(each.producer_id, each.base_offset)
+            continue
+        first = begun.pop(each.producer_id, None)
+        if first is None or not _aborts(found, each):
+            continue
+        if not any(producer_id == each.producer_id and offset <= first for producer_id, offset in named):
+            return True
+    return False
+
+
+def _aborts(found: SharedSet, batch: Header) -> bool:
+    data = found.place.data[batch.position : batch.position + batch.size]
+    records = read_record_set(data, found.limits).records()
+    return any(record.key is not None and record.key[2:4] == ABORT for record in records)

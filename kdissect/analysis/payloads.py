@@ -1,0 +1,315 @@
+"""What keys and values of records are: format, schema, compression, by topic and direction.
+
+Every record is unpacked and looked at, so no other statistic needs what this one costs. Rules on it run with
+``explain --deep`` only. Nothing of a key or value is kept: only what it is, how many there are, and where.
+
+Each row is one form: a topic has several where its records differ. The schemas of ``_schemas`` records that
+are in the capture give schema ids their names, wherever in the capture they stand.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple, Self
+
+from kdissect.analysis.declared import TOPIC_COLUMN, column, first_and_last
+from kdissect.analysis.fold import OneTable, Row, Span, address, begun_ns
+from kdissect.analysis.labels import Labels, Topic
+from kdissect.embedded.internal import family_of_topic
+from kdissect.exchange import Exchange, RecordSetPlace
+from kdissect.limits import DEFAULTS, Limits
+from kdissect.names import METADATA_TOPIC, is_metadata_topic
+from kdissect.payload.decoder import Decoded, Decoder
+from kdissect.payload.schemas import TOPIC, schema_of
+from kdissect.record.batch import Batch
+from kdissect.record.sets import read_record_set
+
+DIRECTIONS = {"Produce": "produce", "Fetch": "fetch", "ShareFetch": "share"}
+MOST_PRODUCERS = 8
+"""Clients that a row names."""
+NULL = "null"
+_SCHEMA_FIRST = re.compile(r'\s*\{\s*"schema"\s*:\s*')
+
+
+class Form(NamedTuple):
+    """What tells rows of a topic apart."""
+
+    topic: Topic
+    part: str
+    direction: str
+    format: str
+    registry: str
+    schema: str
+    envelope: str
+    compression: str
+
+
+class Place(NamedTuple):
+    """Where a record is; the smaller of two came first."""
+
+    ns: int
+    exchange: int
+    at: int
+    """In the exchange."""
+    partition: int
+    offset: int
+
+
+@dataclass(slots=True)
+class _Seen:
+    records: int = 0
+    bytes: int = 0
+    packed: int = 0
+    """Records in batches that are compressed."""
+    schema_bytes: int = 0
+    undecodable: int = 0
+    problems: set[str] = field(default_factory=set)
+    first: Place | None = None
+    last: Place | None = None
+    producers: set[str] = field(default_factory=set)
+    confidences: set[str] = field(default_factory=set)
+    names: set[str] = field(default_factory=set)
+    exchanges: Span = field(default_factory=Span)
+
+    def merge(self, later: _Seen) -> None:
+        self.records += later.records
+        self.bytes += later.bytes
+        self.packed += later.packed
+        self.schema_bytes += later.schema_bytes
+        self.undecodable += later.undecodable
+        self.problems = least_texts(self.problems | later.problems)
+        self.producers = least_texts(self.producers | later.producers)
+        self.names = least_texts(self.names | later.names)
+        self.confidences |= later.confidences
+        if later.first is not None:
+            self.first = later.first if self.first is None else min(self.first, later.first)
+        if later.last is not None:
+            self.last = later.last if self.last is None else max(self.last, later.last)
+        self.exchanges.merge(later.exchanges)
+
+
+def least_texts(texts: set[str]) -> set[str]:
+    """At most :data:`MOST_PRODUCERS` of them, the same in whatever order they came."""
+    return texts if len(texts) <= MOST_PRODUCERS else set(sorted(texts)[:MOST_PRODUCERS])
+
+
+class Payloads(OneTable[Form, _Seen]):
+    """The statistic ``payloads``."""
+
+    name = "payloads"
+    about = "formats and schemas of keys and values (unpacks every record)"
+    is_deep = True
+    columns = (
+        TOPIC_COLUMN,
+        column("part", "text", "key or value"),
+        column("direction", "text", "produce, fetch or share"),
+        column("format", "text", "avro, protobuf, json, text …; null for null; unknown without its schema"),
+        column("registry", "text", "whose framing stands before it: confluent, apicurio, glue, azure, avro"),
+        column("schema_id", "int64", "the schema's id, where it is a number"),
+        column("schema_guid", "text", "the same, where it is a GUID or a fingerprint"),
+        column("schema_name", "text", "the record's name in the schema, where a schema is known"),
+        column("subject", "text", "the schema's subject and version, as _schemas records in the capture say"),
+        column("envelope", "text", "connect, debezium, cloudevents or otlp"),
+        column("compression", "text", "what each value is packed with, beside what batches are"),
+        column("records", "int64", "records"),
+        column("bytes", "int64", "bytes of the keys or values"),
+        column("packed_records", "int64", "records in compressed batches", rare=True),
+        column("schema_bytes", "int64", "bytes of schemas that stand in the values themselves", rare=True),
+        column("undecodable", "int64", "records that do not have the form of their schema", rare=True),
+        column("problems", "texts", "what is wrong with those"),
+        column("first_partition", "int32", "partition of the first of the records"),
+        column("first_offset", "int64", "and its offset, where the capture tells it"),
+        column("last_partition", "int32", "partition of the last"),
+        column("last_offset", "int64", "and its offset"),
+        column("producers", "texts", "clients that wrote them: client id and address"),
+        column("confidence", "text", "how sure the format is: certain, likely or possible"),
+        column("schemas", "text", "where schemas are known from: given, capture (all of _schemas); null"),
+        column("exchanges", "int64s", "the first and the last exchange with such records"),
+        *first_and_last("such record"),
+    )
+
+    def __init__(self, limits: Limits = DEFAULTS) -> None:
+        super().__init__(_Seen, limits)
+        self._labels = Labels(limits)
+        self._decoder = Decoder(limits=limits)
+        self._subjects: dict[str, str] = {}
+        """By schema id, as ``_schemas`` records say; the first of the alphabet, where there are several."""
+        self._has_start = False
+        """Whether the capture has the topic from its beginning."""
+        self._is_given = False
+
+    def use(self, decoder: Decoder) -> None:
+        """Decode with these schemas and rules; before anything is fed."""
+        self._decoder = decoder
+        self._is_given = len(decoder.schemas) > 0
+
+    def _exchange(self, exchange: Exchange) -> None:
+        self._labels.see(exchange)
+        direction = DIRECTIONS.get(exchange.api or "")
+        if direction is None:
+            return
+        at = 0
+        for place in exchange.record_sets():
+            assigned = exchange.assigned_base_offset(place)
+            for batch in read_record_set(place.data, self.limits).batches:
+                if not batch.is_control:
+                    at = self._batch(exchange, direction, place, batch, assigned, at)
+                if assigned is not None:
+                    assigned = None if batch.count is None else assigned + batch.count
+
+    def _other(self, exchange: Exchange) -> None:
+        self._labels.see(exchange)
+
+    def _batch(
+        self,
+        exchange: Exchange,
+        direction: str,
+        place: RecordSetPlace,
+        batch: Batch,
+        assigned: int | None,
+        at: int,
+    ) -> int:
+        name = place.topic or ""
+        if name == TOPIC:
+            self._learn(batch, assigned)
+        if is_metadata_topic(place.topic, place.topic_id):
+            name = METADATA_TOPIC
+        if family_of_topic(name) is not None or name == TOPIC:
+            return at
+        topic = self._labels.topic(place.topic, place.topic_id)
+        ns, number = begun_ns(exchange), exchange.number
+        producer = f"{exchange.client_id or '(no client id)'}@{address(exchange.client)}"
+        is_packed = batch.codec not in (None, "none")
+        shift = None if assigned is None or batch.base_offset is None else assigned - batch.base_offset
+        for record in batch.records():
+            offset = (
+                record.offset if direction != "produce" else -1 if shift is None else record.offset + shift
+            )
+            where = Place(ns, number, at, -1 if place.partition is None else place.partition, offset)
+            at += 1
+            for part, data in (("key", record.key), ("value", record.value)):
+                found = None
+                if data is not None:
+                    found = self._decoder.decode(name, part, data, record.headers)
+                row = self._rows.row(_form(topic, part, direction, found))
+                if row is None:
+                    continue
+                _count(row, data or b"", found, where, is_packed)
+                row.exchanges.add(ns, number)
+                if direction == "produce":
+                    row.producers = least_texts(row.producers | {producer})
+        return at
+
+    def _learn(self, batch: Batch, assigned: int | None) -> None:
+        """The subject of each schema that a batch of ``_schemas`` names."""
+        for record in batch.records():
+            if record.offset == 0 and assigned is None:
+                self._has_start = True
+            if not record.value or len(self._subjects) >= self.limits.rows:
+                continue
+            try:
+                said = json.loads(record.value)
+            except (ValueError, RecursionError):
+                continue
+            found = schema_of(said, TOPIC) if isinstance(said, dict) else None
+            if found is not None and found.id is not None:
+                text = f"{found.subject} version {found.version}"
+                self._subjects[found.id] = min(text, self._subjects.get(found.id, text))
+
+    def merge(self, later: Self) -> None:
+        self._labels.merge(later._labels)
+        for id, text in later._subjects.items():
+            self._subjects[id] = min(text, self._subjects.get(id, text))
+        self._has_start = self._has_start or later._has_start
+        super().merge(later)
+
+    def result(self) -> list[Row]:
+        rows = self._labels.by_name(self._rows.rows, _Seen)
+        order = sorted(rows.items(), key=lambda each: tuple(str(word or "") for word in each[0]))
+        return [self._row(key, seen) for key, seen in order]
+
+    def _row(self, key: tuple[Any, ...], seen: _Seen) -> Row:
+        topic, part, direction, format, registry, schema, envelope, compression = key
+        first, last = seen.first, seen.last
+        is_number = schema.isdecimal() and len(schema) < 19
+        return {
+            "topic": topic,
+            "part": part,
+            "direction": direction,
+            "format": format,
+            "registry": registry or None,
+            "schema_id": int(schema) if is_number else None,
+            "schema_guid": None if is_number else schema or None,
+            "schema_name": min(seen.names, default=None),
+            "subject": self._subjects.get(schema),
+            "envelope": envelope or None,
+            "compression": compression or None,
+            "records": seen.records,
+            "bytes": seen.bytes,
+            "packed_records": seen.packed,
+            "schema_bytes": seen.schema_bytes,
+            "undecodable": seen.undecodable,
+            "problems": sorted(seen.problems),
+            "first_partition": None if first is None or first.partition < 0 else first.partition,
+            "first_offset": None if first is None or first.offset < 0 else first.offset,
+            "last_partition": None if last is None or last.partition < 0 else last.partition,
+            "last_offset": None if last is None or last.offset < 0 else last.offset,
+            "producers": sorted(seen.producers),
+            "confidence": max(seen.confidences, key=_CONFIDENCES.index, default="certain"),
+            "schemas": "given" if self._is_given else "capture" if self._has_start else None,
+            "exchanges": seen.exchanges.numbers,
+            "first_ns": seen.exchanges.first_ns,
+            "last_ns": seen.exchanges.last_ns,
+        }
+
+
+_CONFIDENCES = ("certain", "likely", "possible")
+
+
+def _form(topic: Topic, part: str, direction: str, found: Decoded | None) -> Form:
+    if found is None:
+        return Form(topic, part, direction, NULL, "", "", "", "")
+    framing = found.framing
+    return Form(
+        topic,
+        part,
+        direction,
+        found.format,
+        "" if framing is None else framing.registry,
+        "" if framing is None else framing.schema,
+        found.envelope or "",
+        found.compression or ("" if framing is None else framing.compression or ""),
+    )
+
+
+def _count(row: _Seen, data: bytes, found: Decoded | None, where: Place, is_packed: bool) -> None:
+    row.records += 1
+    row.bytes += len(data)
+    row.packed += is_packed
+    row.first = where if row.first is None else min(row.first, where)
+    row.last = where if row.last is None else max(row.last, where)
+    if found is None:
+        return
+    row.confidences.add(found.confidence)
+    if found.name is not None:
+        row.names = least_texts(row.names | {found.name})
+    if found.problem is not None and not found.is_unknown:
+        row.undecodable += 1
+        row.problems = least_texts(row.problems | {found.problem})
+    if found.envelope is not None and found.envelope.startswith("connect") and not found.compression:
+        row.schema_bytes += _schema_bytes(data)
+
+
+def _schema_bytes(data: bytes) -> int:
+    """Bytes of the schema that Connect's ``JsonConverter`` writes in front of the payload."""
+    text = data.decode("utf-8", "replace")
+    begins = _SCHEMA_FIRST.match(text)
+    if begins is None:
+        return 0
+    try:
+        _, end = json.JSONDecoder().raw_decode(text, begins.end())
+    except (ValueError, RecursionError):
+        return 0
+    return len(text[begins.end() : end].encode("utf-8", "replace"))

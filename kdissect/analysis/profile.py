@@ -1,0 +1,335 @@
+"""What a capture is like: rates, shares, means and percentiles with their margins, of each API, broker,
+client, topic and group. ``kdissect diff`` compares the profiles of two captures.
+
+A service that starts again is the same service, though its client id may hold a new random part or the next
+number. So client ids and group names that differ in such parts only are one; ``*`` stands for these parts.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from functools import lru_cache
+from typing import Any, NamedTuple, Self
+
+from kdissect.analysis.declared import column, first_and_last
+from kdissect.analysis.fold import Row, Rows, Statistic, begun_ns
+from kdissect.analysis.labels import Labels, Topic
+from kdissect.analysis.sets import record_sets
+from kdissect.analysis.slices import Estimate, SlicedSums, SlicedTimes
+from kdissect.analysis.versions import replica_id_of
+from kdissect.analysis.waits import split
+from kdissect.exchange import Exchange
+from kdissect.limits import DEFAULTS, Limits
+from kdissect.protocol.apis import API_VERSIONS
+from kdissect.protocol.entities import TOPIC
+from kdissect.protocol.errors import FATAL, ROUTINE, error_name
+from kdissect.protocol.topics import partition_of
+
+AREAS = API, BROKER, CLIENT, TOPIC_AREA, GROUP_AREA = ("api", "broker", "client", "topic", "group")
+RATE, MEAN, SHARE, PERCENTILE = ("rate", "mean", "share", "percentile")
+_BASE = ""
+"""Of what only counts what others are a share of; it has no row."""
+PERCENTS = (50, 90, 99)
+_DIRECTIONS = {"Produce": "written", "Fetch": "read", "ShareFetch": "read"}
+
+
+class _ProfileKey(NamedTuple):
+    subject: Topic
+    """Of areas that are no topics, their name stands for the topic's."""
+    area: str
+    what: str
+    kind: str
+    of: str = ""
+    """What it is a share of."""
+
+
+class _Measure:
+    """One of the two, by the kind of the key; made as it is first counted into."""
+
+    __slots__ = ("counted", "times")
+
+    def __init__(self) -> None:
+        self.counted: SlicedSums | None = None
+        self.times: SlicedTimes | None = None
+
+    def count(self, ns: int, total: int, count: int = 1) -> None:
+        if self.counted is None:
+            self.counted = SlicedSums()
+        self.counted.add(ns, total, count)
+
+    def time(self, ns: int, duration_ns: int) -> None:
+        if self.times is None:
+            self.times = SlicedTimes()
+        self.times.add(ns, duration_ns)
+
+    def merge(self, later: _Measure) -> None:
+        if later.counted is not None:
+            self.counted = self.counted or SlicedSums()
+            self.counted.merge(later.counted)
+        if later.times is not None:
+            self.times = self.times or SlicedTimes()
+            self.times.merge(later.times)
+
+
+class _Error(NamedTuple):
+    name: str
+    is_fatal: bool
+    topic: Topic | None
+    """What it is about; None where that is no topic."""
+
+
+class _Named(NamedTuple):
+    """A key whose topic has its name."""
+
+    subject: str | None
+    area: str
+    what: str
+    kind: str
+    of: str
+
+
+class Profile(Statistic):
+    """The statistic ``profile``."""
+
+    name = "profile"
+    about = "rates, times, errors and sizes of APIs, brokers, clients, topics, groups, with margins"
+    columns = (
+        column("area", "text", "api, broker, client, topic or group"),
+        column("subject", "text", "which of them; * stands for a part of a name that was drawn by lot"),
+        column("what", "text", "what was measured"),
+        column(
+            "kind",
+            "text",
+            "rate (a second, between the first and the last), mean, share (from 0 to 1) or percentile",
+        ),
+        column("unit", "text", "ns, bytes, records, … ; null for a share"),
+        column("count", "int64", "how many were counted: exchanges, batches"),
+        column("total", "int64", "what they come to: exchanges, errors, bytes, records; null for times"),
+        column("value", "float64", "the value"),
+        column("low", "float64", "it lies above this, with a confidence of 99 %; null where unknown"),
+        column("high", "float64", "and below this"),
+        *first_and_last("that was counted"),
+    )
+
+    def __init__(self, limits: Limits = DEFAULTS) -> None:
+        super().__init__(limits)
+        self._rows: Rows[tuple[Any, ...], _Measure] = Rows(_Measure, limits.rows)
+        self._labels = Labels(limits)
+
+    @property
+    def left_out(self) -> int:
+        return self._rows.left_out
+
+    def merge(self, later: Self) -> None:
+        self._labels.merge(later._labels)
+        self._rows.merge(later._rows)
+
+    # -- counting -----------------------------------------------------------------------------------
+
+    def _other(self, exchange: Exchange) -> None:
+        self._labels.see(exchange)
+
+    def _exchange(self, exchange: Exchange) -> None:
+        self._labels.see(exchange)
+        ns, api = begun_ns(exchange), exchange.api or "unknown"
+        errors = self._errors(exchange)
+        client = _named(stem(exchange.client_id or "(no client id)"))
+        broker = _named(exchange.broker)
+        self._talk(API, _named(api), ns, exchange, errors)
+        self._talk(BROKER, broker, ns, exchange, errors)
+        self._talk(CLIENT, client, ns, exchange, errors)
+        for group in exchange.groups:
+            self._talk(GROUP_AREA, _named(stem(group)), ns, exchange, errors)
+        for topic in self._topics(exchange):
+            of_topic = {each for each in errors if each.topic in (None, topic)}
+            self._talk(TOPIC_AREA, topic, ns, exchange, of_topic, rate=False)
+        if exchange.api_key != API_VERSIONS and exchange.api_version is not None:
+            self._part(client, CLIENT, f"{api} v{exchange.api_version}", ns, api)
+            self._count(client, CLIENT, api, _BASE, ns, 0)
+        broker_ns = split(exchange).broker_ns
+        if broker_ns is not None:
+            self._time(_named(api), API, "broker time", ns, broker_ns)
+            self._time(broker, BROKER, f"broker time of {api}", ns, broker_ns)
+            self._time(client, CLIENT, f"broker time of {api}", ns, broker_ns)
+        if exchange.network_ns is not None and exchange.latency_ns is not None:
+            self._time(client, CLIENT, "network", ns, exchange.network_ns)
+        if api in _DIRECTIONS:
+            self._records(exchange, ns, _DIRECTIONS[api])
+
+    def _errors(self, exchange: Exchange) -> set[_Error]:
+        """Its errors that are not routine."""
+        if exchange.response is None or exchange.error is None:
+            return set()
+        found = set()
+        for code, ancestors in exchange.error_codes():
+            grave = exchange.class_of(code)
+            if grave != ROUTINE:
+                name, topic_id, _ = partition_of(ancestors)
+                named = name or exchange.about(TOPIC, ancestors)
+                topic = self._topic(exchange, named, topic_id) if named or topic_id else None
+                found.add(_Error(error_name(code), grave == FATAL, topic))
+        return found
+
+    def _topics(self, exchange: Exchange) -> list[Topic]:
+        ids = exchange.topic_ids()
+        return [
+            self._labels.topic(None, each) if each in ids else self._labels.topic(each, None)
+            for each in exchange.topics
+        ]
+
+    def _topic(self, exchange: Exchange, name: str | None, topic_id: str | None) -> Topic:
+        name = name or exchange.topic_names.get(topic_id or "")
+        return self._labels.topic(name, None) if name else self._labels.topic(None, topic_id)
+
+    def _talk(
+        self,
+        area: str,
+        subject: Topic,
+        ns: int,
+        exchange: Exchange,
+        errors: set[_Error],
+        rate: bool = True,
+    ) -> None:
+        if rate:
+            self._count(subject, area, "requests", RATE, ns, 1)
+        if exchange.response is None:
+            return
+        self._count(subject, area, "errors", SHARE, ns, bool(errors))
+        for name, is_fatal in sorted({(each.name, each.is_fatal) for each in errors}):
+            self._part(subject, area, f"{'fatal ' if is_fatal else ''}error {name}", ns, "errors")
+
+    def _records(self, exchange: Exchange, ns: int, done: str) -> None:
+        if done == "read" and _is_follower(exchange):
+            return  # a broker that follows
+        for each in record_sets(exchange, self.limits):
+            topic = self._topic(exchange, each.place.topic, each.place.topic_id)
+            for batch in each.headers:
+                if batch.is_control:
+                    continue
+                records = batch.records or 0
+                self._count(topic, TOPIC_AREA, f"records {done}", RATE, ns, records)
+                self._count(topic, TOPIC_AREA, f"bytes {done}", RATE, ns, batch.size)
+                if done == "written":
+                    self._count(topic, TOPIC_AREA, "batch size", MEAN, ns, batch.size)
+                    self._count(topic, TOPIC_AREA, "records per batch", MEAN, ns, records)
+                    self._part(topic, TOPIC_AREA, f"codec {batch.codec}", ns, "codec")
+                    self._count(topic, TOPIC_AREA, "codec", _BASE, ns, 0)
+
+    def _count(self, subject: Topic, area: str, what: str, kind: str, ns: int, total: int) -> None:
+        """Count one, which comes to a total."""
+        row = self._rows.row(_ProfileKey(subject, area, what, kind))
+        if row is not None:
+            row.count(ns, total)
+
+    def _part(self, subject: Topic, area: str, what: str, ns: int, of: str) -> None:
+        """Count one of those that something else counts."""
+        row = self._rows.row(_ProfileKey(subject, area, what, SHARE, of))
+        if row is not None:
+            row.count(ns, 1, 0)
+
+    def _time(self, subject: Topic, area: str, what: str, ns: int, duration_ns: int) -> None:
+        row = self._rows.row(_ProfileKey(subject, area, what, PERCENTILE))
+        if row is not None:
+            row.time(ns, duration_ns)
+
+    # -- rows ---------------------------------------------------------------------------------------
+
+    def result(self) -> list[Row]:
+        found = self._labels.by_name(self._rows.rows, _Measure)
+        named = {_Named(*key): row for key, row in found.items()}
+        rows = [each for key, row in named.items() for each in _rows(key, row, named)]
+        return sorted(rows, key=_order)
+
+
+def _is_follower(exchange: Exchange) -> bool:
+    """Whether a broker fetches, to keep a copy."""
+    return exchange.request is not None and replica_id_of(exchange.request.body()) >= 0
+
+
+def _named(name: str) -> Topic:
+    return Topic(name, "")
+
+
+_BY_LOT = re.compile(
+    r"[0-9a-fA-F]{8}(?:-?[0-9a-fA-F]{4}){3}-?[0-9a-fA-F]{12}"  # UUIDs
+    r"|-[bcdfghjklmnpqrstvwxz2456789]{8,10}-[bcdfghjklmnpqrstvwxz2456789]{5}$"  # pods of Kubernetes
+    r"|(?<![0-9a-fA-F])(?=[a-fA-F]*[0-9])[0-9a-fA-F]{8,}(?![0-9a-zA-Z])"
+    r"|[0-9]{4,}"
+)
+
+
+@lru_cache(maxsize=4096)
+def stem(name: str) -> str:
+    """A name with ``*`` for what was drawn by lot or counted up in it: UUIDs, long numbers, names of pods."""
+    return _BY_LOT.sub(lambda found: "-*" if found[0].startswith("-") else "*", name)
+
+
+def _rows(key: _Named, measure: _Measure, named: Mapping[_Named, _Measure]) -> Iterator[Row]:
+    """The rows of a measure."""
+    if measure.times is not None:
+        whole = measure.times.all()
+        for percent in PERCENTS:
+            estimate = measure.times.percentile(whole, percent)
+            yield _row(key, f"{key.what} p{percent}", "ns", (whole.count, None), estimate, measure.times)
+    counted = measure.counted
+    if counted is None or key.kind == _BASE:
+        return
+    if key.of:
+        kind = SHARE if key.of == "errors" else _BASE
+        base = named.get(_Named(key.subject, key.area, key.of, kind, ""))
+        if base is None or base.counted is None:
+            return  # there was no room for it
+        counted = _part_of(counted, base.counted)
+    estimate = {RATE: counted.rate, MEAN: counted.mean, SHARE: counted.share}[key.kind]()
+    yield _row(key, key.what, _unit(key), (counted.count, counted.total), estimate, counted)
+
+
+def _part_of(part: SlicedSums, base: SlicedSums) -> SlicedSums:
+    """What a part comes to among all that were counted."""
+    out = SlicedSums()
+    out.merge(base)
+    for each in out.slices.values():
+        each.total = 0
+    out.merge(part)
+    return out
+
+
+def _unit(key: _Named) -> str | None:
+    if key.kind == SHARE:
+        return None
+    unit = "records" if "records" in key.what else "bytes" if key.area == TOPIC_AREA else key.what
+    return f"{unit}/s" if key.kind == RATE else unit
+
+
+def _row(
+    key: _Named,
+    what: str,
+    unit: str | None,
+    counts: tuple[int, int | None],
+    estimate: Estimate,
+    span: SlicedSums | SlicedTimes,
+) -> Row:
+    count, total = counts
+    return {
+        "area": key.area,
+        "subject": key.subject,
+        "what": what,
+        "kind": key.kind,
+        "unit": unit,
+        "count": count,
+        "total": total,
+        "value": _number(estimate.value),
+        "low": _number(estimate.low),
+        "high": _number(estimate.high),
+        "first_ns": span.first_ns,
+        "last_ns": span.last_ns,
+    }
+
+
+def _number(value: float | None) -> float | None:
+    return None if value is None else float(value)
+
+
+def _order(row: Row) -> tuple[int, str, str, str]:
+    return AREAS.index(row["area"]), row["subject"] or "", row["what"], row["kind"]

@@ -1,0 +1,96 @@
+"""The exchanges that took longest, with the parts of their times.
+
+What counts is the time that was no wait for certain (:func:`~kdissect.analysis.slow.taken_ns`), so that long
+polls and joins do not stand in front of everything.
+"""
+
+from __future__ import annotations
+
+from typing import Self
+
+from kdissect.analysis.declared import BROKER_COLUMN, CLIENT_COLUMN, CLIENT_ID_COLUMN, column, time_column
+from kdissect.analysis.fold import Row, Statistic
+from kdissect.analysis.slow import taken_ns
+from kdissect.analysis.waits import split
+from kdissect.exchange import Exchange
+from kdissect.limits import DEFAULTS, Limits
+
+MOST = 20
+
+
+class Slowest(Statistic):
+    """The statistic ``slowest``."""
+
+    name = "slowest"
+    about = "the 20 exchanges that took longest, waits that were asked for apart, and their parts"
+    columns = (
+        column("number", "int64", "number of the exchange", unit="id"),
+        time_column("request_time_ns", "when its request was complete"),
+        column("api", "text", "its API"),
+        column("api_version", "int16", "and version"),
+        CLIENT_ID_COLUMN,
+        CLIENT_COLUMN,
+        BROKER_COLUMN,
+        column("topics", "texts", "its topics, at most 8"),
+        column("error", "text", "its first error"),
+        column("taken_ns", "int64", "how long it took that was no wait for certain; it decides the order"),
+        column("latency_ns", "int64", "the response time"),
+        column("behind_ns", "int64", "of it, the wait behind the request before it on its connection"),
+        column("throttle_ns", "int64", "of it, the delay by a quota"),
+        column("network_ns", "int64", "of it, the network's part; null where unknown"),
+        column("wait_ns", "int64", "of it, the wait that the client asked for; null where unknown"),
+        column("broker_ns", "int64", "of it, the broker's work; null where the wait is unknown"),
+    )
+
+    def __init__(self, limits: Limits = DEFAULTS) -> None:
+        super().__init__(limits)
+        self._most = min(MOST, limits.rows)
+        self._worst: list[tuple[int, int, Row]] = []
+        """Minus the time, the number, the row; the worst first."""
+        self._left_out = 0
+
+    def _exchange(self, exchange: Exchange) -> None:
+        taken = taken_ns(exchange)
+        if taken is None or (len(self._worst) >= self._most and -taken > self._worst[-1][0]):
+            self._left_out += taken is not None and self._most < MOST
+            return
+        wait = split(exchange)
+        row: Row = {
+            "number": exchange.number,
+            "request_time_ns": exchange.request_time_ns,
+            "api": exchange.api,
+            "api_version": exchange.api_version,
+            "client_id": exchange.client_id,
+            "client": exchange.client,
+            "broker": exchange.broker,
+            "topics": exchange.topics[:8],
+            "error": exchange.error,
+            "taken_ns": taken,
+            "latency_ns": exchange.latency_ns,
+            "behind_ns": exchange.behind_ns,
+            "throttle_ns": exchange.throttle_ns,
+            "network_ns": exchange.network_ns,
+            "wait_ns": wait.wait_ns,
+            "broker_ns": wait.broker_ns,
+        }
+        self._worst.append((-taken, exchange.number, row))
+        self._keep()
+
+    def _keep(self) -> None:
+        self._worst.sort(key=lambda each: each[:2])
+        if self._most < MOST:
+            self._left_out += max(0, len(self._worst) - self._most)
+        del self._worst[self._most :]
+
+    def merge(self, later: Self) -> None:
+        self._worst += later._worst
+        self._left_out += later._left_out
+        self._keep()
+
+    @property
+    def left_out(self) -> int:
+        """Exchanges that a limit below :data:`MOST` kept out."""
+        return self._left_out
+
+    def result(self) -> list[Row]:
+        return [dict(row) for _, _, row in self._worst]

@@ -1,0 +1,167 @@
+"""``--comment``: what is said of packets that are written, collected while the capture is read."""
+
+from __future__ import annotations
+
+from array import array
+from bisect import bisect_left
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from tempfile import TemporaryFile
+from typing import BinaryIO
+
+from kdissect.capture.options import COMMENT, Option
+from kdissect.capture.reader import Interface
+from kdissect.dissect import Event
+from kdissect.exchange import Exchange
+from kdissect.insight.judge import Judge, Judged
+from kdissect.limits import Limits
+from kdissect.model import Packet
+from kdissect.present.comments import (
+    exchange_comment,
+    finding_comments,
+    is_of_section,
+    request_comment,
+    section_comment,
+    with_packets,
+)
+from kdissect.present.options import Options
+
+FINDINGS, EXCHANGES = KINDS = ("findings", "exchanges")
+"""What comments can tell."""
+
+_LONGEST_SECTION = 60_000
+"""Bytes of the comment of a section: an option has 64 KiB."""
+
+Renumber = Callable[[int], int | None]
+"""The number that a packet has in the file that is written; None: it is not there."""
+
+
+class Annotations:
+    """Collects what is to be said of packets.
+
+    :param kinds: which of :data:`KINDS`.
+    :param file: keeps the texts until they are written.
+    """
+
+    def __init__(self, kinds: Iterable[str], options: Options, limits: Limits, file: BinaryIO) -> None:
+        kinds = frozenset(kinds)
+        self._options = options
+        self._file = file
+        self._size = 0
+        self._judge = Judge(limits) if FINDINGS in kinds else None
+        self._tells_exchanges = EXCHANGES in kinds
+        self._exchanges = 0
+        self._packets = array("q")
+        """Of exchanges by number, those that completed request and response; 0: none."""
+        self._texts: list[tuple[int, int, int, int, int]] = []
+        """Packet, where its text begins and how long it is, request packet, response packet."""
+        self._of_findings: dict[int, list[str]] = {}
+        self._judged: Judged | None = None
+
+    def hear(self, events: Iterable[Sequence[Event]]) -> Iterator[Sequence[Event]]:
+        """Take in events on their way."""
+        for several in events:
+            for event in several:
+                self.feed(event)
+            yield several
+
+    def feed(self, event: Event) -> None:
+        """Take in an event."""
+        if self._judge is not None:
+            self._judge.feed(event)
+        if not isinstance(event, Exchange):
+            return
+        self._exchanges += 1
+        at = 2 * event.number
+        if len(self._packets) < at + 2:
+            self._packets.extend([0] * (at + 2 - len(self._packets)))
+        self._packets[at] = event.request_packet or 0
+        self._packets[at + 1] = event.response_packet or 0
+        if not self._tells_exchanges:
+            return
+        asked, answered = self._packets[at : at + 2]
+        if asked and answered:
+            self._keep(asked, request_comment(event, self._options), 0, answered)
+        self._keep(answered or asked, exchange_comment(event, self._options), asked, answered)
+
+    def _keep(self, packet: int, text: str, asked: int, answered: int) -> None:
+        data = text.encode()
+        self._file.write(data)
+        self._texts.append((packet, self._size, len(data), asked, answered))
+        self._size += len(data)
+
+    def judge(self, thresholds: Mapping[str, Mapping[str, float]], ignored: Iterable[str]) -> None:
+        """All is read that is: what the rules say of it.
+
+        :param thresholds: those of the configuration, by rule.
+        :param ignored: rules that are not run.
+        """
+        self._texts.sort()
+        if self._judge is None:
+            return
+        self._judged = self._judge.judged(thresholds, tuple(ignored))
+        for finding in self._judged.findings:
+            for number, text in finding_comments(finding):
+                for packet in finding.packets if number is None else self._packets_of(number):
+                    said = self._of_findings.setdefault(packet, [])
+                    if text not in said:
+                        said.append(text)
+
+    def _packets_of(self, number: int) -> Sequence[int]:
+        return [each for each in self._packets[2 * number : 2 * number + 2] if each]
+
+    def section_text(self) -> str | None:
+        """What is said of the whole capture; None: nothing."""
+        return None if self._judged is None else section_comment(self._judged, self._exchanges)
+
+    def commented(self, packets: Iterable[Packet], renumber: Renumber) -> Iterator[Packet]:
+        """The packets, in the order of their numbers, with what is said of them. What they say already is
+        not said again."""
+        at = 0
+        for packet in packets:
+            said = list(packet.comments)
+            fresh = list(self._of_findings.get(packet.number, ()))
+            at = bisect_left(self._texts, (packet.number,), at)
+            while at < len(self._texts) and self._texts[at][0] == packet.number:
+                _, start, length, asked, answered = self._texts[at]
+                self._file.seek(start)
+                text = self._file.read(length).decode()
+                fresh.append(with_packets(text, (_there(asked, renumber), _there(answered, renumber))))
+                at += 1
+            said += [text for text in fresh if text not in said]
+            yield packet._replace(comments=tuple(said)) if fresh else packet
+
+
+@contextmanager
+def annotations_of(kinds: Iterable[str], options: Options, limits: Limits) -> Iterator[Annotations | None]:
+    """What collects what is to be said; None where nothing is."""
+    kinds = tuple(kinds)
+    if not kinds:
+        yield None
+        return
+    with TemporaryFile(prefix="kdissect-") as file:
+        yield Annotations(kinds, options, limits, file)
+
+
+def section_of(interfaces: Iterable[Interface], annotations: Annotations | None) -> list[Option]:
+    """What a section tells of itself: what all sections of the input tell, their comments, and what is said
+    now."""
+    sections = list(dict.fromkeys(each.section for each in interfaces)) or [()]
+    told = [each for each in sections[0] if all(each in other for other in sections)]
+    told += dict.fromkeys(
+        each for section in sections for each in section if each[0] == COMMENT and each not in told
+    )
+    text = None if annotations is None else annotations.section_text()
+    if text is not None:
+        told = [each for each in told if each[0] != COMMENT or not is_of_section(_text(each[1]))]
+        data = text.encode()[:_LONGEST_SECTION]
+        told.append((COMMENT, data.decode("utf-8", "ignore").encode()))
+    return told
+
+
+def _there(packet: int, renumber: Renumber) -> int | None:
+    return renumber(packet) if packet else None
+
+
+def _text(comment: bytes) -> str:
+    return comment.decode("utf-8", "replace")

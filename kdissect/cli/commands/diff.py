@@ -1,0 +1,79 @@
+"""``kdissect diff``: two captures, states or reports → what changed."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import click
+
+from kdissect.cli.errors import Wrong, complain
+from kdissect.cli.exit_codes import DONE, NOTHING_MATCHED
+from kdissect.cli.filters import filter_options
+from kdissect.cli.formats import see_that_it_can_be_written, writer_of
+from kdissect.cli.jobs import jobs_option
+from kdissect.cli.output import TextOutput, open_output
+from kdissect.cli.sides import side_of
+from kdissect.cli.tls_keys import key_options
+from kdissect.insight.diff import differences
+from kdissect.insight.difference import WORSE
+from kdissect.present.diffs import DIFF, diff_lines, summary
+from kdissect.present.html.diff import diff_page
+from kdissect.present.options import PLAIN
+
+_HELP = """What changed between two captures: findings, rates, times, errors, versions, sizes.
+
+BEFORE and AFTER are captures, reports (kdissect report) or states (--state). Only what is significant is
+printed: more than chance, and enough to matter. The rest is counted.
+"""
+
+
+@click.command(help=_HELP)
+@click.argument("before", metavar="BEFORE")
+@click.argument("after", metavar="AFTER")
+@click.option(
+    "-T",
+    "form",
+    type=click.Choice(("table", "ndjson", "csv", "tsv", "parquet", "arrow", "html")),
+    default="table",
+    help="Output format.",
+)
+@click.option("--all", "all_of_them", is_flag=True, help="Print all that was compared.")
+@click.option(
+    "--fail-on", type=click.Choice((WORSE,)), help="Exit code 1 if something significant is worse in AFTER."
+)
+@filter_options
+@click.option(
+    "-d", "decode_as", multiple=True, metavar="tcp.port==N,kafka", help="Treat traffic of this port as Kafka."
+)
+@key_options
+@click.option(
+    "-o", "output", metavar="FILE", help="Write to this file instead of stdout. An existing file is replaced."
+)
+@click.option("-q", "--quiet", is_flag=True, help="Print no progress and no closing line.")
+@jobs_option
+def command(**given: Any) -> int:
+    """Compare two captures."""
+    before, after = given["before"], given["after"]
+    if before == after == "-":
+        raise Wrong("BEFORE and AFTER are both standard input: name a file for one of them")
+    see_that_it_can_be_written(given["form"], given["output"])
+    sides = side_of(before, given), side_of(after, given)
+    found = differences(sides[0].report, sides[1].report)
+    told = [each for each in found if each.significant or given["all_of_them"]]
+    with open_output(given["output"], (before, after)) as file:
+        output = TextOutput(file, given["output"])
+        if given["form"] == "table":
+            for line in diff_lines(told, output.room):
+                output.line(line)
+        elif given["form"] == "html":
+            output.write(diff_page(before, after, told, summary(found)).encode())
+        else:
+            writer = writer_of(given["form"], DIFF, file, PLAIN)
+            for each in told:
+                writer.write(each)
+            writer.close()
+    if not given["quiet"]:
+        complain(summary(found))
+    is_worse = any(each.significant and each.verdict == WORSE for each in found)
+    damage = max(side.code for side in sides)
+    return damage or (NOTHING_MATCHED if given["fail_on"] and is_worse else DONE)

@@ -1,0 +1,212 @@
+"""``kdissect scrub``: a capture → the same capture without names, addresses, contents and secrets."""
+
+from __future__ import annotations
+
+import os
+import sys
+import tempfile
+from collections.abc import Iterator
+from contextlib import closing, contextmanager, suppress
+from typing import Any, BinaryIO, cast
+
+import click
+
+from kdissect.capture.reader import Interface
+from kdissect.capture.writer import PcapngWriter
+from kdissect.cli.commands.scrub.key import key_of, new_key
+from kdissect.cli.config import load_config
+from kdissect.cli.errors import Complaints, Unreadable, Wrong, complain
+from kdissect.cli.exit_codes import DONE, NOTHING_MATCHED, UNREADABLE
+from kdissect.cli.inputs import packets_of, ports_of, read_twice
+from kdissect.cli.output import inputs_of, refuse_input, shown
+from kdissect.cli.tls_keys import key_options, keys_of
+from kdissect.limits import Limits
+from kdissect.model import CaptureError
+from kdissect.present.form import plural
+from kdissect.scrub.scrubbing import Counts, Scrubbing
+from kdissect.scrub.search import Search
+from kdissect.scrub.values import Scrubber
+from kdissect.system import named_file
+from kdissect.tls.keylog import Secrets
+
+MOST_KEYS = 8
+"""So many keys are tried until none turns an address of the capture into another one of it."""
+
+
+class Refused(click.ClickException):
+    """The result would not be fit to be sent away; nothing is written."""
+
+    exit_code = NOTHING_MATCHED
+
+
+@click.command()
+@click.argument("capture", metavar="FILE | -")
+@click.option("-o", "output", metavar="FILE", required=True, help="Write the result here, as pcapng.")
+@click.option(
+    "--key",
+    metavar="FILE",
+    help="Key for names and addresses: the same key, the same tokens. Made if there is no such file.",
+)
+@click.option(
+    "-d", "decode_as", multiple=True, metavar="tcp.port==N,kafka", help="Treat traffic of this port as Kafka."
+)
+@key_options
+@click.option("-q", "--quiet", is_flag=True, help="Say only what went wrong.")
+def command(**given: Any) -> int:
+    """Write a capture that can be sent away: no names, addresses, records or secrets of yours are in it.
+
+    Names become tokens of the same length, records become filler. Times, sizes, errors, sequence numbers and
+    losses stay. The result is searched for all that was taken away before it gets its name.
+
+    \b
+    kdissect scrub FILE -o OUT              a key of its own, which nobody keeps
+    kdissect scrub FILE -o OUT --key KEY    the same tokens in each file with this key
+    kdissect help scrub                     what is kept, and what becomes of the rest
+    """
+    path: str = given["capture"]
+    output: str = given["output"]
+    if output == "-":
+        raise Wrong("-o -: the result is searched before anybody gets it; give the name of a file")
+    refuse_input(output, [*_inputs(given), path])
+    limits = load_config().limits
+    ports = ports_of(given["decode_as"])
+    secrets = keys_of(given, limits).secrets
+    key = None if given["key"] is None else key_of(given["key"])
+    complaints = Complaints()
+    try:
+        with read_twice((path,), True) as paths, named_file(".scrubbed") as spool, _replaced(output) as file:
+            work = _Work(paths, limits, ports, secrets, cast(BinaryIO, spool), complaints)
+            counts = work.write(key, file)
+    except CaptureError as error:
+        raise Unreadable(str(error)) from None
+    complaints.close()
+    _tell(counts, output, given["quiet"])
+    return UNREADABLE if complaints else DONE
+
+
+def _inputs(given: dict[str, Any]) -> Iterator[str]:
+    yield from inputs_of(given)
+    if given["key"] is not None:
+        yield given["key"]
+
+
+class _Work:
+    """Reads, writes and searches."""
+
+    def __init__(
+        self,
+        paths: tuple[str, ...],
+        limits: Limits,
+        ports: frozenset[int],
+        secrets: Secrets,
+        spool: BinaryIO,
+        complaints: Complaints,
+    ) -> None:
+        self._paths, self._limits, self._ports, self._secrets = paths, limits, ports, secrets
+        self._spool, self._complaints = spool, complaints
+
+    def write(self, key: bytes | None, file: BinaryIO) -> Counts:
+        """Write the result.
+
+        :param key: None for one that is made, and forgotten.
+
+        :raises Refused: something that was taken away is still there.
+        """
+        scrubber, scrubbing = self._read(key, self._complaints)
+        for _ in range(MOST_KEYS):
+            if not scrubber.clashes:
+                break
+            if key is not None:
+                raise Refused(
+                    "nothing is written: this key turns an address of the capture into another one of it, "
+                    "which nobody could tell apart; give another --key"
+                )
+            scrubber, scrubbing = self._read(None, None)
+        with closing(packets_of(self._paths, self._limits)) as capture:
+            kinds: list[Interface] = []
+            writer = PcapngWriter(file, kinds)
+            for packet in scrubbing.packets(capture):
+                known = capture.interfaces[len(kinds) :]
+                kinds += [Interface(each.link_type, each.snap_length) for each in known]
+                writer.write(packet)
+        file.flush()
+        self._search(scrubber, file)
+        return scrubbing.counts
+
+    def _read(self, key: bytes | None, complaints: Complaints | None) -> tuple[Scrubber, Scrubbing]:
+        self._spool.seek(0)
+        self._spool.truncate()
+        scrubber = Scrubber(new_key() if key is None else key)
+        scrubbing = Scrubbing(scrubber, self._spool, self._limits, self._ports, self._secrets)
+        name = self._paths[0]
+        with closing(packets_of(self._paths, self._limits)) as capture:
+            for fault in scrubbing.read(capture):
+                if complaints is not None:
+                    complaints.tell(name, fault)
+        return scrubber, scrubbing
+
+    def _search(self, scrubber: Scrubber, file: BinaryIO) -> None:
+        search = Search(scrubber.taken, self._limits)
+        file.seek(0)
+        found = search.file(file)
+        if found is None:
+            with closing(packets_of((file.name,), self._limits)) as capture:
+                found = search.capture(capture, self._ports)
+        if found is not None:
+            raise Refused(
+                f"nothing is written: something that was taken away is still there, {found}. That is a "
+                "mistake of kdissect's: please tell its authors, without the capture"
+            )
+
+
+@contextmanager
+def _replaced(path: str) -> Iterator[BinaryIO]:
+    """A file for its owner only that takes the name when all went well; else nothing is left of it.
+
+    :raises Wrong: it cannot be written.
+    """
+    if os.path.lexists(path) and not os.path.isfile(path):
+        raise Wrong(f"{shown(path)}: is no file; nothing else can be replaced at once")
+    part = None
+    try:
+        folder = os.path.dirname(os.path.abspath(path))
+        number, part = tempfile.mkstemp(dir=folder, prefix=".kdissect-")  # 0600
+        os.close(number)
+        with open(part, "r+b") as file:
+            yield cast(BinaryIO, file)
+        os.replace(part, path)
+        part = None
+    except OSError as error:
+        raise Wrong(f"{shown(path)}: cannot be written: {error.strerror}") from None
+    finally:
+        if part is not None:
+            with suppress(OSError):
+                os.unlink(part)
+
+
+def _tell(counts: Counts, output: str, is_quiet: bool) -> None:
+    """What was written, and what was not."""
+    if is_quiet:
+        return
+    packets, exchanges = plural(counts.packets, "packet"), plural(counts.exchanges, "exchange")
+    lines = [f"{packets} with {exchanges} written to {shown(output)}"]
+    if counts.decrypted_connections:
+        lines.append(f"in the clear, without TLS: {plural(counts.decrypted_connections, 'connection')}")
+    if counts.compressed:
+        many = plural(counts.compressed, "compressed batch of records", "compressed batches of records")
+        lines.append(f"filler in the place of {many}")
+    if counts.unknown_connections:
+        many = plural(counts.unknown_connections, "connection")
+        packets = plural(counts.unknown_packets, "packet")
+        why = "without a message of Kafka: TLS without secrets, other protocols"
+        lines.append(f"not written: {packets} of {many} {why}")
+    if counts.other_packets:
+        packets = plural(counts.other_packets, "packet")
+        lines.append(f"not written: {packets} without TCP, or with broken headers")
+    if counts.undecoded_bytes:
+        lines.append(f"filler in the place of {plural(counts.undecoded_bytes, 'byte')} in no message")
+    if counts.left_out_secrets:
+        lines.append(f"not written: {plural(counts.left_out_secrets, 'block')} with TLS secrets")
+    for line in lines:
+        complain(line)
+    sys.stderr.flush()

@@ -1,0 +1,58 @@
+"""``--key FILE``: the key that makes the same tokens of the same names in several captures.
+
+kdissect scrub key 1
+64 hexadecimal digits
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import secrets
+import stat
+
+from kdissect.cli.errors import Wrong
+from kdissect.cli.output import shown
+from kdissect.scrub.permutation import KEY_BYTES
+
+_HEAD = b"kdissect scrub key 1\n"
+_FORM = re.compile(_HEAD + rb"([0-9a-f]{%d})\n?" % (2 * KEY_BYTES))
+_OTHERS = stat.S_IRWXG | stat.S_IRWXO
+
+
+def new_key() -> bytes:
+    """A key that nobody has had."""
+    return secrets.token_bytes(KEY_BYTES)
+
+
+def key_of(path: str) -> bytes:
+    """The key of a file. Where there is no such file, it is made, for its owner only.
+
+    :raises Wrong: it cannot be read or made, holds something else, or others may read it.
+    """
+    name = shown(path)
+    try:
+        with open(path, "rb") as file:
+            mode = os.fstat(file.fileno()).st_mode
+            data = file.read(len(_HEAD) + 2 * KEY_BYTES + 2)
+    except FileNotFoundError:
+        return _made(path, name)
+    except OSError as error:
+        raise Wrong(f"--key {name}: cannot be read: {error.strerror}") from None
+    found = _FORM.fullmatch(data)
+    if found is None:
+        raise Wrong(f"--key {name}: this is no key of kdissect scrub; the name of a new file makes one")
+    if os.name == "posix" and stat.S_ISREG(mode) and mode & _OTHERS:
+        raise Wrong(f"--key {name}: others may read it, and with it undo the names: chmod 600 {name}")
+    return bytes.fromhex(found[1].decode())
+
+
+def _made(path: str, name: str) -> bytes:
+    key = new_key()
+    try:
+        number = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+        with open(number, "wb") as file:
+            file.write(_HEAD + key.hex().encode() + b"\n")
+    except OSError as error:
+        raise Wrong(f"--key {name}: cannot be made: {error.strerror}") from None
+    return key

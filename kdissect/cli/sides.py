@@ -1,0 +1,87 @@
+"""A file that ``report`` or ``diff`` is given → a report. It is a capture, a state, or an earlier report."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
+
+from kdissect.cli.config import load_config
+from kdissect.cli.errors import Unreadable, Wrong
+from kdissect.cli.exit_codes import DONE
+from kdissect.cli.folding import Folding
+from kdissect.cli.output import shown
+from kdissect.cli.states import is_state, load
+from kdissect.insight.judge import Judge, Report
+from kdissect.insight.whole import whole_judge
+from kdissect.present.html.embedded import NoReportError, is_report, report_of
+
+_LONGEST = 64 << 20
+"""Bytes of a report that are read; kdissect writes no more than 2 MB."""
+_ONLY_CAPTURES = {
+    "filter": "-Y",
+    "slow": "--slow",
+    "decode_as": "-d",
+    "key_logs": "--keylog",
+    "rsa_keys": "--rsa-key",
+}
+
+
+class Side(NamedTuple):
+    """What a file tells."""
+
+    report: Report
+    code: int
+    """The exit code of reading it."""
+
+
+def side_of(path: str, given: dict[str, Any]) -> Side:
+    """Read a file.
+
+    :raises Unreadable: it is something else, or damaged.
+    """
+    kept = kept_report(path, given)
+    if kept is not None:
+        return Side(kept, DONE)
+    return capture_side((path,), given)
+
+
+def kept_report(path: str, given: Mapping[str, Any]) -> Report | None:
+    """What a state or a report tells; None where the file is neither.
+
+    :raises Unreadable: it is damaged, or of another version.
+    :raises Wrong: an option asks for packets.
+    """
+    if path == "-":
+        return None
+    try:
+        with open(path, "rb") as file:
+            start = file.read(1_024)
+            if is_report(start):
+                refuse_options(path, given)
+                return report_of((start + file.read(_LONGEST)).decode("utf-8", "replace"))
+    except NoReportError as error:
+        raise Unreadable(f"{shown(path)}: {error}") from None
+    except OSError:
+        return None  # reading the capture says what is wrong
+    if not is_state(start):
+        return None
+    refuse_options(path, given)
+    config = load_config()
+    judge = load(path)
+    assert judge is not None
+    return judge.report(config.thresholds, config.ignored)
+
+
+def refuse_options(path: str, given: Mapping[str, Any]) -> None:
+    """:raises Wrong: something is asked for that needs packets."""
+    for name, option in _ONLY_CAPTURES.items():
+        if given.get(name):
+            raise Wrong(f"{option}: {shown(path)} is no capture, and holds no packets")
+
+
+def capture_side(paths: Sequence[str], given: dict[str, Any]) -> Side:
+    """Read captures, which are one."""
+    folding: Folding[Judge] = Folding(given, tuple(paths), whole_judge)
+    reading = folding.count()
+    report = folding.counted.report(folding.config.thresholds, folding.config.ignored)
+    return Side(report, reading.exit_code(False, False, True) if reading.is_damaged else DONE)

@@ -1,0 +1,337 @@
+"""Two reports → what changed between them. Only what is significant counts as a change.
+
+A number changed if three things hold. It was counted often enough on both sides. It differs by a fifth or
+more. The margins of the two do not meet (:mod:`kdissect.analysis.slices`). Times must also differ by one
+millisecond, and shares by one in a hundred: smaller differences come from the machine. A rate must differ
+both over the time in which something was active and over the whole capture.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from math import sqrt
+from typing import Any
+
+from kdissect.analysis.fold import MILLISECOND, SECOND, Row
+from kdissect.analysis.profile import AREAS, BROKER, CLIENT, GROUP_AREA, PERCENTILE, RATE, SHARE, stem
+from kdissect.insight.context import Context
+from kdissect.insight.diff_findings import changed_findings
+from kdissect.insight.difference import (
+    BETTER,
+    CHANGED,
+    FINDING,
+    ONLY_AFTER,
+    ONLY_BEFORE,
+    SAME,
+    VERDICTS,
+    WORSE,
+    Difference,
+)
+from kdissect.insight.judge import Report
+
+LEAST_COUNT = 50
+LEAST_RATIO = 1.2
+LEAST_NS = MILLISECOND
+LEAST_SHARE = 0.01
+ENOUGH_TO_BE_SEEN = 20
+"""Requests from which on something that was not there before is worth a word."""
+ENOUGH_OF_A_KIND = 5
+"""Requests or batches from which on their versions or codecs are compared."""
+MOST_USED = 0.5
+"""The share from which on a version or codec that is not there on the other side tells of a change."""
+
+
+def differences(before: Report, after: Report) -> list[Difference]:
+    """All that was compared: findings first, then by area, the worst first."""
+    nodes = {
+        address: node
+        for report in (after, before)
+        for address, node in _nodes(report.tables.get("cluster_brokers", ())).items()
+    }
+    sides = _Side(before, nodes), _Side(after, nodes)
+    out = list(changed_findings(before, after))
+    for area in AREAS:
+        out += _of_area(area, *sides)
+    out += _rebalances(*sides)
+    return sorted(out, key=_order)
+
+
+def _order(each: Difference) -> tuple[Any, ...]:
+    areas = (FINDING, *AREAS)
+    ratio = each.ratio or 0.0
+    far = max(ratio, 1 / ratio) if ratio > 0 else 0.0
+    place = each.rank if each.area == FINDING else 0
+    return areas.index(each.area), place, VERDICTS.index(each.verdict), -far, each.subject, each.what
+
+
+class _Side:
+    """A report, with its profile by subject.
+
+    :param nodes: node ids by address, as either side tells them.
+    """
+
+    def __init__(self, report: Report, nodes: dict[str, str]) -> None:
+        self.context: Context = report.context
+        self.rebalances = Counter(stem(row["group"] or "") for row in report.tables.get("rebalances", ()))
+        self.software = _software(report.tables.get("clients", ()))
+        brokers = {row["subject"] for row in report.tables.get("profile", ()) if row["area"] == BROKER}
+        ports = Counter(each.rpartition(":")[2] for each in brokers)
+        self.rows: dict[str, dict[str, dict[str, Row]]] = {area: {} for area in AREAS}
+        """By area, subject and what was measured."""
+        for row in report.tables.get("profile", ()):
+            subject = row["subject"] or ""
+            if row["area"] == BROKER:
+                port = subject.rpartition(":")[2]
+                subject = nodes.get(subject) or (f"port {port}" if ports[port] == 1 else subject)
+            known = self.rows[row["area"]].setdefault(subject, {})
+            at = known.get(row["what"])
+            if at is None or at["count"] < row["count"]:  # a broker with several listeners: the busiest
+                known[row["what"]] = row
+
+    def rate(self, row: Row) -> float | None:
+        """A rate over the whole capture."""
+        if row["kind"] != RATE or not self.context.span_ns:
+            return None
+        return float(row["total"]) * SECOND / self.context.span_ns
+
+
+def _nodes(rows: Iterable[Row]) -> dict[str, str]:
+    """Node ids by address:port."""
+    out = {}
+    for row in rows:
+        host = row["host"] or ""
+        out[f"[{host}]:{row['port']}" if ":" in host else f"{host}:{row['port']}"] = str(row["node_id"])
+    return out
+
+
+def _software(rows: Iterable[Row]) -> dict[str, set[str]]:
+    """What clients say that they are, by client id."""
+    out: dict[str, set[str]] = {}
+    for row in rows:
+        if row["software"]:
+            text = f"{row['software']} {row['software_version'] or ''}".rstrip()
+            out.setdefault(stem(row["client_id"] or "(no client id)"), set()).add(text)
+    return out
+
+
+# -- numbers ----------------------------------------------------------------------------------------
+
+
+def _of_area(area: str, before: _Side, after: _Side) -> Iterator[Difference]:
+    old, new = before.rows[area], after.rows[area]
+    for subject in sorted({*old, *new}):
+        if subject not in old or subject not in new:
+            yield _seen(area, subject, old.get(subject), new.get(subject))
+            continue
+        yield from _of_subject(area, subject, (before, old[subject]), (after, new[subject]))
+
+
+def _seen(area: str, subject: str, old: dict[str, Row] | None, new: dict[str, Row] | None) -> Difference:
+    """A subject that is on one side only."""
+    rows = old or new or {}
+    count = max((row["count"] for row in rows.values()), default=0)
+    how_often = f"{count:,} times"
+    is_enough = count >= ENOUGH_TO_BE_SEEN
+    if old is None:
+        text = f"new: seen {how_often}"
+        return Difference(area, subject, "seen", None, float(count), "", text, ONLY_AFTER, is_enough)
+    return Difference(area, subject, "seen", float(count), None, "", "not seen again", ONLY_BEFORE, is_enough)
+
+
+def _of_subject(
+    area: str, subject: str, before: tuple[_Side, dict[str, Row]], after: tuple[_Side, dict[str, Row]]
+) -> Iterator[Difference]:
+    (old_side, old), (new_side, new) = before, after
+    found = []
+    for what in sorted({*old, *new}):
+        if _set_of(area, what) is None:
+            one, other = old.get(what), new.get(what)
+            found.append(_of_row(area, subject, what, (old_side, one), (new_side, other), old, new))
+    is_named = any(each.significant and "error " in each.what for each in found)
+    for each in found:
+        if each.what == "errors" and is_named:
+            each = each._replace(significant=False, verdict=SAME)  # each error says more
+        yield each
+    yield from _sets(area, subject, old, new)
+    if area == CLIENT:
+        yield from _software_change(
+            subject, old_side.software.get(subject, set()), new_side.software.get(subject, set())
+        )
+
+
+def _of_row(
+    area: str,
+    subject: str,
+    what: str,
+    before: tuple[_Side, Row | None],
+    after: tuple[_Side, Row | None],
+    old: dict[str, Row],
+    new: dict[str, Row],
+) -> Difference:
+    (old_side, one), (new_side, other) = before, after
+    known = one or other
+    assert known is not None
+    unit, kind = known["unit"] or "", known["kind"]
+    if one is None or other is None:
+        return _of_one_side(area, subject, what, one, other, old, new)
+    a, b = one["value"], other["value"]
+    is_different = _is_different(one, other)
+    slow, fast = old_side.rate(one), new_side.rate(other)
+    if is_different and slow is not None and fast is not None:
+        is_different = _is_apart(slow, fast) and (fast > slow) == (b > a)
+    made = Difference(area, subject, what, a, b, unit, "", SAME, False)
+    if not is_different:
+        return made
+    verdict = CHANGED if kind not in (PERCENTILE, SHARE) else WORSE if b > a else BETTER
+    return made._replace(verdict=verdict, significant=True, delta_text=_change(made))
+
+
+def _is_apart(a: float, b: float) -> bool:
+    return max(a, b) > 0 and (min(a, b) <= 0 or max(a, b) / min(a, b) >= LEAST_RATIO)
+
+
+def _is_different(one: Row, other: Row) -> bool:
+    """Whether two estimates differ, by more than chance and enough to matter."""
+    a, b = one["value"], other["value"]
+    if a is None or b is None or min(one["count"], other["count"]) < LEAST_COUNT or not _is_apart(a, b):
+        return False
+    least = LEAST_NS if one["unit"] == "ns" else LEAST_SHARE if one["kind"] == SHARE else 0
+    if abs(a - b) < least:
+        return False
+    lower, upper = (one, other) if a < b else (other, one)
+    return lower["high"] is not None and upper["low"] is not None and lower["high"] < upper["low"]
+
+
+def _of_one_side(
+    area: str,
+    subject: str,
+    what: str,
+    one: Row | None,
+    other: Row | None,
+    old: dict[str, Row],
+    new: dict[str, Row],
+) -> Difference:
+    """Something that was measured on one side only. Of errors that means that there were none."""
+    known = one or other
+    assert known is not None
+    a = None if one is None else one["value"]
+    b = None if other is None else other["value"]
+    made = Difference(area, subject, what, a, b, known["unit"] or "", "", SAME, False)
+    base = (old if one is None else new).get("errors")
+    if known["kind"] != SHARE or base is None:
+        return made
+    none = {**base, "value": 0.0, "total": 0}
+    is_fatal = what.startswith("fatal ") and area == CLIENT
+    if not is_fatal and not (base["total"] == 0 and _is_different(none, known)):
+        return made._replace(before=a or 0.0, after=b or 0.0)
+    verdict, text = (WORSE, "new") if one is None else (BETTER, "gone")
+    times = f"{text}: {known['total']:,} times in {known['count']:,}"
+    return made._replace(before=a or 0.0, after=b or 0.0, verdict=verdict, significant=True, delta_text=times)
+
+
+def _change(each: Difference) -> str:
+    """``+35 %``, ``2.1 times as much``."""
+    ratio = each.ratio
+    if ratio is None:
+        return "new" if each.before == 0 else ""
+    if ratio >= 2:
+        return f"{ratio:,.1f} times"
+    return f"{'+' if ratio > 1 else '−'}{abs(ratio - 1) * 100:.0f} %"
+
+
+# -- sets -------------------------------------------------------------------------------------------
+
+
+def _set_of(area: str, what: str) -> str | None:
+    """``versions`` or ``codecs`` where a measure counts a member of a set."""
+    if area == CLIENT and " v" in what and what.rpartition(" v")[2].isdigit():
+        return "versions"
+    return "codecs" if what.startswith("codec ") else None
+
+
+def _sets(area: str, subject: str, old: dict[str, Row], new: dict[str, Row]) -> Iterator[Difference]:
+    """Versions of APIs and codecs that are used on one side only."""
+    for name in ("versions", "codecs"):
+        both = [
+            {what: row for what, row in rows.items() if _set_of(area, what) == name} for rows in (old, new)
+        ]
+        if not any(both):
+            continue
+        gone, come = _members(both[0], both[1]), _members(both[1], both[0])
+        told = [f"{', '.join(left)} → {', '.join(right)}" for left, right in _paired(gone, come)]
+        yield Difference(
+            area,
+            subject,
+            name,
+            float(len(both[0])),
+            float(len(both[1])),
+            "",
+            "; ".join(told),
+            CHANGED if told else SAME,
+            bool(told),
+        )
+
+
+def _members(mine: dict[str, Row], others: dict[str, Row]) -> list[str]:
+    """Most-used members that the other side lacks, though it has others of their kind often enough."""
+    out = []
+    for what, row in mine.items():
+        stems = [row for other, row in others.items() if _kind_of(other) == _kind_of(what)]
+        is_asked = any(each["count"] >= ENOUGH_OF_A_KIND for each in stems)
+        if what not in others and is_asked and row["count"] >= ENOUGH_OF_A_KIND and row["value"] >= MOST_USED:
+            out.append(what)
+    return out
+
+
+def _kind_of(what: str) -> str:
+    """``Produce`` of ``Produce v9``, ``codec`` of ``codec lz4``."""
+    return what.rpartition(" ")[0]
+
+
+def _paired(gone: list[str], come: list[str]) -> Iterator[tuple[list[str], list[str]]]:
+    """Those of one kind side by side; ``…`` where the other side goes on with what both have."""
+    for kind in dict.fromkeys(map(_kind_of, (*gone, *come))):
+        left = [each for each in gone if _kind_of(each) == kind]
+        right = [each for each in come if _kind_of(each) == kind]
+        yield left or [f"{kind} …"], [each.rpartition(" ")[2] for each in right] or ["…"]
+
+
+def _software_change(subject: str, old: set[str], new: set[str]) -> Iterator[Difference]:
+    if old and new:
+        is_other = old.isdisjoint(new)
+        text = f"{', '.join(sorted(old))} → {', '.join(sorted(new))}" if is_other else ""
+        counts = float(len(old)), float(len(new))
+        yield Difference(
+            CLIENT, subject, "software", *counts, "", text, CHANGED if is_other else SAME, is_other
+        )
+
+
+# -- rebalances -------------------------------------------------------------------------------------
+
+
+def _rebalances(before: _Side, after: _Side) -> Iterator[Difference]:
+    """How often groups rebalanced: events that come seldom, at any time (Poisson)."""
+    spans = before.context.span_s, after.context.span_s
+    for group in sorted({*before.rebalances, *after.rebalances}):
+        if group not in before.rows[GROUP_AREA] or group not in after.rows[GROUP_AREA]:
+            continue  # the whole group is new or gone
+        a, b = before.rebalances[group], after.rebalances[group]
+        is_different = are_events_different((a, b), spans)
+        made = Difference(GROUP_AREA, group, "rebalances", float(a), float(b), "", "", SAME, False)
+        if is_different:
+            is_worse = b * spans[0] > a * spans[1]
+            text = f"in {spans[0]:,.0f} s and {spans[1]:,.0f} s"
+            made = made._replace(verdict=WORSE if is_worse else BETTER, significant=True, delta_text=text)
+        yield made
+
+
+def are_events_different(counts: tuple[int, int], spans_s: tuple[float, float]) -> bool:
+    """Whether two counts of rare events come from different rates. The rates must differ by a fifth, by three
+    events, and by 2.58 standard deviations."""
+    (a, b), (s, t) = counts, spans_s
+    if not s or not t:
+        return False
+    expected = (a + b) * t / (s + t)
+    error = sqrt((a + b) * s * t) / (s + t)
+    return abs(b - expected) >= max(3, 2.58 * error) and _is_apart(a / s, b / t)

@@ -1,0 +1,121 @@
+"""Findings of two captures → those that are new, gone, grown and shrunk.
+
+Two findings are one where rule and subject are the same. Addresses of clients and ids of members change from
+run to run, so they do not count.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import NamedTuple
+
+from kdissect.analysis.profile import stem
+from kdissect.insight.difference import BETTER, CHANGED, FINDING, SAME, WORSE, Difference
+from kdissect.insight.finding import INFO, SEVERITIES, Finding
+from kdissect.insight.judge import Report
+from kdissect.insight.rule import CAPTURE
+
+GROWN = 1.5
+"""How much larger a measure must be."""
+
+
+class _Known(NamedTuple):
+    """What one side says of a rule and a subject."""
+
+    worst: Finding
+    sightings: int
+    """Sightings of all."""
+
+
+def changed_findings(before: Report, after: Report) -> Iterator[Difference]:
+    """All findings of both sides."""
+    old, new = _by_subject(before.findings), _by_subject(after.findings)
+    unjudged = [{each.rule: each.why for each in side.not_judged} for side in (before, after)]
+    for key in {**new, **old}:
+        one, other = old.get(key), new.get(key)
+        if one is None:
+            assert other is not None
+            yield _on_one_side(other.worst, unjudged[0].get(other.worst.id), is_new=True)
+        elif other is None:
+            yield _on_one_side(one.worst, unjudged[1].get(one.worst.id), is_new=False)
+        else:
+            yield _on_both(one, other)
+
+
+def _by_subject(findings: Iterable[Finding]) -> dict[tuple[str, ...], _Known]:
+    out: dict[tuple[str, ...], _Known] = {}
+    for each in findings:
+        key = _key(each)
+        known = out.get(key)
+        worst = each if known is None or _badness(each) > _badness(known.worst) else known.worst
+        out[key] = _Known(worst, each.count + (0 if known is None else known.sightings))
+    return out
+
+
+def _key(each: Finding) -> tuple[str, ...]:
+    subject = each.subject
+    broker = (subject.broker or "").rpartition(":")[2]
+    names = (subject.client_id, subject.group, subject.transactional_id, subject.principal)
+    return (
+        each.id,
+        *(stem(name or "") for name in names),
+        subject.topic or "",
+        "" if subject.partition is None else str(subject.partition),
+        broker,
+    )
+
+
+def _badness(each: Finding) -> tuple[int, float]:
+    return -SEVERITIES.index(each.severity), each.measure or 0.0
+
+
+def _matters(each: Finding) -> bool:
+    """Whether it is trouble: neither good to know only, nor about the capture itself."""
+    return each.category != CAPTURE and each.severity != INFO
+
+
+def _on_one_side(each: Finding, why_unjudged: str | None, is_new: bool) -> Difference:
+    value = each.measure if each.unit else float(each.count)
+    values = (None, value) if is_new else (value, None)
+    if why_unjudged is not None:
+        where = "before" if is_new else "after"
+        text, verdict = f"not judged {where} ({why_unjudged}): {each.message}", CHANGED
+    elif is_new:
+        text, verdict = f"new {each.severity}: {each.message}", WORSE if _matters(each) else CHANGED
+    else:
+        text, verdict = f"gone, was {each.severity}: {each.message}", BETTER if _matters(each) else CHANGED
+    return _difference(each, values, text, verdict)
+
+
+def _on_both(one: _Known, other: _Known) -> Difference:
+    old, new = one.worst, other.worst
+    values = (old.measure, new.measure) if new.unit else (float(one.sightings), float(other.sightings))
+    made = _difference(new, values, "", SAME)
+    grown = _growth(old, new, made.ratio)
+    if not grown:
+        return made
+    text = f"{'grown' if grown > 0 else 'shrunk'}: {new.message}"
+    if old.severity != new.severity:
+        text = f"{old.severity} → {new.severity}: {new.message}"
+    verdict = CHANGED if not _matters(new) else WORSE if grown > 0 else BETTER
+    return made._replace(delta_text=text, verdict=verdict, significant=True)
+
+
+def _growth(old: Finding, new: Finding, ratio: float | None) -> int:
+    """1 where it became worse, -1 where it became better, 0 where it is as it was."""
+    severities = SEVERITIES.index(old.severity) - SEVERITIES.index(new.severity)
+    if severities:
+        return 1 if severities > 0 else -1
+    if ratio is None or not new.unit or old.unit != new.unit or 1 / GROWN < ratio < GROWN:
+        return 0
+    if new.threshold is not None and (new.measure or 0.0) < new.threshold:
+        return 0  # what is less may be worse
+    return 1 if ratio > 1 else -1
+
+
+def _difference(
+    each: Finding, values: tuple[float | None, float | None], text: str, verdict: str
+) -> Difference:
+    unit = each.unit or "times"
+    rank = SEVERITIES.index(each.severity)
+    return Difference(FINDING, each.where, each.id, *values, unit, text, verdict, verdict != SAME, rank)

@@ -1,0 +1,232 @@
+"""What is in records: formats that do not belong together, schemas that nobody knows, needless bytes.
+
+These rules run with ``explain --deep`` only. They name topics, formats, schema ids and producers. They never
+say what a key or value holds.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+
+from kdissect.analysis.cluster import ClusterConfigs
+from kdissect.analysis.fold import Row
+from kdissect.analysis.payloads import NULL, Payloads
+from kdissect.insight.causes import explains
+from kdissect.insight.finding import CERTAIN, INFO, LIKELY, NOTICE, WARNING, Finding, Subject
+from kdissect.insight.rule import Facts, rule
+from kdissect.insight.rules.offsets import together
+from kdissect.insight.words import named, of_numbers
+from kdissect.wording import plural
+
+explains("payload-mixed", "payload-undecodable", shares=("topic",))
+explains("schema-unknown", "payload-undecodable", shares=("topic",))
+
+FRAMED, JSON, TEXT, BINARY = "with a schema id", "JSON", "text", "binary"
+_TEXTS = ("text", "uuid", "xml", "empty")
+_SAYS_ITSELF = ("avro-file", "java", "smile")
+
+
+@rule("payload-mixed", WARNING, LIKELY, needs=(Payloads,), most_pct=20, at_least=10)
+def payload_mixed(facts: Facts) -> Iterator[Finding]:
+    """A topic holds records in several formats."""
+    for (topic, part), rows in together(_once(facts), "topic", "part").items():
+        known = [row for row in rows if row["format"] not in (NULL, "empty", "raw")]
+        counts: dict[str, int] = {}
+        for row in known:
+            family = _family(row)
+            counts[family] = counts.get(family, 0) + row["records"]
+        total = sum(counts.values())
+        if len(counts) < 2 or total < facts.limit("at_least"):
+            continue
+        usual = max(counts, key=lambda family: counts[family])
+        odd = [row for row in known if _family(row) != usual and _is_odd(_family(row), usual)]
+        count = sum(row["records"] for row in odd)
+        if not count or count * 100 > facts.limit("most_pct") * total:
+            continue
+        first = min(odd, key=lambda row: row["first_ns"])
+        producers = sorted({name for row in odd for name in row["producers"]})
+        by = f" {named(producers)} wrote {'it' if count == 1 else 'them'}." if producers else ""
+        kinds = named(sorted({_family(row) for row in odd}))
+        yield facts.finding(
+            Subject(topic=topic),
+            f"{total - count:,} {part}s of {topic} are {usual}, but {count:,} {_is(count)} {kinds}, "
+            f"the first at {_where(first)}.{by}",
+            count=count,
+            measure=count,
+            unit="records",
+            threshold=1,
+            **_evidence(odd),
+        )
+
+
+def _is_odd(family: str, usual: str) -> bool:
+    """Whether values of a format do not belong to a topic of another. Text may be anything, JSON too, and any
+    bytes may look like a number or begin as a framing does."""
+    if usual == TEXT:
+        return family not in (JSON, BINARY, FRAMED)
+    return usual != BINARY or family == JSON
+
+
+@rule("payload-compressed-twice", NOTICE, CERTAIN, needs=(Payloads,), share_pct=90, at_least=10)
+def payload_compressed_twice(facts: Facts) -> Iterator[Finding]:
+    """Values are compressed before their batches are compressed again."""
+    values = [row for row in _once(facts) if row["part"] == "value" and row["format"] != NULL]
+    for (topic,), rows in together(values, "topic").items():
+        packed = [row for row in rows if row["compression"] is not None]
+        count, total = sum(row["records"] for row in packed), sum(row["records"] for row in rows)
+        twice = sum(row["packed_records"] for row in packed)
+        if total < facts.limit("at_least") or count * 100 < facts.limit("share_pct") * total or not twice:
+            continue
+        codecs = named(sorted({row["compression"] for row in packed}))
+        yield facts.finding(
+            Subject(topic=topic),
+            f"{count:,} of {total:,} values of {topic} are compressed by the application ({codecs}), and "
+            f"{twice:,} of them stand in batches that are compressed once more.",
+            count=twice,
+            measure=100 * count / total,
+            unit="% of the values",
+            threshold=facts.limit("share_pct"),
+            **_evidence(packed),
+        )
+
+
+@rule("schema-unknown", WARNING, CERTAIN, needs=(Payloads,), most_ids=5)
+def schema_unknown(facts: Facts) -> Iterator[Finding]:
+    """Records name a schema id that the registry does not have."""
+    framed = [row for row in _once(facts) if row["registry"] is not None]
+    if framed and all(row["schemas"] is None for row in framed):
+        facts.cannot_judge("needs --schemas, or the topic _schemas from its beginning")
+        return
+    unknown = [row for row in framed if row["format"] == "unknown" and row["subject"] is None]
+    for (topic, part), rows in together(unknown, "topic", "part").items():
+        ids = sorted({str(row["schema_id"] or row["schema_guid"]) for row in rows})
+        if len(ids) > facts.limit("most_ids"):
+            continue  # numbers that begin as a framing does
+        count = sum(row["records"] for row in rows)
+        first = min(rows, key=lambda row: row["first_ns"])
+        is_given = first["schemas"] == "given"
+        where = "among the schemas that are given" if is_given else "in the schema registry"
+        yield facts.finding(
+            Subject(topic=topic),
+            f"{plural(count, part)} of {topic} {'names' if count == 1 else 'name'} "
+            f"{'schema' if len(ids) == 1 else 'schemas'} {named(ids)}, "
+            f"which {'is' if len(ids) == 1 else 'are'} not {where}. The first is at {_where(first)}.",
+            confidence=LIKELY if is_given else CERTAIN,
+            count=count,
+            measure=count,
+            unit="records",
+            threshold=1,
+            **_evidence(rows),
+        )
+
+
+@rule("payload-undecodable", WARNING, CERTAIN, needs=(Payloads,))
+def payload_undecodable(facts: Facts) -> Iterator[Finding]:
+    """Records do not have the form of the schema that they name."""
+    bad = [row for row in _once(facts) if row["undecodable"]]
+    for (topic, part), rows in together(bad, "topic", "part").items():
+        count = sum(row["undecodable"] for row in rows)
+        problems = sorted({problem for row in rows for problem in row["problems"]})
+        yield facts.finding(
+            Subject(topic=topic),
+            f"{plural(count, part)} of {topic} cannot be decoded: {problems[0]}.",
+            count=count,
+            measure=count,
+            unit="records",
+            threshold=1,
+            **_evidence(rows),
+        )
+
+
+@rule("payload-schema-inside", INFO, CERTAIN, needs=(Payloads,), at_least=10, share_pct=30)
+def payload_schema_inside(facts: Facts) -> Iterator[Finding]:
+    """Every message carries its schema as JSON."""
+    inside = [row for row in _once(facts) if row["schema_bytes"]]
+    for (topic,), rows in together(inside, "topic").items():
+        records = sum(row["records"] for row in rows if row["part"] == "value")
+        size, schema = sum(row["bytes"] for row in rows), sum(row["schema_bytes"] for row in rows)
+        share = 100 * schema / size
+        if records < facts.limit("at_least") or share < facts.limit("share_pct"):
+            continue
+        yield facts.finding(
+            Subject(topic=topic),
+            f"Each of {plural(records, 'record')} of {topic} has its JSON schema inside: {schema:,} of "
+            f"{size:,} bytes, {share:.0f} %, say the same again and again.",
+            count=records,
+            measure=share,
+            unit="% of the bytes",
+            threshold=facts.limit("share_pct"),
+            **_evidence(rows),
+        )
+
+
+@rule("tombstones", INFO, CERTAIN, needs=(Payloads, ClusterConfigs), at_least=10, share_pct=10)
+def tombstones(facts: Facts) -> Iterator[Finding]:
+    """Many values are null in a topic that is not compacted."""
+    policies = {
+        row["resource"]: row["value"]
+        for row in facts.rows(ClusterConfigs)
+        if (row["resource_type"], row["config"]) == ("topic", "cleanup.policy") and row["value"]
+    }
+    values = [row for row in _once(facts) if row["part"] == "value"]
+    for (topic,), rows in together(values, "topic").items():
+        policy = policies.get(topic)
+        if policy is None or "compact" in policy:
+            continue
+        nulls = [row for row in rows if row["format"] == NULL]
+        count, total = sum(row["records"] for row in nulls), sum(row["records"] for row in rows)
+        if count < facts.limit("at_least") or count * 100 < facts.limit("share_pct") * total:
+            continue
+        yield facts.finding(
+            Subject(topic=topic),
+            f"{count:,} of {total:,} values of {topic} are null, but the topic is not compacted "
+            f"(cleanup.policy={policy}): they delete nothing.",
+            count=count,
+            measure=100 * count / total,
+            unit="% of the values",
+            threshold=facts.limit("share_pct"),
+            **_evidence(nulls),
+        )
+
+
+def _once(facts: Facts) -> list[Row]:
+    """The rows in which each record counts once: what was produced, and for topics that nobody was seen to
+    write to, what was fetched."""
+    rows = facts.rows(Payloads)
+    written = {row["topic"] for row in rows if row["direction"] == "produce"}
+    return [row for row in rows if row["direction"] == "produce" or row["topic"] not in written]
+
+
+def _family(row: Row) -> str:
+    """What a consumer needs one deserializer for."""
+    if row["registry"] is not None:
+        return FRAMED
+    if row["compression"] is not None:
+        return f"packed with {row['compression']}"
+    if row["format"] == "json":
+        return JSON
+    if row["format"] in _TEXTS:
+        return TEXT
+    return str(row["format"]) if row["format"] in _SAYS_ITSELF else BINARY
+
+
+def _is(count: int) -> str:
+    return "is" if count == 1 else "are"
+
+
+def _where(row: Row) -> str:
+    offset, partition = row["first_offset"], row["first_partition"]
+    if offset is None:
+        return "an offset that is not known" if partition is None else f"partition {partition}"
+    return f"offset {offset:,} of partition {partition}"
+
+
+def _evidence(rows: Iterable[Row]) -> dict[str, object]:
+    rows = list(rows)
+    exchanges = sorted({number for row in rows for number in row["exchanges"]})
+    return {
+        "first_ns": min(row["first_ns"] for row in rows),
+        "last_ns": max(row["last_ns"] for row in rows),
+        "exchanges": exchanges,
+        "filter": of_numbers(exchanges[:8]),
+    }

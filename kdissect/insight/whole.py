@@ -1,0 +1,54 @@
+"""Everything that a report tells of a capture: findings, and the tables that its panels are drawn from.
+
+A state (``--state``) holds it as it is counted, so that ``explain``, ``report`` and ``diff`` share states.
+"""
+
+from __future__ import annotations
+
+import hashlib
+
+from kdissect.analysis.catalogue import STATISTICS, statistic
+from kdissect.analysis.fold import MILLISECOND, Statistic
+from kdissect.analysis.timeline import Timeline
+from kdissect.insight.judge import Judge, of_captures
+from kdissect.limits import DEFAULTS, Limits
+
+TABLES = (
+    *("timeline", "latency", "latency,broker", "slowest", "topics", "delivery", "groups", "lag", "lag,1s"),
+    *(
+        "rebalances",
+        "rebalance_steps",
+        "members",
+        "stays",
+        "assignments",
+        "share",
+        "transactions",
+        "producers",
+    ),
+    *("clients", "versions", "connections", "errors", "cluster_brokers", "cluster_partitions"),
+    *("cluster_topics", "cluster_configs", "cluster_changes", "quorum", "replication", "exposure", "graph"),
+    "profile",
+)
+"""The tables of a report, as ``-z`` has them; of ``timeline`` intervals are as long as they need to be."""
+MOST_INTERVALS = 600
+"""Of a time line."""
+_SHORTEST_NS = 100 * MILLISECOND
+
+
+def whole_judge(limits: Limits = DEFAULTS) -> Judge:
+    """A judge that also counts the tables of a report."""
+    return Judge(limits, tables={text: _table(text, limits) for text in TABLES})
+
+
+def _table(text: str, limits: Limits) -> Statistic:
+    if text == Timeline.name:
+        return Timeline(limits, _SHORTEST_NS, MOST_INTERVALS)
+    return statistic(text, limits)[1]
+
+
+def form() -> str:
+    """A word that is another one where rules or reports need other facts than here."""
+    needs = {need for each in of_captures() for need in each.needs}
+    needs |= {STATISTICS[text.partition(",")[0]] for text in TABLES}
+    names = [f"{need.name} {' '.join(column.name for column in need.columns)}" for need in needs]
+    return hashlib.sha256("\n".join(sorted([*names, *TABLES])).encode()).hexdigest()[:16]

@@ -1,0 +1,308 @@
+"""A key or value → what it is and its value: by what the user said, by its schema, or by what it looks like.
+
+    decoder = Decoder(schemas, rules)
+    decoder.decode("orders", "value", data, headers)   ─► Decoded
+
+What does not have the form of its schema has no value and a problem, in one line; nothing is guessed instead.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from fnmatch import fnmatchcase
+from typing import Any, NamedTuple
+
+from kdissect.limits import DEFAULTS, Limits
+from kdissect.model import DecodeError
+from kdissect.payload.avro import decode_avro
+from kdissect.payload.framing import Framing, Headers, framing_of
+from kdissect.payload.plain import decode_json
+from kdissect.payload.proto_text import ProtoMessage
+from kdissect.payload.protobuf import decode_protobuf, message_at
+from kdissect.payload.recognise import (
+    CERTAIN,
+    LIKELY,
+    Found,
+    enveloped,
+    plain_text,
+    recognise,
+    unpack,
+)
+from kdissect.payload.schemas import AVRO, PROTOBUF, Reader, Schemas
+from kdissect.protocol.cursor import Cursor
+
+SIDES = ("key", "value")
+
+
+class Rule(NamedTuple):
+    """What the user says of a topic: ``--decode-as 'orders*=avro:order.avsc'``."""
+
+    topic: str
+    """A pattern with ``*`` and ``?``."""
+    side: str
+    """``key`` or ``value``."""
+    format: str
+    """``avro``, ``protobuf``, ``auto``, ``raw``, or a name of :attr:`decode`."""
+    reader: Reader | None = None
+    """Of a schema that was named."""
+    message: ProtoMessage | None = None
+    """The message of a Protobuf file that was named."""
+    decode: Callable[[bytes], Any] | None = None
+    """Another decoder. It raises DecodeError or ValueError where bytes do not have its form."""
+
+
+class Decoded(NamedTuple):
+    """What a key or value is."""
+
+    format: str
+    """``avro``, ``json``, ``text`` …; ``unknown`` where a schema would be needed that is not there."""
+    value: Any = None
+    """As JSON has it; None where there is none, or where it is null."""
+    confidence: str = CERTAIN
+    framing: Framing | None = None
+    name: str | None = None
+    """Of the schema's record or message."""
+    envelope: str | None = None
+    compression: str | None = None
+    problem: str | None = None
+    """Why there is no value although there should be one; holds nothing of the value."""
+    offset: int | None = None
+    """Where in the key or value the problem is."""
+    is_unknown: bool = False
+    """Whether the problem is that no schema is known."""
+
+    def told(self) -> dict[str, Any]:
+        """What a row says of it beside the value."""
+        framing = self.framing
+        out: dict[str, Any] = {"format": self.format, "confidence": self.confidence}
+        if framing is not None:
+            id = framing.schema
+            out["registry"], out["schema"] = (
+                framing.registry,
+                int(id) if id.isdecimal() and len(id) < 20 else id,
+            )
+        for name in ("name", "envelope", "compression", "problem", "offset"):
+            value = getattr(self, name)
+            if value is not None:
+                out[name] = value
+        return out
+
+
+class Decoder:
+    """Decodes keys and values. Can be copied into other processes.
+
+    :param rules: the last that matches counts; without one, ``auto``.
+    """
+
+    def __init__(
+        self, schemas: Schemas | None = None, rules: Sequence[Rule] = (), limits: Limits = DEFAULTS
+    ) -> None:
+        self.schemas = Schemas() if schemas is None else schemas
+        self._rules = tuple(rules)
+        self._limits = limits
+        self._chosen: dict[tuple[str, str], Rule | None] = {}
+
+    def rule(self, topic: str, side: str) -> Rule | None:
+        """The rule for a topic, None for ``auto``."""
+        try:
+            return self._chosen[topic, side]
+        except KeyError:
+            found = None
+            for rule in self._rules:
+                if rule.side == side and fnmatchcase(topic, rule.topic):
+                    found = rule if rule.format != "auto" else None
+            if len(self._chosen) < self._limits.topic_names:
+                self._chosen[topic, side] = found
+            return found
+
+    def decode(self, topic: str, side: str, data: bytes, headers: Headers = ()) -> Decoded:
+        """What a key or value is.
+
+        :param side: one of :data:`SIDES`.
+        """
+        rule = self.rule(topic, side)
+        framing = framing_of(data, headers, side)
+        if rule is not None:
+            return self._by_rule(rule, data, framing, headers)
+        if framing is not None:
+            reader = self.schemas.reader(framing.schema)
+            if reader is not None:
+                return self._by_schema(reader, data, framing, headers)
+            return self._without_schema(topic, side, data, framing, headers)
+        reader = self.schemas.reader_of_subject(f"{topic}-{side}") if len(self.schemas) else None
+        if reader is not None and data:
+            found = self._by_schema(reader, data, None, headers)
+            if found.problem is None:
+                return found._replace(confidence=LIKELY)
+        return _decoded(recognise(data, side, topic, headers, self._limits), None)
+
+    # -- with a schema
+
+    def _by_schema(self, reader: Reader, data: bytes, framing: Framing | None, headers: Headers) -> Decoded:
+        """A value of a schema that is known."""
+        start = 0 if framing is None else framing.size
+        compression = None if framing is None else framing.compression
+        name = reader.name
+        if compression is not None:
+            unpacked = unpack(compression, data[start:], self._limits)
+            if unpacked is None:
+                problem = f"{compression} behind the schema's id cannot be unpacked"
+                return Decoded(
+                    reader.kind.lower(), None, CERTAIN, framing, name, problem=problem, offset=start
+                )
+            data, start = unpacked, 0
+        try:
+            if reader.avro is not None:
+                value = decode_avro(reader.avro, data, start)
+            elif reader.proto is not None:
+                message, start = _message_of(reader, data, start, framing)
+                name = message.name
+                value = decode_protobuf(message, data, start)
+            else:
+                value = decode_json(data, start)
+        except DecodeError as error:
+            return Decoded(
+                reader.kind.lower(), None, CERTAIN, framing, name, None, compression,
+                f"does not have the form of its schema: {error.reason}", error.offset,
+            )  # fmt: skip
+        if reader.avro is None and reader.proto is None:
+            found = enveloped(Found("json", value), headers)
+            return Decoded("json", found.value, CERTAIN, framing, name, found.envelope, compression)
+        envelope = None
+        if name is not None and name.endswith(".Envelope") and isinstance(value, dict) and "op" in value:
+            envelope = "debezium"
+        return Decoded(reader.kind.lower(), value, CERTAIN, framing, name, envelope, compression)
+
+    def _without_schema(
+        self, topic: str, side: str, data: bytes, framing: Framing, headers: Headers
+    ) -> Decoded:
+        """A value whose schema is not known: only JSON can be read."""
+        inside = data[framing.size :]
+        if framing.compression is not None:
+            inside = unpack(framing.compression, inside, self._limits) or b""
+        if inside[:1] in (b"{", b"["):
+            found = recognise(inside, side, topic, headers, self._limits)
+            if found.format == "json":
+                return _decoded(found._replace(confidence=LIKELY), framing)
+        if not framing.size:  # the header says it, so the value may be anything
+            found = recognise(inside, side, topic, headers, self._limits)
+            if found.confidence == CERTAIN and found.format != "binary":
+                return _decoded(found, framing)
+        is_known = self.schemas.knows(framing.schema)
+        what = "cannot be used" if is_known else "is not known"
+        problem = f"schema {framing.schema} {what}"
+        return Decoded("unknown", None, LIKELY, framing, problem=problem, is_unknown=not is_known)
+
+    # -- as the user said
+
+    def _by_rule(self, rule: Rule, data: bytes, framing: Framing | None, headers: Headers) -> Decoded:
+        if rule.format == "raw":
+            return Decoded("raw")
+        if rule.format == "json":
+            return self._json(data, framing, headers)
+        if rule.decode is not None:
+            try:
+                return Decoded(rule.format, rule.decode(data))
+            except DecodeError as error:
+                return Decoded(
+                    rule.format, problem=f"is no {rule.format}: {error.reason}", offset=error.offset
+                )
+            except Exception as error:
+                return Decoded(rule.format, problem=f"is no {rule.format}: {type(error).__name__}")
+        reader = rule.reader
+        if framing is not None:
+            # The schema that wrote it, where it is known, else the one that was given.
+            own = self.schemas.reader(framing.schema)
+            if own is not None and own.kind == (AVRO if rule.format == "avro" else PROTOBUF):
+                found = self._by_schema(own, data, framing, headers)
+                if found.problem is None or reader is None:
+                    return found
+        if reader is None:
+            problem = "no schema is known for it"
+            return Decoded("unknown", None, CERTAIN, framing, problem=problem, is_unknown=True)
+        return self._by_given(rule, reader, data, framing)
+
+    def _by_given(self, rule: Rule, reader: Reader, data: bytes, framing: Framing | None) -> Decoded:
+        """A value of the schema that the user gave: behind a framing, if it fits there, else from the
+        beginning."""
+        error = None
+        for frame in (framing, None) if framing is not None else (None,):
+            try:
+                if rule.message is not None:
+                    start = 0 if frame is None else _after_indexes(data, frame)
+                    value = decode_protobuf(rule.message, data, start)
+                    return Decoded("protobuf", value, CERTAIN, frame, rule.message.name)
+                found = self._by_schema(reader, data, frame, ())
+                if found.problem is None:
+                    return found
+                error = error or found
+            except DecodeError as failed:
+                problem = f"does not have the form of its schema: {failed.reason}"
+                error = error or Decoded(
+                    rule.format, None, CERTAIN, frame, problem=problem, offset=failed.offset
+                )
+        assert error is not None
+        return error
+
+    def _json(self, data: bytes, framing: Framing | None, headers: Headers) -> Decoded:
+        start = 0
+        if framing is not None and data[framing.size : framing.size + 1] in (b"{", b"[", b'"'):
+            start = framing.size
+        try:
+            found = enveloped(Found("json", decode_json(data, start)), headers)
+        except DecodeError as error:
+            return Decoded("json", problem=f"is no JSON: {error.reason}", offset=error.offset)
+        return _decoded(found, framing if start else None)
+
+
+def _decoded(found: Found, framing: Framing | None) -> Decoded:
+    return Decoded(
+        found.format, found.value, found.confidence, framing, None, found.envelope, found.compression
+    )
+
+
+def _message_of(reader: Reader, data: bytes, start: int, framing: Framing | None) -> tuple[ProtoMessage, int]:
+    """The message of a Protobuf schema, and where it begins: Confluent writes indexes before it, Apicurio a
+    reference with its name."""
+    proto = reader.proto
+    assert proto is not None
+    if framing is None:
+        return proto.messages[0], start
+    if framing.registry == "confluent":
+        if framing.size:
+            return message_at(proto, data, start)
+        return message_at(proto, framing.indexes)[0] if framing.indexes else proto.messages[0], start
+    if framing.registry == "glue":
+        return message_at(proto, data, start)
+    if framing.registry == "apicurio" and framing.size:
+        named = _apicurio_reference(data, start)
+        if named is not None:
+            for message in proto.messages:
+                if message.name.rpartition(".")[2] == named[0].rpartition(".")[2]:
+                    return message, named[1]
+    return proto.messages[0], start
+
+
+def _apicurio_reference(data: bytes, start: int) -> tuple[str, int] | None:
+    """Apicurio's ``Ref``, a delimited message with the name as its first field."""
+    cursor = Cursor(data, start)
+    try:
+        size = cursor.read_unsigned_varint()
+        end = cursor.position + size
+        if size < 3 or cursor.read_int8() != 0x0A or end > len(data):
+            return None
+        name = cursor.read_bytes(cursor.read_unsigned_varint())
+    except DecodeError:
+        return None
+    text = plain_text(name)
+    return (text, end) if text and cursor.position <= end else None
+
+
+def _after_indexes(data: bytes, framing: Framing) -> int:
+    """Where a Protobuf message begins, if its indexes do not matter."""
+    if framing.registry != "confluent" or not framing.size:
+        return framing.size
+    cursor = Cursor(data, framing.size)
+    for _ in range(max(cursor.read_varint(), 0)):
+        cursor.read_varint()
+    return cursor.position

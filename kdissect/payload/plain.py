@@ -1,0 +1,78 @@
+"""Small forms that several decoders share: JSON, text, and bytes where JSON needs something else."""
+
+from __future__ import annotations
+
+import json
+from base64 import b64encode
+from typing import Any
+
+from kdissect.model import DecodeError
+
+DEEPEST_JSON = 128
+"""Objects and arrays that lie one in the other."""
+
+
+def bytes_object(data: bytes) -> dict[str, str]:
+    """Bytes among values that are text: ``{"base64": …}``."""
+    return {"base64": b64encode(data).decode("ascii")}
+
+
+def text_or_bytes(data: bytes) -> Any:
+    """UTF-8, else bytes."""
+    try:
+        return data.decode("utf-8")
+    except UnicodeDecodeError:
+        return bytes_object(data)
+
+
+def as_key(key: Any) -> str:
+    """A key of a map, which JSON needs as text."""
+    return key if isinstance(key, str) else json.dumps(key)
+
+
+def decode_json(data: bytes, start: int = 0) -> Any:
+    """The JSON value that the bytes from ``start`` on are.
+
+    :raises DecodeError: they are not JSON, or it is nested too deep.
+    """
+    try:
+        text = data[start:].decode("utf-8")
+    except UnicodeDecodeError as error:
+        raise DecodeError("not UTF-8", start + error.start, "not-utf8") from None
+    try:
+        value = _DECODER.decode(text)
+    except RecursionError:
+        raise _too_deep(start) from None
+    except ValueError as error:
+        at = getattr(error, "pos", 0)
+        raise DecodeError(f"not JSON: {getattr(error, 'msg', error)}", start + at) from None
+    if text.count("{") + text.count("[") > DEEPEST_JSON and depth_of(value) > DEEPEST_JSON:
+        raise _too_deep(start)
+    return value
+
+
+def _too_deep(start: int) -> DecodeError:
+    return DecodeError(f"JSON nested deeper than {DEEPEST_JSON}", start, "too-many-elements")
+
+
+def depth_of(value: Any) -> int:
+    """How deep objects and arrays lie in each other."""
+    depth, level = 0, [value]
+    while level:
+        inner: list[Any] = []
+        for each in level:
+            if isinstance(each, dict):
+                inner += each.values()
+            elif isinstance(each, list):
+                inner += each
+        depth, level = depth + 1, [each for each in inner if isinstance(each, dict | list)]
+        if depth > DEEPEST_JSON:
+            break
+    return depth
+
+
+def _constant(text: str) -> str:
+    raise ValueError(f"{text} is no JSON")
+
+
+_DECODER = json.JSONDecoder(parse_constant=_constant)

@@ -1,0 +1,371 @@
+"""Protobuf's wire format → values as JSON has them (protobuf.dev, "Encoding").
+
+A message is an object with the names of the ``.proto`` file. Fields that cannot be absent are always there,
+with their default; others only if the bytes have them. Enums are their symbols, bytes are base64, integers
+stay integers. Google's wrappers, ``Struct`` and ``Value`` are what they wrap. What the schema does not have
+is in ``_unknownFields``, as :func:`raw_fields` shows it.
+"""
+
+from __future__ import annotations
+
+from base64 import b64encode
+from collections.abc import Callable, Iterator
+from struct import Struct
+from typing import Any, NamedTuple
+
+from kdissect.model import DecodeError
+from kdissect.payload.avro_values import as_json
+from kdissect.payload.proto_text import ProtoField, ProtoFile, ProtoMessage
+from kdissect.protocol.cursor import Cursor
+
+DEEPEST = 100
+"""Messages that lie one in the other; Protobuf's own default."""
+UNKNOWN = "_unknownFields"
+
+VARINT, I64, LEN, SGROUP, EGROUP, I32 = range(6)
+WIRE_TYPES = ("varint", "i64", "len", "sgroup", "egroup", "i32")
+
+_float64, _float32 = Struct("<d").unpack, Struct("<f").unpack
+_int64, _uint64, _int32, _uint32 = (Struct(each).unpack for each in ("<q", "<Q", "<i", "<I"))
+
+
+class Wire(NamedTuple):
+    """One field as it stands on the wire."""
+
+    number: int
+    type: int
+    value: Any
+    """An integer of a varint, else bytes; of a group the fields' bytes."""
+    start: int
+    """Where its tag begins."""
+    at: int
+    """Where its value begins."""
+    end: int
+
+
+def message_at(file: ProtoFile, data: bytes, start: int = 0) -> tuple[ProtoMessage, int]:
+    """The message that Confluent's indexes name, and where the value begins. The indexes are a count and
+    numbers, zigzag varints; a count of 0 stands for the first message.
+
+    :raises DecodeError: there are no indexes, or there is no such message.
+    """
+    cursor = Cursor(data, start)
+    count = cursor.read_varint()
+    if not 0 <= count <= DEEPEST:
+        raise DecodeError(f"{count} message indexes", start)
+    indexes = [cursor.read_varint() for _ in range(count)] or [0]
+    messages, found = file.messages, None
+    for index in indexes:
+        if not 0 <= index < len(messages):
+            raise DecodeError(f"message index {index} of {len(messages)}", start)
+        found = messages[index]
+        messages = found.nested
+    assert found is not None
+    return found, cursor.position
+
+
+def wire_fields(cursor: Cursor, depth: int = 0, group: int = 0) -> Iterator[Wire]:
+    """The fields up to the cursor's end, or to the end of a group.
+
+    :raises DecodeError: the bytes are not Protobuf's.
+    """
+    while cursor.position < cursor.end:
+        start = cursor.position
+        tag = cursor.read_unsigned_varlong()
+        number, kind = tag >> 3, tag & 7
+        if not 1 <= number < 1 << 29:
+            raise DecodeError(f"field number {number}", start)
+        if kind == EGROUP:
+            if number != group:
+                raise DecodeError(f"the end of group {number}", start)
+            return
+        cursor.elements_left -= 1
+        if cursor.elements_left < 0:
+            raise DecodeError("more fields than the limit", start, "too-many-elements")
+        at, value = _wire_value(cursor, kind, number, start, depth)
+        yield Wire(number, kind, value, start, at, cursor.position)
+    if group:
+        raise DecodeError(f"group {group} does not end", cursor.position, "truncated")
+
+
+def _wire_value(cursor: Cursor, kind: int, number: int, start: int, depth: int) -> tuple[int, Any]:
+    """Where the value begins, and the value."""
+    at = cursor.position
+    if kind == VARINT:
+        return at, _varint(cursor)
+    if kind == I64:
+        return at, cursor.read_bytes(8)
+    if kind == I32:
+        return at, cursor.read_bytes(4)
+    if kind == LEN:
+        size = cursor.read_unsigned_varlong()
+        if size > cursor.end - cursor.position:
+            left = cursor.end - cursor.position
+            raise DecodeError(f"a length of {size}, and {left} bytes are left", at, "truncated")
+        at = cursor.position
+        return at, cursor.read_bytes(size)
+    if kind == SGROUP:
+        if depth >= DEEPEST:
+            raise _too_deep(start)
+        end = at
+        for each in wire_fields(cursor, depth + 1, number):
+            end = each.end
+        return at, cursor.data[at:end]
+    raise DecodeError(f"wire type {kind}", start)
+
+
+def _varint(cursor: Cursor) -> int:
+    """Of at most ten bytes; bits above 64 do not count, as in Protobuf's own readers."""
+    raw, value = cursor.data, 0
+    start = cursor.position
+    for at in range(10):
+        position = start + at
+        if position >= cursor.end:
+            raise DecodeError("the varint breaks off", start, "truncated")
+        byte = raw[position]
+        value |= (byte & 0x7F) << (7 * at)
+        if byte < 0x80:
+            cursor.position = position + 1
+            return value & 0xFFFF_FFFF_FFFF_FFFF
+    raise DecodeError("a varint longer than 10 bytes", start, "varint-too-long")
+
+
+def _too_deep(at: int) -> DecodeError:
+    return DecodeError(f"messages nested deeper than {DEEPEST}", at, "too-many-elements")
+
+
+# -- with a schema ----------------------------------------------------------------------------------
+
+
+def decode_protobuf(message: ProtoMessage, data: bytes, start: int = 0) -> Any:
+    """The value of a message that the bytes from ``start`` on have.
+
+    :raises DecodeError: they are not Protobuf's, or do not fit the message.
+    """
+    cursor = Cursor(data, start)
+    cursor.elements_left = min(cursor.elements_left, 1024 + len(data))
+    values: dict[str, Any] = {}
+    _read(message, cursor, values, 0)
+    return _whole(message, values)
+
+
+def _read(message: ProtoMessage, cursor: Cursor, values: dict[str, Any], depth: int, group: int = 0) -> None:
+    """Add what the bytes have; a message that is there already grows, as Protobuf has it."""
+    if depth > DEEPEST:
+        raise _too_deep(cursor.position)
+    for wire in wire_fields(cursor, depth, group):
+        field = message.by_number.get(wire.number)
+        if field is None or not _take(field, wire, cursor, values, depth):
+            values.setdefault(UNKNOWN, []).append(_raw(wire, cursor.data, depth))
+        elif field.oneof:
+            for other in message.fields:
+                if other.oneof == field.oneof and other is not field:
+                    values.pop(other.name, None)
+
+
+def _take(field: ProtoField, wire: Wire, cursor: Cursor, values: dict[str, Any], depth: int) -> bool:
+    """Add a field's value; gives whether its wire type is one that the field can have."""
+    kind = field.kind
+    if kind in ("message", "group"):
+        if wire.type not in (LEN, SGROUP) or (kind == "message") != (wire.type == LEN):
+            return False
+        _message(field, wire, cursor, values, depth)
+        return True
+    wanted, read = _SCALARS["int32" if kind == "enum" else kind]
+    if wire.type == wanted:
+        found = [read(wire.value)]
+    elif wire.type == LEN and field.is_repeated and wanted != LEN:
+        found = _packed(wanted, read, cursor, wire)
+    else:
+        return False
+    if field.enum is not None:
+        enum = field.enum
+        if enum.is_closed and any(each not in enum.by_number for each in found):
+            return False
+        found = [enum.by_number.get(each, each) for each in found]
+    if field.is_repeated:
+        values.setdefault(field.name, []).extend(found)
+    elif found:
+        values[field.name] = found[-1]
+    return True
+
+
+def _message(field: ProtoField, wire: Wire, cursor: Cursor, values: dict[str, Any], depth: int) -> None:
+    message = field.message
+    assert message is not None
+    inner = Cursor(cursor.data, wire.at, wire.end)
+    inner.elements_left = cursor.elements_left
+    if field.is_map:
+        entry: dict[str, Any] = {}
+        _read(message, inner, entry, depth + 1)
+        entry = _whole(message, entry, is_entry=True)
+        values.setdefault(field.name, {})[_key_text(entry["key"])] = entry["value"]
+    elif field.is_repeated:
+        own: dict[str, Any] = {}
+        _read(message, inner, own, depth + 1, wire.number if wire.type == SGROUP else 0)
+        values.setdefault(field.name, []).append(own)
+    else:
+        own = values.setdefault(field.name, {})
+        _read(message, inner, own, depth + 1, wire.number if wire.type == SGROUP else 0)
+    cursor.elements_left = inner.elements_left
+
+
+def _key_text(key: Any) -> str:
+    return str(key).lower() if isinstance(key, bool) else str(key)
+
+
+def _packed(wanted: int, read: Callable[[Any], Any], cursor: Cursor, wire: Wire) -> list[Any]:
+    inner = Cursor(cursor.data, wire.at, wire.end)
+    found = []
+    while inner.position < inner.end:
+        raw = _varint(inner) if wanted == VARINT else inner.read_bytes(8 if wanted == I64 else 4)
+        found.append(read(raw))
+    return found
+
+
+def _whole(message: ProtoMessage, values: dict[str, Any], is_entry: bool = False) -> Any:
+    """A message in the order of its fields, with defaults where the bytes have nothing."""
+    out: dict[str, Any] = {}
+    for field in message.fields:
+        name = field.name
+        inner = field.message
+        if name in values:
+            value = values[name]
+            if inner is not None and not field.is_map:
+                is_list = field.is_repeated
+                value = [_whole(inner, each) for each in value] if is_list else _whole(inner, value)
+            out[name] = value
+        elif not field.has_presence or is_entry:
+            out[name] = _default(field)
+    if UNKNOWN in values:
+        out[UNKNOWN] = values[UNKNOWN]
+    unwrap = _UNWRAPPED.get(message.name)
+    return out if unwrap is None or UNKNOWN in out else unwrap(out)
+
+
+def _default(field: ProtoField) -> Any:
+    if field.is_map:
+        return {}
+    if field.is_repeated:
+        return []
+    if field.enum is not None:
+        return field.enum.by_number.get(field.enum.first, field.enum.first)
+    if field.message is not None:
+        return _whole(field.message, {})
+    if field.kind in ("string", "bytes"):
+        return ""
+    if field.kind == "bool":
+        return False
+    return 0.0 if field.kind in ("double", "float") else 0
+
+
+def _only(name: str) -> Callable[[dict[str, Any]], Any]:
+    return lambda values: values.get(name)
+
+
+_WRAPPERS = ("Double", "Float", "Int64", "UInt64", "Int32", "UInt32", "Bool", "String", "Bytes")
+_UNWRAPPED: dict[str, Callable[[dict[str, Any]], Any]] = {
+    **{f"google.protobuf.{name}Value": _only("value") for name in _WRAPPERS},
+    "google.protobuf.Struct": _only("fields"),
+    "google.protobuf.ListValue": _only("values"),
+    "google.protobuf.Value": lambda values: next(
+        (None if name == "null_value" else each for name, each in values.items()), None
+    ),
+}
+
+
+def _signed(bits: int) -> Callable[[int], int]:
+    top, all_bits = 1 << (bits - 1), (1 << bits) - 1
+    return lambda value: ((value & all_bits) ^ top) - top
+
+
+def _zigzag(bits: int) -> Callable[[int], int]:
+    mask = (1 << bits) - 1
+    return lambda value: ((value & mask) >> 1) ^ -(value & 1)
+
+
+def _text(data: bytes) -> Any:
+    try:
+        return data.decode("utf-8")
+    except UnicodeDecodeError:
+        return {"base64": base64_text(data)}
+
+
+def base64_text(data: bytes) -> str:
+    """Padded standard base64."""
+    return b64encode(data).decode("ascii")
+
+
+def _short_float(data: bytes) -> Any:
+    """A float in the fewest digits that tell it from its neighbours, as Protobuf's JSON has it."""
+    value: float = _float32(data)[0]
+    for digits in range(6, 9):
+        short = float(f"{value:.{digits}g}")
+        try:
+            if Struct("<f").pack(short) == data:
+                return as_json(short)
+        except OverflowError:
+            continue
+    return as_json(value)
+
+
+_SCALARS: dict[str, tuple[int, Callable[[Any], Any]]] = {
+    "int32": (VARINT, _signed(32)),
+    "int64": (VARINT, _signed(64)),
+    "uint32": (VARINT, lambda value: value & 0xFFFF_FFFF),
+    "uint64": (VARINT, lambda value: value),
+    "sint32": (VARINT, _zigzag(32)),
+    "sint64": (VARINT, _zigzag(64)),
+    "bool": (VARINT, bool),
+    "double": (I64, lambda data: as_json(_float64(data)[0])),
+    "fixed64": (I64, lambda data: _uint64(data)[0]),
+    "sfixed64": (I64, lambda data: _int64(data)[0]),
+    "float": (I32, _short_float),
+    "fixed32": (I32, lambda data: _uint32(data)[0]),
+    "sfixed32": (I32, lambda data: _int32(data)[0]),
+    "string": (LEN, _text),
+    "bytes": (LEN, base64_text),
+}
+
+
+# -- without a schema -------------------------------------------------------------------------------
+
+
+def raw_fields(data: bytes, start: int = 0, depth: int = 0) -> list[dict[str, Any]]:
+    """The fields of a message whose schema is not known: numbers and wire types, never names.
+
+    :raises DecodeError: the bytes are not Protobuf's.
+    """
+    cursor = Cursor(data, start)
+    cursor.elements_left = min(cursor.elements_left, 1024 + len(data))
+    return [_raw(wire, data, depth) for wire in wire_fields(cursor, depth)]
+
+
+def _raw(wire: Wire, data: bytes, depth: int) -> dict[str, Any]:
+    value = wire.value
+    if wire.type == LEN:
+        value = _raw_bytes(value, depth)
+    elif wire.type == SGROUP:
+        value = raw_fields(value, 0, depth + 1) if depth < DEEPEST else base64_text(value)
+    elif wire.type in (I64, I32):
+        value = value.hex()
+    return {"field": wire.number, "wire": WIRE_TYPES[wire.type], "value": value}
+
+
+_DEEPEST_GUESS = 16
+
+
+def _raw_bytes(data: bytes, depth: int) -> Any:
+    """Text if it is plainly that, a message if it is one to the last byte, else base64."""
+    try:
+        text = data.decode("utf-8")
+        if text.isprintable():
+            return text
+    except UnicodeDecodeError:
+        pass
+    if depth < _DEEPEST_GUESS:
+        try:
+            return raw_fields(data, 0, depth + 1)
+        except DecodeError:
+            pass
+    return {"base64": base64_text(data)}

@@ -1,0 +1,292 @@
+"""A key or value without a registry's framing → what it is, with how sure that is, and its value.
+
+``certain``: the bytes say so themselves (a magic number), or are nothing else (text). ``likely``: they have
+the form to the last byte, and other bytes hardly ever do. ``possible``: other things look the same.
+"""
+
+from __future__ import annotations
+
+import re
+import zlib
+from collections.abc import Callable
+from typing import Any, NamedTuple
+from uuid import UUID
+
+from kdissect.limits import Limits
+from kdissect.model import DecodeError
+from kdissect.payload.avro_file import MAGIC as AVRO_FILE
+from kdissect.payload.avro_file import decode_avro_file
+from kdissect.payload.cbor import SELF_DESCRIBED, decode_cbor
+from kdissect.payload.framing import Headers
+from kdissect.payload.msgpack import decode_msgpack
+from kdissect.payload.plain import bytes_object, decode_json, text_or_bytes
+from kdissect.payload.protobuf import raw_fields
+from kdissect.record.compression import decompress
+
+CERTAIN, LIKELY, POSSIBLE = CONFIDENCES = ("certain", "likely", "possible")
+
+_UUID = re.compile(r"[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}")
+_XML = re.compile(r"\s*<(\?xml|[A-Za-z_][\w:.-]*[\s/>]|!DOCTYPE|!--)")
+_EARLIEST_MS, _LATEST_MS = 946_684_800_000, 4_102_444_800_000
+"""2000 and 2100: a time in Streams' keys lies between them."""
+LARGEST_UNPACKED = 16 << 20
+"""Bytes of a value that was packed."""
+_BLANK = {ord(each): " " for each in "\t\n\r"}
+
+
+class Found(NamedTuple):
+    """What bytes are."""
+
+    format: str
+    value: Any = None
+    confidence: str = CERTAIN
+    envelope: str | None = None
+    """``connect``, ``debezium``, ``cloudevents`` or ``otlp``, where the value is one."""
+    compression: str | None = None
+
+
+BINARY = Found("binary", None, CERTAIN)
+"""Nothing that is known."""
+
+
+def recognise(data: bytes, side: str, topic: str, headers: Headers, limits: Limits) -> Found:
+    """What a key or value is that no schema describes."""
+    if not data:
+        return Found("empty", "")
+    packed = compression_of(data)
+    if packed is not None:
+        inside = unpack(packed, data, limits)
+        if inside is not None:
+            found = recognise(inside, side, topic, (), limits) if compression_of(inside) is None else BINARY
+            return found._replace(compression=packed)
+    by_magic = _by_magic(data)
+    if by_magic is not None:
+        return by_magic
+    text = plain_text(data)
+    if text is not None:
+        return enveloped(_text(text, data), headers)
+    if side == "key" and "-changelog" in topic:
+        windowed = _windowed(data, topic, limits)
+        if windowed is not None:
+            return windowed
+    number = _number(data) if side == "key" else None
+    return number or _binary(data) or BINARY
+
+
+def plain_text(data: bytes) -> str | None:
+    """The bytes as text if they are plainly that: UTF-8, and printable but for line ends and tabs."""
+    try:
+        text = data.decode("utf-8")
+    except UnicodeDecodeError:
+        return None
+    return text if text.isprintable() or text.translate(_BLANK).isprintable() else None
+
+
+def _text(text: str, data: bytes) -> Found:
+    first = text.lstrip()[:1]
+    if first in ("{", "["):
+        try:
+            return Found("json", decode_json(data))
+        except DecodeError:
+            return Found("text", text)
+    if first == '"' and text.rstrip()[-1:] == '"' and len(text) > 1:
+        try:
+            return Found("json", decode_json(data), LIKELY)
+        except DecodeError:
+            return Found("text", text)
+    if first == "<" and _XML.match(text) and text.rstrip().endswith(">"):
+        return Found("xml", text, LIKELY)
+    return Found("uuid" if len(text) == 36 and _UUID.fullmatch(text) else "text", text)
+
+
+def enveloped(found: Found, headers: Headers) -> Found:
+    """The same, with what its value is in, and out of Connect's envelope."""
+    envelope = envelope_of(found.value, headers)
+    if envelope is None:
+        return found
+    value = found.value["payload"] if envelope == "connect" else found.value
+    inner = envelope_of(value, headers) if envelope == "connect" else None
+    return found._replace(envelope=f"{envelope}, {inner}" if inner else envelope, value=value)
+
+
+_OTLP = ("resourceSpans", "resourceLogs", "resourceMetrics")
+_CLOUD_EVENT = ("id", "source", "specversion", "type")
+
+
+def envelope_of(value: Any, headers: Headers) -> str | None:
+    """What a value is in, by the members that its specification demands: Connect's ``JsonConverter``,
+    Debezium's change events, CloudEvents 1.0, OTLP."""
+    if any(name == "ce_specversion" for name, _ in headers):
+        return "cloudevents"
+    if not isinstance(value, dict):
+        return None
+    if len(value) == 2 and "schema" in value and "payload" in value:
+        schema = value["schema"]
+        if schema is None or (isinstance(schema, dict) and "type" in schema):
+            return "connect"
+    if "op" in value and "source" in value and ("before" in value or "after" in value):
+        return "debezium"
+    if all(isinstance(value.get(name), str) for name in _CLOUD_EVENT):
+        return "cloudevents"
+    if any(isinstance(value.get(name), list) for name in _OTLP):
+        return "otlp"
+    return None
+
+
+# -- by their first bytes ---------------------------------------------------------------------------
+
+
+def _by_magic(data: bytes) -> Found | None:
+    if data.startswith(AVRO_FILE):
+        try:
+            return Found("avro-file", decode_avro_file(data))
+        except (DecodeError, ValueError):
+            return Found("avro-file", None, LIKELY)
+    if data.startswith(b"\xac\xed\x00\x05"):
+        return Found("java", None)
+    if data.startswith(SELF_DESCRIBED):
+        return _tried("cbor", decode_cbor, data, CERTAIN)
+    if data.startswith(b":)\n"):
+        return Found("smile", None)
+    return None
+
+
+_XERIAL = b"\x82SNAPPY\0"
+_CODECS = {"gzip": 1, "snappy": 2, "lz4": 3, "zstd": 4}
+
+
+def compression_of(data: bytes) -> str | None:
+    """What a value that begins so is packed with; None if with nothing that says so."""
+    if data.startswith(b"\x1f\x8b\x08"):
+        return "gzip"
+    if data.startswith(b"\x28\xb5\x2f\xfd"):
+        return "zstd"
+    if data.startswith(b"\x04\x22\x4d\x18"):
+        return "lz4"
+    return "snappy" if data.startswith(_XERIAL) else None
+
+
+def unpack(codec: str, data: bytes, limits: Limits) -> bytes | None:
+    """The bytes of a packed value; None if they cannot be unpacked, or are more than the bound."""
+    if codec == "zlib":
+        stream = zlib.decompressobj()
+        try:
+            out = stream.decompress(data, LARGEST_UNPACKED)
+        except zlib.error:
+            return None
+        return out if stream.eof else None
+    unpacked = decompress(_CODECS[codec], data, limits=limits, room=LARGEST_UNPACKED)
+    return None if unpacked.fault else unpacked.data
+
+
+# -- by trying --------------------------------------------------------------------------------------
+
+
+def _tried(format: str, decode: Callable[[bytes], Any], data: bytes, confidence: str) -> Found | None:
+    try:
+        return Found(format, decode(data), confidence)
+    except DecodeError:
+        return None
+
+
+def _binary(data: bytes) -> Found | None:
+    first = data[0]
+    found = []
+    if 0x80 <= first <= 0xBF or first in (0xDE, 0xDF, 0xDC, 0xDD):
+        cbor = _tried("cbor", decode_cbor, data, LIKELY)
+        packed = _tried("msgpack", decode_msgpack, data, LIKELY)
+        found = [each for each in (cbor, packed) if each is not None and _has_content(each.value)]
+    if len(found) == 1:
+        return found[0]
+    if found:
+        return Found(found[0].format, None, POSSIBLE)
+    return _protobuf(data)
+
+
+def _has_content(value: Any) -> bool:
+    return isinstance(value, dict | list) and bool(value)
+
+
+def _protobuf(data: bytes) -> Found | None:
+    """A message without a schema. Few bytes are one by chance, so two fields are needed, or one with text."""
+    try:
+        fields = raw_fields(data)
+    except DecodeError:
+        return None
+    if len(data) < 4 or not fields:
+        return None
+    is_sure = len(data) >= 8 and (len(fields) > 1 or fields[0]["wire"] == "len")
+    return Found("protobuf", fields, LIKELY if is_sure else POSSIBLE)
+
+
+def _number(data: bytes) -> Found | None:
+    """A number or UUID as Kafka's own serializers write keys. Any bytes of that length could be one, so it
+    must be small to be likely."""
+    if len(data) in (4, 8):
+        value = int.from_bytes(data, "big", signed=True)
+        is_small = data[0] in (0, 0xFF)
+        return Found("int32" if len(data) == 4 else "int64", value, LIKELY) if is_small else None
+    if len(data) == 16 and data[6] >> 4 in (1, 4, 6, 7) and data[8] >> 6 == 2:
+        return Found("uuid", str(UUID(bytes=data)), LIKELY)
+    return None
+
+
+def _windowed(data: bytes, topic: str, limits: Limits) -> Found | None:
+    """The key of a window or session store of Kafka Streams. ``WindowKeySchema`` has key, start and sequence
+    number, ``SessionKeySchema`` key, end and start."""
+
+    def time_at(start: int) -> int:
+        return int.from_bytes(data[start : start + 8], "big", signed=True)
+
+    def inner(size: int) -> Any:
+        found = recognise(data[:size], "key", "", (), limits)
+        return text_or_bytes(data[:size]) if found.value is None else found.value
+
+    size = len(data)
+    if size > 16:
+        end, start = time_at(size - 16), time_at(size - 8)
+        if _EARLIEST_MS <= start <= end < _LATEST_MS:
+            return Found("session-key", {"key": inner(size - 16), "start": start, "end": end}, LIKELY)
+    if size > 12:
+        start, sequence = time_at(size - 12), int.from_bytes(data[size - 4 :], "big")
+        if _EARLIEST_MS <= start < _LATEST_MS and sequence < 1 << 24:
+            value = {"key": inner(size - 12), "start": start, "sequence": sequence}
+            return Found("windowed-key", value, LIKELY)
+    return None
+
+
+# -- as the user says it ----------------------------------------------------------------------------
+
+
+def _integer(size: int) -> Callable[[bytes], Any]:
+    def decode(data: bytes) -> int:
+        if len(data) != size:
+            raise DecodeError(f"{len(data)} bytes, and {size} are needed", 0)
+        return int.from_bytes(data, "big", signed=True)
+
+    return decode
+
+
+def _uuid(data: bytes) -> str:
+    if len(data) == 16:
+        return str(UUID(bytes=data))
+    text = plain_text(data) or ""
+    if not _UUID.fullmatch(text):
+        raise DecodeError("no UUID", 0)
+    return text
+
+
+FORMS: dict[str, Callable[[bytes], Any]] = {
+    "json": decode_json,
+    "text": text_or_bytes,
+    "hex": bytes.hex,
+    "int16": _integer(2),
+    "int32": _integer(4),
+    "int64": _integer(8),
+    "uuid": _uuid,
+    "cbor": decode_cbor,
+    "msgpack": decode_msgpack,
+    "protobuf": raw_fields,
+    "bytes": bytes_object,
+}
+"""What ``--decode-as`` may say without a schema."""

@@ -1,0 +1,293 @@
+"""The schemas that are known, by id and by subject: plain texts in, what reads values out.
+
+They come from files, from records of Confluent's topic ``_schemas`` (``KafkaStore``), or from a registry; who
+reads those is outside. A schema is parsed when the first value needs it. A broken one is told once and leaves
+its values raw.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any, NamedTuple
+from uuid import UUID
+
+from kdissect.payload.avro import SchemaError, avro_type
+from kdissect.payload.avro_values import RECORD, AvroType
+from kdissect.payload.proto_known import KNOWN
+from kdissect.payload.proto_text import ProtoFile, parse_proto
+
+AVRO, PROTOBUF, JSON = KINDS = ("AVRO", "PROTOBUF", "JSON")
+"""As registries call them."""
+TOPIC = "_schemas"
+"""Where Confluent's registry keeps its schemas."""
+MOST_SCHEMAS = 100_000
+MOST_CHARACTERS = 256 << 20
+"""Of all schemas together; more are not taken in."""
+_MOST_REFERENCES = 1_000
+
+
+class Reference(NamedTuple):
+    """What a schema uses of another."""
+
+    name: str
+    """A full name in Avro, a path in Protobuf."""
+    subject: str
+    version: int
+
+
+class Schema(NamedTuple):
+    """A schema as a registry has it."""
+
+    kind: str
+    text: str
+    id: str | None = None
+    """A number, or a GUID."""
+    subject: str | None = None
+    version: int | None = None
+    references: tuple[Reference, ...] = ()
+    origin: str = ""
+    """Where it came from, for messages."""
+
+
+class Reader(NamedTuple):
+    """What reads the values of a schema."""
+
+    schema: Schema
+    kind: str
+    name: str | None
+    """Of the record, where there is one."""
+    avro: AvroType | None = None
+    proto: ProtoFile | None = None
+
+
+Ask = Callable[[str], Schema | None]
+"""Asks a registry for the schema of an id. It tells the user itself what is wrong, and gives None."""
+
+
+class Schemas:
+    """All of them. Can be copied into other processes."""
+
+    def __init__(self, schemas: Iterable[Schema] = (), files: Mapping[str, str] | None = None) -> None:
+        self._by_id: dict[str, Schema] = {}
+        self._by_subject: dict[str, dict[int, Schema]] = {}
+        self.files = dict(files or {})
+        """Protobuf's files by path, for imports."""
+        self._readers: dict[str, Reader | None] = {}
+        """By id; None where there is none that can be used."""
+        self._subject_readers: dict[str, Reader | None] = {}
+        self._named: dict[str, Schema] | None = None
+        """Avro's schemas by the full names of their types."""
+        self._characters = self._count = 0
+        self.problems: list[str] = []
+        """What is wrong with schemas, a line each, for the user; who tells it empties the list."""
+        self.ask: Ask | None = None
+        for schema in schemas:
+            self.add(schema)
+
+    def __len__(self) -> int:
+        return self._count
+
+    def all(self) -> list[Schema]:
+        """Every schema, once."""
+        found = {id(each): each for each in self._by_id.values()}
+        for versions in self._by_subject.values():
+            found |= {id(each): each for each in versions.values()}
+        return list(found.values())
+
+    def add(self, schema: Schema) -> None:
+        """Add one; the newest of an id counts."""
+        self._characters += len(schema.text)
+        if self._count >= MOST_SCHEMAS or self._characters > MOST_CHARACTERS:
+            return
+        self._count += 1
+        self._named = None
+        if schema.id is not None:
+            self._by_id[schema.id] = schema
+            self._readers.pop(schema.id, None)
+        if schema.subject is not None:
+            versions = self._by_subject.setdefault(schema.subject, {})
+            versions[schema.version or 0] = schema
+            self._subject_readers.pop(schema.subject, None)
+
+    def learn(self, key: bytes | None, value: bytes | None) -> None:
+        """Take in a record of :data:`TOPIC`; what is no schema is passed over."""
+        if not key or not value:
+            return
+        try:
+            what, said = json.loads(key), json.loads(value)
+        except (ValueError, RecursionError):
+            return
+        if isinstance(what, dict) and what.get("keytype") == "SCHEMA" and isinstance(said, dict):
+            found = schema_of(said, TOPIC)
+            if found is not None:
+                self.add(found)
+
+    def reader(self, id: str) -> Reader | None:
+        """What reads the values of a schema's id; None if it is not known or cannot be used."""
+        try:
+            return self._readers[id]
+        except KeyError:
+            pass
+        schema = self._by_id.get(id)
+        if schema is None and self.ask is not None:
+            schema = self.ask(id)
+            if schema is not None:
+                self.add(schema)
+        found = None if schema is None else self._reader(schema)
+        if schema is not None or self.ask is not None:
+            self._readers[id] = found
+        return found
+
+    def knows(self, id: str) -> bool:
+        """Whether there is a schema with this id, even if it cannot be used."""
+        return id in self._by_id
+
+    def reader_of_subject(self, subject: str) -> Reader | None:
+        """The same of a subject's newest version."""
+        if subject not in self._by_subject:
+            return None
+        if subject not in self._subject_readers:
+            versions = self._by_subject[subject]
+            self._subject_readers[subject] = self._reader(versions[max(versions)])
+        return self._subject_readers[subject]
+
+    def _reader(self, schema: Schema) -> Reader | None:
+        try:
+            return self.parsed(schema)
+        except (SchemaError, RecursionError) as error:
+            reason = "nested too deep" if isinstance(error, RecursionError) else str(error)
+            self.problems.append(f"{schema.origin or 'a schema'}: {_named(schema)} cannot be used: {reason}")
+            return None
+
+    def parsed(self, schema: Schema) -> Reader:
+        """What reads the values of a schema.
+
+        :raises SchemaError: it cannot be used.
+        """
+        if schema.kind == AVRO:
+            avro = self._avro(schema)
+            return Reader(schema, AVRO, avro.name if avro.kind == RECORD else None, avro=avro)
+        if schema.kind == PROTOBUF:
+            proto = self._proto(schema)
+            return Reader(schema, PROTOBUF, proto.messages[0].name, proto=proto)
+        return Reader(schema, JSON, None)
+
+    def _proto(self, schema: Schema) -> ProtoFile:
+        texts: dict[str, str] = {}
+        for reference, other in self._referenced(schema):
+            texts[reference.name] = other.text
+
+        def import_of(name: str) -> str | None:
+            return texts.get(name) or self.files.get(name) or KNOWN.get(name)
+
+        found = parse_proto(schema.text, import_of)
+        if not found.messages:
+            raise SchemaError("there is no message in it")
+        return found
+
+    def _avro(self, schema: Schema) -> AvroType:
+        named: dict[str, AvroType] = {}
+        for _, other in reversed(self._referenced(schema)):
+            avro_type(other.text, named)
+        return self._resolved(schema.text, named, set())
+
+    def _resolved(self, text: str, named: dict[str, AvroType], tried: set[str]) -> AvroType:
+        """The type of a text; a type that it needs may stand in another schema of the folder."""
+        while True:
+            before = dict(named)
+            try:
+                return avro_type(text, named)
+            except SchemaError as error:
+                name = error.missing
+                other = None if name is None or name in tried else self._by_name().get(name)
+                if other is None or name is None or len(tried) >= _MOST_REFERENCES:
+                    raise
+                tried.add(name)
+                named.clear()
+                named |= before
+                self._resolved(other.text, named, tried)
+
+    def _by_name(self) -> dict[str, Schema]:
+        if self._named is None:
+            self._named = {}
+            for schema in (*self._by_id.values(), *(v[max(v)] for v in self._by_subject.values())):
+                name = _full_name(schema)
+                if name is not None:
+                    self._named.setdefault(name, schema)
+        return self._named
+
+    def _referenced(self, schema: Schema) -> list[tuple[Reference, Schema]]:
+        """What a schema refers to, and what that refers to."""
+        found: list[tuple[Reference, Schema]] = []
+        seen: set[Reference] = set()
+        waiting = list(schema.references)
+        while waiting and len(found) < _MOST_REFERENCES:
+            reference = waiting.pop(0)
+            if reference in seen:
+                continue
+            seen.add(reference)
+            versions = self._by_subject.get(reference.subject, {})
+            other = versions.get(reference.version) or (versions[max(versions)] if versions else None)
+            if other is None:
+                raise SchemaError(
+                    f"refers to {reference.subject} version {reference.version}, which is not known"
+                )
+            found.append((reference, other))
+            waiting += other.references
+        return found
+
+
+def _named(schema: Schema) -> str:
+    if schema.id is not None:
+        return f"schema {schema.id}"
+    return "the schema" if schema.subject is None else f"the schema of {schema.subject}"
+
+
+def _full_name(schema: Schema) -> str | None:
+    if schema.kind != AVRO:
+        return None
+    try:
+        said = json.loads(schema.text)
+    except (ValueError, RecursionError):
+        return None
+    if not isinstance(said, dict) or not isinstance(said.get("name"), str):
+        return None
+    name, space = said["name"], said.get("namespace")
+    return f"{space}.{name}" if isinstance(space, str) and space and "." not in name else name
+
+
+def schema_of(said: Mapping[str, Any], origin: str) -> Schema | None:
+    """A schema as a registry writes it: ``{"subject", "version", "id", "schemaType", "schema",
+    "references"}``. None for anything else."""
+    text, kind, id = said.get("schema"), said.get("schemaType") or AVRO, said.get("id")
+    if not isinstance(text, str) or kind not in KINDS:
+        return None
+    references = []
+    for each in said.get("references") or ():
+        if not isinstance(each, dict):
+            return None
+        name, subject, version = each.get("name"), each.get("subject"), each.get("version")
+        if isinstance(name, str) and isinstance(subject, str) and isinstance(version, int):
+            references.append(Reference(name, subject, version))
+    subject, version = said.get("subject"), said.get("version")
+    return Schema(
+        str(kind),
+        text,
+        str(id) if isinstance(id, int) and not isinstance(id, bool) else None,
+        subject if isinstance(subject, str) else None,
+        version if isinstance(version, int) else None,
+        tuple(references),
+        origin,
+    )
+
+
+def id_of_name(name: str) -> str | None:
+    """The id that a file's name is: a number, or a GUID, with or without hyphens; None if it is a subject."""
+    if name.isascii() and name.isdecimal():
+        return str(int(name[:20]))
+    try:
+        found = UUID(name)
+    except ValueError:
+        return None
+    return str(found) if "-" in name else name.lower()

@@ -1,0 +1,236 @@
+"""A report as JSON inside of its page, so that ``report`` and ``diff`` can read it again.
+
+What stands in a file that somebody hands over is not believed: every value must have the type of its column.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from math import isfinite
+from typing import Any
+
+from kdissect import __version__
+from kdissect.analysis.catalogue import STATISTICS as FOLDS
+from kdissect.analysis.fold import Row
+from kdissect.insight.context import Context, Some, Spoken
+from kdissect.insight.difference import FINDING
+from kdissect.insight.finding import CONFIDENCES, SEVERITIES, Finding, Step, Subject
+from kdissect.insight.judge import NotJudged, Report
+from kdissect.present.findings import FINDINGS
+from kdissect.present.options import PLAIN
+from kdissect.present.sanitise import valid_text
+from kdissect.present.statistics import STATISTICS
+
+MARK = 'data-kdissect="report 1"'
+"""Stands in the first tag of a report."""
+_BEGIN, _END = '<script type="application/json" id="kdissect">', "</script>"
+_LARGEST = 1 << 63
+_COUNTS = tuple(
+    name for name, value in Context()._field_defaults.items() if type(value) is int or name.endswith("_ns")
+)
+_SOME = tuple(name for name, value in Context._field_defaults.items() if isinstance(value, Some))
+
+
+class NoReportError(Exception):
+    """A file looks like a report, and cannot be read as one; the text says why."""
+
+
+def is_report(start: bytes) -> bool:
+    """Whether a file is a report, by its first bytes."""
+    return start.lstrip()[:9].lower() == b"<!doctype" and MARK.encode() in start
+
+
+# -- writing ----------------------------------------------------------------------------------------
+
+
+def embedded(report: Report, most: Mapping[str, int], usual: int) -> str:
+    """The element that holds a report.
+
+    :param most: rows that are kept of some tables; of others ``usual``.
+    """
+    tables = {text: _table(text, rows, most.get(text, usual)) for text, rows in report.tables.items()}
+    columns = [column.name for column in FINDINGS.columns]
+    found = [FINDINGS.row(each, PLAIN) for each in report.findings[:usual]]
+    context = report.context
+    value = {
+        "kdissect": __version__,
+        "findings": {"columns": columns, "rows": found, "more": len(report.findings) - len(found)},
+        "steps": [
+            [[step.ns, valid_text(step.text), step.exchange] for step in each.steps]
+            for each in report.findings[:usual]
+        ],
+        "not_judged": [list(each) for each in report.not_judged],
+        "rules": report.rules,
+        "context": {
+            **{name: getattr(context, name) for name in _COUNTS},
+            **{name: [getattr(context, name).number, list(getattr(context, name).first)] for name in _SOME},
+            "why_dark": valid_text(context.why_dark),
+            "spoken": [[each.protocol, each.port, each.number] for each in context.spoken[:usual]],
+        },
+        "tables": tables,
+        "left_out": report.left_out,
+    }
+    text = json.dumps(value, ensure_ascii=True, allow_nan=False, separators=(",", ":"))
+    return _BEGIN + text.replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026") + _END
+
+
+def _table(text: str, rows: Sequence[Row], most: int) -> dict[str, Any]:
+    table = STATISTICS[text.partition(",")[0]]
+    kept = [table.row(row, PLAIN) for row in rows[:most]]
+    names = [column.name for column in table.columns]
+    used = [at for at in range(len(names)) if any(row[at] is not None for row in kept)]
+    return {
+        "columns": [names[at] for at in used],
+        "rows": [[_short(row[at]) for at in used] for row in kept],
+        "more": len(rows) - len(kept),
+    }
+
+
+def _short(value: Any) -> Any:
+    """A number with as many digits as mean anything."""
+    return float(f"{value:.6g}") if isinstance(value, float) and isfinite(value) else value
+
+
+# -- reading ----------------------------------------------------------------------------------------
+
+
+def report_of(page: str) -> Report:
+    """The report that a page holds.
+
+    :raises NoReportError: it holds none, or one that is damaged.
+    """
+    _, begin, rest = page.partition(_BEGIN)
+    text, end, _ = rest.partition(_END)
+    if not begin or not end:
+        raise NoReportError("the tables of this report are missing: it is cut off, or was changed")
+    try:
+        value = json.loads(text)
+        return _report(value)
+    except (ValueError, TypeError, KeyError, AttributeError, IndexError, RecursionError):
+        raise NoReportError("the tables of this report are damaged, or another version made them") from None
+
+
+def _report(value: dict[str, Any]) -> Report:
+    findings = [
+        _finding(row, steps)
+        for row, steps in zip(_rows(FINDING, value["findings"]), _list(value["steps"]), strict=True)
+    ]
+    tables = {text: _rows(text, table) for text, table in value["tables"].items()}
+    return Report(
+        findings,
+        [NotJudged(_text(rule), _text(why)) for rule, why in _list(value["not_judged"])],
+        _context(value["context"]),
+        tables,
+        _int(value["rules"]),
+        {_text(name): _int(count) for name, count in value["left_out"].items()},
+    )
+
+
+def _rows(text: str, table: Mapping[str, Any]) -> list[Row]:
+    """The rows of a table; columns that it lacks are null."""
+    if text == FINDING:
+        kinds = {column.name: column.type for column in FINDINGS.columns}
+    else:
+        kinds = {column.name: column.type for column in FOLDS[text.partition(",")[0]].columns}
+    names = _list(table["columns"])
+    nothing: Row = {name: [] if kind in ("texts", "int64s") else None for name, kind in kinds.items()}
+    out = []
+    for row in _list(table["rows"]):
+        given = {name: _value(kinds[name], each) for name, each in zip(names, _list(row), strict=True)}
+        out.append({**nothing, **given})
+    return out
+
+
+def _value(kind: str, value: Any) -> Any:
+    """:raises TypeError: it is not what the column holds."""
+    if value is None:
+        return None
+    if kind == "text":
+        return _text(value)
+    if kind == "texts":
+        return [_text(each) for each in _list(value)]
+    if kind == "int64s":
+        return [_int(each) for each in _list(value)]
+    if kind == "bool":
+        if not isinstance(value, bool):
+            raise TypeError
+        return value
+    if kind == "float64":
+        if isinstance(value, bool) or not isinstance(value, int | float) or not isfinite(value):
+            raise TypeError
+        return float(value)
+    return _int(value)
+
+
+def _text(value: Any) -> str:
+    if not isinstance(value, str):
+        raise TypeError
+    return value
+
+
+def _int(value: Any) -> int:
+    if isinstance(value, bool) or not isinstance(value, int) or not -_LARGEST <= value < _LARGEST:
+        raise TypeError
+    return value
+
+
+def _list(value: Any) -> list[Any]:
+    if not isinstance(value, list):
+        raise TypeError
+    return value
+
+
+def _texts(value: Iterable[Any] | None) -> tuple[str, ...]:
+    return tuple(value or ())
+
+
+def _finding(row: Row, steps: Any) -> Finding:
+    if row["severity"] not in SEVERITIES or row["confidence"] not in CONFIDENCES:
+        raise TypeError
+    subject = Subject(**{name: row[name] for name in Subject._fields})
+    return Finding(
+        id=_text(row["finding"]),
+        severity=row["severity"],
+        confidence=row["confidence"],
+        category=row["category"] or "",
+        subject=subject,
+        message=row["message"] or "",
+        subject_text="" if row["subject"] == subject.text() else row["subject"] or "",
+        count=_int(row["count"]),
+        measure=row["measure"],
+        unit=row["unit"] or "",
+        threshold=row["threshold"],
+        cost_ns=row["cost_ns"],
+        first_ns=row["first_ns"],
+        last_ns=row["last_ns"],
+        resolved_ns=row["resolved_ns"],
+        exchanges=tuple(row["exchanges"] or ()),
+        packets=tuple(row["packets"] or ()),
+        connections=tuple(row["connections"] or ()),
+        steps=tuple(
+            Step(_int(ns), _text(text), None if exchange is None else _int(exchange))
+            for ns, text, exchange in _list(steps)
+        ),
+        cause=row["cause"] or "",
+        fix=row["fix"] or "",
+        configs=_texts(row["configs"]),
+        sources=_texts(row["sources"]),
+        because=row["because"],
+        filter=row["filter"] or "",
+    )
+
+
+def _context(value: Mapping[str, Any]) -> Context:
+    optional = ("first_ns", "last_ns")
+    counts: dict[str, Any] = {
+        name: None if name in optional and value[name] is None else _int(value[name]) for name in _COUNTS
+    }
+    some: dict[str, Any] = {
+        name: Some(_int(value[name][0]), tuple(map(_int, _list(value[name][1])))) for name in _SOME
+    }
+    spoken = tuple(
+        Spoken(_text(protocol), _text(port), _int(number))
+        for protocol, port, number in _list(value["spoken"])
+    )
+    return Context(**counts, **some, why_dark=_text(value["why_dark"]), spoken=spoken)

@@ -1,0 +1,343 @@
+"""Topics, groups and transactions of a report."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from kdissect.analysis.fold import Row
+from kdissect.present.form import duration, plural, size
+from kdissect.present.html.page import section
+from kdissect.present.html.sheet import Sheet
+from kdissect.present.html.svg import Band, Bar, Lane, LaneSpan, Line, bars, figure, lanes, lines
+
+_MOST_DRAWN = 6
+"""Topics with bars, groups with lanes."""
+_MOST_LANES = 24
+
+
+def topics(sheet: Sheet) -> str:
+    """Rates, batches, codecs, how even partitions are, and how long records take to their consumers."""
+    parts = [
+        sheet.table(
+            "topics",
+            (
+                ("topic", "topic"),
+                ("partition", "partition"),
+                ("direction", "direction"),
+                ("records", "records"),
+                ("bytes", "bytes"),
+                ("records_per_s", "records/s"),
+                ("bytes_per_s", "bytes/s"),
+                ("batches", "batches"),
+                ("batch_bytes_mean", "mean batch"),
+                ("batch_bytes_max", "largest batch"),
+                ("codecs", "codecs"),
+                ("corrupt_batches", "damaged"),
+                ("errors", "errors"),
+            ),
+            "Traffic by partition and direction",
+            sort=lambda row: -(row["bytes"] or 0),
+        ),
+        *_skew(sheet),
+        sheet.table(
+            "delivery",
+            (
+                ("topic", "topic"),
+                ("partition", "partition"),
+                ("consumer", "consumer"),
+                ("group", "group"),
+                ("records", "records"),
+                ("create_to_fetched_p50_ns", "created to read, p50"),
+                ("create_to_fetched_p99_ns", "p99"),
+                ("linger_p50_ns", "linger p50"),
+                ("produce_p50_ns", "produce p50"),
+                ("replicate_p50_ns", "replicate p50"),
+                ("visible_p50_ns", "visible p50"),
+                ("waited_p50_ns", "waited p50"),
+                ("unconsumed", "not read"),
+                ("read_again", "read again"),
+            ),
+            "From producer to consumer",
+            sort=lambda row: -(row["records"] or 0),
+        ),
+    ]
+    return section("topics", "Topics", parts)
+
+
+def _skew(sheet: Sheet) -> Iterator[str]:
+    """How the records that were written spread over the partitions."""
+    written: dict[str, dict[int, int]] = {}
+    for row in sheet.rows("topics"):
+        if row["direction"] == "produce" and row["partition"] is not None and row["topic"]:
+            known = written.setdefault(row["topic"], {})
+            known[row["partition"]] = known.get(row["partition"], 0) + (row["bytes"] or 0)
+    several = {topic: parts for topic, parts in written.items() if len(parts) > 1}
+    for topic, parts in sorted(several.items(), key=lambda each: -sum(each[1].values()))[:_MOST_DRAWN]:
+        total = sum(parts.values()) or 1
+        rows = [
+            Bar(f"partition {number}", [float(count)], f"{size(count)}, {count / total * 100:.0f} %")
+            for number, count in sorted(parts.items(), key=lambda each: (-each[1], each[0]))[:12]
+        ]
+        about = "; ".join(f"{row.name}: {row.note}" for row in rows)
+        drawn = bars(
+            rows, ("written",), lambda value: size(round(value)), f"Bytes written to {topic}: {about}"
+        )
+        yield figure(f"Written to {topic}, by partition", drawn)
+
+
+# -- groups -----------------------------------------------------------------------------------------
+
+
+def groups(sheet: Sheet) -> str:
+    """Status, lag, rebalances step by step, who has what."""
+    parts = [
+        sheet.table(
+            "groups",
+            (
+                ("group", "group"),
+                ("types", "type"),
+                ("members", "members"),
+                ("rebalances", "rebalances"),
+                ("rebalance_max_ns", "longest"),
+                ("not_finished", "not finished"),
+                ("commits", "commits"),
+                ("heartbeats", "heartbeats"),
+                ("errors", "errors"),
+            ),
+            "Groups",
+            sort=lambda row: (-(row["rebalances"] or 0), row["group"] or ""),
+        ),
+        _lag_lines(sheet),
+        sheet.table(
+            "lag",
+            (
+                ("group", "group"),
+                ("topic", "topic"),
+                ("partition", "partition"),
+                ("committed", "committed"),
+                ("log_end", "end of the log"),
+                ("lag", "lag"),
+                ("lag_max", "highest lag"),
+                ("written_per_s", "written/s"),
+                ("committed_per_s", "committed/s"),
+            ),
+            "Lag at the end",
+            sort=lambda row: -(row["lag"] or 0),
+        ),
+        *_gantts(sheet),
+        sheet.table(
+            "rebalances",
+            (
+                ("group", "group"),
+                ("generation", "generation"),
+                ("begin_ns", "at, s"),
+                ("trigger", "why"),
+                ("trigger_client_id", "by"),
+                ("trigger_reason", "reason given"),
+                ("stopped_ns", "stood still"),
+                ("join_phase_ns", "join"),
+                ("assign_phase_ns", "assign"),
+                ("sync_phase_ns", "sync"),
+                ("waited_for", "waited for"),
+                ("missing", "never came"),
+                ("members", "members"),
+                ("moved", "partitions moved"),
+            ),
+            "Rebalances",
+            sort=lambda row: row["begin_ns"] or 0,
+        ),
+        *_assigned(sheet),
+        sheet.table(
+            "share",
+            (
+                ("group", "share group"),
+                ("topic", "topic"),
+                ("partition", "partition"),
+                ("client_id", "client"),
+                ("acquired", "acquired"),
+                ("accepted", "accepted"),
+                ("released", "released"),
+                ("rejected", "rejected"),
+                ("expired", "expired"),
+                ("redelivered", "again"),
+                ("max_delivery_count", "most deliveries"),
+                ("hold_p50_ns", "held p50"),
+            ),
+            "Share groups",
+        ),
+    ]
+    return section("groups", "Groups", parts)
+
+
+def _lag_lines(sheet: Sheet) -> str:
+    """The lag of each group over time, of all its partitions together."""
+    last: dict[str, dict[tuple[str, int], int]] = {}
+    points: dict[str, list[tuple[float, float | None]]] = {}
+    for row in sorted(sheet.rows("lag,1s"), key=lambda row: row["ns"] or 0):
+        if row["ns"] is None or row["lag"] is None:
+            continue
+        group = row["group"] or ""
+        known = last.setdefault(group, {})
+        known[row["topic"] or "", row["partition"] or 0] = row["lag"]
+        series = points.setdefault(group, [])
+        at = sheet.s(row["ns"])
+        if series and series[-1][0] == at:
+            series.pop()
+        series.append((at, float(sum(known.values()))))
+    most = sorted(points.items(), key=lambda each: -max(value or 0 for _, value in each[1]))[:_MOST_DRAWN]
+    drawn = [Line(group, each) for group, each in most if len(each) > 1]
+    about = "Lag of groups over time: " + "; ".join(
+        f"{line.name} at most {max(value or 0 for _, value in line.points):,.0f}" for line in drawn
+    )
+    content = lines(drawn, sheet.axis, lambda value: f"{value:,.0f}", about)
+    names = [line.name for line in drawn]
+    return figure("Lag of groups", content, "records, all partitions together", names, True)
+
+
+def _gantts(sheet: Sheet) -> Iterator[str]:
+    """A group a figure, a member a lane: what it owned, and when it stood still."""
+    stays: dict[str, list[Row]] = {}
+    for row in sheet.rows("stays"):
+        stays.setdefault(row["group"] or "", []).append(row)
+    rebalances: dict[str, list[Row]] = {}
+    for row in sheet.rows("rebalances"):
+        rebalances.setdefault(row["group"] or "", []).append(row)
+    order = sorted(stays, key=lambda group: (-len(rebalances.get(group, ())), group))
+    for group in order[:_MOST_DRAWN]:
+        bands = [
+            Band(band.from_s, band.to_s, band.what)
+            for row in rebalances.get(group, ())
+            if (band := sheet.band(row["begin_ns"], row["synced_ns"], _told(row))) is not None
+        ]
+        begins = sorted(row["begin_ns"] for row in rebalances.get(group, ()) if row["begin_ns"] is not None)
+        members = _members(sheet, group, stays[group], begins)
+        drawn = lanes(members, sheet.axis, f"Members of {group} over time", bands)
+        lead = (
+            "each bar is a generation of a member, with its partitions; thin: it joins; shaded: a rebalance"
+        )
+        yield figure(f"Group {group}", drawn, lead)
+
+
+def _told(row: Row) -> str:
+    stopped = "" if row["stopped_ns"] is None else f", stood still for {duration(row['stopped_ns'])}"
+    who = f" by {row['trigger_client_id']}" if row["trigger_client_id"] else ""
+    return f"generation {row['generation']}: {row['trigger'] or 'unknown'}{who}{stopped}"
+
+
+def _members(sheet: Sheet, group: str, stays: list[Row], begins: list[int]) -> list[Lane]:
+    """Lanes of a group's members.
+
+    :param begins: when its rebalances began, ns since the epoch: a member keeps its partitions until then,
+        unless it leaves.
+    """
+    ends = {
+        row["member_id"]: row["left_ns"] or row["last_ns"]
+        for row in sheet.rows("members")
+        if (row["group"] or "") == group
+    }
+    members: dict[str, list[Row]] = {}
+    for row in sorted(stays, key=lambda row: row["first_ns"] or 0):
+        members.setdefault(row["member_id"] or "", []).append(row)
+    names = _client_names(sheet)
+    out = []
+    for number, (member, rows) in enumerate([*members.items()][:_MOST_LANES]):
+        spans = []
+        for row in rows:
+            first, last = row["first_ns"], row["last_ns"]
+            if first is None or last is None:
+                continue
+            start = row["sync_ns"] or first
+            last = min(
+                max(last, ends.get(member) or last), next((ns for ns in begins if ns > start), sheet.last_ns)
+            )
+            assigned = "" if row["assigned"] is None else plural(row["assigned"], "partition")
+            name = names.get(member, member)
+            what = f"{name}, generation {row['generation']}: {assigned or 'assignment unknown'}"
+            spans.append(LaneSpan(sheet.s(start), sheet.s(max(last, start)), number, what, assigned))
+            if row["join_ns"] is not None:
+                told = f"{name} joins generation {row['generation']}"
+                if row["duration_ns"] is not None:
+                    told += f" for {duration(row['duration_ns'])}"
+                spans.append(LaneSpan(sheet.s(row["join_ns"]), sheet.s(start), number, told, is_stop=True))
+        out.append(Lane(names.get(member, member), spans))
+    return out
+
+
+def _client_names(sheet: Sheet) -> dict[str, str]:
+    """Client ids by member id, as rebalances name them."""
+    return {
+        row["member_id"]: row["client_id"]
+        for row in sheet.rows("rebalance_steps")
+        if row["member_id"] and row["client_id"]
+    }
+
+
+def _assigned(sheet: Sheet) -> Iterator[str]:
+    table = sheet.table(
+        "assignments",
+        (
+            ("group", "group"),
+            ("generation", "generation"),
+            ("member_id", "member"),
+            ("topic", "topic"),
+            ("partition", "partition"),
+            ("task", "task"),
+            ("change", "change"),
+        ),
+        "Partitions kept, gained and lost",
+    )
+    if table:
+        yield f"<details><summary>Assignments, rebalance by rebalance</summary>{table}</details>"
+
+
+# -- transactions -----------------------------------------------------------------------------------
+
+_OUTCOMES = {"committed": 2, "aborted": 4, "timed-out": 1, "fenced": 6, "open": 3}
+
+
+def transactions(sheet: Sheet) -> str:
+    """Each transactional id a lane, and the transactions as rows."""
+    rows = sheet.rows("transactions")
+    ids: dict[str, list[Row]] = {}
+    for row in rows:
+        ids.setdefault(row["transactional_id"] or "?", []).append(row)
+    made = []
+    for name, found in [*ids.items()][:_MOST_LANES]:
+        spans = []
+        for row in found:
+            begin = row["begin_ns"] if row["begin_ns"] is not None else row["end_ns"]
+            if begin is None:
+                continue
+            end = row["end_ns"] or row["last_ns"] or begin
+            outcome = row["outcome"] or "unknown"
+            records = plural(row["records"] or 0, "record")
+            what = f"{name}: {outcome} after {duration(max(0, end - begin))}, {records}"
+            shade = _OUTCOMES.get(outcome, 7)
+            is_bad = outcome in ("timed-out", "fenced")
+            spans.append(LaneSpan(sheet.s(begin), sheet.s(end), shade, what, outcome, is_bad))
+        made.append(Lane(name, spans))
+    drawn = lanes(made, sheet.axis, "Transactions over time")
+    parts = [
+        figure("Transactions", drawn, "thin: ended by a timeout, or fenced"),
+        sheet.table(
+            "transactions",
+            (
+                ("transactional_id", "transactional id"),
+                ("begin_ns", "at, s"),
+                ("duration_ns", "took"),
+                ("outcome", "outcome"),
+                ("ended_by", "ended by"),
+                ("client_id", "client"),
+                ("partitions", "partitions"),
+                ("records", "records"),
+                ("groups", "groups"),
+                ("retries", "retries"),
+                ("retry_ns", "in retries"),
+                ("visible_ns", "visible after"),
+                ("errors", "errors"),
+            ),
+            "Transactions",
+            sort=lambda row: (row["outcome"] == "committed", -(row["duration_ns"] or 0)),
+        ),
+    ]
+    return section("transactions", "Transactions", parts) if rows else ""

@@ -1,0 +1,99 @@
+"""IP addresses → others that share prefixes as the first did (Crypto-PAn), and texts with addresses.
+
+Crypto-PAn (Xu, Fan, Ammar, Moon: Prefix-preserving IP address anonymization, 2002) turns a bit over or leaves
+it, by the key and the bits before it. So two addresses that share their first n bits become two that share
+exactly n. Messages tell addresses as text, and no message may change its length. So a bit is only turned
+over where no number gets more or fewer digits by it: ``10.0.0.7`` becomes an address of eight characters.
+
+Addresses of this machine (127.0.0.0/8, ::1) and those of none (0.0.0.0/8, ::) say nothing and stay.
+"""
+
+from __future__ import annotations
+
+import re
+from functools import lru_cache
+from ipaddress import IPv6Address, ip_address
+
+from kdissect.scrub.permutation import Permutation
+
+_DECIMAL, _HEXADECIMAL = (0, 10, 100, 256), (0, 1, 0x10, 0x100, 0x1000, 0x10000)
+"""Where numbers get a digit more; 0 in hexadecimal stands alone: runs of it are left out of a text."""
+_STAYING = (0, 127)
+"""First numbers of IPv4 addresses that say nothing."""
+_MAPPED = bytes(10) + b"\xff\xff"
+"""With what an IPv6 address begins that is an IPv4 address."""
+_NAME = re.compile(r"[^.]+")
+_ENDS = re.compile(r"(/?)(\[?)(.*?)(\]?)((?::\d+)?)", re.DOTALL)
+"""A host as messages tell it: a slash before it as Java prints it, brackets, a port behind it."""
+
+
+class Addresses:
+    """What a key makes of addresses."""
+
+    def __init__(self, permutation: Permutation) -> None:
+        self._permutation = permutation
+        self.packed = lru_cache(maxsize=65_536)(self._packed)
+        """``packed(address)``: what becomes of the 4 or 16 bytes of an address."""
+
+    def _packed(self, address: bytes) -> bytes:
+        if len(address) == 4:
+            return self._ipv4(address)
+        if address.startswith(_MAPPED):
+            return _MAPPED + self._ipv4(address[12:])
+        return self._numbers(address, 2, _HEXADECIMAL, ())
+
+    def _ipv4(self, address: bytes) -> bytes:
+        return address if address[0] in _STAYING else self._numbers(address, 1, _DECIMAL, _STAYING)
+
+    def _numbers(self, address: bytes, width: int, steps: tuple[int, ...], staying: tuple[int, ...]) -> bytes:
+        out = bytearray()
+        bits = 8 * width
+        for at in range(0, len(address), width):
+            number = int.from_bytes(address[at : at + width], "big")
+            fixed = staying if at == 0 else ()
+            turned = 0
+            for place in range(bits - 1, -1, -1):
+                first = number >> (place + 1) << (place + 1)
+                last = first + (2 << place) - 1
+                if not _changes_form(first, last, steps, fixed):
+                    head = address[:at] + (number >> (place + 1)).to_bytes(width, "big") + bytes((place,))
+                    turned |= (self._permutation.bits(b"address%d" % len(address), head) & 1) << place
+            out += (number ^ turned).to_bytes(width, "big")
+        return bytes(out)
+
+    def host(self, text: str) -> str:
+        """What becomes of a host in a message: of an address, or of a name, in which dots stay."""
+        slash, opening, host, closing, port = _ENDS.fullmatch(text).groups()  # type: ignore[union-attr]  # fits all
+        if not opening and text.count(":") > 1:  # no port is split off an IPv6 address
+            host, port = text[len(slash) :], ""
+        try:
+            new = str(ip_address(self.packed(ip_address(host).packed)))
+        except ValueError:
+            pass
+        else:
+            if len(new) == len(host) and str(ip_address(host)) == host:
+                return slash + opening + new + closing + port
+        return slash + opening + self.name(host) + closing + port
+
+    def name(self, text: str) -> str:
+        """What becomes of the name of a host. Hosts of one domain stay hosts of one domain."""
+        whole = self._permutation.name(text)
+        if whole == text or "." not in text:
+            return whole
+        return _NAME.sub(lambda found: self._permutation.name(found[0]), text)
+
+
+def _changes_form(first: int, last: int, steps: tuple[int, ...], staying: tuple[int, ...]) -> bool:
+    """Whether numbers of this range differ in what must stay as it is."""
+    if any(first <= each <= last for each in staying):
+        return True
+    return any(first < step <= last for step in steps)
+
+
+def is_telling(address: bytes) -> bool:
+    """Whether an address says where it is."""
+    if address.startswith(_MAPPED):
+        address = address[12:]
+    if len(address) == 4:
+        return address[0] not in _STAYING
+    return address not in (IPv6Address("::").packed, IPv6Address("::1").packed)

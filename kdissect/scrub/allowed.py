@@ -1,0 +1,156 @@
+"""The allow-list: what of a message a scrubbed capture keeps, and what becomes of everything else.
+
+Numbers, times, sizes, flags and error codes stay. Words that Kafka and its clients bring along stay too
+(:data:`KEPT_NAMES`). They say nothing about who sent them. A field's meaning says what becomes of its text or
+bytes. A text that has no other meaning is a :data:`NAME`; bytes of which nothing else is known are left out.
+The definitions say what bytes hold and what is a secret (:mod:`kdissect.protocol.traits`).
+"""
+
+from __future__ import annotations
+
+import re
+from functools import lru_cache
+
+from kdissect.analysis.triggers import FOLLOWS, GIVEN_ID, REASONS
+from kdissect.protocol.config_names import NOT_SECRET
+
+NAME = "name"
+"""A word of Kafka's stays; any other becomes a token of the same length."""
+HOST = "host"
+"""An address becomes another, a name of a host a token for each of its parts."""
+TEXT = "text"
+"""For people to read. It stays if Kafka always says it so; else it is filled up."""
+VALUE = "value"
+"""Of a setting. Numbers, yes and no, and words of Kafka stay if the setting is no secret; else as a name."""
+VERSION = "version"
+"""Of a program: stays if it looks like one, else it is a name."""
+PRINCIPAL = "principal"
+"""The kind of a user, and behind a colon a name."""
+NUMBER_OR_NAME = "number or name"
+"""A number stays, such as a broker's or a subtopology's; else it is a name."""
+
+MEANINGS = {
+    **dict.fromkeys(("host", "hostName", "clientHost", "hostFilter", "v0Host"), HOST),
+    **dict.fromkeys(("errorMessage", "reason", "statusDetail", "documentation"), TEXT),
+    **dict.fromkeys(("batchIndexErrorMessage", "acknowledgeErrorMessage"), TEXT),
+    "value": VALUE,
+    "clientSoftwareVersion": VERSION,
+    **dict.fromkeys(("principal", "principalFilter", "owner", "requester"), PRINCIPAL),
+    **dict.fromkeys(("successors", "renewers"), NAME),
+    "subtopologyId": NUMBER_OR_NAME,
+}
+"""By the field's name, which means the same in all classes. A field that is not here is a :data:`NAME`."""
+
+FILLER = "x"
+"""With which texts are filled up."""
+UNKNOWN = b"\xff"
+"""What stands for a byte of a connection that is in no message. As a size or an API it is none."""
+MARK = b"scrubbed by kdissect: "
+"""With which the filler of compressed records begins, as far as it fits."""
+
+_WORDS = """
+    * + . default none null true false all any unknown UNKNOWN
+    consumer connect share streams classic producer admin generic simple
+    range roundrobin sticky cooperative-sticky stream RoundRobinAssigner uniform compatible eager sessioned
+    simple homogeneous
+    PLAIN SCRAM-SHA-256 SCRAM-SHA-512 OAUTHBEARER GSSAPI AWS_MSK_IAM
+    PLAINTEXT SSL SASL_PLAINTEXT SASL_SSL CONTROLLER BROKER INTERNAL EXTERNAL CLIENT REPLICATION
+    Unknown Empty Dead Stable PreparingRebalance CompletingRebalance Assigning Reconciling NotReady
+    Ongoing PrepareCommit PrepareAbort CompleteCommit CompleteAbort PrepareEpochFence
+    Classic Consumer Share Streams
+    User Group ANONYMOUS user group client-id ip topic broker cluster kafka-cluster
+    apache-kafka-java confluent-kafka-python confluent-kafka-go confluent-kafka-dotnet confluent-kafka-js
+    kafka-python aiokafka librdkafka rdkafka sarama kgo kadm franz-go kafka-go kafkajs node-rdkafka
+    KafkaJS Sarama redpanda-client pykafka rdkafka-ruby spring-kafka brod kafka_ex phpkafka
+    metadata.version kraft.version group.version share.version streams.version transaction.version
+    eligible.leader.replicas.version ibp
+    request_percentage consumer_byte_rate producer_byte_rate controller_mutation_rate
+    connection_creation_rate
+    delete compact CreateTime LogAppendTime gzip snappy lz4 zstd uncompressed
+    earliest latest by_duration read_committed read_uncommitted DISABLED UPGRADE DOWNGRADE BIDIRECTIONAL
+    INFO WARN ERROR DEBUG TRACE FATAL OFF required requested
+    __consumer_offsets __transaction_state __share_group_state __cluster_metadata __remote_log_metadata
+    localhost localhost.localdomain
+    org.apache.kafka. org.apache.kafka.consumer. org.apache.kafka.producer.
+"""
+
+KEPT_NAMES = frozenset(_WORDS.split()).union(*NOT_SECRET.values(), ("",))
+"""Words that stay wherever they are, those of the settings that Kafka knows among them."""
+
+_ENDS = ("-changelog", "-repartition", "-restore-consumer", "-global-consumer", "-consumer", "-producer")
+"""With what Kafka Streams ends names that it makes: that stays."""
+
+_SENTENCES = """
+    NONE
+    consumer poll timeout has expired.
+    rebalance enforced by user
+    need to revoke partitions and re-join
+    rebalance failed due to
+    at the beginning of the rebalance to
+    the subscription has changed from
+    cached metadata has changed from
+    rebalance timed out
+    broker is not available
+    UnjoinedGroupException
+    CoordinatorLoadInProgressException CoordinatorNotAvailableException NotCoordinatorException
+    DisconnectException RebalanceInProgressException UnknownMemberIdException IllegalGenerationException
+    group is already rebalancing
+    the consumer is being closed
+    the consumer unsubscribed from all topics
+    beginning to manage the group lifecycle
+    member was removed by an admin
+    client leaving group per normal operation
+    Assignment delayed due to the configured initial rebalance delay.
+    Assignment delayed due to the configured assignment interval.
+    Internal topics are missing
+"""
+PHRASES = (
+    *(line.strip() for line in _SENTENCES.strip().splitlines()),
+    *(text for text, _ in REASONS),
+    *FOLLOWS,
+    GIVEN_ID,
+)
+"""What stays in texts of Kafka and its clients, those among it that analyses look for. All else in them may
+be names, and is filled up."""
+
+_RELEASE_WORDS = frozenset(
+    ("v", "rdkafka", "rc", "alpha", "beta", "dev", "SNAPSHOT", "ccs", "ce", "final", "release", "go")
+)
+_PART = re.compile(r"[0-9]{1,6}|[A-Za-z]+")
+_PARTS = re.compile(r"[0-9A-Za-z.+-]{1,40}")
+_PHRASES = re.compile("|".join(map(re.escape, sorted(PHRASES, key=len, reverse=True))))
+_NUMBER = re.compile(r"-?\d{1,19}(\.\d{1,19})?")
+_PLAIN_NUMBER = re.compile(r"\d{1,10}")
+
+
+@lru_cache(maxsize=65_536)
+def kept_end(name: str) -> str:
+    """The end of a name that stays, or nothing."""
+    return next((end for end in _ENDS if name.endswith(end) and len(name) > len(end)), "")
+
+
+def is_version(text: str) -> bool:
+    """Whether a text is the version of a program, and nothing else."""
+    if not _PARTS.fullmatch(text):
+        return False
+    return all(part.isdigit() or part in _RELEASE_WORDS for part in _PART.findall(text))
+
+
+def is_number(text: str) -> bool:
+    """Whether a text is a small number without a sign: of a broker, of a part of a topology."""
+    return _PLAIN_NUMBER.fullmatch(text) is not None
+
+
+def is_plain_value(text: str) -> bool:
+    """Whether the value of a setting is a number, or consists of words that stay."""
+    return _NUMBER.fullmatch(text) is not None or all(part in KEPT_NAMES for part in text.split(","))
+
+
+def kept_phrases(text: str) -> list[tuple[int, int]]:
+    """Where the phrases stand in a text that stay."""
+    return [found.span() for found in _PHRASES.finditer(text)]
+
+
+def is_known_setting(name: object) -> bool:
+    """Whether it is the name of a setting whose value is no secret."""
+    return isinstance(name, str) and any(name in known for known in NOT_SECRET.values())

@@ -1,0 +1,327 @@
+"""A capture → a capture that can be sent away, in two readings.
+
+    first     packets ─► Dissector ─► messages ─► Streams     what became of the bytes of each connection
+    second    packets ─► headers, and the bytes of Streams at their place ─► packets
+
+Bytes that are in no decoded message were never written into the Streams. So the second reading cannot write
+them: their place has filler. Connections in which there are bytes and no message are left out. The
+sequence numbers stay.
+
+Connections in TLS that can be decrypted are written in the clear, without what TLS adds. A packet has the
+bytes that came out of the records that it completed. Its sequence number counts those bytes.
+"""
+
+from __future__ import annotations
+
+from array import array
+from bisect import bisect_right
+from collections import defaultdict
+from collections.abc import Iterable, Iterator
+from typing import IO, NamedTuple
+
+from kdissect.capture.reader import Item
+from kdissect.dissect import Dissector
+from kdissect.exchange import Exchange
+from kdissect.limits import DEFAULTS, Limits
+from kdissect.model import ACK, SYN, Chunk, Fault, Packet, Segment
+from kdissect.scrub.messages import Messages
+from kdissect.scrub.packets import Headers, Layers, kept_options, mend
+from kdissect.scrub.streams import Streams, stream_of
+from kdissect.scrub.values import Scrubber
+from kdissect.session.conversation import Conversation
+from kdissect.tcp.duplex import Side
+from kdissect.tls.keylog import Secrets
+
+_NOWHERE = -1
+_UNKNOWN = 1 << 62
+_NUMBERS = 1 << 32
+
+
+class Counts(NamedTuple):
+    """What was written, and what was not."""
+
+    packets: int
+    """That are in the result."""
+    exchanges: int
+    other_packets: int
+    """That are not in the result: they have no TCP, or broken headers."""
+    unknown_packets: int
+    """That are not in the result: they are of connections in which no message was found, such as TLS without
+    secrets."""
+    unknown_connections: int
+    undecoded_bytes: int
+    """In other connections, bytes that stand in no message."""
+    decrypted_connections: int
+    """That were in TLS and are written in the clear."""
+    compressed: int
+    """Batches of records that became filler."""
+    left_out_secrets: int
+    """Blocks of the capture with TLS secrets, which are not in the result."""
+
+
+class _Opened:
+    """What came out of TLS, of one direction."""
+
+    def __init__(self) -> None:
+        self.parts: dict[int, list[int]] = {}
+        """By packet: where its bytes begin, and how many they are."""
+        self.ends, self.totals = array("q"), array("q")
+        """Where segments end in what was sent, and how much had come out by then."""
+        self.total = 0
+        self.last_packet = 0
+
+    def add(self, chunk: Chunk) -> None:
+        """Bytes that came out. They are the next ones; of gaps before them nothing comes."""
+        self.last_packet = max(self.last_packet, chunk.packet)
+        part = self.parts.setdefault(self.last_packet, [chunk.offset, 0])
+        part[1] = chunk.offset + len(chunk.data) - part[0]
+        self.total = chunk.offset + len(chunk.data)
+
+    def reached(self, end: int) -> None:
+        """Segments up to this offset were fed."""
+        if not self.ends or end > self.ends[-1]:
+            self.ends.append(end)
+            self.totals.append(self.total)
+
+    def place(self, offset: int) -> int:
+        """How much had come out of what was sent up to an offset."""
+        at = bisect_right(self.ends, offset) - 1
+        return self.totals[at] if at >= 0 else 0
+
+
+class _Piece(NamedTuple):
+    """A segment that came in fragments."""
+
+    stream: int
+    offset: int
+    length: int
+    header: bytes
+
+
+class Scrubbing:
+    """Both readings of one capture.
+
+    :param file: empty, for reading and writing; it keeps what becomes of the messages.
+    """
+
+    def __init__(
+        self,
+        scrubber: Scrubber,
+        file: IO[bytes],
+        limits: Limits = DEFAULTS,
+        ports: frozenset[int] = frozenset(),
+        secrets: Secrets | None = None,
+    ) -> None:
+        self._scrubber = scrubber
+        self._streams = Streams(file)
+        self._messages = Messages(scrubber, limits)
+        self._headers = Headers(scrubber, limits)
+        self._dissector = Dissector(limits, ports, secrets=secrets, watch=self._see)
+        self._stream_of, self._offset_of, self._heard_of = array("q"), array("q"), array("q")
+        """By packet number: the stream, the offset of its first byte in it, and up to where the other one is
+        acknowledged."""
+        self._opened: defaultdict[int, _Opened] = defaultdict(_Opened)
+        """Of streams in TLS."""
+        self._in_tls: set[int] = set()
+        self._pieces: dict[int, _Piece] = {}
+        """By packet: the segment of which it has a fragment."""
+        self._said: set[int] = set()
+        """Connections in which there are any bytes."""
+        self._unknown: set[int] = set()
+        """Those of them in which there is no message."""
+        self._packets = self._exchanges = self._read = self._unknown_packets = self._undecoded = 0
+        self._left_out_secrets = 0
+
+    @property
+    def counts(self) -> Counts:
+        """What was written, and what was not, once all is read."""
+        decrypted = {stream // 2 for stream in self._opened if self._opened[stream].total}
+        return Counts(
+            self._packets,
+            self._exchanges,
+            self._read - self._packets - self._unknown_packets,
+            self._unknown_packets,
+            len(self._unknown),
+            self._undecoded,
+            len(decrypted),
+            self._messages.record_sets.compressed,
+            self._left_out_secrets,
+        )
+
+    # -- the first reading ----------------------------------------------------------------------------
+
+    def read(self, items: Iterable[Item]) -> Iterator[Fault]:
+        """Make of all messages what they become; gives what is wrong with the file."""
+        dissector = self._dissector
+        for item in items:
+            if isinstance(item, Fault):
+                yield item
+                continue
+            if not isinstance(item, Packet):
+                self._left_out_secrets += 1
+            for event in dissector.feed(item):
+                if isinstance(event, Exchange):
+                    self._take(event)
+        for event in dissector.close():
+            if isinstance(event, Exchange):
+                self._take(event)
+
+    def _see(self, conversation: Conversation, segment: Segment) -> None:
+        """Note where a segment stands."""
+        for end in (segment.source, segment.destination):
+            self._scrubber.address(end[:-2])
+        side, offset, heard = conversation.place_of(segment)
+        stream = stream_of(conversation.number, side)
+        conversation.decrypted_listener = self._hear
+        self._note(segment.packet, stream, offset, heard)
+        if segment.length:
+            self._said.add(conversation.number)
+        if conversation.speaks_tls:
+            self._in_tls.update((stream, stream ^ 1))
+        if stream in self._in_tls:
+            self._opened[stream].reached(offset + segment.length)
+        numbers = self._dissector.packets_of(segment.packet)
+        if len(numbers) > 1:
+            piece = _Piece(stream, offset, segment.length, _header_of(segment, self._headers))
+            for number in numbers:
+                self._pieces[number] = piece
+
+    def _hear(self, connection: int, side: Side, chunk: Chunk) -> None:
+        stream = stream_of(connection, side)
+        self._in_tls.update((stream, stream ^ 1))
+        self._opened[stream].add(chunk)
+
+    def _note(self, packet: int, stream: int, offset: int, heard: int) -> None:
+        columns = (self._stream_of, self._offset_of, self._heard_of)
+        if packet >= len(self._stream_of):
+            for column in columns:
+                column.extend([_NOWHERE] * (packet + 1 - len(column)))
+        for column, value in zip(columns, (stream, offset, heard), strict=True):
+            column[packet] = max(-_UNKNOWN, min(value, _UNKNOWN))
+
+    def _take(self, exchange: Exchange) -> None:
+        self._exchanges += 1
+        for message in exchange.messages:
+            frame = message.frame
+            stream = self._stream(exchange, message is exchange.request, frame.last_packet, frame.packets)
+            if stream is None:
+                continue
+            made = self._messages.scrubbed(exchange, message)
+            self._streams.add(stream, frame.offset, frame.size.to_bytes(4, "big", signed=True) + made)
+        for message in exchange.messages:
+            message.forget_body()
+
+    def _stream(
+        self, exchange: Exchange, is_request: bool, last_packet: int, packets: tuple[int, ...]
+    ) -> int | None:
+        """The stream that a message stands in: that of the packets that carried it."""
+        for number in (last_packet, *packets):
+            if 0 <= number < len(self._stream_of) and self._stream_of[number] // 2 == exchange.connection:
+                return self._stream_of[number]
+        return None
+
+    # -- the second reading ---------------------------------------------------------------------------
+
+    def packets(self, items: Iterable[Item]) -> Iterator[Packet]:
+        """The packets of the result, in their order."""
+        for item in items:
+            if isinstance(item, Packet):
+                self._read += 1
+                made = self._packet(item)
+                if made is not None:
+                    self._packets += 1
+                    yield made
+
+    def _packet(self, packet: Packet) -> Packet | None:
+        layers = self._headers.layers(packet)
+        if layers is None:
+            return None
+        if layers.fragment is not None:
+            return self._fragment(packet, layers)
+        number = packet.number
+        stream = self._stream_of[number] if number < len(self._stream_of) else _NOWHERE
+        if stream == _NOWHERE:
+            return None
+        if stream in self._in_tls and self._is_opened(stream):
+            return self._opened_packet(packet, layers, stream)
+        header = layers.payload - layers.tcp
+        length = layers.length - header
+        captured = max(0, min(len(packet.data) - layers.payload, length))
+        out = layers.out
+        if stream // 2 in self._said and stream not in self._streams:
+            self._unknown.add(stream // 2)
+            self._unknown_packets += 1
+            return None
+        part = self._streams.read(stream, self._offset_of[number], captured)
+        self._undecoded += captured - part.known
+        out[layers.payload : layers.payload + captured] = part.data
+        mend(layers, out, layers.length, self._mark(packet, layers))
+        return _changed(packet, out, packet.wire_length)
+
+    def _is_opened(self, stream: int) -> bool:
+        return any(each in self._opened and self._opened[each].total for each in (stream, stream ^ 1))
+
+    def _opened_packet(self, packet: Packet, layers: Layers, stream: int) -> Packet:
+        """A packet of a connection that is written in the clear."""
+        number, out = packet.number, layers.out
+        ours, theirs = self._opened[stream], self._opened[stream ^ 1]
+        offset = self._offset_of[number]
+        start, length = ours.parts.get(number, (ours.place(offset), 0))
+        part = self._streams.read(stream, start, length)
+        self._undecoded += length - part.known
+        del out[layers.payload :]
+        out += part.data
+        _shift(out, layers.tcp + 4, start - offset)
+        heard = self._heard_of[number]
+        if out[layers.tcp + 13] & ACK and heard > 0:
+            _shift(out, layers.tcp + 8, theirs.place(heard) - heard)
+        header = layers.payload - layers.tcp
+        grown = header + length - layers.length
+        mend(layers, out, header + length, self._mark(packet, layers))
+        wire = max(packet.wire_length + grown, len(out))
+        return _changed(packet, out, wire)
+
+    def _fragment(self, packet: Packet, layers: Layers) -> Packet | None:
+        piece = self._pieces.get(packet.number)
+        if piece is None or layers.fragment is None or piece.stream in self._in_tls:
+            return None
+        part = self._streams.read(piece.stream, piece.offset, piece.length)
+        whole = piece.header + part.data
+        first = layers.fragment.offset
+        size = min(len(layers.out) - layers.tcp, layers.length)
+        data = whole[first : first + size]
+        layers.out[layers.tcp : layers.tcp + len(data)] = data
+        mend(layers, layers.out, layers.length, b"")
+        return _changed(packet, layers.out, packet.wire_length)
+
+    def _mark(self, packet: Packet, layers: Layers) -> bytes:
+        return self._headers.mark(packet.data[layers.tcp + 16 : layers.tcp + 18]).ljust(2, b"\0")
+
+
+def _changed(packet: Packet, data: bytearray, wire_length: int) -> Packet:
+    number, time = packet.number, packet.timestamp_ns
+    return Packet(number, time, packet.link_type, bytes(data), wire_length, packet.interface)
+
+
+def _shift(out: bytearray, at: int, distance: int) -> None:
+    """Change a sequence number."""
+    number = (int.from_bytes(out[at : at + 4], "big") + distance) % _NUMBERS
+    out[at : at + 4] = number.to_bytes(4, "big")
+
+
+def _header_of(segment: Segment, headers: Headers) -> bytes:
+    """A TCP header that says what the segment's did, as far as that is known."""
+    options = kept_options(segment.options) if segment.flags & SYN else b""
+    ack = 0 if segment.ack is None else segment.ack
+    size = 20 + len(options)
+    return b"".join(
+        (
+            segment.source[-2:] + segment.destination[-2:],
+            segment.seq.to_bytes(4, "big") + ack.to_bytes(4, "big"),
+            bytes((size // 4 << 4, segment.flags)),
+            max(segment.window, 0).to_bytes(2, "big"),
+            headers.mark((segment.identity & 0xFFFF).to_bytes(2, "big")),
+            bytes(2),
+            options,
+        )
+    )

@@ -1,0 +1,169 @@
+"""One value of a message → what may be sent away, of the same length; and what was there before.
+
+A :class:`Scrubber` has the key, and collects what it took away. So the result can be searched for it
+(:mod:`kdissect.scrub.search`).
+"""
+
+from __future__ import annotations
+
+import re
+
+from kdissect.protocol.traits import secret_field_names
+from kdissect.scrub.addresses import Addresses, is_telling
+from kdissect.scrub.allowed import (
+    FILLER,
+    HOST,
+    KEPT_NAMES,
+    MEANINGS,
+    NAME,
+    NUMBER_OR_NAME,
+    PRINCIPAL,
+    TEXT,
+    VALUE,
+    VERSION,
+    is_known_setting,
+    is_number,
+    is_plain_value,
+    is_version,
+    kept_phrases,
+)
+from kdissect.scrub.permutation import Permutation
+
+LEAST_BYTES = 4
+"""Shorter names and values are in every file by chance: nobody looks for them."""
+MOST_BYTES = 64
+"""So much is remembered of what was taken away, from its beginning: who finds that finds the whole."""
+_TEXT = re.compile(rb"[\x20-\x7e]{6,}")
+_ID_BYTES = 8
+"""An id that begins with so many bytes of zero is one of Kafka's own (``Uuid.RESERVED``)."""
+_BROKERS = (4, 8)
+"""Kafka's ``ConfigResource.Type`` of brokers and their loggers: their names are numbers."""
+_LOGGERS = 8
+
+
+class Taken:
+    """What was taken away, and what was put in its place."""
+
+    def __init__(self) -> None:
+        self.texts: set[bytes] = set()
+        """Names, passwords, values and whatever else; of long ones the beginning."""
+        self.addresses: set[bytes] = set()
+        """Packed."""
+        self.tokens: set[bytes] = set()
+        """What stands for names and keys."""
+
+    def add(self, before: bytes, after: bytes = b"") -> None:
+        """This was taken away, and this came in its place."""
+        if len(before) >= LEAST_BYTES and before != after:
+            self.texts.add(before[:MOST_BYTES])
+            if after:
+                self.tokens.add(after)
+
+    def add_unknown(self, data: bytes) -> None:
+        """Bytes were taken away of which nobody knows what they are. The texts in them are remembered: the
+        numbers may stand elsewhere, too, and be kept there."""
+        for text in _TEXT.findall(data):
+            self.add(text)
+
+
+class Scrubber:
+    """What a key makes of values."""
+
+    def __init__(self, key: bytes) -> None:
+        self.permutation = Permutation(key)
+        self.addresses = Addresses(self.permutation)
+        self.taken = Taken()
+        self._secret_fields = secret_field_names()
+
+    @property
+    def clashes(self) -> bool:
+        """Whether an address that was taken away has become one that was taken away, too."""
+        before = self.taken.addresses
+        return any(self.addresses.packed(each) in before for each in before)
+
+    def name(self, text: str) -> str:
+        """The token of a name."""
+        return self._noted(text, self.permutation.name(text))
+
+    def host(self, text: str) -> str:
+        """An address, or a name of a host."""
+        return self._noted(text, self.addresses.host(text))
+
+    def filled(self, text: str) -> str:
+        """Nothing of a text."""
+        return self._noted(text, FILLER * _width(text))
+
+    def address(self, packed: bytes) -> bytes:
+        """An address of 4 or 16 bytes."""
+        made = self.addresses.packed(packed)
+        if is_telling(packed):
+            self.taken.addresses.add(packed)
+        return made
+
+    def key(self, data: bytes) -> bytes:
+        """The key of a record: equal ones stay equal."""
+        made = self.permutation.data(data)
+        self.taken.add(data, made)
+        return made
+
+    def id(self, data: bytes) -> bytes:
+        """An id of 16 bytes."""
+        return data if not any(data[:_ID_BYTES]) else self.key(data)
+
+    def is_secret(self, field: str) -> bool:
+        """Whether the field is one of those that are or may be secrets."""
+        return field in self._secret_fields
+
+    def text(self, field: str, text: str, around: dict[str, object]) -> str:
+        """The text of a field.
+
+        :param around: the values of the fields beside it, by name.
+        """
+        meaning = MEANINGS.get(field, NAME)
+        if meaning == VALUE:
+            return self._setting(text, around)
+        if meaning == TEXT:
+            return self._prose(text)
+        if self.is_secret(field):
+            return self.filled(text)
+        if field == "resourceName" and around.get("resourceType") in _BROKERS:
+            meaning = NUMBER_OR_NAME
+        if meaning == HOST:
+            return self.host(text)
+        if meaning == PRINCIPAL:
+            return self._principal(text)
+        if (meaning == VERSION and is_version(text)) or (meaning == NUMBER_OR_NAME and is_number(text)):
+            return text
+        return self.name(text)
+
+    def _setting(self, text: str, around: dict[str, object]) -> str:
+        name = around.get("name", around.get("key"))
+        if around.get("isSensitive") or not (is_known_setting(name) or text in KEPT_NAMES):
+            return self.filled(text)
+        return text if is_plain_value(text) else self.name(text)
+
+    def _prose(self, text: str) -> str:
+        out: list[str] = []
+        at = 0
+        for start, end in kept_phrases(text):
+            out += (FILLER * _width(text[at:start]), text[start:end])
+            at = end
+        return self._noted(text, "".join((*out, FILLER * _width(text[at:]))))
+
+    def _principal(self, text: str) -> str:
+        kind, colon, name = text.partition(":")
+        return self.name(kind) + colon + self.name(name) if colon else self.name(text)
+
+    def _noted(self, before: str, after: str) -> str:
+        if before != after:
+            self.taken.add(encoded(before), encoded(after))
+        return after
+
+
+def encoded(text: str) -> bytes:
+    """The bytes of a text as it was captured, UTF-8 or not."""
+    return text.encode("utf-8", "surrogateescape")
+
+
+def _width(text: str) -> int:
+    return len(encoded(text))

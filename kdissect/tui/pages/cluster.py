@@ -1,0 +1,323 @@
+"""The screen of the cluster: what changed in it, and how it was at the time under the cursor."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import ClassVar
+
+from textual.app import ComposeResult
+from textual.binding import BindingType
+
+from kdissect.analysis.cluster import held_at
+from kdissect.analysis.fold import Row
+from kdissect.present.form import Clock, plural
+from kdissect.present.sanitise import sanitise
+from kdissect.tui.feed.counting import Asked
+from kdissect.tui.feed.stories import TOPIC, Subject, subject
+from kdissect.tui.keys import bindings_of
+from kdissect.tui.lists.figures import Column, Figures, number, words
+from kdissect.tui.pages.statistics import GroupedTable, StatisticsPage
+from kdissect.tui.statistics import Counted, Statistics
+from kdissect.tui.widgets.table import VirtualTable
+
+CHANGES, BROKERS, PARTITIONS, TOPICS, CONFIGS = (
+    "cluster_changes",
+    "cluster_brokers",
+    "cluster_partitions",
+    "cluster_topics",
+    "cluster_configs",
+)
+ASKED = (CHANGES, BROKERS, PARTITIONS, TOPICS, CONFIGS)
+VIEWS = {"partitions": PARTITIONS, "topics": TOPICS, "settings": CONFIGS}
+"""What stands below the brokers, in the order in which the key goes through it."""
+HERE, BEGIN, END = "▶ here", "begin", "end"
+"""In the list of changes: the exchange that was under the cursor of another screen, and both ends."""
+_BAD = (
+    "unclean-election",
+    "broker-gone",
+    "broker-fenced",
+    "isr-shrunk",
+    "log-dirs-offline",
+    "broker-refused",
+)
+_NOBODY = -1
+
+
+def change_columns(clock: Clock) -> tuple[Column, ...]:
+    """The columns of the list of changes.
+
+    :param clock: writes times.
+    """
+    return (
+        Column("Time", lambda row: clock.text(row["ns"]), lambda row: row["ns"], is_most_first=False),
+        words("What", "what", least=18),
+        words("Of", "subject", least=20),
+        words("Before", "before", 1, most=40),
+        words("After", "after", 0, most=60),
+        words("By", "by", 2, most=40),
+        words("Told by", "told_by", 3, most=28),
+        number("No.", "exchange", 2),
+    )
+
+
+def _role(row: Row) -> str:
+    words = ["controller"] if row["controller"] else []
+    return ", ".join([*words, *(["fenced"] if row["fenced"] else [])])
+
+
+def _leader(row: Row) -> str:
+    if row["leader"] is None:
+        return "?"
+    return "none" if row["leader"] == _NOBODY else str(row["leader"])
+
+
+def _state(row: Row) -> str:
+    """What is amiss with a partition, in a word."""
+    if row["leader"] == _NOBODY:
+        return "no leader"
+    isr, replicas = row["isr"], row["replicas"]
+    if isr is not None and replicas is not None and len(_nodes(isr)) < len(_nodes(replicas)):
+        return "not all in sync"
+    return "not the preferred leader" if row["preferred"] is False else ""
+
+
+def _nodes(text: str) -> list[str]:
+    return [each for each in text.replace(" ", "").split(",") if each]
+
+
+BROKER_COLUMNS = (
+    number("Broker", "node_id"),
+    Column("Address", lambda row: f"{sanitise(row['host'])}:{row['port']}", None, 0, False, 60, False, 20),
+    Column("Role", _role, None, 1, False),
+    number("Leads", "leads", 1),
+    number("Copies", "copies", 2),
+    words("Rack", "rack", 3, most=20),
+    words("Listener", "listener", 4, most=20),
+    words("Software", "software", 2, most=32),
+    number("Epoch", "epoch", 5),
+    words("Told by", "told_by", 4, most=28),
+)
+
+VIEW_COLUMNS = {
+    "partitions": (
+        words("Topic", "topic", least=20),
+        number("Part", "partition"),
+        Column("Leader", _leader, lambda row: row["leader"]),
+        words("In sync", "isr", 0, least=8),
+        words("Replicas", "replicas", 0, least=8),
+        Column("", _state, lambda row: _state(row) or None, 1, False),
+        number("Epoch", "leader_epoch", 2),
+        words("Offline", "offline", 1),
+        words("May lead", "elr", 3),
+        Column("Since", lambda row: row["since"], lambda row: row["from_ns"], 2),
+        words("Told by", "told_by", 4, most=28),
+    ),
+    "topics": (
+        words("Topic", "topic", least=20),
+        number("Partitions", "partitions"),
+        number("Replication", "replication"),
+        Column("Internal", lambda row: "internal" if row["internal"] else "", None, 2, False),
+        words("Id", "topic_id", 3, most=40),
+        Column("Since", lambda row: row["since"], lambda row: row["from_ns"], 2),
+        words("Told by", "told_by", 4, most=28),
+    ),
+    "settings": (
+        words("Of", "resource_type", most=16),
+        words("Whose", "resource", 0, least=16),
+        words("Setting", "config", 0, least=24),
+        words("Value", "value", 0, most=60),
+        words("Source", "source", 1, most=20),
+        Column("Since", lambda row: row["since"], lambda row: row["from_ns"], 2),
+        words("Told by", "told_by", 4, most=28),
+    ),
+}
+_KEYS = {
+    "partitions": ("topic", "partition"),
+    "topics": ("topic",),
+    "settings": ("resource_type", "resource", "config"),
+}
+
+
+def _tone(row: Row) -> str | None:
+    if row["is_new"]:
+        return "table--warning"
+    if "leader" in row and row["leader"] == _NOBODY:
+        return "table--error"
+    return "table--warning" if "isr" in row and _state(row) == "not all in sync" else None
+
+
+def _broker_tone(row: Row) -> str | None:
+    if row["fenced"]:
+        return "table--error"
+    return "table--warning" if row["is_new"] else None
+
+
+def _change_tone(row: Row) -> str | None:
+    return "table--warning" if row["what"] in _BAD else "table--dim" if row["what"] in (BEGIN, END) else None
+
+
+def change_figures(clock: Clock) -> Figures:
+    """The changes, empty."""
+    names = ("what", "ns", "subject", "exchange")
+    return Figures(change_columns(clock), lambda row: tuple(row[name] for name in names), _change_tone)
+
+
+def change_rows(changes: Sequence[Row], span: tuple[int, int], here: Row | None) -> list[Row]:
+    """Changes in the order of time, between the beginning and the end of the capture.
+
+    :param here: the row of the exchange that was under the cursor of another screen.
+    """
+    begin, end = (_moment(what, ns) for what, ns in zip((BEGIN, END), span, strict=True))
+    inner = sorted([*changes, *([here] if here is not None else [])], key=lambda row: int(row["ns"]))
+    return [begin, *inner, end]
+
+
+def _moment(what: str, ns: int, **more: object) -> Row:
+    names = ("subject", "before", "after", "by", "told_by", "exchange", "topic", "partition", "node_id")
+    return {"ns": ns, "what": what, **dict.fromkeys(names), **more}
+
+
+def then(rows: Sequence[Row], at_ns: int, clock: Clock) -> list[Row]:
+    """What held at a time, and whether it began to hold just then."""
+    return [
+        {**row, "is_new": row["from_ns"] == at_ns, "since": clock.text(row["from_ns"])}
+        for row in held_at(rows, at_ns)
+    ]
+
+
+def brokers_then(brokers: Sequence[Row], partitions: Sequence[Row]) -> list[Row]:
+    """Brokers, with how many partitions each leads and has a copy of."""
+    leads: dict[int, int] = {}
+    copies: dict[str, int] = {}
+    for row in partitions:
+        if row["leader"] is not None:
+            leads[row["leader"]] = leads.get(row["leader"], 0) + 1
+        for node in _nodes(row["replicas"] or ""):
+            copies[node] = copies.get(node, 0) + 1
+    return [
+        {**row, "leads": leads.get(row["node_id"], 0), "copies": copies.get(str(row["node_id"]), 0)}
+        for row in brokers
+    ]
+
+
+class ClusterPage(StatisticsPage):
+    """Above, what changed, between the beginning and the end of the capture. The exchange under the cursor of
+    the screen before has its place among them. Below, the brokers and the partitions (one key: topics,
+    settings) as they were at the time under the cursor. Enter shows the exchange that told of a change."""
+
+    DEFAULT_CSS = """
+    ClusterPage #list { height: 2fr; }
+    ClusterPage #brokers { height: auto; max-height: 30%; border-top: hkey $panel; }
+    ClusterPage #state { height: 3fr; border-top: hkey $panel; }
+    ClusterPage.-low #list { height: 6; }
+    ClusterPage.-low #brokers, ClusterPage.-low #state { border-top: none; }
+    """
+    BINDINGS: ClassVar[list[BindingType]] = bindings_of("grouped")
+    OF_WHAT = "of all, not of what the filter shows"
+
+    def __init__(self) -> None:
+        self.view = next(iter(VIEWS))
+        self._here: Row | None = None
+        self._to_find = True
+        """Whether the cursor is still to go to the exchange of the screen before, or else to the end."""
+        super().__init__()
+
+    def figures(self) -> Figures:
+        self.brokers = Figures(
+            BROKER_COLUMNS, lambda row: (row["node_id"], row["host"], row["port"]), _broker_tone
+        )
+        self.state = Figures(
+            VIEW_COLUMNS[self.view], lambda row: tuple(row[name] for name in _KEYS[self.view]), _tone
+        )
+        return change_figures(self.clock)
+
+    def body(self) -> ComposeResult:
+        yield GroupedTable(self.rows, id="list")
+        yield GroupedTable(self.brokers, id="brokers")
+        yield GroupedTable(self.state, id="state")
+
+    @property
+    def statistics(self) -> Statistics:
+        return self.kdissect.judging
+
+    def shown(self) -> int:
+        return len(self.kdissect.index)
+
+    def asked(self) -> Asked:
+        return ASKED
+
+    def came_from(self, place: int | None) -> None:
+        """Show how it was at the time of an exchange, by its place in the index."""
+        index = self.kdissect.index
+        if place is None:
+            return
+        number_of, api = index.value("number", place), index.text("api", place)
+        ns = index.value("time_ns", place)
+        about = f"No. {number_of} {api}"
+        self._here, self._to_find = _moment(HERE, ns, subject=about, exchange=number_of), True
+        if self.is_mounted:
+            self.refill()
+
+    def fill(self, counted: Counted) -> None:
+        index = self.kdissect.index
+        first = index.first_ns or 0
+        rows = change_rows(counted.tables[CHANGES], (first, max(first, index.last_ns or 0)), self._here)
+        self.rows.show(rows, change_columns(self.clock))
+        if self._to_find:
+            wanted = len(rows) - 1 if self._here is None else rows.index(self._here)
+            self._to_find = self.statistics.is_busy
+            self.call_after_refresh(self._go_to, wanted)
+
+    def _go_to(self, row: int) -> None:
+        self.list_pane.cursor = row
+
+    def cursor_moved(self) -> None:
+        row, counted = self.chosen_row(), self.counted
+        if row is None or counted is None:
+            return
+        partitions = then(counted.tables[PARTITIONS], row["ns"], self.clock)
+        self.brokers.show(brokers_then(then(counted.tables[BROKERS], row["ns"], self.clock), partitions))
+        shown = partitions
+        if self.view != "partitions":
+            shown = then(counted.tables[VIEWS[self.view]], row["ns"], self.clock)
+        if self.view == "settings":
+            shown = [each for each in shown if each["source"] != "default"]
+        self.state.show(shown, VIEW_COLUMNS[self.view])
+        brokers, state = (self.query_one(name, VirtualTable) for name in ("#brokers", "#state"))
+        brokers.styles.height = len(self.brokers) + 2
+        at = next((at for at in range(len(self.state)) if self.state.row(at)["is_new"]), 0)
+        brokers.rows_changed(0)
+        state.rows_changed(at)
+        self.tell()
+
+    def what(self) -> str:
+        changes = sum(
+            1 for at in range(len(self.rows)) if self.rows.row(at)["what"] not in (BEGIN, HERE, END)
+        )
+        row = self.chosen_row()
+        at = "" if row is None else f", the cluster at {self.clock.text(row['ns'])}"
+        if not len(self.brokers) and not len(self.state):
+            return f"{plural(changes, 'change')}{at}: nothing told of it by then"
+        return f"{plural(changes, 'change')}{at}: {plural(len(self.state), self.view.removesuffix('s'))}"
+
+    def notes(self) -> list[str]:
+        others = [each for each in VIEWS if each != self.view]
+        return [*super().notes(), f"g: {', '.join(others)}"]
+
+    def action_group(self) -> None:
+        names = list(VIEWS)
+        self.view = names[(names.index(self.view) + 1) % len(names)]
+        self.cursor_moved()
+
+    def exchange_of(self, row: Row) -> int | None:
+        found: int | None = row["exchange"]
+        return found
+
+    def subject_of(self, row: Row) -> Subject | None:
+        return None if row["topic"] is None else subject(TOPIC, row["topic"])
+
+    def open(self, row: Row) -> None:
+        if row["exchange"] is None:
+            self.say("no exchange told this")
+        else:
+            self.kdissect.go_to_number(row["exchange"])

@@ -1,0 +1,322 @@
+"""The screen of transactions: how each ended, what it held, and transactional ids as lines of time."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Hashable, Iterator, Mapping, Sequence
+
+from textual import on
+from textual.app import ComposeResult
+
+from kdissect.analysis.fold import Row
+from kdissect.analysis.transaction import ABORTED, COMMITTED, FENCED, OPEN, TIMED_OUT, UNKNOWN
+from kdissect.present.form import Clock, duration, plural, size
+from kdissect.present.paragraphs import fold_text
+from kdissect.present.sanitise import sanitise
+from kdissect.tui.feed.counting import Asked
+from kdissect.tui.feed.stories import PRODUCER, TRANSACTION, Subject, subject
+from kdissect.tui.filtering import quoted, span_text
+from kdissect.tui.lists.figures import Column, Figures, address, in_bytes, number, rare, time_span, words
+from kdissect.tui.lists.lanes import Lane, Span
+from kdissect.tui.pages.statistics import StatisticsPage
+from kdissect.tui.record_text import Line
+from kdissect.tui.statistics import Counted
+from kdissect.tui.widgets.table import Heading, VirtualTable
+from kdissect.tui.widgets.text_pane import TextPane
+
+SIGNS = {COMMITTED: "✓", ABORTED: "✗", FENCED: "⊘", TIMED_OUT: "◷", OPEN: "┄", UNKNOWN: "?"}
+"""How a transaction ended."""
+HERE, OTHER, STILL = "█", "─", "┄"
+"""In a line of time: the transaction under the cursor, another, one that is open to the end."""
+_BAD = (FENCED, TIMED_OUT)
+_RANKS = {OTHER: 1, STILL: 1, SIGNS[COMMITTED]: 3, SIGNS[UNKNOWN]: 3, SIGNS[ABORTED]: 4, HERE: 2} | {
+    SIGNS[each]: 5 for each in _BAD
+}
+
+
+def outcome(row: Row) -> str:
+    """How it ended, with its sign."""
+    return f"{SIGNS[row['outcome']]} {row['outcome']}"
+
+
+def _tone(row: Row) -> str | None:
+    if row["outcome"] in _BAD:
+        return "table--error"
+    return "table--warning" if row["errors"] or row["outcome"] in (ABORTED, OPEN) else None
+
+
+def _producer(row: Row) -> str:
+    if row["producer_id"] is None:
+        return ""
+    epoch = "" if row["producer_epoch"] is None else f"/{row['producer_epoch']}"
+    return f"{row['producer_id']}{epoch}"
+
+
+def columns(clock: Clock) -> tuple[Column, ...]:
+    """The columns of the list.
+
+    :param clock: writes times.
+    """
+
+    def begun(row: Row) -> str:
+        return "" if row["begin_ns"] is None else clock.text(row["begin_ns"])
+
+    return (
+        words("Transactional id", "transactional_id", least=20),
+        Column("Outcome", outcome, outcome, 0, False, is_most_first=False),
+        Column("Begun", begun, lambda row: row["begin_ns"], 1, is_most_first=False),
+        time_span("Lasted", "duration_ns"),
+        words("Ended by", "ended_by", 2, most=40),
+        Column("Producer", _producer, lambda row: row["producer_id"], 3, False),
+        words("Client id", "client_id", 2, most=28),
+        number("Records", "records", 1),
+        in_bytes("Bytes", "bytes", 5),
+        number("Parts", "partitions", 4),
+        rare("Retries", "retries", 2),
+        time_span("Held", "held_ns", 1),
+        time_span("Visible", "visible_ns", 5),
+        Column("Errors", lambda row: ", ".join(row["errors"]), None, 3, False),
+        address("Coordinator", "coordinator", 6),
+    )
+
+
+def identity(row: Row) -> Hashable:
+    """What tells a transaction from all others."""
+    first = row["exchanges"][0] if row["exchanges"] else None
+    return row["transactional_id"], row["producer_id"], row["begin_ns"], row["held_topic"], first
+
+
+def figures(clock: Clock) -> Figures:
+    """The rows, empty."""
+    return Figures(columns(clock), identity, _tone)
+
+
+def text_of(row: Row, clock: Clock, room: int) -> list[Line]:
+    """All that is known of a transaction.
+
+    :param room: cells of a line.
+    """
+    name = row["transactional_id"]
+    lasted = "" if row["duration_ns"] is None else f" after {duration(row['duration_ns'])}"
+    whose = "a transaction of nobody captured" if name is None else sanitise(name, None)
+    out = [Line(part, "heading") for part in fold_text(f"{whose}: {outcome(row)}{lasted}", room)]
+    for each in _said(row, clock):
+        out += [Line(part) for part in fold_text(sanitise(each, None), room)]
+    return out
+
+
+def _said(row: Row, clock: Clock) -> Iterator[str]:
+    begun, ended = (None if row[name] is None else clock.text(row[name]) for name in ("begin_ns", "end_ns"))
+    parts = ["its begin may not be captured" if begun is None else f"begun {begun}"]
+    if row["ended_by"] is not None:
+        parts.append(f"ended{'' if ended is None else ' ' + ended} by {row['ended_by']}")
+    if row["taken_by_client_id"] is not None or row["taken_by_client"] is not None:
+        who = "@".join(each for each in (row["taken_by_client_id"], row["taken_by_client"]) if each)
+        parts.append(f"{who} took the transactional id")
+    yield ", ".join(parts)
+    if row["client_id"] is not None or row["client"] is not None:
+        who = "@".join(each for each in (row["client_id"], row["client"]) if each)
+        producer = f", producer {_producer(row)} (id/epoch)" if row["producer_id"] is not None else ""
+        yield f"by {who}{producer}"
+    if row["records"] is not None:
+        where = "" if row["partitions"] is None else f" to {plural(row['partitions'], 'partition')}"
+        yield f"wrote {plural(row['records'], 'record')}, {size(row['bytes'] or 0)}{where}"
+    if row["groups"]:
+        yield f"commits {plural(row['offsets'] or 0, 'offset')} of {', '.join(row['groups'])}"
+    if row["retries"]:
+        yield f"{plural(row['retries'], 'request')} refused and tried again, for {duration(row['retry_ns'])}"
+    if row["errors"]:
+        yield f"errors: {', '.join(row['errors'])}"
+    if row["held_ns"]:
+        where = "" if row["held_topic"] is None else f" at {row['held_topic']}-{row['held_partition']}"
+        behind = "" if not row["held_offsets"] else f", {plural(row['held_offsets'], 'offset')} behind it"
+        yield f"readers of committed records stood still{where} for {duration(row['held_ns'])}{behind}"
+    if row["visible_ns"] is not None:
+        yield f"readers could see it {duration(row['visible_ns'])} after its end"
+    if row["timeout_ms"] is not None:
+        yield f"transaction.timeout.ms {row['timeout_ms']:,}"
+    if row["state"] is not None:
+        yield f"the coordinator said: {row['state']}"
+
+
+class IdLines:
+    """A line of time for each transactional id."""
+
+    inks: Mapping[str, str] = {
+        **{SIGNS[each]: "table--error" for each in _BAD},
+        SIGNS[ABORTED]: "table--warning",
+    }
+
+    def __init__(self) -> None:
+        self._ids: list[str] = []
+        self._of: dict[str, list[Row]] = {}
+        self._span = Span(0, 1)
+        self._chosen: Hashable = None
+        self._version = 0
+
+    def show(self, rows: Sequence[Row], span: Span) -> None:
+        """Take other transactions."""
+        self._of = {}
+        for row in rows:
+            if row["transactional_id"] is not None:
+                self._of.setdefault(row["transactional_id"], []).append(row)
+        self._ids, self._span = list(self._of), span
+        self._version += 1
+
+    def choose(self, row: Row | None) -> int | None:
+        """Make a transaction stand out; gives the line of its id."""
+        self._chosen = None if row is None else identity(row)
+        self._version += 1
+        name = None if row is None else row["transactional_id"]
+        return self._ids.index(name) if name in self._of else None
+
+    def __len__(self) -> int:
+        return len(self._ids)
+
+    def name(self, row: int) -> str:
+        """The transactional id of a line."""
+        return self._ids[row]
+
+    def headings(self, width: int) -> Sequence[Heading]:
+        counts = (Heading("Each outcome", 16),) if width >= 100 else ()
+        return (Heading("Transactional id", max(16, min(40, width // 4))), *counts, Heading("Time", 0))
+
+    def key(self, row: int) -> Hashable:
+        return self._version, row
+
+    def tone(self, row: int) -> str | None:
+        return None
+
+    def cells(self, row: int, width: int) -> Sequence[str]:
+        name = self._ids[row]
+        headings = self.headings(width)
+        room = width - sum(each.width for each in headings) - (len(headings) - 1)
+        found = Counter(each["outcome"] for each in self._of[name])
+        counts = " ".join(f"{SIGNS[each]}{found[each]:,}" for each in SIGNS if found[each])
+        return [sanitise(name), *([counts] if len(headings) == 3 else []), self._line(name, room)]
+
+    def _line(self, name: str, room: int) -> str:
+        lane = Lane(self._span, room, _RANKS)
+        for row in self._of[name]:
+            first = self._span.start_ns if row["begin_ns"] is None else row["begin_ns"]
+            last = row["end_ns"] if row["end_ns"] is not None else row["last_ns"]
+            is_open = row["outcome"] == OPEN
+            last = self._span.end_ns if is_open else max(first, last or first)
+            here = identity(row) == self._chosen
+            lane.fill(first, last, HERE if here else STILL if is_open else OTHER)
+            if not is_open:
+                lane.mark(last, SIGNS[row["outcome"]])
+        return lane.text()
+
+
+def _is_at(row: Row, ns: int, names: Sequence[str]) -> bool:
+    """Whether it is of one of these ids, and none of its requests came later than a time."""
+    last = _last_ns(row)
+    return row["transactional_id"] in names and (last is None or ns <= last)
+
+
+def _last_ns(row: Row) -> int | None:
+    """When it ended, or its last request came, whichever was later: who is fenced may not know it yet."""
+    return max((each for each in (row["end_ns"], row["last_ns"]) if each is not None), default=None)
+
+
+ASKED = ("transactions",)
+_LEAST_ROWS = 3
+"""Of the list, for which there is room at least."""
+
+
+class TransactionsPage(StatisticsPage):
+    """Transactions, each transactional id as a line of time, and in words all that is known of the one under
+    the cursor. Enter shows its exchanges."""
+
+    DEFAULT_CSS = """
+    TransactionsPage #list { max-height: 60%; }
+    TransactionsPage #ids { max-height: 30%; border-top: hkey $panel; }
+    TransactionsPage #said { height: 1fr; min-height: 4; border-top: hkey $panel; }
+    TransactionsPage.-low #said, TransactionsPage.-low #ids { border-top: none; }
+    TransactionsPage.-none #list { height: 1fr; max-height: 100%; }
+    TransactionsPage.-none #ids, TransactionsPage.-none #said { display: none; }
+    """
+
+    def __init__(self) -> None:
+        self._wanted: tuple[int, Sequence[str]] | None = None
+        """Time and transactional ids of the exchange to whose transaction the cursor is to go."""
+        super().__init__()
+
+    def figures(self) -> Figures:
+        self.lines = IdLines()
+        return figures(self.clock)
+
+    def body(self) -> ComposeResult:
+        yield from super().body()
+        yield VirtualTable(self.lines, id="ids")
+        yield TextPane(id="said")
+
+    @property
+    def ids_pane(self) -> VirtualTable:
+        """The lines of time."""
+        return self.query_one("#ids", VirtualTable)
+
+    def asked(self) -> Asked:
+        return ASKED
+
+    def fill(self, counted: Counted) -> None:
+        rows, index = counted.tables[ASKED[0]], self.kdissect.index
+        self.rows.show(rows, columns(self.clock))
+        start = index.first_ns or 0
+        self.lines.show(rows, Span(start, max(start + 1, index.last_ns or 0)))
+        self.set_class(not rows, "-none")
+        self.list_pane.styles.height = max(_LEAST_ROWS, len(rows)) + 1
+        self.ids_pane.styles.height = len(self.lines) + 2 if len(self.lines) else 0
+        if self._wanted is not None and rows:
+            ns, names = self._wanted
+            self._wanted = None if not self.statistics.is_busy else self._wanted
+            at = next((at for at, row in enumerate(rows) if _is_at(row, ns, names)), None)
+            if at is not None:
+                self.call_after_refresh(self._go_to, at)
+
+    def _go_to(self, row: int) -> None:
+        self.list_pane.cursor = row
+
+    def came_from(self, place: int | None) -> None:
+        exchange = None if place is None else self.kdissect.exchange_at(place)
+        if place is not None and exchange is not None and exchange.transactional_ids:
+            self._wanted = self.kdissect.index.value("time_ns", place), exchange.transactional_ids
+            self.counted = None  # so that the cursor goes there
+
+    def cursor_moved(self) -> None:
+        row = self.chosen_row()
+        at = self.lines.choose(row)
+        self.ids_pane.rows_changed(at)
+
+        def text(room: int) -> Sequence[Line]:
+            return [] if row is None else text_of(row, self.clock, room)
+
+        self.query_one("#said", TextPane).show_folded(text)
+
+    def what(self) -> str:
+        return plural(len(self.rows), "transaction") if len(self.rows) else "no transactions"
+
+    def notes(self) -> list[str]:
+        signs = "   ".join(f"{sign} {each}" for each, sign in SIGNS.items())
+        return [*super().notes(), *([signs] if len(self.rows) else [])]
+
+    def subject_of(self, row: Row) -> Subject | None:
+        if row["transactional_id"] is not None:
+            return subject(TRANSACTION, row["transactional_id"])
+        return None if row["producer_id"] is None else subject(PRODUCER, row["producer_id"])
+
+    def exchange_of(self, row: Row) -> int | None:
+        return row["exchanges"][-1] if row["exchanges"] else None
+
+    def filter_of(self, row: Row) -> str | None:
+        if row["transactional_id"] is None:
+            numbers = ", ".join(map(str, row["exchanges"]))
+            return f"number in {{{numbers}}}" if numbers else None
+        text = f"transactional_id == {quoted(row['transactional_id'])}"
+        first, last = row["begin_ns"], _last_ns(row)
+        return text if first is None or last is None else f"{text} and {span_text(first, last + 1)}"
+
+    @on(VirtualTable.Chosen, "#ids")
+    def _id_chosen(self, event: VirtualTable.Chosen) -> None:
+        self.kdissect.filter_by(f"transactional_id == {quoted(self.lines.name(event.row))}")

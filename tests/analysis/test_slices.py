@@ -1,0 +1,78 @@
+"""Margins come from how slices of time differ."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from kdissect.analysis.slices import MOST_SLICES, SHORTEST_SHIFT, SlicedSums, SlicedTimes
+
+WIDTH = 1 << SHORTEST_SHIFT
+
+
+def counted(totals: list[int], count: int = 10) -> SlicedSums:
+    """So much in each slice, one after the other."""
+    out = SlicedSums()
+    for at, total in enumerate(totals):
+        out.add(at * WIDTH, total, count)
+    return out
+
+
+def test_even_slices_give_a_narrow_margin_and_uneven_ones_a_wide_one() -> None:
+    even, uneven = counted([5] * 12).mean(), counted([0, 10] * 6).mean()
+    assert even.value == uneven.value == 0.5
+    assert even.low == even.high == 0.5
+    assert uneven.low is not None
+    assert uneven.high is not None
+    assert uneven.low < 0.2
+    assert uneven.high > 0.8
+
+
+def test_one_slice_has_no_margin() -> None:
+    """However much it holds: all of it met the same moment."""
+    one = counted([1_000], 1_000)
+    assert one.mean() == (1.0, None, None)
+    times = SlicedTimes()
+    for _ in range(1_000):
+        times.add(0, 5)
+    assert times.percentile(times.all(), 50) == (5, None, None)
+
+
+def test_a_share_of_none_has_a_margin() -> None:
+    none = counted([0] * 10).share()
+    assert none.value == none.low == 0.0
+    assert none.high is not None
+    assert 0 < none.high < 0.15
+
+
+def test_a_slow_slice_widens_the_margin_of_a_percentile() -> None:
+    steady, shaken = SlicedTimes(), SlicedTimes()
+    for at in range(10):
+        for _ in range(100):
+            steady.add(at * WIDTH, 100)
+            shaken.add(at * WIDTH, 10_000 if at >= 7 else 100)
+    for times, highest in ((steady, 100), (shaken, 10_000)):
+        found = times.percentile(times.all(), 50)
+        assert found.value == 100
+        assert found.high == pytest.approx(highest, rel=0.01)
+
+
+EVENTS = st.lists(st.tuples(st.integers(-(10**13), 10**13), st.integers(0, 10**9)), max_size=60)
+
+
+@given(events=EVENTS, at=st.integers(0, 60))
+def test_parts_that_are_merged_are_the_whole(events: list[tuple[int, int]], at: int) -> None:
+    whole, parts = (
+        (SlicedSums(), SlicedTimes()),
+        ((SlicedSums(), SlicedTimes()), (SlicedSums(), SlicedTimes())),
+    )
+    for place, (ns, value) in enumerate(events):
+        for each in (whole, parts[place >= at]):
+            each[0].add(ns, value)
+            each[1].add(ns, value)
+    parts[0][0].merge(parts[1][0])
+    parts[0][1].merge(parts[1][1])
+    assert parts[0] == whole
+    assert len(whole[0].slices) <= MOST_SLICES
+    assert whole[0].count == len(events)

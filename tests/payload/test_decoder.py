@@ -1,0 +1,148 @@
+"""Keys and values, by rule, by schema, by what they look like."""
+
+from __future__ import annotations
+
+import json
+import zlib
+from typing import Any
+from uuid import UUID
+
+import pytest
+
+from kdissect.model import DecodeError
+from kdissect.payload.decoder import Decoder, Rule
+from kdissect.payload.schemas import Schema, Schemas
+
+ORDER = '{"type": "record", "name": "shop.Order", "fields": [{"name": "id", "type": "int"}]}'
+PROTO = 'syntax = "proto3"; package shop; message Other { string s = 1; } message Order { int32 id = 1; }'
+ENVELOPE = '{"type": "record", "name": "db.Envelope", "fields": [{"name": "op", "type": "string"}]}'
+REFERENCE = b"\x07\x0a\x05Order"
+GUID = "12345678-1234-4234-9234-123456789abc"
+
+
+def schemas() -> Schemas:
+    return Schemas(
+        [
+            Schema("AVRO", ORDER, "7"),
+            Schema("PROTOBUF", PROTO, "8"),
+            Schema("JSON", '{"type": "object"}', "9"),
+            Schema("AVRO", ORDER, GUID),
+            Schema("AVRO", ORDER, None, "named-value"),
+            Schema("AVRO", "{", "6"),
+            Schema("AVRO", ENVELOPE, "5"),
+        ]
+    )  # fmt: skip
+
+
+def framed(id: int, data: bytes) -> bytes:
+    return b"\0" + id.to_bytes(4, "big") + data
+
+
+@pytest.mark.parametrize(
+    ("data", "headers", "format", "value", "name"),
+    [
+        (framed(7, b"\x06"), (), "avro", {"id": 3}, "shop.Order"),
+        (framed(8, b"\x02\x02\x08\x03"), (), "protobuf", {"id": 3}, "shop.Order"),
+        (framed(8, b"\0\x0a\x01a"), (), "protobuf", {"s": "a"}, "shop.Other"),
+        (framed(9, b'{"id": 3}'), (), "json", {"id": 3}, None),
+        (framed(5, b"\x02c"), (), "avro", {"op": "c"}, "db.Envelope"),
+        (b"\x06", (("__value_schema_id", b"\x01" + UUID(GUID).bytes),), "avro", {"id": 3}, "shop.Order"),
+        (b"\x03\0" + UUID(GUID).bytes + b"\x06", (), "avro", {"id": 3}, "shop.Order"),
+        (b"\x03\x05" + UUID(GUID).bytes + zlib.compress(b"\x06"), (), "avro", {"id": 3}, "shop.Order"),
+        (b"\0" + (7).to_bytes(8, "big") + b"\x06", (), "avro", {"id": 3}, "shop.Order"),
+        (b"\0" + (8).to_bytes(8, "big") + REFERENCE + b"\x08\x03", (), "protobuf", {"id": 3}, "shop.Order"),
+        (framed(4, b'{"id": 3}'), (), "json", {"id": 3}, None),
+        (b'{"id": 3}', (("__value_schema_id", b"\0\0\0\0\x04"),), "json", {"id": 3}, None),
+        (b'{"id": 3}', (), "json", {"id": 3}, None),
+    ],
+)  # fmt: skip
+def test_the_schema_of_the_writer_reads(
+    data: bytes, headers: Any, format: str, value: Any, name: str | None
+) -> None:
+    found = Decoder(schemas()).decode("orders", "value", data, headers)
+    assert (found.format, found.value, found.name, found.problem) == (format, value, name, None)
+
+
+@pytest.mark.parametrize(
+    ("data", "problem", "is_unknown"),
+    [
+        (framed(7, b"\x06\x06"), "does not have the form of its schema: 1 byte is left", False),
+        (framed(8, b"\x02\x02\x08"), "does not have the form of its schema: the varint breaks off", False),
+        (framed(9, b"{"), "does not have the form of its schema: not JSON", False),
+        (framed(4, b"\x06"), "schema 4 is not known", True),
+        (framed(6, b"\x06"), "schema 6 cannot be used", False),
+        (b"\x03\x05" + UUID(GUID).bytes + b"zz", "zlib behind the schema's id cannot be unpacked", False),
+    ],
+)
+def test_what_cannot_be_read_has_one_problem_and_no_value(
+    data: bytes, problem: str, is_unknown: bool
+) -> None:
+    found = Decoder(schemas()).decode("orders", "value", data)
+    assert found.value is None
+    assert (found.problem or "").startswith(problem)
+    assert found.is_unknown is is_unknown
+
+
+def test_a_subject_reads_values_without_framing() -> None:
+    found = Decoder(schemas()).decode("named", "value", b"\x06")
+    assert (found.value, found.confidence) == ({"id": 3}, "likely")
+
+
+def rule(topic: str, format: str, **more: Any) -> Rule:
+    reader = None
+    if "text" in more:
+        reader = Schemas().parsed(Schema(more.pop("kind"), more.pop("text")))
+    return Rule(topic, "value", format, reader, **more)
+
+
+def test_rules_decide_by_topic_and_the_last_counts() -> None:
+    rules = [rule("o*", "raw"), rule("orders", "json"), rule("oak", "auto")]
+    decoder = Decoder(schemas(), rules)
+    assert decoder.decode("other", "value", b"{}").format == "raw"
+    assert decoder.decode("orders", "value", b"[").problem == "is no JSON: not JSON: Expecting value"
+    assert decoder.decode("oak", "value", b"{}").format == "json"
+    assert decoder.decode("orders", "key", b"k").value == "k"
+
+
+@pytest.mark.parametrize("data", [b"\x06", framed(99, b"\x06"), framed(7, b"\x06")])
+def test_a_given_schema_reads_with_and_without_framing(data: bytes) -> None:
+    decoder = Decoder(schemas(), [rule("*", "avro", kind="AVRO", text=ORDER)])
+    assert decoder.decode("t", "value", data).value == {"id": 3}
+
+
+@pytest.mark.parametrize(
+    "data", [b"\x08\x03", framed(99, b"\x02\x02\x08\x03"), framed(8, b"\x02\x02\x08\x03")]
+)
+def test_a_given_message_reads_with_and_without_framing(data: bytes) -> None:
+    reader = Schemas().parsed(Schema("PROTOBUF", PROTO))
+    assert reader.proto is not None
+    decoder = Decoder(schemas(), [Rule("*", "value", "protobuf", reader, reader.proto.messages[1])])
+    assert decoder.decode("t", "value", data).value == {"id": 3}
+
+
+def test_another_decoder_may_do_anything() -> None:
+    def wrong(data: bytes) -> Any:
+        if data == b"1":
+            raise DecodeError("no", 1)
+        if data == b"2":
+            raise KeyError("secret")
+        return {"size": len(data)}
+
+    decoder = Decoder(rules=[Rule("*", "value", "mine", decode=wrong)])
+    assert [decoder.decode("t", "value", data).problem for data in (b"1", b"2", b"3")] == [
+        *("is no mine: no", "is no mine: KeyError"),
+        None,
+    ]
+
+
+def test_what_is_told_beside_the_value_is_json() -> None:
+    told = Decoder(schemas()).decode("orders", "value", framed(7, b"\x80")).told()
+    assert json.loads(json.dumps(told)) == {
+        "format": "avro",
+        "confidence": "certain",
+        "registry": "confluent",
+        "schema": 7,
+        "name": "shop.Order",
+        "problem": "does not have the form of its schema: the varlong breaks off",
+        "offset": 5,
+    }

@@ -1,0 +1,101 @@
+"""What the user says of topics."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from kdissect.payload.decoder import Decoder
+from kdissect.payload.schemas import Schemas
+from kdissect.registry import rules
+from kdissect.registry.rules import Plugin, rule_of
+
+ORDER = '{"type": "record", "name": "Order", "fields": [{"name": "id", "type": "int"}]}'
+PROTO = (
+    'syntax = "proto3"; import "line.proto"; message A {} message B { int32 n = 1; message C {} Line l = 2; }'
+)
+
+
+@pytest.fixture
+def files(tmp_path: Path) -> Path:
+    (tmp_path / "order.avsc").write_text(ORDER)
+    (tmp_path / "b.proto").write_text(PROTO)
+    (tmp_path / "line.proto").write_text('syntax = "proto3"; message Line {}')
+    (tmp_path / "bad.avsc").write_text("{")
+    return tmp_path
+
+
+def decode(text: str, data: bytes, side: str = "value") -> object:
+    return Decoder(rules=[rule_of(text, Schemas())]).decode("orders", side, data).value
+
+
+@pytest.mark.parametrize(
+    ("form", "data", "value"),
+    [
+        ("avro:{}/order.avsc", b"\x06", {"id": 3}),
+        ("protobuf:{}/b.proto#B", b"\x08\x03", {"n": 3}),
+        ("protobuf:{}/b.proto#C", b"", {}),
+        ("protobuf:{}/b.proto", b"", {}),
+        ("protobuf", b"\x08\x03", [{"field": 1, "wire": "varint", "value": 3}]),
+        ("json", b"5", 5),
+        ("text", b"5", "5"),
+        ("int64", b"\0\0\0\0\0\0\0\x05", 5),
+        ("hex", b"\xff", "ff"),
+        ("raw", b"{}", None),
+        ("auto", b"{}", {}),
+        ("avro", b"{}", None),
+    ],
+)
+def test_a_rule_decodes_values(form: str, data: bytes, value: object, files: Path) -> None:
+    assert decode(f"or*={form.format(files)}", data) == value
+
+
+def test_a_rule_may_be_for_keys(files: Path) -> None:
+    assert decode("orders:key=int32", b"\0\0\0\x05", "key") == 5
+    assert decode("orders:key=int32", b"abcd", "value") == "abcd"
+
+
+@pytest.mark.parametrize(
+    ("text", "reason"),
+    [
+        ("orders", "the form is TOPIC="),
+        ("=json", "the form is TOPIC="),
+        ("orders=", "the form is TOPIC="),
+        ("orders=jsn", "there is no form 'jsn'; there are avro:FILE"),
+        ("orders=json:x", "'json' takes no file"),
+        ("orders=avro:", "a file is needed behind avro:"),
+        ("orders=avro:nowhere", "nowhere: cannot be read: No such file"),
+        ("orders=avro:{}/bad.avsc", "bad.avsc: an Avro schema is JSON"),
+        ("orders=protobuf:{}/b.proto#X", "there is no message 'X'; there are A, B, B.C, Line"),
+    ],
+)
+def test_a_wrong_rule_is_refused(text: str, reason: str, files: Path) -> None:
+    with pytest.raises(ValueError, match=reason):
+        rule_of(text.format(files), Schemas())
+
+
+class _Entry:
+    name = "upper"
+
+    def load(self) -> object:
+        return lambda data: (data.decode().upper(), [("first", 0, 1)])
+
+
+class _Broken:
+    name = "broken"
+
+    def load(self) -> object:
+        raise ImportError("secret")
+
+
+def test_other_packages_bring_decoders(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(rules, "entry_points", lambda group: [_Entry(), _Broken()])
+    rule = rule_of("*=upper", Schemas())
+    found = Decoder(rules=[rule]).decode("t", "value", b"abc")
+    assert (found.format, found.value) == ("upper", "ABC")
+    assert isinstance(rule.decode, Plugin)
+    assert rule.decode.spans == [("first", 0, 1)]
+    assert Decoder(rules=[rule]).decode("t", "value", b"\xff").problem == "is no upper: UnicodeDecodeError"
+    with pytest.raises(ValueError, match="the decoder broken cannot be loaded: ImportError"):
+        rule_of("*=broken", Schemas())

@@ -1,0 +1,42 @@
+"""The screen of the cluster at a time."""
+
+from __future__ import annotations
+
+import asyncio
+
+import pytest
+
+from kdissect.tui.pages.cluster import HERE, ClusterPage
+from tests.cli.run import CAPTURES
+from tests.tui.snapshots import app_of, press, running, settle
+
+KILLED = CAPTURES / "incidents" / "leader-killed.pcapng.gz"
+
+
+def leaders(page: ClusterPage) -> list[int]:
+    return [page.state.row(at)["leader"] for at in range(len(page.state))]
+
+
+@pytest.mark.parametrize("size", [(80, 24), (120, 40)])
+def test_it_shows_the_cluster_at_the_time_under_the_cursor(size: tuple[int, int]) -> None:
+    async def run() -> None:
+        app = app_of(KILLED)
+        async with running(app, *size) as pilot:
+            app.go_to_number(1161)
+            await settle(pilot)
+            await press(pilot, "C")
+            page = app.screen
+            assert isinstance(page, ClusterPage)
+            here = page.chosen_row()
+            assert here is not None
+            assert (here["what"], here["exchange"]) == (HERE, 1161)
+            assert leaders(page) == [1, 2, 1]
+            assert len(page.brokers) == 3
+            await press(pilot, "j")
+            assert leaders(page) == [2, 2, 3]
+            assert {page.brokers.row(at)["node_id"] for at in range(len(page.brokers))} == {2, 3}
+            await press(pilot, "home")
+            assert leaders(page) == []
+            assert "nothing told of it by then" in await press(pilot, "g")
+
+    asyncio.run(run())

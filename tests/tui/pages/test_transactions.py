@@ -1,0 +1,98 @@
+"""The screen of transactions."""
+
+from __future__ import annotations
+
+import asyncio
+
+from kdissect.analysis.catalogue import STATISTICS
+from kdissect.analysis.fold import Row
+from kdissect.present.form import SECOND, Clock
+from kdissect.tui.app import Kdissect
+from kdissect.tui.lists.lanes import Span
+from kdissect.tui.pages import transactions
+from kdissect.tui.pages.transactions import IdLines, TransactionsPage
+from tests.cli.run import CAPTURES
+from tests.tui.snapshots import app_of, press, running, settle
+
+TRANSACTIONS = CAPTURES / "transactions-kafka39.pcapng"
+HOSTILE = "a\x1b[2J\u202eb[red]\r\n"
+
+
+def row(outcome: str, begin_s: int, end_s: int | None, name: str | None = "tx", **more: object) -> Row:
+    empty = dict.fromkeys(each.name for each in STATISTICS["transactions"].columns)
+    end_ns = None if end_s is None else end_s * SECOND
+    known = {
+        "transactional_id": name,
+        "outcome": outcome,
+        "begin_ns": begin_s * SECOND,
+        "end_ns": end_ns,
+        "last_ns": end_ns or begin_s * SECOND,
+        "errors": [],
+        "groups": [],
+        "exchanges": [begin_s],
+    }
+    return {**empty, **known, **more}
+
+
+def line(rows: list[Row], chosen: int | None = None) -> str:
+    lines = IdLines()
+    lines.show(rows, Span(0, 20 * SECOND))
+    lines.choose(None if chosen is None else rows[chosen])
+    return lines.cells(0, 16 + 1 + 21)[-1]
+
+
+def test_ends_are_told_apart_by_shape() -> None:
+    rows = [row("committed", 0, 4), row("aborted", 5, 8), row("fenced", 10, 14), row("open", 15, None)]
+    text = line(rows, 1)
+    assert [text[at] for at in (4, 8, 14)] == ["✓", "✗", "⊘"]
+    assert "█" in text[5:8]
+    assert text[:4] == "────"
+    assert text.endswith("┄┄")
+
+
+def test_what_went_wrong_is_seen_where_much_falls_into_one_cell() -> None:
+    assert "⊘" in line([row("committed", 3, 3), row("fenced", 3, 3), row("committed", 3, 3)])
+
+
+def test_nothing_of_the_wire_reaches_the_terminal_as_it_is() -> None:
+    hostile = row("fenced", 1, 2, HOSTILE, ended_by=HOSTILE, client_id=HOSTILE, taken_by_client_id=HOSTILE)
+    said = transactions.text_of(hostile, Clock(), 80)
+    figures = transactions.figures(Clock())
+    figures.show([hostile])
+    lines = IdLines()
+    lines.show([hostile], Span(0, SECOND))
+    assert all(each.text.isprintable() for each in said)
+    assert all(cell.isprintable() for cell in (*figures.cells(0, 200), *lines.cells(0, 120)))
+
+
+def test_the_key_leads_from_an_exchange_to_its_transaction_and_enter_back_to_its_exchanges() -> None:
+    async def run() -> None:
+        app = app_of(TRANSACTIONS)
+        async with running(app) as pilot:
+            texts = [app.index.text("api", at) for at in range(len(app.index))]
+            last = max(at for at, text in enumerate(texts) if text == "EndTxn")
+            app.show_exchange(last)
+            await settle(pilot)
+            text = await press(pilot, "T")
+            page = app.screen
+            assert isinstance(page, TransactionsPage)
+            chosen = page.chosen_row()
+            assert chosen is not None
+            time_ns = app.index.value("time_ns", last)
+            assert chosen["begin_ns"] <= time_ns <= max(chosen["end_ns"], chosen["last_ns"])
+            assert f"{chosen['transactional_id']}: " in text
+            await press(pilot, "enter")
+            assert isinstance(app, Kdissect)
+            assert app.screen is app.pages["exchanges"]
+            assert last in app.shown.places.tolist()
+            assert "EndTxn" in {app.index.text("api", at) for at in app.shown.places.tolist()}
+
+    asyncio.run(run())
+
+
+def test_without_any_it_says_so() -> None:
+    async def run() -> None:
+        async with running(app_of(CAPTURES / "sasl-scram.pcapng"), 80, 24) as pilot:
+            assert "no transactions" in await press(pilot, "T")
+
+    asyncio.run(run())

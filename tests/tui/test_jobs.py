@@ -1,0 +1,178 @@
+"""What people on call come for, and with how few keys they have it.
+
+Each job begins where the screens begin. What is typed into a line counts as no key; the key that opens the
+line and the one that ends it do.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from pathlib import Path
+from typing import NamedTuple
+
+import pytest
+from textual.pilot import Pilot
+from textual.widgets import Input
+
+from kdissect import read
+from kdissect.tui.app import Kdissect
+from kdissect.tui.pages.exchanges import ExchangesPage
+from tests.cli.run import CAPTURES
+from tests.shared import requires_shared, shared
+from tests.tui.snapshots import app_of, press, running, settle
+
+INCIDENTS = CAPTURES / "incidents"
+MOST_KEYS, MOST_FOR_WHY = 5, 3
+TYPED = "type "
+
+
+class Job(NamedTuple):
+    """What is asked, the keys, and what then stands on the screen."""
+
+    question: str
+    capture: str
+    keys: tuple[str, ...]
+    shows: tuple[str, ...]
+    most: int = MOST_KEYS
+
+
+SHIPPED = (
+    Job("the slowest request", "leader-killed", ("1", "s", "s"), ("by Latency, largest first",)),
+    Job("all errors", "leader-killed", ("6",), ("NOT_COORDINATOR", "cut-frame")),
+    Job("which client causes them", "leader-killed", ("6",), ("trade-reader",)),
+    Job(
+        "one consumer's rebalance",
+        "member-killed",
+        ("4", "comma"),
+        ("generation 2 → 3", "session-timeout", "fraud-2", "stood still"),
+    ),
+    Job(
+        "a record by its key, and its bytes",
+        "poison-pill",
+        ("7", "slash", TYPED + 'record.key == "key-7"', "enter", "enter", "enter"),
+        ("211 bytes at 103 to 314", "Record"),
+    ),
+    Job(
+        "a client's topics and its lag",
+        "lag-grows",
+        ("3", "g", "g", "g"),
+        ("reader", "events", "648", "455"),
+    ),
+    Job("compare two brokers", "leader-killed", ("5", "g"), ("127.0.0.1:25001", "127.0.0.1:25002")),
+    Job(
+        "a request as a command",
+        "poison-pill",
+        ("1", "y", "5"),
+        ("copied the kdissect client send: kdissect client send",),
+    ),
+)
+LAB = (
+    Job(
+        "why a produce failed",
+        "producer-fenced/capture.pcapng",
+        ("6", "i"),
+        (
+            "INVALID_PRODUCER_EPOCH (fatal)",
+            "a newer one with its id took over",
+            "shop-new began as producer 74",
+        ),
+        MOST_FOR_WHY,
+    ),
+    Job(
+        "why a produce failed",
+        "message-too-large/capture.pcapng",
+        ("6", "i"),
+        ("MESSAGE_TOO_LARGE (fatal)", "max.message.bytes"),
+        MOST_FOR_WHY,
+    ),
+    Job(
+        "a transaction from begin to commit",
+        "hanging-transaction/capture.pcapng.gz",
+        ("T",),
+        (
+            "✓ committed after 14.1 s",
+            "by EndTxn",
+            "stood still at tx-payments-0 for 14.1 s, 143 offsets behind",
+        ),
+        MOST_FOR_WHY,
+    ),
+    Job(
+        "a transaction that did not end well",
+        "producer-fenced/capture.pcapng",
+        ("T",),
+        ("⊘ fenced", "ended 3.819023 by InitProducerId of shop-new"),
+        MOST_FOR_WHY,
+    ),
+)
+
+
+async def done(pilot: Pilot[None], job: Job) -> str:
+    """What stands on the screen after a job's keys."""
+    text = ""
+    for key in job.keys:
+        if key.startswith(TYPED):
+            pilot.app.screen.query_one(Input).value = key.removeprefix(TYPED)
+            await settle(pilot)
+        else:
+            text = await press(pilot, key)
+    return text
+
+
+def shown_after(job: Job, path: Path) -> str:
+    async def run() -> str:
+        async with running(app_of(path, home=None), 120, 40) as pilot:
+            return " ".join((await done(pilot, job)).split())
+
+    return asyncio.run(run())
+
+
+def check(job: Job, path: Path) -> None:
+    assert sum(not key.startswith(TYPED) for key in job.keys) <= job.most
+    text = shown_after(job, path)
+    for part in job.shows:
+        assert part in text, (job.question, part, text)
+
+
+@pytest.mark.parametrize("job", SHIPPED, ids=lambda job: job.question)
+def test_a_job_takes_few_keys(job: Job) -> None:
+    check(job, INCIDENTS / f"{job.capture}.pcapng.gz")
+
+
+@requires_shared
+@pytest.mark.parametrize("job", LAB, ids=lambda job: f"{job.question}: {job.capture.partition('/')[0]}")
+def test_why_something_failed_takes_fewer(job: Job) -> None:
+    check(job, shared(f"testdata/incidents/{job.capture}"))
+
+
+def test_the_slowest_is_the_first_of_the_list() -> None:
+    path = INCIDENTS / "leader-killed.pcapng.gz"
+    slowest = max(each.latency_ns or 0 for each in read(path))
+
+    async def run() -> None:
+        async with running(app_of(path, home=None)) as pilot:
+            await press(pilot, *SHIPPED[0].keys, "home")
+            app = pilot.app
+            assert isinstance(app, Kdissect)
+            page = app.screen
+            assert isinstance(page, ExchangesPage)
+            place = page.chosen_place()
+            assert place is not None
+            assert app.index.value("latency_ns", place) == slowest
+
+    asyncio.run(run())
+
+
+def test_a_subset_is_saved(tmp_path: Path) -> None:
+    path = tmp_path / "some.pcapng"
+
+    async def run() -> None:
+        async with running(app_of(INCIDENTS / "poison-pill.pcapng.gz", home=None)) as pilot:
+            await press(pilot, "1", "slash")
+            pilot.app.screen.query_one(Input).value = "number <= 20"
+            await press(pilot, "enter", "w")
+            await press(pilot, "enter")
+            pilot.app.screen.query_one(Input).value = str(path)
+            await press(pilot, "enter")
+
+    asyncio.run(run())
+    assert len(list(read(path))) == 20
