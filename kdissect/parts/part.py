@@ -103,8 +103,8 @@ class Dissected:
                 if seam.names_are_complete:
                     packet, count = AT_THE_END, len(names.order)
                 event.topic_names = names.up_to(packet, count)
-            elif isinstance(event, Connection) or event.connection is not None:
-                self._events[at] = event._replace(connection=numbers[event.connection])
+            elif (connection := event.connection) is not None:
+                self._events[at] = event._replace(connection=numbers[connection])
 
     def _merged(self, seam: Seam) -> Iterator[Event]:
         steps, events, at = self._journal.steps, self._events, 0

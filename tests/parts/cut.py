@@ -13,6 +13,7 @@ from kdissect.capture.reader import Item
 from kdissect.dissect import Dissector, Event
 from kdissect.exchange import Exchange
 from kdissect.limits import DEFAULTS, Limits
+from kdissect.model import Packet
 from kdissect.names import KnownNames
 from kdissect.parts.journal import Ends
 from kdissect.parts.part import dissect_part
@@ -80,6 +81,7 @@ def stitched(
         out += shown(part.events(stitcher.take(edge), names))
         assert names.order == true.names.order
         seams += 1
+    assert true.packets == sum(isinstance(item, Packet) for item in items)
     return Stitched([*out, *shown(true.close())], seams, why_not)
 
 
