@@ -156,7 +156,7 @@ class _Sharing:
         """How the parts went."""
 
     def in_parts(self, end: EndOfInput) -> Iterator[Sequence[Event]]:
-        """Have the capture read in parts, as far as it can be cut and is worth it."""
+        """Have the capture read in parts, if it can be cut and is worth it."""
         reading, source = self._reading, self._reading.source
         found = reading.cuts(CUT_BYTES)
         if found is None:

@@ -1,7 +1,7 @@
 """Events of a capture → batches, each the work of one process.
 
-The first batch is small, so that first rows come early. Each one after it is twice as large, up to a bound:
-a fork costs some milliseconds, and the events of a batch stay in memory until its rows are written.
+The first batch is small, so that first rows come early. Each one after it is twice as large, up to a bound.
+A fork costs some milliseconds. The events of a batch stay in memory until its rows are written.
 """
 
 from __future__ import annotations

@@ -96,7 +96,7 @@ def in_parts(
     count_events: Callable[[Sequence[Event]], Any],
     is_over: Callable[[], bool],
 ) -> Iterator[Sequence[Event] | Counts]:
-    """Have a file done in parts, as far as it can be cut.
+    """Have a file done in parts, up to where it can be cut.
 
     Gives the events of parts that were dissected here, then how it went. What is left of the file is
     ``cuts.rest()``, or a part that was not begun.

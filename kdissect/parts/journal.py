@@ -41,7 +41,7 @@ class Told(NamedTuple):
 
 
 class PartJournal:
-    """Of a part. Steps are packets, by their numbers in the whole capture.
+    """Goes along with a part. Steps are packets, by their numbers in the whole capture.
 
     :param may_go_on: whether a connection between two ends may have begun before the part.
     """
@@ -108,7 +108,7 @@ class PartJournal:
 
 
 class SeamJournal:
-    """Of the true dissector, while it goes over a part."""
+    """Goes along with the true dissector, while that goes over a part."""
 
     def __init__(self) -> None:
         self.now = 0
