@@ -52,6 +52,7 @@ cdef class Dissector:
     cdef public int64_t packets
     cdef public TopicNames names
     cdef public bint _names_are_complete
+    cdef public object journal
     cdef object __weakref__
 
     cpdef feed(self, item)

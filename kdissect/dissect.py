@@ -12,6 +12,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from heapq import heapify, heappop, heappush
+from typing import Protocol
 
 from kdissect.capture.reader import Item
 from kdissect.capture.segments import SegmentReader
@@ -96,6 +97,23 @@ class Lane:
         self.side = side
 
 
+class Journal(Protocol):
+    """Goes along with a dissector that has a part of a capture (:mod:`kdissect.parts`)."""
+
+    def tick(self, packet: int, timestamp_ns: int) -> None:
+        """A packet with a segment is dissected."""
+
+    def takes(self, segment: Segment) -> bool:
+        """Whether a segment is of a connection that somebody else dissects. It is asked of those that are of
+        no connection that is known."""
+
+    def forgot(self, since_ns: int, number: int, events: int) -> None:
+        """So many of the events that come next tell of a connection that has lingered since then."""
+
+    def gave(self, events: int) -> None:
+        """The packet brought so many events to light."""
+
+
 class Dissector:
     """The machine of a whole capture.
 
@@ -169,6 +187,8 @@ class Dissector:
         self.names = TopicNames() if names is None else names
         self._names_are_complete = names is not None
         self._names_left_out = 0
+        self.journal: Journal | None = None
+        """Where it has a part of a capture."""
 
     def packets_of(self, number: int) -> tuple[int, ...]:
         """The packets that carried the segment of the packet ``number``, which was fed last."""
@@ -188,6 +208,61 @@ class Dissector:
     def held_bytes(self) -> int:
         """What everything costs that waits now, to which a limit applies."""
         return self._held_bytes
+
+    # -- parts of a capture -------------------------------------------------------------------------
+
+    @property
+    def numbering(self) -> Numbering:
+        """What gives the numbers."""
+        return self._numbering
+
+    @property
+    def names_are_complete(self) -> bool:
+        """Whether all names of topic ids were known from the start."""
+        return self._names_are_complete
+
+    @property
+    def crosses_connections(self) -> bool:
+        """Whether it has something that is not of one connection: tunnels, or fragments that wait."""
+        return bool(self._tunnelled) or not self._uses_lanes or self._segments.waits
+
+    @property
+    def stands_alone(self) -> bool:
+        """Whether its connections can be another dissector's, as they are."""
+        if self._late or self._older or self._names_left_out or self.crosses_connections:
+            return False
+        return not any(each.speaks_tls for each in self._table.values())
+
+    @property
+    def lingers_since(self) -> int | None:
+        """Since when at the earliest a connection has lingered that is to be forgotten."""
+        return self._lingering[0][0] if self._lingering else None
+
+    def remembers(self, one: Endpoint, other: Endpoint) -> bool:
+        """Whether it has a connection between these ends."""
+        return (one, other) in self._table
+
+    def handed_over(self) -> list[tuple[Conversation, int | None]]:
+        """The connections that it remembers, by number; and since when they linger, where they are over."""
+        since = {number: since_ns for since_ns, number in self._lingering if number in self._closed}
+        found = sorted(set(self._table.values()), key=lambda each: each.number)
+        return [(each, since.get(each.number)) for each in found]
+
+    def adopt(self, conversation: Conversation, since_ns: int | None) -> None:
+        """Take in a connection that another one dissected so far.
+
+        :param since_ns: since when it lingers, if it is over.
+        """
+        first, other = conversation.endpoints
+        self._table[first, other] = self._table[other, first] = conversation
+        self._remembered += 1
+        conversation._secrets = self.secrets
+        conversation.counted_bytes = 0
+        self._count_held(conversation)
+        if since_ns is not None:
+            self._wait_for(conversation, since_ns)
+
+    # -- packets ------------------------------------------------------------------------------------
 
     def feed(self, item: Item | Segment | int) -> Sequence[Event]:
         """What one packet brings to light, in order.
@@ -236,6 +311,8 @@ class Dissector:
         ends = self._segments.glance(packet)
         events: list[Event] | None = None
         if ends is not None:
+            if self.journal is not None:
+                self.journal.tick(packet.number, packet.timestamp_ns)
             events = self._take_short(packet, ends)
         if events is None:
             segment = self._segments.feed(packet)
@@ -243,6 +320,8 @@ class Dissector:
                 if segment is not None:
                     out.append(segment)
                 return 0
+            if ends is None and self.journal is not None:
+                self.journal.tick(packet.number, packet.timestamp_ns)
             events = self._feed_segment(segment)
             if ends is not None and self._uses_lanes:
                 self._open_lane(ends, segment)
@@ -367,6 +446,8 @@ class Dissector:
         elif conversation is not None and newest and flags & SYN and conversation.is_reopened_by(segment):
             before = self._before_reopening(newest, segment, step)
             conversation = None
+        if conversation is None and self.journal is not None and self.journal.takes(segment):
+            return self._publish(step) if step else []
         if conversation is None:
             if self._remembered >= self._limits.connections:
                 limit = plural(self._limits.connections, "connection")
@@ -523,13 +604,16 @@ class Dissector:
     def _forget_lingering(self, now_ns: int, step: list[_Step]) -> None:
         """Forget the connections that have lingered."""
         while self._lingering and now_ns - self._lingering[0][0] > LINGER_NS:
-            _, number = heappop(self._lingering)
+            since_ns, number = heappop(self._lingering)
             conversation = self._closed.pop(number, None)
             if conversation is None:
                 continue
             if conversation.is_waited_for(now_ns, LINGER_NS):
                 self._wait_for(conversation, now_ns)  # it went on
+            before = len(step)
             self._forget(conversation, now_ns, step)
+            if self.journal is not None and len(step) > before:
+                self.journal.forgot(since_ns, number, len(step) - before)
         self._lingers_since = self._lingering[0][0] if self._lingering else _NEVER
 
     def _forget(self, conversation: Conversation, now_ns: int, step: list[_Step]) -> None:
@@ -595,6 +679,8 @@ class Dissector:
                 out.append(exchange)
             elif not isinstance(event, Recognised):
                 out.append(event)
+        if self.journal is not None and out:
+            self.journal.gave(len(out))
         return out
 
     def _learn(self, exchange: Exchange) -> None:

@@ -10,16 +10,18 @@ complaints, batches) is theirs.
 from __future__ import annotations
 
 import math
+import os
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
+from kdissect.capture.cuts import Cuts, Part, PartPackets
 from kdissect.capture.files import Capture, Opener, open_capture, read_packets
 from kdissect.capture.following import Following
 from kdissect.capture.keylogs import KeyLogs
 from kdissect.capture.points import find_points
 from kdissect.capture.reader import Interface, Item, Packets, Points
-from kdissect.dissect import Event
+from kdissect.dissect import Dissector, Event
 from kdissect.limits import DEFAULTS, Limits
 from kdissect.model import CaptureError
 from kdissect.names import TopicNames
@@ -146,6 +148,37 @@ class Pass:
         """How many exchanges which capture points saw, in words; empty where there is one point."""
         return self._dissector.summary() if isinstance(self._dissector, PointsDissector) else ""
 
+    # -- in parts -----------------------------------------------------------------------------------
+
+    @property
+    def source(self) -> Input:
+        """What is read."""
+        return self._input
+
+    def cuts(self, least: int) -> tuple[Cuts, Dissector] | None:
+        """What cuts the input, and the dissector that goes over its seams; None where it is to be read as
+        one. It must not have been read.
+
+        :param least: bytes of a file that is worth it.
+        """
+        source, dissector = self._input, self._dissector
+        if not isinstance(dissector, Dissector) or dissector.packets or dissector.crosses_connections:
+            return None
+        if source.open_packets is not None or len(source.paths) != 1 or self._key_logs is not None:
+            return None
+        (path,) = source.paths
+        if dissector.secrets or path == "-" or not os.path.isfile(path) or os.path.getsize(path) < least:
+            return None
+        try:
+            return Cuts(path, source.limits), dissector
+        except CaptureError:
+            return None
+
+    def go_on_with(self, part: Part) -> None:
+        """Read this part of the file, and nothing else."""
+        self.close()
+        self._packets = PartPackets(part, self._input.limits)
+
     # -- reading ------------------------------------------------------------------------------------
 
     def open(self) -> Packets:
@@ -183,7 +216,7 @@ class Pass:
         packets = self.open()
         if self._key_logs is not None and isinstance(packets, Following):
             return (() if item is None else (item,) for item in packets.with_pauses())
-        if isinstance(packets, Capture) and not one_by_one:
+        if isinstance(packets, Capture | PartPackets) and not one_by_one:
             return packets.blocks()
         return ((item,) for item in packets)
 

@@ -68,6 +68,11 @@ class DatagramReader:
         is_completed = bool(self._completed) and self._completed[-1] == number
         return tuple(self._completed) if is_completed else (number,)
 
+    @property
+    def waits(self) -> bool:
+        """Whether fragments wait for others, or something is to be told of them."""
+        return self._fragments.wait
+
     def close(self) -> list[Fault]:
         """Faults of the datagrams whose fragments never came together."""
         self._fragments.close()

@@ -150,6 +150,11 @@ class Fragments:
             self._give_up(next(iter(self._datagrams)), "more fragments wait than the limit")
         return None
 
+    @property
+    def wait(self) -> bool:
+        """Whether some wait for others, or something is to be reported."""
+        return bool(self._datagrams or self.faults)
+
     def close(self) -> None:
         """Give up every datagram that waits."""
         for key in list(self._datagrams):

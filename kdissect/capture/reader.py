@@ -98,6 +98,10 @@ class Reader(ABC):
         """Bytes of a record or block that is not whole yet."""
         return self._waiting_bytes
 
+    def goes_on(self, offset: int, packets: int) -> None:
+        """Say that what is fed next stands at this offset of the file, behind so many packets."""
+        self._offset, self._number = offset, packets
+
     def feed(self, data: bytes) -> list[Item]:
         """The items that ``data`` completes."""
         items: list[Item] = []

@@ -170,6 +170,11 @@ class SegmentReader:
         itself where it completed a datagram in fragments."""
         return self._datagrams.packets_of(number)
 
+    @property
+    def waits(self) -> bool:
+        """Whether fragments wait for others."""
+        return self._datagrams.waits
+
     def close(self) -> list[Fault]:
         """Faults of the IP packets whose fragments never came together."""
         return self._datagrams.close()

@@ -9,6 +9,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
+from itertools import chain
 from typing import Any, BinaryIO, Generic, NamedTuple, TypeVar
 
 import click
@@ -24,10 +25,9 @@ from kdissect.cli.output import inputs_of, open_output
 from kdissect.cli.reading import Reading, reading_of
 from kdissect.cli.tally import Tally
 from kdissect.dissect import Event
-from kdissect.jobs.batches import EventBatch, opened
+from kdissect.jobs.batches import Batch, EventBatch, used_up
 from kdissect.jobs.serving import Piece, Write
 from kdissect.limits import Limits
-from kdissect.names import TopicNames
 from kdissect.present.form import plural
 from kdissect.present.options import Options
 from kdissect.protocol.library import Problem
@@ -57,8 +57,6 @@ class Folding(Generic[C]):
 
     :param new: makes what is fed, with the limits of the configuration.
     :param within: a span of time in which exchanges must begin, if there is one.
-    :param is_dear: whether feeding costs more than handing an exchange to another process; None: that
-        depends on the filter.
     """
 
     def __init__(
@@ -68,7 +66,6 @@ class Folding(Generic[C]):
         new: Callable[[Limits], C],
         *,
         within: Within | None = None,
-        is_dear: bool | None = None,
     ) -> None:
         self._given = given
         self._paths = paths
@@ -84,9 +81,7 @@ class Folding(Generic[C]):
             self._chooser.refuse_to_judge(paths)
             if within is not None:
                 within.first_ns = self._first_ns
-        if is_dear is None:
-            is_dear = self._chooser is not None and not self._chooser.is_cheap
-        self._jobs = jobs_of(given, paths, is_dear=is_dear)
+        self._jobs = jobs_of(given, paths)
         self._reading: Reading | None = None
 
     @property
@@ -152,7 +147,7 @@ class Folding(Generic[C]):
 
     def _feed(self, reading: Reading) -> None:
         limits = self.config.limits
-        counts = FoldingWork(reading, lambda: self._new(limits), self.counted, limits, self._chooser)
+        counts = FoldingWork(reading, lambda: self._new(limits), self.counted, self._chooser)
         _count(reading, counts, self._jobs)
 
 
@@ -207,18 +202,15 @@ class FoldingWork(Generic[C]):
         reading: Reading,
         new: Callable[[], C],
         counted: C,
-        limits: Limits,
         chooser: Chooser | None,
     ) -> None:
         """
         :param new: makes one like ``counted`` that nothing was fed to.
         :param counted: what all is counted into.
         """
-        self.history = TopicNames()
         self._reading = reading
         self._new = new
         self._counted = counted
-        self._limits = limits
         self._chooser = chooser
 
     def many(self, events: Sequence[Event]) -> None:
@@ -226,18 +218,9 @@ class FoldingWork(Generic[C]):
         for event in events:
             self._counted.feed(event, self._chooser is None or self._chooser.counts(event))
 
-    def wants(self, _: Event) -> bool:
-        """Every event tells something."""
-        return True
-
-    def hear(self, news: Sequence[Any]) -> None:
-        """Names of topic ids."""
-        for told in news:
-            self.history.learn(*told)
-
-    def do(self, batch: bytes, state: None, write: Write) -> tuple[None, FoldedBatch[C]]:
+    def do(self, batch: Batch, state: None, write: Write) -> tuple[None, FoldedBatch[C]]:
         """Count a batch."""
-        _, events = opened(batch, self.history, self._limits)
+        events: Iterable[Event] = chain.from_iterable(used_up(batch))
         tally = self._reading.tally.part()
         if tally.looks_inside:  # else whoever reads has counted them
             events = _tallied(events, tally)

@@ -17,21 +17,25 @@ import click
 
 from kdissect.cli.errors import Unreadable, Wrong
 from kdissect.cli.inputs import reads_once
+from kdissect.cli.interrupts import EndOfInput
 from kdissect.cli.reading import Reading
+from kdissect.cli.tally import Tally
 from kdissect.dissect import Event
 from kdissect.exchange import Exchange
 from kdissect.jobs.batches import EventBatch
+from kdissect.jobs.cutting import Counts, first_ns, in_parts
 from kdissect.jobs.serving import Work, Write
 from kdissect.jobs.workers import IS_POSSIBLE, JobError, Workers
-from kdissect.names import TopicNames
 from kdissect.protocol.library import Problem, library
 
+CUT_BYTES = 4 << 20
+"""A smaller file is not cut."""
 WORTH_BYTES = 4 << 20
-"""So many bytes of messages are decoded by one process, before it is worth it to have others."""
+"""So many bytes of messages are the work of one process, before it is worth it to have others."""
 
 
 class Jobs(NamedTuple):
-    """How many processes decode."""
+    """How many processes work."""
 
     processes: int = 1
     at_once: bool = False
@@ -44,15 +48,13 @@ jobs_option = click.option(
     "--jobs",
     type=click.IntRange(1),
     metavar="N",
-    help="Number of processes that decode. By default one, or one per processor where that is faster.",
+    help="Number of processes. By default one per processor; one for a small capture.",
 )
 
 
-def jobs_of(given: Mapping[str, Any], paths: Iterable[str], *, is_dear: bool) -> Jobs:
+def jobs_of(given: Mapping[str, Any], paths: Iterable[str]) -> Jobs:
     """What the option asks for, or else what is best.
 
-    :param is_dear: whether what is done with an exchange costs more than handing it to another process
-        (``python -m benchmarks.jobs``).
     :raises Wrong: it asks for what this system does not have.
     """
     asked: int | None = given["jobs"]
@@ -61,7 +63,7 @@ def jobs_of(given: Mapping[str, Any], paths: Iterable[str], *, is_dear: bool) ->
     if asked is not None:
         return Jobs(asked, at_once=True)
     # A fork of a process that has used Apple's frameworks may hang; nobody asked for one.
-    if not is_dear or not IS_POSSIBLE or sys.platform == "darwin" or any(map(_comes_slowly, paths)):
+    if not IS_POSSIBLE or sys.platform == "darwin" or any(map(_comes_slowly, paths)):
         return ALONE
     return Jobs(_processors())
 
@@ -92,18 +94,12 @@ class BatchResult(Protocol):
 class SharedWork(Work, Protocol):
     """Work that may be done by one process, event by event, or shared."""
 
-    history: TopicNames
-    """For :func:`~kdissect.jobs.batches.opened`."""
-
     @property
     def state(self) -> Any:
         """How what was done so far ended."""
 
     def many(self, events: Sequence[Event]) -> None:
         """Do the work of events, which are the next."""
-
-    def wants(self, event: Event) -> bool:
-        """Whether there is anything to do for an event, which is the next to be shared."""
 
     def done(self, part: Any) -> None:
         """Add what came of the next batch."""
@@ -124,6 +120,7 @@ def share(
     """
     reading.is_counted_elsewhere = jobs.at_once and reading.tally.looks_inside
     with closing(_Sharing(reading, work, jobs, write, batch or EventBatch())) as sharing:
+        reading.parts = sharing.in_parts
         events = iter(found)
         while True:
             try:
@@ -142,7 +139,7 @@ def share(
 
 
 class _Sharing:
-    """Hands events out."""
+    """Hands events out, or parts of the capture."""
 
     def __init__(
         self, reading: Reading, work: SharedWork, jobs: Jobs, write: Write, batch: EventBatch
@@ -154,33 +151,74 @@ class _Sharing:
         self._batch = batch
         self._workers: Workers | None = None
         self._bytes = 0
-        """Of messages, that one process has decoded."""
+        """Of the messages that one process has done."""
+        self.counts = Counts()
+        """How the parts went."""
+
+    def in_parts(self, end: EndOfInput) -> Iterator[Sequence[Event]]:
+        """Have the capture read in parts, if it can be cut and is worth it."""
+        reading, source = self._reading, self._reading.source
+        found = reading.cuts(CUT_BYTES)
+        if found is None:
+            return
+        cuts, dissector = found
+        workers = self._workers = self._begun()
+        with closing(cuts):
+            reading.first_ns = first_ns(cuts.rest(), source.limits)
+            whose = (cuts, dissector, source, workers, self._jobs.processes)
+            with _told():
+                for events in in_parts(*whose, self._flush, self._count, lambda: end.has_come):
+                    if isinstance(events, Counts):
+                        self.counts = events
+                    else:
+                        yield events
+            reading.go_on_with(cuts.rest())
+
+    def _count(self, events: Sequence[Event]) -> tuple[int, Tally]:
+        """What is to be said of events that nobody here sees."""
+        tally = self._reading.tally.part()
+        exchanges = 0
+        for event in events:
+            if isinstance(event, Exchange):
+                exchanges += 1
+            elif not tally.looks_inside:  # else the work counts it
+                tally.add(event)
+        return exchanges, tally
+
+    def _counted(self, counted: tuple[int, Tally]) -> None:
+        self._reading.exchanges += counted[0]
+        self._reading.tally.merge(counted[1])
 
     def add(self, events: Sequence[Event]) -> None:
         """The next events."""
+        if self._workers is None and not self._jobs.at_once and self._bytes < WORTH_BYTES:
+            self._work.many(events)
+            for event in events:
+                if isinstance(event, Exchange):
+                    for message in event.messages:
+                        self._bytes += len(message.frame.payload)
+            if self._bytes >= WORTH_BYTES:
+                self._reading.is_counted_elsewhere = self._reading.tally.looks_inside
+            return
         if self._workers is None:
-            if not self._jobs.at_once and self._bytes < WORTH_BYTES:
-                self._work.many(events)
-                for event in events:
-                    if isinstance(event, Exchange):
-                        for message in event.messages:
-                            self._bytes += len(message.frame.payload)
-                if self._bytes >= WORTH_BYTES:
-                    self._reading.is_counted_elsewhere = self._reading.tally.looks_inside
-                return
-            self._begin()
-        for event in events:
-            if self._work.wants(event):
-                self._batch.add(event)
-                if self._batch.is_full:
-                    self._submit()
+            self._workers = self._begun()
+        self._batch.add(events)
+        with _told():
+            if self._batch.is_full:
+                self._workers.submit(self._batch.take())
+            else:
+                self._workers.attend()
+
+    def _flush(self) -> None:
+        """Have done what was gathered."""
+        if self._workers is not None and self._batch:
+            self._workers.submit(self._batch.take())
 
     def finish(self) -> None:
         """Have done what is not done yet."""
         if self._workers is not None:
-            if self._batch:
-                self._submit()
             with _told():
+                self._flush()
                 self._workers.finish()
 
     def close(self) -> None:
@@ -188,20 +226,10 @@ class _Sharing:
         if self._workers is not None:
             self._workers.close()
 
-    def _begin(self) -> None:
-        self._names = self._reading.names
-        self._told_names = 0
-        work = self._work
-        self._workers = Workers(
-            work, self._jobs.processes, self._write, self._done, work.state, shared=(work.history,)
-        )
-
-    def _submit(self) -> None:
-        assert self._workers is not None
-        news = self._names.order[self._told_names :]
-        self._told_names += len(news)
-        with _told():
-            self._workers.submit(self._batch.take(self._reading.first_ns), news)
+    def _begun(self) -> Workers:
+        self._reading.is_counted_elsewhere = self._reading.tally.looks_inside
+        whose = (self._work, self._jobs.processes, self._write, self._done, self._work.state)
+        return Workers(*whose, shared=(self._reading.names,), counted=self._counted)
 
     def _done(self, part: BatchResult) -> None:
         known = library().problems

@@ -12,10 +12,8 @@ from kdissect.cli.reading import Reading
 from kdissect.cli.shown_packets import ShownPackets
 from kdissect.cli.tally import Tally
 from kdissect.dissect import Event
-from kdissect.jobs.batches import opened
+from kdissect.jobs.batches import Batch, used_up
 from kdissect.jobs.serving import Maybe, Piece, Write
-from kdissect.limits import Limits
-from kdissect.names import TopicNames
 from kdissect.present.form import Clock
 from kdissect.protocol.library import Problem
 from kdissect.session.conversation import Connection
@@ -43,7 +41,6 @@ class ListedRows:
         outlet: Outlet,
         flush: bool,
         clock: Clock,
-        limits: Limits,
         chooser: Chooser | None,
         found: ShownPackets | None,
     ) -> None:
@@ -53,7 +50,6 @@ class ListedRows:
         :param clock: what the printer tells the time by.
         :param found: is given what is shown.
         """
-        self.history = TopicNames()
         self.count = 0
         """How many were printed."""
         self._reading = reading
@@ -62,10 +58,7 @@ class ListedRows:
         self._file = outlet.file
         self._flush = flush
         self._clock = clock
-        self._limits = limits
         self._chooser = chooser
-        self._is_chosen_before = chooser is not None and chooser.is_cheap and not reading.tally.looks_inside
-        """Whether only events that are shown are handed out: choosing then costs less than that."""
         self._found = found
 
     @property
@@ -94,19 +87,10 @@ class ListedRows:
         for event in events:
             self.one(event)
 
-    def wants(self, event: Event) -> bool:
-        """Whether there is anything to do for an event, the next."""
-        return not self._is_chosen_before or self._chooser is None or self._chooser.event(event)
-
-    def hear(self, news: Sequence[Any]) -> None:
-        """Names of topic ids."""
-        for told in news:
-            self.history.learn(*told)
-
-    def do(self, batch: bytes, state: Any, write: Write) -> tuple[Any, ListedBatch]:
+    def do(self, batch: Batch, state: Any, write: Write) -> tuple[Any, ListedBatch]:
         """Print the rows of a batch."""
         outlet, printer = self._outlet, self._printer
-        before = outlet.to, printer.state  # a batch that waits for its turn may be interrupted by another
+        before = outlet.to, printer.state
         outlet.to, printer.state = write, state
         try:
             part = self._do(batch, write)
@@ -114,23 +98,28 @@ class ListedRows:
         finally:
             outlet.to, printer.state = before
 
-    def _do(self, batch: bytes, write: Write) -> ListedBatch:
-        self._clock.first_ns, events = opened(batch, self.history, self._limits)
+    def _do(self, batch: Batch, write: Write) -> ListedBatch:
+        self._clock.first_ns = self._reading.first_ns
         tally = self._reading.tally.part()
         found = None if self._found is None else ShownPackets()
-        chooser = None if self._chooser is None or self._is_chosen_before else self._chooser.part()
+        chooser = None if self._chooser is None else self._chooser.part()
         rows = 0
-        for event in events:
-            if tally.looks_inside:  # else whoever reads has counted it
-                tally.add(event)
-            if chooser is not None and not chooser.event(event):
-                if isinstance(event, Connection):
-                    self._connection(event, write)
+        for events in used_up(batch):
+            if tally.looks_inside:  # else whoever reads has counted them
+                for event in events:
+                    tally.add(event)
+            if chooser is None and found is None:
+                rows += self._printer.show_all(events)
                 continue
-            for each in self._printer.show(event):
-                rows += 1
-                if found is not None:
-                    found.add(each)
+            for event in events:
+                if chooser is not None and not chooser.event(event):
+                    if isinstance(event, Connection):
+                        self._connection(event, write)
+                    continue
+                for each in self._printer.show(event):
+                    rows += 1
+                    if found is not None:
+                        found.add(each)
         chosen = frozenset(() if chooser is None else chooser.chosen)
         return ListedBatch(rows, tally, found, chosen, problems_so_far())
 

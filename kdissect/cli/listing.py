@@ -116,19 +116,6 @@ class Listing:
         """Whether there is somebody who wants to know how it goes."""
         return sys.stderr.isatty() and not self._given["quiet"]
 
-    @property
-    def is_dear(self) -> bool:
-        """Whether rows cost more than reading the capture: those that are made of values, field by field."""
-        if self.chooser is not None and not self.chooser.is_cheap:
-            return True
-        if self.form.table in ("connections", "faults"):
-            return False
-        if self.form.format == "text":
-            return bool(self._given["fields"])
-        return not (
-            self.form.table == "records" and self.form.format == "ndjson" and not self.options.embedded
-        )
-
     def _chosen_form(self) -> Form:
         form = chosen_form(self._given, "text")
         for name in ("records", "bytes_form"):
@@ -172,9 +159,7 @@ class Listing:
             *(self._given, self._config, self.form.format, self._table, cast(BinaryIO, outlet), clock),
             *(self.options, flush, keep),
         )
-        self._rows = ListedRows(
-            reading, printer, outlet, flush, clock, self.options.limits, self.chooser, shown
-        )
+        self._rows = ListedRows(reading, printer, outlet, flush, clock, self.chooser, shown)
         try:
             if jobs.processes > 1 and self._can_be_shared(clock):
                 share(reading, events, self._rows, jobs, self._rows.write)

@@ -10,6 +10,7 @@ from contextlib import closing, contextmanager
 from itertools import chain
 from typing import Any
 
+from kdissect.capture.cuts import Cuts, Part
 from kdissect.capture.reader import PACKET_OVERHEAD, Interface, Item, Packets, Points
 from kdissect.cli.config import Config
 from kdissect.cli.errors import Complaints, Unreadable, complain
@@ -19,7 +20,7 @@ from kdissect.cli.interrupts import EndOfInput
 from kdissect.cli.tally import Tally
 from kdissect.cli.tls_keys import Keys, keys_of
 from kdissect.collector import rarely_collected
-from kdissect.dissect import Event
+from kdissect.dissect import Dissector, Event
 from kdissect.exchange import Exchange
 from kdissect.model import CaptureError, Fault, Packet, Secrets
 from kdissect.names import TopicNames
@@ -71,6 +72,9 @@ class Reading:
         """Whether somebody else adds the events to :attr:`tally`."""
         self.keep: Callable[[Packet | Secrets], None] | None = None
         """Is given every packet when it is read, if it is set before reading begins."""
+        self.parts: Callable[[EndOfInput], Iterable[Sequence[Event]]] | None = None
+        """Reads the beginning of the input in parts, if it is set before reading begins; gives the events
+        that nobody has counted."""
         self.one_by_one = False
         """Whether nothing may be read, or counted, that is not asked for."""
         self.paths = tuple(paths)
@@ -126,6 +130,19 @@ class Reading:
         """Close the input, wherever reading it ended."""
         self._pass.close()
 
+    def cuts(self, least: int) -> tuple[Cuts, Dissector] | None:
+        """As :meth:`kdissect.source.Pass.cuts`; None where packets are wanted one by one, too."""
+        return None if self.keep is not None or self.one_by_one else self._pass.cuts(least)
+
+    def go_on_with(self, part: Part) -> None:
+        """As :meth:`kdissect.source.Pass.go_on_with`."""
+        self._pass.go_on_with(part)
+
+    @property
+    def source(self) -> Input:
+        """What is read, and how."""
+        return self._pass.source
+
     @property
     def points(self) -> Points | None:
         """The capture points of the input, where it has several."""
@@ -169,6 +186,9 @@ class Reading:
         self.open()
         one_by_one = self.keep is not None or self.one_by_one
         try:
+            if self.parts is not None:
+                for events in self.parts(end):
+                    yield self._counted(events)
             for items in end.items(self._pass.items(one_by_one=one_by_one)):
                 self._note(items)
                 for events in self._pass.feed_all(items):

@@ -81,7 +81,7 @@ def refuse_options(path: str, given: Mapping[str, Any]) -> None:
 
 def capture_side(paths: Sequence[str], given: dict[str, Any]) -> Side:
     """Read captures, which are one."""
-    folding: Folding[Judge] = Folding(given, tuple(paths), whole_judge, is_dear=True)
+    folding: Folding[Judge] = Folding(given, tuple(paths), whole_judge)
     reading = folding.count()
     report = folding.counted.report(folding.config.thresholds, folding.config.ignored)
     return Side(report, reading.exit_code(False, False, True) if reading.is_damaged else DONE)

@@ -1,10 +1,12 @@
 """Several processes for one capture.
 
 One process reads packets, puts bytes in order and pairs messages. So it alone gives numbers and names, and
-keeps the limits that count over all connections. This is the smaller part of the work.
+keeps the limits that count over all connections. The rest is shared: decoding bodies, checking and unpacking
+records, writing rows, counting.
 
-The larger part is shared: decoding bodies, checking and unpacking records, writing rows. Batches of
-exchanges (:mod:`kdissect.jobs.batches`) go to processes beside the first (:mod:`kdissect.jobs.workers`),
-which do the work (:mod:`kdissect.jobs.serving`). Rows come out in the order of the events, as one process
-would write them.
+The events are cut into batches (:mod:`kdissect.jobs.batches`). For each batch a process is forked
+(:mod:`kdissect.jobs.workers`) that does it and ends (:mod:`kdissect.jobs.serving`). A forked process has the
+events themselves, with all that they refer to, as they were at the cut. So nothing is sent there, and nothing
+about the state of a connection is guessed. What comes back are rows, columns or counts. They are put together
+in the order of the batches, so the output is that of one process.
 """

@@ -1,14 +1,18 @@
-"""A process that another forked: batches come through one pipe, what it writes goes back through a second.
+"""A process that another forked: it does the batch that it has from its birth, answers through a pipe, ends.
 
-    ─► sizes, then news and state, then the batch          (ASKED)
-    ◄─ a kind and a size, then a piece, an outcome or an error   (ANSWER)
+    ─► a size, then what it must know               (ASKED; batches ask nothing)
+    ◄─ a kind and a size, then an edge, a piece, an outcome or an error   (ANSWER)
 
-Objects that both ends have from before the fork (tables, options) go through a pipe as their place among
-``shared``. They are the same objects at the other end, no copies.
+A part of a capture is dissected first. Its edge goes back, and its seam comes; then it is a batch. It may be
+done again, with another state.
+
+Objects that both ends have from before the fork (tables, names of topic ids) go through the pipe as their
+place among ``shared``. They are the same objects at the other end, no copies.
 """
 
 from __future__ import annotations
 
+import gc
 import io
 import os
 import pickle
@@ -18,6 +22,7 @@ from contextlib import suppress
 from struct import Struct
 from typing import Any, NamedTuple, NoReturn, Protocol
 
+from kdissect.jobs.batches import Batch
 from kdissect.system.confining import confine
 
 
@@ -34,11 +39,11 @@ class Maybe(NamedTuple):
 Piece = bytes | Maybe
 Write = Callable[[Piece], None]
 
-ASKED = Struct("<QQ")
-"""Sizes of what stands before a batch, and of the batch."""
 ANSWER = Struct("<BQ")
 """A kind, and the size of what follows."""
-PIECE, MAYBE, DONE, FAILED = range(4)
+ASKED = Struct("<Q")
+"""The size of what follows; another process than one with a part is asked nothing."""
+PIECE, MAYBE, DONE, FAILED, EDGE = range(5)
 ENDING = (signal.SIGINT, signal.SIGTERM)
 
 
@@ -48,10 +53,7 @@ _PIECE_BYTES = 128 << 10
 class Work(Protocol):
     """What is done with each batch."""
 
-    def hear(self, news: Sequence[Any]) -> None:
-        """What every process must know, before the batch behind it."""
-
-    def do(self, batch: bytes, state: Any, write: Write) -> tuple[Any, Any]:
+    def do(self, batch: Batch, state: Any, write: Write) -> tuple[Any, Any]:
         """Do a batch; what it writes are whole lines.
 
         :param state: how the batch before it ended.
@@ -59,12 +61,25 @@ class Work(Protocol):
         """
 
 
-def become(
-    work: Work, shared: tuple[object, ...], asked: int, answered: int, others: Sequence[int]
-) -> NoReturn:
-    """What a process does from its beginning to its end. It never returns to who forked it."""
+class PartTask(Protocol):
+    """A part of a capture, as a process has it."""
+
+    def edge(self) -> bytes:
+        """Dissect it; gives what the stitcher must know."""
+
+    def batch(self, seam: bytes) -> tuple[Batch, Any]:
+        """All events of it, and what is to be said of them."""
+
+
+def become(serve: Callable[[int], None], answered: int, others: Sequence[int]) -> NoReturn:
+    """What a process does from its beginning to its end. It never returns to who forked it.
+
+    :param serve: does the work; is given the descriptor that answers go to.
+    :param others: descriptors of the first process that this one must not keep open.
+    """
     code = 1
     try:
+        gc.freeze()  # to look at objects would copy the memory that both processes have together
         for number in ENDING:
             signal.signal(number, signal.SIG_IGN)
         signal.pthread_sigmask(signal.SIG_UNBLOCK, ENDING)
@@ -75,29 +90,55 @@ def become(
             os.dup2(nowhere, descriptor)
         confine()  # it has its pipes, and decodes what anybody may have sent
         with suppress(BrokenPipeError):
-            _serve(work, shared, asked, answered)
+            serve(answered)
         code = 0
     finally:
         os._exit(code)
 
 
-def _serve(work: Work, shared: tuple[object, ...], asked: int, answered: int) -> None:
+def serve_batch(
+    work: Work,
+    batch: Batch,
+    state: Any,
+    shared: tuple[object, ...],
+    answered: int,
+    counted: Any = None,
+) -> None:
+    """Do a batch.
+
+    :param counted: what is to be said of its events.
+    """
+    pieces = _Pieces(answered)
+    try:
+        outcome = work.do(batch, state, pieces.write)
+        pieces.flush()
+        _answer(answered, DONE, dump((*outcome, counted), shared))
+    except BrokenPipeError:
+        raise
+    except Exception as error:  # whatever it is, it is raised at the other end, in its turn
+        pieces.flush()
+        _answer(answered, FAILED, _dumped_error(error))
+
+
+def serve_part(work: Work, task: PartTask, shared: tuple[object, ...], asked: int, answered: int) -> None:
+    """Dissect a part, then do it as a batch, as often as it is asked for."""
+    try:
+        _answer(answered, EDGE, task.edge())
+    except BrokenPipeError:
+        raise
+    except Exception as error:  # as above
+        _answer(answered, FAILED, _dumped_error(error))
+        return
     with open(asked, "rb") as source:
-        while len(sizes := source.read(ASKED.size)) == ASKED.size:
-            head, size = ASKED.unpack(sizes)
-            news, state = pickle.loads(source.read(head))
-            batch = source.read(size)
-            work.hear(news)
-            pieces = _Pieces(answered)
-            try:
-                outcome = work.do(batch, state, pieces.write)
-                pieces.flush()
-                _answer(answered, DONE, dump(outcome, shared))
-            except BrokenPipeError:
-                raise
-            except Exception as error:  # whatever it is, it is raised at the other end, in its turn
-                pieces.flush()
-                _answer(answered, FAILED, _dumped_error(error))
+        batch: Batch | None = None
+        counted: Any = None
+        while len(size := source.read(ASKED.size)) == ASKED.size:
+            seam, state = pickle.loads(source.read(*ASKED.unpack(size)))
+            if batch is None:
+                batch, counted = task.batch(seam)
+            # Only work that has a state may be asked for again.
+            some = batch if state is None else list(batch)
+            serve_batch(work, some, state, shared, answered, counted)
 
 
 class _Pieces:

@@ -1,17 +1,18 @@
-"""Batches ─► processes ─► what they write, in the order of the batches.
+"""Batches ─► a process each ─► what they write, in the order of the batches.
 
 Rules
 
-1. Processes are forked, so they have the compiled filter, the options and the table at once. The process that
-   makes them must have no other threads.
-2. A process that waits costs nothing; an idle one gets the next batch. If all have enough, this process does
-   the batch itself. So exactly as many processes work as were asked for.
+1. A process is forked for a batch, and has it and all that its events refer to from its birth. The process
+   that forks must have no other threads.
+2. As many processes work at a time as were asked for. If all of them do, whoever brings the next batch waits.
 3. What a batch writes may depend on how the one before it ended (columns of text grow). A batch is begun with
-   the state that is known then. If the batches before it end in another state, it is done again, here.
+   the state that is known then. If a batch before it ends in another state, it is begun anew.
 4. Memory is bounded: a limited amount of what is written out of turn is kept here; a process that writes more
    waits.
 5. A process that dies ends the work at its batch; what came before is written.
-6. The interrupt key and SIGTERM are for this process to answer. The others end when their pipe does.
+6. A part of a capture is dissected by its process first. Its turn comes when its seam is known; until then
+   nothing is written of it.
+7. The interrupt key and SIGTERM are for this process to answer. The others end when nobody reads their pipe.
 """
 
 from __future__ import annotations
@@ -21,29 +22,35 @@ import pickle
 import select
 import signal
 from collections import deque
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from functools import partial
+from itertools import islice
 from typing import Any
 
+from kdissect.jobs.batches import Batch
 from kdissect.jobs.serving import (
     ANSWER,
     ASKED,
     DONE,
+    EDGE,
     ENDING,
     MAYBE,
     PIECE,
+    PartTask,
     Piece,
     Work,
-    Write,
     become,
     load,
+    serve_batch,
+    serve_part,
 )
 
-AT_A_TIME = 2
-"""Batches that one process has: one is done, the next is there when it is."""
 MOST_HELD = 16 << 20
 """Bytes written out of turn that are kept."""
+AHEAD = 2
+"""So many batches for each process may be begun before the first of them is written: their events stay in
+memory."""
 _PIPE_BYTES = 1 << 20
 IS_POSSIBLE = hasattr(os, "fork")
 """Whether this system can have processes begin as they are needed here."""
@@ -53,110 +60,173 @@ class JobError(Exception):
     """A process died; the text says how."""
 
 
-class _Stale(Exception):  # noqa: N818 - nothing went wrong
-    """A batch was begun with a state that turned out to be another."""
+class _Process:
+    """A process, and what came from it that is not a whole answer yet."""
+
+    __slots__ = ("answers", "asks", "pid", "received")
+
+    def __init__(self, pid: int, answers: int, asks: int | None) -> None:
+        self.pid = pid
+        self.answers = answers
+        """The descriptor that its answers come from."""
+        self.asks = asks
+        """The one that what it must know goes to; None where it has a batch."""
+        self.received = bytearray()
 
 
 class _Part:
     """A batch on its way."""
 
     __slots__ = (
-        "after",
-        "batch",
-        "error",
-        "goes_on",
-        "is_done",
-        "owner",
-        "pieces",
-        "result",
-        "size",
-        "state",
+        *(
+            "after",
+            "batch",
+            "counted",
+            "died",
+            "edge",
+            "error",
+            "is_done",
+            "pieces",
+            "process",
+            "result",
+            "size",
+        ),
+        *("stale", "state"),
     )
 
-    def __init__(self, batch: bytes, state: Any) -> None:
+    def __init__(self, batch: Batch | None, state: Any) -> None:
         self.batch = batch
+        """None for a part of a capture, which its process has."""
+        self.edge: bytes | None = None
+        """Of a part, when it is dissected."""
+        self.stale = 0
+        """So many outcomes of it, and what is written before each, count no more."""
+        self.begin(state)
+
+    def begin(self, state: Any) -> None:
+        """Nothing was done of it yet."""
+        self.process: _Process | None = None
+        """What does it, until it is done."""
+        self.begin_with(state)
+
+    def begin_with(self, state: Any) -> None:
+        """The same, and its process is to begin again."""
         self.state = state
-        self.owner: _Process | None = None
         self.pieces: list[Piece] = []
         """What it wrote before its turn came."""
         self.size = 0
         """Bytes of the pieces."""
-        self.goes_on = False
-        """Whether it is being done here."""
         self.is_done = False
         self.after: Any = None
         self.result: Any = None
+        self.counted: Any = None
+        """What a part says of its events, which nobody here has seen."""
         self.error: Exception | None = None
-
-
-class _Process:
-    """A process, and what it has to do."""
-
-    def __init__(self, pid: int, asks: int, answers: int) -> None:
-        self.pid = pid
-        self.asks = asks
-        """The descriptor that batches go to."""
-        self.answers = answers
-        self.parts: deque[_Part] = deque()
-        self.heard = 0
-        """How much of the news it was sent."""
-        self.received = bytearray()
-        self.how_it_ended: str | None = None
+        self.died: str | None = None
+        """How its process ended before its time."""
 
 
 class Workers:
     """The processes.
 
-    :param count: how many work, this one among them.
+    :param count: how many work at a time, beside the one that brings the batches.
     :param write: takes what batches write, in order.
     :param done: takes what else came of each batch, in order.
     :param state: how the work before the first batch ended.
     :param shared: objects that results refer to and that every process has its own of.
+    :param counted: takes what each part says of its events, in order.
     """
 
     def __init__(
         self,
         work: Work,
         count: int,
-        write: Write,
+        write: Callable[[Piece], None],
         done: Callable[[Any], None],
         state: Any = None,
         shared: Sequence[object] = (),
+        counted: Callable[[Any], None] | None = None,
     ) -> None:
         self._work = work
+        self._counted = counted or _nowhere
+        self._count = count
         self._write = write
         self._done = done
         self._state = state
         self._shared = tuple(shared)
         self._parts: deque[_Part] = deque()
-        """Those whose turn has not come, in order."""
+        """Those that are not written yet, in order."""
         self._held = 0
-        self._news: list[Any] = []
-        self._processes: list[_Process] = []
-        with suppress(OSError):  # no more of them are allowed: those that are there do it
-            for _ in range(count - 1):
-                self._fork()
+        self._poll = select.poll()
+        self._running: dict[int, _Part] = {}
+        """Those that are being done, by the descriptor that their answers come from."""
+        self._is_full = False
+        """Whether only the first is listened to, because enough is kept of the others."""
 
-    def submit(self, batch: bytes, news: Sequence[Any] = ()) -> None:
-        """Have a batch done; what is ready is written.
+    def submit(self, batch: Batch) -> None:
+        """Have a batch done, as soon as there is a process for it; what is ready is written.
 
-        :param news: what must be known for it and for those behind it.
         :raises JobError: a process died.
         """
-        self._news += news
-        self._work.hear(news)
-        self._receive(0)
+        while self._busy() >= self._count or len(self._parts) >= AHEAD * self._count:
+            self._receive(None)
+            self._settle()
         part = _Part(batch, self._state)
         self._parts.append(part)
-        idle = min(self._processes, key=lambda process: len(process.parts), default=None)
-        if idle is not None and len(idle.parts) < AT_A_TIME:
-            self._send(idle, part)
-        else:
-            self._do_here(part)
-        self._settle()
+        self._begin(part)
+        self.attend()
+
+    def begin_part(self, task: PartTask) -> _Part:
+        """Have a part of a capture dissected.
+
+        :raises OSError: no process may begin.
+        """
+        part = _Part(None, None)
+        self._fork(part, task)
+        return part
+
+    def edge_of(self, part: _Part) -> bytes:
+        """Wait for the edge of a part.
+
+        :raises JobError: its process died.
+        """
+        while part.edge is None and part.error is None and part.died is None:
+            self._receive(None, part)
+            self._settle()
+        if part.error is not None:
+            raise part.error
+        if part.died is not None:
+            raise JobError(part.died)
+        assert part.edge is not None
+        return part.edge
+
+    def submit_part(self, part: _Part, seam: bytes) -> None:
+        """The seam of a part is known: have it done as the next batch."""
+        while len(self._parts) >= AHEAD * self._count:
+            self._receive(None)
+            self._settle()
+        part.begin_with(self._state)
+        self._parts.append(part)
+        self._ask(part, seam)
+        self.attend()
+
+    def drop_part(self, part: _Part) -> None:
+        """A part is given up."""
+        self._end(part, kills=True)
+
+    def attend(self) -> None:
+        """Take in what came, and write what is ready, without waiting. To be called often: a process whose
+        pipe is full waits.
+
+        :raises JobError: a process died.
+        """
+        if self._running:
+            self._receive(0)
+        if self._parts:
+            self._settle()
 
     def finish(self) -> None:
-        """Wait for what is not done yet, then end the processes.
+        """Wait for what is not done yet.
 
         :raises JobError: a process died.
         """
@@ -164,89 +234,126 @@ class Workers:
         while self._parts:
             self._receive(None)
             self._settle()
-        self.close()
 
     def close(self) -> None:
         """End the processes, whatever they do."""
-        for process in self._processes:
-            with suppress(OSError):
-                os.kill(process.pid, signal.SIGKILL)
-            os.close(process.asks)
-            os.close(process.answers)
-            _wait_for(process.pid)
-        self._processes.clear()
+        for part in list(self._running.values()):
+            self._end(part, kills=True)
+        self._parts.clear()
 
     # -- processes ----------------------------------------------------------------------------------
 
-    def _fork(self) -> None:
-        asked, asks = os.pipe()
+    def _begin(self, part: _Part) -> None:
+        """Have a process do a batch; where no process may begin, it is done in its turn, here."""
+        with suppress(OSError):
+            self._fork(part)
+
+    def _fork(self, part: _Part, task: PartTask | None = None) -> None:
         answers, answered = os.pipe()
-        for descriptor in (asks, answered):
-            _widen(descriptor)
-        others = [asks, answers, *(fd for each in self._processes for fd in (each.asks, each.answers))]
+        asked, asks = (None, None) if task is None else os.pipe()
         before = signal.pthread_sigmask(signal.SIG_BLOCK, ENDING)  # until it is settled whom they concern
         try:
+            _widen(answered)
             pid = os.fork()
             if pid == 0:
-                become(self._work, self._shared, asked, answered, others)
+                others = [each for each in (answers, asks, *self._descriptors()) if each is not None]
+                become(self._serving(part, task, asked), answered, others)
         except OSError:
-            os.close(asks)
             os.close(answers)
+            if asks is not None:
+                os.close(asks)
             raise
         finally:
             signal.pthread_sigmask(signal.SIG_SETMASK, before)
-            os.close(asked)
             os.close(answered)
-        os.set_blocking(asks, False)
-        self._processes.append(_Process(pid, asks, answers))
+            if asked is not None:
+                os.close(asked)
+        part.process = _Process(pid, answers, asks)
+        self._running[answers] = part
+        if not self._is_full:
+            self._poll.register(answers, select.POLLIN)
 
-    def _send(self, process: _Process, part: _Part) -> None:
-        part.owner = process
-        process.parts.append(part)
-        head = pickle.dumps((self._news[process.heard :], part.state))
-        process.heard = len(self._news)
-        for data in (ASKED.pack(len(head), len(part.batch)) + head, part.batch):
-            left = memoryview(data)
-            while left and process.how_it_ended is None:
-                try:
+    def _serving(self, part: _Part, task: PartTask | None, asked: int | None) -> Callable[[int], None]:
+        """What a process does."""
+        if task is not None and asked is not None:
+            return partial(serve_part, self._work, task, self._shared, asked)
+        assert part.batch is not None
+        return partial(serve_batch, self._work, part.batch, part.state, self._shared)
+
+    def _busy(self) -> int:
+        """How many of the batches are being done."""
+        return sum(part.process is not None and not part.is_done for part in self._parts)
+
+    def _descriptors(self) -> Iterator[int | None]:
+        for part in self._running.values():
+            if part.process is not None:
+                yield part.process.answers
+                yield part.process.asks
+
+    def _ask(self, part: _Part, seam: bytes | None) -> None:
+        """Tell a process with a part what it must know, and from which state to go on."""
+        process = part.process
+        if process is None or process.asks is None:
+            return
+        data = pickle.dumps((seam, part.state))
+        with suppress(BrokenPipeError):  # it died, which shows at the other pipe
+            for each in (ASKED.pack(len(data)), data):
+                left = memoryview(each)
+                while left:
                     left = left[os.write(process.asks, left) :]
-                except BlockingIOError:
-                    self._receive(None, process)
-                    self._settle()
-                except BrokenPipeError:
-                    self._died(process)
 
-    def _died(self, process: _Process) -> None:
-        if process.how_it_ended is None:
-            process.how_it_ended = _wait_for(process.pid)
+    def _end(self, part: _Part, *, kills: bool = False) -> str | None:
+        """Let go of the process of a batch; gives how it ended, if that was before its time."""
+        process, part.process = part.process, None
+        if process is None:
+            return None
+        del self._running[process.answers]
+        with suppress(KeyError):
+            self._poll.unregister(process.answers)
+        if kills:
+            with suppress(OSError):
+                os.kill(process.pid, signal.SIGKILL)
+        os.close(process.answers)
+        if process.asks is not None:
+            os.close(process.asks)
+        return _wait_for(process.pid)
 
     # -- what comes back ----------------------------------------------------------------------------
 
-    def _receive(self, seconds: float | None, writes_to: _Process | None = None) -> None:
+    def _receive(self, seconds: float | None, wanted: _Part | None = None) -> None:
         """Take in what came.
 
         :param seconds: how long to wait for something; None for as long as it takes.
-        :param writes_to: a process that need not be waited for once it can be written to.
+        :param wanted: a part whose turn has not come, and which is waited for all the same.
         """
-        first = self._parts[0].owner if self._parts else None
-        readable = {
-            process.answers: process
-            for process in self._processes
-            if process.how_it_ended is None and (process is first or self._held < MOST_HELD)
-        }
-        poll = select.poll()
-        for descriptor in readable:
-            poll.register(descriptor, select.POLLIN)
-        if writes_to is not None:
-            poll.register(writes_to.asks, select.POLLOUT)
-        for descriptor, _ in poll.poll(None if seconds is None else seconds * 1_000):
-            if descriptor in readable:
-                self._take(readable[descriptor])
+        self._listen(wanted)
+        if not self._running:
+            return
+        for descriptor, _ in self._poll.poll(None if seconds is None else seconds * 1_000):
+            part = self._running.get(descriptor)
+            if part is not None:
+                self._take(part)
 
-    def _take(self, process: _Process) -> None:
+    def _listen(self, wanted: _Part | None) -> None:
+        """Listen to all processes; where enough is kept to the first one's alone, and to what is wanted."""
+        first = {each.process.answers for each in (*islice(self._parts, 1), wanted) if each and each.process}
+        is_full = self._held >= MOST_HELD
+        if not is_full and not self._is_full:
+            return
+        self._is_full = is_full
+        for descriptor in self._running:
+            if not is_full or descriptor in first:
+                self._poll.register(descriptor, select.POLLIN)
+            else:
+                with suppress(KeyError):
+                    self._poll.unregister(descriptor)
+
+    def _take(self, part: _Part) -> None:
+        process = part.process
+        assert process is not None
         data = os.read(process.answers, _PIPE_BYTES)
         if not data:
-            self._died(process)
+            part.died = self._end(part)
             return
         received = process.received
         received += data
@@ -256,30 +363,31 @@ class Workers:
             end = at + ANSWER.size + size
             if end > len(received):
                 break
-            self._answered(process, kind, bytes(memoryview(received)[at + ANSWER.size : end]))
+            self._answered(part, kind, bytes(memoryview(received)[at + ANSWER.size : end]))
             at = end
         del received[:at]
 
-    def _answered(self, process: _Process, kind: int, data: bytes) -> None:
-        part = process.parts[0]
-        if kind in (PIECE, MAYBE):
-            if not part.is_done:  # else it was done again, here
-                self._keep(part, data if kind == PIECE else load(data, ()))
+    def _answered(self, part: _Part, kind: int, data: bytes) -> None:
+        if kind == EDGE:
+            part.edge = data
             return
-        process.parts.popleft()
-        if part.is_done:
+        if part.stale:
+            part.stale -= kind not in (PIECE, MAYBE)
+            return
+        if kind in (PIECE, MAYBE):
+            piece: Piece = data if kind == PIECE else load(data, ())
+            size = len(piece) if isinstance(piece, bytes) else len(piece.data)
+            part.pieces.append(piece)
+            part.size += size
+            self._held += size
             return
         if kind == DONE:
-            part.after, part.result = load(data, self._shared)
+            part.after, part.result, part.counted = load(data, self._shared)
         else:
             part.error = load(data, ())
         part.is_done = True
-
-    def _keep(self, part: _Part, piece: Piece) -> None:
-        size = len(piece) if isinstance(piece, bytes) else len(piece.data)
-        part.pieces.append(piece)
-        part.size += size
-        self._held += size
+        if part.batch is not None:
+            self._end(part)  # a part may be asked for again
 
     def _drop(self, part: _Part) -> list[Piece]:
         pieces, part.pieces = part.pieces, []
@@ -293,66 +401,51 @@ class Workers:
         """Write what is ready and whose turn has come."""
         while self._parts:
             part = self._parts[0]
-            died = None if part.owner is None or part.is_done else part.owner.how_it_ended
-            if part.state != self._state and died is None:  # what killed a process may kill this one
-                if part.goes_on:
-                    return
-                self._do_again(part)
-            for piece in self._drop(part) if part.state == self._state else ():
+            for piece in self._drop(part):
                 self._write(piece)
             if part.error is not None:
-                if part.owner is not None:  # it happens here again, and then shows where
-                    self._work.do(part.batch, part.state, _nowhere)
+                if part.batch is not None:
+                    self._work.do(part.batch, part.state, _nowhere)  # it happens here again, and shows where
                 raise part.error
-            if died is not None:
-                raise JobError(died)
+            if part.died is not None:
+                raise JobError(part.died)
             if not part.is_done:
-                return
+                if part.process is not None:
+                    return
+                assert part.batch is not None
+                part.after, part.result = self._work.do(part.batch, self._state, self._write)
+            self._end(part)
             self._parts.popleft()
-            self._state = part.after
+            self._go_on(part.after)
             self._done(part.result)
+            if part.counted is not None:
+                self._counted(part.counted)
 
-    def _do_again(self, part: _Part) -> None:
-        self._drop(part)
-        part.error = None
-        part.state = self._state
-        part.after, part.result = self._work.do(part.batch, part.state, self._write)
-        part.is_done = True
-
-    def _do_here(self, part: _Part) -> None:
-        part.goes_on = True
-        try:
-            part.after, part.result = self._work.do(part.batch, part.state, partial(self._write_of, part))
-            part.is_done = True
-        except _Stale:
-            pass
-        except Exception as error:  # whatever it is, it is raised in its turn
-            part.error = error
-        finally:
-            part.goes_on = False
-
-    def _write_of(self, part: _Part, piece: Piece) -> None:
-        """What a batch writes that is done here."""
-        if self._parts[0] is part and not part.pieces:
-            self._write(piece)
+    def _go_on(self, state: Any) -> None:
+        """The batch before the first ended so: begin anew those that were begun with another state."""
+        if state == self._state:
             return
-        self._keep(part, piece)
-        if self._held < MOST_HELD:
-            return
-        while self._parts[0] is not part:
-            self._receive(None)
-            self._settle()
-        if part.state != self._state:
-            raise _Stale
-        self._settle()
+        self._state = state
+        for part in self._parts:
+            if part.state == state:
+                continue
+            self._drop(part)
+            if part.batch is None:
+                part.stale += not part.is_done and part.error is None
+                part.begin_with(state)
+                self._ask(part, None)
+            else:
+                self._end(part, kills=True)
+                part.begin(state)
+                self._begin(part)
 
 
-def _nowhere(_: Piece) -> None:
+def _nowhere(_: object) -> None:
     """What is written was written before."""
 
 
 def _widen(descriptor: int) -> None:
-    """Have a pipe hold a whole batch, so that whoever writes it goes on at once."""
+    """Have a pipe hold much, so that whoever writes to it goes on at once."""
     with suppress(ImportError, AttributeError, OSError):  # a system, or a user, that cannot have that
         import fcntl
 

@@ -230,6 +230,15 @@ class Conversation:
         self._weigh()
         return out
 
+    def renumber(self, number: int, exchange_number: Callable[[int], int]) -> None:
+        """It was dissected with other numbers: it, and what waits in it, get those of the whole capture.
+
+        :param exchange_number: the number of an exchange, by the one that it has.
+        """
+        self.number = number
+        if self._session is not None:
+            self._session.renumber(number, exchange_number)
+
     def place_of(self, segment: Segment) -> tuple[Side, int, int]:
         """Where the segment stands that was fed last.
 

@@ -9,6 +9,8 @@ Nearly every connection has one Session, and a Dialogue just hands on to it.
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from kdissect.limits import DEFAULTS, Limits
 from kdissect.model import Direction, Endpoint, Frame
 from kdissect.session.pairing import Event, Session
@@ -110,6 +112,12 @@ class Dialogue:
 
     def _sessions(self) -> tuple[Session, ...]:
         return (self._first,) if self._second is None else (self._first, self._second)
+
+    def renumber(self, number: int, exchange_number: Callable[[int], int]) -> None:
+        """As :meth:`kdissect.session.conversation.Conversation.renumber`."""
+        self._turned_arguments = (number, *self._turned_arguments[1:])
+        for each in self._sessions():
+            each.renumber(number, exchange_number)
 
     def _turn(self) -> Session:
         """From now on either end may ask."""

@@ -31,6 +31,7 @@ Rules
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import cache
 
 from kdissect.exchange import Exchange, begin_exchange
@@ -240,6 +241,13 @@ class Session:
     def is_waiting(self) -> bool:
         """Whether requests wait for their responses."""
         return len(self._pending) > 0
+
+    def renumber(self, number: int, exchange_number: Callable[[int], int]) -> None:
+        """As :meth:`kdissect.session.conversation.Conversation.renumber`."""
+        self._connection = number
+        for waiting in self._pending.waiting():
+            waiting.exchange.connection = number
+            waiting.exchange.number = exchange_number(waiting.exchange.number)
 
     def give_up(self) -> list[Event]:
         """Wait no longer for responses: all connections together hold more than the limit."""

@@ -119,6 +119,10 @@ class Pending:
             self._by_correlation.clear()
         return waiting
 
+    def waiting(self) -> list[Waiting]:
+        """All that wait, oldest first."""
+        return list(self._waiting.values())
+
     def clear(self) -> list[Waiting]:
         """None waits any more; gives those that did."""
         left = list(self._waiting.values())

@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 
 import kdissect.cli.jobs
+import kdissect.jobs.cutting
 import kdissect.present.text
 from benchmarks.traffic import multiply
 from kdissect.jobs.workers import Workers
@@ -82,17 +83,26 @@ def cpu(pid: int) -> tuple[str, ...]:
 def test_a_killed_process_is_told_in_one_line_and_what_came_before_is_there(
     traffic: Path, alone: bytes, tmp_path: Path
 ) -> None:
+    """One of its processes is killed while it waits for a part's seam, or makes rows."""
     rows = tmp_path / "rows"
-    with reading(traffic, rows) as running:
-        wait_for(rows)
-        (other,) = others(running)
-        os.kill(other, signal.SIGKILL)
-        _, err = running.communicate(traffic.read_bytes()[traffic.stat().st_size * 3 // 4 :])
-        assert running.returncode == 3
-    assert err.decode() == (
+    program = (
+        "import os, signal, sys, kdissect.cli.jobs as j, kdissect.jobs.workers as w\n"
+        "j.CUT_BYTES, take, left = 1, w.Workers.submit_part, [3]\n"
+        "def submit(self, part, seam):\n"
+        "    left[0] -= 1\n"
+        "    if not left[0]: os.kill(part.process.pid, signal.SIGKILL)\n"
+        "    take(self, part, seam)\n"
+        "w.Workers.submit_part = submit\n"
+        "from kdissect.cli import main\n"
+        "sys.exit(main(sys.argv[1:]))\n"
+    )
+    command = [sys.executable, "-c", program, "read", str(traffic), "--jobs", "2", "-o", str(rows)]
+    ran = subprocess.run(command, capture_output=True, cwd=ROOT, timeout=60, check=False)
+    assert ran.stderr.decode() == (
         "kdissect: a process that decodes was killed by signal 9; what was decoded before is written"
         " (--jobs 1 has no others)\n"
     )
+    assert ran.returncode == 3
     assert alone.startswith(rows.read_bytes())
     assert rows.read_bytes().endswith(b"\n")
 
@@ -151,15 +161,17 @@ def test_a_large_one_is_shared_behind_its_beginning(
 
     monkeypatch.setattr(kdissect.cli.jobs, "_processors", lambda: 2)
     monkeypatch.setattr(kdissect.cli.jobs, "WORTH_BYTES", 200_000)
+    monkeypatch.setattr(kdissect.cli.jobs, "CUT_BYTES", 1 << 40)
     monkeypatch.setattr(kdissect.cli.jobs, "Workers", Counted)
-    assert said("read", traffic).out == alone
     assert said("read", traffic, "-T", "records", "-c", 1).code == 0
-    assert begun == []  # lines cost less than handing exchanges over
-    rows = said("read", traffic, "-T", "ndjson").out
+    assert begun == []
+    assert said("read", traffic).out == alone
     assert begun == [2]
-    assert rows == said("read", traffic, "-T", "ndjson", "--jobs", 1).out
     strict = said("read", traffic, "--strict", "-T", "faults")
     assert strict == said("read", traffic, "--strict", "-T", "faults", "--jobs", 1)
+    monkeypatch.setattr(kdissect.cli.jobs, "CUT_BYTES", 1)
+    monkeypatch.setattr(kdissect.jobs.cutting, "PART_BYTES", 300_000)
+    assert said("read", traffic).out == alone
 
 
 def test_rows_that_are_wanted_as_they_come_are_the_work_of_one(tmp_path: Path) -> None:

@@ -10,22 +10,18 @@ from typing import Any
 import pytest
 
 import kdissect.jobs.workers as module
+from kdissect.jobs.batches import Batch
 from kdissect.jobs.serving import Maybe, Piece, Write
 from kdissect.jobs.workers import JobError, Workers
+from kdissect.model import Fault
 
 
 class Echo:
     """Writes what batches say, each line numbered by its place; the width of the widest word so far is its
     state."""
 
-    def __init__(self) -> None:
-        self.news: list[str] = []
-
-    def hear(self, news: Sequence[Any]) -> None:
-        self.news += news
-
-    def do(self, batch: bytes, state: int, write: Write) -> tuple[int, Any]:
-        for word in batch.decode().split():
+    def do(self, batch: Batch, state: int, write: Write) -> tuple[int, Any]:
+        for word in words_of(batch):
             if word.startswith("sleep"):
                 time.sleep(float(word[5:]))
             elif word.startswith("die"):
@@ -40,12 +36,23 @@ class Echo:
             else:
                 state = max(state, len(word))
                 write(word.rjust(state).encode() + b"\n")
-        return state, (len(self.news), os.getpid())
+        return state, os.getpid()
+
+
+def batch_of(text: str) -> Batch:
+    """Words as events."""
+    return [Fault("file", "damaged", word) for word in text.split()]
+
+
+def words_of(batch: Batch) -> Iterator[str]:
+    for event in batch:
+        assert isinstance(event, Fault)
+        yield event.message
 
 
 def pids_of(workers: Workers) -> list[int]:
     """The numbers of the other processes."""
-    return [process.pid for process in workers._processes]
+    return [part.process.pid for part in workers._running.values() if part.process is not None]
 
 
 class Bench:
@@ -60,7 +67,7 @@ class Bench:
     def do(self, *batches: str) -> None:
         """All of these, to the end."""
         for each in batches:
-            self.workers.submit(each.encode())
+            self.workers.submit(batch_of(each))
         self.workers.finish()
 
     @property
@@ -94,19 +101,24 @@ def are_gone(pids: Sequence[int]) -> bool:
 def test_what_is_written_is_in_the_order_of_the_batches(count: int) -> None:
     batches = [f"{'sleep0.02' if number % 3 == 0 else ''} word{number:03}" for number in range(40)]
     with bench(count) as several:
-        pids = pids_of(several.workers)
-        assert len(pids) == count - 1
         several.do(*batches)
         assert several.text.split() == [f"word{number:03}" for number in range(40)]
         assert len(several.done) == 40
-        assert are_gone(pids)
+        assert are_gone([pid for pid in several.done if pid != os.getpid()])
 
 
-def test_the_others_do_some_of_it_and_so_does_this_one() -> None:
+def test_each_batch_is_the_work_of_a_process_of_its_own() -> None:
     with bench(2) as both:
-        (pid,) = pids_of(both.workers)
         both.do(*["sleep0.01 a"] * 12)
-    assert {who for _, who in both.done} == {pid, os.getpid()}
+    assert len({*both.done, os.getpid()}) == 13
+
+
+def test_not_more_work_at_a_time_than_were_asked_for() -> None:
+    with bench(2) as both:
+        for _ in range(8):
+            both.workers.submit(batch_of("sleep0.02 a"))
+            assert len(pids_of(both.workers)) <= 2
+        both.workers.finish()
 
 
 def test_a_batch_that_was_begun_with_another_state_is_done_again() -> None:
@@ -117,20 +129,11 @@ def test_a_batch_that_was_begun_with_another_state_is_done_again() -> None:
     assert len(several.done) == len(batches)
 
 
-def test_news_is_known_to_whoever_does_a_batch_behind_it() -> None:
-    with bench(3) as several:
-        for number in range(20):
-            several.workers.submit(b"sleep0.005 a", [f"news {number}"])
-        several.workers.finish()
-    known = [count for count, _ in several.done]
-    assert all(count >= number + 1 for number, count in enumerate(known))
-
-
 def test_what_may_be_wanted_comes_in_its_place() -> None:
     for count in (1, 2):
         with bench(count) as several:
             for number in range(6):
-                several.workers.submit(b"a maybe%d b" % number)
+                several.workers.submit(batch_of(f"a maybe{number} b"))
             several.workers.finish()
         pieces = b"".join(b"?%d" % p.key if isinstance(p, Maybe) else p for p in several.out)
         assert pieces.replace(b"\n", b"") == b"".join(b"a?%db" % number for number in range(6))
@@ -142,21 +145,11 @@ def test_whoever_writes_more_than_is_kept_waits_for_its_turn(monkeypatch: pytest
     with bench(2) as both:
         held = 0
         for each in batches:
-            both.workers.submit(each.encode())
+            both.workers.submit(batch_of(each))
             held = max(held, both.workers._held)
         both.workers.finish()
     assert both.text == alone(batches)
     assert held < 1 << 20
-
-
-def test_a_batch_done_here_beyond_what_is_kept_is_begun_anew_if_the_state_changed(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    monkeypatch.setattr(module, "MOST_HELD", 8 << 10)
-    batches = ["sleep0.1 wiiiiiiiiide", "sleep0.1 a", "b many40 c", "d"]
-    with bench(2) as both:
-        both.do(*batches)
-    assert both.text == alone(batches)
 
 
 def test_what_fails_fails_here_after_what_came_before_was_written() -> None:
@@ -168,31 +161,31 @@ def test_what_fails_fails_here_after_what_came_before_was_written() -> None:
 
 @pytest.mark.parametrize(("number", "how"), [(9, "was killed by signal 9"), (10, "was killed by signal 10")])
 def test_a_process_that_dies_ends_the_work_behind_what_came_before(number: int, how: str) -> None:
-    with bench(2, state=1) as both:  # no batch is done again, here
-        (pid,) = pids_of(both.workers)
-        both.workers.submit(b"sleep0.05 a")
-        both.workers.submit(b"b die%d c" % number)
+    with bench(2, state=1) as both:
+        both.workers.submit(batch_of("sleep0.05 a"))
+        both.workers.submit(batch_of(f"b die{number} c"))
+        pids = pids_of(both.workers)
         with pytest.raises(JobError, match=how):
             both.workers.finish()
         assert both.text.split() in (["a"], ["a", "b"])
         both.workers.close()
-        assert are_gone([pid])
+        assert are_gone(pids)
 
 
 def test_a_process_that_was_killed_is_no_reason_to_wait_for_ever() -> None:
     with bench(2, state=1) as both:
-        (pid,) = pids_of(both.workers)
-        os.kill(pid, signal.SIGKILL)
+        both.workers.submit(batch_of("sleep0.5 a"))
+        os.kill(pids_of(both.workers)[0], signal.SIGKILL)
         with pytest.raises(JobError, match="was killed by signal 9"):
-            both.do(*["a " * 100_000] * 50)
+            both.do(*["b c"] * 50)
 
 
 def test_the_interrupt_key_is_not_for_the_others() -> None:
     with bench(2) as both:
-        (pid,) = pids_of(both.workers)
+        both.workers.submit(batch_of("sleep0.3 a"))
+        time.sleep(0.1)
         for number in (signal.SIGINT, signal.SIGTERM):
-            os.kill(pid, number)
-        both.workers.submit(b"a")
+            os.kill(pids_of(both.workers)[0], number)
         both.workers.finish()
         assert both.text == "a\n"
 
@@ -203,9 +196,10 @@ def test_an_output_that_fails_ends_it_and_leaves_nobody() -> None:
 
     with bench(3) as several:
         several.workers._write = write
+        several.workers.submit(batch_of("sleep0.1 a"))
         pids = pids_of(several.workers)
         with pytest.raises(BrokenPipeError):
-            several.do(*"abcdefgh")
+            several.do(*"bcdefgh")
         several.workers.close()
         assert are_gone(pids)
 
@@ -217,11 +211,9 @@ def test_where_no_process_may_begin_this_one_does_it(monkeypatch: pytest.MonkeyP
     monkeypatch.setattr(os, "fork", refused)
     before = len(os.listdir("/proc/self/fd"))
     with bench(3) as several:
-        assert pids_of(several.workers) == []
+        several.do("a", "b")
         assert len(os.listdir("/proc/self/fd")) == before
-        several.workers.submit(b"a")
-        several.workers.finish()
-    assert several.text == "a\n"
+    assert several.text == "a\nb\n"
 
 
 def test_they_end_when_this_one_does() -> None:
@@ -231,6 +223,8 @@ def test_they_end_when_this_one_does() -> None:
     if first == 0:
         try:
             found = Bench(3)
+            for _ in range(2):
+                found.workers.submit(batch_of("sleep0.2 many4000"))
             os.write(tell, ",".join(map(str, pids_of(found.workers))).encode())
             os.kill(os.getpid(), signal.SIGKILL)
         finally:

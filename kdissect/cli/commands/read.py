@@ -96,7 +96,7 @@ class _Read:
         elif given["comments"]:
             raise Wrong("--comment goes with -w: comments are written to packets")
         self._following: FollowedFiles | None = None
-        self._jobs = jobs_of(given, paths, is_dear=self._listing.is_dear)
+        self._jobs = jobs_of(given, paths)
         if given["follow"]:
             if self._jobs.processes > 1 and self._jobs.at_once:
                 raise Wrong("--follow shows each row as it comes, which is the work of one: leave out --jobs")

@@ -82,7 +82,7 @@ class _Run:
                 except (ArithmeticError, LookupError, TypeError, ValueError):  # somebody made it up
                     raise Unreadable(f"{self._paths[0]}: the tables of this report make no sense") from None
             return DONE
-        folding: Folding[Judge] = Folding(self._given, self._paths, whole_judge, is_dear=True)
+        folding: Folding[Judge] = Folding(self._given, self._paths, whole_judge)
         path = self._given["state"]
         state = None if path is None else load(path)
 

@@ -39,7 +39,7 @@ class Explanation:
         self._fails_on = None if given["fail_on"] is None else severity_of(given["fail_on"], "--fail-on")
         see_that_it_can_be_written(self._form, given["output"])
         self._config = load_config()
-        self._folding = Folding(given, paths, self._new_judge(), within=_within(given), is_dear=True)
+        self._folding = Folding(given, paths, self._new_judge(), within=_within(given))
         self._state = None if given["state"] is None else load(given["state"])
 
     def _new_judge(self) -> Callable[[Limits], Judge]:

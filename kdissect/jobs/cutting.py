@@ -1,0 +1,165 @@
+"""A capture file ─► parts, each dissected by a process, stitched here in their order.
+
+The first parts are small, so that first rows come early. Cutting ends where most segments in parts are of
+connections that began before them, or where parts are given up. One process then dissects the rest.
+"""
+
+from __future__ import annotations
+
+import pickle
+from collections import deque
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import closing
+from typing import Any, NamedTuple
+
+from kdissect.capture.cuts import Cuts, Part, PartPackets
+from kdissect.dissect import Dissector, Event
+from kdissect.exchange import Exchange
+from kdissect.jobs.batches import Batch
+from kdissect.jobs.serving import dump, load
+from kdissect.jobs.workers import Workers
+from kdissect.limits import Limits
+from kdissect.model import Packet
+from kdissect.parts.part import Dissected, Edge, Seam, dissect_part
+from kdissect.parts.stitch import Stitcher
+from kdissect.plain import exchange_of, plain_exchange
+from kdissect.source import Input
+
+FIRST_BYTES = 256 << 10
+"""Of the first part; each one after it is twice as large."""
+PART_BYTES = 8 << 20
+"""Of the largest: the events of a part are in memory together."""
+MOST_POOR = 3
+"""After so many parts in a row that one process had to dissect for the most part, it dissects the rest."""
+
+
+class Counts(NamedTuple):
+    """How the parts of a capture went."""
+
+    seams: int = 0
+    """Parts whose edge was enough."""
+    given_up: int = 0
+    """Parts that were dissected with the true state."""
+
+
+class _Task:
+    """A part of a capture, as a process has it.
+
+    :param true: the true dissector, as it is when the process begins.
+    :param count: says what is to be said of events that nobody here sees.
+    """
+
+    def __init__(
+        self, part: Part, source: Input, true: Dissector, count: Callable[[Sequence[Event]], Any]
+    ) -> None:
+        self._part = part
+        self._source = source
+        self._true = true
+        self._count = count
+        self._dissected: Dissected | None = None
+        self.known = len(true.names.order)
+        """How many tellings of names its process knows."""
+
+    def edge(self) -> bytes:
+        source = self._source
+        with closing(PartPackets(self._part, source.limits)) as packets:
+            self._dissected = dissect_part(
+                packets.blocks(),
+                self._true,
+                lambda ends: self._true.remembers(*ends),
+                source.limits,
+                source.ports,
+                embedded=source.embedded,
+                tells_tcp=source.tells_tcp,
+            )
+        return pickle.dumps(self._dissected.edge, pickle.HIGHEST_PROTOCOL)
+
+    def batch(self, seam: bytes) -> tuple[Batch, Any]:
+        assert self._dissected is not None
+        names, limits = self._true.names, self._source.limits
+        known, told = load(seam, (names,))
+        for each in known:
+            names.learn(*each)
+        plain: Seam = told
+        events = [(step, [_event(each, names, limits) for each in found]) for step, found in plain.events]
+        batch = self._dissected.events(plain._replace(events=events), names)
+        return batch, self._count(batch)
+
+
+def in_parts(
+    cuts: Cuts,
+    true: Dissector,
+    source: Input,
+    workers: Workers,
+    count: int,
+    flush: Callable[[], None],
+    count_events: Callable[[Sequence[Event]], Any],
+    is_over: Callable[[], bool],
+) -> Iterator[Sequence[Event] | Counts]:
+    """Have a file done in parts, up to where it can be cut.
+
+    Gives the events of parts that were dissected here, then how it went. What is left of the file is
+    ``cuts.rest()``, or a part that was not begun.
+
+    :param count: how many processes there are.
+    :param flush: has events that were given done as a batch.
+    :param is_over: whether nothing more is wanted.
+    """
+    stitcher = Stitcher(true, source.limits)
+    waiting: deque[tuple[Any, _Task, Part]] = deque()
+    size, poor, seams, given_up = FIRST_BYTES, 0, 0, 0
+    try:
+        while not is_over():
+            while len(waiting) < count and poor < MOST_POOR:
+                part = cuts.next(size)
+                if part is None:
+                    break
+                size = min(2 * size, PART_BYTES)
+                task = _Task(part, source, true, count_events)
+                waiting.append((workers.begin_part(task), task, part))
+            if not waiting:
+                break
+            begun, task, part = waiting.popleft()
+            edge: Edge = pickle.loads(workers.edge_of(begun))
+            if stitcher.why_not(edge) is not None:
+                workers.drop_part(begun)
+                given_up += 1
+                poor += 1
+                with closing(PartPackets(part, source.limits)) as packets:
+                    for items in packets.blocks():
+                        yield from true.feed_all(items)
+                continue
+            poor = poor + 1 if 2 * len(edge.segments) > edge.packets else 0
+            seams += 1
+            known = true.names.order[task.known :]
+            seam = stitcher.take(edge)
+            plain = [(step, [_plain(event) for event in found]) for step, found in seam.events]
+            flush()
+            news = dump((known, seam._replace(events=plain)), (true.names,))
+            workers.submit_part(begun, news)
+    finally:
+        for begun, _, _ in waiting:
+            workers.drop_part(begun)
+    yield Counts(seams, given_up)
+
+
+def first_ns(part: Part, limits: Limits) -> int | None:
+    """The time of the first packet of a part."""
+    with closing(PartPackets(part, limits)) as packets:
+        return next((item.timestamp_ns for item in packets if isinstance(item, Packet)), None)
+
+
+def _plain(event: Event) -> Any:
+    """An event on its way to the process that has its part."""
+    if not isinstance(event, Exchange):
+        return event
+    known = event.topic_names
+    return plain_exchange(event), known.packet, known.count  # type: ignore[attr-defined]
+
+
+def _event(plain: Any, names: Any, limits: Limits) -> Event:
+    if type(plain) is not tuple:  # those of others are named tuples
+        event: Event = plain
+        return event
+    exchange, packet, count = plain
+    return exchange_of(exchange, names.up_to(packet, count), limits)

@@ -1,0 +1,164 @@
+"""What goes along with a dissector that has a part of a capture: when what came to light, and what was set
+aside."""
+
+from __future__ import annotations
+
+from array import array
+from collections.abc import Callable
+from typing import NamedTuple
+
+from kdissect.dissect import LINGER_NS, Numbering
+from kdissect.exchange import Exchange
+from kdissect.model import ACK, SYN, Endpoint, Segment
+from kdissect.names import TopicNames
+
+Ends = tuple[Endpoint, Endpoint]
+
+_BEFORE_ALL = -(1 << 63)
+
+
+class Forgot(NamedTuple):
+    """Events that tell of a connection that has lingered."""
+
+    step: int
+    """The packet that brought them to light."""
+    since_ns: int
+    """Since when it lingered."""
+    number: int
+    """Of the connection."""
+    events: int
+    """How many they are."""
+
+
+class Told(NamedTuple):
+    """A name of a topic id came to light."""
+
+    step: int
+    topic_id: str
+    name: str
+    packet: int
+    """The one that told it."""
+
+
+class PartJournal:
+    """Goes along with a part. Steps are packets, by their numbers in the whole capture.
+
+    :param may_go_on: whether a connection between two ends may have begun before the part.
+    """
+
+    def __init__(self, may_go_on: Callable[[Ends], bool]) -> None:
+        self.now = 0
+        """The packet that is dissected."""
+        self.steps = array("q")
+        """Of each event, in their order."""
+        self.forgets: list[Forgot] = []
+        self.tick_packets = array("q")
+        """Packets that are later than all before them …"""
+        self.tick_ns = array("q")
+        """… and their times."""
+        self.segments: list[Segment] = []
+        """What was set aside."""
+        self.own: dict[Ends, None] = {}
+        """The ends between which connections began."""
+        self.is_tunnelled = False
+        self.went_back = False
+        """Whether times went back by more than connections linger."""
+        self._may_go_on = may_go_on
+        self._others: set[Ends] = set()
+        self._latest_ns = _BEFORE_ALL
+
+    @property
+    def others(self) -> int:
+        """Between how many pairs of ends the segments are that were set aside."""
+        return len(self._others)
+
+    def tick(self, packet: int, timestamp_ns: int) -> None:
+        self.now = packet
+        if timestamp_ns < self._latest_ns - LINGER_NS:
+            self.went_back = True
+        if timestamp_ns > self._latest_ns:
+            self._latest_ns = timestamp_ns
+            self.tick_packets.append(packet)
+            self.tick_ns.append(timestamp_ns)
+
+    def takes(self, segment: Segment) -> bool:
+        if segment.network:
+            self.is_tunnelled = True
+        one, other = segment.source, segment.destination
+        ends = (one, other) if one < other else (other, one)
+        if ends in self.own:
+            return False
+        if ends not in self._others:
+            begins = segment.flags & (SYN | ACK) == SYN
+            if begins and not self._may_go_on(ends):
+                self.own[ends] = None
+                return False
+            self._others.add(ends)
+        self.segments.append(segment)
+        return True
+
+    def forgot(self, since_ns: int, number: int, events: int) -> None:
+        self.forgets.append(Forgot(self.now, since_ns, number, events))
+
+    def gave(self, events: int) -> None:
+        if events == 1:
+            self.steps.append(self.now)
+        else:
+            self.steps.extend([self.now] * events)
+
+
+class SeamJournal:
+    """Goes along with the true dissector, while that goes over a part."""
+
+    def __init__(self) -> None:
+        self.now = 0
+        self.forgets: list[Forgot] = []
+
+    def tick(self, packet: int, timestamp_ns: int) -> None:
+        """It is told what is dissected."""
+
+    def takes(self, _: Segment) -> bool:
+        return False
+
+    def forgot(self, since_ns: int, number: int, events: int) -> None:
+        self.forgets.append(Forgot(self.now, since_ns, number, events))
+
+    def gave(self, events: int) -> None:
+        """It is given the events themselves."""
+
+
+class PartNumbering(Numbering):
+    """Numbers of a part: connections by their first packet, which puts them in the order that they have in
+    the whole capture; exchanges 1, 2, …"""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.firsts = array("q")
+        """First packets of the connections."""
+        self.recognised = array("q")
+        """Of each exchange, the packet by which it was recognised."""
+
+    def connection(self, packet: int) -> int:
+        super().connection(packet)
+        self.firsts.append(packet)
+        return packet
+
+    def exchange(self, exchange: Exchange) -> int:
+        self.recognised.append(exchange.recognised[0])
+        return super().exchange(exchange)
+
+
+class ToldNames(TopicNames):
+    """Names that come to light in a part."""
+
+    def __init__(self, journal: PartJournal) -> None:
+        super().__init__()
+        self._journal = journal
+        self.news: list[Told] = []
+        """Those that did, in order."""
+
+    def learn(self, topic_id: str, name: str, packet: int) -> None:
+        known = len(self.order)
+        super().learn(topic_id, name, packet)
+        if len(self.order) > known:
+            self.news.append(Told(self._journal.now, topic_id, name, packet))

@@ -1,0 +1,227 @@
+"""A part of a capture, dissected alone: its edge first; its events when the seam before it is known."""
+
+from __future__ import annotations
+
+from bisect import bisect_left, bisect_right
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import NamedTuple
+
+from kdissect.capture.reader import Item
+from kdissect.dissect import AT_THE_END, Dissector, Event
+from kdissect.exchange import Exchange
+from kdissect.limits import DEFAULTS, Limits
+from kdissect.model import Packet, Segment
+from kdissect.names import TopicNames
+from kdissect.parts.journal import Ends, Forgot, PartJournal, PartNumbering, Told, ToldNames
+from kdissect.session.conversation import Connection, Conversation
+
+VERSION = 1
+"""Of :class:`Edge` and :class:`Seam`: both ends of a seam must be of the same."""
+
+
+class Edge(NamedTuple):
+    """What a part cannot settle alone, and how its own connections stand at its end."""
+
+    version: int
+    packets: int
+    why_given_up: str | None
+    """Why the part is to be dissected with the true state, in words; then the rest says nothing."""
+    payload_bytes: int = 0
+    """Bytes of its packets."""
+    segments: Sequence[Segment] = ()
+    """Those of other connections."""
+    others: int = 0
+    """Between how many pairs of ends these are."""
+    own: Sequence[Ends] = ()
+    """The ends between which its own connections began."""
+    firsts: Sequence[int] = ()
+    """First packets of its connections."""
+    recognised: Sequence[int] = ()
+    """Of each of its exchanges, the packet by which it was recognised."""
+    told: Sequence[Told] = ()
+    tick_packets: Sequence[int] = ()
+    tick_ns: Sequence[int] = ()
+    conversations: Sequence[tuple[Conversation, int | None]] = ()
+    """Its connections that are remembered; and since when they linger, where they are over."""
+
+
+class Seam(NamedTuple):
+    """What a part must know of all others to give its events."""
+
+    version: int
+    exchanges: int
+    """How many have a number before it."""
+    connections: int
+    recognised: Sequence[int]
+    """Packets by which exchanges of other connections were recognised in it."""
+    firsts: Sequence[int]
+    """First packets of other connections that begin in it."""
+    known: int
+    """How many tellings of names there were before it."""
+    told: Sequence[Told]
+    """All of it, its own and others, as they were learned."""
+    events: Sequence[tuple[int, Sequence[Event]]]
+    """What came to light of other connections, by the packet that brought it."""
+    forgets: Sequence[Forgot]
+    """Which of these tell of connections that have lingered."""
+    names_are_complete: bool = False
+
+
+class Dissected:
+    """A part that was dissected."""
+
+    def __init__(self, edge: Edge, events: list[Event], journal: PartJournal) -> None:
+        self.edge = edge
+        self._events = events
+        self._journal = journal
+
+    def events(self, seam: Seam, names: TopicNames) -> list[Event]:
+        """All events of the part in order, as one dissector gives them.
+
+        :param names: what was told before the part; it learns what the part told.
+        """
+        assert seam.version == VERSION
+        for each in seam.told:
+            names.learn(each.topic_id, each.name, each.packet)
+        self._number(seam, names)
+        return list(self._merged(seam))
+
+    def _number(self, seam: Seam, names: TopicNames) -> None:
+        """Give events their numbers and names."""
+        edge = self.edge
+        numbers = connection_numbers(edge, seam.connections, seam.firsts)
+        others, told = seam.recognised, [each.step for each in seam.told]
+        for at, event in enumerate(self._events):
+            if isinstance(event, Exchange):
+                local = event.number
+                before = bisect_left(others, edge.recognised[local - 1]) if others else 0
+                event.number = seam.exchanges + local + before
+                event.connection = numbers[event.connection]
+                packet, count = event.last_packet, seam.known
+                if told:
+                    count += bisect_right(told, self._journal.steps[at])
+                if seam.names_are_complete:
+                    packet, count = AT_THE_END, len(names.order)
+                event.topic_names = names.up_to(packet, count)
+            elif (connection := event.connection) is not None:
+                self._events[at] = event._replace(connection=numbers[connection])
+
+    def _merged(self, seam: Seam) -> Iterator[Event]:
+        steps, events, at = self._journal.steps, self._events, 0
+        mine, theirs = _by_step(self._journal.forgets), _by_step(seam.forgets)
+        numbers = connection_numbers(self.edge, seam.connections, seam.firsts)
+        for step, others in seam.events:
+            end = bisect_left(steps, step, at)
+            yield from events[at:end]
+            at = end
+            end = bisect_right(steps, step, at)
+            if end == at:
+                yield from others
+                continue
+            own = [each._replace(number=numbers[each.number]) for each in mine.get(step, ())]
+            yield from _interleaved((events[at:end], own), (others, theirs.get(step, [])))
+            at = end
+        yield from events[at:]
+
+
+def dissect_part(
+    blocks: Iterable[Sequence[Item]],
+    true: Dissector | None,
+    may_go_on: Callable[[Ends], bool],
+    limits: Limits = DEFAULTS,
+    broker_ports: frozenset[int] = frozenset(),
+    *,
+    embedded: bool = False,
+    tells_tcp: bool = True,
+) -> Dissected:
+    """Dissect a part alone.
+
+    :param true: has the secrets and the names that hold from the start.
+    """
+    journal, numbering = PartJournal(may_go_on), PartNumbering()
+    dissector = Dissector(
+        limits, broker_ports, None, numbering, embedded=embedded, tells_tcp=tells_tcp,
+        secrets=None if true is None else true.secrets,
+    )  # fmt: skip
+    names = ToldNames(journal)
+    dissector.names = names
+    dissector.journal = journal
+    events: list[Event] = []
+    size, why = 0, None
+    for items in blocks:
+        for item in items:
+            if isinstance(item, Packet):
+                size += len(item.data)
+            else:
+                why = "the file has damage, or secrets, there"
+        if why is not None:
+            break
+        for found in dissector.feed_all(items):
+            events += found
+    if why is None:
+        why = _why_given_up(dissector, journal, events)
+    packets = dissector.packets
+    if why is not None:
+        return Dissected(Edge(VERSION, packets, why, size), [], journal)
+    edge = Edge(
+        VERSION,
+        packets,
+        None,
+        size,
+        journal.segments,
+        journal.others,
+        list(journal.own),
+        numbering.firsts,
+        numbering.recognised,
+        names.news,
+        journal.tick_packets,
+        journal.tick_ns,
+        dissector.handed_over(),
+    )
+    return Dissected(edge, events, journal)
+
+
+def _why_given_up(dissector: Dissector, journal: PartJournal, events: Sequence[Event]) -> str | None:
+    if journal.is_tunnelled:
+        return "packets came through tunnels"
+    if len(events) != len(journal.steps):
+        return "packets have broken headers"
+    if journal.went_back:
+        return "the clock was set back"
+    if not dissector.stands_alone:
+        return "something is not of one connection"
+    if any(isinstance(each, Connection) and each.tls is not None for each in events):
+        return "connections speak TLS"
+    return None
+
+
+def connection_numbers(edge: Edge, before: int, others: Sequence[int]) -> dict[int, int]:
+    """The numbers of a part's connections in the whole capture, by their first packets.
+
+    :param before: how many have a number before the part.
+    :param others: first packets of other connections in it.
+    """
+    return {first: before + place + bisect_left(others, first) for place, first in enumerate(edge.firsts)}
+
+
+def _by_step(forgets: Iterable[Forgot]) -> dict[int, list[Forgot]]:
+    found: dict[int, list[Forgot]] = {}
+    for each in forgets:
+        found.setdefault(each.step, []).append(each)
+    return found
+
+
+def _interleaved(*sides: tuple[Sequence[Event], Sequence[Forgot]]) -> Iterator[Event]:
+    """What one packet brought to light on both sides: connections that have lingered come first, the one that
+    did so longest before the others."""
+    groups: list[tuple[int, int, Sequence[Event]]] = []
+    rest: list[Event] = []
+    for events, forgets in sides:
+        at = 0
+        for each in forgets:
+            groups.append((each.since_ns, each.number, events[at : at + each.events]))
+            at += each.events
+        rest += events[at:]
+    for _, _, events in sorted(groups, key=lambda group: group[:2]):
+        yield from events
+    yield from rest

@@ -1,0 +1,148 @@
+"""The true dissector goes over a part by its edge, and tells the part what it must know."""
+
+from __future__ import annotations
+
+from bisect import bisect_left, bisect_right
+from collections.abc import Iterator, Sequence
+
+from kdissect.dissect import LINGER_NS, Dissector, Event
+from kdissect.limits import Limits
+from kdissect.model import Segment
+from kdissect.parts.journal import Ends, SeamJournal, Told
+from kdissect.parts.part import VERSION, Edge, Seam, connection_numbers
+
+COST = 16
+"""What waits costs not more than so many times the bytes of the packets that it came in."""
+
+
+SHORTEST_NAME = 18
+"""Bytes that tell a topic's id and its name, at the least."""
+
+
+class Stitcher:
+    """Has the true state at a seam.
+
+    :param dissector: has dissected everything before it.
+    """
+
+    def __init__(self, dissector: Dissector, limits: Limits) -> None:
+        self._dissector = dissector
+        self._limits = limits
+
+    def may_go_on(self, ends: Ends) -> bool:
+        """Whether a connection between these ends is remembered."""
+        return self._dissector.remembers(*ends)
+
+    def why_not(self, edge: Edge) -> str | None:
+        """Why a part is to be dissected with the true state; None where its edge is enough."""
+        dissector, limits = self._dissector, self._limits
+        if edge.version != VERSION:
+            return "it is of another version"
+        if edge.why_given_up is not None:
+            return edge.why_given_up
+        if dissector.crosses_connections:
+            return "something waits that is not of one connection"
+        if dissector.remembered + len(edge.firsts) + edge.others > limits.connections:
+            return "there may be too many connections"
+        if dissector.held_bytes + COST * edge.payload_bytes > limits.waiting_bytes:
+            return "too much may wait"
+        most_told = len(edge.told) + sum(each.length for each in edge.segments) // SHORTEST_NAME
+        if len(dissector.names) + most_told > limits.topic_names:
+            return "there may be too many names"
+        if any(dissector.remembers(*ends) for ends in edge.own):
+            return "a connection began between ends that have one"
+        return None
+
+    def take(self, edge: Edge) -> Seam:
+        """Go over a part whose edge is enough."""
+        dissector = self._dissector
+        numbering = dissector.numbering
+        exchanges, connections = numbering.exchanges, numbering.connections
+        known, learned = len(dissector.names.order), _Learned(edge.told)
+        journal = SeamJournal()
+        recognised: list[int] = []
+        firsts: list[int] = []
+        events: list[tuple[int, Sequence[Event]]] = []
+        own_exchanges = own_connections = 0
+        dissector.journal = journal
+        try:
+            for step, thing in self._stops(edge):
+                count = bisect_left(edge.recognised, step, own_exchanges)
+                numbering.exchanges += count - own_exchanges
+                own_exchanges = count
+                count = bisect_left(edge.firsts, step, own_connections)
+                numbering.connections += count - own_connections
+                own_connections = count
+                learned.up_to(step, dissector)
+                journal.now = step
+                before = numbering.exchanges, numbering.connections, len(dissector.names.order)
+                found = dissector.feed(thing)
+                recognised += [step] * (numbering.exchanges - before[0])
+                firsts += [step] * (numbering.connections - before[1])
+                learned.note(step, before[2], dissector)
+                if found:
+                    events.append((step, found))
+        finally:
+            dissector.journal = None
+        numbering.exchanges += len(edge.recognised) - own_exchanges
+        numbering.connections += len(edge.firsts) - own_connections
+        learned.up_to(None, dissector)
+        dissector.packets += edge.packets
+        self._adopt(edge, exchanges, connections, recognised, firsts)
+        return Seam(
+            *(VERSION, exchanges, connections, recognised, firsts, known, learned.all, events),
+            *(journal.forgets, dissector.names_are_complete),
+        )
+
+    def _stops(self, edge: Edge) -> Iterator[tuple[int, Segment | int]]:
+        """What the true dissector is fed, and by which packet: segments, and times at which connections have
+        lingered long enough."""
+        for segment in edge.segments:
+            yield from self._expiries(edge, segment.packet)
+            yield segment.packet, segment
+        yield from self._expiries(edge, None)
+
+    def _expiries(self, edge: Edge, before: int | None) -> Iterator[tuple[int, int]]:
+        """The packets before one at which connections have lingered long enough, and their times."""
+        while (since_ns := self._dissector.lingers_since) is not None:
+            at = bisect_right(edge.tick_ns, since_ns + LINGER_NS)
+            if at == len(edge.tick_ns) or (before is not None and edge.tick_packets[at] >= before):
+                return
+            yield edge.tick_packets[at], edge.tick_ns[at]
+
+    def _adopt(
+        self, edge: Edge, exchanges: int, connections: int, recognised: Sequence[int], firsts: Sequence[int]
+    ) -> None:
+        """Take in the part's own connections, with their true numbers."""
+        numbers = connection_numbers(edge, connections, firsts)
+
+        def exchange_number(local: int) -> int:
+            return exchanges + local + bisect_left(recognised, edge.recognised[local - 1])
+
+        for conversation, since_ns in edge.conversations:
+            conversation.renumber(numbers[conversation.number], exchange_number)
+            self._dissector.adopt(conversation, since_ns)
+
+
+class _Learned:
+    """Names are learned in the order in which they came to light."""
+
+    def __init__(self, own: Sequence[Told]) -> None:
+        self.all: list[Told] = []
+        """What was news."""
+        self._own = own
+        self._at = 0
+
+    def up_to(self, step: int | None, dissector: Dissector) -> None:
+        """Learn what the part told up to a packet; None: all of it."""
+        while self._at < len(self._own) and (step is None or self._own[self._at].step <= step):
+            told = self._own[self._at]
+            known = len(dissector.names.order)
+            if not dissector.names_are_complete:
+                dissector.names.learn(told.topic_id, told.name, told.packet)
+            self.note(told.step, known, dissector)
+            self._at += 1
+
+    def note(self, step: int, known: int, dissector: Dissector) -> None:
+        """Others told what is news since then."""
+        self.all += [Told(step, *each) for each in dissector.names.order[known:]]

@@ -1,0 +1,84 @@
+from __future__ import annotations
+
+import gzip
+from collections.abc import Sequence
+from itertools import pairwise
+from pathlib import Path
+
+import pytest
+
+from kdissect.capture.cuts import Cuts, Part, PartPackets
+from kdissect.capture.files import read_packets
+from kdissect.capture.reader import Item
+from kdissect.model import CaptureError
+from tests.cli.run import CAPTURES
+
+FILES = ("basic-kafka43.pcapng", "broker-0.9.pcap", "loss.pcapng", "midstream.pcapng")
+
+
+def parts_of(path: Path, size: int, most: int | None = None) -> list[Part]:
+    """All parts of a file, what is not cut at the end."""
+    cuts = Cuts(str(path))
+    out = []
+    while (part := cuts.next(size, most)) is not None:
+        out.append(part)
+    out.append(cuts.rest())
+    cuts.close()
+    return out
+
+
+def items_of(parts: Sequence[Part]) -> list[Item]:
+    return [item for part in parts for item in PartPackets(part)]
+
+
+@pytest.mark.parametrize("name", FILES)
+@pytest.mark.parametrize("size", [1, 3_000, 1 << 30])
+def test_the_parts_of_a_file_hold_what_the_file_holds(name: str, size: int) -> None:
+    parts = parts_of(CAPTURES / name, size)
+    assert items_of(parts) == list(read_packets([CAPTURES / name]))
+    assert [part.before for part in parts[1:]] == [part.before + part.packets for part in parts[:-1]]
+    assert all(part.end == after.start for part, after in pairwise(parts))
+
+
+def test_a_part_has_as_many_packets_as_are_wanted() -> None:
+    parts = parts_of(CAPTURES / "errors.pcapng", 1 << 30, 10)
+    assert {part.packets for part in parts[:-2]} == {10}
+
+
+@pytest.mark.parametrize("name", ["broker-0.9.pcap", "errors.pcapng"])
+def test_the_walk_ends_before_damage_and_the_reader_tells_it(name: str, tmp_path: Path) -> None:
+    data = bytearray((CAPTURES / name).read_bytes())
+    whole = parts_of(CAPTURES / name, 2_000)
+    at = whole[3].start
+    for damage in (bytes(16), b"\xff" * 16):
+        path = tmp_path / f"damaged-{name}"
+        path.write_bytes(data[:at] + damage + data[at + 16 :])
+        parts = parts_of(path, 2_000)
+        assert parts[:3] == [each._replace(path=str(path)) for each in whole[:3]]
+        assert parts[-1].start == at
+        assert items_of(parts) == list(read_packets([path]))
+
+
+def test_a_file_that_breaks_off_is_cut_up_to_there(tmp_path: Path) -> None:
+    path = tmp_path / "short.pcap"
+    path.write_bytes((CAPTURES / "broker-0.9.pcap").read_bytes()[:-5])
+    assert items_of(parts_of(path, 4_000)) == list(read_packets([path]))
+
+
+def test_files_behind_one_another_are_cut_up_to_the_second(tmp_path: Path) -> None:
+    path = tmp_path / "two.pcap"
+    path.write_bytes(2 * (CAPTURES / "broker-0.9.pcap").read_bytes())
+    assert items_of(parts_of(path, 4_000)) == list(read_packets([path]))
+    path = tmp_path / "two.pcapng"
+    path.write_bytes(2 * (CAPTURES / "errors.pcapng").read_bytes())
+    assert items_of(parts_of(path, 4_000)) == list(read_packets([path]))
+
+
+def test_what_is_not_an_ordinary_file_is_read_as_one(tmp_path: Path) -> None:
+    path = tmp_path / "a.pcap.gz"
+    path.write_bytes(gzip.compress((CAPTURES / "broker-0.9.pcap").read_bytes()))
+    empty = tmp_path / "empty.pcap"
+    empty.touch()
+    for each in (path, empty, tmp_path, tmp_path / "absent"):
+        with pytest.raises(CaptureError):
+            Cuts(str(each))

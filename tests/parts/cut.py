@@ -1,0 +1,94 @@
+"""A capture that is cut, dissected in parts and stitched; and what one dissector says of it."""
+
+from __future__ import annotations
+
+import pickle
+import random
+from collections.abc import Iterable, Sequence
+from copy import deepcopy
+from itertools import pairwise
+from typing import Any, NamedTuple
+
+from kdissect.capture.reader import Item
+from kdissect.dissect import Dissector, Event
+from kdissect.exchange import Exchange
+from kdissect.limits import DEFAULTS, Limits
+from kdissect.model import Packet
+from kdissect.names import KnownNames
+from kdissect.parts.journal import Ends
+from kdissect.parts.part import dissect_part
+from kdissect.parts.stitch import Stitcher
+from kdissect.plain import plain_exchange
+
+
+class Stitched(NamedTuple):
+    """What came of parts."""
+
+    events: list[Any]
+    seams: int
+    """Parts whose edge was enough."""
+    given_up: list[str]
+    """Why others were dissected with the true state."""
+
+
+def shown(events: Iterable[Event]) -> list[Any]:
+    """Events as values that can be compared."""
+    out: list[Any] = []
+    for event in events:
+        if isinstance(event, Exchange):
+            names = event.topic_names
+            assert isinstance(names, KnownNames)
+            known = names._names.order[: names.count]
+            out.append((plain_exchange(event), names.packet, len(known), event.topics))
+        else:
+            out.append(event)
+    return out
+
+
+def alone(items: Sequence[Item], limits: Limits = DEFAULTS) -> list[Any]:
+    """What one dissector says."""
+    dissector = Dissector(limits)
+    found = [event for events in dissector.feed_all(items) for event in events]
+    return shown([*found, *dissector.close()])
+
+
+def stitched(
+    items: Sequence[Item], cuts: Sequence[int], limits: Limits = DEFAULTS, chance: random.Random | None = None
+) -> Stitched:
+    """What parts say.
+
+    :param chance: decides whether a part knows which connections may go on, or finds that out at its seam.
+    """
+    true = Dissector(limits)
+    out: list[Any] = []
+    why_not: list[str] = []
+    seams = 0
+    places = [0, *cuts, len(items)]
+    for start, end in pairwise(places):
+        stitcher = Stitcher(true, limits)
+        knows = chance is None or chance.random() < 0.7
+        part = dissect_part(
+            [items[start:end]], None, stitcher.may_go_on if knows else _nothing_goes_on, limits
+        )
+        edge = pickle.loads(pickle.dumps(part.edge))
+        why = stitcher.why_not(edge)
+        if why is not None:
+            why_not.append(why)
+            for events in true.feed_all(items[start:end]):
+                out += shown(events)
+            continue
+        names = deepcopy(true.names)
+        out += shown(part.events(stitcher.take(edge), names))
+        assert names.order == true.names.order
+        seams += 1
+    assert true.packets == sum(isinstance(item, Packet) for item in items)
+    return Stitched([*out, *shown(true.close())], seams, why_not)
+
+
+def _nothing_goes_on(_: Ends) -> bool:
+    return False
+
+
+def places(count: int, parts: int, chance: random.Random) -> list[int]:
+    """Where so many packets are cut."""
+    return sorted(chance.randrange(count + 1) for _ in range(parts - 1))

@@ -1,0 +1,152 @@
+from __future__ import annotations
+
+import random
+from collections.abc import Sequence
+from pathlib import Path
+
+import pytest
+
+from benchmarks.traffic import multiply
+from kdissect.capture.files import read_packets
+from kdissect.capture.reader import Item
+from kdissect.dissect import LINGER_NS, Dissector
+from kdissect.limits import DEFAULTS
+from kdissect.model import CaptureError, Packet, renumbered
+from kdissect.parts.part import dissect_part
+from kdissect.parts.stitch import Stitcher
+from tests.amount import only_long, some, times
+from tests.cli.run import CAPTURES
+from tests.lab import CLEAR_CASES, TLS_CASES, Case
+from tests.parts.cut import Stitched, alone, places, stitched
+from tests.shared import SHARED
+
+OWN = sorted(CAPTURES.glob("*.pcap*"))
+MOST = times(1_500, 20_000)
+"""Packets of a capture."""
+COUNTS = (2, 7, 40)
+"""Parts that a capture is cut into."""
+
+
+def packets_of(path: Path) -> list[Item]:
+    return list(read_packets([path]))[:MOST]
+
+
+def check(items: Sequence[Item], seed: int = 1, counts: Sequence[int] = COUNTS) -> list[Stitched]:
+    """Hold a capture in parts against what one dissector says."""
+    whole, out = alone(items), []
+    for count in counts:
+        chance = random.Random(f"{seed} {count}")
+        found = stitched(items, places(len(items), count, chance), chance=chance)
+        assert found.events == whole
+        out.append(found)
+    return out
+
+
+@pytest.mark.parametrize("path", OWN, ids=lambda path: path.stem)
+def test_parts_say_what_one_dissector_says(path: Path) -> None:
+    for found in check(packets_of(path)):
+        assert found.given_up == []
+
+
+@pytest.mark.parametrize("name", some(CLEAR_CASES, 5, *(set(CLEAR_CASES) & {"java43-basic-loss", "ipv6"})))
+def test_so_they_do_with_captures_of_real_clients(name: str) -> None:
+    found = check(list(Case(name).packets())[:MOST])
+    seams = sum(each.seams for each in found)
+    assert seams >= 0.9 * (seams + sum(len(each.given_up) for each in found))
+
+
+@pytest.mark.parametrize("name", some(TLS_CASES, 2))
+def test_what_speaks_tls_is_dissected_with_the_true_state(name: str) -> None:
+    check(list(Case(name).packets())[:MOST])
+
+
+@only_long
+@pytest.mark.parametrize("folder", ["captures", "incidents", "tcp", "damaged", "malicious"])
+def test_all_the_material_is_the_same_in_parts(folder: str) -> None:
+    if SHARED is None:
+        pytest.skip("the shared test material is not beside this checkout")
+    for path in sorted((SHARED / "testdata" / folder).rglob("*.pcap*")):
+        try:
+            items = packets_of(path)
+        except CaptureError:
+            continue
+        check(items)
+
+
+def test_random_compositions_with_loss_are_the_same_in_parts() -> None:
+    kinds = [packets_of(path) for path in OWN]
+    for seed in range(times(14, 1_000)):
+        chance = random.Random(seed)
+        check(composed(kinds, chance), seed, (chance.choice((3, 11, 40)),))
+
+
+def composed(kinds: Sequence[Sequence[Item]], chance: random.Random) -> list[Item]:
+    """Some captures one over another, in which one packet in fifty is missing; clocks may be set."""
+    found: list[Packet] = []
+    for kind in chance.sample(kinds, 3):
+        packets = [each for each in kind if isinstance(each, Packet) and chance.random() < 0.98]
+        if not packets:
+            continue
+        step = -packets[0].timestamp_ns + chance.choice((0, 1, 50)) * LINGER_NS // 40
+        stretch = chance.choice((1, 1, 30, 1_000))
+        begin = packets[0].timestamp_ns
+        for each in packets:
+            time = 10**18 + step + begin + stretch * (each.timestamp_ns - begin)
+            found.append(each._replace(timestamp_ns=time))
+    found.sort(key=lambda each: each.timestamp_ns)
+    if chance.random() < 0.2:
+        at = chance.randrange(len(found))
+        back = chance.choice((1, 2 * LINGER_NS))
+        found[at:] = [each._replace(timestamp_ns=each.timestamp_ns - back) for each in found[at:]]
+    return [renumbered(each, number, each.interface) for number, each in enumerate(found, 1)]
+
+
+@pytest.fixture(scope="module")
+def traffic(tmp_path_factory: pytest.TempPathFactory) -> list[Item]:
+    path = tmp_path_factory.mktemp("traffic") / "traffic.pcap"
+    multiply(path, times(600, 6_000))
+    return list(read_packets([path]))
+
+
+def test_connections_that_linger_over_seams_are_told_in_their_order(traffic: list[Item]) -> None:
+    for found in check(traffic):
+        assert found.given_up == []
+
+
+def test_what_concerns_all_connections_is_not_settled_by_a_part(traffic: list[Item]) -> None:
+    cuts = places(len(traffic), 5, random.Random(3))
+    for limits in (
+        DEFAULTS._replace(connections=9),
+        DEFAULTS._replace(waiting_bytes=9_000),
+        DEFAULTS._replace(topic_names=3),
+    ):
+        found = stitched(traffic, cuts, limits)
+        assert found.events == alone(traffic, limits)
+        assert found.given_up
+
+
+def test_ports_that_are_used_again_behind_a_seam_give_the_part_up(traffic: list[Item]) -> None:
+    packets = [each for each in traffic[:2_000] if isinstance(each, Packet)]
+    again = [
+        renumbered(each, len(packets) + number, each.interface) for number, each in enumerate(packets, 1)
+    ]
+    whole: list[Item] = [*packets, *again]
+    found = stitched(whole, [len(packets)], chance=_Never())
+    assert found.events == alone(whole)
+    assert found.given_up == ["a connection began between ends that have one"]
+    found = stitched(whole, [len(packets)])
+    assert (found.events, found.given_up) == (alone(whole), [])
+
+
+class _Never(random.Random):
+    """No part knows which connections may go on."""
+
+    def random(self) -> float:
+        return 1.0
+
+
+def test_an_edge_of_another_version_is_not_believed(traffic: list[Item]) -> None:
+    edge = dissect_part([traffic], None, lambda _: False).edge
+    stitcher = Stitcher(Dissector(), DEFAULTS)
+    assert stitcher.why_not(edge) is None
+    assert stitcher.why_not(edge._replace(version=0)) == "it is of another version"
