@@ -19,7 +19,7 @@ from kdissect.capture.segments import SegmentReader
 from kdissect.exchange import Exchange
 from kdissect.faults import fault
 from kdissect.limits import DEFAULTS, Limits
-from kdissect.model import SYN, TLS_KEY_LOG, Fault, Packet, Secrets, Segment
+from kdissect.model import SYN, TLS_KEY_LOG, Endpoint, Fault, Packet, Secrets, Segment
 from kdissect.names import TopicNames
 from kdissect.session.awaiting import Awaiting
 from kdissect.session.conversation import Connection, Conversation, Listener, recognised_in_order
@@ -258,6 +258,7 @@ class Dissector:
         self._remembered += 1
         conversation._secrets = self.secrets
         conversation.counted_bytes = 0
+        conversation.ends = None
         self._count_held(conversation)
         if since_ns is not None:
             self._wait_for(conversation, since_ns)
