@@ -86,9 +86,7 @@ def refuse_same(path: str | None, other: str | None, option: str) -> None:
     if path is None or other is None or path == "-":
         return
     if os.path.realpath(path) == os.path.realpath(other):
-        raise Wrong(
-            f"-o and {option} both name {shown(path)}, and one would destroy the other: give two names"
-        )
+        raise Wrong(f"-o and {option} both name {shown(path)}, and one would destroy the other: use two")
 
 
 INPUTS = (

@@ -48,9 +48,7 @@ def read_schemas(paths: Iterable[str], limits: Limits = DEFAULTS) -> Schemas:
             if text is not None:
                 _add(file, os.path.relpath(file, path).replace(os.sep, "/"), text, found, files)
         if is_empty:
-            problems.append(
-                f"{path}: no schema is in this folder; files are named ID.avsc, ID.proto, ID.json"
-            )
+            problems.append(f"{path}: no schema in this folder; names are ID.avsc, ID.proto, ID.json")
     schemas = Schemas([*learnt.all(), *found], files)
     schemas.problems += problems
     return schemas
