@@ -141,9 +141,12 @@ class Profile(Statistic):
         self._talk(CLIENT, client, ns, exchange, errors)
         for group in exchange.groups:
             self._talk(GROUP_AREA, _named(stem(group)), ns, exchange, errors)
+        by_topic: dict[Topic | None, set[_Error]] = {}
+        for each in errors:
+            by_topic.setdefault(each.topic, set()).add(each)
+        of_all = by_topic.get(None, set())
         for topic in self._topics(exchange):
-            of_topic = {each for each in errors if each.topic in (None, topic)}
-            self._talk(TOPIC_AREA, topic, ns, exchange, of_topic, rate=False)
+            self._talk(TOPIC_AREA, topic, ns, exchange, of_all | by_topic.get(topic, set()), rate=False)
         if exchange.api_key != API_VERSIONS and exchange.api_version is not None:
             self._part(client, CLIENT, f"{api} v{exchange.api_version}", ns, api)
             self._count(client, CLIENT, api, _BASE, ns, 0)

@@ -123,7 +123,7 @@ class Annotations:
 
 @contextmanager
 def annotations_of(kinds: Iterable[str], options: Options, limits: Limits) -> Iterator[Annotations]:
-    """What collects what is to be said; None where nothing is."""
+    """What collects what is to be said, with a file for its texts."""
     with TemporaryFile(prefix="kdissect-") as file:
         yield Annotations(kinds, options, limits, file)
 

@@ -1,4 +1,4 @@
-"""``--decode-as``, ``--schemas``, ``--registry``: what decodes the keys and values of records."""
+"""``--decode-as``, ``--schemas``: what decodes the keys and values of records."""
 
 from __future__ import annotations
 

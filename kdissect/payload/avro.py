@@ -64,7 +64,10 @@ def avro_type(text: str, named: dict[str, AvroType] | None = None) -> AvroType:
         if text.strip() not in PRIMITIVES:
             raise SchemaError("an Avro schema is JSON, and this is not") from None
         found = text.strip()
-    return _Parser({} if named is None else named).parse(found, "", 0)
+    try:
+        return _Parser({} if named is None else named).parse(found, "", 0)
+    except RecursionError:  # a message shows what is wrong, which may be nested deeper than types
+        raise SchemaError("nested too deep") from None
 
 
 def decode_avro(avro: AvroType, data: bytes, start: int = 0) -> Any:

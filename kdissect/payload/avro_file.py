@@ -15,6 +15,8 @@ MAGIC = b"Obj\x01"
 _SYNC_BYTES = 16
 LARGEST_BLOCK = 16 << 20
 """Unpacked bytes of a block."""
+MOST_VALUES = 1_000_000
+"""Of a file: a block of few bytes unpacks to many, and values such as null have no bytes at all."""
 
 
 def decode_avro_file(data: bytes) -> list[Any]:
@@ -29,15 +31,17 @@ def decode_avro_file(data: bytes) -> list[Any]:
     sync = cursor.read_bytes(_SYNC_BYTES)
     avro = avro_type(schema)
     values: list[Any] = []
+    left = MOST_VALUES
     while cursor.remaining():
         count = cursor.read_varlong()
         block = cursor.read_bytes(read_size(cursor))
         inner = Cursor(_unpacked(block, codec, cursor.position))
-        inner.elements_left = values_left(inner.end)
-        if not 0 <= count <= values_left(inner.end):
+        inner.elements_left = allowed = min(values_left(inner.end), left)
+        if not 0 <= count <= allowed:
             raise DecodeError(f"a block of {count} values", cursor.position, "too-many-elements")
-        spend(cursor, min(count, cursor.elements_left))
+        spend(inner, count)
         values += [read_value(avro, inner) for _ in range(count)]
+        left -= allowed - inner.elements_left
         if cursor.read_bytes(_SYNC_BYTES) != sync:
             raise DecodeError("a block without the file's marker", cursor.position)
     return values

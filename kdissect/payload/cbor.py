@@ -12,7 +12,7 @@ from typing import Any
 
 from kdissect.model import DecodeError
 from kdissect.payload.avro_values import as_json
-from kdissect.payload.plain import as_key, bytes_object, text_or_bytes
+from kdissect.payload.plain import as_object, bytes_object, text_or_bytes
 from kdissect.protocol.cursor import Cursor
 
 DEEPEST = 100
@@ -127,7 +127,7 @@ def _map(cursor: Cursor, count: int | None, depth: int, start: int) -> dict[str,
     found = _several(cursor, count, depth, start, of=2)
     if len(found) % 2:
         raise DecodeError("a key without a value", cursor.position)
-    return {as_key(key): value for key, value in zip(found[::2], found[1::2], strict=True)}
+    return as_object(found, cursor.position - start, start)
 
 
 def _large(tag: int, value: Any) -> Any:

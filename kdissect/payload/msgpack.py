@@ -11,7 +11,7 @@ from typing import Any
 
 from kdissect.model import DecodeError
 from kdissect.payload.avro_values import as_json
-from kdissect.payload.plain import as_key, bytes_object, text_or_bytes
+from kdissect.payload.plain import as_object, bytes_object, text_or_bytes
 from kdissect.protocol.cursor import Cursor
 
 DEEPEST = 100
@@ -83,7 +83,7 @@ def _array(cursor: Cursor, count: int, depth: int, start: int) -> list[Any]:
 
 def _map(cursor: Cursor, count: int, depth: int, start: int) -> dict[str, Any]:
     found = _array(cursor, count * 2, depth, start)
-    return {as_key(key): value for key, value in zip(found[::2], found[1::2], strict=True)}
+    return as_object(found, cursor.position - start, start)
 
 
 def _extension(cursor: Cursor, size: int) -> Any:

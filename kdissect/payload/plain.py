@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import json
 from base64 import b64encode
+from collections.abc import Sequence
 from typing import Any
 
 from kdissect.model import DecodeError
 
 DEEPEST_JSON = 128
 """Objects and arrays that lie one in the other."""
+_LEAST_KEY_TEXT, _KEY_TEXT_PER_BYTE = 256, 32
+"""Characters of the keys of a map that are no text. An empty byte string, for one, has 14 of them."""
 
 
 def bytes_object(data: bytes) -> dict[str, str]:
@@ -25,9 +28,28 @@ def text_or_bytes(data: bytes) -> Any:
         return bytes_object(data)
 
 
-def as_key(key: Any) -> str:
-    """A key of a map, which JSON needs as text."""
-    return key if isinstance(key, str) else json.dumps(key)
+def as_object(found: Sequence[Any], size: int, start: int) -> dict[str, Any]:
+    """A map whose keys become text, as JSON needs them.
+
+    In a key that is a map, each quote gets a backslash. So the text may double with each map that lies in a
+    key. A text that is so much longer than its bytes is refused.
+
+    :param found: key, value, key, value …
+    :param size: bytes that they were read from.
+    :param start: where these bytes begin.
+    :raises DecodeError: the text of the keys is too long.
+    """
+    out: dict[str, Any] = {}
+    room = _LEAST_KEY_TEXT + _KEY_TEXT_PER_BYTE * size
+    for key, value in zip(found[::2], found[1::2], strict=True):
+        text = key
+        if not isinstance(key, str):
+            text = json.dumps(key)
+            room -= len(text)
+            if room < 0:
+                raise DecodeError("too many maps are keys of each other", start, "too-many-elements")
+        out[text] = value
+    return out
 
 
 def decode_json(data: bytes, start: int = 0) -> Any:

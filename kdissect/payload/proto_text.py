@@ -16,6 +16,10 @@ LONGEST = 4 << 20
 """Characters of one file."""
 MOST_FILES = 1_000
 """That import each other."""
+UNKNOWN = "_unknownFields"
+"""In values, the name of what the schema does not have."""
+LONGEST_NAME = 1_000
+"""Characters of a name: it is looked for in every scope around it."""
 DEEPEST_MESSAGE = 64
 """Messages that are written one in the other."""
 
@@ -84,8 +88,10 @@ class ProtoMessage:
     def add(self, field: ProtoField) -> None:
         """Add a field.
 
-        :raises SchemaError: there is one with its name or number.
+        :raises SchemaError: there is one with its name or number, or its name stands for something else.
         """
+        if field.name == UNKNOWN:
+            raise SchemaError(f"message {self.name} has a field {UNKNOWN!r}, which stands for unknown fields")
         if field.number in self.by_number or field.name in self._names:
             raise SchemaError(f"message {self.name} has {field.name!r} or its number {field.number} twice")
         self._names.add(field.name)
@@ -183,6 +189,8 @@ class _Parser:
         name = self._token
         if not name or not (name[0].isalpha() or name[0] in "_."):
             raise SchemaError(f"a name is needed, not {name[:40]!r}")
+        if len(name) > LONGEST_NAME:
+            raise SchemaError(f"a name may have {LONGEST_NAME:,} characters at most")
         self._next()
         return name
 

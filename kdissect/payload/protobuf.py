@@ -15,12 +15,11 @@ from typing import Any, NamedTuple
 
 from kdissect.model import DecodeError
 from kdissect.payload.avro_values import as_json
-from kdissect.payload.proto_text import ProtoField, ProtoFile, ProtoMessage
+from kdissect.payload.proto_text import UNKNOWN, ProtoField, ProtoFile, ProtoMessage
 from kdissect.protocol.cursor import Cursor
 
 DEEPEST = 100
 """Messages that lie one in the other; Protobuf's own default."""
-UNKNOWN = "_unknownFields"
 
 VARINT, I64, LEN, SGROUP, EGROUP, I32 = range(6)
 WIRE_TYPES = ("varint", "i64", "len", "sgroup", "egroup", "i32")

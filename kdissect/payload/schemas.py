@@ -299,8 +299,11 @@ def schema_of(said: Mapping[str, Any], origin: str) -> Schema | None:
     text, kind, id = said.get("schema"), said.get("schemaType") or AVRO, said.get("id")
     if not isinstance(text, str) or kind not in KINDS:
         return None
+    listed = said.get("references") or ()
+    if not isinstance(listed, list | tuple):
+        return None
     references = []
-    for each in said.get("references") or ():
+    for each in listed:
         if not isinstance(each, dict):
             return None
         name, subject, version = each.get("name"), each.get("subject"), each.get("version")

@@ -55,10 +55,18 @@ def _visible(character: str) -> str:
 
 
 def valid_text(text: str) -> str:
-    """``text`` in which bytes that were not UTF-8 stand as ``\\xff``: what a column of text can hold."""
+    """``text`` in which bytes that were not UTF-8 stand as ``\\xff``: what a column of text can hold.
+
+    JSON can say half of a pair of surrogates, which no bytes stand for; that stands as ``\\ud800``.
+    """
     if text.isascii():
         return text
-    return text.encode("utf-8", "surrogateescape").decode("utf-8", "backslashreplace")
+    try:
+        data = text.encode("utf-8", "surrogateescape")
+    except UnicodeEncodeError:
+        text = "".join(_visible(each) if "\ud800" <= each <= "\udfff" else each for each in text)
+        data = text.encode("utf-8")
+    return data.decode("utf-8", "backslashreplace")
 
 
 def cell(text: str) -> str:

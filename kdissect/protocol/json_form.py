@@ -109,7 +109,7 @@ class RawText(str):
     __slots__ = ()
 
 
-_MAYBE_FLOAT = re.compile(r"[\[:, ]-?(?:\d+[.e]|NaN|Infinity)")
+_MAYBE_FLOAT = re.compile(r"(?:^|[\[:, ])-?(?:\d+[.e]|NaN|Infinity)")
 
 
 _compact = json.JSONEncoder(separators=(",", ":")).encode

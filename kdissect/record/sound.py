@@ -101,8 +101,8 @@ def are_plain(data: bytes) -> bool:
 
 
 def may_have_value(data: bytes, begin: bytes, limits: Limits) -> bool:
-    """Whether there may be a record whose value begins so in a record set. True also for compressed batches,
-    for those of magic 0 and 1, and for anything out of the ordinary."""
+    """Whether a record set may have a record whose value begins so. It may where batches are
+    compressed, of magic 0 or 1, or out of the ordinary."""
     if not are_plain(data):
         return True
     if begin not in data:

@@ -19,6 +19,7 @@ _ATTRIBUTE = re.compile(rb"([a-z])=(.*)", re.DOTALL)
 _PLAIN_NAME = re.compile(rb"[^=,\x00-\x1f]+")
 _FLAGS = (b"n", b"y", b"")
 """What stands in a SCRAM message without a name: whether the channel is bound."""
+_SURROGATE = re.compile("[\ud800-\udfff]")
 _ITERATIONS = re.compile(rb"[0-9]{1,9}")
 
 
@@ -93,8 +94,9 @@ def _claims(token: bytes, size: int, scrubber: Scrubber) -> bytes:
     """Who it is and until when, in so many bytes; nothing where they are too few."""
     told = claims(token)
     kept: dict[str, object] = {}
-    if isinstance(told.get("sub"), str):
-        kept["sub"] = scrubber.name(told["sub"])
+    subject = told.get("sub")
+    if isinstance(subject, str) and not _SURROGATE.search(subject):  # half of a pair is no text
+        kept["sub"] = scrubber.name(subject)
     if isinstance(told.get("exp"), int | float):
         kept["exp"] = told["exp"]
     text = encoded(json.dumps(kept, ensure_ascii=False, separators=(",", ":")))

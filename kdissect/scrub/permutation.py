@@ -16,6 +16,9 @@ from string import ascii_letters, digits
 from kdissect.scrub.allowed import KEPT_NAMES, kept_end
 
 KEY_BYTES = 32
+LONGEST = 1_000
+"""Characters of a name that go through the network together: the work grows with their square. A longer name
+is cut into pieces of so many; each becomes a token of its own."""
 _ROUNDS = 10
 _SLACK_BYTES = 16
 """By so many bytes a number is longer than the range that it is reduced to: no remainder is likelier."""
@@ -100,6 +103,10 @@ class Permutation:
         return found + end
 
     def _permuted(self, text: str, end: str) -> str:
+        places = range(0, len(text), LONGEST)
+        return "".join(self._permuted_part(text[at : at + LONGEST], end) for at in places)
+
+    def _permuted_part(self, text: str, end: str) -> str:
         sets = [_set_of(letter) for letter in text]
         middle = len(text) // 2
         halves = [_number(text[:middle], sets[:middle]), _number(text[middle:], sets[middle:])]

@@ -80,7 +80,10 @@ def _scram_user(token: bytes) -> str | None:
 
 def _bearer_subject(token: bytes) -> str | None:
     subject = claims(token).get("sub")
-    return subject if isinstance(subject, str) else None
+    if not isinstance(subject, str):
+        return None
+    # JSON can say half of a pair of surrogates, which is no text.
+    return subject.encode("utf-8", "backslashreplace").decode("utf-8")
 
 
 def _bearer_expiry(token: bytes) -> int | None:

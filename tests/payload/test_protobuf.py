@@ -16,9 +16,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from kdissect.model import DecodeError
+from kdissect.payload.avro import SchemaError
 from kdissect.payload.proto_known import KNOWN
-from kdissect.payload.proto_text import ProtoFile, parse_proto
-from kdissect.payload.protobuf import UNKNOWN, decode_protobuf, message_at, raw_fields
+from kdissect.payload.proto_text import LONGEST_NAME, UNKNOWN, ProtoFile, parse_proto
+from kdissect.payload.protobuf import decode_protobuf, message_at, raw_fields
 from tests.amount import times
 
 NUMBERS = {
@@ -245,3 +246,15 @@ def test_deep_messages_are_refused() -> None:
 
 def test_values_can_be_written_as_json() -> None:
     assert json.dumps(raw_fields(b"\x0b\x10\x01\x0c"))
+
+
+@pytest.mark.parametrize(
+    ("text", "reason"),
+    [
+        (f"message A {{ optional int32 {UNKNOWN} = 1; }}", "stands for unknown fields"),
+        (f"package {'a.' * LONGEST_NAME}a; message A {{}}", "characters at most"),
+    ],
+)
+def test_names_that_would_do_harm_are_refused(text: str, reason: str) -> None:
+    with pytest.raises(SchemaError, match=reason):
+        parse_proto(text)

@@ -6,6 +6,7 @@ import gzip
 import io
 import json
 import zlib
+from collections.abc import Callable
 from typing import Any
 from uuid import UUID
 
@@ -17,7 +18,10 @@ import pytest
 import zstandard
 
 from kdissect.limits import DEFAULTS
+from kdissect.model import DecodeError
 from kdissect.payload import recognise as module
+from kdissect.payload.cbor import decode_cbor
+from kdissect.payload.msgpack import decode_msgpack
 from kdissect.payload.recognise import Found, recognise, unpack
 from kdissect.record.compression import compress
 
@@ -38,6 +42,27 @@ def avro_file(codec: str) -> bytes:
     out = io.BytesIO()
     fastavro.writer(out, fastavro.parse_schema("string"), ["a", "b"], codec=codec, sync_marker=bytes(16))
     return out.getvalue()
+
+
+def avro_block(schema: str, count: int, block: bytes) -> bytes:
+    """An Avro file of one packed block that says that it has so many values."""
+    stream = zlib.compressobj(wbits=-15)
+    packed = stream.compress(block) + stream.flush()
+
+    def long(number: int) -> bytes:
+        left, out = number << 1, b""
+        while left > 127:
+            left, out = left >> 7, out + bytes((left & 127 | 128,))
+        return out + bytes((left,))
+
+    meta = (
+        b"Obj\x01"
+        + long(2)
+        + b"".join(
+            long(len(each)) + each for each in (b"avro.schema", schema.encode(), b"avro.codec", b"deflate")
+        )
+    )
+    return meta + b"\0" + bytes(16) + long(count) + long(len(packed)) + packed + bytes(16)
 
 
 @pytest.mark.parametrize(
@@ -166,3 +191,36 @@ def test_zlib_is_bounded_too() -> None:
 def test_hostile_bytes_have_no_value_and_take_no_time(data: bytes) -> None:
     seen = found(data)
     assert seen.value is None or seen.format == "text"
+
+
+@pytest.mark.parametrize("decode", [decode_cbor, decode_msgpack])
+def test_maps_that_are_keys_of_each_other_do_not_grow_without_end(decode: Callable[[bytes], Any]) -> None:
+    # A map of one entry is A1 in CBOR, 81 in MessagePack; the text of a key doubles with each.
+    one, text = (b"\xa1", b"\x60") if decode is decode_cbor else (b"\x81", b"\xa0")
+    assert decode(one * 3 + text + b"\x01" * 3) == {'{"{\\"\\": 1}": 1}': 1}
+    with pytest.raises(DecodeError, match="keys of each other"):
+        decode(one * 24 + text + b"\x01" * 24)
+
+
+def test_keys_that_are_no_text_stay_keys() -> None:
+    keys = {b"": 1, b"abc": 2, (1, 2.5): 3, 7: 4, None: 5, True: 6}
+    decoded = decode_cbor(cbor2.dumps(keys))
+    assert decoded == {
+        '{"base64": ""}': 1, '{"base64": "YWJj"}': 2, "[1, 2.5]": 3, "7": 4, "null": 5, "true": 6
+    }  # fmt: skip
+    assert decode_cbor(cbor2.dumps(dict.fromkeys(range(5000), 0))) == dict.fromkeys(map(str, range(5_000)), 0)
+
+
+def test_a_small_avro_file_has_no_end_of_values() -> None:
+    assert found(avro_block('"null"', 100, bytes(10))) == Found("avro-file", [None] * 100)
+    assert found(avro_block('"null"', 30_000_000, bytes(2 << 20))).value is None
+    nulls = '{"type": "array", "items": "null"}'
+    many = b"\x80\xad\xe2\x04\0"  # an array of 5,000,000, and its end
+    assert found(avro_block(nulls, 1, many + bytes(2 << 20))).value is None
+
+
+@pytest.mark.parametrize("lists", [0, 20, 40, 60])
+def test_an_avro_file_whose_schema_is_nested_too_deep_is_told(lists: int) -> None:
+    for deep in range(600, 1_000, 20):
+        schema = "[" * lists + '{"x":' + "[" * deep + "]" * deep + "}" + "]" * lists
+        assert found(avro_block(schema, 0, b"")) == Found("avro-file", None, "likely")

@@ -39,6 +39,9 @@ def test_records_of_the_registrys_topic_are_learnt() -> None:
         (b"[" * 100_000, b"{}"),
         (KEY, value(schema=5, id=7)),
         (KEY, value(schema="x", id=7, schemaType="XSD")),
+        (KEY, value(schema='"int"', id=7, references=5)),
+        (KEY, value(schema='"int"', id=7, references=True)),
+        (KEY, value(schema='"int"', id=7, references="ab")),
         (value(keytype="CONFIG"), value(schema='"int"', id=7)),
     ],
 )

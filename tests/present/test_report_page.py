@@ -181,6 +181,16 @@ def test_a_report_that_somebody_changed_is_refused(data: st.DataObject) -> None:
     assert isinstance(differences(found, report("errors.pcapng")), list)
 
 
+def test_a_number_that_no_column_can_hold_is_refused() -> None:
+    made = report("errors.pcapng")
+    number = "9" * 400
+    text = report_page(made, MADE).partition('id="kdissect"')[2].partition(">")[2].partition("</script>")[0]
+    changed = re.sub(r"(?<=,)\d+\.\d+(?=[,\]])", number, text)
+    assert number in changed
+    with pytest.raises(NoReportError):
+        report_of(element(changed))
+
+
 @pytest.mark.parametrize(
     ("most", "last"), [(0, 0), (1, 1), (7, 8), (99, 100), (0.03, 0.03), (12_345, 15_000)]
 )

@@ -77,6 +77,7 @@ def test_a_cell_holds_no_line_end_and_no_tab() -> None:
 
 def test_bytes_that_are_not_utf8_stay_visible_in_a_column() -> None:
     assert valid_text(b"a\xffb".decode("utf-8", "surrogateescape")) == "a\\xffb"
+    assert valid_text("a\ud800b\udcff") == "a\\ud800b\\xff"
 
 
 FORMS = ["text", "tree", "ndjson", "csv", "tsv", "records", "records.csv", "connections", "faults"]

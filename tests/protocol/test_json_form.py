@@ -107,6 +107,7 @@ def test_doubles_read_back(value: float) -> None:
 def test_text_is_one_line_of_ascii() -> None:
     text = dumps({"a": "\u2028é\n", "b": [1.5, "x: 1.5", None, True, {}], "c": 1e9})
     assert text == '{"a":"\\u2028\\u00e9\\n","b":[1.5,"x: 1.5",null,true,{}],"c":1.0E9}'
+    assert dumps(1e-33) == "1.0E-33"
     assert dumps({"a": ": 1.5"}) == '{"a":": 1.5"}'
     assert dumps({"a": float("nan"), "b": [-float("inf")]}) == '{"a":"NaN","b":["-Infinity"]}'
     assert json.loads(text)["a"] == "\u2028é\n"

@@ -78,3 +78,10 @@ def test_what_was_taken_away_is_remembered() -> None:
 )
 def test_anything_keeps_its_length(mechanism: str, token: bytes) -> None:
     assert len(scrubbed_token(mechanism, token, Scrubber(KEY))) == len(token)
+
+
+@pytest.mark.parametrize("subject", ["\ud800", "a\udc80b"])
+def test_a_subject_that_is_no_text_is_left_out(subject: str) -> None:
+    made = scrubbed_token("OAUTHBEARER", bearer(sub=subject, exp=5), Scrubber(KEY))
+    assert len(made) == len(bearer(sub=subject, exp=5))
+    assert principal("OAUTHBEARER", made) is None

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kdissect.scrub.allowed import KEPT_NAMES
-from kdissect.scrub.permutation import Permutation
+from kdissect.scrub.permutation import LONGEST, Permutation
 from kdissect.scrub.values import encoded
 from tests.scrub.runs import KEY, OTHER_KEY
 
@@ -44,6 +44,12 @@ def test_short_names_do_not_collide(length: int) -> None:
     names = {"".join(letters) for letters in product(ascii_lowercase + "-_.", repeat=length)}
     tokens = {PERMUTATION.name(name) for name in names | {"ip", "+", "*"}}
     assert len(tokens) == len(names | {"ip", "+", "*"})
+
+
+def test_a_long_name_is_cut_into_pieces() -> None:
+    made = Permutation(KEY)
+    one, other = "a" * LONGEST, "b" * LONGEST
+    assert made.name(one + other + "c") == made.name(one) + made.name(other) + made.name("c")
 
 
 def test_what_is_kept_stays_and_nothing_else_becomes_it() -> None:

@@ -27,6 +27,7 @@ def bearer(claims: object) -> bytes:
         ("SCRAM-SHA-256", b"c=biws,r=nonce,p=proof", None),
         ("OAUTHBEARER", bearer({"sub": "carol"}), "carol"),
         ("OAUTHBEARER", bearer({"sub": 7}), None),
+        ("OAUTHBEARER", bearer({"sub": "a\ud800"}), "a\\ud800"),
         ("OAUTHBEARER", bearer(["sub"]), None),
         ("OAUTHBEARER", b"n,,\x01auth=Bearer nodots\x01\x01", None),
         ("OAUTHBEARER", b"", None),

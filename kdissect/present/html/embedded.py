@@ -117,7 +117,7 @@ def report_of(page: str) -> Report:
     try:
         value = json.loads(text)
         return _report(value)
-    except (ValueError, TypeError, KeyError, AttributeError, IndexError, RecursionError):
+    except (ValueError, TypeError, LookupError, AttributeError, ArithmeticError, RecursionError):
         raise NoReportError("the tables of this report are damaged, or another version made them") from None
 
 
