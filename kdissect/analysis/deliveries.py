@@ -388,7 +388,8 @@ class Again:
 
 
 def read_again(consumers: Mapping[str, Iterable[Arrival]]) -> Again:
-    """What was fetched more than once, by client id of who fetched it."""
+    """What was fetched more than once, by client id of who fetched it. What does not count is known to be
+    fetched, but is not counted."""
     out, covered = Again(), _Covered()
     wanted: dict[str, int] = {}
     every = [(each, who) for who, arrivals in consumers.items() for each in arrivals]
@@ -400,6 +401,8 @@ def read_again(consumers: Mapping[str, Iterable[Arrival]]) -> Again:
         asked = wanted.get(who)
         first = asked if asked is not None and each.base <= asked <= each.last else each.base
         news = sum(end - begin + 1 for begin, end in covered.add(first, each.last))
+        if not each.counts:
+            continue
         out.records += news
         known = each.last - first + 1 - news
         if known:

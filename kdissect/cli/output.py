@@ -76,6 +76,19 @@ def refuse_input(path: str, inputs: Iterable[str]) -> None:
             raise Wrong(f"{shown(path)} is an input too; writing would destroy it: give another name")
 
 
+def refuse_same(path: str | None, other: str | None, option: str) -> None:
+    """See whether ``path`` is to be written over the file of another option, which may not exist yet.
+
+    :param option: the other option: ``--key``.
+
+    :raises Wrong: both are one file.
+    """
+    if path is None or other is None or path == "-":
+        return
+    if os.path.realpath(path) == os.path.realpath(other):
+        raise Wrong(f"-o and {option} both name {shown(path)}, and one would destroy the other: use two")
+
+
 INPUTS = (
     *("files", "more_files", "file", "data", "body", "raw", "log", "captures", "key_logs", "rsa_keys"),
     *("token_file", "password_file", "tls_ca", "tls_cert", "tls_key", "tls_key_password_file"),

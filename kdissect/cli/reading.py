@@ -264,17 +264,18 @@ class Reading:
         not_decoded = self.tally.not_decoded()
         return f"{text}; not decoded: {not_decoded}" if not_decoded else text
 
-    def exit_code(self, talks: bool, strict: bool, shown: bool) -> int:
+    def exit_code(self, talks: bool, strict: bool, shown: bool, name: str = "") -> int:
         """How a command that read it ends, and the closing line; and where there is no Kafka, what there is.
 
         :param talks: whether that line is wanted.
         :param strict: whether faults are told by the exit code.
         :param shown: whether there was anything to show, or it does not matter.
+        :param name: of what was read, where a command reads several things.
         """
         if talks:
             complain(self.summary())
         if not self.exchanges:
-            complain(self.tally.no_kafka.text(self._pass.packets))
+            complain(f"{name}: " * bool(name) + self.tally.no_kafka.text(self._pass.packets))
         if self.is_damaged:
             return UNREADABLE
         if strict and self.tally.faults:

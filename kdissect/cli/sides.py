@@ -84,4 +84,5 @@ def capture_side(paths: Sequence[str], given: dict[str, Any]) -> Side:
     folding: Folding[Judge] = Folding(given, tuple(paths), whole_judge)
     reading = folding.count()
     report = folding.counted.report(folding.config.thresholds, folding.config.ignored)
-    return Side(report, reading.exit_code(False, False, True) if reading.is_damaged else DONE)
+    name = ", ".join(map(shown, paths))
+    return Side(report, reading.exit_code(False, False, True, name))

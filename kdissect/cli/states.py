@@ -57,11 +57,14 @@ def load(path: str) -> Judge | None:
     """What a file holds; None where there is no such file.
 
     :raises Unreadable: it holds something else, is damaged, or another version made it. It stays as it is.
+    :raises Wrong: its folder is not there, so nothing could be kept after a long read.
     """
     try:
         with open(path, "rb") as file:
             data = file.read()
-    except FileNotFoundError:
+    except FileNotFoundError as error:
+        if not os.path.isdir(os.path.dirname(os.path.abspath(path))):
+            raise Wrong(f"--state {path}: cannot be written: {error.strerror}") from None
         return None
     except OSError as error:
         raise Unreadable(f"--state {path}: cannot be read: {error.strerror}") from None

@@ -45,7 +45,7 @@ def read_logs(paths: Iterable[str], limits: Limits = DEFAULTS) -> Iterator[Event
             elif not stat.S_ISREG(mode):
                 problems.append(f"{path}: neither a file nor a folder")
             elif names.file(os.path.basename(path), named_by_user=True) is None:
-                problems.append(f"{path}: by its name no file of a log directory; there are {names.TAKEN}")
+                problems.append(f"{path}: log directories have no such file; there are {names.TAKEN}")
             else:
                 yield from _read_file(path, limits)
         except OSError as error:

@@ -101,8 +101,8 @@ def are_plain(data: bytes) -> bool:
 
 
 def may_have_value(data: bytes, begin: bytes, limits: Limits) -> bool:
-    """Whether there may be a record whose value begins so in a record set: also where it has compressed
-    batches, those of magic 0 and 1, or anything out of the ordinary."""
+    """Whether there may be a record whose value begins so in a record set. True also for compressed batches,
+    for those of magic 0 and 1, and for anything out of the ordinary."""
     if not are_plain(data):
         return True
     if begin not in data:

@@ -41,10 +41,14 @@ def read_schemas(paths: Iterable[str], limits: Limits = DEFAULTS) -> Schemas:
             raise CaptureError(f"{path}: {what}; a folder with ID.avsc, ID.proto, ID.json is needed")
         for folder in _log_folders(path):
             learn_logs(learnt, [folder], limits)
+        is_empty = not learnt.all()
         for file in _files(path, problems):
+            is_empty = False
             text = _text(file, problems)
             if text is not None:
                 _add(file, os.path.relpath(file, path).replace(os.sep, "/"), text, found, files)
+        if is_empty:
+            problems.append(f"{path}: no schema in this folder; names are ID.avsc, ID.proto, ID.json")
     schemas = Schemas([*learnt.all(), *found], files)
     schemas.problems += problems
     return schemas

@@ -36,7 +36,7 @@ def as_json(value: Any) -> bytes:
 
 def avro_file(codec: str) -> bytes:
     out = io.BytesIO()
-    fastavro.writer(out, fastavro.parse_schema("string"), ["a", "b"], codec=codec)
+    fastavro.writer(out, fastavro.parse_schema("string"), ["a", "b"], codec=codec, sync_marker=bytes(16))
     return out.getvalue()
 
 

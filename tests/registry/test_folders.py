@@ -81,3 +81,9 @@ def test_log_directories_of_the_registrys_topic_are_read(tmp_path: Path) -> None
     learn_logs(schemas, [str(tmp_path / "_schemas-0")])
     learn_logs(schemas, [str(tmp_path / "nowhere")])
     assert schemas.reader("5") is not None
+
+
+def test_a_folder_without_schemas_is_told(tmp_path: Path) -> None:
+    (tmp_path / "notes.txt").write_text("nothing")
+    (said,) = read_schemas([str(tmp_path)]).problems
+    assert said.startswith(f"{tmp_path}: no schema in this folder")

@@ -12,7 +12,7 @@ from kdissect.cli.exit_codes import DONE
 from kdissect.cli.filters import filter_options
 from kdissect.cli.folding import Folding
 from kdissect.cli.jobs import jobs_option
-from kdissect.cli.output import open_output
+from kdissect.cli.output import open_output, refuse_same
 from kdissect.cli.reading import Reading
 from kdissect.cli.sides import kept_report
 from kdissect.cli.states import load, save
@@ -63,6 +63,7 @@ def command(**given: Any) -> int:
         raise click.UsageError(
             "no capture is given: name a file, or - for standard input", click.get_current_context()
         )
+    refuse_same(given["output"], given["state"], "--state")
     return _Run(paths, given).run()
 
 

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.capture.build import pcap
 from tests.cli.run import CAPTURES, Ran, run
 
 HEALTHY = CAPTURES / "basic-kafka43.pcapng"
@@ -75,3 +76,12 @@ def test_what_cannot_be_compared(diff: Command, tmp_path: Path) -> None:
     state = tmp_path / "state"
     state.write_bytes(b"kdissect findings 1\nbroken")
     assert (diff(HEALTHY, state).code, diff(HEALTHY, state).err.count("\n")) == (3, 1)
+
+
+def test_a_side_without_kafka_is_named(diff: Command, tmp_path: Path) -> None:
+    nothing = tmp_path / "nothing.pcap"
+    nothing.write_bytes(pcap(()))
+    ran = diff(HEALTHY, nothing)
+    assert ran.code == 0
+    assert f"{nothing}: no Kafka was found" in ran.err
+    assert HEALTHY.name not in ran.err

@@ -377,3 +377,24 @@ def test_a_state_holds_no_key_and_no_value(explain: Command, tmp_path: Path) -> 
                             found += 1
                             assert secret not in data
     assert found > 100
+
+
+@pytest.mark.parametrize("command", ["explain", "report"])
+def test_a_state_is_not_written_over(
+    command: str, tmp_path: Path, capsysbinary: pytest.CaptureFixture[bytes]
+) -> None:
+    one, lost = tmp_path / "one", tmp_path / "missing" / "state"
+    capture = CAPTURES / "errors.pcapng"
+    ran = run(capsysbinary, command, capture, "--state", one, "-o", one)
+    assert (ran.code, ran.err.count("\n")) == (2, 1)
+    assert "-o and --state both name" in ran.err
+    assert not one.exists()
+    ran = run(capsysbinary, command, capture, "--state", lost)
+    assert (ran.code, ran.out) == (2, b"")  # before anything is read
+    assert f"--state {lost}: cannot be written" in ran.err
+
+
+def test_only_records_of_the_time_asked_for_are_read_twice(explain: Command) -> None:
+    capture = CAPTURES / "basic-kafka43.pcapng"
+    assert rows(explain(capture, "-T", "ndjson", "--id", "records-read-twice"))
+    assert not rows(explain(capture, "-T", "ndjson", "--id", "records-read-twice", "--since", "+99h"))

@@ -4,6 +4,7 @@ from pathlib import Path
 
 import pytest
 
+from kdissect.analysis.catalogue import STATISTICS
 from kdissect.cli import main
 from kdissect.cli.exit_codes import USAGE
 from kdissect.help import TOPICS, page, title
@@ -44,3 +45,9 @@ def test_a_terminal_shows_a_page_rendered_through_the_pager(tmp_path: Path) -> N
         assert b"|---" not in terminal.text
     finally:
         terminal.close()
+
+
+def test_the_page_on_statistics_names_every_table() -> None:
+    table = page("stats").partition("## Response times")[0]
+    named = {each.partition(",")[0] for each in table.split("`")[1::2]}
+    assert not STATISTICS.keys() - named

@@ -203,3 +203,12 @@ def test_tls_is_written_in_the_clear_with_a_key_log_and_not_without(
 def test_shipped_captures_can_be_scrubbed(tmp_path: Path, capsysbinary: Capsys) -> None:
     ran = run(capsysbinary, "scrub", CAPTURES / "sasl-scram.pcapng", "-o", tmp_path / "out")
     assert ran.code == 0
+
+
+def test_a_new_key_is_not_overwritten_by_the_result(
+    capture: Path, tmp_path: Path, capsysbinary: Capsys
+) -> None:
+    ran = run(capsysbinary, "scrub", capture, "-o", tmp_path / "one", "--key", tmp_path / "." / "one")
+    assert (ran.code, ran.err.count("\n")) == (2, 1)
+    assert "-o and --key both name" in ran.err
+    assert not (tmp_path / "one").exists()

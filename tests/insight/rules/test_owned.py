@@ -57,6 +57,14 @@ def test_what_another_member_fetched_before_is_fetched_again() -> None:
     assert read_again({"one": [arrival(0, 9, 1), arrival(10, 19, 2)]}).again == 0
 
 
+def test_what_is_not_asked_for_is_known_but_not_counted() -> None:
+    first, second = arrival(0, 99, 1, 0), arrival(50, 149, 5, 50)
+    found = read_again({"one": [first._replace(counts=False)], "two": [second]})
+    assert (found.records, found.again, found.clients) == (50, 50, ["two"])
+    found = read_again({"one": [first], "two": [second._replace(counts=False)]})
+    assert (found.records, found.again, found.clients, found.first_ns) == (100, 0, [], None)
+
+
 def test_a_hundred_records_that_were_read_before_are_told() -> None:
     def again(*counts: int) -> list[Finding]:
         made = {

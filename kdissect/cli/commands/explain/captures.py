@@ -13,7 +13,7 @@ from kdissect.cli.filters import Within
 from kdissect.cli.folding import Folding
 from kdissect.cli.formats import see_that_it_can_be_written, writer_of
 from kdissect.cli.moments import moment_of
-from kdissect.cli.output import TextOutput, open_output
+from kdissect.cli.output import TextOutput, open_output, refuse_same
 from kdissect.cli.payloads import decoder_of
 from kdissect.cli.reading import Reading
 from kdissect.cli.states import load, save
@@ -38,6 +38,7 @@ class Explanation:
         self._wanted = WantedFindings(given)
         self._fails_on = None if given["fail_on"] is None else severity_of(given["fail_on"], "--fail-on")
         see_that_it_can_be_written(self._form, given["output"])
+        refuse_same(given["output"], given["state"], "--state")
         self._config = load_config()
         self._folding = Folding(given, paths, self._new_judge(), within=_within(given))
         self._state = None if given["state"] is None else load(given["state"])

@@ -18,7 +18,7 @@ from kdissect.cli.config import load_config
 from kdissect.cli.errors import Complaints, Unreadable, Wrong, complain
 from kdissect.cli.exit_codes import DONE, NOTHING_MATCHED, UNREADABLE
 from kdissect.cli.inputs import packets_of, ports_of, read_twice
-from kdissect.cli.output import inputs_of, refuse_input, shown
+from kdissect.cli.output import inputs_of, refuse_input, refuse_same, shown
 from kdissect.cli.tls_keys import key_options, keys_of
 from kdissect.limits import Limits
 from kdissect.model import CaptureError
@@ -68,6 +68,7 @@ def command(**given: Any) -> int:
     if output == "-":
         raise Wrong("-o -: the result is searched before anybody gets it; give the name of a file")
     refuse_input(output, [*_inputs(given), path])
+    refuse_same(output, given["key"], "--key")
     limits = load_config().limits
     ports = ports_of(given["decode_as"])
     secrets = keys_of(given, limits).secrets
