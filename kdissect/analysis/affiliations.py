@@ -7,6 +7,7 @@ known.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 from kdissect.analysis.fold import address
@@ -47,18 +48,20 @@ class Affiliations:
         """To be called with every exchange."""
         if exchange.request is None or exchange.api not in OF_MEMBERS:
             return
-        body = exchange.request.body()
-        for group, topics in _named(body):
-            groups = self._groups.get(speaker(exchange))
+        who, names_topics = speaker(exchange), exchange.api in _NAMES_TOPICS
+        for group, asked in _named(exchange.request.body()):
+            groups = self._groups.get(who)
             if groups is None:
                 if len(self._groups) >= self._most:
                     continue
-                groups = self._groups[speaker(exchange)] = {}
-            if group not in groups and len(groups) >= self._most:
-                continue
-            known = groups.setdefault(group, set())
-            if exchange.api in _NAMES_TOPICS and len(known) < self._most:
-                known.update(topics)
+                groups = self._groups[who] = {}
+            known = groups.get(group)
+            if known is None:
+                if len(groups) >= self._most:
+                    continue
+                known = groups[group] = set()
+            if names_topics and len(known) < self._most:
+                known.update(name for topic in asked.get("topics") or () if (name := _topic(topic)))
 
     def merge(self, later: Affiliations) -> None:
         """Add what was told later."""
@@ -79,15 +82,12 @@ class Affiliations:
         return fitting[0] if len(fitting) == 1 else None
 
 
-def _named(body: dict[str, Any]) -> list[tuple[str, list[str]]]:
-    """The groups in a request, and the topics in each."""
+def _named(body: dict[str, Any]) -> Iterator[tuple[str, dict[str, Any]]]:
+    """The groups in a request, each with what is asked of it."""
     asked = body.get("groups")
-    each = asked if isinstance(asked, list) and "groupId" not in body else [body]
-    return [
-        (one["groupId"], [name for topic in one.get("topics") or () if (name := _topic(topic))])
-        for one in each
-        if isinstance(one, dict) and isinstance(one.get("groupId"), str) and one["groupId"]
-    ]
+    for one in asked if isinstance(asked, list) and "groupId" not in body else (body,):
+        if isinstance(one, dict) and isinstance(one.get("groupId"), str) and one["groupId"]:
+            yield one["groupId"], one
 
 
 def _topic(topic: Any) -> str | None:

@@ -104,11 +104,11 @@ def _rebalance(line: GroupLine, before: Round | None, now: Round, after: Round |
 
 def _removed(line: GroupLine, out: Rebalance, before: Round, until_ns: int) -> None:
     """Members that were told that they are none any more, after they were silent for too long."""
-    leaves = {mark.member for mark in line.marks if isinstance(mark, Leave)}
-    told = {step.member for step in out.steps if step.step == EXPIRED} | leaves
-    for key, run in line.refusals.items():
-        is_theirs = key.error == UNKNOWN_MEMBER_ID and key.generation == before.generation
-        if not is_theirs or key.member in told or not before.told_ns <= run.first_ns <= until_ns:
+    told = {step.member for step in out.steps if step.step == EXPIRED}
+    for key, run in line.refusals_of(before.generation):
+        if key.error != UNKNOWN_MEMBER_ID or not before.told_ns <= run.first_ns <= until_ns:
+            continue
+        if key.member in told or key.member in line.left:
             continue
         step = line.expired(key.member, run.first_ns, run.first)
         session_ms = session_of(line, key.member, key.instance)
@@ -127,12 +127,7 @@ def _window(
 ) -> Window:
     """What is known of how it began."""
     since = before.told_ns if before is not None else 0
-    leaves = [mark for mark in line.marks if isinstance(mark, Leave) and since < mark.ns <= until_ns]
-    waiting = [
-        mark
-        for mark in line.marks
-        if isinstance(mark, Join) and mark.told_ns is None and since < mark.ns <= until_ns
-    ]
+    leaves, waiting = line.leaves(since, until_ns), line.unanswered(since, until_ns)
     members = before.later() if before is not None else {}
     is_full = before is not None and before.roster is not None
     if before is not None and not is_full:
@@ -196,8 +191,8 @@ def _begun(line: GroupLine, window: Window) -> Rebalance:
     since = window.before.told_ns if window.before is not None else 0
     generation = window.before.generation if window.before is not None else (window.generation or 0) - 1
     first: dict[str, MemberStep] = {}
-    for key, run in line.refusals.items():
-        if key.error == REBALANCE_IN_PROGRESS and key.generation == generation and key.api != "JoinGroup":
+    for key, run in line.refusals_of(generation):
+        if key.error == REBALANCE_IN_PROGRESS and key.api != "JoinGroup":
             out.counts |= run.counts
             if since <= run.first_ns <= window.until_ns:
                 step = MemberStep(run.first_ns, run.first, key.member, NOTIFIED, run.who)
@@ -231,12 +226,11 @@ def _overlap(line: GroupLine, before: Round | None, join: Join) -> int | None:
     in the generation before. None where it does not say, or no one was seen to be given any."""
     if join.owned is None or before is None:
         return None
-    workers = {mark.member: mark.worker for mark in line.marks if isinstance(mark, Join) and mark.worker}
     given = [pair for sync in before.syncs for pair in sync.assigned]
     given += [(sync.member, sync.given) for sync in before.syncs if sync.error == 0]
     others: set[tuple[str, int]] = set()
     for member, held in given:
-        if held is not None and workers.get(member, join.worker) != join.worker:
+        if held is not None and line.workers.get(member, join.worker) != join.worker:
             others.update(places(held))
     return len(others & set(places(join.owned))) if given else None
 

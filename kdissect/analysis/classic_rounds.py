@@ -100,10 +100,16 @@ def rounds_of(line: GroupLine) -> list[Round]:
             found.append(Round(join.generation, join.told_ns, again=[join], is_seen=False))
         else:
             found.append(Round(join.generation, join.told_ns, [join]))
+    of: dict[int, list[Round]] = {}
+    for each in found:
+        of.setdefault(each.generation, []).append(each)
     for sync in syncs:
-        _place(sync, found, signs)
+        made = _place(sync, of.get(sync.generation, []), signs)
+        if made is not None:
+            of[made.generation] = [made]
+            found.append(made)
     for generation, ns in signs.items():
-        if not any(each.generation == generation for each in found):
+        if generation not in of:
             found.append(Round(generation, ns, is_seen=False))
     found.sort(key=lambda each: (each.told_ns, each.generation))
     return found
@@ -134,15 +140,17 @@ def _may_be_in_force(join: Join, answered: list[Join]) -> bool:
     return join.instance is not None and join.leader != join.member and not together
 
 
-def _place(sync: Sync, found: list[Round], signs: dict[int, int]) -> None:
-    """Put a SyncGroup to its round; one that no JoinGroup was captured of makes one."""
-    same = [each for each in found if each.generation == sync.generation]
+def _place(sync: Sync, same: list[Round], signs: dict[int, int]) -> Round | None:
+    """Put a SyncGroup to its round; one that no JoinGroup was captured of makes one, and that is given.
+
+    :param same: the rounds of its generation.
+    """
     fitting = [each for each in same if each.told_ns <= (sync.told_ns or sync.ns)]
-    if fitting or same:
+    if same:
         (fitting or same)[-1].syncs.append(sync)
-        return
+        return None
     sign = signs.get(sync.generation)
     in_force = sign is not None and sign < sync.ns
     first = least(sign, sync.ns)
     assert first is not None
-    found.append(Round(sync.generation, first, syncs=[sync], is_seen=not in_force and bool(sync.assigned)))
+    return Round(sync.generation, first, syncs=[sync], is_seen=not in_force and bool(sync.assigned))

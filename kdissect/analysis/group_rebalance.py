@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from dataclasses import dataclass, field
-from typing import NamedTuple, cast
+from typing import NamedTuple, TypeVar, cast
 
 from kdissect.analysis.fold import address, most
 from kdissect.analysis.group_marks import Beat, Join, Leave, Mark, RepeatedMark, Sync, Who
@@ -127,6 +128,15 @@ class GroupLine:
             shared.setdefault((address(who.client), who.client_id), set()).add(member)
         self._members_of = shared
         self.joins = [mark for mark in self.marks if isinstance(mark, Join)]
+        self._leaves = [mark for mark in self.marks if isinstance(mark, Leave)]
+        self.left = frozenset(leave.member for leave in self._leaves)
+        """Members that ever left."""
+        self._unanswered = [join for join in self.joins if join.told_ns is None]
+        self.workers = {join.member: join.worker for join in self.joins if join.worker}
+        """The workers of Connect, by member."""
+        self._refusals_of: dict[int, list[tuple[RefusalKey, RepeatedMark]]] = {}
+        for refused in refusals.items():
+            self._refusals_of.setdefault(refused[0].generation, []).append(refused)
         self._marks_of: dict[str, list[Mark]] = {}
         """By member. A group that lives long has thousands, and each member is asked for often."""
         for mark in self.marks:
@@ -140,7 +150,9 @@ class GroupLine:
             self._runs_of.setdefault(refusal.member, []).append(run)
         connections = {who.connection for who in self.clients.values()}
         connections |= {mark.who.connection for mark in self.marks}
-        self._connections = connections
+        found = (timeline.holes.get(connection) for connection in connections)
+        self._holes = [each for each in found if each is not None]
+        """Where something is known to be lost of the connections of members."""
 
     @property
     def end_ns(self) -> int | None:
@@ -149,9 +161,19 @@ class GroupLine:
 
     def is_whole(self, first_ns: int, last_ns: int) -> bool:
         """Whether nothing is known to be lost of the connections of members between two times."""
-        holes = self._timeline.holes
-        found = (holes.get(connection) for connection in self._connections)
-        return not any(each is not None and each.touches(first_ns, last_ns) for each in found)
+        return not any(each.touches(first_ns, last_ns) for each in self._holes)
+
+    def leaves(self, after_ns: int, until_ns: int) -> list[Leave]:
+        """The requests to leave after a time and until another."""
+        return _between(self._leaves, after_ns, until_ns)
+
+    def unanswered(self, after_ns: int, until_ns: int) -> list[Join]:
+        """The requests to join that were never answered, the same."""
+        return _between(self._unanswered, after_ns, until_ns)
+
+    def refusals_of(self, generation: int) -> list[tuple[RefusalKey, RepeatedMark]]:
+        """What was refused to members of a generation."""
+        return self._refusals_of.get(generation, [])
 
     def expired(self, member: str, ns: int, exchange: int | None = None) -> MemberStep:
         """The step of a member that is not heard of any more at a time, with what is known of why."""
@@ -202,6 +224,18 @@ class GroupLine:
         """The first time from another at which it was fetching."""
         found = self._fetched(member, alive)
         return None if found is None else found.first_from(ns)
+
+
+M = TypeVar("M", Leave, Join)
+
+
+def _between(marks: list[M], after_ns: int, until_ns: int) -> list[M]:
+    first = bisect_right(marks, after_ns, key=_ns)
+    return marks[first : bisect_right(marks, until_ns, first, key=_ns)] if until_ns > after_ns else []
+
+
+def _ns(mark: Mark) -> int:
+    return mark.ns
 
 
 def lines_of(timeline: GroupTimeline) -> list[GroupLine]:

@@ -6,6 +6,7 @@ Brokers ask each other too; their own requests are left out.
 from __future__ import annotations
 
 import re
+from bisect import insort
 from dataclasses import dataclass, field
 
 from kdissect.analysis.declared import (
@@ -17,7 +18,7 @@ from kdissect.analysis.declared import (
 )
 from kdissect.analysis.fold import MILLISECOND, SECOND, OneTable, Row, Span, address, begun_ns
 from kdissect.analysis.histogram import Histogram
-from kdissect.analysis.quotas import Quota
+from kdissect.analysis.quotas import COUNTED, Quota
 from kdissect.analysis.waits import Wait, asked_wait, is_long_poll, split
 from kdissect.exchange import Exchange
 from kdissect.limits import DEFAULTS, Limits
@@ -60,7 +61,10 @@ class _Worst:
     def add(self, ns: int, exchange: Exchange) -> None:
         self.count += 1
         self.total_ns += ns
-        self.worst = sorted([*self.worst, (-ns, exchange.number)])[:WORST]
+        this = -ns, exchange.number
+        if len(self.worst) < WORST or this < self.worst[-1]:
+            insort(self.worst, this)
+            del self.worst[WORST:]
         self.span.add(begun_ns(exchange), exchange.number)
 
     def merge(self, later: _Worst) -> None:
@@ -78,55 +82,63 @@ class _Worst:
         return [number for _, number in self.worst]
 
 
+_NEVER = _Worst()
+"""Of what did not happen; nobody adds to it."""
+_NO_VALUES = Histogram()
+_NO_QUOTA = Quota()
+
+
 @dataclass(slots=True)
 class _PaceRow:
+    """There is one for each API on each connection, so what seldom happens takes no room until it does."""
+
     latency: Histogram = field(default_factory=Histogram)
     broker: Histogram = field(default_factory=Histogram)
     known_ns: int = 0
     """The latencies of which it is known what they waited behind."""
     behind_ns: int = 0
-    behind: _Worst = field(default_factory=_Worst)
     behind_seconds: dict[int, tuple[int, int]] = field(default_factory=dict)
     """In each second: how many waited so, and for how long together."""
-    polled: _Worst = field(default_factory=_Worst)
-    throttled: _Worst = field(default_factory=_Worst)
-    broken: _Worst = field(default_factory=_Worst)
-    held: _Worst = field(default_factory=_Worst)
-    away: Histogram = field(default_factory=Histogram)
-    away_worst: _Worst = field(default_factory=_Worst)
-    backwards: _Worst = field(default_factory=_Worst)
-    quota: Quota = field(default_factory=Quota)
-    answered: Histogram = field(default_factory=Histogram)
+    happened: dict[str, _Worst] = field(default_factory=dict)
+    """What held it up, or was too large, by the word that begins the names of its columns."""
+    away: Histogram | None = None
+    quota: Quota | None = None
+    answered: Histogram | None = None
     least: int = 0
-    large: _Worst = field(default_factory=_Worst)
-    beyond: _Worst = field(default_factory=_Worst)
     beyond_limit: int = 0
     min_bytes: int = 0
     max_wait_ms: int = 0
     span: Span = field(default_factory=Span)
+
+    def happens(self, what: str, ns: int, exchange: Exchange) -> None:
+        """Count something in an exchange: how long it took, or how large it was."""
+        found = self.happened.get(what)
+        if found is None:
+            found = self.happened[what] = _Worst()
+        found.add(ns, exchange)
+
+    def of(self, what: str) -> _Worst:
+        """What was counted of it; do not change it."""
+        return self.happened.get(what, _NEVER)
 
     def merge(self, later: _PaceRow) -> None:
         self.latency.merge(later.latency)
         self.broker.merge(later.broker)
         self.known_ns += later.known_ns
         self.behind_ns += later.behind_ns
-        for name in (
-            "behind",
-            "polled",
-            "throttled",
-            "broken",
-            "held",
-            "away_worst",
-            "backwards",
-            "large",
-            "beyond",
-        ):
-            getattr(self, name).merge(getattr(later, name))
+        for what, theirs in later.happened.items():
+            self.happened.setdefault(what, _Worst()).merge(theirs)
         for second, (count, total) in later.behind_seconds.items():
             self.waited(second, count, total)
-        self.away.merge(later.away)
-        self.quota.merge(later.quota)
-        self.answered.merge(later.answered)
+        if later.away is not None:
+            self.away = self.away or Histogram()
+            self.away.merge(later.away)
+        if later.quota is not None:
+            self.quota = self.quota or Quota()
+            self.quota.merge(later.quota)
+        if later.answered is not None:
+            self.answered = self.answered or Histogram()
+            self.answered.merge(later.answered)
         self.least = max(self.least, later.least)
         self.beyond_limit = max(self.beyond_limit, later.beyond_limit)
         self.min_bytes = max(self.min_bytes, later.min_bytes)
@@ -227,7 +239,7 @@ class Pace(OneTable[_Key, _PaceRow]):
         row.span.add(begun_ns(exchange), exchange.number)
         row.latency.add(latency)
         if latency <= -BACKWARDS_NS:
-            row.backwards.add(-latency, exchange)
+            row.happens("backwards", -latency, exchange)
         known = split(exchange)
         if known.broker_ns is not None:
             row.broker.add(known.broker_ns)
@@ -236,19 +248,21 @@ class Pace(OneTable[_Key, _PaceRow]):
             row.known_ns += latency
             row.behind_ns += behind
             if behind >= BEHIND_NS:
-                row.behind.add(behind, exchange)
+                row.happens("behind", behind, exchange)
                 row.waited(begun_ns(exchange) // SECOND, 1, behind)
                 if behind >= POLLED_NS and exchange.after_api_key in (FETCH, SHARE_FETCH):
-                    row.polled.add(behind, exchange)
+                    row.happens("polled", behind, exchange)
         assert exchange.response is not None
         if exchange.response.frame.size > LARGE_BYTES:
-            row.large.add(exchange.response.frame.size, exchange)
+            row.happens("large", exchange.response.frame.size, exchange)
         throttle_ms = told_ms(exchange.response)
-        row.quota.add(exchange, throttle_ms)
+        if api in COUNTED:
+            row.quota = row.quota or Quota()
+            row.quota.add(exchange, throttle_ms)
         if throttle_ms:
-            row.throttled.add(throttle_ms * MILLISECOND, exchange)
+            row.happens("throttled", throttle_ms * MILLISECOND, exchange)
         if exchange.breaks_quota:
-            row.broken.add(0, exchange)
+            row.happens("broken", 0, exchange)
         if is_long_poll(api):
             self._count_poll(row, exchange, known.wait)
 
@@ -257,6 +271,7 @@ class Pace(OneTable[_Key, _PaceRow]):
         assert exchange.response is not None
         seen = exchange.response.survey()
         size = 0 if seen is None else sum(seen.records[1::2]) - sum(seen.records[::2])
+        row.answered = row.answered or Histogram()
         row.answered.add(size)
         if not size:
             return
@@ -265,16 +280,17 @@ class Pace(OneTable[_Key, _PaceRow]):
         if size >= BEYOND_BYTES:
             limit = exchange.request.body().get("maxBytes", 0)
             if 0 < limit < size:
-                row.beyond.add(size, exchange)
+                row.happens("beyond", size, exchange)
                 row.beyond_limit = max(row.beyond_limit, limit)
         if wait is Wait.WAITED_OUT and longest is not None and least > 1:
-            row.held.add(longest * MILLISECOND, exchange)
+            row.happens("held", longest * MILLISECOND, exchange)
             row.min_bytes, row.max_wait_ms = max(row.min_bytes, least), max(row.max_wait_ms, longest)
         think, served = exchange.think_ns, exchange.served_ns
         is_at_once = longest is None or served is None or served < longest * MILLISECOND // 2
         if think is not None and exchange.after_api_key == exchange.api_key and is_at_once:
+            row.away = row.away or Histogram()
             row.away.add(think)
-            row.away_worst.add(think, exchange)
+            row.happens("away", think, exchange)
 
     def result(self) -> list[Row]:
         return [_result(key, row) for key, row in sorted(self._rows.rows.items())]
@@ -283,7 +299,11 @@ class Pace(OneTable[_Key, _PaceRow]):
 def _result(key: _Key, row: _PaceRow) -> Row:
     broker, client, client_id, api = key
     p50, p99 = row.broker.percentiles(50, 99)
-    away_50, away_90 = row.away.percentiles(50, 90)
+    away, quota, answered = row.away or _NO_VALUES, row.quota or _NO_QUOTA, row.answered or _NO_VALUES
+    away_50, away_90 = away.percentiles(50, 90)
+    behind, polled, throttled = row.of("behind"), row.of("polled"), row.of("throttled")
+    broken, held, large, beyond = row.of("broken"), row.of("held"), row.of("large"), row.of("beyond")
+    away_worst, backwards = row.of("away"), row.of("backwards")
     return {
         "broker": broker,
         "client": client,
@@ -296,49 +316,49 @@ def _result(key: _Key, row: _PaceRow) -> Row:
         "broker_p99_ns": p99,
         "latency_sum_ns": row.known_ns,
         "behind_sum_ns": row.behind_ns,
-        "behind_count": row.behind.count,
-        "behind_max_ns": row.behind.most_ns,
-        "behind_exchanges": row.behind.exchanges,
+        "behind_count": behind.count,
+        "behind_max_ns": behind.most_ns,
+        "behind_exchanges": behind.exchanges,
         "behind_seconds": [(second, *row.behind_seconds[second]) for second in sorted(row.behind_seconds)],
-        "behind_first_ns": row.behind.span.first_ns,
-        "behind_last_ns": row.behind.span.last_ns,
-        "polled_count": row.polled.count,
-        "polled_sum_ns": row.polled.total_ns,
-        "polled_max_ns": row.polled.most_ns,
-        "polled_exchanges": row.polled.exchanges,
-        "throttled_count": row.throttled.count,
-        "throttled_sum_ns": row.throttled.total_ns,
-        "throttled_max_ns": row.throttled.most_ns,
-        "throttled_exchanges": row.throttled.exchanges,
-        "throttled_first_ns": row.throttled.span.first_ns,
-        "throttled_last_ns": row.throttled.span.last_ns,
-        "throttled_bytes_per_s": row.quota.rate,
-        "quota_bytes_per_s": row.quota.estimate,
-        "broken_count": row.broken.count,
-        "broken_exchanges": row.broken.exchanges,
-        "held_count": row.held.count,
-        "held_exchanges": row.held.exchanges,
-        "held_first_ns": row.held.span.first_ns,
-        "held_last_ns": row.held.span.last_ns,
+        "behind_first_ns": behind.span.first_ns,
+        "behind_last_ns": behind.span.last_ns,
+        "polled_count": polled.count,
+        "polled_sum_ns": polled.total_ns,
+        "polled_max_ns": polled.most_ns,
+        "polled_exchanges": polled.exchanges,
+        "throttled_count": throttled.count,
+        "throttled_sum_ns": throttled.total_ns,
+        "throttled_max_ns": throttled.most_ns,
+        "throttled_exchanges": throttled.exchanges,
+        "throttled_first_ns": throttled.span.first_ns,
+        "throttled_last_ns": throttled.span.last_ns,
+        "throttled_bytes_per_s": quota.rate,
+        "quota_bytes_per_s": quota.estimate,
+        "broken_count": broken.count,
+        "broken_exchanges": broken.exchanges,
+        "held_count": held.count,
+        "held_exchanges": held.exchanges,
+        "held_first_ns": held.span.first_ns,
+        "held_last_ns": held.span.last_ns,
         "held_min_bytes": row.min_bytes,
         "held_max_wait_ms": row.max_wait_ms,
-        "answered_bytes_p50": row.answered.percentiles(50)[0],
+        "answered_bytes_p50": answered.percentiles(50)[0],
         "least_bytes": row.least,
-        "large_count": row.large.count,
-        "large_bytes": row.large.most_ns,
-        "large_exchanges": row.large.exchanges,
-        "beyond_count": row.beyond.count,
-        "beyond_bytes": row.beyond.most_ns,
+        "large_count": large.count,
+        "large_bytes": large.most_ns,
+        "large_exchanges": large.exchanges,
+        "beyond_count": beyond.count,
+        "beyond_bytes": beyond.most_ns,
         "beyond_limit_bytes": row.beyond_limit,
-        "beyond_exchanges": row.beyond.exchanges,
-        "away_count": row.away.count,
+        "beyond_exchanges": beyond.exchanges,
+        "away_count": away.count,
         "away_p50_ns": away_50,
         "away_p90_ns": away_90,
-        "away_sum_ns": row.away.total,
-        "away_exchanges": row.away_worst.exchanges,
-        "backwards_count": row.backwards.count,
-        "backwards_max_ns": row.backwards.most_ns,
-        "backwards_exchanges": row.backwards.exchanges,
+        "away_sum_ns": away.total,
+        "away_exchanges": away_worst.exchanges,
+        "backwards_count": backwards.count,
+        "backwards_max_ns": backwards.most_ns,
+        "backwards_exchanges": backwards.exchanges,
         "first_ns": row.span.first_ns,
         "last_ns": row.span.last_ns,
     }

@@ -15,6 +15,8 @@ from kdissect.exchange import Exchange
 
 WINDOW_S = 10.5
 """Ten full windows, and on average half of the one that goes on."""
+COUNTED = frozenset(("Produce", "Fetch"))
+"""The APIs whose bytes quotas count."""
 
 
 @dataclass(slots=True)
@@ -34,7 +36,7 @@ class Quota:
     def add(self, exchange: Exchange, throttle_ms: int) -> None:
         """Count an exchange with its answer; those whose bytes no quota counts are left out."""
         request, response = exchange.request, exchange.response
-        if request is None or response is None or exchange.api not in ("Produce", "Fetch"):
+        if request is None or response is None or exchange.api not in COUNTED:
             return
         ns = response.frame.first_ns
         size = request.frame.size if exchange.api == "Produce" else response.frame.size

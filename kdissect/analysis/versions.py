@@ -20,6 +20,7 @@ from typing import Any, NamedTuple, Self
 
 from kdissect.analysis.declared import BROKER_COLUMN, CLIENT_ADDRESS_COLUMN, CLIENT_ID_COLUMN, column
 from kdissect.analysis.fold import Row, Rows, Statistic, address
+from kdissect.analysis.offers_seen import MOST_VERSIONS, OffersSeen, ranges_of
 from kdissect.exchange import Exchange
 from kdissect.limits import DEFAULTS, Limits
 from kdissect.protocol import apis
@@ -38,8 +39,6 @@ REPLICAS = frozenset(("Fetch", "ListOffsets", "OffsetForLeaderEpoch"))
 """Requests that tell by a replica id whether a broker asks, or a client (-1; -2 for debugging)."""
 _ADD_PARTITIONS_BY_BROKERS = 4
 """From this version on only brokers send AddPartitionsToTxn (KIP-890)."""
-_MOST_VERSIONS = 4_096
-"""Of one client on one connection: more than all APIs have."""
 
 
 class Talker(NamedTuple):
@@ -60,7 +59,7 @@ class _SpokenVersions:
     left_out: int = 0
 
     def add(self, spoken: tuple[int, int], count: int) -> None:
-        if spoken in self.spoken or len(self.spoken) < _MOST_VERSIONS:
+        if spoken in self.spoken or len(self.spoken) < MOST_VERSIONS:
             self.spoken[spoken] = self.spoken.get(spoken, 0) + count
         else:
             self.left_out += count
@@ -71,45 +70,11 @@ class _SpokenVersions:
         self.left_out += later.left_out
 
 
-class _BrokerOffer(NamedTuple):
-    """The versions of an API that a broker offers, and the exchange that told them."""
-
-    number: int
-    low: int
-    high: int
-
-
-@dataclass(slots=True)
-class _OffersSeen:
-    """By API key; the last counts."""
-
-    offers: dict[int, _BrokerOffer] = field(default_factory=dict)
-    answered: dict[int, int] = field(default_factory=dict)
-    """The highest version that it answered, and did not refuse."""
-
-    def answers(self, api_key: int, api_version: int) -> None:
-        """It answered a request of this version."""
-        if api_key in self.answered or len(self.answered) < _MOST_VERSIONS:
-            self.answered[api_key] = max(api_version, self.answered.get(api_key, api_version))
-
-    def merge(self, other: _OffersSeen) -> None:
-        for api_key, api_version in other.answered.items():
-            self.answers(api_key, api_version)
-        mine = self.offers
-        if not mine:
-            mine.update(other.offers)
-            return
-        for key, offer in other.offers.items():
-            before = mine.get(key)
-            if before is None or offer > before:
-                mine[key] = offer
-
-
 @dataclass(slots=True)
 class _ConnectionVersions:
     """What is known of a connection, whichever part of it is told first."""
 
-    offers: _OffersSeen = field(default_factory=_OffersSeen)
+    offers: OffersSeen = field(default_factory=OffersSeen)
     software: tuple[int, str, str] | None = None
     """The exchange that names it last, its name and its version (KIP-511)."""
     has_asked: bool = False
@@ -139,7 +104,7 @@ class VersionFacts:
         self._most = most
         self._talks: Rows[Talker, _SpokenVersions] = Rows(_SpokenVersions, most)
         self._lines: Rows[Hashable, _ConnectionVersions] = Rows(_ConnectionVersions, most)
-        self._brokers: Rows[str, _OffersSeen] = Rows(_OffersSeen, most)
+        self._brokers: Rows[str, OffersSeen] = Rows(OffersSeen, most)
 
     def spoke(self, talker: Talker, api_key: int, api_version: int, count: int = 1) -> None:
         """So many requests."""
@@ -168,16 +133,12 @@ class VersionFacts:
     ) -> None:
         """ApiVersions, in exchange ``number``: the bodies of request and response. They may lack fields."""
         line, broker = self._lines.row(talker.connection), self._brokers.row(talker.broker)
-        ranges = {
-            each["apiKey"]: _BrokerOffer(number, each["minVersion"], each["maxVersion"])
-            for each in answer.get("apiKeys") or ()
-            if None not in (each.get("apiKey"), each.get("minVersion"), each.get("maxVersion"))
-        }
+        ranges = ranges_of(answer)
         if broker is not None:
-            broker.merge(_OffersSeen(ranges))
+            broker.told(number, ranges)
         if line is not None:
             line.has_asked = True
-            line.offers.merge(_OffersSeen(ranges))
+            line.offers.told(number, ranges)
             name = request.get("clientSoftwareName")
             if name:
                 told = number, name, request.get("clientSoftwareVersion") or ""
@@ -248,10 +209,10 @@ class VersionFacts:
 
     def _offer(self, talker: Talker, line: _ConnectionVersions, api_key: int) -> tuple[int, int] | None:
         """What the broker offers of an API: lowest and highest version."""
-        offer = line.offers.offers.get(api_key)
+        offer = line.offers.offers(api_key)
         if offer is None and talker.broker in self._brokers.rows:
-            offer = self._brokers.rows[talker.broker].offers.get(api_key)
-        return None if offer is None else (offer.low, offer.high)
+            offer = self._brokers.rows[talker.broker].offers(api_key)
+        return offer
 
 
 def _result(
