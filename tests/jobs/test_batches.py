@@ -25,6 +25,8 @@ def test_a_batch_is_full_of_bytes_or_of_events() -> None:
     batch = EventBatch(most_bytes=1)
     batch.add([FAULT])
     assert not batch.is_full  # it has no message
+    batch.add([exchange()])
+    assert batch.is_full
 
 
 def test_each_is_twice_as_large_as_the_one_before_it_up_to_a_bound() -> None:
