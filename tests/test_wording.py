@@ -40,7 +40,8 @@ def test_what_is_to_be_installed_is_what_the_extras_install() -> None:
             names |= packages([r for i in inner for r in extras[i]]) if found[1] == "kdissect" else {found[1]}
         return names
 
-    assert EXTRAS.keys() == {name for name, packages in extras.items() if packages} - {"dev", "fuzz"}
+    for_tests = {"dev", "fuzz", "browser"}
+    assert EXTRAS.keys() == {name for name, packages in extras.items() if packages} - for_tests
     for extra, told in EXTRAS.items():
         assert packages(told.split()) == packages(extras[extra])
 

@@ -69,7 +69,7 @@ HOSTS = st.lists(
             "host": TOPICS,
             "port": st.integers(0, 65535),
             "topicPartitions": st.lists(
-                st.fixed_dictionaries({"topic": TOPICS, "partition": st.integers(0, 1 << 30)}), max_size=20
+                st.fixed_dictionaries({"topic": TOPICS, "partition": st.integers(0, 1 << 30)}), max_size=6
             ),
         }
     ),

@@ -219,5 +219,6 @@ def test_interfaces_are_those_of_the_stream(programs: Path) -> None:
     path.write_bytes(capture_of(1, interface=Interface(113, 0, "any")))
     make(programs, "tcpdump", f"cat {path}")
     stream = opener("tcpdump:any", WANTED)()
-    assert stream.interfaces == [Interface(113, 0, "any")]
+    [interface] = stream.interfaces
+    assert interface._replace(section=()) == Interface(113, 0, "any")
     stream.close()

@@ -145,7 +145,8 @@ def test_an_interface_has_the_counts_it_had_last(tmp_path: Path) -> None:
     spool.journal.close()
     following = Spooled(str(tmp_path))
     assert data_of(list(following)) == [1, 2]
-    assert following.interfaces == [ETH0._replace(received=30, dropped=5)]
+    [interface] = following.interfaces
+    assert interface._replace(section=()) == ETH0._replace(received=30, dropped=5)
     following.close()
 
 

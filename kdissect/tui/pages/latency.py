@@ -154,10 +154,12 @@ class LatencyPage(GroupedPage):
     def notes(self) -> list[str]:
         width = self.list_pane.columns or self.app.size.width  # before it is laid out
         shown = {heading.title for heading in self.rows.headings(width)}
-        if "Where it goes" in shown:
-            notes = [f"{each.sign} {each.words}" for each in PARTS if each.sign in "▒┄█"]
-            return [*super().notes(), "   ".join(notes)]
-        legends = {"Spread": "spread: <100 µs … >3 s", "Waited": "waited: sure/maybe"}
+        parts = "   ".join(f"{each.sign} {each.words}" for each in PARTS if each.sign in "▒┄█")
+        legends = {
+            "Where it goes": parts,
+            "Spread": "spread: <100 µs … >3 s",
+            "Waited": "waited: sure/maybe",
+        }
         return [*super().notes(), *(text for title, text in legends.items() if title in shown)]
 
     def subject_of(self, row: Row) -> Subject | None:

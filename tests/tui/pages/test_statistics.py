@@ -153,7 +153,7 @@ def test_sorting_keeps_the_cursor_on_its_row() -> None:
         assert "by Count, smallest first" in await press(pilot, "S")
         assert [row["count"] for row in rows_of(pilot)] == sorted(counts)
 
-    with_app(step)
+    with_app(step, width=200)
 
 
 def test_the_cursor_stays_on_the_first_row_until_it_is_moved() -> None:
