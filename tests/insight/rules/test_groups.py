@@ -375,6 +375,14 @@ def test_a_coordinator_that_moved() -> None:
     assert slow.message.startswith("No broker was ready")
 
 
+@pytest.mark.parametrize(("gaps", "types", "found"), [(0, "consumer", 1), (9, "consumer", 0), (9, "classic", 1)])
+def test_a_rebalance_whose_end_may_be_lost_is_not_unfinished(gaps: int, types: str, found: int) -> None:
+    open_one = rebalance(9, types=[types], completed=False, stopped_ns=10 * SECOND)
+    needs = {each: [open_one] if each.name == "rebalances" else [] for each in RULES["rebalance-long"].needs}
+    context = Context(first_ns=0, last_ns=600 * SECOND, gap_bytes=gaps)
+    assert len(judge({"rebalance-long": RULES["rebalance-long"]}, needs, context).findings) == found
+
+
 @pytest.mark.parametrize(("joined_s", "found"), [(0.5, 1), (3, 0)])
 def test_a_coordinator_that_is_made_at_first_use_has_not_moved(joined_s: float, found: int) -> None:
     refused = [error("NOT_COORDINATOR", "JoinGroup", first_ns=SECOND, last_ns=2 * SECOND)]
