@@ -375,7 +375,9 @@ def test_a_coordinator_that_moved() -> None:
     assert slow.message.startswith("No broker was ready")
 
 
-@pytest.mark.parametrize(("gaps", "types", "found"), [(0, "consumer", 1), (9, "consumer", 0), (9, "classic", 1)])
+@pytest.mark.parametrize(
+    ("gaps", "types", "found"), [(0, "consumer", 1), (9, "consumer", 0), (9, "classic", 1)]
+)
 def test_a_rebalance_whose_end_may_be_lost_is_not_unfinished(gaps: int, types: str, found: int) -> None:
     open_one = rebalance(9, types=[types], completed=False, stopped_ns=10 * SECOND)
     needs = {each: [open_one] if each.name == "rebalances" else [] for each in RULES["rebalance-long"].needs}

@@ -62,7 +62,14 @@ def position(**values: Any) -> Row:
     row: Row = dict.fromkeys(column.name for column in Positions.columns)
     row |= {"connection": 3, "client": "10.0.0.1:5000", "client_id": "c", "group": "g", "topic": "t"}
     row |= {"partition": 0, "replica_id": -1, "position": 7, "high_watermark": 50, "lag": 43, "fetches": 40}
-    row |= {"records": 100, "rewinds": 0, "stalled": 0, "starved": 0, "out_of_range": 0, "log_start_offset": 0}
+    row |= {
+        "records": 100,
+        "rewinds": 0,
+        "stalled": 0,
+        "starved": 0,
+        "out_of_range": 0,
+        "log_start_offset": 0,
+    }
     return row | {"first_ns": 0, "last_ns": SECOND, "fetched_last_ns": SECOND} | values
 
 
