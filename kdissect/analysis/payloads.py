@@ -22,6 +22,7 @@ from kdissect.exchange import Exchange, RecordSetPlace
 from kdissect.limits import DEFAULTS, Limits
 from kdissect.names import METADATA_TOPIC, is_metadata_topic
 from kdissect.payload.decoder import Decoded, Decoder
+from kdissect.payload.recognise import CONFIDENCES, POSSIBLE
 from kdissect.payload.schemas import TOPIC, schema_of
 from kdissect.record.batch import Batch
 from kdissect.record.sets import read_record_set
@@ -29,7 +30,9 @@ from kdissect.record.sets import read_record_set
 DIRECTIONS = {"Produce": "produce", "Fetch": "fetch", "ShareFetch": "share"}
 MOST_PRODUCERS = 8
 """Clients that a row names."""
-NULL = "null"
+MOST_UNKNOWN_IDS = 5
+"""Schema ids of a topic that nobody knows. Bytes that begin with more different ones are numbers."""
+NULL, UNKNOWN = "null", "unknown"
 _SCHEMA_FIRST = re.compile(r'\s*\{\s*"schema"\s*:\s*')
 
 
@@ -226,9 +229,25 @@ class Payloads(OneTable[tuple[Any, ...], _Seen]):
         super().merge(later)
 
     def result(self) -> list[Row]:
-        rows = self._labels.by_name(self._rows.rows, _Seen)
+        rows = self._without_numbers(self._labels.by_name(self._rows.rows, _Seen))
         order = sorted(rows.items(), key=lambda each: tuple(str(word or "") for word in each[0]))
         return [self._row(key, seen) for key, seen in order]
+
+    def _without_numbers(self, rows: dict[Any, _Seen]) -> dict[Any, _Seen]:
+        """The rows, but what begins with ever other ids that nobody knows as one row: those are no ids."""
+        groups: dict[tuple[Any, ...], list[Any]] = {}
+        for key, seen in rows.items():
+            topic, part, direction, format, _registry, schema, _envelope, compression = key
+            if format == UNKNOWN and seen.confidences == {POSSIBLE} and schema not in self._subjects:
+                groups.setdefault((topic, part, direction, compression), []).append(key)
+        out = dict(rows)
+        for (topic, part, direction, compression), keys in groups.items():
+            if len(keys) > MOST_UNKNOWN_IDS:
+                whole = Form(topic, part, direction, "binary", "", "", "", compression)
+                into = out[whole] = _Seen()
+                for each in (*([rows[whole]] if whole in rows else ()), *(out.pop(key) for key in keys)):
+                    into.merge(each)
+        return out
 
     def _row(self, key: tuple[Any, ...], seen: _Seen) -> Row:
         topic, part, direction, format, registry, schema, envelope, compression = key
@@ -257,15 +276,12 @@ class Payloads(OneTable[tuple[Any, ...], _Seen]):
             "last_partition": None if last is None or last.partition < 0 else last.partition,
             "last_offset": None if last is None or last.offset < 0 else last.offset,
             "producers": sorted(seen.producers),
-            "confidence": max(seen.confidences, key=_CONFIDENCES.index, default="certain"),
+            "confidence": max(seen.confidences, key=CONFIDENCES.index, default="certain"),
             "schemas": "given" if self._is_given else "capture" if self._has_start else None,
             "exchanges": seen.exchanges.numbers,
             "first_ns": seen.exchanges.first_ns,
             "last_ns": seen.exchanges.last_ns,
         }
-
-
-_CONFIDENCES = ("certain", "likely", "possible")
 
 
 def _form(topic: Topic, part: str, direction: str, found: Decoded | None) -> Form:

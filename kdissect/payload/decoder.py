@@ -16,17 +16,19 @@ from kdissect.limits import DEFAULTS, Limits
 from kdissect.model import DecodeError
 from kdissect.payload.avro import decode_avro
 from kdissect.payload.framing import Framing, Headers, framing_of
+from kdissect.payload.packed import Unpacker
 from kdissect.payload.plain import decode_json
 from kdissect.payload.proto_text import ProtoMessage
 from kdissect.payload.protobuf import decode_protobuf, message_at
 from kdissect.payload.recognise import (
     CERTAIN,
     LIKELY,
+    POSSIBLE,
+    TOO_MUCH,
     Found,
     enveloped,
     plain_text,
     recognise,
-    unpack,
 )
 from kdissect.payload.schemas import AVRO, PROTOBUF, Reader, Schemas
 from kdissect.protocol.cursor import Cursor
@@ -109,6 +111,7 @@ class Decoder:
         self.learns = learns
         self._rules = tuple(rules)
         self._limits = limits
+        self._unpacker = Unpacker(limits)
         self._chosen: dict[tuple[str, str], Rule | None] = {}
 
     def rule(self, topic: str, side: str) -> Rule | None:
@@ -143,7 +146,7 @@ class Decoder:
             found = self._by_schema(reader, data, None, headers)
             if found.problem is None:
                 return found._replace(confidence=LIKELY)
-        return _decoded(recognise(data, side, topic, headers, self._limits), None)
+        return _decoded(recognise(data, side, topic, headers, self._unpacker), None)
 
     # -- with a schema
 
@@ -153,9 +156,11 @@ class Decoder:
         compression = None if framing is None else framing.compression
         name = reader.name
         if compression is not None:
-            unpacked = unpack(compression, data[start:], self._limits)
+            unpacked = self._unpacker.unpack(compression, data[start:])
             if unpacked is None:
                 problem = f"{compression} behind the schema's id cannot be unpacked"
+                if self._unpacker.is_exhausted:
+                    problem = TOO_MUCH
                 return Decoded(
                     reader.kind.lower(), None, CERTAIN, framing, name, problem=problem, offset=start
                 )
@@ -188,19 +193,21 @@ class Decoder:
         """A value whose schema is not known: only JSON can be read."""
         inside = data[framing.size :]
         if framing.compression is not None:
-            inside = unpack(framing.compression, inside, self._limits) or b""
+            inside = self._unpacker.unpack(framing.compression, inside) or b""
         if inside[:1] in (b"{", b"["):
-            found = recognise(inside, side, topic, headers, self._limits)
+            found = recognise(inside, side, topic, headers, self._unpacker)
             if found.format == "json":
                 return _decoded(found._replace(confidence=LIKELY), framing)
         if not framing.size:  # the header says it, so the value may be anything
-            found = recognise(inside, side, topic, headers, self._limits)
+            found = recognise(inside, side, topic, headers, self._unpacker)
             if found.confidence == CERTAIN and found.format != "binary":
                 return _decoded(found, framing)
         is_known = self.schemas.knows(framing.schema)
         what = "cannot be used" if is_known else "is not known"
         problem = f"schema {framing.schema} {what}"
-        return Decoded("unknown", None, LIKELY, framing, problem=problem, is_unknown=not is_known)
+        # Other bytes begin with a zero too. A header says the id itself.
+        confidence = POSSIBLE if framing.size and not is_known else LIKELY
+        return Decoded("unknown", None, confidence, framing, problem=problem, is_unknown=not is_known)
 
     # -- as the user said
 
@@ -266,7 +273,8 @@ class Decoder:
 
 def _decoded(found: Found, framing: Framing | None) -> Decoded:
     return Decoded(
-        found.format, found.value, found.confidence, framing, None, found.envelope, found.compression
+        *(found.format, found.value, found.confidence, framing, None, found.envelope, found.compression),
+        problem=found.problem,
     )
 
 

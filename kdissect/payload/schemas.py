@@ -25,6 +25,8 @@ MOST_SCHEMAS = 100_000
 MOST_CHARACTERS = 256 << 20
 """Of all schemas together; more are not taken in."""
 _MOST_REFERENCES = 1_000
+_NO_VERSION = 0
+"""Of a schema that says none: a file with a subject's name."""
 
 
 class Reference(NamedTuple):
@@ -48,6 +50,8 @@ class Schema(NamedTuple):
     references: tuple[Reference, ...] = ()
     origin: str = ""
     """Where it came from, for messages."""
+    guid: str | None = None
+    """A second id, which stands in headers."""
 
 
 class Reader(NamedTuple):
@@ -76,8 +80,10 @@ class Schemas:
         self._readers: dict[str, Reader | None] = {}
         """By id; None where there is none that can be used."""
         self._subject_readers: dict[str, Reader | None] = {}
-        self._named: dict[str, Schema] | None = None
+        self._named: dict[str, Schema] = {}
         """Avro's schemas by the full names of their types."""
+        self._unnamed: list[Schema] = []
+        """Those whose names were not looked at yet."""
         self._characters = self._count = 0
         self.problems: list[str] = []
         """What is wrong with schemas, a line each, for the user; who tells it empties the list."""
@@ -101,13 +107,17 @@ class Schemas:
         if self._count >= MOST_SCHEMAS or self._characters > MOST_CHARACTERS:
             return
         self._count += 1
-        self._named = None
+        if schema.kind == AVRO:
+            self._unnamed.append(schema)
         if schema.id is not None:
             self._by_id[schema.id] = schema
             self._readers.pop(schema.id, None)
+        if schema.guid is not None:
+            self._by_id[schema.guid] = schema
+            self._readers.pop(schema.guid, None)
         if schema.subject is not None:
             versions = self._by_subject.setdefault(schema.subject, {})
-            versions[schema.version or 0] = schema
+            versions[schema.version or _NO_VERSION] = schema
             self._subject_readers.pop(schema.subject, None)
 
     def learn(self, key: bytes | None, value: bytes | None) -> None:
@@ -223,12 +233,12 @@ class Schemas:
                 self._resolved(other.text, named, tried)
 
     def _by_name(self) -> dict[str, Schema]:
-        if self._named is None:
-            self._named = {}
-            for schema in (*self._by_id.values(), *(v[max(v)] for v in self._by_subject.values())):
-                name = _full_name(schema)
-                if name is not None:
-                    self._named.setdefault(name, schema)
+        """The newest schema of each name."""
+        for schema in self._unnamed:
+            name = _full_name(schema)
+            if name is not None:
+                self._named[name] = schema
+        self._unnamed.clear()
         return self._named
 
     def _referenced(self, schema: Schema) -> list[tuple[Reference, Schema]]:
@@ -242,7 +252,7 @@ class Schemas:
                 continue
             seen.add(reference)
             versions = self._by_subject.get(reference.subject, {})
-            other = versions.get(reference.version) or (versions[max(versions)] if versions else None)
+            other = versions.get(reference.version) or versions.get(_NO_VERSION)
             if other is None:
                 raise SchemaError(
                     f"refers to {reference.subject} version {reference.version}, which is not known"
@@ -281,8 +291,6 @@ def _named(schema: Schema) -> str:
 
 
 def _full_name(schema: Schema) -> str | None:
-    if schema.kind != AVRO:
-        return None
     try:
         said = json.loads(schema.text)
     except (ValueError, RecursionError):
@@ -318,6 +326,7 @@ def schema_of(said: Mapping[str, Any], origin: str) -> Schema | None:
         version if isinstance(version, int) else None,
         tuple(references),
         origin,
+        id_of_name(guid) if isinstance(guid := said.get("guid"), str) else None,
     )
 
 

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator
 
 from kdissect.analysis.cluster import ClusterConfigs
 from kdissect.analysis.fold import Row
-from kdissect.analysis.payloads import NULL, Payloads
+from kdissect.analysis.payloads import MOST_UNKNOWN_IDS, NULL, Payloads
 from kdissect.insight.causes import explains
 from kdissect.insight.finding import CERTAIN, INFO, LIKELY, NOTICE, WARNING, Finding, Subject
 from kdissect.insight.rule import Facts, rule
@@ -90,7 +90,7 @@ def payload_compressed_twice(facts: Facts) -> Iterator[Finding]:
         )
 
 
-@rule("schema-unknown", WARNING, CERTAIN, needs=(Payloads,), most_ids=5)
+@rule("schema-unknown", WARNING, CERTAIN, needs=(Payloads,), most_ids=MOST_UNKNOWN_IDS)
 def schema_unknown(facts: Facts) -> Iterator[Finding]:
     """Records name a schema id that the registry does not have."""
     framed = [row for row in _once(facts) if row["registry"] is not None]

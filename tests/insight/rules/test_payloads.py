@@ -167,3 +167,16 @@ def test_rules_that_unpack_records_run_only_where_that_is_asked_for() -> None:
         *("payload-mixed", "payload-compressed-twice", "schema-unknown", "payload-undecodable"),
         *("payload-schema-inside", "tombstones"),
     }
+
+
+def test_bytes_that_begin_with_ever_other_numbers_have_no_schema_id() -> None:
+    numbers = [(number << 20 | 1 << 40).to_bytes(8, "big") for number in range(1_000)]
+    (row,) = [
+        each for each in counted(sent(0, *numbers), sent(1, *numbers))[Payloads] if each["part"] == "value"
+    ]
+    assert (row["format"], row["registry"], row["schema_id"], row["confidence"]) == (
+        *("binary", None, None),
+        "possible",
+    )
+    assert (row["records"], row["bytes"]) == (2_000, 16_000)
+    assert (row["first_offset"], row["last_offset"]) == (0, 1_099)
