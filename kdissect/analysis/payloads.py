@@ -128,7 +128,11 @@ class Payloads(OneTable[tuple[Any, ...], _Seen]):
         column("last_offset", "int64", "and its offset"),
         column("producers", "texts", "clients that wrote them: client id and address"),
         column("confidence", "text", "how sure the format is: certain, likely or possible"),
-        column("schemas", "text", "where schemas are known from: given, capture (all of _schemas); null"),
+        column(
+            "schemas",
+            "text",
+            "where schemas are known from: given, registry, capture (all of _schemas); null",
+        ),
         column("exchanges", "int64s", "the first and the last exchange with such records"),
         *first_and_last("such record"),
     )
@@ -141,12 +145,10 @@ class Payloads(OneTable[tuple[Any, ...], _Seen]):
         """By schema id, as ``_schemas`` records say; the first of the alphabet, where there are several."""
         self._has_start = False
         """Whether the capture has the topic from its beginning."""
-        self._is_given = False
 
     def use(self, decoder: Decoder) -> None:
         """Decode with these schemas and rules; before anything is fed."""
         self._decoder = decoder
-        self._is_given = len(decoder.schemas) > 0
 
     def _exchange(self, exchange: Exchange) -> None:
         self._labels.see(exchange)
@@ -253,6 +255,12 @@ class Payloads(OneTable[tuple[Any, ...], _Seen]):
         topic, part, direction, format, registry, schema, envelope, compression = key
         first, last = seen.first, seen.last
         is_number = schema.isdecimal() and len(schema) < 19
+        schemas = self._decoder.schemas
+        source = "capture" if self._has_start else None
+        if schemas.registry is not None and schemas.registry.failure is None:
+            source = "registry"
+        elif len(schemas):
+            source = "given"
         return {
             "topic": topic,
             "part": part,
@@ -277,7 +285,7 @@ class Payloads(OneTable[tuple[Any, ...], _Seen]):
             "last_offset": None if last is None or last.offset < 0 else last.offset,
             "producers": sorted(seen.producers),
             "confidence": max(seen.confidences, key=CONFIDENCES.index, default="certain"),
-            "schemas": "given" if self._is_given else "capture" if self._has_start else None,
+            "schemas": source,
             "exchanges": seen.exchanges.numbers,
             "first_ns": seen.exchanges.first_ns,
             "last_ns": seen.exchanges.last_ns,

@@ -34,6 +34,8 @@ from kdissect.payload.schemas import AVRO, PROTOBUF, Reader, Schemas
 from kdissect.protocol.cursor import Cursor
 
 SIDES = ("key", "value")
+ASKABLE = ("confluent", "apicurio")
+"""Registries whose ids ``--registry`` has; those of others mean something else there."""
 ENVELOPE = ".Envelope"
 """How Debezium's records of Avro are called at their end."""
 
@@ -137,7 +139,7 @@ class Decoder:
         if rule is not None:
             return self._by_rule(rule, data, framing, headers)
         if framing is not None:
-            reader = self.schemas.reader(framing.schema)
+            reader = self._reader(framing)
             if reader is not None:
                 return self._by_schema(reader, data, framing, headers)
             return self._without_schema(topic, side, data, framing, headers)
@@ -147,6 +149,10 @@ class Decoder:
             if found.problem is None:
                 return found._replace(confidence=LIKELY)
         return _decoded(recognise(data, side, topic, headers, self._unpacker), None)
+
+    def _reader(self, framing: Framing) -> Reader | None:
+        """What reads values with such a framing."""
+        return self.schemas.reader(framing.schema, framing.registry in ASKABLE)
 
     # -- with a schema
 
@@ -204,6 +210,9 @@ class Decoder:
                 return _decoded(found, framing)
         is_known = self.schemas.knows(framing.schema)
         what = "cannot be used" if is_known else "is not known"
+        registry = self.schemas.registry
+        if registry is not None and registry.failure is not None and not is_known:
+            what += ", and the registry cannot be asked"
         problem = f"schema {framing.schema} {what}"
         # Other bytes begin with a zero too. A header says the id itself.
         confidence = POSSIBLE if framing.size and not is_known else LIKELY
@@ -228,7 +237,7 @@ class Decoder:
         reader = rule.reader
         if framing is not None:
             # The schema that wrote it, where it is known, else the one that was given.
-            own = self.schemas.reader(framing.schema)
+            own = self._reader(framing)
             if own is not None and own.kind == (AVRO if rule.format == "avro" else PROTOBUF):
                 found = self._by_schema(own, data, framing, headers)
                 if found.problem is None or reader is None:

@@ -8,8 +8,9 @@ its values raw.
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable, Mapping
-from typing import Any, NamedTuple
+import re
+from collections.abc import Iterable, Mapping
+from typing import Any, NamedTuple, Protocol
 from uuid import UUID
 
 from kdissect.payload.avro import SchemaError, avro_type
@@ -25,6 +26,7 @@ MOST_SCHEMAS = 100_000
 MOST_CHARACTERS = 256 << 20
 """Of all schemas together; more are not taken in."""
 _MOST_REFERENCES = 1_000
+GUID = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 _NO_VERSION = 0
 """Of a schema that says none: a file with a subject's name."""
 
@@ -65,8 +67,17 @@ class Reader(NamedTuple):
     proto: ProtoFile | None = None
 
 
-Ask = Callable[[str], Schema | None]
-"""Asks a registry for the schema of an id. It tells the user itself what is wrong, and gives None."""
+class Asked(Protocol):
+    """A registry that is asked for what is not known. It raises nothing."""
+
+    failure: str | None
+    """Why it cannot be asked any more, in one line."""
+
+    def of_id(self, id: str) -> Schema | None:
+        """The schema of an id."""
+
+    def of_version(self, subject: str, version: int) -> Schema | None:
+        """A version of a subject."""
 
 
 class Schemas:
@@ -87,7 +98,9 @@ class Schemas:
         self._characters = self._count = 0
         self.problems: list[str] = []
         """What is wrong with schemas, a line each, for the user; who tells it empties the list."""
-        self.ask: Ask | None = None
+        self.registry: Asked | None = None
+        self._told: set[str] = set()
+        """Of the registry's failures, those that are in ``problems`` or were."""
         for schema in schemas:
             self.add(schema)
 
@@ -133,21 +146,34 @@ class Schemas:
             if found is not None:
                 self.add(found)
 
-    def reader(self, id: str) -> Reader | None:
-        """What reads the values of a schema's id; None if it is not known or cannot be used."""
+    def reader(self, id: str, may_ask: bool = False) -> Reader | None:
+        """What reads the values of a schema's id; None if it is not known or cannot be used.
+
+        :param may_ask: whether the registry is asked, if there is one.
+        """
         try:
             return self._readers[id]
         except KeyError:
             pass
         schema = self._by_id.get(id)
-        if schema is None and self.ask is not None:
-            schema = self.ask(id)
-            if schema is not None:
-                self.add(schema)
-        found = None if schema is None else self._reader(schema)
-        if schema is not None or self.ask is not None:
-            self._readers[id] = found
+        if schema is None and may_ask and self.registry is not None and self.registry.failure is None:
+            schema = self._added(self.registry.of_id(id))
+            if schema is None and len(self._readers) < MOST_SCHEMAS:
+                self._readers[id] = None  # it is asked once
+        if schema is None:
+            return None
+        found = self._readers[id] = self._reader(schema)
         return found
+
+    def _added(self, schema: Schema | None) -> Schema | None:
+        """What the registry answered, which is one of the schemas now; it may have failed with that."""
+        assert self.registry is not None
+        if schema is not None:
+            self.add(schema)
+        elif self.registry.failure is not None and self.registry.failure not in self._told:
+            self._told.add(self.registry.failure)
+            self.problems.append(self.registry.failure)
+        return schema
 
     def knows(self, id: str) -> bool:
         """Whether there is a schema with this id, even if it cannot be used."""
@@ -253,6 +279,8 @@ class Schemas:
             seen.add(reference)
             versions = self._by_subject.get(reference.subject, {})
             other = versions.get(reference.version) or versions.get(_NO_VERSION)
+            if other is None and self.registry is not None:
+                other = self._added(self.registry.of_version(reference.subject, reference.version))
             if other is None:
                 raise SchemaError(
                     f"refers to {reference.subject} version {reference.version}, which is not known"

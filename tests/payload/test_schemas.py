@@ -100,17 +100,27 @@ def test_the_newest_of_a_subject_counts_and_a_copy_is_the_same() -> None:
     assert schemas.all() == versions
 
 
-def test_a_registry_is_asked_once_for_each_id() -> None:
-    asked: list[str] = []
+class _Registry:
+    failure: str | None = None
 
-    def ask(id: str) -> Schema | None:
-        asked.append(id)
+    def __init__(self) -> None:
+        self.asked: list[str] = []
+
+    def of_id(self, id: str) -> Schema | None:
+        self.asked.append(id)
         return Schema("AVRO", '"int"', id) if id == "1" else None
 
-    schemas = Schemas()
-    schemas.ask = ask
-    assert [schemas.reader(id) is None for id in ("1", "2", "1", "2")] == [False, True, False, True]
-    assert asked == ["1", "2"]
+    def of_version(self, subject: str, version: int) -> Schema | None:
+        return None
+
+
+def test_a_registry_is_asked_once_for_each_id_and_only_where_it_may_be() -> None:
+    schemas, registry = Schemas(), _Registry()
+    schemas.registry = registry
+    assert schemas.reader("1") is None
+    found = [schemas.reader(id, may_ask=True) is None for id in ("1", "2", "1", "2")]
+    assert found == [False, True, False, True]
+    assert registry.asked == ["1", "2"]
 
 
 def test_names_of_files_are_ids_or_subjects() -> None:
