@@ -15,6 +15,7 @@ from typing import Any, NamedTuple
 from kdissect.limits import DEFAULTS, Limits
 from kdissect.model import DecodeError
 from kdissect.payload.avro import decode_avro
+from kdissect.payload.avro_values import AvroType
 from kdissect.payload.framing import Framing, Headers, framing_of
 from kdissect.payload.packed import Unpacker
 from kdissect.payload.plain import decode_json
@@ -40,6 +41,10 @@ ENVELOPE = ".Envelope"
 """How Debezium's records of Avro are called at their end."""
 
 
+Span = tuple[str, int, int]
+"""A name, and where what it names begins and ends."""
+
+
 class Rule(NamedTuple):
     """What the user says of a topic: ``--decode-as 'orders*=avro:order.avsc'``."""
 
@@ -55,6 +60,8 @@ class Rule(NamedTuple):
     """The message of a Protobuf file that was named."""
     decode: Callable[[bytes], Any] | None = None
     """Another decoder. It raises DecodeError or ValueError where bytes do not have its form."""
+    has_spans: bool = False
+    """Whether it gives the value and its spans, a tuple of :data:`Span`."""
 
 
 class Decoded(NamedTuple):
@@ -76,6 +83,12 @@ class Decoded(NamedTuple):
     """Where in the key or value the problem is."""
     is_unknown: bool = False
     """Whether the problem is that no schema is known."""
+    type: AvroType | ProtoMessage | None = None
+    """What read it, where that tells the bytes of each part."""
+    at: int = 0
+    """Where it begins, of the unpacked bytes where they were packed behind a framing."""
+    spans: tuple[Span, ...] = ()
+    """Where its parts stand, if a decoder of somebody else tells it."""
 
     def told(self) -> dict[str, Any]:
         """What a row says of it beside the value."""
@@ -171,27 +184,30 @@ class Decoder:
                     reader.kind.lower(), None, CERTAIN, framing, name, problem=problem, offset=start
                 )
             data, start = unpacked, 0
+        type: AvroType | ProtoMessage | None = reader.avro
         try:
             if reader.avro is not None:
                 value = decode_avro(reader.avro, data, start)
             elif reader.proto is not None:
-                message, start = _message_of(reader, data, start, framing)
-                name = message.name
-                value = decode_protobuf(message, data, start)
+                type, start = _message_of(reader, data, start, framing)
+                name = type.name
+                value = decode_protobuf(type, data, start)
             else:
                 value = decode_json(data, start)
         except DecodeError as error:
             return Decoded(
                 reader.kind.lower(), None, CERTAIN, framing, name, None, compression,
-                f"does not have the form of its schema: {error.reason}", error.offset,
+                f"does not have the form of its schema: {error.reason}", error.offset, False, type, start,
             )  # fmt: skip
-        if reader.avro is None and reader.proto is None:
+        if type is None:
             found = enveloped(Found("json", value), headers)
             return Decoded("json", found.value, CERTAIN, framing, name, found.envelope, compression)
         envelope = None
         if name is not None and name.endswith(ENVELOPE) and isinstance(value, dict) and "op" in value:
             envelope = "debezium"
-        return Decoded(reader.kind.lower(), value, CERTAIN, framing, name, envelope, compression)
+        return Decoded(
+            reader.kind.lower(), value, CERTAIN, framing, name, envelope, compression, type=type, at=start
+        )
 
     def _without_schema(
         self, topic: str, side: str, data: bytes, framing: Framing, headers: Headers
@@ -227,7 +243,10 @@ class Decoder:
             return self._json(data, framing, headers)
         if rule.decode is not None:
             try:
-                return Decoded(rule.format, rule.decode(data))
+                value = rule.decode(data)
+                if rule.has_spans:
+                    return Decoded(rule.format, value[0], spans=value[1])
+                return Decoded(rule.format, value)
             except DecodeError as error:
                 return Decoded(
                     rule.format, problem=f"is no {rule.format}: {error.reason}", offset=error.offset
@@ -256,7 +275,9 @@ class Decoder:
                 if rule.message is not None:
                     start = 0 if frame is None else _after_indexes(data, frame)
                     value = decode_protobuf(rule.message, data, start)
-                    return Decoded("protobuf", value, CERTAIN, frame, rule.message.name)
+                    return Decoded(
+                        *("protobuf", value, CERTAIN, frame, rule.message.name), type=rule.message, at=start
+                    )
                 found = self._by_schema(reader, data, frame, ())
                 if found.problem is None:
                     return found
@@ -264,7 +285,10 @@ class Decoder:
             except DecodeError as failed:
                 problem = f"does not have the form of its schema: {failed.reason}"
                 error = error or Decoded(
-                    rule.format, None, CERTAIN, frame, problem=problem, offset=failed.offset
+                    *(rule.format, None, CERTAIN, frame),
+                    problem=problem,
+                    offset=failed.offset,
+                    type=rule.message,
                 )
         assert error is not None
         return error

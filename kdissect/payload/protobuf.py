@@ -92,7 +92,7 @@ def _wire_value(cursor: Cursor, kind: int, number: int, start: int, depth: int) 
     """Where the value begins, and the value."""
     at = cursor.position
     if kind == VARINT:
-        return at, _varint(cursor)
+        return at, read_varint(cursor)
     if kind == I64:
         return at, cursor.read_bytes(8)
     if kind == I32:
@@ -114,8 +114,8 @@ def _wire_value(cursor: Cursor, kind: int, number: int, start: int, depth: int) 
     raise DecodeError(f"wire type {kind}", start)
 
 
-def _varint(cursor: Cursor) -> int:
-    """Of at most ten bytes; bits above 64 do not count, as in Protobuf's own readers."""
+def read_varint(cursor: Cursor) -> int:
+    """A varint of at most ten bytes; bits above 64 do not count, as in Protobuf's own readers."""
     raw, value = cursor.data, 0
     start = cursor.position
     for at in range(10):
@@ -157,7 +157,7 @@ def _read(message: ProtoMessage, cursor: Cursor, values: dict[str, Any], depth: 
     for wire in wire_fields(cursor, depth, group):
         field = message.by_number.get(wire.number)
         if field is None or not _take(field, wire, cursor, values, depth):
-            values.setdefault(UNKNOWN, []).append(_raw(wire, cursor.data, depth))
+            values.setdefault(UNKNOWN, []).append(_raw(wire, depth))
 
 
 def _choose(field: ProtoField, values: dict[str, Any]) -> None:
@@ -176,7 +176,7 @@ def _take(field: ProtoField, wire: Wire, cursor: Cursor, values: dict[str, Any],
             return False
         _message(field, wire, cursor, values, depth)
         return True
-    wanted, read = _SCALARS["int32" if kind == "enum" else kind]
+    wanted, read = SCALARS["int32" if kind == "enum" else kind]
     if wire.type == wanted:
         found = [read(wire.value)]
     elif wire.type == LEN and field.is_repeated and wanted != LEN:
@@ -215,7 +215,7 @@ def _message(field: ProtoField, wire: Wire, cursor: Cursor, values: dict[str, An
         entry: dict[str, Any] = {}
         _read(message, inner, entry, depth + 1)
         if UNKNOWN in entry:
-            values.setdefault(UNKNOWN, []).append(_raw(wire, cursor.data, depth))
+            values.setdefault(UNKNOWN, []).append(_raw(wire, depth))
             enum = message.by_number[2].enum
             if enum is not None and enum.is_closed:
                 cursor.elements_left = inner.elements_left
@@ -242,7 +242,7 @@ def _packed(wanted: int, read: Callable[[Any], Any], cursor: Cursor, wire: Wire)
     inner = Cursor(cursor.data, wire.at, wire.end)
     found = []
     while inner.position < inner.end:
-        raw = _varint(inner) if wanted == VARINT else inner.read_bytes(8 if wanted == I64 else 4)
+        raw = read_varint(inner) if wanted == VARINT else inner.read_bytes(8 if wanted == I64 else 4)
         found.append(read(raw))
     return found
 
@@ -341,7 +341,7 @@ def _short_float(data: bytes) -> Any:
     return as_json(value)
 
 
-_SCALARS: dict[str, tuple[int, Callable[[Any], Any]]] = {
+SCALARS: dict[str, tuple[int, Callable[[Any], Any]]] = {
     "int32": (VARINT, _signed(32)),
     "int64": (VARINT, _signed(64)),
     "uint32": (VARINT, lambda value: value & 0xFFFF_FFFF),
@@ -358,6 +358,18 @@ _SCALARS: dict[str, tuple[int, Callable[[Any], Any]]] = {
     "string": (LEN, _text),
     "bytes": (LEN, base64_text),
 }
+"""The wire type of each scalar, and what reads it."""
+
+
+def read_scalar(field: ProtoField, raw: Any) -> Any:
+    """The value of a scalar or an enum.
+
+    :param raw: as :class:`Wire` has it.
+    """
+    if field.enum is not None:
+        number = SCALARS["int32"][1](raw)
+        return field.enum.by_number.get(number, number)
+    return SCALARS[field.kind][1](raw)
 
 
 # -- without a schema -------------------------------------------------------------------------------
@@ -370,10 +382,15 @@ def raw_fields(data: bytes, start: int = 0, depth: int = 0) -> list[dict[str, An
     """
     cursor = Cursor(data, start)
     cursor.elements_left = min(cursor.elements_left, 1024 + len(data))
-    return [_raw(wire, data, depth) for wire in wire_fields(cursor, depth)]
+    return [_raw(wire, depth) for wire in wire_fields(cursor, depth)]
 
 
-def _raw(wire: Wire, data: bytes, depth: int) -> dict[str, Any]:
+def _raw(wire: Wire, depth: int) -> dict[str, Any]:
+    return {"field": wire.number, "wire": WIRE_TYPES[wire.type], "value": raw_value(wire, depth)}
+
+
+def raw_value(wire: Wire, depth: int) -> Any:
+    """What a field without a schema has: numbers, text, fields, or bytes in hex or base64."""
     value = wire.value
     if wire.type == LEN:
         value = _raw_bytes(value, depth)
@@ -381,7 +398,7 @@ def _raw(wire: Wire, data: bytes, depth: int) -> dict[str, Any]:
         value = raw_fields(value, 0, depth + 1) if depth < DEEPEST else base64_text(value)
     elif wire.type in (I64, I32):
         value = value.hex()
-    return {"field": wire.number, "wire": WIRE_TYPES[wire.type], "value": value}
+    return value
 
 
 _DEEPEST_GUESS = 16

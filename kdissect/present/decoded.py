@@ -8,6 +8,7 @@ from __future__ import annotations
 from typing import Any
 
 from kdissect.model import DecodeError
+from kdissect.names import Names
 from kdissect.payload.avro_text import can_be_written, write_value
 from kdissect.payload.avro_values import AvroType, values_left
 from kdissect.payload.decoder import ENVELOPE, Decoded, Decoder
@@ -16,9 +17,19 @@ from kdissect.payload.schemas import TOPIC
 from kdissect.protocol.cursor import Cursor
 from kdissect.protocol.json_form import dumps
 from kdissect.protocol.json_text import JsonText
+from kdissect.protocol.topics import partition_of
 
 COLUMNS = ("keyDecoded", "valueDecoded", "keyFormat", "valueFormat")
 """The columns that are filled here, in their order, the last of the table."""
+
+
+def topic_of(ancestors: tuple[dict[str, Any], ...], names: Names) -> str:
+    """The name of the topic that these structs, outermost first, are about; empty where nothing tells it.
+
+    :param names: of topic ids.
+    """
+    topic, topic_id, _ = partition_of(ancestors)
+    return topic or (names.get(topic_id) if topic_id is not None else None) or ""
 
 
 def add_decoded(row: dict[str, Any], topic: str, decoder: Decoder) -> None:

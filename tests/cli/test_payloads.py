@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import json
+import re
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -230,3 +231,43 @@ def test_a_wrong_configuration_of_registries(
     assert (ran.code, ran.err.count("\n")) == (2, 1)
     assert said in ran.err
     assert SECRET not in ran.err
+
+
+def test_records_inside_messages_and_trees_are_decoded(
+    capture: Path, tmp_path: Path, capsysbinary: Capsys
+) -> None:
+    rule = ("--decode-as", f"orders=avro:{tmp_path / 'order.avsc'}")
+    (tmp_path / "order.avsc").write_text(ORDER["schema"])
+    (row,) = rows(capsysbinary, "read", capture, "-T", "ndjson", "--records", *rule)
+    (part,) = row["request"]["body"]["topicData"][0]["partitionData"]
+    found = part["records"][0]["records"]
+    assert [each["valueDecoded"] for each in found] == [{"id": 3}] * 3
+    assert found[0]["valueFormat"]["name"] == "Order"
+    tree = run(capsysbinary, "read", capture, "-V", *rule).out.decode()
+    assert len(re.findall(r"\n +id: 3 +int +\[\d+:\d+\]\n", tree)) == 3
+    plain = run(capsysbinary, "read", capture, "-V").out.decode()
+    assert "id: 3" not in plain
+
+
+def test_what_is_hidden_is_not_drawn_either(tmp_path: Path, capsysbinary: Capsys) -> None:
+    value = json.dumps({"password": SECRET}).encode()
+    capture = produced(tmp_path / "c.pcapng", {"orders": [record(b"\0", value)]})
+    headers = (("authorization", SECRET.encode()),)
+    capture = produced(tmp_path / "d.pcapng", {"orders": [record(b"k", b"\0\0\0\0\7\6", headers)]})
+    for path in (capture, tmp_path / "c.pcapng"):
+        for form in (["-V"], ["-T", "ndjson", "--records"], ["-T", "records"]):
+            plain = run(capsysbinary, "read", path, *form).out.decode()
+            decoded = run(capsysbinary, "read", path, *form, "--decode-as", "*=auto").out.decode()
+            assert (SECRET in decoded) is (SECRET in plain)
+
+
+def test_what_the_configuration_remembers_costs_nothing_where_nothing_is_decoded(
+    capture: Path, tmp_path: Path, capsysbinary: Capsys, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    config = tmp_path / "config.toml"
+    config.write_text(f'schemas = ["{tmp_path / "gone"}"]\n[decode_as]\n"*" = "auto"\n')
+    monkeypatch.setenv("KDISSECT_CONFIG", str(config))
+    for form in ("text", "ndjson", "faults", "connections"):
+        assert run(capsysbinary, "read", capture, "-T", form).code == 0
+    for form in (["-T", "records"], ["-T", "ndjson", "--records"], ["-Y", "record.value.id == 3"]):
+        assert run(capsysbinary, "read", capture, *form).code == 2
