@@ -58,7 +58,7 @@ def decoder_of(given: Mapping[str, Any], config: Config) -> Decoder | None:
     :raises Wrong: a rule or a folder cannot be used.
     """
     rules = rules_of(given, config)
-    folders = given["schemas"] or config.schemas
+    folders = given.get("schemas") or config.schemas
     registry = registry_of(given, config)
     if not rules and not folders and registry is None:
         return None
@@ -80,6 +80,17 @@ def decoder_of(given: Mapping[str, Any], config: Config) -> Decoder | None:
     decoder = Decoder(schemas, found, config.limits)
     tell(decoder)
     return decoder
+
+
+def payload_arguments(given: Mapping[str, Any]) -> list[str]:
+    """The same options for another process, which may have another working directory."""
+    out = [part for rule in given["payload_rules"] for part in ("--decode-as", rule)]
+    out += [part for folder in given["schemas"] for part in ("--schemas", os.path.abspath(folder))]
+    if given["registry"] is not None:
+        out += ["--registry", given["registry"]]
+    if given["registry_ca"] is not None:
+        out += ["--registry-ca", os.path.abspath(given["registry_ca"])]
+    return out
 
 
 def registry_of(given: Mapping[str, Any], config: Config) -> Registry | None:
