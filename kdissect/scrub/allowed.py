@@ -51,6 +51,9 @@ MEANINGS = {
 }
 """By the field's name, which means the same in all classes. A field that is not here is a :data:`NAME`."""
 
+RESOURCE_NAME = "resourceName"
+"""A :data:`NUMBER_OR_NAME` where the resource is a broker."""
+
 NAMES_OF_WORDS = frozenset(
     (
         *("value", "values", "configSource", "configOperation", "metadata", "securityProtocol", "remove"),
@@ -161,6 +164,11 @@ def is_version(text: str) -> bool:
     if not _PARTS.fullmatch(text):
         return False
     return all(part.isdigit() or part in _RELEASE_WORDS for part in _PART.findall(text))
+
+
+def is_plain_field(name: str) -> bool:
+    """Whether numbers and versions stay in a field."""
+    return MEANINGS.get(name) in (VALUE, VERSION, NUMBER_OR_NAME) or name == RESOURCE_NAME
 
 
 def is_number(text: str) -> bool:
