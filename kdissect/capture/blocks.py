@@ -19,6 +19,8 @@ from kdissect.capture.reader import Interface
 from kdissect.capture.resync import ENHANCED_PACKET, INTERFACE, SECRETS, SECTION, STATISTICS
 from kdissect.model import Secrets
 
+WRITER = f"kdissect {__version__}".encode()
+"""What a section says that wrote it."""
 _START_TIME, _END_TIME, _RECEIVED, _DROPPED, _DELIVERED = 2, 3, 4, 5, 8
 """Options of an Interface Statistics Block."""
 _LONGEST_OPTION = 0xFFFC
@@ -45,7 +47,7 @@ def section_block(options: Iterable[Option] = ()) -> bytes:
     """
     told = tuple(options)
     if all(code != APPLICATION for code, _ in told):
-        told = (*told, (APPLICATION, f"kdissect {__version__}".encode()))
+        told = (*told, (APPLICATION, WRITER))
     return _block(SECTION, _section(0x1A2B3C4D, 1, 0, -1) + _options(*told))
 
 

@@ -86,6 +86,15 @@ class Addresses:
         return _NAME.sub(lambda found: self._permutation.name(found[0]), text)
 
 
+def is_untelling_host(text: str) -> bool:
+    """Whether a text is an address that stays, with whatever messages have around it."""
+    found = _ENDS.fullmatch(text)
+    try:
+        return found is not None and not is_telling(ip_address(found[3]).packed)
+    except ValueError:
+        return False
+
+
 def _changes_form(first: int, last: int, steps: tuple[int, ...], staying: tuple[int, ...]) -> bool:
     """Whether numbers of this range differ in what must stay as it is."""
     if any(first <= each <= last for each in staying):

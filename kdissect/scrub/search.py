@@ -4,8 +4,10 @@
     messages   every text and every bytes in messages, and every record, also for short names
     packets    the addresses of every layer
 
-A hit in a word that the allow-list keeps does not count: a topic may be called ``consumer``, too. Names below
-:data:`SURE_BYTES` also stand in tokens by chance. So a hit of theirs in a token does not count either.
+A hit in a word that the allow-list keeps does not count: a topic may be called ``consumer``, too. Nor do
+addresses of this machine. Names below :data:`~kdissect.scrub.needles.SURE_BYTES` also stand in tokens by
+chance. So a hit of theirs in a token does not count either. Names that are numbers are looked for in messages
+only, and there in all fields but those in which numbers stay.
 
 What is looked for, and what it is looked for in, may be more than memory holds. Then one part after the other
 is looked for.
@@ -13,11 +15,13 @@ is looked for.
 
 from __future__ import annotations
 
+import re
 from collections import defaultdict
 from collections.abc import Iterable, Iterator
 from ipaddress import ip_address
 from typing import BinaryIO
 
+from kdissect.capture.blocks import WRITER
 from kdissect.capture.reader import Item
 from kdissect.dissect import Dissector
 from kdissect.embedded.internal import decode_internal
@@ -27,7 +31,9 @@ from kdissect.message import Message
 from kdissect.model import Node, Packet
 from kdissect.record.records import Record
 from kdissect.record.sets import read_record_set
+from kdissect.scrub.addresses import is_untelling_host
 from kdissect.scrub.allowed import (
+    KEPT_ENDS,
     KEPT_NAMES,
     KEPT_WORDS,
     MARK,
@@ -43,6 +49,10 @@ from kdissect.scrub.permutation import KEY_BYTES
 from kdissect.scrub.taken import LEAST_BYTES, MOST_BYTES, Pile, Taken
 from kdissect.scrub.values import Scrubber, encoded
 
+_NUMBERS = re.compile(rb"[0-9]{4,}")
+"""What stays of logins: how often a password is hashed, and until when a token is valid."""
+_DOTS = 3
+"""In an address."""
 _RAW_TEXT_BYTES = 6
 _RAW_DISTINCT = 8
 """So many different bytes has what no number in a capture is by chance."""
@@ -53,7 +63,8 @@ _AROUND = 1_024
 """Bytes around a hit in a file in which a token is looked for."""
 MOST_DOUBTS = 100_000
 """So many hits may be chance; more are none."""
-_KEPT = (MARK, *(word.encode() for word in {*KEPT_NAMES, *KEPT_WORDS, *PHRASES} if len(word) >= LEAST_BYTES))
+_WORDS = {*KEPT_NAMES, *KEPT_WORDS, *KEPT_ENDS, *PHRASES}
+_KEPT = (MARK, WRITER, *(word.encode() for word in _WORDS if len(word) >= LEAST_BYTES))
 
 
 class Search:
@@ -248,10 +259,11 @@ def _leaves(node: Node, name: str = "") -> Iterator[bytes]:
             yield from _leaves(child, name if is_own else child.name)
     elif isinstance(node.value, str) and node.type != "uuid":
         # Numbers and versions stay in some fields only.
-        if not (is_plain_field(name) and (is_plain_value(node.value) or is_version(node.value))):
-            yield encoded(node.value)
+        value = encoded(node.value)
+        if not (is_plain_field(name) and _is_number(value)):
+            yield value
     elif isinstance(node.value, bytes) and "records" not in node.type:
-        yield node.value
+        yield _NUMBERS.sub(b"", node.value) if name == "authBytes" else node.value
 
 
 def _pieces(file: BinaryIO) -> Iterator[tuple[int, bytes]]:
@@ -280,14 +292,24 @@ def _parts(data: bytes) -> Iterator[tuple[int, bytes]]:
         at -= MOST_BYTES if at > end else 0
 
 
+def _is_number(needle: bytes) -> bool:
+    """Whether it is what stays in some fields."""
+    text = needle.decode("latin-1")
+    return is_plain_value(text) or is_version(text)
+
+
 def _is_telling(needle: bytes) -> bool:
-    """Whether it is neither filler nor what a small number looks like."""
+    """Whether it is neither filler, nor what a small number looks like, nor an address of this machine."""
+    if is_untelling_host(needle.decode("latin-1")):
+        return False
     distinct = len(set(needle) - FILLERS)
     return distinct >= _TELLING or (distinct > 0 and needle.isascii() and needle.decode().isprintable())
 
 
 def _is_sure(needle: bytes) -> bool:
-    """Whether it is no number by chance."""
+    """Whether it is no number, neither in letters nor by chance. An address is none."""
+    if _is_number(needle) and needle.count(b".") != _DOTS:
+        return False
     if len(set(needle)) >= _RAW_DISTINCT:
         return True
     return len(needle) >= _RAW_TEXT_BYTES and needle.isascii() and needle.decode().isprintable()

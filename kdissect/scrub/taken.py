@@ -13,6 +13,8 @@ from struct import Struct
 from tempfile import TemporaryFile
 from typing import IO
 
+from kdissect.scrub.allowed import without_kept_words
+
 LEAST_BYTES = 4
 """Shorter names and values are in every file by chance: nobody looks for them."""
 MOST_BYTES = 64
@@ -20,6 +22,8 @@ MOST_BYTES = 64
 MOST_IN_MEMORY = 250_000
 MOST_BYTES_IN_MEMORY = 32 << 20
 """Of one pile."""
+_LEAST_UNKNOWN = 6
+"""Characters of a text in bytes of which nobody knows what they are."""
 _TEXT = re.compile(rb"[\x20-\x7e]{6,}")
 
 _head = Struct("<qI")
@@ -107,7 +111,9 @@ class Taken:
                 self.tokens.add(after)
 
     def add_unknown(self, data: bytes) -> None:
-        """Bytes were taken away of which nobody knows what they are. The texts in them are remembered: the
-        numbers may stand elsewhere, too, and be kept there."""
+        """Bytes were taken away of which nobody knows what they are. The texts in them are remembered,
+        without words that stay: numbers and such words may stand elsewhere, too, and be kept there."""
         for text in _TEXT.findall(data):
-            self.add(text)
+            for each in without_kept_words(text.decode("ascii")):
+                if len(each) >= _LEAST_UNKNOWN:
+                    self.add(each.encode("ascii"))

@@ -195,6 +195,18 @@ def test_damaged_captures_tell_nothing(case: str) -> None:
         assert result.found() is None
 
 
+@pytest.mark.parametrize("case", some(CLEAR_CASES, 2, "java43-denied", "java43-errors"))
+@pytest.mark.parametrize("half", [True, False])
+def test_captures_with_losses_can_be_sent_away(case: str, half: bool) -> None:
+    """What is lost leaves bytes in no message; what stands in them may stay elsewhere."""
+    random_numbers = random.Random(case)
+    items = [each for each in Case(case).packets() if isinstance(each, Packet)]
+    kept = items[len(items) // 2 :] if half else [each for each in items if random_numbers.random() > 0.1]
+    result = scrubbed(each._replace(number=number) for number, each in enumerate(kept, 1))
+    assert result.found() is None
+    assert result.counts.exchanges
+
+
 def _damaged(packet: Packet, random_numbers: random.Random) -> Packet:
     if random_numbers.random() > 0.1 or not packet.data:
         return packet

@@ -6,6 +6,7 @@ import io
 
 import pytest
 
+from kdissect.capture.blocks import WRITER
 from kdissect.limits import DEFAULTS
 from kdissect.scrub.needles import Needles
 from kdissect.scrub.search import Search
@@ -117,3 +118,12 @@ def test_names_that_begin_alike_cost_no_more_than_others() -> None:
     needles = Needles(names)
     looked_at = [len(found) for grams in needles._indexes.values() for found in grams.values()]
     assert max(looked_at) < 20
+
+
+@pytest.mark.parametrize(
+    "name", [b"127.0.0.1", b"127.0.0.1:9092", b"604800000", b"2.16.1", b"kdissect", b"-changelog"]
+)
+def test_what_stays_by_itself_is_not_taken_for_a_name(name: bytes) -> None:
+    """A client may be called so, too."""
+    data = b"\x04" + WRITER + b"\x00\x01127.0.0.1:9092\x00604800000\x002.16.1\x00abc-changelog"
+    assert search(name).file(io.BytesIO(data)) is None

@@ -49,3 +49,19 @@ def test_of_unknown_bytes_the_texts_are_remembered() -> None:
     taken = Taken()
     taken.add_unknown(b"\0\1secret-of-alice\xff\2ab")
     assert list(next(taken.texts.parts())) == [b"secret-of-alice"]
+
+
+@pytest.mark.parametrize(
+    ("data", "remembered"),
+    [
+        (b"\0\1!eligible.leader.replicas.version\0", []),
+        (b"!eligible.leader.replicas.version(orders-of-alice", [b"(orders-of-alice"]),
+        (b"\0*range\0Bsticky)", []),
+        (b"\0strange-topic\0", [b"strange-topic"]),
+        (b"\0client.dns.lookup=use_all\0", [b"client.dns.lookup=use_all"]),
+    ],
+)
+def test_words_that_stay_elsewhere_are_not_looked_for(data: bytes, remembered: list[bytes]) -> None:
+    taken = Taken()
+    taken.add_unknown(data)
+    assert sorted(next(taken.texts.parts())) == remembered
