@@ -155,6 +155,8 @@ _LONG, _LITTLE = 8, 2
 """Characters of a word that stands in no name by chance; and what may stand beside a word: lengths."""
 _LONG_WORDS = re.compile("|".join(re.escape(each) for each in _ALL_WORDS if len(each) >= _LONG))
 _SHORT_WORDS = re.compile("|".join(re.escape(each) for each in _ALL_WORDS if _LITTLE < len(each) < _LONG))
+_WORDS_TOGETHER = "\n".join(_ALL_WORDS)
+_NUMBERS = re.compile(r"[0-9][0-9.:]{3,}")
 _NUMBER = re.compile(r"-?\d{1,19}(\.\d{1,19})?")
 _PLAIN_NUMBER = re.compile(r"\d{1,10}")
 
@@ -194,10 +196,10 @@ def kept_phrases(text: str) -> list[tuple[int, int]]:
 
 
 def without_kept_words(text: str) -> list[str]:
-    """What is left of a text where the words that stay are cut out of it. Short words stand in names, too:
-    they are cut out only where little is left."""
-    found = _LONG_WORDS.split(text)
-    return [each for each in found if each and not _is_short_word(each)]
+    """What is left of a text where numbers and words that stay are cut out of it. Short words stand in names,
+    too: they are cut out only where little is left. So are parts of words."""
+    found = (each for piece in _LONG_WORDS.split(text) for each in _NUMBERS.split(piece))
+    return [each for each in found if each and not _is_short_word(each) and each[1:-1] not in _WORDS_TOGETHER]
 
 
 def _is_short_word(text: str) -> bool:

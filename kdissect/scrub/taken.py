@@ -111,8 +111,8 @@ class Taken:
                 self.tokens.add(after)
 
     def add_unknown(self, data: bytes) -> None:
-        """Bytes were taken away of which nobody knows what they are. The texts in them are remembered,
-        without words that stay: numbers and such words may stand elsewhere, too, and be kept there."""
+        """Bytes were taken away of which nobody knows what they are. The texts in them are remembered.
+        Numbers, addresses and words that stay are not: they may stand elsewhere, too."""
         for text in _TEXT.findall(data):
             for each in without_kept_words(text.decode("ascii")):
                 if len(each) >= _LEAST_UNKNOWN:

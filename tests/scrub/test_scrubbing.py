@@ -12,7 +12,7 @@ import kdissect
 from kdissect.capture.files import read_packets
 from kdissect.model import Packet, Secrets
 from tests.amount import some, times
-from tests.kafka import METADATA_RESPONSE_1, Talk, request, response
+from tests.kafka import METADATA_RESPONSE_1, Talk, framed, request, response
 from tests.lab import CASES, CLEAR_CASES, TLS_CASES, Case
 from tests.scrub.runs import (
     KEY,
@@ -164,6 +164,15 @@ def test_bytes_in_no_message_are_counted() -> None:
     result = scrubbed(packets_of(said))
     assert b"alice" not in result.file
     assert result.counts.undecoded_bytes == 23
+
+
+def test_what_only_looks_like_a_message_tells_nothing() -> None:
+    said = talk()
+    for who in (said.client, said.broker):
+        said.say(who, framed(b"Zq7alice is what she is called"))
+    result = scrubbed(packets_of(said))
+    assert b"Zq7a" not in result.file
+    assert len(result.packets) == len(said.segments)
 
 
 def test_names_of_packets_and_interfaces_are_left_out() -> None:

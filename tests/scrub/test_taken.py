@@ -57,6 +57,8 @@ def test_of_unknown_bytes_the_texts_are_remembered() -> None:
         (b"\0\1!eligible.leader.replicas.version\0", []),
         (b"!eligible.leader.replicas.version(orders-of-alice", [b"(orders-of-alice"]),
         (b"\0*range\0Bsticky)", []),
+        (b"\n127.0.0.1s5\0604800000", []),
+        (b"\0!eligible.leader.rep\x8ccas.version", []),
         (b"\0strange-topic\0", [b"strange-topic"]),
         (b"\0client.dns.lookup=use_all\0", [b"client.dns.lookup=use_all"]),
     ],
