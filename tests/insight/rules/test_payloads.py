@@ -91,7 +91,9 @@ def test_a_record_that_is_also_fetched_counts_once() -> None:
 
 @pytest.mark.parametrize("codec", [0, 1])
 def test_values_that_are_packed_twice(codec: int) -> None:
-    found = said("payload-compressed-twice", counted(sent(0, *[gzip.compress(JSON, mtime=0)] * 20, codec=codec)))
+    found = said(
+        "payload-compressed-twice", counted(sent(0, *[gzip.compress(JSON, mtime=0)] * 20, codec=codec))
+    )
     assert [each.count for each in found] == ([20] if codec else [])
     mixed = sent(0, *[gzip.compress(JSON, mtime=0)] * 10, *[JSON] * 10, codec=1)
     assert not said("payload-compressed-twice", counted(mixed))
