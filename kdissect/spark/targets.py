@@ -169,6 +169,7 @@ class Delta:
         from deltalake.transaction import (
             AddAction,
             CommitProperties,
+            RemoveAction,
             Transaction,
             create_table_with_add_actions,
         )
@@ -180,15 +181,16 @@ class Delta:
         schema = deltalake.Schema.from_arrow(_arrow(frame))
         folder = f"data/{_label(run)}"
         _write(frame, f"{path}/{folder}", parts, "overwrite")
-        actions = [
+        actions: list[AddAction | RemoveAction] = [
             AddAction(f"{folder}/{file.path}", file.size, file.partition, file.modified_ms, True, file.stats)
             for file in _files(f"{path}/{folder}")
         ]
         transactions = [] if run is None else [Transaction(_APPLICATION, run)]
         properties = CommitProperties(app_transactions=transactions)
         if table is None:
+            added = [action for action in actions if isinstance(action, AddAction)]
             create_table_with_add_actions(
-                path, schema, actions, partition_by=list(parts), commit_properties=properties
+                path, schema, added, partition_by=list(parts), commit_properties=properties
             )
             return
         known = {field.name for field in table.schema().fields}
