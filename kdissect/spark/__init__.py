@@ -25,11 +25,13 @@ from os import PathLike, fspath
 from typing import TYPE_CHECKING, Any
 
 from kdissect.present.nearest import nearest
+from kdissect.present.statistics import STATISTICS
 from kdissect.spark.copies import merged
 from kdissect.spark.settings import Settings
 from kdissect.spark.splits import SPLIT_BYTES
 from kdissect.spark.storage import counts, list_files
-from kdissect.spark.tables import TABLES
+from kdissect.spark.tables import TABLES, ddl
+from kdissect.spark.targets import stored
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -204,13 +206,14 @@ def views(spark: SparkSession, folder: str | PathLike[str]) -> list[str]:
         for name in names:
             path = os.path.join(inner, name)
             if counts(name) and os.path.isdir(path) and (prefix or name in TABLES):
-                frame = spark.read.option("mergeSchema", "true").parquet(path)
+                known = TABLES.get(name) if not prefix else STATISTICS.get(name)
+                frame = stored(spark, path, "" if known is None else ddl(known))
                 frame.createOrReplaceTempView(prefix + name)
                 out.append(prefix + name)
     return out
 
 
-_OF_ROWS = ("table", "stats", "columns", "payload", "records", "embedded", "layer", "pushdown")
+_OF_ROWS = ("table", "stats", "columns", "places", "payload", "records", "embedded", "layer", "pushdown")
 """Settings that say which rows of ``table`` there are, and what they show."""
 
 

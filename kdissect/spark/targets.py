@@ -27,6 +27,7 @@ from kdissect.wording import NotInstalledError, how_to_install
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
+    from pyspark.sql.types import StructType
 
 KINDS = ("parquet", "delta", "iceberg", "table")
 RUN = "run"
@@ -60,8 +61,8 @@ class Target(Protocol):
         :raises TargetError: they cannot be written.
         """
 
-    def read(self, spark: SparkSession, name: str) -> DataFrame:
-        """A table that was written."""
+    def read(self, spark: SparkSession, name: str, schema: StructType) -> DataFrame:
+        """A table that was written whole, with the schema that it was written with."""
 
 
 def target_of(text: str) -> Target:
@@ -122,9 +123,10 @@ class Folder:
         os.makedirs(path, mode=0o700, exist_ok=True)
         shutil.rmtree(final, ignore_errors=True)
         os.rename(staged, final)
+        os.rmdir(os.path.dirname(staged))
 
-    def read(self, spark: SparkSession, name: str) -> DataFrame:
-        return spark.read.option("mergeSchema", "true").parquet(f"{self.where}/{name}")
+    def read(self, spark: SparkSession, name: str, schema: StructType) -> DataFrame:
+        return spark.read.schema(schema).parquet(f"{self.where}/{name}")
 
 
 class Catalog:
@@ -144,7 +146,7 @@ class Catalog:
         writer = frame.write.mode("overwrite" if overwrite else "error").partitionBy(*parts)
         writer.option("compression", "zstd").saveAsTable(f"{self.where}.{name}")
 
-    def read(self, spark: SparkSession, name: str) -> DataFrame:
+    def read(self, spark: SparkSession, name: str, schema: StructType) -> DataFrame:
         return spark.table(f"{self.where}.{name}")
 
 
@@ -206,10 +208,11 @@ class Delta:
             commit_properties=properties,
         )
 
-    def read(self, spark: SparkSession, name: str) -> DataFrame:
+    def read(self, spark: SparkSession, name: str, schema: StructType) -> DataFrame:
         from deltalake import DeltaTable
 
-        return _read_files(spark, DeltaTable(self._path(name)).file_uris(), self._path(name))
+        path = self._path(name)
+        return _read_files(spark, DeltaTable(path).file_uris(), path, schema)
 
 
 class Iceberg:
@@ -279,10 +282,10 @@ class Iceberg:
             if files:
                 transaction.add_files(files, snapshot_properties={_APPLICATION: _label(run)})
 
-    def read(self, spark: SparkSession, name: str) -> DataFrame:
+    def read(self, spark: SparkSession, name: str, schema: StructType) -> DataFrame:
         table = self._known.load_table(self._name(name))
         files = [task.file.file_path for task in table.scan().plan_files()]
-        return _read_files(spark, files, None)
+        return _read_files(spark, files, None, schema)
 
 
 class _File(NamedTuple):
@@ -295,6 +298,22 @@ class _File(NamedTuple):
     modified_ms: int
     partition: dict[str, str | None]
     stats: str
+
+
+def _has_files(path: str) -> bool:
+    return any(name.endswith(".parquet") for _, _, names in os.walk(path) for name in names)
+
+
+def stored(spark: SparkSession, path: str, schema: str) -> DataFrame:
+    """A table of Parquet. Files that differ in their columns are one table, by name.
+
+    :param schema: what it has where nothing was written: of a table without rows, a partition has no file.
+    """
+    if not is_remote(path) and not any(
+        name.endswith(".parquet") for _, _, names in os.walk(path) for name in names
+    ):
+        return spark.createDataFrame([], schema)
+    return spark.read.option("mergeSchema", "true").parquet(path)
 
 
 def _label(run: int | None) -> str:
@@ -313,8 +332,10 @@ def _arrow(frame: DataFrame) -> Any:
     return to_arrow_schema(frame.schema, timezone="UTC")
 
 
-def _read_files(spark: SparkSession, files: Sequence[str], base: str | None) -> DataFrame:
-    reader = spark.read.option("mergeSchema", "true")
+def _read_files(spark: SparkSession, files: Sequence[str], base: str | None, schema: StructType) -> DataFrame:
+    if not files:
+        return spark.createDataFrame([], schema)
+    reader = spark.read.schema(schema)
     if base is not None:
         reader = reader.option("basePath", base)
     return reader.parquet(*files)

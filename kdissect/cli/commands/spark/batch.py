@@ -51,6 +51,7 @@ from kdissect.wording import NotInstalledError
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
+    from pyspark.sql.types import StructType
 
 _ENDED = "_SUCCESS"
 """The file by which Spark says that a table is complete."""
@@ -149,6 +150,8 @@ class _Batch:
             given[secrets] = [within_reach(each, master) for each in given[secrets]]
         self._target = _target(given)
         self._given = given
+        self._schemas: dict[str, StructType] = {}
+        """Of the tables that are written."""
         self._tables = tuple(dict.fromkeys(given["tables"])) or USUAL_TABLES
         self._settings = settings_of(given)
         if given["merge_points"] and self._settings.capture_point is None:
@@ -238,8 +241,6 @@ class _Batch:
         runs = Runs(self._runs_folder())
         try:
             with runs.held():
-                if not runs.last():
-                    self._refuse_existing()
                 return self._add(runs)
         except (RunsError, StateError) as error:
             raise Wrong(str(error)) from None
@@ -281,14 +282,15 @@ class _Batch:
                 frame = of_connections(frame, self._connections(spark))
             frame, parts = partitioned(with_moments(frame, epochs(table)), name, by)
             self._target.write(frame, name, parts, None, given["overwrite"])
+            self._schemas[name] = frame.schema
         if self._talks:
-            rows = self._target.read(spark, name).count()
+            rows = self._written(spark, name).count()
             complain(f"{self._target.where}: {name}: {plural(rows, 'row')}")
 
     def _connections(self, spark: SparkSession) -> DataFrame:
         """The connections, which may have been written."""
         if "connections" in self._tables and self._given["filter"] is None:
-            return self._target.read(spark, "connections")
+            return self._written(spark, "connections")
         return self._frame(spark, "connections", filter=None)
 
     def _merged(self, spark: SparkSession, name: str, frame: DataFrame) -> DataFrame:
@@ -322,17 +324,18 @@ class _Batch:
             tell_damage(self._damage(spark, written))
         if not self._given["strict"]:
             return DONE
-        faults = self._written_faults(spark) if written else self._frame(spark, "faults", filter=None)
+        faults = self._written(spark, "faults") if written else self._frame(spark, "faults", filter=None)
         return DONE if faults.isEmpty() else FAULTS_SEEN
 
     def _damage(self, spark: SparkSession, written: bool) -> DataFrame:
         """The faults of files."""
         if written:
-            return self._written_faults(spark).where("layer = 'file'")
+            return self._written(spark, "faults").where("layer = 'file'")
         return self._frame(spark, "faults", layer="file", filter=None)
 
-    def _written_faults(self, spark: SparkSession) -> DataFrame:
-        return self._target.read(spark, "faults")
+    def _written(self, spark: SparkSession, name: str) -> DataFrame:
+        """A table that this run wrote."""
+        return self._target.read(spark, name, self._schemas[name])
 
 
 def _target(given: dict[str, Any]) -> Target:

@@ -25,7 +25,8 @@ from kdissect.present.statistics_text import table_lines
 from kdissect.present.tables import json_line
 from kdissect.spark.quality import SECTION
 from kdissect.spark.report import SECTIONS, Report
-from kdissect.spark.tables import POINT, with_point
+from kdissect.spark.tables import POINT, TABLES, ddl, with_point
+from kdissect.spark.targets import stored
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -145,10 +146,13 @@ class _Report:
         names = given["sections"] or (each for each in SECTIONS if self._has_faults or each != SECTION)
         if self._wanted and not given["sections"]:
             names = ()
-        read = spark.read.parquet
-        faults = read(f"{out}/faults") if self._has_faults else None
+
+        def read(name: str) -> DataFrame:
+            return stored(spark, f"{out}/{name}", ddl(TABLES[name]))
+
+        faults = read("faults") if self._has_faults else None
         if names:
-            made = Report(spark, read(f"{out}/exchanges"), read(f"{out}/connections"), faults)
+            made = Report(spark, read("exchanges"), read("connections"), faults)
         for name in names:
             _print_section(name, made.section(name, given["top"] + 1), given["top"], given["form"])
             if made.left_out:
