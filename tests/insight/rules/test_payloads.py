@@ -43,7 +43,7 @@ FRAMED = b"\0\0\0\0\x07\x02abc"
         (JSON, b"hello", "JSON, but 1 is text"),
         (JSON, FRAMED, "JSON, but 1 is with a schema id"),
         (FRAMED, JSON, "with a schema id, but 1 is JSON"),
-        (b"hello", gzip.compress(b"x"), "text, but 1 is packed with gzip"),
+        (b"hello", gzip.compress(b"x", mtime=0), "text, but 1 is packed with gzip"),
         (JSON, b"\xff\xfe\xfd", "JSON, but 1 is binary"),
     ],
 )
