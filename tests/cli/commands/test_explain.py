@@ -398,3 +398,11 @@ def test_only_records_of_the_time_asked_for_are_read_twice(explain: Command) -> 
     capture = CAPTURES / "basic-kafka43.pcapng"
     assert rows(explain(capture, "-T", "ndjson", "--id", "records-read-twice"))
     assert not rows(explain(capture, "-T", "ndjson", "--id", "records-read-twice", "--since", "+99h"))
+
+
+def test_a_folder_without_a_log_is_one_line(
+    tmp_path: Path, capsysbinary: pytest.CaptureFixture[bytes]
+) -> None:
+    ran = run(capsysbinary, "explain", tmp_path)
+    assert (ran.code, ran.out, ran.err.count("\n")) == (3, b"", 1)
+    assert "there is no file of a log directory in this folder" in ran.err
