@@ -17,6 +17,7 @@ from kdissect.model import DecodeError
 from kdissect.payload.avro import decode_avro
 from kdissect.payload.framing import Framing, Headers, framing_of
 from kdissect.payload.plain import decode_json
+from kdissect.payload.plain_text import plain_text
 from kdissect.payload.proto_text import ProtoMessage
 from kdissect.payload.protobuf import decode_protobuf, message_at
 from kdissect.payload.recognise import (
@@ -24,7 +25,6 @@ from kdissect.payload.recognise import (
     LIKELY,
     Found,
     enveloped,
-    plain_text,
     recognise,
     unpack,
 )

@@ -20,6 +20,7 @@ from kdissect.payload.cbor import SELF_DESCRIBED, decode_cbor
 from kdissect.payload.framing import Headers
 from kdissect.payload.msgpack import decode_msgpack
 from kdissect.payload.plain import bytes_object, decode_json, text_or_bytes
+from kdissect.payload.plain_text import plain_text
 from kdissect.payload.protobuf import raw_fields
 from kdissect.record.compression import decompress
 
@@ -31,7 +32,6 @@ _EARLIEST_MS, _LATEST_MS = 946_684_800_000, 4_102_444_800_000
 """2000 and 2100: a time in Streams' keys lies between them."""
 LARGEST_UNPACKED = 16 << 20
 """Bytes of a value that was packed."""
-_BLANK = {ord(each): " " for each in "\t\n\r"}
 
 
 class Found(NamedTuple):
@@ -71,15 +71,6 @@ def recognise(data: bytes, side: str, topic: str, headers: Headers, limits: Limi
             return windowed
     number = _number(data) if side == "key" else None
     return number or _binary(data) or BINARY
-
-
-def plain_text(data: bytes) -> str | None:
-    """The bytes as text if they are plainly that: UTF-8, and printable but for line ends and tabs."""
-    try:
-        text = data.decode("utf-8")
-    except UnicodeDecodeError:
-        return None
-    return text if text.isprintable() or text.translate(_BLANK).isprintable() else None
 
 
 def _text(text: str, data: bytes) -> Found:

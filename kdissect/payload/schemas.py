@@ -8,7 +8,7 @@ its values raw.
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any, NamedTuple
 from uuid import UUID
 
@@ -61,10 +61,6 @@ class Reader(NamedTuple):
     proto: ProtoFile | None = None
 
 
-Ask = Callable[[str], Schema | None]
-"""Asks a registry for the schema of an id. It tells the user itself what is wrong, and gives None."""
-
-
 class Schemas:
     """All of them. Can be copied into other processes."""
 
@@ -81,7 +77,6 @@ class Schemas:
         self._characters = self._count = 0
         self.problems: list[str] = []
         """What is wrong with schemas, a line each, for the user; who tells it empties the list."""
-        self.ask: Ask | None = None
         for schema in schemas:
             self.add(schema)
 
@@ -130,13 +125,9 @@ class Schemas:
         except KeyError:
             pass
         schema = self._by_id.get(id)
-        if schema is None and self.ask is not None:
-            schema = self.ask(id)
-            if schema is not None:
-                self.add(schema)
-        found = None if schema is None else self._reader(schema)
-        if schema is not None or self.ask is not None:
-            self._readers[id] = found
+        if schema is None:
+            return None
+        found = self._readers[id] = self._reader(schema)
         return found
 
     def knows(self, id: str) -> bool:

@@ -99,19 +99,6 @@ def test_the_newest_of_a_subject_counts_and_a_copy_is_the_same() -> None:
     assert schemas.all() == versions
 
 
-def test_a_registry_is_asked_once_for_each_id() -> None:
-    asked: list[str] = []
-
-    def ask(id: str) -> Schema | None:
-        asked.append(id)
-        return Schema("AVRO", '"int"', id) if id == "1" else None
-
-    schemas = Schemas()
-    schemas.ask = ask
-    assert [schemas.reader(id) is None for id in ("1", "2", "1", "2")] == [False, True, False, True]
-    assert asked == ["1", "2"]
-
-
 def test_names_of_files_are_ids_or_subjects() -> None:
     guid = "12345678-1234-4234-9234-123456789abc"
     assert [id_of_name(name) for name in ("101", "007", guid, guid.replace("-", ""), "orders-value")] == [
