@@ -125,9 +125,8 @@ def test_a_record_that_is_also_fetched_counts_once() -> None:
 
 @pytest.mark.parametrize("codec", [0, 1])
 def test_values_that_are_packed_twice(codec: int) -> None:
-    found = said(
-        "payload-compressed-twice", counted(sent(0, *[gzip.compress(JSON, mtime=0)] * 20, codec=codec))
-    )
+    packed = gzip.compress(JSON, mtime=0)
+    found = said("payload-compressed-twice", counted(sent(0, *[packed] * 20, codec=codec)))
     assert [each.count for each in found] == ([20] if codec else [])
     mixed = sent(0, *[packed] * 10, *[JSON] * 10, codec=1)
     assert not said("payload-compressed-twice", counted(mixed))
