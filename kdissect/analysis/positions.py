@@ -166,8 +166,8 @@ class Positions(Statistic):
         column(
             "stalled",
             "int64",
-            "the most answers with records, two or more, at one offset. It asked for it all the time, or came "
-            "back to it each time",
+            "the most answers with records, two or more, at one offset. It asked for it all the time, or "
+            "came back to it each time",
             rare=True,
         ),
         column("stalled_at", "int64", "that offset", rare=True),
