@@ -23,6 +23,7 @@ from kdissect.exchange import Exchange, RecordSetPlace
 from kdissect.limits import DEFAULTS, Limits
 from kdissect.names import METADATA_TOPIC, is_metadata_topic
 from kdissect.payload.decoder import Decoded, Decoder
+from kdissect.payload.recognise import CONFIDENCES, POSSIBLE
 from kdissect.payload.schemas import TOPIC, schema_of
 from kdissect.record.batch import Batch
 from kdissect.record.sets import read_record_set
@@ -30,7 +31,9 @@ from kdissect.record.sets import read_record_set
 DIRECTIONS = {"Produce": "produce", "Fetch": "fetch", "ShareFetch": "share"}
 MOST_PRODUCERS = 8
 """Clients that a row names."""
-NULL = "null"
+MOST_UNKNOWN_IDS = 5
+"""Schema ids of a topic that nobody knows. Bytes that begin with more different ones are numbers."""
+NULL, UNKNOWN = "null", "unknown"
 _SCHEMA_FIRST = re.compile(r'\s*\{\s*"schema"\s*:\s*')
 
 
@@ -119,7 +122,11 @@ class Payloads(OneTable[tuple[Any, ...], _Seen]):
         column("top_offset", "int64", "and the offset of the first", rare=True),
         column("producers", "texts", "clients that wrote them: client id and address"),
         column("confidence", "text", "how sure the format is: certain, likely or possible"),
-        column("schemas", "text", "where schemas are known from: given, capture (all of _schemas); null"),
+        column(
+            "schemas",
+            "text",
+            "where schemas are known from: given, registry, capture (all of _schemas); null",
+        ),
         column("exchanges", "int64s", "the first and the last exchange with such records"),
         *first_and_last("such record"),
     )
@@ -134,12 +141,10 @@ class Payloads(OneTable[tuple[Any, ...], _Seen]):
         """By schema id, as ``_schemas`` records say; the first of the alphabet, where there are several."""
         self._has_start = False
         """Whether the capture has the topic from its beginning."""
-        self._is_given = False
 
     def use(self, decoder: Decoder) -> None:
         """Decode with these schemas and rules; before anything is fed."""
         self._decoder = decoder
-        self._is_given = len(decoder.schemas) > 0
 
     def _exchange(self, exchange: Exchange) -> None:
         self._labels.see(exchange)
@@ -228,15 +233,37 @@ class Payloads(OneTable[tuple[Any, ...], _Seen]):
         super().merge(later)
 
     def result(self) -> list[Row]:
-        rows = self._labels.by_name(self._rows.rows, _Seen)
+        rows = self._without_numbers(self._labels.by_name(self._rows.rows, _Seen))
         order = sorted(rows.items(), key=lambda each: tuple(str(word or "") for word in each[0]))
         top = tops(self._labels.by_name(self._keys.rows, KeyCount))
         return [self._row(key, seen, top.get(key)) for key, seen in order]
+
+    def _without_numbers(self, rows: dict[Any, _Seen]) -> dict[Any, _Seen]:
+        """The rows, but what begins with ever other ids that nobody knows as one row: those are no ids."""
+        groups: dict[tuple[Any, ...], list[Any]] = {}
+        for key, seen in rows.items():
+            topic, part, direction, format, _registry, schema, _envelope, compression = key
+            if format == UNKNOWN and seen.confidences == {POSSIBLE} and schema not in self._subjects:
+                groups.setdefault((topic, part, direction, compression), []).append(key)
+        out = dict(rows)
+        for (topic, part, direction, compression), keys in groups.items():
+            if len(keys) > MOST_UNKNOWN_IDS:
+                whole = Form(topic, part, direction, "binary", "", "", "", compression)
+                into = out[whole] = _Seen()
+                for each in (*([rows[whole]] if whole in rows else ()), *(out.pop(key) for key in keys)):
+                    into.merge(each)
+        return out
 
     def _row(self, key: tuple[Any, ...], seen: _Seen, top: Top | None) -> Row:
         topic, part, direction, format, registry, schema, envelope, compression = key
         first, last = seen.first, seen.last
         is_number = schema.isdecimal() and len(schema) < 19
+        schemas = self._decoder.schemas
+        source = "capture" if self._has_start else None
+        if schemas.registry is not None and schemas.registry.failure is None:
+            source = "registry"
+        elif len(schemas):
+            source = "given"
         return {
             "topic": topic,
             "part": part,
@@ -264,8 +291,8 @@ class Payloads(OneTable[tuple[Any, ...], _Seen]):
             "top_partition": _told(-1 if top is None else top.partition),
             "top_offset": _told(-1 if top is None else top.offset),
             "producers": sorted(seen.producers),
-            "confidence": max(seen.confidences, key=_CONFIDENCES.index, default="certain"),
-            "schemas": "given" if self._is_given else "capture" if self._has_start else None,
+            "confidence": max(seen.confidences, key=CONFIDENCES.index, default="certain"),
+            "schemas": source,
             "exchanges": seen.exchanges.numbers,
             "first_ns": seen.exchanges.first_ns,
             "last_ns": seen.exchanges.last_ns,
@@ -274,9 +301,6 @@ class Payloads(OneTable[tuple[Any, ...], _Seen]):
 
 def _told(number: int) -> int | None:
     return None if number < 0 else number
-
-
-_CONFIDENCES = ("certain", "likely", "possible")
 
 
 def _form(topic: Topic, part: str, direction: str, found: Decoded | None) -> Form:

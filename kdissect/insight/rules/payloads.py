@@ -10,12 +10,13 @@ from collections.abc import Iterable, Iterator
 
 from kdissect.analysis.cluster import ClusterConfigs, ClusterTopics
 from kdissect.analysis.fold import Row
-from kdissect.analysis.payloads import NULL, Payloads
+from kdissect.analysis.payloads import MOST_UNKNOWN_IDS, NULL, Payloads
 from kdissect.insight.causes import explains
 from kdissect.insight.finding import CERTAIN, INFO, LIKELY, NOTICE, WARNING, Finding, Subject
 from kdissect.insight.rule import Facts, rule
 from kdissect.insight.rules.offsets import together
 from kdissect.insight.words import named, of_numbers, share
+from kdissect.payload.decoder import ASKABLE
 from kdissect.wording import plural
 
 explains("payload-mixed", "payload-undecodable", shares=("topic",))
@@ -121,12 +122,17 @@ def payload_compressed_twice(facts: Facts) -> Iterator[Finding]:
         )
 
 
-@rule("schema-unknown", WARNING, CERTAIN, needs=(Payloads,), most_ids=5)
+@rule("schema-unknown", WARNING, CERTAIN, needs=(Payloads,), most_ids=MOST_UNKNOWN_IDS)
 def schema_unknown(facts: Facts) -> Iterator[Finding]:
     """Records name a schema id that the registry does not have."""
-    framed = [row for row in _once(facts) if row["registry"] is not None]
+    # Nobody but who gave schemas knows those of AWS, Azure and others.
+    framed = [
+        row
+        for row in _once(facts)
+        if row["registry"] in ASKABLE or (row["registry"] is not None and row["schemas"] == "given")
+    ]
     if framed and all(row["schemas"] is None for row in framed):
-        facts.cannot_judge("needs --schemas, or the topic _schemas from its beginning")
+        facts.cannot_judge("needs --schemas or --registry, or the topic _schemas from its beginning")
         return
     unknown = [row for row in framed if row["format"] == "unknown" and row["subject"] is None]
     for (topic, part), rows in together(unknown, "topic", "part").items():

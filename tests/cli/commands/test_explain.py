@@ -408,3 +408,11 @@ def test_a_time_at_which_the_capture_has_nothing_is_refused(
     ran = explain(CAPTURES / "errors.pcapng", *option)
     assert (ran.code, ran.out, ran.err.count("\n")) == (2, b"", 1)
     assert f"{' '.join(option)}: the capture has nothing then; it lasts from" in ran.err
+
+
+def test_a_folder_without_a_log_is_one_line(
+    tmp_path: Path, capsysbinary: pytest.CaptureFixture[bytes]
+) -> None:
+    ran = run(capsysbinary, "explain", tmp_path)
+    assert (ran.code, ran.out, ran.err.count("\n")) == (3, b"", 1)
+    assert "there is no file of a log directory in this folder" in ran.err
