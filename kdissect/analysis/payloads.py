@@ -15,7 +15,8 @@ from dataclasses import dataclass, field
 from typing import Any, NamedTuple, Self
 
 from kdissect.analysis.declared import TOPIC_COLUMN, column, first_and_last
-from kdissect.analysis.fold import OneTable, Row, Span, address, begun_ns
+from kdissect.analysis.fold import OneTable, Row, Rows, Span, address, begun_ns
+from kdissect.analysis.frequent import KeyCount, RecordSpot, Top, digest_of, tops
 from kdissect.analysis.labels import Labels, Topic
 from kdissect.embedded.internal import family_of_topic
 from kdissect.exchange import Exchange, RecordSetPlace
@@ -47,17 +48,6 @@ class Form(NamedTuple):
     schema: str
     envelope: str
     compression: str
-
-
-class RecordSpot(NamedTuple):
-    """Where a record is; the smaller of two came first."""
-
-    ns: int
-    exchange: int
-    at: int
-    """In the exchange."""
-    partition: int
-    offset: int
 
 
 @dataclass(slots=True)
@@ -126,6 +116,10 @@ class Payloads(OneTable[tuple[Any, ...], _Seen]):
         column("first_offset", "int64", "and its offset, where the capture tells it"),
         column("last_partition", "int32", "partition of the last"),
         column("last_offset", "int64", "and its offset"),
+        column("keys", "int64", "different keys, among the first 100,000", rare=True),
+        column("top_records", "int64", "records that have the most frequent of these keys", rare=True),
+        column("top_partition", "int32", "the partition of all of them; null if several", rare=True),
+        column("top_offset", "int64", "and the offset of the first", rare=True),
         column("producers", "texts", "clients that wrote them: client id and address"),
         column("confidence", "text", "how sure the format is: certain, likely or possible"),
         column(
@@ -140,6 +134,8 @@ class Payloads(OneTable[tuple[Any, ...], _Seen]):
     def __init__(self, limits: Limits = DEFAULTS) -> None:
         super().__init__(_Seen, limits)
         self._labels = Labels(limits)
+        self._keys: Rows[tuple[Any, ...], KeyCount] = Rows(KeyCount, limits.rows)
+        """By form, and digest of the key. What is more than the limit counts nowhere."""
         self._decoder = Decoder(limits=limits)
         self._subjects: dict[str, str] = {}
         """By schema id, as ``_schemas`` records say; the first of the alphabet, where there are several."""
@@ -198,9 +194,14 @@ class Payloads(OneTable[tuple[Any, ...], _Seen]):
                 found = None
                 if data is not None:
                     found = self._decoder.decode(name, part, data, record.headers)
-                row = self._rows.row(_form(topic, part, direction, found))
+                form = _form(topic, part, direction, found)
+                row = self._rows.row(form)
                 if row is None:
                     continue
+                if part == "key" and data is not None:
+                    count = self._keys.row((*form, digest_of(data)))
+                    if count is not None:
+                        count.add(where)
                 _count(row, data or b"", found, where, is_packed)
                 row.exchanges.add(ns, number)
                 if direction == "produce":
@@ -228,12 +229,14 @@ class Payloads(OneTable[tuple[Any, ...], _Seen]):
         for id, text in later._subjects.items():
             self._subjects[id] = min(text, self._subjects.get(id, text))
         self._has_start = self._has_start or later._has_start
+        self._keys.merge(later._keys)
         super().merge(later)
 
     def result(self) -> list[Row]:
         rows = self._without_numbers(self._labels.by_name(self._rows.rows, _Seen))
         order = sorted(rows.items(), key=lambda each: tuple(str(word or "") for word in each[0]))
-        return [self._row(key, seen) for key, seen in order]
+        top = tops(self._labels.by_name(self._keys.rows, KeyCount))
+        return [self._row(key, seen, top.get(key)) for key, seen in order]
 
     def _without_numbers(self, rows: dict[Any, _Seen]) -> dict[Any, _Seen]:
         """The rows, but what begins with ever other ids that nobody knows as one row: those are no ids."""
@@ -251,7 +254,7 @@ class Payloads(OneTable[tuple[Any, ...], _Seen]):
                     into.merge(each)
         return out
 
-    def _row(self, key: tuple[Any, ...], seen: _Seen) -> Row:
+    def _row(self, key: tuple[Any, ...], seen: _Seen, top: Top | None) -> Row:
         topic, part, direction, format, registry, schema, envelope, compression = key
         first, last = seen.first, seen.last
         is_number = schema.isdecimal() and len(schema) < 19
@@ -279,10 +282,14 @@ class Payloads(OneTable[tuple[Any, ...], _Seen]):
             "schema_bytes": seen.schema_bytes,
             "undecodable": seen.undecodable,
             "problems": sorted(seen.problems),
-            "first_partition": None if first is None or first.partition < 0 else first.partition,
-            "first_offset": None if first is None or first.offset < 0 else first.offset,
-            "last_partition": None if last is None or last.partition < 0 else last.partition,
-            "last_offset": None if last is None or last.offset < 0 else last.offset,
+            "first_partition": _told(-1 if first is None else first.partition),
+            "first_offset": _told(-1 if first is None else first.offset),
+            "last_partition": _told(-1 if last is None else last.partition),
+            "last_offset": _told(-1 if last is None else last.offset),
+            "keys": None if top is None else top.keys,
+            "top_records": None if top is None else top.records,
+            "top_partition": _told(-1 if top is None else top.partition),
+            "top_offset": _told(-1 if top is None else top.offset),
             "producers": sorted(seen.producers),
             "confidence": max(seen.confidences, key=CONFIDENCES.index, default="certain"),
             "schemas": source,
@@ -290,6 +297,10 @@ class Payloads(OneTable[tuple[Any, ...], _Seen]):
             "first_ns": seen.exchanges.first_ns,
             "last_ns": seen.exchanges.last_ns,
         }
+
+
+def _told(number: int) -> int | None:
+    return None if number < 0 else number
 
 
 def _form(topic: Topic, part: str, direction: str, found: Decoded | None) -> Form:

@@ -25,10 +25,10 @@ def settings_of(
     options = Options(show_secrets=show_secrets, embedded=True, limits=config.limits)
     options = options._replace(shown_fields=config.shown_fields, payloads=decoder_of(payloads, config))
     _require_filters(filter, config, options)
-    return options, config, _known_theme(theme, config)
+    return options, config, known_theme(theme, config)
 
 
-def _known_theme(given: str | None, config: Config) -> str | None:
+def known_theme(given: str | None, config: Config) -> str | None:
     """The theme of the command line, else of the configuration.
 
     :raises Wrong: there is no such theme.

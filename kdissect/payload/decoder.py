@@ -19,6 +19,7 @@ from kdissect.payload.avro_values import AvroType
 from kdissect.payload.framing import Framing, Headers, framing_of
 from kdissect.payload.packed import Unpacker
 from kdissect.payload.plain import decode_json
+from kdissect.payload.plain_text import plain_text
 from kdissect.payload.proto_text import ProtoMessage
 from kdissect.payload.protobuf import decode_protobuf, message_at
 from kdissect.payload.recognise import (
@@ -28,7 +29,6 @@ from kdissect.payload.recognise import (
     TOO_MUCH,
     Found,
     enveloped,
-    plain_text,
     recognise,
 )
 from kdissect.payload.schemas import AVRO, PROTOBUF, Reader, Schemas

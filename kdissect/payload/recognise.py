@@ -20,6 +20,7 @@ from kdissect.payload.framing import Headers
 from kdissect.payload.msgpack import decode_msgpack
 from kdissect.payload.packed import Unpacker, compression_of
 from kdissect.payload.plain import bytes_object, decode_json, text_or_bytes
+from kdissect.payload.plain_text import plain_text
 from kdissect.payload.protobuf import raw_fields
 
 CERTAIN, LIKELY, POSSIBLE = CONFIDENCES = ("certain", "likely", "possible")
@@ -28,7 +29,6 @@ _UUID = re.compile(r"[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}")
 _XML = re.compile(r"\s*<(\?xml|[A-Za-z_][\w:.-]*[\s/>]|!DOCTYPE|!--)")
 _EARLIEST_MS, _LATEST_MS = 946_684_800_000, 4_102_444_800_000
 """2000 and 2100: a time in Streams' keys lies between them."""
-_BLANK = {ord(each): " " for each in "\t\n\r"}
 
 
 class Found(NamedTuple):
@@ -73,15 +73,6 @@ def recognise(data: bytes, side: str, topic: str, headers: Headers, unpacker: Un
             return windowed
     number = _number(data) if side == "key" else None
     return number or _binary(data) or BINARY
-
-
-def plain_text(data: bytes) -> str | None:
-    """The bytes as text if they are plainly that: UTF-8, and printable but for line ends and tabs."""
-    try:
-        text = data.decode("utf-8")
-    except UnicodeDecodeError:
-        return None
-    return text if text.isprintable() or text.translate(_BLANK).isprintable() else None
 
 
 def _text(text: str, data: bytes) -> Found:

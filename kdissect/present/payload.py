@@ -10,6 +10,7 @@ import re
 from collections.abc import Iterator
 from typing import NoReturn
 
+from kdissect.payload.plain_text import plain_text
 from kdissect.present.hexdump import hexdump
 from kdissect.present.sanitise import CUT, LONGEST, sanitise
 
@@ -23,23 +24,6 @@ _HEX_BYTES = 32
 """Bytes of a value that is no text, in one line."""
 _DEEPEST_INDENT = 40
 _TOKEN = re.compile(r'"(?:[^"\\]|\\.)*"|[{}\[\],:]|[^\s{}\[\],:"]+')
-
-
-def plain_text(data: bytes, is_cut: bool = False) -> str | None:
-    """The bytes as text if they are plainly that: UTF-8, and printable but for line ends and tabs.
-
-    :param is_cut: whether the bytes may end inside a character, which is then left out.
-    """
-    try:
-        text = data.decode("utf-8")
-    except UnicodeDecodeError as error:
-        if not is_cut or error.start < len(data) - 3 or error.reason != "unexpected end of data":
-            return None
-        text = data[: error.start].decode("utf-8")
-    return text if text and text.translate(_BLANK).isprintable() else None
-
-
-_BLANK = {ord(each): " " for each in "\t\n\r"}
 
 
 def one_line(data: bytes, size: int | None = None, form: str = "auto") -> str:

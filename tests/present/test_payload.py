@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kdissect.present.payload import SHOWN_BYTES, form_of, lines_of, one_line, plain_text
+from kdissect.present.payload import SHOWN_BYTES, form_of, lines_of, one_line
 
 JSON: st.SearchStrategy[Any] = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False) | st.text(),
@@ -56,9 +56,6 @@ def test_text_that_is_cut_inside_a_character_stays_text() -> None:
     data = "ä".encode() * 200
     assert one_line(data) == '"' + "ä" * 128 + '"…'
     assert one_line(("x" + "ä" * 200).encode()) == '"x' + "ä" * 127 + '"…'
-    assert plain_text(b"abc\xe2\x82", is_cut=True) == "abc"
-    assert plain_text(b"abc\xe2\x82") is None
-    assert plain_text(b"abc\xffde", is_cut=True) is None
 
 
 def test_one_line_of_the_beginning_tells_how_many_bytes_there_are() -> None:

@@ -44,7 +44,8 @@ class Explanation:
         refuse_same(given["output"], given["state"], "--state")
         self._config = load_config()
         self._decoder: Decoder | None = None
-        self._folding = Folding(given, paths, self._new_judge(), within=_within(given))
+        self._within = _within(given)
+        self._folding = Folding(given, paths, self._new_judge(), within=self._within)
         self._state = None if given["state"] is None else load(given["state"])
 
     def _new_judge(self) -> Callable[[Limits], Judge]:
@@ -70,6 +71,9 @@ class Explanation:
 
     def _finish(self, file: BinaryIO, reading: Reading) -> Judged:
         judge = self._folding.counted
+        if self._within is not None:
+            context = judge.context()
+            self._within.check(context.first_ns, context.last_ns)
         if self._state is None or reading.is_interrupted:
             judged = self._judged(judge)
             self._print(file, judged, reading.first_ns)
