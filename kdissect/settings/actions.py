@@ -255,10 +255,10 @@ ACTIONS: tuple[Action, ...] = (
     # -- the ladder
     _A(
         "ladder",
-        "exchanges records ladder",
+        "exchanges records ladder story",
         "L",
         "Ladder",
-        "ladder of the client, or of what is marked",
+        "draw the story, what is marked, the client; again: the next of them, all shown",
         "app.ladder",
     ),
     _A(
