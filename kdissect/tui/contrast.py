@@ -84,5 +84,7 @@ def alarm_color(app: App[Any]) -> str:
 class Legible(Widget):
     """A widget whose own styles can be read, whatever the theme. Another base class stands before it."""
 
-    def get_component_rich_style(self, *names: str, partial: bool = False) -> Style:
-        return legible(super().get_component_rich_style(*names, partial=partial))
+    def get_component_rich_style(
+        self, *names: str, partial: bool = False, default: Style | None = None
+    ) -> Style:
+        return legible(super().get_component_rich_style(*names, partial=partial, default=default))
