@@ -258,7 +258,7 @@ ACTIONS: tuple[Action, ...] = (
         "exchanges records ladder story",
         "L",
         "Ladder",
-        "draw the story, what is marked, the client; again: the next of them, all shown",
+        "ladder: story, marks, client; again: all shown",
         "app.ladder",
     ),
     _A(
