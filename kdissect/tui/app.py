@@ -348,8 +348,8 @@ class Kdissect(Host):
         exchange under the cursor. On the ladder: draw what comes next."""
         ladder, here = self.pages["ladder"], self.screen
         assert isinstance(ladder, LadderPage)
-        if here is ladder:
-            ladder.draw_next()
+        if isinstance(here, LadderPage):
+            here.draw_next()
             return
         place = here.chosen_place() if isinstance(here, Page) else None
         ladder.draw(place, here.drawn() if isinstance(here, StoryPage) else None)

@@ -54,7 +54,7 @@ def test_every_text_can_be_read() -> None:
     async def run() -> None:
         app = app_of(CAPTURES / "errors.pcapng")
         async with running(app) as pilot:
-            found = {}
+            found: dict[tuple[str, str, str, str], str] = {}
             for name in app.pages:
                 app.action_page(name)
                 await press(pilot, *KEYS.get(name, ()))
