@@ -94,7 +94,7 @@ class _Side:
                 known[row["what"]] = row
 
     def filter_of(self, each: Difference) -> str | None:
-        """The display filter that shows the exchanges of a difference; None where there are none."""
+        """The display filter that shows the exchanges of a difference; None without exchanges."""
         if each.subject not in self.rows[each.area]:
             return None
         return filter_of(each.area, each.subject, each.what, self.addresses.get(each.subject, ()))

@@ -255,10 +255,10 @@ ACTIONS: tuple[Action, ...] = (
     # -- the ladder
     _A(
         "ladder",
-        "exchanges records ladder",
+        "exchanges records ladder story",
         "L",
         "Ladder",
-        "ladder of the client, or of what is marked",
+        "ladder: story, marks, client; again: all shown",
         "app.ladder",
     ),
     _A(

@@ -125,7 +125,8 @@ ABOUT: Mapping[str, tuple[str, ...]] = {
     "story": (
         "What led to an exchange, and what followed, on all connections.",
         "t p g c o: the story of this line's transaction, producer, group, client, offset.",
-        "n goes to the next story of the exchange at the top. Enter shows the exchange of a line.",
+        "n goes to the next story of the exchange at the top. L draws it as a ladder.",
+        "Enter shows the exchange of a line.",
     ),
     "diff": (
         "What changed between two captures; below, all that was measured of what is under the cursor.",
@@ -133,7 +134,11 @@ ABOUT: Mapping[str, tuple[str, ...]] = {
         "Enter shows the exchanges: b those BEFORE, a those AFTER; ctrl+q there leads back here.",
         "s orders by the next column, x shows all that is said, w saves the list.",
     ),
-    "ladder": ("The exchanges of one client, or those that are marked, as arrows between lanes.",),
+    "ladder": (
+        "Exchanges as arrows between clients and brokers: of a story, marked, of one client, or all shown.",
+        "L goes from one of these to the next. Arrows name topics, groups, generations and what came of it.",
+        "e goes to the next error, t writes times in another form. Enter shows the exchange, i its story.",
+    ),
 }
 """By the name of a screen: what it is for, in at most five lines."""
 

@@ -344,18 +344,16 @@ class Kdissect(Host):
         return next(name for name, each in self.pages.items() if each is page)
 
     def action_ladder(self) -> None:
-        """Show the ladder of the marked exchanges; where none is marked, or it is that already, of the client
-        of the exchange under the cursor."""
+        """Draw the story that is told here, or else the marked exchanges, or those of the client of the
+        exchange under the cursor. On the ladder: draw what comes next."""
         ladder, here = self.pages["ladder"], self.screen
         assert isinstance(ladder, LadderPage)
+        if isinstance(here, LadderPage):
+            here.draw_next()
+            return
         place = here.chosen_place() if isinstance(here, Page) else None
-        if self.marks.numbers and not ladder.is_of_marks_on(here):
-            ladder.show_marked(place)
-        elif place is not None:
-            ladder.show_client_of(place)
+        ladder.draw(place, here.drawn() if isinstance(here, StoryPage) else None)
         self._jump("ladder", self.shown.depth)
-        if here is ladder:
-            ladder.index_grew()
 
     def action_story(self) -> None:
         """Tell the story of what is under the cursor, or else of the exchange there: what led to it, and what

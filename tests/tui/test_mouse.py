@@ -127,3 +127,24 @@ def test_the_wheel_scrolls_without_moving_the_cursor() -> None:
         assert table.cursor == 0
 
     with_page(step)
+
+
+def test_the_bar_between_list_and_panes_is_dragged() -> None:
+    async def step(pilot: Pilot[None], page: ExchangesPage) -> None:
+        bar = page.panes.region.y
+        before = page.list_pane.region.height
+        await pilot.mouse_down(offset=(60, bar))
+        assert page.panes.has_class("-held")
+        await pilot.hover(offset=(60, bar - 7))
+        await pilot.mouse_up(offset=(60, bar - 7))
+        await settle(pilot)
+        assert page.share == 3
+        assert page.list_pane.region.height < before
+        assert not page.panes.has_class("-held")
+        await pilot.hover(offset=(60, bar))  # nobody holds it now
+        await settle(pilot)
+        assert page.share == 3
+        await pilot.mouse_down(offset=(10, page.panes.region.y + 4))
+        assert not page.panes.has_class("-held")
+
+    with_page(step)

@@ -7,15 +7,16 @@ draws on the terminal.
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Sequence
+from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 from rich.cells import cell_len, set_cell_size
 
+from kdissect.exchange import Exchange
 from kdissect.present.form import Clock, duration, size
-from kdissect.present.sanitise import CUT
+from kdissect.present.sanitise import CUT, sanitise
 from kdissect.protocol.errors import FATAL, RETRIABLE, SIGNS, graded
 from kdissect.tui.feed.index import Index, Places
 from kdissect.tui.feed.rows import (
@@ -136,11 +137,56 @@ def lanes_of(columns: Snapshot, places: Places, hosts: NDArray[np.uint32], is_on
     return Lanes(clients, brokers[np.argsort(first)].tolist())
 
 
-class Ladder:
-    """The events as rows of a table."""
+class Notes(NamedTuple):
+    """What the messages of an exchange are about, in a few words."""
 
-    def __init__(self, index: Index) -> None:
+    request: str = ""
+    response: str = ""
+
+
+_TOLD = frozenset(
+    (
+        *("JoinGroup", "SyncGroup", "Heartbeat", "LeaveGroup", "OffsetCommit", "OffsetFetch"),
+        *("ConsumerGroupHeartbeat", "ShareGroupHeartbeat", "StreamsGroupHeartbeat", "FindCoordinator"),
+        *("InitProducerId", "AddPartitionsToTxn", "AddOffsetsToTxn", "TxnOffsetCommit", "EndTxn"),
+    )
+)
+"""APIs whose messages tell of groups and transactions. Only these are read for their arrow."""
+_GENERATIONS = ("generationId", "generationIdOrMemberEpoch", "memberEpoch")
+
+
+def notes_of(exchange: Exchange) -> Notes:
+    """Group or transactional id, generation or epoch, and how a transaction ended."""
+    request = exchange.request.body() if exchange.request is not None else {}
+    response = exchange.response.body() if exchange.response is not None else {}
+    words = [sanitise(each) for each in (*exchange.transactional_ids, *exchange.groups)]
+    committed = request.get("committed")
+    if isinstance(committed, bool):
+        words.append("commit" if committed else "abort")
+    return Notes(" ".join((*words, *_generation(request))), " ".join(_generation(response)))
+
+
+def _generation(body: Mapping[str, Any]) -> Iterator[str]:
+    for name in _GENERATIONS:
+        value = body.get(name)
+        if isinstance(value, int) and value >= 0:
+            yield f"{'epoch' if name == 'memberEpoch' else 'generation'} {value}"
+            return
+    epoch = body.get("producerEpoch")
+    if isinstance(epoch, int) and epoch >= 0:
+        yield f"producer epoch {epoch}"
+
+
+class Ladder:
+    """The events as rows of a table.
+
+    :param read: gives the exchange at a place of the index; None where it cannot be read. Without it, arrows
+        name no groups and transactions.
+    """
+
+    def __init__(self, index: Index, read: Callable[[int], Exchange | None] | None = None) -> None:
         self._index = index
+        self._read = read
         self.clock = Clock("r")
         self._generation = 0
         self._hosts: list[str] = []
@@ -300,9 +346,19 @@ class Ladder:
         line[start : start + len(text)] = text
         return "".join(line)
 
+    def _notes(self, place: int) -> Notes:
+        """What the messages of an exchange tell of groups and transactions. A line that is on the screen is
+        drawn once, so nothing is kept."""
+        if self._read is None or self._index.text("api", place) not in _TOLD:
+            return Notes()
+        exchange = self._read(place)
+        return Notes() if exchange is None else notes_of(exchange)
+
     def _label(self, row: int, room: int) -> str:
-        """What an arrow says; every character is one cell wide. Of an API that is longer than the room, its
-        version stays."""
+        """What an arrow says: the API, and its topics, group or transaction; for a response the outcome.
+
+        Every character is one cell wide. Of an API that is longer than the room, its version stays.
+        """
         index, place = self._index, self.place(row)
         flags = index.value("flags", place)
         correlation = f" #{index.value('correlation_id', place)}" if flags & HAS_CORRELATION else ""
@@ -311,7 +367,7 @@ class Ladder:
             count = size(max(0, index.value("response_size", place)))
             grade = grade_of(flags)
             told = f"{SIGNS[grade]} {graded(error, grade_of(flags, FIRST), grade)}" if grade else count
-            text = f"{told}{correlation}"
+            text = " ".join(filter(None, (f"{told}{correlation}", self._notes(place).response)))
             if not flags & HAS_REQUEST:
                 text = (
                     f"{index.text('api', place) or '?'} {text} [no request: {index.text('missing', place)}]"
@@ -319,6 +375,8 @@ class Ladder:
         else:
             version = f" v{index.value('api_version', place)}" if flags & HAS_VERSION else ""
             text = shortened(index.text("api", place) or "?", f"{version}{correlation}", room)
+            notes = self._notes(place).request or index.text("topics", place)
+            text = f"{text} {notes}" if notes else text
             if not flags & HAS_RESPONSE:
                 text += f" [no response: {index.text('missing', place)}]"
         return "".join(character if cell_len(character) == 1 else "?" for character in text)

@@ -1,9 +1,9 @@
-"""The ladder: the exchanges of a client, or those that are marked, as arrows between lanes."""
+"""The ladder: exchanges as arrows between lanes. They are of a client, of a story, marked, or all shown."""
 
 from __future__ import annotations
 
 import time
-from typing import ClassVar
+from typing import ClassVar, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,7 +12,9 @@ from textual.app import ComposeResult
 from textual.binding import BindingType
 
 from kdissect.present.form import plural
+from kdissect.present.sanitise import sanitise
 from kdissect.settings.actions import PLACES
+from kdissect.tui.feed.index import Places
 from kdissect.tui.keys import bindings_of
 from kdissect.tui.lists.ladder import (
     Events,
@@ -37,27 +39,42 @@ TIMES = "ra"
 
 Hosts = tuple[NDArray[np.uint32], list[str]]
 
+OF_CLIENT, OF_MARKED, OF_SHOWN, OF_STORY = "client", "marked", "shown", "story"
+
+
+class Drawn(NamedTuple):
+    """What is drawn."""
+
+    kind: str
+    """One of the four."""
+    place: int | None = None
+    """In the index, of the exchange on which the cursor begins; of whose client."""
+    numbers: tuple[int, ...] = ()
+    """Of exchanges that are marked, or of the story."""
+    title: str = ""
+    """Of the story."""
+
 
 class LadderPage(Page):
-    """The screen. What a filter hides elsewhere is shown here: a ladder with missing arrows misleads."""
+    """The screen. A ladder of a client also has what a filter hides elsewhere: with missing arrows it would
+    mislead. The key goes on to the ladder of all that is shown."""
 
     BINDINGS: ClassVar[list[BindingType]] = bindings_of("ladder")
     BINDING_GROUP_TITLE = PLACES["ladder"]
 
     def __init__(self) -> None:
         super().__init__()
-        self._place: int | None = None
-        """Of the exchange whose client is shown."""
-        self._marked: tuple[int, ...] = ()
-        """Numbers of the exchanges that are shown instead."""
-        self._built: tuple[int, int | None, tuple[int, ...]] | None = None
-        """How many exchanges there were, and what was asked for, when the ladder was built last."""
+        self._drawn = Drawn(OF_CLIENT)
+        self._others: tuple[Drawn, ...] = ()
+        """What the key goes on to."""
+        self._built: tuple[object, ...] | None = None
+        """What there was, and what was asked for, when the ladder was built last."""
         self._built_at = self._build_seconds = 0.0
-        self._shown_for: tuple[int | None, tuple[int, ...]] | None = None
+        self._shown_for: Drawn | None = None
         """What was asked for that is shown."""
 
     def body(self) -> ComposeResult:
-        self.rows = Ladder(self.kdissect.index)
+        self.rows = Ladder(self.kdissect.index, self.kdissect.exchange_at)
         yield VirtualTable(self.rows, id="list")
 
     def on_mount(self) -> None:
@@ -67,58 +84,81 @@ class LadderPage(Page):
     def table(self) -> VirtualTable:
         return self.query_one("#list", VirtualTable)
 
-    def show_client_of(self, place: int) -> None:
-        """Show all connections of the client of an exchange."""
-        self._place, self._marked = place, ()
+    def draw(self, place: int | None, story: Drawn | None = None) -> None:
+        """Draw the story; else the marked exchanges; else those of the client of an exchange. The key goes on
+        to the others, and to all that is shown.
 
-    def show_marked(self, place: int | None) -> None:
-        """Show the marked exchanges, the cursor on one of them."""
-        self._place, self._marked = place, tuple(sorted(self.kdissect.marks.numbers))
+        :param place: of the exchange under the cursor.
+        """
+        numbers = tuple(sorted(self.kdissect.marks.numbers))
+        marked = Drawn(OF_MARKED, place, numbers) if numbers else None
+        ways = (story, marked, Drawn(OF_CLIENT, place), Drawn(OF_SHOWN, place))
+        self._drawn, *others = (each for each in ways if each is not None)
+        self._others = tuple(others)
 
-    def is_of_marks_on(self, screen: object) -> bool:
-        """Whether it is the screen that is shown, with the marked exchanges."""
-        return screen is self and bool(self._marked)
+    def draw_next(self) -> None:
+        """Draw what comes next."""
+        place = self.chosen_place()
+        self._others = (*self._others, self._drawn)
+        self._drawn, *others = self._others
+        self._drawn = self._drawn._replace(place=self._drawn.place if place is None else place)
+        self._others = tuple(others)
+        self.index_grew()
 
     def index_grew(self) -> None:
         super().index_grew()
-        wanted = (len(self.kdissect.index), self._place, self._marked)
-        is_other = self._built is None or wanted[1:] != self._built[1:]
+        version = self.kdissect.shown.version if self._drawn.kind == OF_SHOWN else 0
+        wanted = (self._drawn, version, len(self.kdissect.index))
+        is_other = self._built is None or wanted[:2] != self._built[:2]
         waited = time.monotonic() - self._built_at
         is_time = waited >= self._build_seconds / REBUILD_SHARE or self.kdissect.ended is not None
         if self.is_mounted and self.is_current and (is_other or (wanted != self._built and is_time)):
             self._built, self._built_at = wanted, time.monotonic()
-            self._build(snapshot(self.kdissect.index), list(self.kdissect.index.texts), wanted[1], wanted[2])
+            shown = self.kdissect.shown.places if self._drawn.kind == OF_SHOWN else None
+            self._build(snapshot(self.kdissect.index), list(self.kdissect.index.texts), self._drawn, shown)
 
     @work(thread=True, exclusive=True, group="ladder")
-    def _build(self, columns: Snapshot, texts: list[str], place: int | None, marked: tuple[int, ...]) -> None:
+    def _build(self, columns: Snapshot, texts: list[str], drawn: Drawn, shown: Places | None) -> None:
         hosts = hosts_of(texts)
-        if marked:
-            places = of_numbers(columns, marked)
-        elif place is not None and place < len(columns.number):
-            places = of_client(columns, place, hosts[0])
+        if shown is not None:
+            places = shown
+        elif drawn.numbers:
+            places = of_numbers(columns, drawn.numbers)
+        elif drawn.place is not None and drawn.place < len(columns.number):
+            places = of_client(columns, drawn.place, hosts[0])
         else:
             places = np.zeros(0, np.uint32)
         events = events_of(columns, places)
-        lanes = lanes_of(columns, places, hosts[0], is_one_client=not marked)
-        self.app.call_from_thread(self._show, events, lanes, hosts, place)
+        lanes = lanes_of(columns, places, hosts[0], is_one_client=drawn.kind == OF_CLIENT)
+        self.app.call_from_thread(self._show, events, lanes, hosts, drawn)
 
-    def _show(self, events: Events, lanes: Lanes, hosts: Hosts, place: int | None) -> None:
+    def _show(self, events: Events, lanes: Lanes, hosts: Hosts, drawn: Drawn) -> None:
         self._build_seconds = time.monotonic() - self._built_at
-        is_first = not len(self.rows) or self._shown_for != (place, self._marked)
-        self._shown_for = (place, self._marked)
+        is_first = not len(self.rows) or self._shown_for != drawn
+        self._shown_for = drawn
         self.rows.show(events, lanes, hosts)
-        row = self.rows.row_of(place) if is_first and place is not None else None
+        row = self.rows.row_of(drawn.place) if is_first and drawn.place is not None else None
         self.table.rows_changed(row)
         if not len(self.rows):
-            shown = self.kdissect.shown
-            self.say(shown.why_none if shown.is_filtered else "there is no exchange to show")
+            filtered = self.kdissect.shown
+            self.say(filtered.why_none if filtered.is_filtered else "there is no exchange to show")
             return
-        what = f"{len(self._marked):,} marked" if self._marked else f"all connections of {self._client()}"
         brokers = plural(len(lanes.brokers), "broker")
-        self.say(f"{what}, {brokers}, {plural(len(self.rows), 'message')}; Enter shows the exchange")
+        following = f"; L: {self._title(self._others[0])}" if self._others else ""
+        self.say(f"{self._title(drawn)}, {brokers}, {plural(len(self.rows), 'message')}{following}")
 
-    def _client(self) -> str:
-        index, place = self.kdissect.index, self._place
+    def _title(self, drawn: Drawn) -> str:
+        """What is drawn, in words."""
+        if drawn.kind == OF_MARKED:
+            return f"{len(drawn.numbers):,} marked"
+        if drawn.kind == OF_STORY:
+            return f"the story of {sanitise(drawn.title, 60)}"
+        if drawn.kind == OF_SHOWN:
+            return f"all {len(self.kdissect.shown.places):,} shown"
+        return f"all connections of {self._client(drawn.place)}"
+
+    def _client(self, place: int | None) -> str:
+        index = self.kdissect.index
         if place is None:
             return ""
         return index.text("client_id", place) or index.text("client", place)
@@ -129,7 +169,7 @@ class LadderPage(Page):
     @property
     def is_at_rest(self) -> bool:
         """Whether what was asked for is shown."""
-        return self._shown_for == (self._place, self._marked)
+        return self._shown_for == self._drawn
 
     @on(VirtualTable.Chosen)
     def _chosen(self, event: VirtualTable.Chosen) -> None:

@@ -17,6 +17,7 @@ from textual.widgets import Static
 from kdissect.present.form import plural
 from kdissect.present.sanitise import sanitise
 from kdissect.tui import status
+from kdissect.tui.contrast import alarm_color
 from kdissect.tui.feed.stories import Subject
 from kdissect.tui.host import Host
 from kdissect.tui.keys import bindings_of
@@ -169,7 +170,7 @@ class Page(Screen[None]):
     @property
     def alarm(self) -> str:
         """The style of what is wrong; without colours, red would be a dim grey."""
-        return "bold" if self.app.no_color else "bold red"
+        return "bold" if self.app.no_color else f"bold {alarm_color(self.app)}"
 
     def say(self, text: str) -> None:
         """Write into the line above the keys, unless a question stands there."""

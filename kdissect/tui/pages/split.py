@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from textual import on
+
 from kdissect.settings.session import LEAST_SHARE, MOST_SHARE
 from kdissect.tui.pages.chosen import ChosenPage
 from kdissect.tui.widgets.bytes_pane import BytesPane
@@ -118,6 +120,15 @@ class SplitPage(ChosenPage):
     def action_room(self, step: int) -> None:
         self.share = min(MOST_SHARE, max(LEAST_SHARE, self.share + step))
         self._set_room()
+
+    @on(DetailPanes.Dragged)
+    def _bar_dragged(self, event: DetailPanes.Dragged) -> None:
+        top = self.list_pane.region.y
+        height = self.panes.region.bottom - top
+        if height > 0:
+            share = round(10 * (event.y - top) / height)
+            self.share = min(MOST_SHARE, max(LEAST_SHARE, share))
+            self._set_room()
 
     def _set_room(self) -> None:
         self.list_pane.styles.height = f"{self.share}fr"

@@ -21,6 +21,7 @@ from kdissect.tui.feed.counting import Asked
 from kdissect.tui.feed.stories import Subject, subjects_of
 from kdissect.tui.keys import bindings_of
 from kdissect.tui.lists.figures import Column, Figures
+from kdissect.tui.pages.ladder import OF_STORY, Drawn
 from kdissect.tui.pages.ordered import Saved
 from kdissect.tui.pages.statistics import GroupedTable, StatisticsPage
 from kdissect.tui.statistics import Counted, Statistics
@@ -182,6 +183,12 @@ class StoryPage(StatisticsPage):
             self.say(f"#{exchange.number} {exchange.api} names no {kind}")
         else:
             self.about(exchange, found)
+
+    def drawn(self) -> Drawn | None:
+        """The story as the ladder draws it; None where nothing is told."""
+        numbers = tuple(_line(self.rows.row(at)).exchange for at in range(len(self.rows)))
+        title = "" if self._subject is None else self._subject.title
+        return Drawn(OF_STORY, self.chosen_place(), numbers, title) if numbers else None
 
     def open(self, row: Row) -> None:
         self.kdissect.go_to_number(_line(row).exchange)

@@ -20,13 +20,14 @@ from textual.scroll_view import ScrollView
 from textual.strip import Strip
 
 from kdissect.settings.actions import PLACES
+from kdissect.tui.contrast import Legible
 from kdissect.tui.keys import bindings_of
 
 _OFFSET = 10
 """Cells before the first byte."""
 
 
-class BytesPane(ScrollView, can_focus=True):
+class BytesPane(ScrollView, Legible, can_focus=True):
     """The pane."""
 
     COMPONENT_CLASSES: ClassVar[set[str]] = {"bytes--offset", "bytes--byte", "bytes--range", "bytes--cursor"}

@@ -8,11 +8,13 @@ from typing import ClassVar, NamedTuple
 
 from rich.text import Text
 from textual.binding import BindingType
+from textual.strip import Strip
 from textual.widgets import Tree
 from textual.widgets.tree import TreeNode
 
 from kdissect.model import Node
 from kdissect.settings.actions import PLACES
+from kdissect.tui.contrast import legible_strip
 from kdissect.tui.detail import Spot
 from kdissect.tui.keys import bindings_of
 
@@ -22,6 +24,9 @@ class FieldTree(Tree[Spot], inherit_bindings=False):
 
     BINDINGS: ClassVar[list[BindingType]] = bindings_of("tree")
     BINDING_GROUP_TITLE = PLACES["tree"]
+
+    def render_line(self, y: int) -> Strip:
+        return legible_strip(super().render_line(y), self.app)
 
     def action_open(self) -> None:
         node = self.cursor_node

@@ -31,6 +31,7 @@ from kdissect.present.form import plural
 from kdissect.present.sanitise import sanitise
 from kdissect.settings.actions import PLACES
 from kdissect.settings.remembered import Remembered
+from kdissect.tui.contrast import alarm_color
 from kdissect.tui.filtering import Shown
 from kdissect.tui.keys import bindings_of
 from kdissect.tui.widgets.dialogs import Ask
@@ -263,9 +264,9 @@ class FilterLine(Vertical):
             saved = hints_of_saved(self.input.value, self._remembered.named)
             hints = (*saved, *self._filter.hints)
         if error is not None:
-            said.append(sanitise(str(error), None), "red" if self.input.value else "")
+            said.append(sanitise(str(error), None), alarm_color(self.app) if self.input.value else "")
         elif hints:
-            said.append(sanitise("; ".join(hints), None), "yellow")
+            said.append(sanitise("; ".join(hints), None), "bold")
         else:
             said.append(
                 "Enter applies, Tab takes what is offered, ↑ one used before, Ctrl-s saves, Esc leaves"

@@ -14,6 +14,10 @@ class KeysFooter(Footer):
     makes each key in its final form at once.
     """
 
+    DEFAULT_CSS = """
+    KeysFooter:light FooterKey .footer-key--key { color: $foreground; }
+    """
+
     def __init__(self) -> None:
         super().__init__(show_command_palette=False)
 

@@ -11,10 +11,11 @@ from functools import partial
 from typing import ClassVar, cast
 
 from rich.text import Text
-from textual import on, work
+from textual import events, on, work
 from textual.app import ComposeResult
 from textual.binding import BindingType
 from textual.containers import Horizontal, Vertical
+from textual.message import Message
 from textual.widgets import Static, Tree
 from textual.widgets.tree import TreeNode
 
@@ -58,12 +59,22 @@ class DetailPanes(Vertical):
     DetailPanes FieldTree { width: 1fr; background: $surface; padding: 0; }
     DetailPanes BytesPane { width: 46; border-left: vkey $panel; }
     DetailPanes.-hex-wide BytesPane { width: 78; }
+    DetailPanes.-held { border-top: hkey $accent; }
     """
     BINDINGS: ClassVar[list[BindingType]] = bindings_of("panes")
     BINDING_GROUP_TITLE = PLACES["panes"]
 
+    class Dragged(Message):
+        """The bar above is held by the mouse, at a line of the screen."""
+
+        def __init__(self, y: int) -> None:
+            self.y = y
+            super().__init__()
+
     def __init__(self, *, id: str | None = None) -> None:
         super().__init__(id=id)
+        self._is_held = False
+        """Whether the mouse holds the bar."""
         self.detail: Detail | None = None
         self.tab = "request"
         """One of :data:`TABS`; it stays when another exchange is shown, if that has it."""
@@ -374,6 +385,27 @@ class DetailPanes(Vertical):
             out.append(node.data)
             node = node.parent
         return out[::-1]
+
+    # -- the bar above --------------------------------------------------------------------------------
+
+    def on_mouse_down(self, event: events.MouseDown) -> None:
+        if event.screen_y == self.region.y and self.styles.border_top[0]:
+            event.stop()
+            self._hold(True)
+
+    def on_mouse_move(self, event: events.MouseMove) -> None:
+        if self._is_held:
+            event.stop()
+            self.post_message(self.Dragged(int(event.screen_y)))
+
+    def on_mouse_up(self) -> None:
+        if self._is_held:
+            self._hold(False)
+
+    def _hold(self, is_held: bool) -> None:
+        self._is_held = is_held
+        self.set_class(is_held, "-held")
+        self.capture_mouse(is_held)
 
 
 def _kept_as(tab: str) -> str:

@@ -24,6 +24,7 @@ from textual.strip import Strip
 
 from kdissect.present.sanitise import CUT
 from kdissect.settings.actions import PLACES
+from kdissect.tui.contrast import Legible, legible
 from kdissect.tui.keys import bindings_of
 
 STRIPS = 512
@@ -79,7 +80,7 @@ class TableMessage(Message):
         return self._table
 
 
-class VirtualTable(ScrollView, can_focus=True):
+class VirtualTable(ScrollView, Legible, can_focus=True):
     """The list, with a cursor."""
 
     COMPONENT_CLASSES: ClassVar[set[str]] = {
@@ -202,7 +203,7 @@ class VirtualTable(ScrollView, can_focus=True):
             return style
         if self.app.no_color:  # every colour would be a grey, that of an error a dark one
             return style + Style(bold=tone in ("table--error", "table--warning"), dim=tone == "table--dim")
-        return style + Style(color=self.get_component_rich_style(tone).color)
+        return legible(style + Style(color=self.get_component_rich_style(tone).color))
 
     def _line(
         self,
@@ -240,7 +241,7 @@ class VirtualTable(ScrollView, can_focus=True):
         for ink, characters in groupby(text, inks.get):
             color = None if ink is None else self.get_component_rich_style(ink).color
             is_plain = color is None or self.app.no_color
-            yield Segment("".join(characters), style if is_plain else style + Style(color=color))
+            yield Segment("".join(characters), style if is_plain else legible(style + Style(color=color)))
 
     def validate_cursor(self, row: int) -> int:
         return clamp(row, 0, max(0, len(self.rows) - 1))

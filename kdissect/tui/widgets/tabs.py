@@ -10,9 +10,9 @@ from rich.segment import Segment
 from textual import events
 from textual.message import Message
 from textual.strip import Strip
-from textual.widget import Widget
 
 from kdissect.present.sanitise import CUT
+from kdissect.tui.contrast import Legible
 
 LEAST_TITLE = 6
 """Characters that are left of a title at least."""
@@ -22,7 +22,7 @@ def _cut(title: str, most: int) -> str:
     return title if len(title) <= most else title[: most - 1] + CUT
 
 
-class Tabs(Widget):
+class Tabs(Legible):
     """The line.
 
     :param titles: name, key and title of each screen, in their order.
@@ -86,7 +86,7 @@ class Tabs(Widget):
             left -= len(text)
 
 
-class PaneLine(Widget):
+class PaneLine(Legible):
     """The line."""
 
     COMPONENT_CLASSES: ClassVar[set[str]] = {"pane-line--here", "pane-line--other"}

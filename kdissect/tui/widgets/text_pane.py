@@ -14,11 +14,12 @@ from textual.scroll_view import ScrollView
 from textual.strip import Strip
 
 from kdissect.settings.actions import PLACES
+from kdissect.tui.contrast import Legible
 from kdissect.tui.keys import bindings_of
 from kdissect.tui.record_text import Line
 
 
-class TextPane(ScrollView, can_focus=True, inherit_bindings=False):
+class TextPane(ScrollView, Legible, can_focus=True, inherit_bindings=False):
     """The pane."""
 
     COMPONENT_CLASSES: ClassVar[set[str]] = {"text--heading", "text--fact", "text--plain"}

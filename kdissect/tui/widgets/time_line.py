@@ -19,12 +19,12 @@ from textual.geometry import clamp
 from textual.message import Message
 from textual.reactive import reactive
 from textual.strip import Strip
-from textual.widget import Widget
 
 from kdissect.analysis.fold import Row
 from kdissect.analysis.moments import LEADER, REBALANCE, TRANSACTION
 from kdissect.present.form import duration, size
 from kdissect.settings.actions import PLACES
+from kdissect.tui.contrast import Legible
 from kdissect.tui.keys import bindings_of
 from kdissect.tui.lists.over_time import NONE, OverTime
 
@@ -46,7 +46,7 @@ Cell = tuple[str, str]
 """A character, and the component class that colours it."""
 
 
-class TimeLine(Widget, can_focus=True):
+class TimeLine(Legible, can_focus=True):
     """The line, with a cursor and perhaps a range."""
 
     COMPONENT_CLASSES: ClassVar[set[str]] = {

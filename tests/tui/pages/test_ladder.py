@@ -9,7 +9,9 @@ from pathlib import Path
 from textual.pilot import Pilot
 
 from kdissect import read
+from kdissect.tui.app import Kdissect
 from kdissect.tui.pages.ladder import LadderPage
+from kdissect.tui.pages.story import StoryPage
 from tests.cli.run import CAPTURES
 from tests.present.captures import write_capture
 from tests.tui.snapshots import app_of, press, running, screen_text
@@ -79,9 +81,55 @@ def test_what_is_marked_is_shown_instead_and_the_key_turns_between() -> None:
         assert len(ladder_of(pilot).rows) == 4
         text = await press(pilot, "L")
         assert "all connections of" in text
+        everything = await press(pilot, "L")
+        count = len(list(read(ERRORS)))
+        assert f"all {count} shown" in everything
+        assert "L: 2 marked" in everything
         assert "2 marked" in await press(pilot, "L")
 
     with_app(step)
+
+
+def test_all_that_a_filter_shows_is_drawn() -> None:
+    async def step(pilot: Pilot[None]) -> None:
+        app = pilot.app
+        assert isinstance(app, Kdissect)
+        app.filter_by("api == Metadata")
+        shown = [each for each in read(ERRORS) if each.api == "Metadata"]
+        text = await press(pilot, "L", "L")
+        assert f"all {len(shown)} shown" in text
+        page = ladder_of(pilot)
+        assert len(page.rows) == sum(len(each.messages) for each in shown)
+        app.filter_by("api == Produce")
+        await press(pilot, "L", "L")
+        assert len(page.rows) == sum(len(each.messages) for each in read(ERRORS) if each.api == "Produce")
+
+    with_app(step)
+
+
+def test_a_story_is_drawn_across_clients_and_brokers() -> None:
+    path = CAPTURES / "incidents" / "member-killed.pcapng.gz"
+    number = next(each.number for each in read(path) if each.api == "JoinGroup" and each.error is None)
+
+    async def step(pilot: Pilot[None]) -> None:
+        app = pilot.app
+        assert isinstance(app, Kdissect)
+        app.go_to_number(number)
+        await press(pilot, "i", "g")
+        story = app.screen
+        assert isinstance(story, StoryPage)
+        told = {row["line"].exchange for row in map(story.rows.row, range(len(story.rows)))}
+        text = await press(pilot, "L")
+        assert "the story of group" in text
+        page = ladder_of(pilot)
+        drawn = {page.kdissect.index.value("number", page.rows.place(row)) for row in range(len(page.rows))}
+        assert drawn == told
+        assert len(page.rows.lanes.clients) > 1
+        arrows = [page.rows.cells(row, 240)[1] for row in range(len(page.rows))]
+        assert any("JoinGroup" in each and "fraud" in each for each in arrows)
+        assert any("generation 2" in each for each in arrows)
+
+    with_app(step, path, 240, 70)
 
 
 def test_errors_are_gone_through() -> None:
