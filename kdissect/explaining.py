@@ -76,5 +76,5 @@ def explain(
     ):
         found.feed(exchange)
     report = Report(*found.report(thresholds, ignore))
-    report.paths = tuple(map(os.fspath, given))
+    report.paths = tuple(os.fspath(path) for path in given)
     return report

@@ -130,7 +130,7 @@ def _record_object(
     }
     is_own = is_metadata or batch.is_control or family_of_topic(topic) is not None
     if options.payloads is not None and not is_own:
-        decoded = {"key": key, "value": seen.value, "headers": seen.headers}
+        decoded: dict[str, Any] = {"key": key, "value": seen.value, "headers": seen.headers}
         add_decoded(decoded, topic, options.payloads)
         out |= {name: decoded[name] for name in COLUMNS if decoded.get(name) is not None}
     return out

@@ -269,5 +269,5 @@ def test_what_the_configuration_remembers_costs_nothing_where_nothing_is_decoded
     monkeypatch.setenv("KDISSECT_CONFIG", str(config))
     for form in ("text", "ndjson", "faults", "connections"):
         assert run(capsysbinary, "read", capture, "-T", form).code == 0
-    for form in (["-T", "records"], ["-T", "ndjson", "--records"], ["-Y", "record.value.id == 3"]):
-        assert run(capsysbinary, "read", capture, *form).code == 2
+    for arguments in (["-T", "records"], ["-T", "ndjson", "--records"], ["-Y", "record.value.id == 3"]):
+        assert run(capsysbinary, "read", capture, *arguments).code == 2

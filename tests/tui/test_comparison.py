@@ -64,7 +64,7 @@ def with_screen(step: Step, size: tuple[int, int] = (120, 40), shown: Shown | No
             ),
             found,
         )
-        app.suspend = nullcontext  # type: ignore[assignment,method-assign] - no terminal is attached
+        app.suspend = nullcontext  # type: ignore  # no terminal is attached
         async with app.run_test(size=size) as pilot:
             await pilot.pause()
             await step(pilot)

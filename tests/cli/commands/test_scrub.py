@@ -58,8 +58,8 @@ def test_of_a_file_only_the_counts_of_interfaces_stay(
     source, out = tmp_path / "named.pcapng", tmp_path / "out"
     counts = Counts(7_000, 5, None, ((1, b"seen by alice"), (4, (99).to_bytes(8, "little"))))
     names = names_body([(1, b"\x0a\0\0\1host-of-alice\0")], [(2, b"dns-of-alice")])
-    described = {"name": "eth-of-alice", "description": "alice's", "section": ((1, b"by alice"),)}
-    told = [Interface(1, counts=counts, names=(names,), options=((11, b"\0host alice"),), **described)]
+    interface = Interface(1, name="eth-of-alice", description="alice's", section=((1, b"by alice"),))
+    told = [interface._replace(counts=counts, names=(names,), options=((11, b"\0host alice"),))]
     with source.open("wb") as file:
         writer = PcapngWriter(file, told, None)
         for packet in read_packets([capture]):
