@@ -153,7 +153,7 @@ class Texts:
     def _format(self, found: Decoded) -> bytes:
         if found.problem is not None:
             return dumps(found.told()).encode("ascii")
-        told = (found.format, found.confidence, found.framing, found.name, found.envelope, found.compression)
+        told = (*found[:1], *found[2:7], found.is_unvalidated)
         text = self._told.get(told)
         if text is None:
             text = dumps(found.told()).encode("ascii")
