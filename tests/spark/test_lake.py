@@ -161,7 +161,7 @@ def test_runs_read_what_is_new_and_die_harmlessly(
             found = catalog().load_table(f"nights.{name}").scan().to_arrow()
         return found.to_pylist()  # type: ignore[no-any-return]
 
-    owner = {"parquet": Folder, "delta": Delta}.get(kind, type(target_of("iceberg:lake.kafka")))
+    owner: Any = {"parquet": Folder, "delta": Delta}.get(kind, type(target_of("iceberg:lake.kafka")))
     write = owner.write
 
     def dies(self: Any, frame: Any, name: str, *more: Any) -> None:
