@@ -94,6 +94,8 @@ class Settings(NamedTuple):
         values: dict[str, Any] = {}
         for key, value in given.items():
             name = known.get(_plain(key))
+            if name is None and _plain(key) == "registry":
+                raise LookupError("registry: tasks ask no registry; give a folder that all can read: schemas")
             if name is None:
                 raise LookupError(f"there is no option {key!r}{nearest(key, cls._fields)}")
             values[name] = _READ[name](name, value)

@@ -121,6 +121,6 @@ def test_a_capture_without_exchanges_has_a_ladder_without_lines(tmp_path: Path) 
     async def step(pilot: Pilot[None]) -> None:
         assert "there is no exchange to show" in await press(pilot, "L")
         assert "no error after this" in await press(pilot, "j", "enter", "G", "e")
-        assert screen_text(pilot.app)  # type: ignore[arg-type]
+        assert screen_text(pilot.app)
 
     with_app(step, write_capture(tmp_path / "c.pcapng"))

@@ -123,7 +123,7 @@ def test_a_tab_stays_for_the_next_exchange_if_that_has_it() -> None:
         await press(pilot, *["j"] * 5, "enter", "full_stop", "full_stop", "escape")
         assert panes.tab == "records"
         await press(pilot, "j")
-        assert "java43-basic" in screen_text(pilot.app)  # type: ignore[arg-type]
+        assert "java43-basic" in screen_text(pilot.app)
         assert panes.tab == "records"
         text = await press(pilot, "G")
         assert "request: " in text
@@ -158,14 +158,14 @@ def test_a_byte_of_unpacked_records_finds_its_field(magic: int, codec: int, tmp_
         await press(pilot, "b")
         shown = panes.bytes_pane
         assert b"key-1" in shown.data
-        assert "unpacked, " in screen_text(pilot.app)  # type: ignore[arg-type]
+        assert "unpacked, " in screen_text(pilot.app)
         await press(pilot, "tab")
         shown.cursor = shown.data.index(b"key-1")
         await settle(pilot)
         assert panes.chosen()[-1].text == 'key: "key-1"'
         assert shown.data[slice(*shown.range)].endswith(b"key-1")
         await press(pilot, "b")
-        assert "request, " in screen_text(pilot.app)  # type: ignore[arg-type]
+        assert "request, " in screen_text(pilot.app)
 
     with_app(step, write_capture(tmp_path / "c.pcapng", Talk().ask(asked).close()))
 

@@ -230,9 +230,8 @@ class _Batch:
 
         :raises Wrong: it must be named.
         """
-        named: str | None = self._given["runs_folder"]
-        if named is not None:
-            return os.path.abspath(named)
+        if self._given["runs_folder"] is not None:
+            return os.path.abspath(str(self._given["runs_folder"]))
         if isinstance(self._target, Iceberg) or is_remote(self._target.where):
             raise Wrong("--append: --runs names the folder on this machine that keeps what was read")
         return os.path.abspath(os.path.join(self._target.where, RUNS_FOLDER))
