@@ -13,7 +13,7 @@ import kdissect.spark
 from kdissect.cli import main
 from kdissect.spark.copies import merged
 from tests.spark.cuts import packets_of, pcap
-from tests.spark.same import CAPTURES, in_order, read_rows
+from tests.spark.same import CAPTURES, in_order, read_rows, without_moments
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -130,4 +130,5 @@ def test_merging_is_refused_where_nothing_tells_captures_apart(
 
 
 def _bare(row: dict[str, Any]) -> dict[str, Any]:
-    return {name: value for name, value in row.items() if name not in ("capture_point", "seen_at")}
+    (own,) = without_moments([row])
+    return {name: value for name, value in own.items() if name not in ("capture_point", "seen_at")}
