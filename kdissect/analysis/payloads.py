@@ -15,13 +15,15 @@ from dataclasses import dataclass, field
 from typing import Any, NamedTuple, Self
 
 from kdissect.analysis.declared import TOPIC_COLUMN, column, first_and_last
-from kdissect.analysis.fold import OneTable, Row, Span, address, begun_ns
+from kdissect.analysis.fold import OneTable, Row, Rows, Span, address, begun_ns
+from kdissect.analysis.frequent import KeyCount, RecordSpot, Top, digest_of, tops
 from kdissect.analysis.labels import Labels, Topic
 from kdissect.embedded.internal import family_of_topic
 from kdissect.exchange import Exchange, RecordSetPlace
 from kdissect.limits import DEFAULTS, Limits
 from kdissect.names import METADATA_TOPIC, is_metadata_topic
 from kdissect.payload.decoder import Decoded, Decoder
+from kdissect.payload.recognise import CONFIDENCES, POSSIBLE
 from kdissect.payload.schemas import TOPIC, schema_of
 from kdissect.record.batch import Batch
 from kdissect.record.sets import read_record_set
@@ -29,7 +31,9 @@ from kdissect.record.sets import read_record_set
 DIRECTIONS = {"Produce": "produce", "Fetch": "fetch", "ShareFetch": "share"}
 MOST_PRODUCERS = 8
 """Clients that a row names."""
-NULL = "null"
+MOST_UNKNOWN_IDS = 5
+"""Schema ids of a topic that nobody knows. Bytes that begin with more different ones are numbers."""
+NULL, UNKNOWN = "null", "unknown"
 _SCHEMA_FIRST = re.compile(r'\s*\{\s*"schema"\s*:\s*')
 
 
@@ -44,17 +48,6 @@ class Form(NamedTuple):
     schema: str
     envelope: str
     compression: str
-
-
-class RecordSpot(NamedTuple):
-    """Where a record is; the smaller of two came first."""
-
-    ns: int
-    exchange: int
-    at: int
-    """In the exchange."""
-    partition: int
-    offset: int
 
 
 @dataclass(slots=True)
@@ -123,9 +116,17 @@ class Payloads(OneTable[tuple[Any, ...], _Seen]):
         column("first_offset", "int64", "and its offset, where the capture tells it"),
         column("last_partition", "int32", "partition of the last"),
         column("last_offset", "int64", "and its offset"),
+        column("keys", "int64", "different keys, among the first 100,000", rare=True),
+        column("top_records", "int64", "records that have the most frequent of these keys", rare=True),
+        column("top_partition", "int32", "the partition of all of them; null if several", rare=True),
+        column("top_offset", "int64", "and the offset of the first", rare=True),
         column("producers", "texts", "clients that wrote them: client id and address"),
         column("confidence", "text", "how sure the format is: certain, likely or possible"),
-        column("schemas", "text", "where schemas are known from: given, capture (all of _schemas); null"),
+        column(
+            "schemas",
+            "text",
+            "where schemas are known from: given, registry, capture (all of _schemas); null",
+        ),
         column("exchanges", "int64s", "the first and the last exchange with such records"),
         *first_and_last("such record"),
     )
@@ -133,17 +134,17 @@ class Payloads(OneTable[tuple[Any, ...], _Seen]):
     def __init__(self, limits: Limits = DEFAULTS) -> None:
         super().__init__(_Seen, limits)
         self._labels = Labels(limits)
+        self._keys: Rows[tuple[Any, ...], KeyCount] = Rows(KeyCount, limits.rows)
+        """By form, and digest of the key. What is more than the limit counts nowhere."""
         self._decoder = Decoder(limits=limits)
         self._subjects: dict[str, str] = {}
         """By schema id, as ``_schemas`` records say; the first of the alphabet, where there are several."""
         self._has_start = False
         """Whether the capture has the topic from its beginning."""
-        self._is_given = False
 
     def use(self, decoder: Decoder) -> None:
         """Decode with these schemas and rules; before anything is fed."""
         self._decoder = decoder
-        self._is_given = len(decoder.schemas) > 0
 
     def _exchange(self, exchange: Exchange) -> None:
         self._labels.see(exchange)
@@ -193,9 +194,14 @@ class Payloads(OneTable[tuple[Any, ...], _Seen]):
                 found = None
                 if data is not None:
                     found = self._decoder.decode(name, part, data, record.headers)
-                row = self._rows.row(_form(topic, part, direction, found))
+                form = _form(topic, part, direction, found)
+                row = self._rows.row(form)
                 if row is None:
                     continue
+                if part == "key" and data is not None:
+                    count = self._keys.row((*form, digest_of(data)))
+                    if count is not None:
+                        count.add(where)
                 _count(row, data or b"", found, where, is_packed)
                 row.exchanges.add(ns, number)
                 if direction == "produce":
@@ -223,17 +229,41 @@ class Payloads(OneTable[tuple[Any, ...], _Seen]):
         for id, text in later._subjects.items():
             self._subjects[id] = min(text, self._subjects.get(id, text))
         self._has_start = self._has_start or later._has_start
+        self._keys.merge(later._keys)
         super().merge(later)
 
     def result(self) -> list[Row]:
-        rows = self._labels.by_name(self._rows.rows, _Seen)
+        rows = self._without_numbers(self._labels.by_name(self._rows.rows, _Seen))
         order = sorted(rows.items(), key=lambda each: tuple(str(word or "") for word in each[0]))
-        return [self._row(key, seen) for key, seen in order]
+        top = tops(self._labels.by_name(self._keys.rows, KeyCount))
+        return [self._row(key, seen, top.get(key)) for key, seen in order]
 
-    def _row(self, key: tuple[Any, ...], seen: _Seen) -> Row:
+    def _without_numbers(self, rows: dict[Any, _Seen]) -> dict[Any, _Seen]:
+        """The rows, but what begins with ever other ids that nobody knows as one row: those are no ids."""
+        groups: dict[tuple[Any, ...], list[Any]] = {}
+        for key, seen in rows.items():
+            topic, part, direction, format, _registry, schema, _envelope, compression = key
+            if format == UNKNOWN and seen.confidences == {POSSIBLE} and schema not in self._subjects:
+                groups.setdefault((topic, part, direction, compression), []).append(key)
+        out = dict(rows)
+        for (topic, part, direction, compression), keys in groups.items():
+            if len(keys) > MOST_UNKNOWN_IDS:
+                whole = Form(topic, part, direction, "binary", "", "", "", compression)
+                into = out[whole] = _Seen()
+                for each in (*([rows[whole]] if whole in rows else ()), *(out.pop(key) for key in keys)):
+                    into.merge(each)
+        return out
+
+    def _row(self, key: tuple[Any, ...], seen: _Seen, top: Top | None) -> Row:
         topic, part, direction, format, registry, schema, envelope, compression = key
         first, last = seen.first, seen.last
         is_number = schema.isdecimal() and len(schema) < 19
+        schemas = self._decoder.schemas
+        source = "capture" if self._has_start else None
+        if schemas.registry is not None and schemas.registry.failure is None:
+            source = "registry"
+        elif len(schemas):
+            source = "given"
         return {
             "topic": topic,
             "part": part,
@@ -252,20 +282,25 @@ class Payloads(OneTable[tuple[Any, ...], _Seen]):
             "schema_bytes": seen.schema_bytes,
             "undecodable": seen.undecodable,
             "problems": sorted(seen.problems),
-            "first_partition": None if first is None or first.partition < 0 else first.partition,
-            "first_offset": None if first is None or first.offset < 0 else first.offset,
-            "last_partition": None if last is None or last.partition < 0 else last.partition,
-            "last_offset": None if last is None or last.offset < 0 else last.offset,
+            "first_partition": _told(-1 if first is None else first.partition),
+            "first_offset": _told(-1 if first is None else first.offset),
+            "last_partition": _told(-1 if last is None else last.partition),
+            "last_offset": _told(-1 if last is None else last.offset),
+            "keys": None if top is None else top.keys,
+            "top_records": None if top is None else top.records,
+            "top_partition": _told(-1 if top is None else top.partition),
+            "top_offset": _told(-1 if top is None else top.offset),
             "producers": sorted(seen.producers),
-            "confidence": max(seen.confidences, key=_CONFIDENCES.index, default="certain"),
-            "schemas": "given" if self._is_given else "capture" if self._has_start else None,
+            "confidence": max(seen.confidences, key=CONFIDENCES.index, default="certain"),
+            "schemas": source,
             "exchanges": seen.exchanges.numbers,
             "first_ns": seen.exchanges.first_ns,
             "last_ns": seen.exchanges.last_ns,
         }
 
 
-_CONFIDENCES = ("certain", "likely", "possible")
+def _told(number: int) -> int | None:
+    return None if number < 0 else number
 
 
 def _form(topic: Topic, part: str, direction: str, found: Decoded | None) -> Form:

@@ -166,7 +166,8 @@ class Positions(Statistic):
         column(
             "stalled",
             "int64",
-            "the most answers with records, two or more, while one offset was asked for: it does not move on",
+            "the most answers with records, two or more, at one offset. It asked for it all the time, or "
+            "came back to it each time",
             rare=True,
         ),
         column("stalled_at", "int64", "that offset", rare=True),
@@ -184,6 +185,7 @@ class Positions(Statistic):
         column("reset_to", "int64", "and the one that it asked for next", rare=True),
         column("reset_exchange", "int64", "and the number of the exchange", rare=True),
         time_column("reset_ns", "and when"),
+        column("begun_at", "int64", "the offset that it asked for first", rare=True),
         column("rewinds", "int64", "how often it asked for an offset before the last one", rare=True),
         column("rewound_from", "int64", "the last time, from where", rare=True),
         column("rewound_to", "int64", "and to where", rare=True),
@@ -434,6 +436,7 @@ class Positions(Statistic):
             "reset_to": moved.reset.after if moved.reset is not None else None,
             "reset_exchange": moved.reset.exchange if moved.reset is not None else None,
             "reset_ns": moved.reset.ns if moved.reset is not None else None,
+            "begun_at": moved.begun_at,
             "rewinds": moved.rewinds,
             "rewound_from": moved.rewound[0] if moved.rewound is not None else None,
             "rewound_to": moved.rewound[1] if moved.rewound is not None else None,

@@ -30,7 +30,8 @@ MOST_STRETCHES = 64
 
 
 class Stall(NamedTuple):
-    """Answers with records while one offset was asked for, again and again."""
+    """Answers with records while one offset was asked for, again and again. A client that fetches ahead asks
+    for later offsets between: then each time counts that it comes back to the same one."""
 
     offset: int
     answers: int
@@ -56,6 +57,8 @@ class Progress:
     points: int = 0
     stall: Stall | None = None
     """The longest, of two answers or more."""
+    begun_at: int | None = None
+    """The offset that is asked for first."""
     rewinds: int = 0
     rewound: tuple[int, int] | None = None
     """The last: from where, to where."""
@@ -77,16 +80,22 @@ class Progress:
     _at: int | None = None
     _answers: int = 0
     _first_ns: int = 0
+    _back: Stall | None = None
+    """Where it came back to last, and what came there."""
     _lags: list[tuple[int, int]] = field(default_factory=list)
 
     def ask(self, offset: int) -> None:
         """An offset is asked for."""
         if offset == self._at:
             return
+        if self._at is None:
+            self.begun_at = offset
         if self.reset is not None and self.reset.after is None:
             self.reset = self.reset._replace(after=offset)
         elif self._at is not None and offset < self._at:
             self.rewinds, self.rewound = self.rewinds + 1, (self._at, offset)
+            if self._back is None or self._back.offset != offset:
+                self._back = Stall(offset, 0, 0, 0)
         self._at, self._answers, self._hungry = offset, 0, 0
 
     def answer(self, ns: int, records: int, size: int, high: int) -> None:
@@ -103,8 +112,15 @@ class Progress:
         self._first_ns = self._first_ns if self._answers else ns
         self._answers += 1
         self._hungry = 0
-        if self._answers > 1 and (self.stall is None or self._answers > self.stall.answers):
-            self.stall = Stall(self._at, self._answers, self._first_ns, ns)
+        self._stop(Stall(self._at, self._answers, self._first_ns, ns))
+        back = self._back
+        if back is not None and back.offset == self._at:
+            self._back = Stall(self._at, back.answers + 1, back.first_ns if back.answers else ns, ns)
+            self._stop(self._back)
+
+    def _stop(self, stall: Stall) -> None:
+        if stall.answers > 1 and (self.stall is None or stall.answers > self.stall.answers):
+            self.stall = stall
 
     def nothing(self, high: int, stable: int) -> None:
         """No records came."""

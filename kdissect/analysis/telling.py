@@ -3,7 +3,8 @@
     billing-1 joined the group (poll timeout expired), as member billing-1-3f…: generation 7
     wrote 12 records to orders-0: offsets 340 to 351
 
-A sentence says what stands in the messages. Where what was done did not work, it ends with the error.
+A sentence says what stands in the messages. Where it was refused, the sentence says what was tried, and ends
+with the error.
 """
 
 from __future__ import annotations
@@ -69,8 +70,24 @@ def told(exchange: Exchange, limits: Limits = DEFAULTS) -> Told:
     """What an exchange did."""
     if exchange.api in ("Produce", "Fetch", "ShareFetch"):
         return _of_records(exchange, limits)
-    text = f"{_did(exchange)}{_ending(exchange)}"
+    did = _did(exchange)
+    if exchange.error is not None:
+        done, _, rest = did.partition(" ")
+        did = f"tried to {_TRIED[done]} {rest}" if done in _TRIED else did
+    text = f"{did}{_ending(exchange)}"
     return Told(text, f"{exchange.api} {text}")
+
+
+_TRIED = {
+    "aborted": "abort",
+    "committed": "commit",
+    "gave": "give",
+    "joined": "join",
+    "left": "leave",
+    "took": "take",
+    "wrote": "write",
+}
+"""What was done, and what was only tried where it was refused."""
 
 
 def _did(exchange: Exchange) -> str:

@@ -9,17 +9,21 @@ from kdissect import __version__
 from kdissect.capture.options import (
     APPLICATION,
     COMMENT,
+    END_TIME,
     INTERFACE_DESCRIPTION,
     INTERFACE_NAME,
+    START_TIME,
     TIME_OFFSET,
     TIME_RESOLUTION,
     Option,
 )
-from kdissect.capture.reader import Interface
-from kdissect.capture.resync import ENHANCED_PACKET, INTERFACE, SECRETS, SECTION, STATISTICS
+from kdissect.capture.reader import Counts, Interface
+from kdissect.capture.resync import ENHANCED_PACKET, INTERFACE, NAMES, SECRETS, SECTION, STATISTICS
 from kdissect.model import Secrets
 
-_START_TIME, _END_TIME, _RECEIVED, _DROPPED, _DELIVERED = 2, 3, 4, 5, 8
+WRITER = f"kdissect {__version__}".encode()
+"""What a section says that wrote it."""
+_RECEIVED, _DROPPED, _DELIVERED = 4, 5, 8
 """Options of an Interface Statistics Block."""
 _LONGEST_OPTION = 0xFFFC
 
@@ -45,7 +49,7 @@ def section_block(options: Iterable[Option] = ()) -> bytes:
     """
     told = tuple(options)
     if all(code != APPLICATION for code, _ in told):
-        told = (*told, (APPLICATION, f"kdissect {__version__}".encode()))
+        told = (*told, (APPLICATION, WRITER))
     return _block(SECTION, _section(0x1A2B3C4D, 1, 0, -1) + _options(*told))
 
 
@@ -71,11 +75,35 @@ def statistics_block(
     """
     counts = ((_RECEIVED, received), (_DROPPED, dropped), (_DELIVERED, delivered))
     body = _statistics(number, now_ns >> 32, now_ns & 0xFFFFFFFF) + _options(
-        (_START_TIME, _time(start_ns >> 32, start_ns & 0xFFFFFFFF)),
-        (_END_TIME, _time(now_ns >> 32, now_ns & 0xFFFFFFFF)),
+        (START_TIME, _time(start_ns >> 32, start_ns & 0xFFFFFFFF)),
+        (END_TIME, _time(now_ns >> 32, now_ns & 0xFFFFFFFF)),
         *((code, count.to_bytes(8, "little")) for code, count in counts),
     )
     return _block(STATISTICS, body)
+
+
+def counts_block(number: int, counts: Counts, offset_ns: int = 0) -> bytes:
+    """What interface ``number`` counted, as a file told it.
+
+    :param offset_ns: from when the times of its packets are counted.
+    """
+    times = [
+        (code, _time(*_halves(ns - offset_ns)))
+        for code, ns in ((START_TIME, counts.start_ns), (END_TIME, counts.end_ns))
+        if ns is not None
+    ]
+    body = _statistics(number, *_halves(counts.at_ns - offset_ns))
+    return _block(STATISTICS, body + _options(*times, *counts.options))
+
+
+def _halves(ns: int) -> tuple[int, int]:
+    ticks = min(max(ns, 0), (1 << 64) - 1)
+    return ticks >> 32, ticks & 0xFFFFFFFF
+
+
+def names_block(body: bytes) -> bytes:
+    """Addresses and their names (:func:`kdissect.capture.names.names_body`)."""
+    return _block(NAMES, body)
 
 
 def secrets_block(secrets: Secrets) -> bytes:

@@ -23,6 +23,10 @@ class Clock(NamedTuple):
     divisor: int = 1
     offset_ns: int = 0
 
+    def ns(self, ticks: int) -> int:
+        """A time, in nanoseconds since the epoch."""
+        return ticks * self.multiplier // self.divisor + self.offset_ns
+
 
 def read_options(buffer: bytes, at: int, end: int, order: str) -> tuple[Options, str | None]:
     """The options in ``buffer[at:end]``, and what is wrong with them, if anything is: what came before
@@ -57,6 +61,10 @@ PACKET_NUMBERS = {2: 4, 4: 8, 5: 8, 6: 4}
 """Options of packets that are one number, and its bytes: flags, drops, packet id, queue."""
 INTERFACE_NUMBERS = {8: 8, 10: 4, 16: 8, 17: 8}
 """Those of interfaces: speeds and time zone."""
+STATISTICS_NUMBERS = {4: 8, 5: 8, 6: 8, 7: 8, 8: 8}
+"""Those of statistics: packets received, dropped, accepted, dropped by the system, delivered."""
+START_TIME, END_TIME = 2, 3
+"""Of statistics: when the capture began and ended."""
 _VERDICT = 7
 _CUSTOM = (2988, 2989, 19372, 19373)
 _FIRST_UNKNOWN = 20
@@ -104,6 +112,15 @@ def option_number(options: Options, code: int, order: str) -> int | None:
     for found, value in options:
         if found == code and len(value) == 8:
             return int.from_bytes(value, "big" if order == ">" else "little")
+    return None
+
+
+def option_time(options: Options, code: int, order: str, clock: Clock) -> int | None:
+    """The first option ``code`` as a time, in nanoseconds since the epoch."""
+    for found, value in options:
+        if found == code and len(value) == 8:
+            high, low = Struct(order + "II").unpack(value)
+            return clock.ns(high << 32 | low)
     return None
 
 

@@ -4,8 +4,8 @@ Every block says its length at both ends. A block whose two lengths agree but wh
 costs itself only. Where a length cannot be, :mod:`~kdissect.capture.resync` looks for the next place
 that is surely a block.
 
-Simple Packet Blocks have no time; their packets have 0. Blocks without packets, interfaces, statistics
-or secrets (name resolution, custom, unknown ones) are passed over by their length.
+Simple Packet Blocks have no time; their packets have 0. Blocks without packets, interfaces, statistics,
+names or secrets (custom, unknown ones) are passed over by their length.
 """
 
 from __future__ import annotations
@@ -13,12 +13,16 @@ from __future__ import annotations
 from struct import Struct
 from typing import NamedTuple
 
+from kdissect.capture.names import names_body
 from kdissect.capture.options import (
     COMMENT,
+    END_TIME,
     INTERFACE_DESCRIPTION,
     INTERFACE_NAME,
     INTERFACE_NUMBERS,
     PACKET_NUMBERS,
+    START_TIME,
+    STATISTICS_NUMBERS,
     TIME_OFFSET,
     TIME_RESOLUTION,
     Clock,
@@ -27,13 +31,15 @@ from kdissect.capture.options import (
     interface_clock,
     option_number,
     option_text,
+    option_time,
     others,
     read_options,
 )
-from kdissect.capture.reader import Interface, Item, Reader
+from kdissect.capture.reader import Counts, Interface, Item, Reader
 from kdissect.capture.resync import (
     ENHANCED_PACKET,
     INTERFACE,
+    NAMES,
     OBSOLETE_PACKET,
     SECRETS,
     SECTION,
@@ -70,6 +76,7 @@ _SHORTEST = {
     INTERFACE: 20,
     OBSOLETE_PACKET: 32,
     SIMPLE_PACKET: 16,
+    NAMES: 12,
     STATISTICS: 24,
     ENHANCED_PACKET: 32,
     SECRETS: 20,
@@ -112,6 +119,8 @@ class PcapngReader(Reader):
         self._section: list[_SectionInterface | None] = []
         self._told: tuple[Option, ...] = ()
         """What the section tells of itself."""
+        self._names: tuple[bytes, ...] = ()
+        """Contents of the section's Name Resolution Blocks."""
         self._block = Struct(order + "II").unpack_from
         self._length = Struct(order + "I").unpack_from
         self._five = Struct(order + "IIIII").unpack_from
@@ -279,6 +288,8 @@ class PcapngReader(Reader):
                 self._bad_block(items, SECTION, at, wrong)
         elif kind == STATISTICS:
             self._read_statistics(buffer, at, end, items)
+        elif kind == NAMES:
+            self._read_names(buffer, at, end)
         elif kind == SECRETS:
             secrets_kind, length = Struct(self._order + "II").unpack_from(buffer, at + 8)
             if at + 16 + length > end - 4:
@@ -308,11 +319,33 @@ class PcapngReader(Reader):
                 option_text(options, INTERFACE_DESCRIPTION),
                 options=others(options, _OWN, self._order, INTERFACE_NUMBERS),
                 section=self._told,
+                names=self._names,
             )
         )
 
+    def _read_names(self, buffer: bytes, at: int, end: int) -> None:
+        """Addresses and their names. They are kept for who writes packets again, as far as they are whole."""
+        records = []
+        place, last = at + 8, end - 4
+        head = Struct(self._order + "HH")
+        while place + 4 <= last:
+            kind, size = head.unpack_from(buffer, place)
+            place += 4
+            if kind == 0 or place + size > last:
+                break
+            records.append((kind, buffer[place : place + size]))
+            place += size + 3 & ~3
+        options, _ = read_options(buffer, place, last, self._order)
+        made = names_body(records, others(options, (), self._order))
+        if not records or made in self._names or sum(map(len, self._names)) > self._limits.block_bytes:
+            return
+        self._names = (*self._names, made)
+        for each in self._section:
+            if each is not None:
+                self.interfaces[each.number] = self.interfaces[each.number]._replace(names=self._names)
+
     def _read_statistics(self, buffer: bytes, at: int, end: int, items: list[Item]) -> None:
-        (number,) = self._length(buffer, at + 8)
+        number, high, low = Struct(self._order + "III").unpack_from(buffer, at + 8)
         options, wrong = read_options(buffer, at + 20, end - 4, self._order)
         if wrong:
             self._bad_block(items, STATISTICS, at, wrong)
@@ -324,4 +357,10 @@ class PcapngReader(Reader):
             received=option_number(options, 4, self._order),
             dropped=option_number(options, 5, self._order),
             dropped_by_system=option_number(options, 7, self._order),
+            counts=Counts(
+                interface.clock.ns(high << 32 | low),
+                option_time(options, START_TIME, self._order, interface.clock),
+                option_time(options, END_TIME, self._order, interface.clock),
+                others(options, (START_TIME, END_TIME), self._order, STATISTICS_NUMBERS),
+            ),
         )

@@ -24,6 +24,17 @@ PACKET_OVERHEAD = 24
 """About what a capture file adds to a packet's bytes: what is read is told from packets, not from files."""
 
 
+class Counts(NamedTuple):
+    """What an interface counted: the last Interface Statistics Block."""
+
+    at_ns: int
+    start_ns: int | None
+    """When the capture began; None where it does not tell."""
+    end_ns: int | None
+    options: tuple[Option, ...]
+    """What else it tells: counts and comments; numbers little-endian."""
+
+
 class Interface(NamedTuple):
     """Where packets were captured, if the file tells. A pcap file has one, without a name."""
 
@@ -43,6 +54,9 @@ class Interface(NamedTuple):
     """What else a pcapng file tells of it: the filter, the system, the speed …; numbers little-endian."""
     section: tuple[Option, ...] = ()
     """What a pcapng file tells of the section with it: hardware, system, application, comments."""
+    counts: Counts | None = None
+    names: tuple[bytes, ...] = ()
+    """The contents of the section's Name Resolution Blocks: addresses and their names."""
 
 
 class Points(NamedTuple):

@@ -1,13 +1,21 @@
 """Packets ─► a pcapng file: one section, an interface for each link type and interface in use, times in
-nanoseconds. Original lengths, comments and other options are kept. What :mod:`~kdissect.capture.files` reads
-from the result are the same packets; interfaces count in the order of their first packet."""
+nanoseconds. Original lengths, comments and other options are kept. So are names of addresses, and what
+interfaces counted, where they are asked for. What :mod:`~kdissect.capture.files` reads from the result are
+the same packets; interfaces count in the order of their first packet."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from typing import BinaryIO
 
-from kdissect.capture.blocks import interface_block, packet_block, secrets_block, section_block
+from kdissect.capture.blocks import (
+    counts_block,
+    interface_block,
+    names_block,
+    packet_block,
+    secrets_block,
+    section_block,
+)
 from kdissect.capture.options import Option
 from kdissect.capture.reader import Interface
 from kdissect.model import Packet, Secrets
@@ -65,6 +73,23 @@ class PcapngWriter:
         if early:
             time -= _EPOCH_OFFSET_SECONDS * 1_000_000_000
         self._file.write(packet_block(index, time, item.wire_length, item.data, item.comments, item.options))
+
+    def write_names(self, interfaces: Iterable[Interface]) -> None:
+        """Write the names of addresses that the sections of these interfaces tell."""
+        self.begin()
+        for body in dict.fromkeys(body for each in interfaces for body in each.names):
+            self._file.write(names_block(body))
+
+    def write_counts(self, interfaces: Sequence[Interface]) -> None:
+        """Write what interfaces counted, behind the last packet.
+
+        :param interfaces: by the index that packets have; only those with packets here are written.
+        """
+        for (_, interface, early), number in self._written.items():
+            counts = interfaces[interface].counts if interface < len(interfaces) else None
+            if counts is not None:
+                offset_ns = _EPOCH_OFFSET_SECONDS * 1_000_000_000 if early else 0
+                self._file.write(counts_block(number, counts, offset_ns))
 
     def _begin(self, section: Iterable[Option]) -> None:
         self._has_head = True

@@ -6,6 +6,7 @@ from array import array
 from bisect import bisect_left
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from struct import Struct
 from tempfile import TemporaryFile
 from typing import BinaryIO
 
@@ -23,6 +24,9 @@ from kdissect.present.comments import (
     with_packets,
 )
 from kdissect.present.options import Options
+
+_head = Struct("<Iqq")
+"""Before each text in the file: its length, the packets of request and response."""
 
 
 class Annotations:
@@ -42,8 +46,10 @@ class Annotations:
         self._exchanges = 0
         self._packets = array("q")
         """Of exchanges by number, those that completed request and response; 0: none."""
-        self._texts: list[tuple[int, int, int, int, int]] = []
-        """Packet, where its text begins and how long it is, request packet, response packet."""
+        self._packet_of, self._place_of = array("q"), array("q")
+        """Of texts: the packet, and where in the file they are. Two numbers each: a capture has many."""
+        self._order: Sequence[int] = ()
+        """Of texts, by packet."""
         self._of_findings: dict[int, list[str]] = {}
         self._judged: Judged | None = None
 
@@ -75,9 +81,10 @@ class Annotations:
 
     def _keep(self, packet: int, text: str, asked: int, answered: int) -> None:
         data = text.encode()
-        self._file.write(data)
-        self._texts.append((packet, self._size, len(data), asked, answered))
-        self._size += len(data)
+        self._file.write(_head.pack(len(data), asked, answered) + data)
+        self._packet_of.append(packet)
+        self._place_of.append(self._size)
+        self._size += _head.size + len(data)
 
     def judge(self, thresholds: Mapping[str, Mapping[str, float]], ignored: Iterable[str]) -> None:
         """All is read that is: what the rules say of it.
@@ -85,7 +92,7 @@ class Annotations:
         :param thresholds: those of the configuration, by rule.
         :param ignored: rules that are not run.
         """
-        self._texts.sort()
+        self._order = array("q", sorted(range(len(self._packet_of)), key=self._packet_of.__getitem__))
         if self._judge is None:
             return
         self._judged = self._judge.judged(thresholds, tuple(ignored))
@@ -110,15 +117,19 @@ class Annotations:
         for packet in packets:
             said = list(packet.comments)
             fresh = list(self._of_findings.get(packet.number, ()))
-            at = bisect_left(self._texts, (packet.number,), at)
-            while at < len(self._texts) and self._texts[at][0] == packet.number:
-                _, start, length, asked, answered = self._texts[at]
-                self._file.seek(start)
-                text = self._file.read(length).decode()
-                fresh.append(with_packets(text, (_there(asked, renumber), _there(answered, renumber))))
+            at = bisect_left(self._order, packet.number, at, key=self._packet_of.__getitem__)
+            while at < len(self._order) and self._packet_of[self._order[at]] == packet.number:
+                fresh.append(self._text(self._place_of[self._order[at]], renumber))
                 at += 1
             said += [text for text in fresh if text not in said]
             yield packet._replace(comments=tuple(said)) if fresh else packet
+
+    def _text(self, place: int, renumber: Renumber) -> str:
+        """The text at a place of the file, with the packets of its exchange."""
+        self._file.seek(place)
+        size, asked, answered = _head.unpack(self._file.read(_head.size))
+        text = self._file.read(size).decode()
+        return with_packets(text, (_there(asked, renumber), _there(answered, renumber)))
 
 
 @contextmanager

@@ -24,6 +24,12 @@ An example, with the flag and the variable of each key:
     schemas = ["/etc/kdissect/schemas"]          # --schemas
     [decode_as]                                  # --decode-as, by topic
     "orders*" = "avro:/etc/kdissect/order.avsc"
+    [registry]                                   # for --registry, which alone decides whether it is asked
+    url = "https://registry.example:8081"        # whom user, password and token are for
+    user = "reader"                              #                         KDISSECT_REGISTRY_USER
+    password = "…"                               # keep the file 0600      KDISSECT_REGISTRY_PASSWORD
+    ca = "/etc/ssl/private-ca.pem"               # --registry-ca
+    timeout_s = 10
     [findings]                                   # of explain: rules that are not run
     ignore = ["far-away", "version-*"]
     [findings.rebalance-long]                    # from where on it is a finding (kdissect explain --rule ID)
@@ -53,13 +59,17 @@ from kdissect.settings.list_columns import listed, printed
 
 KEYS = (
     *("columns", "ports", "color", "time", "slow_ms", "theme", "page", "topics", "filters", "keymap"),
-    *("limits", "secrets", "findings", "schemas", "decode_as"),
+    *("limits", "secrets", "findings", "schemas", "decode_as", "registry"),
 )
 _OF_SCREENS = ("theme", "page", "filters", "keymap")
 """What is wrong with these does not concern commands without screens."""
 _FROM_ENVIRONMENT = ("columns", "ports", "color", "time", "slow_ms", "theme", "page")
-SECRET_VARIABLES = ("KDISSECT_PASSWORD", "KDISSECT_TOKEN", "KDISSECT_TLS_KEY_PASSWORD")
-"""What a client logs in with; nothing but the client reads them."""
+REGISTRY_VARIABLES = ("KDISSECT_REGISTRY_USER", "KDISSECT_REGISTRY_PASSWORD", "KDISSECT_REGISTRY_TOKEN")
+SECRET_VARIABLES = (
+    *("KDISSECT_PASSWORD", "KDISSECT_TOKEN", "KDISSECT_TLS_KEY_PASSWORD"),
+    *REGISTRY_VARIABLES,
+)
+"""What a client or a registry is shown; nothing else reads them."""
 _OTHER_VARIABLES = ("KDISSECT_CONFIG", "KDISSECT_DATA_HOME", "KDISSECT_DEBUG", PURE, *SECRET_VARIABLES)
 _SETTING_VARIABLES = {f"KDISSECT_{key.upper()}": key for key in _FROM_ENVIRONMENT}
 _LIMIT_VARIABLES = {f"KDISSECT_LIMITS_{name.upper()}": name for name in Limits._fields}
@@ -95,6 +105,8 @@ class Config(NamedTuple):
     """Folders of schemas."""
     decode_as: Mapping[str, str] = {}
     """Topics' patterns and the forms of their values."""
+    registry: Mapping[str, Any] = {}
+    """By the names of :class:`kdissect.registry.credentials.Configured`."""
     page: str | None = None
     """The screen to begin with; None for the usual one."""
 
@@ -210,6 +222,8 @@ def _set(config: Config, key: str, value: Any) -> Config:
         raise _WrongKeyError(key, f"{key}: a table is needed")
     if key == "decode_as":
         return config._replace(decode_as=_texts(key, value, "forms are needed, as text"))
+    if key == "registry":
+        return config._replace(registry=_registry(value))
     if key == "topics":
         return config._replace(topics=_texts(key, value, "names are needed, as text"))
     if key == "filters":
@@ -290,6 +304,36 @@ def _columns(value: Any) -> tuple[str, ...]:
         return tuple(listed(value))
     except LookupError as error:
         raise _WrongKeyError("columns", str(error.args[0])) from None
+
+
+_OF_REGISTRY = ("url", "user", "password", "token", "ca", "timeout_s")
+_LONGEST_TIMEOUT_S = 600
+
+
+def _registry(table: dict[str, Any]) -> dict[str, Any]:
+    """What is wrong is said without values: a password may stand in any of them."""
+    for name, value in table.items():
+        if name not in _OF_REGISTRY:
+            raise _WrongKeyError(name, f"there is no key {name!r} of registry{nearest(name, _OF_REGISTRY)}")
+        if name != "timeout_s":
+            if not isinstance(value, str) or not value:
+                raise _WrongKeyError(name, f"{name}: a text is needed")
+        elif isinstance(value, bool) or not isinstance(value, int | float):
+            raise _WrongKeyError(name, "timeout_s: a number of seconds is needed")
+        elif not 0 < value <= _LONGEST_TIMEOUT_S:
+            raise _WrongKeyError(
+                name, f"timeout_s: seconds above 0, {_LONGEST_TIMEOUT_S} at most, are needed"
+            )
+    if "url" in table:
+        from kdissect.registry.remote import place_of
+
+        try:
+            place_of(table["url"])
+        except ValueError as error:
+            raise _WrongKeyError("url", f"url: {error}") from None
+    elif {"user", "password", "token"} & set(table):
+        raise _WrongKeyError("registry", "registry: url is needed, which says whom user and token are for")
+    return table
 
 
 def _texts(key: str, table: dict[str, Any], needed: str) -> dict[str, str]:

@@ -217,6 +217,18 @@ class Within:
             return False
         return self._until is None or ns < self._until.ns_since_epoch(first_ns)
 
+    def check(self, first_ns: int | None, last_ns: int | None) -> None:
+        """See that the capture has something in it.
+
+        :raises Wrong: it begins after the capture's end, or ends before its beginning.
+        """
+        if first_ns is None or last_ns is None:
+            return
+        if self._since is not None and self._since.ns_since_epoch(first_ns) > last_ns:
+            self._since.within("--since", first_ns, last_ns)
+        if self._until is not None and self._until.ns_since_epoch(first_ns) < first_ns:
+            self._until.within("--until", first_ns, last_ns)
+
 
 def compiled(
     text: str | None, options: Options, option: str, evidence: Evidence | None = None

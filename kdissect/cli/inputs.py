@@ -32,20 +32,23 @@ def packets_of(paths: Iterable[str], limits: Limits = DEFAULTS, points: Points |
         raise Unreadable(str(error)) from None
 
 
-_DECODE_AS = re.compile(r"tcp\.port==(\d{1,5}),kafka", re.IGNORECASE)
+_DECODE_AS = re.compile(r"tcp\.port==([0-9]{1,19}),kafka", re.IGNORECASE)
 
 
 def ports_of(rules: Iterable[str]) -> frozenset[int]:
     """The ports of ``-d`` rules.
 
-    :raises Wrong: a rule has another form.
+    :raises Wrong: a rule has another form, or names a port that cannot be.
     """
     ports = set()
     for rule in rules:
         found = _DECODE_AS.fullmatch(rule.replace(" ", ""))
-        if found is None or not 0 < int(found[1]) < 65_536:
+        if found is None:
             raise Wrong(f"-d {rule}: the form is tcp.port==N,kafka")
-        ports.add(int(found[1]))
+        port = int(found[1])
+        if not 0 < port < 65_536:
+            raise Wrong(f"-d {rule}: there is no port {port}: ports are 1 to 65535")
+        ports.add(port)
     return frozenset(ports)
 
 

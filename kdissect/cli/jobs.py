@@ -60,6 +60,8 @@ def jobs_of(given: Mapping[str, Any], paths: Iterable[str]) -> Jobs:
     asked: int | None = given["jobs"]
     if asked is not None and asked > 1 and not IS_POSSIBLE:
         raise Wrong("--jobs: processes cannot share work on this system: leave it out")
+    if given.get("registry") is not None:
+        return ALONE  # one process asks the registry, each schema once
     if asked is not None:
         return Jobs(asked, at_once=True)
     # A fork of a process that has used Apple's frameworks may hang; nobody asked for one.

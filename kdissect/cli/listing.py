@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterable, Sequence
-from typing import Any, BinaryIO, cast
+from typing import TYPE_CHECKING, Any, BinaryIO, cast
 
 import click
 
@@ -39,6 +39,9 @@ from kdissect.dissect import Event
 from kdissect.present.catalogue import TABLES
 from kdissect.present.form import Clock
 from kdissect.present.tables import BINARY
+
+if TYPE_CHECKING:
+    from kdissect.payload.decoder import Decoder
 
 _OPTIONS = (
     click.option(
@@ -103,13 +106,22 @@ class Listing:
         self._config = config
         self._rows: ListedRows | None = None
         """What was printed, once something could be."""
-        self.options = options_of(given, config, decoder_of(given, config))
         self.form = self._chosen_form()
+        self.options = options_of(given, config, self._decoder())
         self._table = chosen_columns(given, self.form, config, self.options)
         ports_of(given["decode_as"])  # what is wrong with them is told before anything is opened
         self.chooser = chooser_of(
             given["filter"], given["slow"], self.form.table, self.options, config.slow_ms
         )
+
+    def _decoder(self) -> Decoder | None:
+        """What decodes keys and values, if that is asked for. What the configuration remembers costs nothing
+        where no key or value is looked into."""
+        given = self._given
+        looks = self.form.table == "records" or given["records"] or self.form.format == "tree"
+        looks = looks or "record." in (given["filter"] or "").lower()
+        is_said = any(given[name] for name in ("payload_rules", "schemas", "registry", "registry_ca"))
+        return decoder_of(given, self._config) if looks or is_said else None
 
     @property
     def talks(self) -> bool:
@@ -187,7 +199,7 @@ class Listing:
             return False
         if form in BINARY and table == "connections" and self.chooser is not None:
             return False  # all batches together tell which of them are shown
-        if self.options.payloads is not None and table == "records":
+        if self.options.payloads is not None:
             return False  # schemas that one record tells are for those behind it
         return not (form == "text" and clock.letter == "d" and not self._given["fields"])
 

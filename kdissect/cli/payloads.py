@@ -1,7 +1,8 @@
-"""``--decode-as``, ``--schemas``: what decodes the keys and values of records."""
+"""``--decode-as``, ``--schemas``, ``--registry``: what decodes the keys and values of records."""
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
@@ -13,6 +14,7 @@ from kdissect.model import CaptureError
 
 if TYPE_CHECKING:
     from kdissect.payload.decoder import Decoder
+    from kdissect.registry.remote import Registry
 
 _OPTIONS = (
     click.option(
@@ -30,6 +32,16 @@ _OPTIONS = (
         metavar="DIR",
         help="Decode keys and values with the schemas of a folder: ID.avsc, ID.proto, ID.json …",
     ),
+    click.option(
+        "--registry",
+        "registry",
+        metavar="URL",
+        help="Ask this schema registry (Confluent's, or Apicurio's /apis/ccompat/v7) for schemas. User and "
+        "password: KDISSECT_REGISTRY_USER, KDISSECT_REGISTRY_PASSWORD, the configuration, or ~/.netrc.",
+    ),
+    click.option(
+        "--registry-ca", "registry_ca", metavar="FILE", help="Certificates (PEM) to trust, for --registry."
+    ),
 )
 
 
@@ -46,8 +58,9 @@ def decoder_of(given: Mapping[str, Any], config: Config) -> Decoder | None:
     :raises Wrong: a rule or a folder cannot be used.
     """
     rules = rules_of(given, config)
-    folders = given["schemas"] or config.schemas
-    if not rules and not folders:
+    folders = given.get("schemas") or config.schemas
+    registry = registry_of(given, config)
+    if not rules and not folders and registry is None:
         return None
     from kdissect.payload.decoder import Decoder
     from kdissect.registry.folders import read_schemas
@@ -57,6 +70,7 @@ def decoder_of(given: Mapping[str, Any], config: Config) -> Decoder | None:
         schemas = read_schemas(folders, config.limits)
     except CaptureError as error:
         raise Wrong(f"--schemas {error}") from None
+    schemas.registry = registry
     found = []
     for text in rules:
         try:
@@ -66,6 +80,52 @@ def decoder_of(given: Mapping[str, Any], config: Config) -> Decoder | None:
     decoder = Decoder(schemas, found, config.limits)
     tell(decoder)
     return decoder
+
+
+def payload_arguments(given: Mapping[str, Any]) -> list[str]:
+    """The same options for another process, which may have another working directory."""
+    out = [part for rule in given["payload_rules"] for part in ("--decode-as", rule)]
+    out += [part for folder in given["schemas"] for part in ("--schemas", os.path.abspath(folder))]
+    if given["registry"] is not None:
+        out += ["--registry", given["registry"]]
+    if given["registry_ca"] is not None:
+        out += ["--registry-ca", os.path.abspath(given["registry_ca"])]
+    return out
+
+
+def registry_of(given: Mapping[str, Any], config: Config) -> Registry | None:
+    """The registry that ``--registry`` names; None without it.
+
+    :raises Wrong: it cannot be asked so.
+    """
+    url, ca = given.get("registry"), given.get("registry_ca")
+    if url is None:
+        if ca is not None:
+            raise Wrong("--registry-ca goes with --registry URL")
+        return None
+    from kdissect.registry.credentials import Configured, credentials_for
+    from kdissect.registry.remote import Registry, place_of
+
+    configured = Configured(**config.registry)
+    try:
+        place = place_of(url)
+        shown = credentials_for(place, configured, os.environ)
+        return Registry(place, shown, ca or configured.ca, configured.timeout_s)
+    except ValueError as error:
+        raise Wrong(f"--registry: {error}") from None
+
+
+def refuse_registry(given: Mapping[str, Any]) -> None:
+    """See that no registry is asked where it cannot be: tasks of Spark run on machines of their own.
+
+    :raises Wrong: it is.
+    """
+    for name in ("registry", "registry_ca"):
+        if given.get(name) is not None:
+            option = f"--{name.replace('_', '-')}"
+            raise Wrong(
+                f"{option}: tasks of Spark ask no registry; give a folder that all can read: --schemas"
+            )
 
 
 def rules_of(given: Mapping[str, Any], config: Config) -> tuple[str, ...]:

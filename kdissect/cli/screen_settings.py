@@ -2,28 +2,33 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from typing import Any
+
 from kdissect.cli.config import Config, config_path, load_config
 from kdissect.cli.errors import Wrong
+from kdissect.cli.payloads import decoder_of
 from kdissect.present.nearest import nearest
 from kdissect.present.options import Options
 
 
 def settings_of(
-    theme: str | None, filter: str | None, show_secrets: bool
+    theme: str | None, filter: str | None, show_secrets: bool, payloads: Mapping[str, Any]
 ) -> tuple[Options, Config, str | None]:
     """What is configured for the screens, together with what is given on the command line: options, the
     configuration, and the theme.
 
+    :param payloads: the options of :func:`kdissect.cli.payloads.decoder_of`.
     :raises Wrong: something in them is not understood.
     """
     config = load_config(for_screens=True)
     options = Options(show_secrets=show_secrets, embedded=True, limits=config.limits)
-    options = options._replace(shown_fields=config.shown_fields)
+    options = options._replace(shown_fields=config.shown_fields, payloads=decoder_of(payloads, config))
     _require_filters(filter, config, options)
-    return options, config, _known_theme(theme, config)
+    return options, config, known_theme(theme, config)
 
 
-def _known_theme(given: str | None, config: Config) -> str | None:
+def known_theme(given: str | None, config: Config) -> str | None:
     """The theme of the command line, else of the configuration.
 
     :raises Wrong: there is no such theme.

@@ -143,6 +143,7 @@ class ShownPacketsWriter:
             self._spool.flush()
         capture = packets_of(self._paths, self._limits, self._points)
         writer = PcapngWriter(file, capture.interfaces, section_of(interfaces, self._annotations))
+        writer.write_names(interfaces)
         left_out = False
         if self._with_secrets and (key_log := secrets.key_log()):
             writer.write(Secrets(TLS_KEY_LOG, key_log))
@@ -168,6 +169,7 @@ class ShownPacketsWriter:
             written = self._annotations.commented(written, _numbers_of(wanted))
         for packet in written:
             writer.write(packet)
+        writer.write_counts(interfaces)
         capture.close()
         if secretive := self.found.secretive + len(self.found.logins):
             many = plural(secretive, "message")

@@ -16,6 +16,7 @@ from typing import Any
 from kdissect.analysis.fold import MILLISECOND, SECOND, Row
 from kdissect.analysis.profile import AREAS, BROKER, CLIENT, GROUP_AREA, PERCENTILE, RATE, SHARE, stem
 from kdissect.insight.context import Context
+from kdissect.insight.diff_filters import filter_of
 from kdissect.insight.diff_findings import changed_findings
 from kdissect.insight.difference import (
     BETTER,
@@ -50,11 +51,10 @@ def differences(before: Report, after: Report) -> list[Difference]:
         for address, node in _nodes(report.tables.get("cluster_brokers", ())).items()
     }
     sides = _Side(before, nodes), _Side(after, nodes)
-    out = list(changed_findings(before, after))
-    for area in AREAS:
-        out += _of_area(area, *sides)
-    out += _rebalances(*sides)
-    return sorted(out, key=_order)
+    measured = [each for area in AREAS for each in _of_area(area, *sides)]
+    measured += _rebalances(*sides)
+    shown = (each._replace(filters=(sides[0].filter_of(each), sides[1].filter_of(each))) for each in measured)
+    return sorted((*changed_findings(before, after), *shown), key=_order)
 
 
 def _order(each: Difference) -> tuple[Any, ...]:
@@ -79,15 +79,25 @@ class _Side:
         ports = Counter(each.rpartition(":")[2] for each in brokers)
         self.rows: dict[str, dict[str, dict[str, Row]]] = {area: {} for area in AREAS}
         """By area, subject and what was measured."""
+        self.addresses: dict[str, set[str]] = {}
+        """Of brokers, by subject."""
         for row in report.tables.get("profile", ()):
             subject = row["subject"] or ""
             if row["area"] == BROKER:
                 port = subject.rpartition(":")[2]
-                subject = nodes.get(subject) or (f"port {port}" if ports[port] == 1 else subject)
+                address = subject
+                subject = nodes.get(address) or (f"port {port}" if ports[port] == 1 else address)
+                self.addresses.setdefault(subject, set()).add(address)
             known = self.rows[row["area"]].setdefault(subject, {})
             at = known.get(row["what"])
             if at is None or at["count"] < row["count"]:  # a broker with several listeners: the busiest
                 known[row["what"]] = row
+
+    def filter_of(self, each: Difference) -> str | None:
+        """The display filter that shows the exchanges of a difference; None where there are none."""
+        if each.subject not in self.rows[each.area]:
+            return None
+        return filter_of(each.area, each.subject, each.what, self.addresses.get(each.subject, ()))
 
     def rate(self, row: Row) -> float | None:
         """A rate over the whole capture."""
@@ -135,8 +145,11 @@ def _seen(area: str, subject: str, old: dict[str, Row] | None, new: dict[str, Ro
     is_enough = count >= ENOUGH_TO_BE_SEEN
     if old is None:
         text = f"new: seen {how_often}"
-        return Difference(area, subject, "seen", None, float(count), "", text, ONLY_AFTER, is_enough)
-    return Difference(area, subject, "seen", float(count), None, "", "not seen again", ONLY_BEFORE, is_enough)
+        made = Difference(area, subject, "seen", None, float(count), "", text, ONLY_AFTER, is_enough)
+        return made._replace(counts=(None, count))
+    text = "not seen again"
+    made = Difference(area, subject, "seen", float(count), None, "", text, ONLY_BEFORE, is_enough)
+    return made._replace(counts=(count, None))
 
 
 def _of_subject(
@@ -180,7 +193,8 @@ def _of_row(
     slow, fast = old_side.rate(one), new_side.rate(other)
     if is_different and slow is not None and fast is not None:
         is_different = _is_apart(slow, fast) and (fast > slow) == (b > a)
-    made = Difference(area, subject, what, a, b, unit, "", SAME, False)
+    counts = one["count"], other["count"]
+    made = Difference(area, subject, what, a, b, unit, "", SAME, False, counts=counts)
     if not is_different:
         return made
     verdict = CHANGED if kind not in (PERCENTILE, SHARE) else WORSE if b > a else BETTER
@@ -217,7 +231,8 @@ def _of_one_side(
     assert known is not None
     a = None if one is None else one["value"]
     b = None if other is None else other["value"]
-    made = Difference(area, subject, what, a, b, known["unit"] or "", "", SAME, False)
+    counts = None if one is None else one["count"], None if other is None else other["count"]
+    made = Difference(area, subject, what, a, b, known["unit"] or "", "", SAME, False, counts=counts)
     base = (old if one is None else new).get("errors")
     if known["kind"] != SHARE or base is None:
         return made

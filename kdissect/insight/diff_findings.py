@@ -77,6 +77,7 @@ def _matters(each: Finding) -> bool:
 def _on_one_side(each: Finding, why_unjudged: str | None, is_new: bool) -> Difference:
     value = each.measure if each.unit else float(each.count)
     values = (None, value) if is_new else (value, None)
+    sides = (None, each) if is_new else (each, None)
     if why_unjudged is not None:
         where = "before" if is_new else "after"
         text, verdict = f"not judged {where} ({why_unjudged}): {each.message}", CHANGED
@@ -84,13 +85,13 @@ def _on_one_side(each: Finding, why_unjudged: str | None, is_new: bool) -> Diffe
         text, verdict = f"new {each.severity}: {each.message}", WORSE if _matters(each) else CHANGED
     else:
         text, verdict = f"gone, was {each.severity}: {each.message}", BETTER if _matters(each) else CHANGED
-    return _difference(each, values, text, verdict)
+    return _difference(sides, values, text, verdict)
 
 
 def _on_both(one: _Known, other: _Known) -> Difference:
     old, new = one.worst, other.worst
     values = (old.measure, new.measure) if new.unit else (float(one.sightings), float(other.sightings))
-    made = _difference(new, values, "", SAME)
+    made = _difference((old, new), values, "", SAME)
     grown = _growth(old, new, made.ratio)
     if not grown:
         return made
@@ -114,8 +115,24 @@ def _growth(old: Finding, new: Finding, ratio: float | None) -> int:
 
 
 def _difference(
-    each: Finding, values: tuple[float | None, float | None], text: str, verdict: str
+    sides: tuple[Finding | None, Finding | None],
+    values: tuple[float | None, float | None],
+    text: str,
+    verdict: str,
 ) -> Difference:
-    unit = each.unit or "times"
-    rank = SEVERITIES.index(each.severity)
-    return Difference(FINDING, each.where, each.id, *values, unit, text, verdict, verdict != SAME, rank)
+    old, new = sides
+    each = new or old
+    assert each is not None
+    return Difference(
+        FINDING,
+        each.where,
+        each.id,
+        *values,
+        each.unit or "times",
+        text,
+        verdict,
+        verdict != SAME,
+        SEVERITIES.index(each.severity),
+        filters=(None if old is None else old.shown_by, None if new is None else new.shown_by),
+        findings=sides,
+    )

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
+from kdissect.insight.finding import Finding
+
 VERDICTS = WORSE, BETTER, CHANGED, ONLY_AFTER, ONLY_BEFORE, SAME = (
     *("worse", "better", "changed", "only-after", "only-before", "same"),
 )
@@ -28,6 +30,12 @@ class Difference(NamedTuple):
     significant: bool
     rank: int = 0
     """Its place among findings."""
+    counts: tuple[int | None, int | None] = (None, None)
+    """How many exchanges or batches were counted on either side; None where unknown."""
+    filters: tuple[str | None, str | None] = (None, None)
+    """The display filter that shows its exchanges on either side; None where there are none."""
+    findings: tuple[Finding | None, Finding | None] = (None, None)
+    """What it is about, where it is about a finding."""
 
     @property
     def ratio(self) -> float | None:

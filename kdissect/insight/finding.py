@@ -117,6 +117,16 @@ class Finding:
         """The subject in a line."""
         return self.subject_text or self.subject.text()
 
+    @property
+    def shown_by(self) -> str | None:
+        """The display filter that shows its exchanges; None where it names none."""
+        if self.filter:
+            return self.filter
+        for name, numbers in (("number", self.exchanges), ("connection", self.connections)):
+            if numbers:
+                return f"{name} in {{{', '.join(map(str, numbers))}}}"
+        return None
+
     def changed(self, **values: Any) -> Finding:
         """The same with other values."""
         return replace(self, **values)

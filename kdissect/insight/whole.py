@@ -37,7 +37,12 @@ _SHORTEST_NS = 100 * MILLISECOND
 
 def whole_judge(limits: Limits = DEFAULTS) -> Judge:
     """A judge that also counts the tables of a report."""
-    return Judge(limits, tables={text: _table(text, limits) for text in TABLES})
+    return Judge(limits, tables=whole_tables(limits))
+
+
+def whole_tables(limits: Limits = DEFAULTS) -> dict[str, Statistic]:
+    """The tables of a report, by what was asked."""
+    return {text: _table(text, limits) for text in TABLES}
 
 
 def _table(text: str, limits: Limits) -> Statistic:

@@ -1,37 +1,37 @@
-"""Avro's binary encoding → a tree in which each value has its bytes, for the screens.
+"""Avro's binary encoding → a tree in which each value has its bytes, for trees and screens.
 
 The same walk as :mod:`kdissect.payload.avro_values`, with a node for each value. The nodes without children
-cover every byte once, up to where the bytes do not have the form of the type.
+cover every byte once, up to where the bytes do not have the form of the type. The length of a string and the
+branch of a union belong to the value's own bytes.
 """
 
 from __future__ import annotations
-
-from collections.abc import Callable
-from typing import Any
 
 from kdissect.faults import fault
 from kdissect.model import DecodeError, Node
 from kdissect.payload.avro_values import (
     ARRAY,
-    BYTES,
     DEEPEST,
+    ENUM,
     FIXED,
     MAP,
-    NULL,
     RECORD,
-    STRING,
     UNION,
     AvroType,
     read_count,
     read_size,
     read_text,
     read_value,
-    shown_bytes,
     spend,
     too_deep,
     values_left,
 )
 from kdissect.protocol.cursor import Cursor
+
+MOST_NODES = 20_000
+"""Values of one key or value that are drawn."""
+_NAMED = {RECORD: "record", ENUM: "enum", FIXED: "fixed"}
+_COMPOUND = (RECORD, ARRAY, MAP, UNION)
 
 
 def draw_avro(avro: AvroType, data: bytes, start: int, name: str) -> Node:
@@ -41,18 +41,29 @@ def draw_avro(avro: AvroType, data: bytes, start: int, name: str) -> Node:
     :param name: what the root is called.
     """
     cursor = Cursor(data, start)
-    cursor.elements_left = values_left(len(data) - start)
-    root = Node(name, avro.name, None, start, start)
+    allowed = values_left(len(data) - start)
+    cursor.elements_left = min(allowed, MOST_NODES)
+    root = Node(name, type_name(avro), None, start, start)
     try:
         _fill(root, avro, cursor, 0)
     except DecodeError as error:
+        reason = error.reason
+        if error.kind == "too-many-elements" and allowed > MOST_NODES:
+            reason = f"more than {MOST_NODES:,} values are not drawn"
         root.is_decoded = False
-        root.fault = fault("payload", error.reason, offset=error.offset)
+        root.fault = fault("payload", reason, offset=error.offset)
         _close(root)
     if root.end < cursor.end:
         root.children.append(Node("(rest)", "bytes", data[root.end :], root.end, cursor.end))
         root.end = cursor.end
     return root
+
+
+def type_name(avro: AvroType) -> str:
+    """A type for people: ``record shop.Order``, ``long``, ``bytes decimal``."""
+    kind = _NAMED.get(avro.kind)
+    name = f"{kind} {avro.name}" if kind is not None else avro.name
+    return f"{name} {avro.logical}" if avro.logical else name
 
 
 def _close(node: Node) -> None:
@@ -63,74 +74,71 @@ def _close(node: Node) -> None:
         node.end = last.end
 
 
-def _child(parent: Node, name: str, avro: AvroType, cursor: Cursor, depth: int) -> Node:
-    node = Node(name, avro.name, None, cursor.position, cursor.position)
+def _child(parent: Node, name: str, avro: AvroType, cursor: Cursor, depth: int) -> None:
+    node = Node(name, type_name(avro), None, cursor.position, cursor.position)
     parent.children.append(node)
     _fill(node, avro, cursor, depth)
-    return node
-
-
-def _word(parent: Node, name: str, kind: str, cursor: Cursor, read: Callable[[Cursor], Any]) -> Any:
-    """A number that frames a value."""
-    start = cursor.position
-    value = read(cursor)
-    parent.children.append(Node(name, kind, value, start, cursor.position))
-    return value
 
 
 def _fill(node: Node, avro: AvroType, cursor: Cursor, depth: int) -> None:
     kind = avro.kind
     if depth > DEEPEST:
         raise too_deep(cursor)
+    spend(cursor, 1)
+    node.is_decoded = False
     if kind == RECORD:
-        spend(cursor, len(avro.names) + 1)
         for name, field in zip(avro.names, avro.types, strict=True):
             _child(node, name, field, cursor, depth + 1)
     elif kind == UNION:
         _union(node, avro, cursor, depth)
     elif kind in (ARRAY, MAP):
         _collection(node, avro, cursor, depth)
-    elif kind in (STRING, BYTES):
-        size = _word(node, "(length)", "long", cursor, read_size)
-        start = cursor.position
-        value = read_text(cursor, size) if kind == STRING else shown_bytes(avro, cursor.read_bytes(size))
-        node.children.append(Node("(bytes)", avro.name, value, start, cursor.position))
-        node.value = value
-    elif kind == FIXED:
-        node.value = shown_bytes(avro, cursor.read_bytes(avro.size))
-    elif kind != NULL:
+    else:
         node.value = read_value(avro, cursor)
     node.end = cursor.position
+    node.is_decoded = True
 
 
 def _union(node: Node, avro: AvroType, cursor: Cursor, depth: int) -> None:
-    index = _word(node, "(branch)", "long", cursor, Cursor.read_varlong)
+    start = cursor.position
+    index = cursor.read_varlong()
     if not 0 <= index < len(avro.types):
         raise DecodeError(f"branch {index} of a union of {len(avro.types)}", cursor.position)
     branch = avro.types[index]
-    if branch.kind != NULL:
-        inner = _child(node, "(value)", branch, cursor, depth + 1)
-        node.value = inner.value
-    node.type = branch.name
+    node.type = type_name(branch)
+    if branch.kind in _COMPOUND:
+        node.children.append(Node("(branch)", "long", index, start, cursor.position))
+    _fill(node, branch, cursor, depth + 1)
 
 
 def _collection(node: Node, avro: AvroType, cursor: Cursor, depth: int) -> None:
     item = avro.item
     assert item is not None
     at = 0
-    while left := _word(node, "(count)", "long", cursor, read_count):
+    while True:
+        start = cursor.position
+        left = read_count(cursor)
+        cursor.elements_left += left  # each is counted when it is drawn
+        node.children.append(Node("(count)", "long", left, start, cursor.position))
+        if not left:
+            return
         for _ in range(left):
             if avro.kind == MAP:
-                start = cursor.position
-                entry = Node("", item.name, None, start, start)
-                node.children.append(entry)
-                size = _word(entry, "(length)", "long", cursor, read_size)
-                key_at = cursor.position
-                key = read_text(cursor, size)
-                entry.name = str(key)
-                entry.children.append(Node("(key)", "string", key, key_at, cursor.position))
-                entry.value = _child(entry, "(value)", item, cursor, depth + 1).value
-                entry.end = cursor.position
+                _entry(node, item, cursor, depth)
             else:
                 _child(node, f"[{at}]", item, cursor, depth + 1)
             at += 1
+
+
+def _entry(node: Node, item: AvroType, cursor: Cursor, depth: int) -> None:
+    """An entry of a map, which has its key for a name."""
+    start = cursor.position
+    key = read_text(cursor, read_size(cursor))
+    entry = Node(str(key), type_name(item), None, start, start)
+    node.children.append(entry)
+    after = cursor.position
+    try:
+        _fill(entry, item, cursor, depth + 1)
+    finally:
+        if entry.children:  # else the entry's own bytes have the key
+            entry.children.insert(0, Node("(key)", "string", key, start, after))

@@ -123,7 +123,7 @@ def _several(cursor: Cursor, count: int | None, depth: int, start: int, of: int 
     return found
 
 
-def _map(cursor: Cursor, count: int | None, depth: int, start: int) -> dict[str, Any]:
+def _map(cursor: Cursor, count: int | None, depth: int, start: int) -> Any:
     found = _several(cursor, count, depth, start, of=2)
     if len(found) % 2:
         raise DecodeError("a key without a value", cursor.position)

@@ -15,25 +15,34 @@ from typing import Any, NamedTuple
 from kdissect.limits import DEFAULTS, Limits
 from kdissect.model import DecodeError
 from kdissect.payload.avro import decode_avro
+from kdissect.payload.avro_values import AvroType
 from kdissect.payload.framing import Framing, Headers, framing_of
+from kdissect.payload.packed import Unpacker
 from kdissect.payload.plain import decode_json
+from kdissect.payload.plain_text import plain_text
 from kdissect.payload.proto_text import ProtoMessage
 from kdissect.payload.protobuf import decode_protobuf, message_at
 from kdissect.payload.recognise import (
     CERTAIN,
     LIKELY,
+    POSSIBLE,
+    TOO_MUCH,
     Found,
     enveloped,
-    plain_text,
     recognise,
-    unpack,
 )
 from kdissect.payload.schemas import AVRO, PROTOBUF, Reader, Schemas
 from kdissect.protocol.cursor import Cursor
 
 SIDES = ("key", "value")
+ASKABLE = ("confluent", "apicurio")
+"""Registries whose ids ``--registry`` has; those of others mean something else there."""
 ENVELOPE = ".Envelope"
 """How Debezium's records of Avro are called at their end."""
+
+
+Span = tuple[str, int, int]
+"""A name, and where what it names begins and ends."""
 
 
 class Rule(NamedTuple):
@@ -51,6 +60,8 @@ class Rule(NamedTuple):
     """The message of a Protobuf file that was named."""
     decode: Callable[[bytes], Any] | None = None
     """Another decoder. It raises DecodeError or ValueError where bytes do not have its form."""
+    has_spans: bool = False
+    """Whether it gives the value and its spans, a tuple of :data:`Span`."""
 
 
 class Decoded(NamedTuple):
@@ -72,6 +83,12 @@ class Decoded(NamedTuple):
     """Where in the key or value the problem is."""
     is_unknown: bool = False
     """Whether the problem is that no schema is known."""
+    type: AvroType | ProtoMessage | None = None
+    """What read it, where that tells the bytes of each part."""
+    at: int = 0
+    """Where it begins, of the unpacked bytes where they were packed behind a framing."""
+    spans: tuple[Span, ...] = ()
+    """Where its parts stand, if a decoder of somebody else tells it."""
 
     def told(self) -> dict[str, Any]:
         """What a row says of it beside the value."""
@@ -109,6 +126,7 @@ class Decoder:
         self.learns = learns
         self._rules = tuple(rules)
         self._limits = limits
+        self._unpacker = Unpacker(limits)
         self._chosen: dict[tuple[str, str], Rule | None] = {}
 
     def rule(self, topic: str, side: str) -> Rule | None:
@@ -134,7 +152,7 @@ class Decoder:
         if rule is not None:
             return self._by_rule(rule, data, framing, headers)
         if framing is not None:
-            reader = self.schemas.reader(framing.schema)
+            reader = self._reader(framing)
             if reader is not None:
                 return self._by_schema(reader, data, framing, headers)
             return self._without_schema(topic, side, data, framing, headers)
@@ -143,7 +161,11 @@ class Decoder:
             found = self._by_schema(reader, data, None, headers)
             if found.problem is None:
                 return found._replace(confidence=LIKELY)
-        return _decoded(recognise(data, side, topic, headers, self._limits), None)
+        return _decoded(recognise(data, side, topic, headers, self._unpacker), None)
+
+    def _reader(self, framing: Framing) -> Reader | None:
+        """What reads values with such a framing."""
+        return self.schemas.reader(framing.schema, framing.registry in ASKABLE)
 
     # -- with a schema
 
@@ -153,34 +175,39 @@ class Decoder:
         compression = None if framing is None else framing.compression
         name = reader.name
         if compression is not None:
-            unpacked = unpack(compression, data[start:], self._limits)
+            unpacked = self._unpacker.unpack(compression, data[start:])
             if unpacked is None:
                 problem = f"{compression} behind the schema's id cannot be unpacked"
+                if self._unpacker.is_exhausted:
+                    problem = TOO_MUCH
                 return Decoded(
                     reader.kind.lower(), None, CERTAIN, framing, name, problem=problem, offset=start
                 )
             data, start = unpacked, 0
+        type: AvroType | ProtoMessage | None = reader.avro
         try:
             if reader.avro is not None:
                 value = decode_avro(reader.avro, data, start)
             elif reader.proto is not None:
-                message, start = _message_of(reader, data, start, framing)
-                name = message.name
-                value = decode_protobuf(message, data, start)
+                type, start = _message_of(reader, data, start, framing)
+                name = type.name
+                value = decode_protobuf(type, data, start)
             else:
                 value = decode_json(data, start)
         except DecodeError as error:
             return Decoded(
                 reader.kind.lower(), None, CERTAIN, framing, name, None, compression,
-                f"does not have the form of its schema: {error.reason}", error.offset,
+                f"does not have the form of its schema: {error.reason}", error.offset, False, type, start,
             )  # fmt: skip
-        if reader.avro is None and reader.proto is None:
+        if type is None:
             found = enveloped(Found("json", value), headers)
             return Decoded("json", found.value, CERTAIN, framing, name, found.envelope, compression)
         envelope = None
         if name is not None and name.endswith(ENVELOPE) and isinstance(value, dict) and "op" in value:
             envelope = "debezium"
-        return Decoded(reader.kind.lower(), value, CERTAIN, framing, name, envelope, compression)
+        return Decoded(
+            reader.kind.lower(), value, CERTAIN, framing, name, envelope, compression, type=type, at=start
+        )
 
     def _without_schema(
         self, topic: str, side: str, data: bytes, framing: Framing, headers: Headers
@@ -188,19 +215,24 @@ class Decoder:
         """A value whose schema is not known: only JSON can be read."""
         inside = data[framing.size :]
         if framing.compression is not None:
-            inside = unpack(framing.compression, inside, self._limits) or b""
+            inside = self._unpacker.unpack(framing.compression, inside) or b""
         if inside[:1] in (b"{", b"["):
-            found = recognise(inside, side, topic, headers, self._limits)
+            found = recognise(inside, side, topic, headers, self._unpacker)
             if found.format == "json":
                 return _decoded(found._replace(confidence=LIKELY), framing)
         if not framing.size:  # the header says it, so the value may be anything
-            found = recognise(inside, side, topic, headers, self._limits)
+            found = recognise(inside, side, topic, headers, self._unpacker)
             if found.confidence == CERTAIN and found.format != "binary":
                 return _decoded(found, framing)
         is_known = self.schemas.knows(framing.schema)
         what = "cannot be used" if is_known else "is not known"
+        registry = self.schemas.registry
+        if registry is not None and registry.failure is not None and not is_known:
+            what += ", and the registry cannot be asked"
         problem = f"schema {framing.schema} {what}"
-        return Decoded("unknown", None, LIKELY, framing, problem=problem, is_unknown=not is_known)
+        # Other bytes begin with a zero too. A header says the id itself.
+        confidence = POSSIBLE if framing.size and not is_known else LIKELY
+        return Decoded("unknown", None, confidence, framing, problem=problem, is_unknown=not is_known)
 
     # -- as the user said
 
@@ -211,7 +243,10 @@ class Decoder:
             return self._json(data, framing, headers)
         if rule.decode is not None:
             try:
-                return Decoded(rule.format, rule.decode(data))
+                value = rule.decode(data)
+                if rule.has_spans:
+                    return Decoded(rule.format, value[0], spans=value[1])
+                return Decoded(rule.format, value)
             except DecodeError as error:
                 return Decoded(
                     rule.format, problem=f"is no {rule.format}: {error.reason}", offset=error.offset
@@ -221,7 +256,7 @@ class Decoder:
         reader = rule.reader
         if framing is not None:
             # The schema that wrote it, where it is known, else the one that was given.
-            own = self.schemas.reader(framing.schema)
+            own = self._reader(framing)
             if own is not None and own.kind == (AVRO if rule.format == "avro" else PROTOBUF):
                 found = self._by_schema(own, data, framing, headers)
                 if found.problem is None or reader is None:
@@ -240,7 +275,9 @@ class Decoder:
                 if rule.message is not None:
                     start = 0 if frame is None else _after_indexes(data, frame)
                     value = decode_protobuf(rule.message, data, start)
-                    return Decoded("protobuf", value, CERTAIN, frame, rule.message.name)
+                    return Decoded(
+                        *("protobuf", value, CERTAIN, frame, rule.message.name), type=rule.message, at=start
+                    )
                 found = self._by_schema(reader, data, frame, ())
                 if found.problem is None:
                     return found
@@ -248,7 +285,10 @@ class Decoder:
             except DecodeError as failed:
                 problem = f"does not have the form of its schema: {failed.reason}"
                 error = error or Decoded(
-                    rule.format, None, CERTAIN, frame, problem=problem, offset=failed.offset
+                    *(rule.format, None, CERTAIN, frame),
+                    problem=problem,
+                    offset=failed.offset,
+                    type=rule.message,
                 )
         assert error is not None
         return error
@@ -266,7 +306,8 @@ class Decoder:
 
 def _decoded(found: Found, framing: Framing | None) -> Decoded:
     return Decoded(
-        found.format, found.value, found.confidence, framing, None, found.envelope, found.compression
+        *(found.format, found.value, found.confidence, framing, None, found.envelope, found.compression),
+        problem=found.problem,
     )
 
 

@@ -26,6 +26,16 @@ _AZURE = re.compile(r"[\w.-]+/[\w.-]+\+([0-9a-fA-F]{32})")
 _APICURIO = ("globalId", "contentId")
 
 
+REGISTRIES = {
+    "confluent": "the framing of Confluent's schema registry",
+    "apicurio": "the framing of Apicurio's registry",
+    "glue": "the framing of AWS Glue's schema registry",
+    "azure": "the framing of Azure's schema registry",
+    "avro": "a single object of Avro",
+}
+"""For people."""
+
+
 class Framing(NamedTuple):
     """What a schema registry's serializer writes beside a value."""
 

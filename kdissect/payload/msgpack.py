@@ -81,7 +81,7 @@ def _array(cursor: Cursor, count: int, depth: int, start: int) -> list[Any]:
     return [_object(cursor, depth + 1) for _ in range(count)]
 
 
-def _map(cursor: Cursor, count: int, depth: int, start: int) -> dict[str, Any]:
+def _map(cursor: Cursor, count: int, depth: int, start: int) -> Any:
     found = _array(cursor, count * 2, depth, start)
     return as_object(found, cursor.position - start, start)
 

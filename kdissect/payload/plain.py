@@ -28,8 +28,9 @@ def text_or_bytes(data: bytes) -> Any:
         return bytes_object(data)
 
 
-def as_object(found: Sequence[Any], size: int, start: int) -> dict[str, Any]:
-    """A map whose keys become text, as JSON needs them.
+def as_object(found: Sequence[Any], size: int, start: int) -> Any:
+    """A map whose keys become text, as JSON needs them. If two keys have one text (``1`` and ``"1"``), it is
+    a list of ``{"key", "value"}`` instead, so that nothing is lost.
 
     In a key that is a map, each quote gets a backslash. So the text may double with each map that lies in a
     key. A text that is so much longer than its bytes is refused.
@@ -49,6 +50,8 @@ def as_object(found: Sequence[Any], size: int, start: int) -> dict[str, Any]:
             if room < 0:
                 raise DecodeError("too many maps are keys of each other", start, "too-many-elements")
         out[text] = value
+    if len(out) * 2 < len(found):
+        return [{"key": key, "value": value} for key, value in zip(found[::2], found[1::2], strict=True)]
     return out
 
 

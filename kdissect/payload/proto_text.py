@@ -31,6 +31,7 @@ SCALARS = frozenset(
     )
 )
 
+_MOST_WORDS = 64
 _KEYS = sorted(SCALARS - {"double", "float", "bytes"})
 """What a map's keys may be."""
 
@@ -69,12 +70,14 @@ class ProtoField:
         self.has_presence = False
         """Whether it can be absent, rather than have its default."""
         self.oneof = ""
+        """The oneof around it; its message keeps under this key which of them came last. No field has a name
+        like it."""
 
 
 class ProtoMessage:
     """A message type."""
 
-    __slots__ = ("_names", "by_number", "fields", "name", "nested")
+    __slots__ = ("_names", "by_number", "fields", "name", "nested", "types")
 
     def __init__(self, name: str) -> None:
         self.name = name
@@ -84,6 +87,8 @@ class ProtoMessage:
         self._names: set[str] = set()
         self.nested: list[ProtoMessage] = []
         """In the order of the file, by which message indexes count."""
+        self.types: dict[str, ProtoMessage | ProtoEnum] | None = None
+        """Of ``google.protobuf.Any``: the types that it may hold, by full name."""
 
     def add(self, field: ProtoField) -> None:
         """Add a field.
@@ -152,6 +157,9 @@ def parse_proto(text: str, import_of: Import = lambda _: None) -> ProtoFile:
             waiting.append(files[name])
     for parser in (first, *files.values()):
         parser.resolve()
+    found_any = named.get("google.protobuf.Any")
+    if isinstance(found_any, ProtoMessage) and {1, 2} <= set(found_any.by_number):
+        found_any.types = named
     return ProtoFile(first.messages, named)
 
 
@@ -166,6 +174,8 @@ class _Parser:
         self._named = named
         self._package = ""
         self._syntax = "proto2"
+        self._features = ""
+        """What the file says of all its fields and enums (editions)."""
         self.imports: list[str] = []
         self.messages: list[ProtoMessage] = []
         self._to_resolve: list[tuple[ProtoField, str]] = []
@@ -205,15 +215,18 @@ class _Parser:
         self._next()
         return number
 
-    def _skip_statement(self) -> None:
-        """Pass over what ends with a semicolon or a block."""
+    def _skip_statement(self) -> str:
+        """Pass over what ends with a semicolon or a block; gives its words, if there are few."""
         depth = 0
+        words: list[str] = []
         while self._token:
             token = self._token
+            if len(words) < _MOST_WORDS:
+                words.append(token)
             self._next()
             depth += (token in ("{", "[", "(")) - (token in ("}", "]", ")"))
             if depth == 0 and (token == ";" or (token == "}" and self._token != ";")):
-                return
+                return " ".join(words)
         raise SchemaError("the file breaks off")
 
     def _text(self) -> str:
@@ -253,7 +266,8 @@ class _Parser:
             elif word == ";":
                 self._next()
             else:
-                self._skip_statement()
+                said = self._skip_statement()
+                self._features += said if word == "option" else ""
 
     def _message(self, scope: str, depth: int) -> ProtoMessage:
         self._want("message")
@@ -312,8 +326,9 @@ class _Parser:
         field = ProtoField(name, self._number(), kind)
         features = self._options()
         field.is_repeated = label == "repeated"
-        field.oneof = oneof
-        implicit = self._syntax == "proto3" or "IMPLICIT" in features
+        field.oneof = oneof and f"oneof {oneof}"
+        said = features if "field_presence" in features else self._features
+        implicit = self._syntax == "proto3" or "IMPLICIT" in said
         field.has_presence = not field.is_repeated and (not implicit or bool(oneof) or label == "optional")
         if kind == "group":
             field.name = name.lower()
@@ -363,12 +378,14 @@ class _Parser:
         self._want("enum")
         name = self._name()
         enum = ProtoEnum(f"{scope}.{name}" if scope else name)
-        enum.is_closed = self._syntax == "proto2"
+        enum.is_closed = self._syntax == "proto2" or "enum_type = CLOSED" in self._features
         self._named[enum.name] = enum
         self._want("{")
         while self._token != "}":
             if self._token in ("option", "reserved"):
-                self._skip_statement()
+                said = self._skip_statement()
+                if "enum_type" in said:
+                    enum.is_closed = "CLOSED" in said
                 continue
             if self._token == ";":
                 self._next()

@@ -2,19 +2,20 @@
 
 A message is an object with the names of the ``.proto`` file. Fields that cannot be absent are always there,
 with their default; others only if the bytes have them. Enums are their symbols, bytes are base64, integers
-stay integers. Google's wrappers, ``Struct`` and ``Value`` are what they wrap. What the schema does not have
-is in ``_unknownFields``, as :func:`raw_fields` shows it.
+stay integers. Google's own types are as in Protobuf's JSON (:data:`kdissect.payload.proto_known.SHOWN`). What
+the schema does not have is in ``_unknownFields``, as :func:`raw_fields` shows it.
 """
 
 from __future__ import annotations
 
-from base64 import b64encode
+from base64 import b64decode, b64encode
 from collections.abc import Callable, Iterator
 from struct import Struct
 from typing import Any, NamedTuple
 
 from kdissect.model import DecodeError
 from kdissect.payload.avro_values import as_json
+from kdissect.payload.proto_known import SHOWN
 from kdissect.payload.proto_text import UNKNOWN, ProtoField, ProtoFile, ProtoMessage
 from kdissect.protocol.cursor import Cursor
 
@@ -91,7 +92,7 @@ def _wire_value(cursor: Cursor, kind: int, number: int, start: int, depth: int) 
     """Where the value begins, and the value."""
     at = cursor.position
     if kind == VARINT:
-        return at, _varint(cursor)
+        return at, read_varint(cursor)
     if kind == I64:
         return at, cursor.read_bytes(8)
     if kind == I32:
@@ -113,8 +114,8 @@ def _wire_value(cursor: Cursor, kind: int, number: int, start: int, depth: int) 
     raise DecodeError(f"wire type {kind}", start)
 
 
-def _varint(cursor: Cursor) -> int:
-    """Of at most ten bytes; bits above 64 do not count, as in Protobuf's own readers."""
+def read_varint(cursor: Cursor) -> int:
+    """A varint of at most ten bytes; bits above 64 do not count, as in Protobuf's own readers."""
     raw, value = cursor.data, 0
     start = cursor.position
     for at in range(10):
@@ -136,16 +137,17 @@ def _too_deep(at: int) -> DecodeError:
 # -- with a schema ----------------------------------------------------------------------------------
 
 
-def decode_protobuf(message: ProtoMessage, data: bytes, start: int = 0) -> Any:
+def decode_protobuf(message: ProtoMessage, data: bytes, start: int = 0, depth: int = 0) -> Any:
     """The value of a message that the bytes from ``start`` on have.
 
+    :param depth: how many messages are around it.
     :raises DecodeError: they are not Protobuf's, or do not fit the message.
     """
     cursor = Cursor(data, start)
     cursor.elements_left = min(cursor.elements_left, 1024 + len(data))
     values: dict[str, Any] = {}
-    _read(message, cursor, values, 0)
-    return _whole(message, values)
+    _read(message, cursor, values, depth)
+    return _whole(message, values, depth)
 
 
 def _read(message: ProtoMessage, cursor: Cursor, values: dict[str, Any], depth: int, group: int = 0) -> None:
@@ -155,11 +157,15 @@ def _read(message: ProtoMessage, cursor: Cursor, values: dict[str, Any], depth: 
     for wire in wire_fields(cursor, depth, group):
         field = message.by_number.get(wire.number)
         if field is None or not _take(field, wire, cursor, values, depth):
-            values.setdefault(UNKNOWN, []).append(_raw(wire, cursor.data, depth))
-        elif field.oneof:
-            for other in message.fields:
-                if other.oneof == field.oneof and other is not field:
-                    values.pop(other.name, None)
+            values.setdefault(UNKNOWN, []).append(_raw(wire, depth))
+
+
+def _choose(field: ProtoField, values: dict[str, Any]) -> None:
+    """Take out what another field of the same oneof had before."""
+    before = values.get(field.oneof, field.name)
+    if before != field.name:
+        values.pop(before, None)
+    values[field.oneof] = field.name
 
 
 def _take(field: ProtoField, wire: Wire, cursor: Cursor, values: dict[str, Any], depth: int) -> bool:
@@ -170,7 +176,7 @@ def _take(field: ProtoField, wire: Wire, cursor: Cursor, values: dict[str, Any],
             return False
         _message(field, wire, cursor, values, depth)
         return True
-    wanted, read = _SCALARS["int32" if kind == "enum" else kind]
+    wanted, read = SCALARS["int32" if kind == "enum" else kind]
     if wire.type == wanted:
         found = [read(wire.value)]
     elif wire.type == LEN and field.is_repeated and wanted != LEN:
@@ -179,12 +185,23 @@ def _take(field: ProtoField, wire: Wire, cursor: Cursor, values: dict[str, Any],
         return False
     if field.enum is not None:
         enum = field.enum
-        if enum.is_closed and any(each not in enum.by_number for each in found):
-            return False
+        if enum.is_closed:
+            # Numbers that a closed enum does not have are unknown fields, each by itself.
+            odd = [each for each in found if each not in enum.by_number]
+            if odd:
+                values.setdefault(UNKNOWN, []).extend(
+                    {"field": wire.number, "wire": WIRE_TYPES[VARINT], "value": each % (1 << 64)}
+                    for each in odd
+                )
+                found = [each for each in found if each in enum.by_number]
         found = [enum.by_number.get(each, each) for each in found]
+    if not found:
+        return True
     if field.is_repeated:
         values.setdefault(field.name, []).extend(found)
-    elif found:
+    else:
+        if field.oneof:
+            _choose(field, values)
         values[field.name] = found[-1]
     return True
 
@@ -197,13 +214,21 @@ def _message(field: ProtoField, wire: Wire, cursor: Cursor, values: dict[str, An
     if field.is_map:
         entry: dict[str, Any] = {}
         _read(message, inner, entry, depth + 1)
-        entry = _whole(message, entry, is_entry=True)
+        if UNKNOWN in entry:
+            values.setdefault(UNKNOWN, []).append(_raw(wire, depth))
+            enum = message.by_number[2].enum
+            if enum is not None and enum.is_closed:
+                cursor.elements_left = inner.elements_left
+                return  # a number that the enum does not have: then the entry is unknown
+        entry = _whole(message, entry, depth + 1, is_entry=True)
         values.setdefault(field.name, {})[_key_text(entry["key"])] = entry["value"]
     elif field.is_repeated:
         own: dict[str, Any] = {}
         _read(message, inner, own, depth + 1, wire.number if wire.type == SGROUP else 0)
         values.setdefault(field.name, []).append(own)
     else:
+        if field.oneof:
+            _choose(field, values)
         own = values.setdefault(field.name, {})
         _read(message, inner, own, depth + 1, wire.number if wire.type == SGROUP else 0)
     cursor.elements_left = inner.elements_left
@@ -217,12 +242,12 @@ def _packed(wanted: int, read: Callable[[Any], Any], cursor: Cursor, wire: Wire)
     inner = Cursor(cursor.data, wire.at, wire.end)
     found = []
     while inner.position < inner.end:
-        raw = _varint(inner) if wanted == VARINT else inner.read_bytes(8 if wanted == I64 else 4)
+        raw = read_varint(inner) if wanted == VARINT else inner.read_bytes(8 if wanted == I64 else 4)
         found.append(read(raw))
     return found
 
 
-def _whole(message: ProtoMessage, values: dict[str, Any], is_entry: bool = False) -> Any:
+def _whole(message: ProtoMessage, values: dict[str, Any], depth: int, is_entry: bool = False) -> Any:
     """A message in the order of its fields, with defaults where the bytes have nothing."""
     out: dict[str, Any] = {}
     for field in message.fields:
@@ -231,15 +256,38 @@ def _whole(message: ProtoMessage, values: dict[str, Any], is_entry: bool = False
         if name in values:
             value = values[name]
             if inner is not None and not field.is_map:
-                is_list = field.is_repeated
-                value = [_whole(inner, each) for each in value] if is_list else _whole(inner, value)
+                if field.is_repeated:
+                    value = [_whole(inner, each, depth + 1) for each in value]
+                else:
+                    value = _whole(inner, value, depth + 1)
             out[name] = value
         elif not field.has_presence or is_entry:
             out[name] = _default(field)
     if UNKNOWN in values:
         out[UNKNOWN] = values[UNKNOWN]
-    unwrap = _UNWRAPPED.get(message.name)
-    return out if unwrap is None or UNKNOWN in out else unwrap(out)
+        return out
+    if message.types is not None:
+        return _any(message, out, depth)
+    shown = SHOWN.get(message.name)
+    return out if shown is None else shown(out)
+
+
+def _any(message: ProtoMessage, values: dict[str, Any], depth: int) -> Any:
+    """An ``Any`` as Protobuf's JSON has it, if its type is among those of the file; else as it is."""
+    assert message.types is not None
+    url, data = values.get("type_url"), values.get("value")
+    if not (isinstance(url, str) and isinstance(data, str)):
+        return values  # somebody else's type with the same name
+    found = message.types.get(url.rpartition("/")[2])
+    if not isinstance(found, ProtoMessage):
+        return values
+    try:
+        value = decode_protobuf(found, b64decode(data, validate=True), 0, depth + 1)
+    except (DecodeError, ValueError):
+        return values
+    if isinstance(value, dict) and found.name not in SHOWN and "@type" not in value:
+        return {"@type": url, **value}
+    return {"@type": url, "value": value}
 
 
 def _default(field: ProtoField) -> Any:
@@ -250,27 +298,12 @@ def _default(field: ProtoField) -> Any:
     if field.enum is not None:
         return field.enum.by_number.get(field.enum.first, field.enum.first)
     if field.message is not None:
-        return _whole(field.message, {})
+        return _whole(field.message, {}, 0)
     if field.kind in ("string", "bytes"):
         return ""
     if field.kind == "bool":
         return False
     return 0.0 if field.kind in ("double", "float") else 0
-
-
-def _only(name: str) -> Callable[[dict[str, Any]], Any]:
-    return lambda values: values.get(name)
-
-
-_WRAPPERS = ("Double", "Float", "Int64", "UInt64", "Int32", "UInt32", "Bool", "String", "Bytes")
-_UNWRAPPED: dict[str, Callable[[dict[str, Any]], Any]] = {
-    **{f"google.protobuf.{name}Value": _only("value") for name in _WRAPPERS},
-    "google.protobuf.Struct": _only("fields"),
-    "google.protobuf.ListValue": _only("values"),
-    "google.protobuf.Value": lambda values: next(
-        (None if name == "null_value" else each for name, each in values.items()), None
-    ),
-}
 
 
 def _signed(bits: int) -> Callable[[int], int]:
@@ -308,7 +341,7 @@ def _short_float(data: bytes) -> Any:
     return as_json(value)
 
 
-_SCALARS: dict[str, tuple[int, Callable[[Any], Any]]] = {
+SCALARS: dict[str, tuple[int, Callable[[Any], Any]]] = {
     "int32": (VARINT, _signed(32)),
     "int64": (VARINT, _signed(64)),
     "uint32": (VARINT, lambda value: value & 0xFFFF_FFFF),
@@ -325,6 +358,18 @@ _SCALARS: dict[str, tuple[int, Callable[[Any], Any]]] = {
     "string": (LEN, _text),
     "bytes": (LEN, base64_text),
 }
+"""The wire type of each scalar, and what reads it."""
+
+
+def read_scalar(field: ProtoField, raw: Any) -> Any:
+    """The value of a scalar or an enum.
+
+    :param raw: as :class:`Wire` has it.
+    """
+    if field.enum is not None:
+        number = SCALARS["int32"][1](raw)
+        return field.enum.by_number.get(number, number)
+    return SCALARS[field.kind][1](raw)
 
 
 # -- without a schema -------------------------------------------------------------------------------
@@ -337,10 +382,15 @@ def raw_fields(data: bytes, start: int = 0, depth: int = 0) -> list[dict[str, An
     """
     cursor = Cursor(data, start)
     cursor.elements_left = min(cursor.elements_left, 1024 + len(data))
-    return [_raw(wire, data, depth) for wire in wire_fields(cursor, depth)]
+    return [_raw(wire, depth) for wire in wire_fields(cursor, depth)]
 
 
-def _raw(wire: Wire, data: bytes, depth: int) -> dict[str, Any]:
+def _raw(wire: Wire, depth: int) -> dict[str, Any]:
+    return {"field": wire.number, "wire": WIRE_TYPES[wire.type], "value": raw_value(wire, depth)}
+
+
+def raw_value(wire: Wire, depth: int) -> Any:
+    """What a field without a schema has: numbers, text, fields, or bytes in hex or base64."""
     value = wire.value
     if wire.type == LEN:
         value = _raw_bytes(value, depth)
@@ -348,7 +398,7 @@ def _raw(wire: Wire, data: bytes, depth: int) -> dict[str, Any]:
         value = raw_fields(value, 0, depth + 1) if depth < DEEPEST else base64_text(value)
     elif wire.type in (I64, I32):
         value = value.hex()
-    return {"field": wire.number, "wire": WIRE_TYPES[wire.type], "value": value}
+    return value
 
 
 _DEEPEST_GUESS = 16

@@ -7,21 +7,21 @@ the form to the last byte, and other bytes hardly ever do. ``possible``: other t
 from __future__ import annotations
 
 import re
-import zlib
 from collections.abc import Callable
+from functools import partial
 from typing import Any, NamedTuple
 from uuid import UUID
 
-from kdissect.limits import Limits
 from kdissect.model import DecodeError
 from kdissect.payload.avro_file import MAGIC as AVRO_FILE
 from kdissect.payload.avro_file import decode_avro_file
 from kdissect.payload.cbor import SELF_DESCRIBED, decode_cbor
 from kdissect.payload.framing import Headers
 from kdissect.payload.msgpack import decode_msgpack
+from kdissect.payload.packed import Unpacker, compression_of
 from kdissect.payload.plain import bytes_object, decode_json, text_or_bytes
+from kdissect.payload.plain_text import plain_text
 from kdissect.payload.protobuf import raw_fields
-from kdissect.record.compression import decompress
 
 CERTAIN, LIKELY, POSSIBLE = CONFIDENCES = ("certain", "likely", "possible")
 
@@ -29,9 +29,6 @@ _UUID = re.compile(r"[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}")
 _XML = re.compile(r"\s*<(\?xml|[A-Za-z_][\w:.-]*[\s/>]|!DOCTYPE|!--)")
 _EARLIEST_MS, _LATEST_MS = 946_684_800_000, 4_102_444_800_000
 """2000 and 2100: a time in Streams' keys lies between them."""
-LARGEST_UNPACKED = 16 << 20
-"""Bytes of a value that was packed."""
-_BLANK = {ord(each): " " for each in "\t\n\r"}
 
 
 class Found(NamedTuple):
@@ -43,22 +40,27 @@ class Found(NamedTuple):
     envelope: str | None = None
     """``connect``, ``debezium``, ``cloudevents`` or ``otlp``, where the value is one."""
     compression: str | None = None
+    problem: str | None = None
+    """Why there is no value."""
 
 
 BINARY = Found("binary", None, CERTAIN)
 """Nothing that is known."""
+TOO_MUCH = "is not unpacked: the values before it unpacked to too much"
 
 
-def recognise(data: bytes, side: str, topic: str, headers: Headers, limits: Limits) -> Found:
+def recognise(data: bytes, side: str, topic: str, headers: Headers, unpacker: Unpacker) -> Found:
     """What a key or value is that no schema describes."""
     if not data:
         return Found("empty", "")
     packed = compression_of(data)
     if packed is not None:
-        inside = unpack(packed, data, limits)
+        inside = unpacker.unpack(packed, data)
         if inside is not None:
-            found = recognise(inside, side, topic, (), limits) if compression_of(inside) is None else BINARY
+            found = recognise(inside, side, topic, (), unpacker) if compression_of(inside) is None else BINARY
             return found._replace(compression=packed)
+        if unpacker.is_exhausted:
+            return BINARY._replace(compression=packed, problem=TOO_MUCH)
     by_magic = _by_magic(data)
     if by_magic is not None:
         return by_magic
@@ -66,20 +68,11 @@ def recognise(data: bytes, side: str, topic: str, headers: Headers, limits: Limi
     if text is not None:
         return enveloped(_text(text, data), headers)
     if side == "key" and "-changelog" in topic:
-        windowed = _windowed(data, topic, limits)
+        windowed = _windowed(data, topic, unpacker)
         if windowed is not None:
             return windowed
     number = _number(data) if side == "key" else None
     return number or _binary(data) or BINARY
-
-
-def plain_text(data: bytes) -> str | None:
-    """The bytes as text if they are plainly that: UTF-8, and printable but for line ends and tabs."""
-    try:
-        text = data.decode("utf-8")
-    except UnicodeDecodeError:
-        return None
-    return text if text.isprintable() or text.translate(_BLANK).isprintable() else None
 
 
 def _text(text: str, data: bytes) -> Found:
@@ -151,34 +144,6 @@ def _by_magic(data: bytes) -> Found | None:
     return None
 
 
-_XERIAL = b"\x82SNAPPY\0"
-_CODECS = {"gzip": 1, "snappy": 2, "lz4": 3, "zstd": 4}
-
-
-def compression_of(data: bytes) -> str | None:
-    """What a value that begins so is packed with; None if with nothing that says so."""
-    if data.startswith(b"\x1f\x8b\x08"):
-        return "gzip"
-    if data.startswith(b"\x28\xb5\x2f\xfd"):
-        return "zstd"
-    if data.startswith(b"\x04\x22\x4d\x18"):
-        return "lz4"
-    return "snappy" if data.startswith(_XERIAL) else None
-
-
-def unpack(codec: str, data: bytes, limits: Limits) -> bytes | None:
-    """The bytes of a packed value; None if they cannot be unpacked, or are more than the bound."""
-    if codec == "zlib":
-        stream = zlib.decompressobj()
-        try:
-            out = stream.decompress(data, LARGEST_UNPACKED)
-        except zlib.error:
-            return None
-        return out if stream.eof else None
-    unpacked = decompress(_CODECS[codec], data, limits=limits, room=LARGEST_UNPACKED)
-    return None if unpacked.fault else unpacked.data
-
-
 # -- by trying --------------------------------------------------------------------------------------
 
 
@@ -231,7 +196,7 @@ def _number(data: bytes) -> Found | None:
     return None
 
 
-def _windowed(data: bytes, topic: str, limits: Limits) -> Found | None:
+def _windowed(data: bytes, topic: str, unpacker: Unpacker) -> Found | None:
     """The key of a window or session store of Kafka Streams. ``WindowKeySchema`` has key, start and sequence
     number, ``SessionKeySchema`` key, end and start."""
 
@@ -239,7 +204,7 @@ def _windowed(data: bytes, topic: str, limits: Limits) -> Found | None:
         return int.from_bytes(data[start : start + 8], "big", signed=True)
 
     def inner(size: int) -> Any:
-        found = recognise(data[:size], "key", "", (), limits)
+        found = recognise(data[:size], "key", "", (), unpacker)
         return text_or_bytes(data[:size]) if found.value is None else found.value
 
     size = len(data)
@@ -258,13 +223,10 @@ def _windowed(data: bytes, topic: str, limits: Limits) -> Found | None:
 # -- as the user says it ----------------------------------------------------------------------------
 
 
-def _integer(size: int) -> Callable[[bytes], Any]:
-    def decode(data: bytes) -> int:
-        if len(data) != size:
-            raise DecodeError(f"{len(data)} bytes, and {size} are needed", 0)
-        return int.from_bytes(data, "big", signed=True)
-
-    return decode
+def _integer(size: int, data: bytes) -> int:
+    if len(data) != size:
+        raise DecodeError(f"{len(data)} bytes, and {size} are needed", 0)
+    return int.from_bytes(data, "big", signed=True)
 
 
 def _uuid(data: bytes) -> str:
@@ -280,9 +242,9 @@ FORMS: dict[str, Callable[[bytes], Any]] = {
     "json": decode_json,
     "text": text_or_bytes,
     "hex": bytes.hex,
-    "int16": _integer(2),
-    "int32": _integer(4),
-    "int64": _integer(8),
+    "int16": partial(_integer, 2),
+    "int32": partial(_integer, 4),
+    "int64": partial(_integer, 8),
     "uuid": _uuid,
     "cbor": decode_cbor,
     "msgpack": decode_msgpack,

@@ -8,8 +8,9 @@ its values raw.
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable, Mapping
-from typing import Any, NamedTuple
+import re
+from collections.abc import Iterable, Mapping
+from typing import Any, NamedTuple, Protocol
 from uuid import UUID
 
 from kdissect.payload.avro import SchemaError, avro_type
@@ -25,6 +26,9 @@ MOST_SCHEMAS = 100_000
 MOST_CHARACTERS = 256 << 20
 """Of all schemas together; more are not taken in."""
 _MOST_REFERENCES = 1_000
+GUID = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")
+_NO_VERSION = 0
+"""Of a schema that says none: a file with a subject's name."""
 
 
 class Reference(NamedTuple):
@@ -48,6 +52,8 @@ class Schema(NamedTuple):
     references: tuple[Reference, ...] = ()
     origin: str = ""
     """Where it came from, for messages."""
+    guid: str | None = None
+    """A second id, which stands in headers."""
 
 
 class Reader(NamedTuple):
@@ -61,8 +67,17 @@ class Reader(NamedTuple):
     proto: ProtoFile | None = None
 
 
-Ask = Callable[[str], Schema | None]
-"""Asks a registry for the schema of an id. It tells the user itself what is wrong, and gives None."""
+class Asked(Protocol):
+    """A registry that is asked for what is not known. It raises nothing."""
+
+    failure: str | None
+    """Why it cannot be asked any more, in one line."""
+
+    def of_id(self, id: str) -> Schema | None:
+        """The schema of an id."""
+
+    def of_version(self, subject: str, version: int) -> Schema | None:
+        """A version of a subject."""
 
 
 class Schemas:
@@ -76,12 +91,16 @@ class Schemas:
         self._readers: dict[str, Reader | None] = {}
         """By id; None where there is none that can be used."""
         self._subject_readers: dict[str, Reader | None] = {}
-        self._named: dict[str, Schema] | None = None
+        self._named: dict[str, Schema] = {}
         """Avro's schemas by the full names of their types."""
+        self._unnamed: list[Schema] = []
+        """Those whose names were not looked at yet."""
         self._characters = self._count = 0
         self.problems: list[str] = []
         """What is wrong with schemas, a line each, for the user; who tells it empties the list."""
-        self.ask: Ask | None = None
+        self.registry: Asked | None = None
+        self._told: set[str] = set()
+        """Of the registry's failures, those that are in ``problems`` or were."""
         for schema in schemas:
             self.add(schema)
 
@@ -101,13 +120,17 @@ class Schemas:
         if self._count >= MOST_SCHEMAS or self._characters > MOST_CHARACTERS:
             return
         self._count += 1
-        self._named = None
+        if schema.kind == AVRO:
+            self._unnamed.append(schema)
         if schema.id is not None:
             self._by_id[schema.id] = schema
             self._readers.pop(schema.id, None)
+        if schema.guid is not None:
+            self._by_id[schema.guid] = schema
+            self._readers.pop(schema.guid, None)
         if schema.subject is not None:
             versions = self._by_subject.setdefault(schema.subject, {})
-            versions[schema.version or 0] = schema
+            versions[schema.version or _NO_VERSION] = schema
             self._subject_readers.pop(schema.subject, None)
 
     def learn(self, key: bytes | None, value: bytes | None) -> None:
@@ -123,21 +146,34 @@ class Schemas:
             if found is not None:
                 self.add(found)
 
-    def reader(self, id: str) -> Reader | None:
-        """What reads the values of a schema's id; None if it is not known or cannot be used."""
+    def reader(self, id: str, may_ask: bool = False) -> Reader | None:
+        """What reads the values of a schema's id; None if it is not known or cannot be used.
+
+        :param may_ask: whether the registry is asked, if there is one.
+        """
         try:
             return self._readers[id]
         except KeyError:
             pass
         schema = self._by_id.get(id)
-        if schema is None and self.ask is not None:
-            schema = self.ask(id)
-            if schema is not None:
-                self.add(schema)
-        found = None if schema is None else self._reader(schema)
-        if schema is not None or self.ask is not None:
-            self._readers[id] = found
+        if schema is None and may_ask and self.registry is not None and self.registry.failure is None:
+            schema = self._added(self.registry.of_id(id))
+            if schema is None and len(self._readers) < MOST_SCHEMAS:
+                self._readers[id] = None  # it is asked once
+        if schema is None:
+            return None
+        found = self._readers[id] = self._reader(schema)
         return found
+
+    def _added(self, schema: Schema | None) -> Schema | None:
+        """What the registry answered, which is one of the schemas now; it may have failed with that."""
+        assert self.registry is not None
+        if schema is not None:
+            self.add(schema)
+        elif self.registry.failure is not None and self.registry.failure not in self._told:
+            self._told.add(self.registry.failure)
+            self.problems.append(self.registry.failure)
+        return schema
 
     def knows(self, id: str) -> bool:
         """Whether there is a schema with this id, even if it cannot be used."""
@@ -223,12 +259,12 @@ class Schemas:
                 self._resolved(other.text, named, tried)
 
     def _by_name(self) -> dict[str, Schema]:
-        if self._named is None:
-            self._named = {}
-            for schema in (*self._by_id.values(), *(v[max(v)] for v in self._by_subject.values())):
-                name = _full_name(schema)
-                if name is not None:
-                    self._named.setdefault(name, schema)
+        """The newest schema of each name."""
+        for schema in self._unnamed:
+            name = _full_name(schema)
+            if name is not None:
+                self._named[name] = schema
+        self._unnamed.clear()
         return self._named
 
     def _referenced(self, schema: Schema) -> list[tuple[Reference, Schema]]:
@@ -242,7 +278,9 @@ class Schemas:
                 continue
             seen.add(reference)
             versions = self._by_subject.get(reference.subject, {})
-            other = versions.get(reference.version) or (versions[max(versions)] if versions else None)
+            other = versions.get(reference.version) or versions.get(_NO_VERSION)
+            if other is None and self.registry is not None:
+                other = self._added(self.registry.of_version(reference.subject, reference.version))
             if other is None:
                 raise SchemaError(
                     f"refers to {reference.subject} version {reference.version}, which is not known"
@@ -281,8 +319,6 @@ def _named(schema: Schema) -> str:
 
 
 def _full_name(schema: Schema) -> str | None:
-    if schema.kind != AVRO:
-        return None
     try:
         said = json.loads(schema.text)
     except (ValueError, RecursionError):
@@ -318,6 +354,7 @@ def schema_of(said: Mapping[str, Any], origin: str) -> Schema | None:
         version if isinstance(version, int) else None,
         tuple(references),
         origin,
+        id_of_name(guid) if isinstance(guid := said.get("guid"), str) else None,
     )
 
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from kdissect.embedded.control import control_column
+from kdissect.embedded.internal import family_of_topic
+from kdissect.present.decoded import COLUMNS, add_decoded
 from kdissect.present.options import PLAIN, Options
 from kdissect.present.record_secrets import HIDDEN, shown_headers, shown_record
 from kdissect.present.record_text import (
@@ -52,29 +54,35 @@ def batch_values(batch: Batch) -> dict[str, Any]:
     return {name: getattr(batch, name) for name, _, _ in BATCH_COLUMNS}
 
 
-def batch_objects(data: bytes, options: Options = PLAIN, is_metadata: bool = False) -> list[dict[str, Any]]:
+def batch_objects(
+    data: bytes, options: Options = PLAIN, is_metadata: bool = False, topic: str = ""
+) -> list[dict[str, Any]]:
     """The batches of a record set, each with its records, for JSON.
 
     :param is_metadata: whether they are of ``__cluster_metadata``, whose records may hold secrets.
+    :param topic: for keys and values that are decoded.
     """
     out = []
     for batch in read_record_set(data, options.limits).batches:
-        columns = plain_columns(batch, options, is_metadata) if options.as_text else None
+        is_text = options.as_text and options.payloads is None
+        columns = plain_columns(batch, options, is_metadata) if is_text else None
         if columns is not None:
             text = JsonText()
             write_nested(text, columns, options.bytes_form)
             records: Any = RawText(text.take().decode("ascii"))
         else:
-            records = record_objects(batch, options, is_metadata)
+            records = record_objects(batch, options, is_metadata, topic)
         values = batch_values(batch)
         values["records"] = records
         out.append(values)
     return out
 
 
-def record_objects(batch: Batch, options: Options, is_metadata: bool) -> list[dict[str, Any]]:
+def record_objects(
+    batch: Batch, options: Options, is_metadata: bool, topic: str = ""
+) -> list[dict[str, Any]]:
     """The records of a batch for JSON, as they stand in it."""
-    return [_record_object(record, batch, options, is_metadata) for record in batch.records()]
+    return [_record_object(record, batch, options, is_metadata, topic) for record in batch.records()]
 
 
 def plain_columns(batch: Batch, options: Options, is_metadata: bool | None) -> Columns | None:
@@ -104,10 +112,12 @@ def may_hide(data: bytes, options: Options) -> bool:
     return bool(found.faults) and tells_of_secrets(data)
 
 
-def _record_object(record: Record, batch: Batch, options: Options, is_metadata: bool) -> dict[str, Any]:
+def _record_object(
+    record: Record, batch: Batch, options: Options, is_metadata: bool, topic: str
+) -> dict[str, Any]:
     key, value = record.key, record.value
     seen = shown(record, options, is_metadata)
-    return {
+    out = {
         "offset": record.offset,
         "timestamp": record.timestamp,
         "key": bytes_form(key, options.bytes_form),
@@ -118,6 +128,12 @@ def _record_object(record: Record, batch: Batch, options: Options, is_metadata: 
         "sequence": record.sequence,
         "control": control_of(record, batch, options),
     }
+    is_own = is_metadata or batch.is_control or family_of_topic(topic) is not None
+    if options.payloads is not None and not is_own:
+        decoded = {"key": key, "value": seen.value, "headers": seen.headers}
+        add_decoded(decoded, topic, options.payloads)
+        out |= {name: decoded[name] for name in COLUMNS if decoded.get(name) is not None}
+    return out
 
 
 def shown(record: Record, options: Options, is_metadata: bool | None) -> Record:

@@ -16,7 +16,9 @@ from kdissect.embedded.decoded import Context, Embedded, Render
 from kdissect.embedded.fields import NO_CONTEXT, decode_field
 from kdissect.exchange import Exchange
 from kdissect.message import SASL_TOKEN, Message, Token, is_slice
+from kdissect.names import NO_NAMES, Names
 from kdissect.present.batches import batch_objects
+from kdissect.present.decoded import topic_of
 from kdissect.present.options import PLAIN, Options
 from kdissect.present.redact import answers_secrets, asked_of, is_metadata_topic, is_secret, may_hold_secrets
 from kdissect.present.secret_names import REDACTED, tells_of_secrets
@@ -30,7 +32,7 @@ def side_object(exchange: Exchange, side: str, options: Options = PLAIN) -> dict
     message: Message | None = getattr(exchange, side)
     if message is None:
         return None
-    return message_object(message, options, context_of(exchange, message, options))
+    return message_object(message, options, context_of(exchange, message, options), exchange.topic_names)
 
 
 def context_of(exchange: Exchange, message: Message, options: Options) -> Context:
@@ -52,11 +54,12 @@ def is_whole(message: Message) -> bool:
 
 
 def message_object(
-    message: Message, options: Options = PLAIN, context: Context = NO_CONTEXT
+    message: Message, options: Options = PLAIN, context: Context = NO_CONTEXT, names: Names = NO_NAMES
 ) -> dict[str, Any]:
     """A message in its JSON form.
 
     :param context: what is embedded in a response may only be told with its request.
+    :param names: of topic ids.
     """
     if isinstance(message, Token):
         return {"header": {}, "body": _token_body(message, options)}
@@ -67,7 +70,7 @@ def message_object(
         out["body"] = None
         out["opaque"] = body.opaque
     else:
-        out["body"] = values_object(body.struct, body.values, body.remainder, options, context)
+        out["body"] = values_object(body.struct, body.values, body.remainder, options, context, names)
         if body.quirk is not None:
             out["quirk"] = body.quirk
     return out
@@ -79,9 +82,10 @@ def values_object(
     remainder: bytes = b"",
     options: Options = PLAIN,
     context: Context = NO_CONTEXT,
+    names: Names = NO_NAMES,
 ) -> dict[str, Any]:
     """Decoded values of any message class, and the bytes that were left, in their JSON form."""
-    out = to_json(struct, values, _hook(struct.name, options, context))
+    out = to_json(struct, values, _hook(struct.name, options, context, names))
     hide = may_hold_secrets(struct.name) and not options.show_secrets
     if hide:
         _hide_unknown(out)
@@ -127,7 +131,7 @@ def _token_body(token: Token, options: Options) -> dict[str, Any]:
     return {"authBytes": REDACTED if hidden else base64_text(data)}
 
 
-def _hook(message: str, options: Options, context: Context) -> Hook | None:
+def _hook(message: str, options: Options, context: Context, names: Names) -> Hook | None:
     """What writes the fields that are not plainly Kafka's form; None where there are none."""
     redacts = not options.show_secrets and may_hold_secrets(message)
     if not (redacts or options.records or options.embedded):
@@ -143,7 +147,8 @@ def _hook(message: str, options: Options, context: Context) -> Hook | None:
             if not options.records or value is None or is_slice(name, ancestors[-1]):
                 return False
             out[name + SIZE_SUFFIX] = len(value)
-            out[name] = batch_objects(value, options, is_metadata_topic(ancestors))
+            topic = "" if options.payloads is None else topic_of(tuple(ancestors), names)
+            out[name] = batch_objects(value, options, is_metadata_topic(ancestors), topic)
             return True
         hidden = redacts and is_secret(message, name, ancestors, value, options.shown_fields, asked)
         found = decode_field(message, ancestors, name, value, context) if options.embedded else None

@@ -13,10 +13,14 @@ from typing import Any, NamedTuple
 
 from kdissect.embedded.decoded import Context
 from kdissect.embedded.fields import NO_CONTEXT
+from kdissect.embedded.internal import family_of_topic
 from kdissect.embedded.tree import expand_embedded
 from kdissect.message import SASL_TOKEN, Message, Token, is_slice
 from kdissect.model import Node
 from kdissect.names import NO_NAMES, Names
+from kdissect.payload.decoder import SIDES, Decoder
+from kdissect.payload.tree import draw
+from kdissect.present.decoded import topic_of
 from kdissect.present.options import Options
 from kdissect.present.record_secrets import is_connect_config, is_secret_header, shown_config
 from kdissect.present.record_text import may_hold_secrets as may_hold_secrets_in
@@ -153,6 +157,8 @@ class Branch:
         """What is in it; of many children only those from ``first`` to before ``last``."""
         node = self.node
         data = self.data if node.buffer is None else node.buffer
+        if self._options.payloads is not None and node.type in RECORD_TYPES:
+            self._draw_payloads(data, self._options.payloads)
         place = _inside(node, self._place)._replace(is_metadata=self.holds_metadata)
         # The elements of an array have numbers for names.
         hides = node.type in TEXTS and not self._options.show_secrets and self._is_secret(node.type)
@@ -168,6 +174,38 @@ class Branch:
                 at = at._replace(hidden=True)
             out.append(Branch(child, data, at, self._options))
         return out
+
+    def _draw_payloads(self, data: bytes, decoder: Decoder) -> None:
+        """Draw what is in the key and the value of a record, unless they are drawn already or hidden."""
+        place = _inside(self.node, self._place)._replace(is_metadata=self.holds_metadata)
+        topic = topic_of(self._place.ancestors, place.names)
+        if self.holds_metadata is not False or family_of_topic(topic) is not None:
+            return  # Kafka's own records are not guessed at
+        headers = headers_of(self.node)
+        for child in self.node.children:
+            side, value = child.name, child.value
+            if side not in SIDES or child.children or not isinstance(value, bytes) or not value:
+                continue
+            if not Branch(child, data, place, self._options).is_hidden:
+                contents = draw(decoder, topic, side, value, headers, child.end - len(value))
+                if contents:
+                    expand(child, contents)
+
+
+RECORD_TYPES = ("Record", "Message")
+"""Types of the nodes of records; a message of magic 0 or 1 is one."""
+
+
+def headers_of(record: Node) -> list[tuple[str, bytes | None]]:
+    """The headers that the nodes of a record have."""
+    found = []
+    for headers in record.children:
+        for header in headers.children if headers.name == "headers" else ():
+            said = {each.name: each.value for each in header.children}
+            name, value = said.get("key"), said.get("value")
+            if isinstance(name, str) and isinstance(value, bytes | None):
+                found.append((name, value))
+    return found
 
 
 def message_branches(

@@ -5,20 +5,32 @@ Nothing here runs where decoding is not asked for.
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple
 
 from kdissect.model import DecodeError
+from kdissect.names import Names
 from kdissect.payload.avro_text import can_be_written, write_value
 from kdissect.payload.avro_values import AvroType, values_left
 from kdissect.payload.decoder import ENVELOPE, Decoded, Decoder
 from kdissect.payload.framing import Headers, of_zeros
+from kdissect.payload.recognise import CERTAIN
 from kdissect.payload.schemas import TOPIC
 from kdissect.protocol.cursor import Cursor
 from kdissect.protocol.json_form import dumps
 from kdissect.protocol.json_text import JsonText
+from kdissect.protocol.topics import partition_of
 
 COLUMNS = ("keyDecoded", "valueDecoded", "keyFormat", "valueFormat")
 """The columns that are filled here, in their order, the last of the table."""
+
+
+def topic_of(ancestors: tuple[dict[str, Any], ...], names: Names) -> str:
+    """The name of the topic that these structs, outermost first, are about; empty where nothing tells it.
+
+    :param names: of topic ids.
+    """
+    topic, topic_id, _ = partition_of(ancestors)
+    return topic or (names.get(topic_id) if topic_id is not None else None) or ""
 
 
 def add_decoded(row: dict[str, Any], topic: str, decoder: Decoder) -> None:
@@ -32,6 +44,45 @@ def add_decoded(row: dict[str, Any], topic: str, decoder: Decoder) -> None:
             found = decoder.decode(topic, side, data, headers)
             row[f"{side}Decoded"] = found.value
             row[f"{side}Format"] = found.told()
+
+
+class Part(NamedTuple):
+    """A key or value that is shown as what it means rather than as its bytes."""
+
+    name: str
+    """``OffsetCommit v3``, ``shop.Order``, ``cbor``."""
+    about: str
+    """What else is told of it; empty where nothing is."""
+    value: Any
+    """As JSON has it."""
+
+
+_AS_THEY_ARE = ("text", "json", "xml", "uuid")
+"""Formats whose bytes are what people read, unless something stands around them."""
+
+
+def part_of(row: dict[str, Any], side: str) -> Part | None:
+    """What a key or value of a row means, where that is decoded and is not what its bytes show anyway.
+
+    It may be of a topic of Kafka's own, or decoded by a schema, a rule or its form.
+    """
+    value, told = row.get(f"{side}Decoded"), row.get(f"{side}Format")
+    if value is None:
+        return None
+    if told is None:
+        version = "" if value["version"] is None else f" v{value['version']}"
+        return Part(f"{value['name'] or 'Unknown'}{version}", "", value["data"])
+    around = [str(told[name]) for name in ("envelope", "compression") if name in told]
+    if told["format"] in _AS_THEY_ARE and not around and "schema" not in told:
+        return None
+    name = told.get("name", told["format"])
+    if name != told["format"]:
+        around.insert(0, told["format"])
+    if "schema" in told:
+        around.append(f"schema {told['schema']}")
+    if told["confidence"] != CERTAIN:
+        around.append(told["confidence"])
+    return Part(name, ", ".join(around), value)
 
 
 class Texts:

@@ -326,6 +326,8 @@ class RecordSets:
         options = self._options
         if not options.records and is_sound(data, start, start + size, options.limits):
             return
+        if options.records and options.payloads is not None:
+            raise _unusual()  # what is decoded is made of objects
         found = read_record_set(data[start : start + size], options.limits)
         for each in found.own_faults:
             if not (self.may_end_early and each.kind == "partial-batch"):

@@ -1,17 +1,16 @@
 """A record's key or value → text for people: as JSON, text or hex, chosen by what the bytes are.
 
-Bytes that begin as a schema registry's framing does are shown as that, with the schema's id. What follows is
-not decoded, because the schema is not in the capture. Nothing else tells such bytes from others. So the text
-says that they look like it, never that they are it.
+Values that a schema or another format decodes are in :mod:`kdissect.present.decoded`.
 """
 
 from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator, Sequence
-from typing import NamedTuple, NoReturn
+from collections.abc import Iterator
+from typing import NoReturn
 
+from kdissect.payload.plain_text import plain_text
 from kdissect.present.hexdump import hexdump
 from kdissect.present.sanitise import CUT, LONGEST, sanitise
 
@@ -25,57 +24,6 @@ _HEX_BYTES = 32
 """Bytes of a value that is no text, in one line."""
 _DEEPEST_INDENT = 40
 _TOKEN = re.compile(r'"(?:[^"\\]|\\.)*"|[{}\[\],:]|[^\s{}\[\],:"]+')
-
-
-class Framing(NamedTuple):
-    """What a schema registry's serializer writes beside a value."""
-
-    schema: str
-    """The schema's id, a number or a GUID."""
-    size: int
-    """Bytes of the value that the framing takes."""
-
-    def __str__(self) -> str:
-        return f"schema {self.schema}"
-
-
-def framing_of(
-    data: bytes, headers: Sequence[tuple[str, bytes | None]] = (), side: str = "value"
-) -> Framing | None:
-    """The framing of a key or value. It stands in a header ``__key_schema_id`` or ``__value_schema_id``
-    (magic 1 and a GUID of 16 bytes, or magic 0 and an id). Or it stands before the value (magic 0, id as
-    int32). Ids begin with 1; a value must be longer than its framing.
-
-    The rules are those of the serializers of Confluent's schema registry: ``PrefixSchemaIdSerializer``, and
-    ``HeaderSchemaIdSerializer``, which leaves the value as it is.
-    """
-    for name, said in reversed(headers):
-        if name == f"__{side}_schema_id" and said is not None:
-            if len(said) == 17 and said[0] == 1:
-                return Framing(_guid_text(said[1:].hex()), 0)
-            if len(said) == 5 and said[0] == 0:
-                return Framing(str(int.from_bytes(said[1:], "big")), 0)
-    number = int.from_bytes(data[1:5], "big", signed=True)
-    if len(data) > 5 and data[0] == 0 and number > 0:
-        return Framing(str(number), 5)
-    return None
-
-
-def plain_text(data: bytes, is_cut: bool = False) -> str | None:
-    """The bytes as text if they are plainly that: UTF-8, and printable but for line ends and tabs.
-
-    :param is_cut: whether the bytes may end inside a character, which is then left out.
-    """
-    try:
-        text = data.decode("utf-8")
-    except UnicodeDecodeError as error:
-        if not is_cut or error.start < len(data) - 3 or error.reason != "unexpected end of data":
-            return None
-        text = data[: error.start].decode("utf-8")
-    return text if text and text.translate(_BLANK).isprintable() else None
-
-
-_BLANK = {ord(each): " " for each in "\t\n\r"}
 
 
 def one_line(data: bytes, size: int | None = None, form: str = "auto") -> str:
@@ -180,8 +128,3 @@ def _indented(text: str) -> Iterator[str]:
 
 def _at(depth: int, line: list[str]) -> str:
     return "  " * min(depth, _DEEPEST_INDENT) + "".join(line)
-
-
-def _guid_text(digits: str) -> str:
-    """A GUID in its usual form (RFC 9562)."""
-    return "-".join((digits[:8], digits[8:12], digits[12:16], digits[16:20], digits[20:]))

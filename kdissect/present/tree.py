@@ -173,6 +173,8 @@ def value_text(node: Node, topic: str | None = None) -> str:
         return sanitise(value) if "string" not in node.type else f'"{sanitise(value)}"'
     if isinstance(value, bytes):
         return one_line(value)
+    if node.type != "int16":  # what Kafka's codes and keys of APIs are; others' fields may be called so too
+        return sanitise(str(value))
     if isinstance(value, int) and value and node.name.endswith(("errorCode", "ErrorCode")):
         return f"{value} ({error_name(value)})"
     if isinstance(value, int) and node.name in ("requestApiKey", "apiKey"):

@@ -53,7 +53,7 @@ class Records(Protocol):
         """
 
 
-class Judge(Protocol):
+class TellsSecrets(Protocol):
     """What tells secrets by other values of the message."""
 
     def hides(self) -> bool:
@@ -74,7 +74,7 @@ class Walk:
         self.out = out
         self.records: Records | None = None
         """What writes record sets, beside their size."""
-        self.judge: Judge | None = None
+        self.judge: TellsSecrets | None = None
         """What tells secrets that other values tell."""
         self._is_metadata = False
         """Whether one of the structs around names ``__cluster_metadata``."""

@@ -13,10 +13,11 @@ from __future__ import annotations
 import os
 from collections.abc import Callable
 from importlib.metadata import entry_points
+from math import isfinite
 from typing import Any
 
 from kdissect.payload.avro import SchemaError
-from kdissect.payload.decoder import SIDES, Rule
+from kdissect.payload.decoder import SIDES, Rule, Span
 from kdissect.payload.proto_text import ProtoFile, ProtoMessage
 from kdissect.payload.recognise import FORMS
 from kdissect.payload.schemas import AVRO, PROTOBUF, Schema, Schemas
@@ -61,26 +62,54 @@ def rule_of(text: str, schemas: Schemas) -> Rule:
                 loaded = entry.load()
             except Exception as error:
                 raise ValueError(f"the decoder {name} cannot be loaded: {type(error).__name__}") from None
-            return Rule(topic, side, name, decode=Plugin(loaded))
+            return Rule(topic, side, name, decode=Plugin(loaded), has_spans=True)
     known = ", ".join(("avro:FILE", "protobuf:FILE#Message", *WITHOUT, *installed()))
     raise ValueError(f"there is no form {name!r}; there are {known}")
 
 
 class Plugin:
-    """Another's decoder."""
+    """Another's decoder: bytes → the value and its spans."""
 
     def __init__(self, decode: Callable[[bytes], Any]) -> None:
         self._decode = decode
-        self.spans: list[tuple[str, int, int]] = []
-        """Of the value that was decoded last: names, and where they begin and end."""
 
-    def __call__(self, data: bytes) -> Any:
+    def __call__(self, data: bytes) -> tuple[Any, tuple[Span, ...]]:
         found = self._decode(data)
-        self.spans = []
-        if isinstance(found, tuple) and len(found) == 2:
-            found, spans = found
-            self.spans = [(str(name), int(start), int(end)) for name, start, end in spans]
-        return found
+        if not (isinstance(found, tuple) and len(found) == 2):
+            return as_json_has_it(found), ()
+        value, spans = found
+        told = tuple((str(name), int(start), int(end)) for name, start, end in spans)
+        return as_json_has_it(value), told
+
+
+_DEEPEST, _MOST_VALUES = 100, 1_000_000
+
+
+def as_json_has_it(value: Any) -> Any:
+    """A value that somebody else's code made, if JSON can hold it.
+
+    :raises ValueError: it cannot.
+    """
+    waiting, level, count = [value], 0, 0
+    while waiting:
+        inner: list[Any] = []
+        for each in waiting:
+            count += 1
+            if isinstance(each, dict):
+                if not all(isinstance(key, str) for key in each):
+                    raise ValueError("a key is no text")
+                inner += each.values()
+            elif isinstance(each, list | tuple):
+                inner += each
+            elif isinstance(each, float):
+                if not isfinite(each):
+                    raise ValueError("a number that JSON does not have")
+            elif not isinstance(each, str | int | bool | None):
+                raise ValueError(f"a value of type {type(each).__name__}")
+        waiting, level = inner, level + 1
+        if level > _DEEPEST or count > _MOST_VALUES:
+            raise ValueError("too many values")
+    return value
 
 
 def _of_file(topic: str, side: str, form: str, rest: str, schemas: Schemas) -> Rule:

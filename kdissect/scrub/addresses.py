@@ -48,6 +48,7 @@ class Addresses:
     def _numbers(self, address: bytes, width: int, steps: tuple[int, ...], staying: tuple[int, ...]) -> bytes:
         out = bytearray()
         bits = 8 * width
+        is_first = True
         for at in range(0, len(address), width):
             number = int.from_bytes(address[at : at + width], "big")
             fixed = staying if at == 0 else ()
@@ -57,7 +58,9 @@ class Addresses:
                 last = first + (2 << place) - 1
                 if not _changes_form(first, last, steps, fixed):
                     head = address[:at] + (number >> (place + 1)).to_bytes(width, "big") + bytes((place,))
-                    turned |= (self._permutation.bits(b"address%d" % len(address), head) & 1) << place
+                    turn = is_first or self._permutation.bits(b"address%d" % len(address), head) & 1
+                    turned |= turn << place
+                    is_first = False
             out += (number ^ turned).to_bytes(width, "big")
         return bytes(out)
 
@@ -81,6 +84,15 @@ class Addresses:
         if whole == text or "." not in text:
             return whole
         return _NAME.sub(lambda found: self._permutation.name(found[0]), text)
+
+
+def is_untelling_host(text: str) -> bool:
+    """Whether a text is an address that stays, with whatever messages have around it."""
+    found = _ENDS.fullmatch(text)
+    try:
+        return found is not None and not is_telling(ip_address(found[3]).packed)
+    except ValueError:
+        return False
 
 
 def _changes_form(first: int, last: int, steps: tuple[int, ...], staying: tuple[int, ...]) -> bool:

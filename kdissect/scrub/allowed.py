@@ -51,6 +51,9 @@ MEANINGS = {
 }
 """By the field's name, which means the same in all classes. A field that is not here is a :data:`NAME`."""
 
+RESOURCE_NAME = "resourceName"
+"""A :data:`NUMBER_OR_NAME` where the resource is a broker."""
+
 NAMES_OF_WORDS = frozenset(
     (
         *("value", "values", "configSource", "configOperation", "metadata", "securityProtocol", "remove"),
@@ -104,7 +107,7 @@ KEPT_NAMES = frozenset(
 )
 """Names that stay wherever they are: Kafka itself gives them."""
 
-_ENDS = ("-changelog", "-repartition", "-restore-consumer", "-global-consumer", "-consumer", "-producer")
+KEPT_ENDS = ("-changelog", "-repartition", "-restore-consumer", "-global-consumer", "-consumer", "-producer")
 """With what Kafka Streams ends names that it makes: that stays."""
 
 _SENTENCES = """
@@ -144,8 +147,16 @@ _RELEASE_WORDS = frozenset(
     ("v", "rdkafka", "rc", "alpha", "beta", "dev", "SNAPSHOT", "ccs", "ce", "final", "release", "go")
 )
 _PART = re.compile(r"[0-9]{1,6}|[A-Za-z]+")
+_ADDRESS = re.compile(r"\d{2,}(\.\d+){3}")
 _PARTS = re.compile(r"[0-9A-Za-z.+-]{1,40}")
 _PHRASES = re.compile("|".join(map(re.escape, sorted(PHRASES, key=len, reverse=True))))
+_ALL_WORDS = sorted({*KEPT_WORDS, *KEPT_NAMES, *PHRASES}, key=len, reverse=True)
+_LONG, _LITTLE = 8, 2
+"""Characters of a word that stands in no name by chance; and what may stand beside a word: lengths."""
+_LONG_WORDS = re.compile("|".join(re.escape(each) for each in _ALL_WORDS if len(each) >= _LONG))
+_SHORT_WORDS = re.compile("|".join(re.escape(each) for each in _ALL_WORDS if _LITTLE < len(each) < _LONG))
+_WORDS_TOGETHER = "\n".join(_ALL_WORDS)
+_NUMBERS = re.compile(r"[0-9][0-9.:]{3,}")
 _NUMBER = re.compile(r"-?\d{1,19}(\.\d{1,19})?")
 _PLAIN_NUMBER = re.compile(r"\d{1,10}")
 
@@ -153,14 +164,20 @@ _PLAIN_NUMBER = re.compile(r"\d{1,10}")
 @lru_cache(maxsize=65_536)
 def kept_end(name: str) -> str:
     """The end of a name that stays, or nothing."""
-    return next((end for end in _ENDS if name.endswith(end) and len(name) > len(end)), "")
+    return next((end for end in KEPT_ENDS if name.endswith(end) and len(name) > len(end)), "")
 
 
 def is_version(text: str) -> bool:
-    """Whether a text is the version of a program, and nothing else."""
-    if not _PARTS.fullmatch(text):
+    """Whether a text is the version of a program, and nothing else. Four numbers may be an address, too: of
+    such versions only those stay that begin with a digit."""
+    if not _PARTS.fullmatch(text) or _ADDRESS.fullmatch(text):
         return False
     return all(part.isdigit() or part in _RELEASE_WORDS for part in _PART.findall(text))
+
+
+def is_plain_field(name: str) -> bool:
+    """Whether numbers and versions stay in a field."""
+    return MEANINGS.get(name) in (VALUE, VERSION, NUMBER_OR_NAME) or name == RESOURCE_NAME
 
 
 def is_number(text: str) -> bool:
@@ -176,6 +193,18 @@ def is_plain_value(text: str) -> bool:
 def kept_phrases(text: str) -> list[tuple[int, int]]:
     """Where the phrases stand in a text that stay."""
     return [found.span() for found in _PHRASES.finditer(text)]
+
+
+def without_kept_words(text: str) -> list[str]:
+    """What is left of a text where numbers and words that stay are cut out of it. Short words stand in names,
+    too: they are cut out only where little is left. So are parts of words."""
+    found = (each for piece in _LONG_WORDS.split(text) for each in _NUMBERS.split(piece))
+    return [each for each in found if each and not _is_short_word(each) and each[1:-1] not in _WORDS_TOGETHER]
+
+
+def _is_short_word(text: str) -> bool:
+    """Whether a text is a short word that stays, and little beside it."""
+    return _SHORT_WORDS.search(text) is not None and len(_SHORT_WORDS.sub("", text)) <= _LITTLE
 
 
 def is_known_setting(name: object) -> bool:

@@ -54,7 +54,7 @@ class Messages:
         if isinstance(message, Token):
             return scrubbed_token(mechanism, payload, self._scrubber)
         walk = _Walk(self, payload, out, mechanism)
-        walk.is_doubtful = _is_doubtful(message)
+        walk.is_doubtful = _is_doubtful(exchange, message)
         for child in whole_tree(exchange, message, self._limits).children:
             if child.type == "bytes":
                 self._scrubber.taken.add_unknown(payload[child.start : child.end])
@@ -177,9 +177,12 @@ def whole_tree(exchange: Exchange, message: Message, limits: Limits) -> Node:
     return tree
 
 
-def _is_doubtful(message: Message) -> bool:
-    """Whether something is wrong with the body, other than that it breaks off where its frame does."""
+def _is_doubtful(exchange: Exchange, message: Message) -> bool:
+    """Whether something is wrong with the body, other than that it breaks off where its frame does. Or
+    whether nothing says that it is a message: neither its body, nor one of the other side."""
     body = message.decoded()
+    if body.struct is None and (exchange.request is None or exchange.response is None):
+        return True
     has_rest = body.struct is not None and bool(body.remainder) and not body.quirk
     return bool(body.faults) or (has_rest and not message.is_cut)
 

@@ -4,17 +4,24 @@
     messages   every text and every bytes in messages, and every record, also for short names
     packets    the addresses of every layer
 
-A hit in a word that the allow-list keeps does not count: a topic may be called ``consumer``, too. Names below
-:data:`SURE_BYTES` also stand in tokens by chance. So a hit of theirs in a token does not count either.
+A hit in a word that the allow-list keeps does not count: a topic may be called ``consumer``, too. Nor do
+addresses of this machine. Names below :data:`~kdissect.scrub.needles.SURE_BYTES` also stand in tokens by
+chance. So a hit of theirs in a token does not count either. Names that are numbers are looked for in messages
+only, and there in all fields but those in which numbers stay.
+
+What is looked for, and what it is looked for in, may be more than memory holds. Then one part after the other
+is looked for.
 """
 
 from __future__ import annotations
 
+import re
 from collections import defaultdict
 from collections.abc import Iterable, Iterator
 from ipaddress import ip_address
 from typing import BinaryIO
 
+from kdissect.capture.blocks import WRITER
 from kdissect.capture.reader import Item
 from kdissect.dissect import Dissector
 from kdissect.embedded.internal import decode_internal
@@ -24,139 +31,122 @@ from kdissect.message import Message
 from kdissect.model import Node, Packet
 from kdissect.record.records import Record
 from kdissect.record.sets import read_record_set
+from kdissect.scrub.addresses import is_untelling_host
 from kdissect.scrub.allowed import (
-    FILLER,
+    KEPT_ENDS,
     KEPT_NAMES,
     KEPT_WORDS,
     MARK,
     PHRASES,
-    UNKNOWN,
+    is_plain_field,
     is_plain_value,
     is_version,
 )
 from kdissect.scrub.messages import is_metadata_topic_around, whole_tree
+from kdissect.scrub.needles import FILLERS, SURE_BYTES, Hit, Needles
 from kdissect.scrub.packets import Headers
 from kdissect.scrub.permutation import KEY_BYTES
-from kdissect.scrub.values import LEAST_BYTES, MOST_BYTES, Scrubber, Taken, encoded
+from kdissect.scrub.taken import LEAST_BYTES, MOST_BYTES, Pile, Taken
+from kdissect.scrub.values import Scrubber, encoded
 
-SURE_BYTES = 8
-"""Nothing of so many bytes stands in a token by chance."""
+_NUMBERS = re.compile(rb"[0-9]{4,}")
+"""What stays of logins: how often a password is hashed, and until when a token is valid."""
+_DOTS = 3
+"""In an address."""
 _RAW_TEXT_BYTES = 6
 _RAW_DISTINCT = 8
 """So many different bytes has what no number in a capture is by chance."""
 _TELLING = 3
 """So many different bytes beside zeros tell something."""
 _PIECE = 1 << 20
-_GRAM = 4
-_FILLERS = frozenset(FILLER.encode() + UNKNOWN + b"\0")
-_KEPT = (MARK, *(word.encode() for word in {*KEPT_NAMES, *KEPT_WORDS, *PHRASES} if len(word) >= LEAST_BYTES))
-
-
-class _Needles:
-    """What is looked for, by four of its bytes."""
-
-    def __init__(self, needles: Iterable[bytes], tokens: frozenset[bytes]) -> None:
-        self._by_gram: defaultdict[bytes, list[tuple[int, bytes]]] = defaultdict(list)
-        self._tokens = tokens
-        for needle in needles:
-            if len(needle) >= LEAST_BYTES and _is_telling(needle):
-                at = _telling_part(needle)
-                self._by_gram[needle[at : at + _GRAM]].append((at, needle))
-
-    def find(self, data: bytes) -> int | None:
-        """Where the first of them is in the data; None where none is."""
-        grams = self._by_gram
-        for at in range(len(data) - _GRAM + 1) if grams else ():
-            found = grams.get(data[at : at + _GRAM])
-            for before, needle in () if found is None else found:
-                start = at - before
-                if start < 0 or not data.startswith(needle, start):
-                    continue
-                if not self._is_excused(data, start, needle):
-                    return start
-        return None
-
-    def _is_excused(self, data: bytes, at: int, needle: bytes) -> bool:
-        """Whether a hit lies in a word that is kept, or by chance in a token."""
-        if any(_covers(word, data, at, needle) for word in _KEPT):
-            return True
-        return len(needle) < SURE_BYTES and any(_covers(word, data, at, needle) for word in self._tokens)
-
-
-def _covers(word: bytes, data: bytes, at: int, needle: bytes) -> bool:
-    place = word.find(needle)
-    while place >= 0:
-        if at >= place and data.startswith(word, at - place):
-            return True
-        place = word.find(needle, place + 1)
-    return False
-
-
-def _telling_part(needle: bytes) -> int:
-    """Where the four bytes of it begin that differ most."""
-    places = range(min(len(needle) - _GRAM + 1, MOST_BYTES))
-    return max(places, key=lambda at: len(set(needle[at : at + _GRAM]) - _FILLERS))
+_AROUND = 1_024
+"""Bytes around a hit in a file in which a token is looked for."""
+MOST_DOUBTS = 100_000
+"""So many hits may be chance; more are none."""
+_WORDS = {*KEPT_NAMES, *KEPT_WORDS, *KEPT_ENDS, *PHRASES}
+_KEPT = (MARK, WRITER, *(word.encode() for word in _WORDS if len(word) >= LEAST_BYTES))
 
 
 class Search:
-    """Looks for what was taken away."""
+    """Looks for what was taken away.
 
-    def __init__(self, taken: Taken, limits: Limits) -> None:
+    :param most_doubts: hits of short names that may lie in tokens by chance.
+    """
+
+    def __init__(self, taken: Taken, limits: Limits, most_doubts: int = MOST_DOUBTS) -> None:
         self._limits = limits
-        self._addresses = taken.addresses
-        texts = taken.texts | {str(ip_address(each)).encode() for each in taken.addresses}
-        tokens = frozenset(taken.tokens)
-        self._all = _Needles(texts, tokens)
-        self._raw = _Needles(filter(_is_sure, texts), tokens)
+        self._taken = taken
+        self._most_doubts = most_doubts
 
     def file(self, file: BinaryIO) -> str | None:
         """Search the bytes of the file; gives where something was found, in words."""
-        offset, before = 0, b""
-        while piece := file.read(_PIECE):
-            data = before + piece
-            for start, part in _parts(data):
-                found = self._raw.find(part)
-                if found is not None:
-                    return f"at byte {offset - len(before) + start + found:,} of the file"
-            offset += len(piece)
-            before = data[-MOST_BYTES:]
-        return None
+        doubts = _Doubts(self._most_doubts)
+        for texts in self._texts():
+            needles = Needles(filter(_is_sure, texts))
+            file.seek(0)
+            for at, data in _pieces(file):
+                for hit in needles.find(data):
+                    if _is_excused(data, hit):
+                        continue
+                    place = at + hit.at
+                    first = max(0, hit.at - _AROUND)
+                    around = data[first : hit.at + len(hit.needle) + _AROUND]
+                    if not doubts.may_be_chance(around, Hit(hit.at - first, hit.needle), place):
+                        return _place_in_file(place)
+        found = doubts.remaining(self._taken.tokens)
+        return None if found is None else _place_in_file(found)
 
     def capture(self, items: Iterable[Item], ports: frozenset[int]) -> str | None:
         """Search packets and messages of the result."""
+        said, addresses = Pile(), Pile()
         dissector = Dissector(self._limits, ports)
         headers = Headers(Scrubber(bytes(KEY_BYTES)), self._limits)
         for item in items:
-            if isinstance(item, Packet) and (found := self._packet(item, headers)) is not None:
-                return found
+            if isinstance(item, Packet) and not _note_addresses(item, headers, addresses):
+                return f"in packet {item.number}, which cannot be read"
             for event in dissector.feed(item):
-                if isinstance(event, Exchange) and (found := self._exchange(event)) is not None:
-                    return found
+                if isinstance(event, Exchange):
+                    self._note(event, said)
         for event in dissector.close():
-            if isinstance(event, Exchange) and (found := self._exchange(event)) is not None:
-                return found
+            if isinstance(event, Exchange):
+                self._note(event, said)
+        return self._in_headers(addresses) or self._in_messages(said)
+
+    def _texts(self) -> Iterator[set[bytes]]:
+        """What is looked for: texts of :data:`LEAST_BYTES` and more that tell something."""
+        for part in self._taken.texts.parts():
+            yield {each for each in part if len(each) >= LEAST_BYTES and _is_telling(each)}
+        for part in self._taken.addresses.parts():
+            yield {str(ip_address(each)).encode() for each in part}
+
+    def _in_headers(self, addresses: Pile) -> str | None:
+        for part in self._taken.addresses.parts():
+            for there in addresses.parts():
+                for address in part.keys() & there.keys():
+                    return f"in the headers of packet {there[address]}: an address"
         return None
 
-    def _packet(self, packet: Packet, headers: Headers) -> str | None:
-        layers = headers.layers(packet)
-        if layers is None:
-            return f"in packet {packet.number}, which cannot be read"
-        for _, at, end in layers.networks:
-            size = 4 if end - at < 40 or packet.data[at] >> 4 == 4 else 16
-            begin = at + (12 if size == 4 else 8)
-            for place in (begin, begin + size):
-                if packet.data[place : place + size] in self._addresses:
-                    return f"in the headers of packet {packet.number}: an address"
-        return None
+    def _in_messages(self, said: Pile) -> str | None:
+        doubts = _Doubts(self._most_doubts)
+        for texts in self._texts():
+            needles = Needles(texts)
+            for part in said.parts():
+                for data, exchange in part.items():
+                    for hit in needles.find(data):
+                        if _is_excused(data, hit) or doubts.may_be_chance(data, hit, exchange):
+                            continue
+                        return _place_in_messages(exchange)
+        found = doubts.remaining(self._taken.tokens)
+        return None if found is None else _place_in_messages(found)
 
-    def _exchange(self, exchange: Exchange) -> str | None:
+    def _note(self, exchange: Exchange, said: Pile) -> None:
+        """Note all that the messages of an exchange say."""
         for message in exchange.messages:
             for data in self._values(exchange, message):
-                if self._all.find(data) is not None:
-                    return f"in the {message.kind} of exchange {exchange.number}"
+                if len(data) >= LEAST_BYTES and data.strip(b"\0"):
+                    said.add(data, exchange.number)
         for message in exchange.messages:
             message.forget_body()
-        return None
 
     def _values(self, exchange: Exchange, message: Message) -> Iterator[bytes]:
         """Every text and every bytes of a message."""
@@ -167,6 +157,77 @@ class Search:
                 family = "control" if batch.is_control else "metadata" if is_metadata else None
                 for record in batch.records():
                     yield from _of_record(record, family)
+
+
+class _Doubts:
+    """Hits of short names that may lie in tokens by chance.
+
+    :param most: how many are kept.
+    """
+
+    def __init__(self, most: int) -> None:
+        self._most = most
+        self._hits: dict[tuple[bytes, Hit], int] = {}
+        """By where it was found: in which bytes, and where in them; where these are."""
+
+    def may_be_chance(self, data: bytes, hit: Hit, number: int) -> bool:
+        """Whether it is short enough, and there is room for it. Then the tokens decide."""
+        if len(hit.needle) >= SURE_BYTES or len(self._hits) >= self._most:
+            return False
+        self._hits.setdefault((data, hit), number)
+        return True
+
+    def remaining(self, tokens: Pile) -> int | None:
+        """Where a hit is that lies in no token; None where there is none."""
+        for part in tokens.parts():
+            if not self._hits:
+                return None
+            self._hits = {place: number for place, number in self._hits.items() if place[0] not in part}
+            by_needle: defaultdict[bytes, list[tuple[bytes, Hit]]] = defaultdict(list)
+            for data, hit in self._hits:
+                by_needle[hit.needle].append((data, hit))
+            needles = Needles(by_needle)
+            for token in part:
+                for place, needle in needles.find(token) if by_needle else ():
+                    for data, hit in by_needle[needle]:
+                        if hit.at >= place and data.startswith(token, hit.at - place):
+                            self._hits.pop((data, hit), None)
+        return next(iter(self._hits.values()), None)
+
+
+def _is_excused(data: bytes, hit: Hit) -> bool:
+    """Whether a hit lies in a word that is kept."""
+    return any(_covers(word, data, hit) for word in _KEPT)
+
+
+def _covers(word: bytes, data: bytes, hit: Hit) -> bool:
+    place = word.find(hit.needle)
+    while place >= 0:
+        if hit.at >= place and data.startswith(word, hit.at - place):
+            return True
+        place = word.find(hit.needle, place + 1)
+    return False
+
+
+def _place_in_file(at: int) -> str:
+    return f"at byte {at:,} of the file"
+
+
+def _place_in_messages(exchange: int) -> str:
+    return f"in a message of exchange {exchange}"
+
+
+def _note_addresses(packet: Packet, headers: Headers, addresses: Pile) -> bool:
+    """Note the addresses of every layer; whether there is any layer."""
+    layers = headers.layers(packet)
+    if layers is None:
+        return False
+    for _, at, end in layers.networks:
+        size = 4 if end - at < 40 or packet.data[at] >> 4 == 4 else 16
+        begin = at + (12 if size == 4 else 8)
+        for place in (begin, begin + size):
+            addresses.add(packet.data[place : place + size], packet.number)
+    return True
 
 
 def _of_record(record: Record, family: str | None) -> Iterator[bytes]:
@@ -187,15 +248,33 @@ def _of_record(record: Record, family: str | None) -> Iterator[bytes]:
         yield value or b""
 
 
-def _leaves(node: Node) -> Iterator[bytes]:
+def _leaves(node: Node, name: str = "") -> Iterator[bytes]:
+    """Every text and every bytes in a tree.
+
+    :param name: of the field; elements of arrays have their array's.
+    """
     if node.children:
         for child in node.children:
-            yield from _leaves(child)
+            is_own = child.name.startswith("[") or child.name == "(value)"
+            yield from _leaves(child, name if is_own else child.name)
     elif isinstance(node.value, str) and node.type != "uuid":
-        if not (is_plain_value(node.value) or is_version(node.value)):
-            yield encoded(node.value)
+        # Numbers and versions stay in some fields only.
+        value = encoded(node.value)
+        if not (is_plain_field(name) and _is_number(value)):
+            yield value
     elif isinstance(node.value, bytes) and "records" not in node.type:
-        yield node.value
+        yield _NUMBERS.sub(b"", node.value) if name == "authBytes" else node.value
+
+
+def _pieces(file: BinaryIO) -> Iterator[tuple[int, bytes]]:
+    """The bytes of a file in pieces that overlap, each with its place; long runs of zeros are left out."""
+    offset, before = 0, b""
+    while piece := file.read(_PIECE):
+        data = before + piece
+        for start, part in _parts(data):
+            yield offset - len(before) + start, part
+        offset += len(piece)
+        before = data[-MOST_BYTES:]
 
 
 def _parts(data: bytes) -> Iterator[tuple[int, bytes]]:
@@ -213,14 +292,24 @@ def _parts(data: bytes) -> Iterator[tuple[int, bytes]]:
         at -= MOST_BYTES if at > end else 0
 
 
+def _is_number(needle: bytes) -> bool:
+    """Whether it is what stays in some fields."""
+    text = needle.decode("latin-1")
+    return is_plain_value(text) or is_version(text)
+
+
 def _is_telling(needle: bytes) -> bool:
-    """Whether it is neither filler nor what a small number looks like."""
-    distinct = len(set(needle) - _FILLERS)
+    """Whether it is neither filler, nor what a small number looks like, nor an address of this machine."""
+    if is_untelling_host(needle.decode("latin-1")):
+        return False
+    distinct = len(set(needle) - FILLERS)
     return distinct >= _TELLING or (distinct > 0 and needle.isascii() and needle.decode().isprintable())
 
 
 def _is_sure(needle: bytes) -> bool:
-    """Whether it is no number by chance."""
+    """Whether it is no number, neither in letters nor by chance. An address is none."""
+    if _is_number(needle) and needle.count(b".") != _DOTS:
+        return False
     if len(set(needle)) >= _RAW_DISTINCT:
         return True
     return len(needle) >= _RAW_TEXT_BYTES and needle.isascii() and needle.decode().isprintable()

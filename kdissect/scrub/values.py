@@ -6,8 +6,6 @@ A :class:`Scrubber` has the key, and collects what it took away. So the result c
 
 from __future__ import annotations
 
-import re
-
 from kdissect.protocol.traits import secret_field_names
 from kdissect.scrub.addresses import Addresses, is_telling
 from kdissect.scrub.allowed import (
@@ -20,6 +18,7 @@ from kdissect.scrub.allowed import (
     NAMES_OF_WORDS,
     NUMBER_OR_NAME,
     PRINCIPAL,
+    RESOURCE_NAME,
     TEXT,
     VALUE,
     VERSION,
@@ -31,42 +30,13 @@ from kdissect.scrub.allowed import (
     kept_phrases,
 )
 from kdissect.scrub.permutation import Permutation
+from kdissect.scrub.taken import Taken
 
-LEAST_BYTES = 4
-"""Shorter names and values are in every file by chance: nobody looks for them."""
-MOST_BYTES = 64
-"""So much is remembered of what was taken away, from its beginning: who finds that finds the whole."""
-_TEXT = re.compile(rb"[\x20-\x7e]{6,}")
 _ID_BYTES = 8
 """An id that begins with so many bytes of zero is one of Kafka's own (``Uuid.RESERVED``)."""
 _BROKERS = (4, 8)
 """Kafka's ``ConfigResource.Type`` of brokers and their loggers: their names are numbers."""
 _LOGGERS = 8
-
-
-class Taken:
-    """What was taken away, and what was put in its place."""
-
-    def __init__(self) -> None:
-        self.texts: set[bytes] = set()
-        """Names, passwords, values and whatever else; of long ones the beginning."""
-        self.addresses: set[bytes] = set()
-        """Packed."""
-        self.tokens: set[bytes] = set()
-        """What stands for names and keys."""
-
-    def add(self, before: bytes, after: bytes = b"") -> None:
-        """This was taken away, and this came in its place."""
-        if len(before) >= LEAST_BYTES and before != after:
-            self.texts.add(before[:MOST_BYTES])
-            if after:
-                self.tokens.add(after)
-
-    def add_unknown(self, data: bytes) -> None:
-        """Bytes were taken away of which nobody knows what they are. The texts in them are remembered: the
-        numbers may stand elsewhere, too, and be kept there."""
-        for text in _TEXT.findall(data):
-            self.add(text)
 
 
 class Scrubber:
@@ -81,8 +51,11 @@ class Scrubber:
     @property
     def clashes(self) -> bool:
         """Whether an address that was taken away has become one that was taken away, too."""
-        before = self.taken.addresses
-        return any(self.addresses.packed(each) in before for each in before)
+        for part in self.taken.addresses.parts():
+            made = {self.addresses.packed(each) for each in part}
+            if any(not made.isdisjoint(before) for before in self.taken.addresses.parts()):
+                return True
+        return False
 
     def name(self, text: str) -> str:
         """The token of a name."""
@@ -131,7 +104,7 @@ class Scrubber:
             return self.filled(text)
         if field in ("name", "key") and not NAMES_OF_WORDS.isdisjoint(around):
             meaning = WORD
-        if field == "resourceName" and around.get("resourceType") in _BROKERS:
+        if field == RESOURCE_NAME and around.get("resourceType") in _BROKERS:
             meaning = NUMBER_OR_NAME
         if meaning == WORD:
             return self._word(text)

@@ -29,6 +29,17 @@ PAGES = {
 }
 """The screens that a key leads to, in that order, and their titles."""
 
+DIFF_VIEWS = {
+    "changes": "Changes",
+    "findings": "Findings",
+    "api": "APIs",
+    "broker": "Brokers",
+    "client": "Clients",
+    "topic": "Topics",
+    "group": "Groups",
+}
+"""The lists of ``kdissect diff``, and their titles."""
+
 PAGE_KEYS = dict(zip(PAGES, (*"1234567890", "T", "C"), strict=True))
 """The key of each of them by default: numbers first, then letters."""
 
@@ -48,6 +59,7 @@ PLACES = {
     "time": "In the line of time",
     "filter": "In the filter line",
     "start": "At the start",
+    "diff": "Differences",
 }
 """Where actions work, and the heading that help gives them."""
 
@@ -163,9 +175,9 @@ ACTIONS: tuple[Action, ...] = (
         "one with an error or fault before",
         "next_bad(-1)",
     ),
-    _A("sort", "exchanges statistics", "s", "Sort", "order by the next column", "sort"),
-    _A("order", "exchanges statistics", "O", "Order by", "choose the column to order by", "order"),
-    _A("turn", "exchanges statistics", "S", "Turn", "turn the order round", "turn"),
+    _A("sort", "exchanges statistics diff", "s", "Sort", "order by the next column", "sort"),
+    _A("order", "exchanges statistics diff", "O", "Order by", "choose the column to order by", "order"),
+    _A("turn", "exchanges statistics diff", "S", "Turn", "turn the order round", "turn"),
     _A("connection", "exchanges", "f", "Connection", "only this connection", "connection"),
     _A("follow", "exchanges", "F", "Follow", "stay at the last exchange", "follow"),
     _A(
@@ -316,10 +328,10 @@ ACTIONS: tuple[Action, ...] = (
     # -- findings
     _A(
         "explain",
-        "findings",
+        "findings diff",
         "x",
         "All of it",
-        "all that is said of the finding; again: the list",
+        "all that is said of it; again: the list",
         "explain",
         True,
     ),
@@ -343,7 +355,20 @@ ACTIONS: tuple[Action, ...] = (
     ),
     # -- figures
     _A("group", "grouped", "g", "Group", "put the figures together in another way", "group", True),
-    _A("save", "statistics", "w", "Save", "save the table: CSV, NDJSON, Parquet", "save", True),
+    _A("save", "statistics diff", "w", "Save", "save the table: CSV, NDJSON, Parquet", "save", True),
+    # -- differences of two captures
+    *(
+        _A(f"diff-{title.lower()}", "diff", str(key), title, f"show {title}", f"view('{name}')")
+        for key, (name, title) in enumerate(DIFF_VIEWS.items(), 1)
+    ),
+    _A("page-before", "diff", "[", "List before", "show the list before this one", "turn_view(-1)"),
+    _A("page-after", "diff", "]", "Next list", "show the list after this one", "turn_view(1)"),
+    _A("before", "diff", "b", "Before", "its exchanges in the capture before", "side(0)", True),
+    _A("after", "diff", "a", "After", "its exchanges in the capture after", "side(1)", True),
+    _A("pane-after", "diff", "tab", "Next pane", "go to the next pane", "app.focus_next"),
+    _A("pane-before", "diff", "shift+tab", "Pane before", "go to the pane before", "app.focus_previous"),
+    _A("out", "diff", "escape", "Back", "back to the list of changes", "out"),
+    _A("out-or-end", "diff", "q", "Quit", "back to the list of changes; there, end", "out_or_end", True),
     # -- a list
     _A("up", "list", "up k", "Up", "row before", "move(-1)"),
     _A("down", "list", "down j", "Down", "next row", "move(1)"),

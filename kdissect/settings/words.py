@@ -61,6 +61,8 @@ WORDS: Mapping[str, str] = {
     "value-form": "json text hex decode",
     "editor": "vim open external",
     "out": "escape undo close",
+    "before": "old first side exchanges",
+    "after": "new second side exchanges",
     "help": "keys shortcuts manual documentation",
     "quit": "exit leave end",
     "suspend": "shell background",
@@ -124,6 +126,12 @@ ABOUT: Mapping[str, tuple[str, ...]] = {
         "What led to an exchange, and what followed, on all connections.",
         "t p g c o: the story of this line's transaction, producer, group, client, offset.",
         "n goes to the next story of the exchange at the top. Enter shows the exchange of a line.",
+    ),
+    "diff": (
+        "What changed between two captures; below, all that was measured of what is under the cursor.",
+        "1 lists what is significant, 2 findings, 3 to 7 APIs, brokers, clients, topics, groups.",
+        "Enter shows the exchanges: b those BEFORE, a those AFTER; ctrl+q there leads back here.",
+        "s orders by the next column, x shows all that is said, w saves the list.",
     ),
     "ladder": ("The exchanges of one client, or those that are marked, as arrows between lanes.",),
 }

@@ -18,20 +18,25 @@ installed where the workers run.
 
 from __future__ import annotations
 
+import os
 import warnings
 from collections.abc import Collection, Iterable, Mapping
 from os import PathLike, fspath
 from typing import TYPE_CHECKING, Any
 
 from kdissect.present.nearest import nearest
+from kdissect.present.statistics import STATISTICS
 from kdissect.spark.copies import merged
 from kdissect.spark.settings import Settings
 from kdissect.spark.splits import SPLIT_BYTES
+from kdissect.spark.storage import counts, list_files
+from kdissect.spark.tables import TABLES, ddl
+from kdissect.spark.targets import stored
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
-__all__ = ["exchanges", "findings", "merged", "register", "statistics", "stats", "table"]
+__all__ = ["exchanges", "findings", "merged", "register", "statistics", "stats", "table", "views"]
 
 Paths = str | PathLike[str] | Iterable[str | PathLike[str]]
 
@@ -67,7 +72,7 @@ def table(
     :param options: those of :class:`~kdissect.spark.settings.Settings`.
     :raises ValueError: an option has no such value.
     :raises LookupError: there is no such option or table.
-    :raises CaptureError: with ``buckets`` and ``shuffle``, or without pushdown, no file is there.
+    :raises CaptureError: no file is there.
     """
     from kdissect.spark.launch import pushes_filters
     from kdissect.spark.plan import STRATEGIES
@@ -75,6 +80,9 @@ def table(
     if strategy not in STRATEGIES or strategy == "auto":
         raise ValueError(f"there is no strategy {strategy!r}{nearest(strategy, STRATEGIES)}")
     settings = Settings.of({**options, "table": name})
+    if settings.stats is not None:
+        raise ValueError("stats: is an option of the data source; kdissect.spark.stats gives statistics")
+    settings.chosen_table()  # a column that is none is told at once
     given = _listed(paths)
     # What TLS sessions are resumed with is learned on other connections: only replicas see them all.
     alone = name == "packets" or settings.layer == "file" or settings.keylog or settings.rsa_key
@@ -83,7 +91,11 @@ def table(
 
         shares = strategy != "replicas" and not alone
         frame = _shared_out(spark, settings, given, strategy, split_bytes) if shares else None
-        return replicated(spark, settings, given) if frame is None else frame
+        if frame is None:
+            return replicated(spark, settings, given)
+        return frame.select(*settings.columns) if settings.columns else frame
+    if not _is_elsewhere(spark):
+        list_files(given)  # a path that stands for nothing is told at once
     register(spark)
     settings = settings._replace(pushdown=pushes_filters(spark))
     return spark.read.format("kdissect").options(**settings.options()).load(given)
@@ -102,6 +114,11 @@ def _shared_out(
     if strategy == "shuffle":
         frame = shuffled(spark, settings, planned.points, planned.tasks, split_bytes)
     return bucketed(spark, settings, planned.points, planned.tasks) if frame is None else frame
+
+
+def _is_elsewhere(spark: SparkSession) -> bool:
+    """Whether captures are where a server of Spark Connect is, not here."""
+    return type(spark).__module__.startswith("pyspark.sql.connect")
 
 
 def _listed(paths: Paths) -> list[str]:
@@ -175,7 +192,28 @@ def findings(
     return spark.createDataFrame(found(spark, settings, _listed(paths), judgement).tables[0])
 
 
-_OF_ROWS = ("table", "payload", "records", "embedded", "layer", "pushdown")
+def views(spark: SparkSession, folder: str | PathLike[str]) -> list[str]:
+    """Make a temporary view of each table of Parquet that ``kdissect spark batch`` or ``stats`` wrote.
+
+    Views of statistics begin with ``stats_``. Files that differ in their columns are one table, by name.
+
+    :returns: the names of the views.
+    :raises FileNotFoundError: there is no such folder.
+    """
+    out = []
+    for inner, prefix in ((fspath(folder), ""), (os.path.join(folder, "stats"), "stats_")):
+        names = sorted(os.listdir(inner)) if not prefix or os.path.isdir(inner) else []
+        for name in names:
+            path = os.path.join(inner, name)
+            if counts(name) and os.path.isdir(path) and (prefix or name in TABLES):
+                known = TABLES.get(name) if not prefix else STATISTICS.get(name)
+                frame = stored(spark, path, "" if known is None else ddl(known))
+                frame.createOrReplaceTempView(prefix + name)
+                out.append(prefix + name)
+    return out
+
+
+_OF_ROWS = ("table", "stats", "columns", "places", "payload", "records", "embedded", "layer", "pushdown")
 """Settings that say which rows of ``table`` there are, and what they show."""
 
 

@@ -122,6 +122,22 @@ class States:
         assert isinstance(carried, Carried)
         return carried
 
+    def of_others(self, batch: int) -> list[str]:
+        """The capture points whose state before this batch another version of kdissect made."""
+        out = []
+        for point in self.points():
+            found = [number for number in self._batches(point) if number < batch]
+            if found:
+                head = _head(self._path(point, max(found)))
+                if head["format"] != FORMAT or head["kdissect"] != kdissect.__version__:
+                    out.append(point)
+        return out
+
+    def remove(self, point: str) -> None:
+        """Forget all states of a capture point."""
+        for number in self._batches(point):
+            self._path(point, number).unlink()
+
     def save(self, point: str, batch: int, carried: Carried) -> None:
         """Keep what a batch leaves."""
         data = pickle.dumps(carried, pickle.HIGHEST_PROTOCOL)

@@ -31,7 +31,7 @@ from kdissect.present.arrow import ArrowWriter, arrow_schema
 from kdissect.present.columns import Table
 from kdissect.spark.choice import Choice
 from kdissect.spark.packing import task_numbers
-from kdissect.spark.plan import capture_points, replicas_of
+from kdissect.spark.plan import CapturePoint, capture_points, replicas_of
 from kdissect.spark.progress import Note
 from kdissect.spark.replay import all_events, size_of
 from kdissect.spark.settings import Settings
@@ -120,7 +120,7 @@ def found(spark: SparkSession, settings: Settings, paths: list[str], question: Q
     for at, point in enumerate(points):
         count = replicas_of(point, settings)
         part_bytes = None if count == 1 else max(1, point.size // (PARTS_A_TASK * count))
-        several = find_points(point.paths, settings.limits) if settings.capture_point is None else None
+        several = several_points(point, settings)
         tasks += [_Task(at, point.paths, index, count, part_bytes, several) for index in range(count)]
     every = spark.range(0, len(tasks), 1, len(tasks))
     parts = every.mapInArrow(partial(_count, tuple(tasks), settings, question), _PARTS_DDL)
@@ -139,6 +139,21 @@ def found(spark: SparkSession, settings: Settings, paths: list[str], question: Q
         tables.append(pa.Table.from_batches(batches, schema) if batches else schema.empty_table())
         left_out.append(sum(row["left_out"] for row in own))
     return Found(tuple(tables), tuple(left_out), damage)
+
+
+def counted_alone(
+    paths: Sequence[str], settings: Settings, question: Question[C], note: Note, points: Points | None
+) -> Sequence[Rows]:
+    """The rows of one capture point's tables, all of it counted by one task."""
+    sent = _part(all_events(paths, settings, note, points), settings, question, note)
+    whole = question.new()
+    add(whole, sent.part, set())
+    return question.rows(whole)
+
+
+def several_points(point: CapturePoint, settings: Settings) -> Points | None:
+    """The capture points that files turn out to be of, where it was not said which are."""
+    return find_points(point.paths, settings.limits) if settings.capture_point is None else None
 
 
 # -- in the tasks -----------------------------------------------------------------------------------

@@ -45,7 +45,12 @@ _LOCAL = {
     "spark.sql.execution.arrow.pyspark.enabled": "true",
 }
 """Of a session on this machine."""
-_ALWAYS = {PUSHDOWN: "true", "spark.sql.session.timeZone": "UTC"}
+_ALWAYS = {
+    PUSHDOWN: "true",
+    "spark.sql.session.timeZone": "UTC",
+    # Delta and Iceberg have no other, and only these have the statistics by which files are left out.
+    "spark.sql.parquet.outputTimestampType": "TIMESTAMP_MICROS",
+}
 _UMASK = {"spark.hadoop.fs.permissions.umask-mode": "077"}
 """Tables hold what was in packets: files are made for their owner only."""
 

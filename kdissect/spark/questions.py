@@ -1,4 +1,4 @@
-"""Statistics and findings as questions for :mod:`kdissect.spark.folds`."""
+"""Statistics, findings and reports as questions for :mod:`kdissect.spark.folds`."""
 
 from __future__ import annotations
 
@@ -10,9 +10,12 @@ from kdissect.analysis.part import Counted
 from kdissect.analysis.together import Together
 from kdissect.dissect import Event
 from kdissect.insight.judge import Judge
+from kdissect.insight.whole import TABLES, whole_judge
 from kdissect.limits import Limits
-from kdissect.present.columns import Table
+from kdissect.present.columns import Table, dict_column
 from kdissect.present.findings import FINDINGS
+from kdissect.present.html.report import report_page
+from kdissect.present.html.sheet import Made
 from kdissect.present.statistics import STATISTICS, asked
 from kdissect.spark.folds import Question, Rows
 
@@ -63,6 +66,39 @@ class Judgement:
 
     def rows(self, whole: Judge) -> Sequence[Rows]:
         return [Rows(whole.judged(self.thresholds, self.ignored).findings)]
+
+
+PAGE = Table("report", (dict_column("page", "text", "the page of kdissect report, as HTML"),))
+
+
+@dataclass(frozen=True)
+class Whole:
+    """All that ``kdissect report`` tells: findings, its tables, and the page.
+
+    :param thresholds: of rules, by id, where they are not the usual ones.
+    :param ignored: rules that are not run, by id or pattern.
+    :param made: what the page says of how it was made.
+    """
+
+    limits: Limits
+    thresholds: Mapping[str, Mapping[str, float]]
+    ignored: Collection[str]
+    made: Made
+
+    titles = (FINDINGS.name, *TABLES, PAGE.name)
+    """What each table is, as ``-z`` has it."""
+
+    @property
+    def tables(self) -> Sequence[Table]:
+        return [FINDINGS, *(STATISTICS[text.partition(",")[0]] for text in TABLES), PAGE]
+
+    def new(self) -> Judge:
+        return whole_judge(self.limits)
+
+    def rows(self, whole: Judge) -> Sequence[Rows]:
+        report = whole.report(self.thresholds, self.ignored)
+        tables = [Rows(report.tables[text], report.left_out.get(text, 0)) for text in TABLES]
+        return [Rows(report.findings), *tables, Rows([{"page": report_page(report, self.made)}])]
 
 
 class Fed:

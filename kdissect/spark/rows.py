@@ -18,6 +18,7 @@ from kdissect.spark.choice import Choice
 from kdissect.spark.progress import Note
 from kdissect.spark.replay import size_of
 from kdissect.spark.settings import Settings
+from kdissect.spark.tables import PLACED, placed
 
 PACKETS_A_BLOCK = 1_024
 
@@ -28,6 +29,7 @@ def batches_of(
     """The chosen rows of ``table`` that the events bring."""
     shown = settings.shown
     rows = RowBatches(table, shown)
+    with_place = settings.places and table.name in PLACED
     with rarely_collected():
         for event in events:
             if isinstance(event, Fault) and event.layer == "file":
@@ -36,8 +38,10 @@ def batches_of(
                 continue
             if isinstance(event, Exchange):
                 note.rows_of(size_of(event))
-            for source in sources_of(table.name, event, shown):
-                if choice.row(event, source) and (batch := rows.add(source)) is not None:
+            sources: Iterator[Any] = sources_of(table.name, event, shown)
+            chosen = (source for source in sources if choice.row(event, source))
+            for source in placed(event, chosen) if with_place else chosen:
+                if (batch := rows.add(source)) is not None:
                     yield batch
         note.write()
         if (batch := rows.take()) is not None:

@@ -14,11 +14,13 @@ from kdissect.limits import DEFAULTS, Limits
 from kdissect.model import CaptureError
 from kdissect.payload.decoder import Decoder
 from kdissect.present.columns import Table
+from kdissect.present.findings import FINDINGS
 from kdissect.present.nearest import nearest
 from kdissect.present.options import Options
+from kdissect.present.statistics import STATISTICS, asked
 from kdissect.registry.folders import read_schemas
 from kdissect.registry.rules import rule_of
-from kdissect.spark.tables import TABLES, full_table
+from kdissect.spark.tables import TABLES, full_table, with_point
 
 DIRECTORY = "directory"
 """As a capture point: every directory is one."""
@@ -28,6 +30,12 @@ class Settings(NamedTuple):
     """What is chosen about a table."""
 
     table: str = "exchanges"
+    stats: str | None = None
+    """A statistic in place of the table, as ``stats -z`` has it: ``rebalances``, ``srt,client_id``; or
+    ``findings``. One task counts each capture point. :func:`kdissect.spark.stats` shares the work."""
+    columns: tuple[str, ...] = ()
+    """Only these columns are made, in this order; with commas between. Spark does not tell a source in Python
+    which columns a query needs. A schema says the same."""
     ports: frozenset[int] = frozenset()
     """Ports whose connections are taken for Kafka's: ``9092,29092``."""
     payload: str = "full"
@@ -64,6 +72,9 @@ class Settings(NamedTuple):
     """Private keys of brokers, in files that all workers can read; with commas between."""
     tasks: int | None = None
     """How many tasks share the work of one capture point."""
+    places: bool = False
+    """Whether records, batches and faults also have the time and the broker of their exchange, as ``time_ns``
+    and ``broker``."""
     layer: str | None = None
     """Of faults: only those of this layer. Those of ``file`` are found without dissecting anything."""
     pushdown: bool = False
@@ -83,6 +94,8 @@ class Settings(NamedTuple):
         values: dict[str, Any] = {}
         for key, value in given.items():
             name = known.get(_plain(key))
+            if name is None and _plain(key) == "registry":
+                raise LookupError("registry: tasks ask no registry; give a folder that all can read: schemas")
             if name is None:
                 raise LookupError(f"there is no option {key!r}{nearest(key, cls._fields)}")
             values[name] = _READ[name](name, value)
@@ -108,9 +121,24 @@ class Settings(NamedTuple):
             payloads=_decoder(self.schemas, self.decode_as, self.limits) if self.decodes else None,
         )
 
+    def chosen_table(self) -> Table:
+        """The table, or statistic, with the columns that are chosen.
+
+        :raises LookupError: there is no such statistic or column.
+        :raises ValueError: the statistic cannot be asked for so.
+        """
+        if self.stats is None:
+            table = self.full_table(self.table)
+        elif self.stats == FINDINGS.name:
+            table = with_point(FINDINGS, self.capture_point is not None)
+        else:
+            name = asked(self.stats, self.limits).name
+            table = with_point(STATISTICS[name], self.capture_point is not None)
+        return table.select(self.columns) if self.columns else table
+
     def full_table(self, name: str) -> Table:
         """A table with all columns for which there can be a value."""
-        return full_table(name, self.embedded, self.capture_point is not None, self.decodes)
+        return full_table(name, self.embedded, self.capture_point is not None, self.decodes, self.places)
 
     @property
     def decodes(self) -> bool:
@@ -149,7 +177,7 @@ def _plain(name: str) -> str:
 
 
 def _text(name: str, value: Any) -> str:
-    if name in ("keylog", "rsa_key", "schemas", "decode_as"):
+    if name in ("keylog", "rsa_key", "schemas", "decode_as", "columns"):
         return ",".join(value)
     if name in ("ports", "shown_fields"):
         return ",".join(map(str, sorted(value)))
@@ -237,6 +265,8 @@ def _limits(name: str, value: Any) -> Limits:
 
 _READ: dict[str, Callable[[str, Any], Any]] = {
     "table": _table,
+    "stats": _word,
+    "columns": _paths,
     "ports": _ports,
     "payload": _payload,
     "shown_fields": _names,
@@ -253,6 +283,7 @@ _READ: dict[str, Callable[[str, Any], Any]] = {
     "keylog": _paths,
     "rsa_key": _paths,
     "tasks": _count,
+    "places": _flag,
     "layer": _word,
     "pushdown": _flag,
     "progress": _word,

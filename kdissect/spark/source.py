@@ -1,9 +1,14 @@
-"""``spark.read.format("kdissect")``: capture files → a table, by replicas (:mod:`kdissect.spark.replay`)."""
+"""``spark.read.format("kdissect")``: capture files → a table, by replicas (:mod:`kdissect.spark.replay`).
+
+What a user did wrong, or a path that is not there, is one line, without the stack of a worker.
+"""
 
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -11,17 +16,22 @@ import pyarrow as pa
 from pyspark.sql.datasource import DataSource, DataSourceReader, Filter, InputPartition
 from pyspark.sql.types import StructType
 
+from kdissect.capture.reader import Points
 from kdissect.model import CaptureError, Fault
+from kdissect.present.arrow import RowBatches
 from kdissect.present.columns import Table
+from kdissect.present.findings import FINDINGS
 from kdissect.spark.choice import Choice, Condition, condition_of
+from kdissect.spark.folds import Question, counted_alone, several_points
 from kdissect.spark.packing import task_numbers
 from kdissect.spark.plan import capture_points, replicas_of
 from kdissect.spark.progress import Note
+from kdissect.spark.questions import Asked, Judgement
 from kdissect.spark.replay import damage_of, packets_of, share_of
 from kdissect.spark.rows import batches_of, packet_batches
 from kdissect.spark.settings import Settings
 from kdissect.spark.storage import list_files
-from kdissect.spark.tables import ddl, table_at, types
+from kdissect.spark.tables import ddl, table_at, types, with_point
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -36,8 +46,7 @@ class CaptureSource(DataSource):
 
     @property
     def _settings(self) -> Settings:
-        own = {key: value for key, value in self.options.items() if key.lower() not in ("path", "paths")}
-        return Settings.of(own)
+        return Settings.of({key: value for key, value in self.options.items() if _is_ours(key.lower())})
 
     @property
     def _paths(self) -> list[str]:
@@ -47,21 +56,46 @@ class CaptureSource(DataSource):
             return [str(each) for each in json.loads(several)]
         one = self.options.get("path")
         if one is None:
-            raise CaptureError("no capture is given: load(paths) names files or directories")
+            raise CaptureError(
+                "no capture is given: load(paths) names files or directories. Spark forgets the options of"
+                " CREATE TABLE: take CREATE TEMPORARY VIEW … USING kdissect OPTIONS (path '…')"
+            )
         return [one]
 
     def schema(self) -> str:
-        return ddl(self._table())
+        with in_one_line():
+            return ddl(self._settings.chosen_table())
 
     def reader(self, schema: StructType) -> DataSourceReader:
-        settings = self._settings
-        table = _selected(self._table(), schema)
-        kind = PushingReader if settings.pushdown else CaptureReader
-        return kind(settings, self._paths, table)
+        with in_one_line():
+            settings, paths = self._settings, self._paths
+            names = tuple(schema.fieldNames())
+            table = _selected(settings._replace(columns=()).chosen_table(), schema)
+            list_files(paths)  # a path that stands for nothing is told before any task starts
+            if settings.stats is not None:
+                return FoldReader(settings._replace(columns=names), paths)
+            kind = PushingReader if settings.pushdown else CaptureReader
+            return kind(settings, paths, table)
 
-    def _table(self) -> Table:
-        settings = self._settings
-        return settings.full_table(settings.table)
+
+@contextmanager
+def in_one_line() -> Iterator[None]:
+    """What is wrong with options or captures reaches the user without a stack. PySpark's workers end after an
+    error, so what is set here holds for this one only."""
+    try:
+        yield
+    except (LookupError, ValueError, CaptureError) as error:
+        os.environ["SPARK_HIDE_TRACEBACK"] = "1"
+        kind = CaptureError if isinstance(error, CaptureError) else ValueError
+        raise kind(str(error.args[0] if error.args else error)) from None
+
+
+_OF_CATALOGS = ("path", "paths", "owner", "provider", "location", "comment", "collation", "external")
+"""Where captures are, and what ``CREATE TABLE`` adds to options."""
+
+
+def _is_ours(key: str) -> bool:
+    return key not in _OF_CATALOGS and not key.startswith("option.")
 
 
 def _selected(table: Table, schema: StructType) -> Table:
@@ -86,6 +120,54 @@ class Share(InputPartition):
         self.count = count
 
 
+class Counting(InputPartition):
+    """What a task counts: all of one capture point."""
+
+    def __init__(self, name: str, paths: tuple[str, ...], index: int, points: Points | None) -> None:
+        super().__init__(index)
+        self.name = name
+        self.paths = paths
+        self.index = index
+        self.points = points
+
+
+class FoldReader(DataSourceReader):
+    """Reads a statistic, or findings."""
+
+    def __init__(self, settings: Settings, paths: list[str]) -> None:
+        self._settings = settings
+        self._paths = paths
+        Choice(settings)  # a filter that is none is told before any task starts
+
+    def partitions(self) -> Sequence[InputPartition]:
+        settings = self._settings
+        with in_one_line():
+            points = capture_points(list_files(self._paths), settings.capture_point)
+            return [
+                Counting(point.name, point.paths, at, several_points(point, settings))
+                for at, point in enumerate(points)
+            ]
+
+    def read(self, partition: InputPartition) -> Iterator[Any]:
+        assert isinstance(partition, Counting)
+        settings, stats = self._settings, self._settings.stats
+        assert stats is not None
+        limits = settings.limits
+        question: Question[Any] = (
+            Judgement(limits, {}, ()) if stats == FINDINGS.name else Asked((stats,), limits)
+        )
+        note = Note(settings.progress, f"stats-{partition.index}")
+        (made,) = counted_alone(partition.paths, settings, question, note, partition.points)
+        (table,) = question.tables
+        at_point = with_point(table, settings.capture_point is not None, partition.name)
+        rows = RowBatches(at_point.select(settings.columns))
+        for row in made.rows:
+            if (batch := rows.add(row)) is not None:
+                yield batch
+        if (batch := rows.take()) is not None:
+            yield batch
+
+
 class CaptureReader(DataSourceReader):
     """Reads a table."""
 
@@ -99,7 +181,9 @@ class CaptureReader(DataSourceReader):
     def partitions(self) -> Sequence[InputPartition]:
         settings = self._settings
         shares: list[InputPartition] = []
-        for point in capture_points(list_files(self._paths), settings.capture_point):
+        with in_one_line():
+            points = capture_points(list_files(self._paths), settings.capture_point)
+        for point in points:
             count = replicas_of(point, settings)
             if settings.table == "connections" or settings.layer == "file":
                 count = 1
@@ -129,7 +213,7 @@ def replicated(spark: SparkSession, settings: Settings, paths: list[str]) -> Dat
     """The same rows without the data source. The data source asks the driver's Python for its plan, and the
     workers' Python may be in an archive that only they unpack.
     """
-    table = settings.full_table(settings.table)
+    table = settings.chosen_table()
     reader = CaptureReader(settings, paths, table)
     shares = reader.partitions()
     every = spark.range(0, len(shares), 1, len(shares))

@@ -102,6 +102,8 @@ class Spool(NamedTuple):
     """Tells capture points apart."""
     limits: Limits = DEFAULTS
     settle_seconds: float = SETTLE_SECONDS
+    there: Callable[[], dict[str, Read]] | None = None
+    """Tells the files in place of the folder."""
 
     def next(self, start: Position, most_bytes: int | None = None, last: Position | None = None) -> Position:
         """How far the next batch reads; ``start`` itself where there is nothing to read.
@@ -109,7 +111,7 @@ class Spool(NamedTuple):
         :param most_bytes: files are taken up to so many bytes, but at least one.
         :param last: what is not in this position does not count.
         """
-        there = files_in(self.folder)
+        there = files_in(self.folder) if self.there is None else self.there()
         found = {path: self._look(path, read, start.get(path)) for path, read in there.items()}
         for path in doubles({path: read.first_ns for path, read in found.items()}, start):
             del found[path]

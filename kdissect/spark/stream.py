@@ -33,6 +33,7 @@ from kdissect.spark.carried import States
 from kdissect.spark.progress import Note
 from kdissect.spark.replay import size_of
 from kdissect.spark.settings import Settings
+from kdissect.spark.shape import epochs, with_moments
 from kdissect.spark.spool import (
     SETTLE_SECONDS,
     Position,
@@ -43,7 +44,7 @@ from kdissect.spark.spool import (
     to_offset,
 )
 from kdissect.spark.step import events_at_end, events_of_batch
-from kdissect.spark.tables import ddl, table_at
+from kdissect.spark.tables import PLACED, ddl, placed, table_at
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -157,14 +158,16 @@ class Tables:
         # Damage is told, whether the table of faults is wanted or not.
         known = self._names if self._tell is None else dict.fromkeys((*self._names, "faults"))
         tables = tuple(_table(name, settings) for name in known)
-        schema = ", ".join(f"`{table.name}` struct<{_struct(table)}>" for table in tables)
-        work = partial(_step, tuple(tasks), spans, self._states, batch, tables, settings)
+        schema = ", ".join(f"`{table.name}` struct<{struct_of(ddl(table))}>" for table in tables)
+        work = partial(step, tuple(tasks), spans, self._states, batch, tables, settings)
         rows = spark.range(0, max(1, len(tasks)), 1, max(1, len(tasks))).mapInArrow(work, schema).persist()
         try:
             for table in tables:
                 own = rows.where(rows[table.name].isNotNull()).select(f"{table.name}.*")
                 if table.name in self._names:
-                    writer = own.write.mode("overwrite").option("compression", "zstd")
+                    writer = (
+                        with_moments(own, epochs(table)).write.mode("overwrite").option("compression", "zstd")
+                    )
                     writer.parquet(f"{self._out}/{table.name}/batch={batch}")
                 if table.name == "faults" and self._tell is not None:
                     self._tell(own.where("layer = 'file'"))
@@ -203,11 +206,12 @@ def _table(name: str, settings: Settings) -> Table:
     return settings.full_table(name)
 
 
-def _struct(table: Table) -> str:
-    return ddl(table).replace("` ", "`:")
+def struct_of(schema: str) -> str:
+    """A schema in Spark's words as that of a struct."""
+    return schema.replace("` ", "`:")
 
 
-def _step(
+def step(
     points: Sequence[str],
     spans: list[Span] | None,
     states: str,
@@ -251,7 +255,8 @@ def _wide_batches(
         if isinstance(event, Exchange):
             note.rows_of(size_of(event))
         for at, table in enumerate(tables):
-            for source in sources_of(table.name, event, shown):
+            sources: Iterator[Any] = sources_of(table.name, event, shown)
+            for source in placed(event, sources) if settings.places and table.name in PLACED else sources:
                 if (batch := rows[at].add(source)) is not None:
                     yield wide(at, batch)
     for at, each in enumerate(rows):

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator
 from functools import partial
-from typing import Any
+from typing import Any, NamedTuple
 
+from kdissect.dissect import Event
+from kdissect.exchange import Exchange
 from kdissect.present.catalogue import EXCHANGE_BATCHES, PACKETS
 from kdissect.present.catalogue import TABLES as READ_TABLES
 from kdissect.present.columns import Column, Source, Table
@@ -33,16 +36,63 @@ POINT = "capture_point"
 column has its name."""
 
 
-def full_table(name: str, embedded: bool, points: bool, payloads: bool = False) -> Table:
+PLACED = ("records", "batches", "faults")
+"""Tables whose rows tell neither when nor at which broker they were: their exchange does."""
+
+
+class Placed(NamedTuple):
+    """What a row of those is made from, with its event."""
+
+    event: Event
+    source: Source
+
+
+def placed(event: Event, sources: Iterable[Source]) -> Iterator[Source]:
+    """The sources of an event's rows, with the event."""
+    return (Placed(event, source) for source in sources)
+
+
+def full_table(
+    name: str, embedded: bool, points: bool, payloads: bool = False, places: bool = False
+) -> Table:
     """A table with all columns for which there can be a value.
 
     :param points: whether there may be several capture points.
     :param payloads: whether keys and values of records are decoded.
+    :param places: whether rows are :class:`Placed`, in tables of :data:`PLACED`.
     """
     table = TABLES[name]
     left_out = () if payloads else ("Format",) if embedded else ("Decoded", "Format")
     columns = tuple(column for column in table.columns if not column.name.endswith(left_out))
+    if places and name in PLACED:
+        own = (column._replace(value=partial(_of_source, column)) for column in columns)
+        columns = (*own, *_PLACE)
     return with_point(Table(name, columns), points)
+
+
+def _of_source(column: Column, row: Placed, options: Options) -> Any:
+    return column.value(row.source, options)
+
+
+def _time(row: Placed, _: Options) -> int | None:
+    event = row.event
+    if not isinstance(event, Exchange):
+        return None
+    return event.response_time_ns if event.request_time_ns is None else event.request_time_ns
+
+
+def _broker(row: Placed, options: Options) -> str | None:
+    event = row.event
+    return _EXCHANGES_BROKER.value(event, options) if isinstance(event, Exchange) else None
+
+
+_EXCHANGES_BROKER = TABLES["exchanges"].column("broker")
+_PLACE = (
+    Column(
+        "time_ns", "int64", "when the request, else the response, was complete, ns since the epoch", _time
+    ),
+    Column("broker", "text", "address:port of the broker", _broker),
+)
 
 
 def with_point(table: Table, points: bool, point: str | None = None) -> Table:

@@ -17,7 +17,7 @@ from kdissect.message import Message
 from kdissect.model import Node
 from kdissect.names import Names
 from kdissect.present.body import context_of
-from kdissect.present.branch import Branch, may_hide, message_branches
+from kdissect.present.branch import RECORD_TYPES, Branch, may_hide, message_branches
 from kdissect.present.form import plural
 from kdissect.present.options import Options
 from kdissect.present.records import Address
@@ -312,8 +312,6 @@ def _way_to(branches: Iterable[Branch], is_it: Callable[[Branch], bool]) -> list
                 return [branch, *found]
     return []
 
-
-RECORD_TYPES = ("Record", "Message")
 
 _CONTENTS = {False: "records", True: "value"}
 """What holds the records of a batch, by whether it is a message of magic 0 or 1."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Iterator
 from functools import partial
-from typing import NamedTuple, cast
+from typing import NamedTuple
 
 from textual.command import DiscoveryHit, Hit, Hits, Provider
 from textual.keys import format_key
@@ -55,8 +55,8 @@ class Commands(Provider):
 
     async def search(self, query: str) -> Hits:
         number = query.strip().removeprefix(":").replace(",", "")
-        if number.isdecimal() and len(number) < 20:
-            app = cast(Host, self.app)
+        app = self.app
+        if number.isdecimal() and len(number) < 20 and isinstance(app, Host):
             yield Hit(1, f"Go to No. {int(number)}", partial(app.go_to_number, int(number)))
         matcher = self.matcher(query)
         for command in self._commands():

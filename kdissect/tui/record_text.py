@@ -8,11 +8,13 @@ from __future__ import annotations
 import io
 from typing import Any, NamedTuple
 
+from kdissect.payload.framing import REGISTRIES, framing_of
 from kdissect.present.catalogue import RECORDS
+from kdissect.present.decoded import part_of
 from kdissect.present.form import Clock, plural
 from kdissect.present.hexdump import hexdump
 from kdissect.present.options import Options
-from kdissect.present.payload import framing_of, lines_of, one_line
+from kdissect.present.payload import lines_of, one_line
 from kdissect.present.record_text import header_objects
 from kdissect.present.sanitise import sanitise
 from kdissect.present.secret_names import REDACTED
@@ -86,31 +88,29 @@ def _part(row: dict[str, Any], side: str, form: str) -> tuple[str, list[str]]:
         what = " (a tombstone)" if side == "value" and row["key"] is not None else ""
         return f"{side}: null{what}", []
     bytes_text = plural(count, "byte")
-    decoded, control = row.get(f"{side}Decoded"), row["control"]
+    decoded, control = part_of(row, side), row["control"]
     if form in ("auto", "json") and decoded is not None:
-        version = "" if decoded["version"] is None else f" v{decoded['version']}"
-        name = f"{sanitise(decoded['name'] or 'Unknown')}{version}"
-        return f"{side}: {name}, {bytes_text}", _json_lines(decoded["data"])
+        about = f", {sanitise(decoded.about)}" if decoded.about else ""
+        return f"{side}: {sanitise(decoded.name)}{about}, {bytes_text}", _json_lines(decoded.value)
     if form in ("auto", "json") and control is not None and side == "value":
         return f"{side}: control record, {bytes_text}", _json_lines(control)
     if is_redacted(row, side):
         return f"{side}: {bytes_text}", [REDACTED]
+    problem = (row.get(f"{side}Format") or {}).get("problem")
+    why = "" if problem is None else f", {sanitise(problem)}"
     framing = framing_of(data, row["headers"], side)
-    if framing is None:
-        used, lines = lines_of(data, form)
-        return f"{side}: {used}, {bytes_text}", lines
-    if not framing.size:
-        used, lines = lines_of(data, form)
-        return f"{side}: {used}, {bytes_text}, {framing} in the header __{side}_schema_id", lines
-    if form != "auto":
+    if framing is None or not framing.size or form != "auto":
         used, lines = lines_of(data, form)
     else:
         used, lines = lines_of(data[framing.size :])
         used += f" after {framing.size} bytes"
-    return (
-        f"{side}: {used}, {bytes_text}, begins as a schema registry's framing does: magic 0, {framing}",
-        lines,
-    )
+    if framing is None:
+        return f"{side}: {used}, {bytes_text}{why}", lines
+    if not framing.size:
+        return f"{side}: {used}, {bytes_text}, {framing} in a header{why}", lines
+    # Nothing tells such bytes from others that begin in the same way.
+    registry = REGISTRIES[framing.registry]
+    return f"{side}: {used}, {bytes_text}, begins as {registry} does: {framing}{why}", lines
 
 
 def _json_lines(value: Any) -> list[str]:
@@ -119,7 +119,7 @@ def _json_lines(value: Any) -> list[str]:
 
 def is_shown_decoded(row: dict[str, Any], form: str) -> bool:
     """Whether the value is shown as what it means rather than as its bytes."""
-    return form in ("auto", "json") and (row.get("valueDecoded") is not None or row["control"] is not None)
+    return form in ("auto", "json") and (part_of(row, "value") is not None or row["control"] is not None)
 
 
 def value_file(row: dict[str, Any], form: str) -> tuple[str, bytes]:

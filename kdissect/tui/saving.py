@@ -162,6 +162,8 @@ def _write_packets(
                 shown.discard(item.number)
                 writer.write(item._replace(comments=(*item.comments, *said.get(item.number, ()))))
                 count += 1
+        writer.write_names(capture.interfaces)
+        writer.write_counts(capture.interfaces)
     if shown:
         raise CannotSaveError(f"{plural(len(shown), 'packet')} of these cannot be read from the capture now")
     said_of_secrets = f", {'with' if with_secrets else 'without'} the TLS secrets" if encrypted else ""

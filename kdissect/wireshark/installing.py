@@ -84,7 +84,11 @@ def install(folders: Folders) -> list[Place]:
     :raises OSError: a file cannot be written.
     """
     wanted = places(folders)
-    _refuse_foreign(wanted)
+    for place in wanted:
+        if state_of(place) == FOREIGN:
+            raise ForeignFileError(
+                f"{place.path} is not kdissect's, so it stays as it is: move it away, then try again"
+            )
     laid = []
     for place in wanted:
         if state_of(place) == INSTALLED:
@@ -98,14 +102,13 @@ def install(folders: Folders) -> list[Place]:
 def uninstall(folders: Folders) -> list[Place]:
     """Take the files away, and the folders that were made for them; gives those that were there.
 
-    :raises ForeignFileError: one of them is not kdissect's. Nothing was removed then.
+    A file that is somebody else's stays.
+
     :raises OSError: a file cannot be removed.
     """
-    known = places(folders)
-    _refuse_foreign(known)
     removed, made = [], []
-    for place in known:
-        if state_of(place) == ABSENT:
+    for place in places(folders):
+        if state_of(place) in (ABSENT, FOREIGN):
             continue
         made += _made_before(_read(place.path) or "")
         place.path.unlink()
@@ -114,14 +117,6 @@ def uninstall(folders: Folders) -> list[Place]:
         with suppress(OSError):  # something else is in it
             os.rmdir(folder)
     return removed
-
-
-def _refuse_foreign(wanted: Sequence[Place]) -> None:
-    for place in wanted:
-        if state_of(place) == FOREIGN:
-            raise ForeignFileError(
-                f"{place.path} is not kdissect's, so it stays as it is: move it away, then try again"
-            )
 
 
 def _read(path: Path) -> str | None:

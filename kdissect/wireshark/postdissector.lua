@@ -103,6 +103,21 @@ end
 
 -- What a capture's comments hold, as text that neither moves the cursor of a terminal nor turns the direction of
 -- writing around. Comments of kdissect are plain already; those of others may look like them.
+local invisible = {
+    "\194\173",  -- U+00AD
+    "\205\143",  -- U+034F
+    "\216\156",  -- U+061C
+    "\225\133[\159\160]",  -- U+115F, U+1160
+    "\225\160[\139-\143]",  -- U+180B to U+180F
+    "\226\160\128",  -- U+2800
+    "\227\133\164",  -- U+3164
+    "\239\184[\128-\143]",  -- U+FE00 to U+FE0F
+    "\239\187\191",  -- U+FEFF
+    "\239\190\160",  -- U+FFA0
+    "\239\191[\185-\187]",  -- U+FFF9 to U+FFFB
+    "\243\160[\128-\135][\128-\191]",  -- U+E0000 to U+E01FF
+}
+
 local function visible(text)
     text = text:gsub("[%z\1-\31\127]", function(letter)
         return string.format("\\x%02x", letter:byte())
@@ -110,6 +125,9 @@ local function visible(text)
     text = text:gsub("\194[\128-\159]", "?")
     text = text:gsub("\226\128[\139-\143\168-\174]", "?")
     text = text:gsub("\226\129[\160-\175]", "?")
+    for _, hidden in ipairs(invisible) do
+        text = text:gsub(hidden, "?")
+    end
     return text
 end
 

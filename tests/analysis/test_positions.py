@@ -216,6 +216,15 @@ def test_a_position_that_records_do_not_move_is_a_stall() -> None:
     assert (row["stalled"], row["stalled_at"]) == (0, None)
 
 
+def test_a_consumer_that_fetches_ahead_and_comes_back_does_not_move_on() -> None:
+    events = [fetch((0, 10), 5, [(5, [1])], 20, epoch=0), fetch((20, 30), 6, [(6, [1])], 20)]
+    for at in range(100, 200, 20):
+        events += [fetch((at, at + 5), 20, [], 20), fetch((at + 10, at + 15), 6, [(6, [1])], 20)]
+    (row,) = fold("positions", events).result()
+    assert (row["begun_at"], row["stalled"], row["stalled_at"], row["rewinds"]) == (5, 5, 6, 5)
+    assert (row["stalled_first_ns"], row["stalled_last_ns"]) == (115 * MILLISECOND, 195 * MILLISECOND)
+
+
 def test_a_position_that_goes_back_is_a_rewind_and_the_lag_has_a_trend() -> None:
     events = [
         fetch((second * 1_000, second * 1_000 + 5), second * 10, [], second * 50) for second in range(20)

@@ -38,6 +38,7 @@ def test_what_transactions_do(transactions: list[Exchange]) -> None:
     assert said[34] == "wrote 10 records to java39-transactions-out-0, offsets 0 to 9"
     assert said[39] == "committed the transaction"
     assert said[46] == "aborted the transaction"
+    assert said[117] == "tried to abort the transaction: PRODUCER_FENCED"
 
 
 def test_names_of_topic_ids_are_told() -> None:
@@ -49,6 +50,7 @@ def test_names_of_topic_ids_are_told() -> None:
 def test_what_failed_ends_with_the_error() -> None:
     said = texts(exchanges("errors.pcapng"))
     assert said[11] == "tried to write 1 record to java43-errors-0: MESSAGE_TOO_LARGE"
+    assert said[42] == "tried to commit java43-errors-0 up to 1: OFFSET_METADATA_TOO_LARGE"
 
 
 @pytest.mark.parametrize("name", sorted(each.name for each in CAPTURES.glob("*.pcap*")))

@@ -131,7 +131,8 @@ def test_statistics_tell_the_packets_that_were_lost() -> None:
     data = BEGIN + block(5, pack("<III", 0, 0, 0) + counts)
     reader = PcapngReader(data)
     assert reader.feed(data) + reader.close() == []
-    assert reader.interfaces == [Interface(1, received=100, dropped=3, dropped_by_system=2)]
+    (found,) = reader.interfaces
+    assert found._replace(counts=None) == Interface(1, received=100, dropped=3, dropped_by_system=2)
 
 
 def test_refuses_what_only_begins_like_pcapng() -> None:

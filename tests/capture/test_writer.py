@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import io
+from struct import pack
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -11,6 +13,7 @@ from kdissect.capture.pcapng import PcapngReader
 from kdissect.capture.reader import Interface, Item
 from kdissect.capture.writer import PcapngWriter
 from kdissect.model import Packet, Secrets
+from tests.capture.build import block, enhanced, interface, option, padded, section
 
 
 def written(items: list[Packet | Secrets], interfaces: list[Interface] | None = None) -> bytes:
@@ -69,3 +72,39 @@ def test_secrets_come_back_in_their_place() -> None:
 def test_a_comment_too_long_for_its_option_is_cut_between_characters() -> None:
     items, _ = read(written([Packet(1, 0, 1, b"x", 1, 0, ("€" * 30_000,))]))
     assert [item.comments for item in items if isinstance(item, Packet)] == [("€" * 21_844,)]
+
+
+@pytest.mark.parametrize("order", ["<", ">"])
+@pytest.mark.parametrize("year", [1969, 2026])
+def test_names_and_counts_come_back(order: str, year: int) -> None:
+    offset = (year - 1970) * 31_536_000
+    clock = option(9, b"\x06", order) + option(14, pack(order + "q", offset), order)
+    record = pack(order + "HH", 1, 9) + padded(b"\x0a\0\0\1host\0") + pack(order + "HH", 0, 0)
+    names = block(4, record + option(2, b"a.resolver", order), order)
+    told = option(2, pack(order + "II", 0, 5_000_000), order) + option(4, pack(order + "Q", 100), order)
+    counts = block(5, pack(order + "III", 0, 0, 9_000_000) + told + option(1, b"lossy", order), order)
+    begin = section(order) + interface(options=clock, order=order)
+    items, before = read(begin + names + enhanced(b"x", 7_000_000, order=order) + counts)
+    file = io.BytesIO()
+    writer = PcapngWriter(file, before)
+    writer.write_names(before)
+    for item in items:
+        assert isinstance(item, Packet)
+        writer.write(item)
+    writer.write_counts(before)
+    again, after = read(file.getvalue())
+    assert again == items
+    assert after[0].names == before[0].names
+    assert b"host" in after[0].names[0]
+    assert after[0].counts == before[0].counts
+    assert after[0].counts is not None
+    at_ns = offset * 1_000_000_000 + 9_000_000_000
+    assert after[0].counts[:3] == (at_ns, at_ns - 4_000_000_000, None)
+    assert after[0].received == 100
+
+
+def test_what_is_no_whole_name_is_passed_over() -> None:
+    record = pack("<HH", 1, 6) + padded(b"\x0a\0\0\1a\0") + pack("<HH", 1, 999) + b"more"
+    items, found = read(section() + block(4, record) + interface() + enhanced(b"x"))
+    assert len(items) == 1
+    assert [body[4:10] for each in found for body in each.names] == [b"\x0a\0\0\1a\0"]

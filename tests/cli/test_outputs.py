@@ -14,6 +14,7 @@ import tempfile
 import termios
 import time
 from collections.abc import Iterator
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -21,11 +22,13 @@ import pyarrow.parquet as pq
 import pytest
 
 from kdissect.capture.files import read_packets
+from kdissect.capture.names import names_body
+from kdissect.capture.reader import Counts, Interface
 from kdissect.capture.writer import PcapngWriter
 from kdissect.cli import main
 from kdissect.cli.interrupts import held
 from kdissect.model import Packet
-from tests.cli.run import CAPTURES, ROOT, Ran, run, spawn
+from tests.cli.run import CAPTURES, ROOT, Ran, run, run_with, spawn
 
 CAPTURE = CAPTURES / "basic-kafka43.pcapng"
 LONG = CAPTURES / "consumer-group-kip848.pcapng"
@@ -224,6 +227,32 @@ def in_fragments(frame: bytes, size: int = 48) -> list[bytes]:
         fixed = header[:2] + length + header[4:6] + where.to_bytes(2, "big") + header[8:]
         out.append(frame[:14] + fixed + part)
     return out
+
+
+@pytest.mark.parametrize("piped", [False, True])
+@pytest.mark.parametrize("options", [("-Y", "number == 20"), ("--jobs", "2"), ("--comment", "findings")])
+def test_names_of_addresses_and_counts_of_interfaces_are_kept(
+    options: tuple[str, ...], piped: bool, tmp_path: Path, capsysbinary: Capsys
+) -> None:
+    source, path = tmp_path / "in.pcapng", tmp_path / "out.pcapng"
+    packets = [item for item in read_packets([CAPTURE]) if isinstance(item, Packet)]
+    body = names_body([(1, b"\x0a\0\0\1broker-of-alice\0")], [])
+    counts = Counts(packets[-1].timestamp_ns, None, None, ((4, (99).to_bytes(8, "little")),))
+    with source.open("wb") as file:
+        told = [Interface(1, name="eth7", counts=counts, names=(body,))]
+        writer = PcapngWriter(file, told)
+        writer.write_names(told)
+        for item in packets:
+            writer.write(item._replace(interface=0))
+        writer.write_counts(told)
+    if piped and options[0] != "--jobs":
+        assert run_with(source.read_bytes(), "read", "-", *options, "-w", str(path)).code == 0
+    else:
+        assert run(capsysbinary, source, *options, "-w", path).code == 0
+    with closing(read_packets([path])) as capture:
+        assert all(isinstance(item, Packet) for item in capture)
+    (found,) = capture.interfaces
+    assert (found.name, found.names, found.counts) == ("eth7", (body,), counts)
 
 
 def test_names_of_interfaces_are_kept(tmp_path: Path, capsysbinary: Capsys) -> None:

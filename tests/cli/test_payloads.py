@@ -1,16 +1,20 @@
-"""``--decode-as`` and ``--schemas``: keys and values of records as values."""
+"""``--decode-as``, ``--schemas``, ``--registry``: keys and values of records as values."""
 
 from __future__ import annotations
 
 import csv
 import io
 import json
+import re
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from tests.cli.run import CAPTURES, run
+from tests.payload.made import produced, record
+from tests.registry.server import Server, say, serving
 from tests.shared import requires_shared, shared
 
 CAPTURE = CAPTURES / "basic-kafka43.pcapng"
@@ -102,3 +106,168 @@ def test_the_configuration_remembers(
     assert all(row["valueFormat"]["format"] == "hex" for row in found if row["value"] is not None)
     last = rows(capsysbinary, "read", CAPTURE, "-T", "records", "--decode-as", "*=raw")
     assert not any("valueDecoded" in row for row in last)
+
+
+SECRET = "hunter2-and-more"
+ORDER = {"schema": json.dumps({"type": "record", "name": "Order", "fields": [{"name": "id", "type": "int"}]})}
+
+
+@pytest.fixture
+def capture(tmp_path: Path) -> Path:
+    return produced(tmp_path / "made.pcapng", {"orders": [record(b"k", b"\0\0\0\0\7\6")] * 3})
+
+
+@pytest.fixture
+def registry(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[Server]:
+    monkeypatch.setenv("NETRC", str(tmp_path / "no-netrc"))
+    with serving() as server:
+        server.answers["/schemas/ids/7"] = ORDER
+        yield server
+
+
+def test_a_registry_is_asked_when_that_is_said(
+    capture: Path, registry: Server, capsysbinary: Capsys, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    config = tmp_path / "config.toml"
+    config.write_text(f'[registry]\nurl = "{registry.url}"\nuser = "me"\npassword = "{SECRET}"\n')
+    monkeypatch.setenv("KDISSECT_CONFIG", str(config))
+    for form in ("records", "records.csv", "ndjson"):
+        ran = run(capsysbinary, "read", capture, "-T", form, "--decode-as", "*=auto")
+        assert (ran.code, registry.asked) == (0, [])
+    found = rows(capsysbinary, "read", capture, "-T", "records", "--registry", registry.url)
+    assert [row["valueDecoded"] for row in found] == [{"id": 3}] * 3
+    assert registry.asked == ["/schemas/ids/7"]
+    assert registry.headers[0]["Authorization"].startswith("Basic ")
+
+
+def test_statistics_and_findings_ask_it_too(capture: Path, registry: Server, capsysbinary: Capsys) -> None:
+    asking = ("--registry", registry.url)
+    (row,) = rows(
+        capsysbinary,
+        "stats",
+        capture,
+        "-z",
+        "payloads",
+        "-T",
+        "ndjson",
+        *asking,
+        "-e",
+        "schema_name,schemas,part",
+    )[1:]
+    assert row == {"part": "value", "schema_name": "Order", "schemas": "registry"}
+    bad = produced(capture.parent / "bad.pcapng", {"orders": [record(None, b"\0\0\0\0\x09\6")]})
+    ran = run(capsysbinary, "explain", bad, "--deep", "--all", *asking)
+    assert "names schema 9, which is not in the schema registry" in ran.out.decode()
+
+
+def test_a_registry_that_fails_is_one_line_and_shows_no_password(
+    capture: Path, registry: Server, capsysbinary: Capsys, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("KDISSECT_REGISTRY_USER", "me")
+    monkeypatch.setenv("KDISSECT_REGISTRY_PASSWORD", SECRET)
+    registry.answers.clear()
+    registry.otherwise = say(401, b"{}")
+    for command in (
+        ["read", "-T", "records"],
+        ["read", "-T", "records.csv"],
+        ["stats", "-z", "payloads"],
+        ["explain", "--deep"],
+    ):
+        ran = run(capsysbinary, *command, capture, "--registry", registry.url)
+        assert ran.code == 0
+        (line,) = [line for line in ran.err.splitlines() if "--registry" in line]
+        assert "refuses these credentials (401)" in line
+        assert SECRET not in ran.err + ran.out.decode()
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        (("--registry", f"http://me:{SECRET}@registry"), "a URL holds no user and no password here"),
+        (("--registry-ca", "x.pem"), "--registry-ca goes with --registry URL"),
+        (("--registry", "https://registry", "--registry-ca", "/no/x.pem"), "/no/x.pem: cannot be read"),
+    ],
+)
+def test_a_registry_that_cannot_be_asked_so(
+    options: tuple[str, ...], said: str, capture: Path, capsysbinary: Capsys
+) -> None:
+    ran = run(capsysbinary, "read", capture, "-T", "records", *options)
+    assert (ran.code, ran.out, ran.err.count("\n")) == (2, b"", 1)
+    assert said in ran.err
+    assert SECRET not in ran.err
+
+
+def test_what_decodes_belongs_to_commands_that_decode(capture: Path, capsysbinary: Capsys) -> None:
+    for command, said in (
+        (["stats", "-z", "srt"], "go with -z payloads here"),
+        (["explain"], "go with --deep here"),
+        (
+            ["spark", "batch", "--out", str(capture.parent / "out")],
+            "tasks of Spark ask no registry; give a folder that all can read: --schemas",
+        ),
+    ):
+        ran = run(capsysbinary, *command, capture, "--registry", "https://registry")
+        assert (ran.code, ran.err.count("\n")) == (2, 1)
+        assert said in ran.err
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        (f'user = "me"\npassword = "{SECRET}"', "registry: url is needed"),
+        (f'url = "https://me:{SECRET}@registry"', "url: a URL holds no user"),
+        (f'url = "https://registry"\npasswort = "{SECRET}"', "there is no key 'passwort' of registry"),
+        ('url = "https://registry"\ntimeout_s = 0', "timeout_s: seconds above 0"),
+        ("url = 5", "url: a text is needed"),
+    ],
+)
+def test_a_wrong_configuration_of_registries(
+    text: str, said: str, capture: Path, capsysbinary: Capsys, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    config = capture.parent / "config.toml"
+    config.write_text(f"[registry]\n{text}\n")
+    monkeypatch.setenv("KDISSECT_CONFIG", str(config))
+    ran = run(capsysbinary, "read", capture)
+    assert (ran.code, ran.err.count("\n")) == (2, 1)
+    assert said in ran.err
+    assert SECRET not in ran.err
+
+
+def test_records_inside_messages_and_trees_are_decoded(
+    capture: Path, tmp_path: Path, capsysbinary: Capsys
+) -> None:
+    rule = ("--decode-as", f"orders=avro:{tmp_path / 'order.avsc'}")
+    (tmp_path / "order.avsc").write_text(ORDER["schema"])
+    (row,) = rows(capsysbinary, "read", capture, "-T", "ndjson", "--records", *rule)
+    (part,) = row["request"]["body"]["topicData"][0]["partitionData"]
+    found = part["records"][0]["records"]
+    assert [each["valueDecoded"] for each in found] == [{"id": 3}] * 3
+    assert found[0]["valueFormat"]["name"] == "Order"
+    tree = run(capsysbinary, "read", capture, "-V", *rule).out.decode()
+    assert len(re.findall(r"\n +id: 3 +int +\[\d+:\d+\]\n", tree)) == 3
+    plain = run(capsysbinary, "read", capture, "-V").out.decode()
+    assert "id: 3" not in plain
+
+
+def test_what_is_hidden_is_not_drawn_either(tmp_path: Path, capsysbinary: Capsys) -> None:
+    value = json.dumps({"password": SECRET}).encode()
+    capture = produced(tmp_path / "c.pcapng", {"orders": [record(b"\0", value)]})
+    headers = (("authorization", SECRET.encode()),)
+    capture = produced(tmp_path / "d.pcapng", {"orders": [record(b"k", b"\0\0\0\0\7\6", headers)]})
+    for path in (capture, tmp_path / "c.pcapng"):
+        for form in (["-V"], ["-T", "ndjson", "--records"], ["-T", "records"]):
+            plain = run(capsysbinary, "read", path, *form).out.decode()
+            decoded = run(capsysbinary, "read", path, *form, "--decode-as", "*=auto").out.decode()
+            assert (SECRET in decoded) is (SECRET in plain)
+
+
+def test_what_the_configuration_remembers_costs_nothing_where_nothing_is_decoded(
+    capture: Path, tmp_path: Path, capsysbinary: Capsys, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    config = tmp_path / "config.toml"
+    config.write_text(f'schemas = ["{tmp_path / "gone"}"]\n[decode_as]\n"*" = "auto"\n')
+    monkeypatch.setenv("KDISSECT_CONFIG", str(config))
+    for form in ("text", "ndjson", "faults", "connections"):
+        assert run(capsysbinary, "read", capture, "-T", form).code == 0
+    for form in (["-T", "records"], ["-T", "ndjson", "--records"], ["-Y", "record.value.id == 3"]):
+        assert run(capsysbinary, "read", capture, *form).code == 2

@@ -26,6 +26,7 @@ def lines_of(path: Path) -> Iterator[str]:
     found = judged_file(path).findings
     assert not [key for key, count in Counter(each.key for each in found).items() if count > 1]
     for each in found:
+        assert each.first_ns is None or each.last_ns is None or each.first_ns <= each.last_ns
         because = (each.because or "").partition(" ")[0]
         values = (name, each.id, each.where, str(each.count), each.severity, because)
         yield "\t".join(value.encode("unicode_escape").decode("ascii") for value in values)

@@ -3,35 +3,16 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
 from typing import Any
 
 from hypothesis import given, settings
 
-from kdissect.model import Node
 from kdissect.payload.avro import avro_type
 from kdissect.payload.avro_tree import draw_avro
 from tests.amount import times
 from tests.payload import schemas_made
 from tests.payload.test_avro import decode, written
-
-
-def leaves(node: Node) -> Iterator[Node]:
-    if not node.children:
-        yield node
-    for child in node.children:
-        yield from leaves(child)
-
-
-def value_of(node: Node) -> Any:
-    """The value that the nodes say."""
-    fields = [child for child in node.children if not child.name.startswith("(")]
-    inner = next((child for child in node.children if child.name == "(value)"), None)
-    if inner is not None:
-        return value_of(inner)
-    if any(child.name.startswith("[") for child in fields):
-        return [value_of(child) for child in fields]
-    return {child.name: value_of(child) for child in fields} if fields else node.value
+from tests.payload.trees import see_that_leaves_cover, value_of
 
 
 @settings(max_examples=times(80, 5_000), deadline=None)
@@ -40,9 +21,7 @@ def test_leaves_cover_every_byte_once(made: tuple[Any, Any]) -> None:
     schema, value = made
     data = b"\0\0\0\0\x05" + written(schema, value)
     root = draw_avro(avro_type(json.dumps(schema)), data, 5, "value")
-    ranges = [(leaf.start, leaf.end) for leaf in leaves(root) if leaf.end > leaf.start]
-    assert [start for start, _ in ranges] == [5, *(end for _, end in ranges)][: len(ranges)]
-    assert (ranges[-1][1] if ranges else 5) == len(data)
+    see_that_leaves_cover([root], 5, len(data))
     assert root.fault is None
 
 

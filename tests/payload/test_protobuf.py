@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import json
 import math
+import time
 from base64 import b64decode, b64encode
-from functools import cache
+from functools import cache, lru_cache
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -18,7 +19,7 @@ from hypothesis import strategies as st
 from kdissect.model import DecodeError
 from kdissect.payload.avro import SchemaError
 from kdissect.payload.proto_known import KNOWN
-from kdissect.payload.proto_text import LONGEST_NAME, UNKNOWN, ProtoFile, parse_proto
+from kdissect.payload.proto_text import LONGEST_NAME, UNKNOWN, ProtoFile, ProtoMessage, parse_proto
 from kdissect.payload.protobuf import decode_protobuf, message_at, raw_fields
 from tests.amount import times
 
@@ -78,23 +79,44 @@ def _json(kind: str, value: Any) -> Any:
     return value
 
 
-def compiled(text: str) -> Any:
-    """The class that protoc and Protobuf make of the first message of a file."""
+@lru_cache(maxsize=8)
+def _descriptors(text: str) -> Any:
+    """What protoc makes of a file."""
+    import importlib.resources
+
     from grpc_tools import protoc
 
     with TemporaryDirectory() as folder:
+        google = importlib.resources.files("grpc_tools") / "_proto"
         path = Path(folder, "made.proto")
         path.write_text(text)
         out = Path(folder, "made.bin")
-        command = ["protoc", f"-I{folder}", f"--descriptor_set_out={out}", "--include_imports", str(path)]
+        command = [
+            "protoc",
+            f"-I{folder}",
+            f"-I{google}",
+            f"--descriptor_set_out={out}",
+            "--include_imports",
+            str(path),
+        ]
         assert protoc.main(command) == 0
         found = descriptor_pb2.FileDescriptorSet.FromString(out.read_bytes())
+    return found
+
+
+def pool_of(text: str) -> Any:
+    """The pool with all types of a file and of what it imports."""
     pool = descriptor_pool.DescriptorPool()
-    for file in found.file:
+    for file in _descriptors(text).file:
         pool.Add(file)
-    first = found.file[-1].message_type[0].name
-    full = f"{found.file[-1].package}.{first}"
-    return message_factory.GetMessageClass(pool.FindMessageTypeByName(full))
+    return pool
+
+
+def compiled(text: str) -> Any:
+    """The class that protoc and Protobuf make of the first message of a file."""
+    last = _descriptors(text).file[-1]
+    full = f"{last.package}.{last.message_type[0].name}"
+    return message_factory.GetMessageClass(pool_of(text).FindMessageTypeByName(full))
 
 
 def as_shown(made: Any) -> Any:
@@ -258,3 +280,134 @@ def test_values_can_be_written_as_json() -> None:
 def test_names_that_would_do_harm_are_refused(text: str, reason: str) -> None:
     with pytest.raises(SchemaError, match=reason):
         parse_proto(text)
+
+
+KNOWN_ONES = """syntax = "proto3"; package made;
+import "google/protobuf/timestamp.proto"; import "google/protobuf/duration.proto";
+import "google/protobuf/field_mask.proto"; import "google/protobuf/any.proto";
+import "google/protobuf/struct.proto"; import "google/protobuf/wrappers.proto";
+import "google/protobuf/empty.proto";
+message M {
+  google.protobuf.Timestamp at = 1; google.protobuf.Duration took = 2; google.protobuf.FieldMask mask = 3;
+  repeated google.protobuf.Any any = 4; google.protobuf.Struct more = 5; google.protobuf.Int64Value count = 6;
+  map<string, google.protobuf.Timestamp> times = 7; google.protobuf.Empty none = 8;
+  google.protobuf.Value value = 9;
+}
+message Inner { int32 n = 1; }
+"""
+
+
+@pytest.mark.parametrize(
+    "values",
+    [
+        {"at": "2025-11-22T10:00:00Z", "took": "1.500s"},
+        {"at": "1965-01-01T00:00:00.000001Z", "took": "-0.000000001s"},
+        {"at": "0001-01-01T00:00:00Z", "took": "-315576000000s"},
+        {"at": "9999-12-31T23:59:59.999999999Z", "took": "3s"},
+        {"mask": "user.displayName,photo"},
+        {"mask": ""},
+        {"any": [{"@type": "type.googleapis.com/made.Inner", "n": 5}]},
+        {"any": [{"@type": "type.googleapis.com/google.protobuf.Duration", "value": "2s"}]},
+        {"any": [{"@type": "a/made.M", "any": [{"@type": "b/made.Inner"}]}]},
+        {"more": {"a": [1, None, {"b": True}]}, "count": "7", "times": {"x": "2000-01-01T00:00:00.120Z"}},
+        {"none": {}, "value": [1, "a"]},
+    ],
+)
+def test_types_of_google_are_shown_as_in_protobufs_json(values: dict[str, Any]) -> None:
+    theirs = json_format.ParseDict(values, compiled(KNOWN_ONES)(), descriptor_pool=pool_of(KNOWN_ONES))
+    found = decode_protobuf(_parsed(KNOWN_ONES).messages[0], theirs.SerializeToString())
+    shown = json_format.MessageToDict(
+        theirs,
+        preserving_proto_field_name=True,
+        always_print_fields_with_no_presence=True,
+        descriptor_pool=pool_of(KNOWN_ONES),
+    )
+    assert same(found, shown), (found, shown)
+
+
+def _parsed(text: str) -> ProtoFile:
+    return parse_proto(text, KNOWN.get)
+
+
+@pytest.mark.parametrize(
+    ("message", "data", "value"),
+    [
+        ("Timestamp", "08ffffffffffffffff7f", {"seconds": (1 << 63) - 1, "nanos": 0}),
+        ("Timestamp", "10ffffffffffffffffff01", {"seconds": 0, "nanos": -1}),
+        ("Duration", "080110ffffffffffffffffff01", {"seconds": 1, "nanos": -1}),
+        ("FieldMask", "0a0141", {"paths": ["A"]}),
+        ("Any", "0a03612f62", {"type_url": "a/b", "value": ""}),
+        ("Any", "0a08612f6d6164652e4d12010a", {"type_url": "a/made.M", "value": "Cg=="}),
+    ],
+)
+def test_what_has_no_form_in_json_stays_an_object(message: str, data: str, value: Any) -> None:
+    found = _parsed(KNOWN_ONES).named[f"google.protobuf.{message}"]
+    assert isinstance(found, ProtoMessage)
+    assert decode_protobuf(found, bytes.fromhex(data)) == value
+
+
+@pytest.mark.parametrize("name", ["Timestamp", "Duration", "FieldMask", "Any"])
+@pytest.mark.parametrize(
+    "fields", ["", "string seconds = 1; bytes nanos = 2;", "int32 paths = 1;", "int32 type_url = 1;"]
+)
+def test_another_type_with_googles_name_is_shown_as_it_is(name: str, fields: str) -> None:
+    file = parse_proto(f'syntax = "proto3"; package google.protobuf; message {name} {{ {fields} }}')
+    assert isinstance(decode_protobuf(file.messages[0], b""), dict)
+
+
+def test_any_in_any_is_bounded() -> None:
+    file = _parsed(KNOWN_ONES)
+    data, url = b"", b"a/google.protobuf.Any"
+    for _ in range(300):
+        data = b"\x0a" + bytes([len(url)]) + url + b"\x12" + _varint(len(data)) + data
+    found = file.named["google.protobuf.Any"]
+    assert isinstance(found, ProtoMessage)
+    value, depth = decode_protobuf(found, data), 0
+    while isinstance(value, dict) and "@type" in value:
+        value, depth = value["value"], depth + 1
+    assert 90 < depth <= 101
+
+
+def _varint(number: int) -> bytes:
+    out = bytearray()
+    while number > 0x7F:
+        out.append(number & 0x7F | 0x80)
+        number >>= 7
+    return bytes([*out, number])
+
+
+def test_the_last_field_of_a_oneof_counts_however_many_there_are() -> None:
+    fields = " ".join(f"int32 f{n} = {n};" for n in range(1, 3_001))
+    message = parse_proto(f'syntax = "proto3"; message A {{ oneof x {{ {fields} }} }}').messages[0]
+    data = b"".join(_varint(n << 3) + b"\1" for n in range(1, 3_001)) * 10
+    begin = time.process_time()
+    assert decode_protobuf(message, data) == {"f3000": 1}
+    assert time.process_time() - begin < 5, "30,000 fields take milliseconds, unless each costs all of them"
+
+
+CLOSED = """syntax = "proto2"; package made; message M { enum E { Z = 0; A = 1; B = 2; }
+  optional E one = 1; repeated E many = 2 [packed = true]; map<string, E> by = 3;
+  oneof x { E left = 4; string right = 5; } }"""
+
+
+def test_numbers_that_a_closed_enum_lacks_are_unknown_each_by_itself() -> None:
+    message = parse_proto(CLOSED).messages[0]
+    data = bytes.fromhex("0802080712030107021a050a016b10072a01612009")
+    found = decode_protobuf(message, data)
+    unknown = found.pop(UNKNOWN)
+    theirs = compiled(CLOSED)()
+    theirs.ParseFromString(data)
+    assert same(found, as_shown(theirs))
+    assert found == {"one": "B", "many": ["A", "B"], "by": {}, "right": "a"}
+    assert [each["field"] for each in unknown] == [1, 2, 3, 4]
+
+
+EDITION = """edition = "2023"; package made; option features.field_presence = IMPLICIT;
+message M { int32 a = 1; int32 b = 2 [features.field_presence = EXPLICIT]; Colour c = 3; }
+enum Colour { option features.enum_type = CLOSED; RED = 0; BLUE = 1; }"""
+
+
+def test_features_of_editions_count_for_file_field_and_enum() -> None:
+    file = parse_proto(EDITION)
+    assert decode_protobuf(file.messages[0], b"") == {"a": 0, "c": "RED"}
+    assert decode_protobuf(file.messages[0], b"\x18\x05")[UNKNOWN][0]["field"] == 3

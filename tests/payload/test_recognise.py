@@ -17,12 +17,11 @@ import msgpack
 import pytest
 import zstandard
 
-from kdissect.limits import DEFAULTS
 from kdissect.model import DecodeError
-from kdissect.payload import recognise as module
 from kdissect.payload.cbor import decode_cbor
 from kdissect.payload.msgpack import decode_msgpack
-from kdissect.payload.recognise import Found, recognise, unpack
+from kdissect.payload.packed import Unpacker
+from kdissect.payload.recognise import Found, recognise
 from kdissect.record.compression import compress
 
 EVENT = {"specversion": "1.0", "id": "1", "source": "/a", "type": "b", "data": {"x": 1}}
@@ -31,7 +30,7 @@ TIME = 1_763_800_000_000
 
 
 def found(data: bytes, side: str = "value", topic: str = "orders", headers: Any = ()) -> Found:
-    return recognise(data, side, topic, headers, DEFAULTS)
+    return recognise(data, side, topic, headers, Unpacker())
 
 
 def as_json(value: Any) -> bytes:
@@ -161,19 +160,6 @@ def test_packed_values_are_unpacked_once(codec: str) -> None:
     assert found(gzip.compress(data)).value is None
 
 
-@pytest.mark.parametrize("codec", PACKED)
-def test_what_unpacks_to_very_much_stays_as_it_is(codec: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(module, "LARGEST_UNPACKED", 1_000)
-    data = PACKED[codec](bytes(2_000))
-    assert unpack(codec, data, DEFAULTS) is None
-    assert found(data).compression is None
-
-
-def test_zlib_is_bounded_too() -> None:
-    assert unpack("zlib", zlib.compress(b"abc"), DEFAULTS) == b"abc"
-    assert unpack("zlib", zlib.compress(b"abc")[:-4], DEFAULTS) is None
-
-
 @pytest.mark.parametrize(
     "data",
     [
@@ -224,3 +210,16 @@ def test_an_avro_file_whose_schema_is_nested_too_deep_is_told(lists: int) -> Non
     for deep in range(600, 1_000, 20):
         schema = "[" * lists + '{"x":' + "[" * deep + "]" * deep + "}" + "]" * lists
         assert found(avro_block(schema, 0, b"")) == Found("avro-file", None, "likely")
+
+
+@pytest.mark.parametrize(
+    ("data", "pairs"),
+    [
+        (b"\xa2\x01\x61a\x61\x31\x61b", [(1, "a"), ("1", "b")]),
+        (b"\xa2\xf5\x01\x64true\x02", [(True, 1), ("true", 2)]),
+        (b"\xa2\x61a\x01\x61a\x02", [("a", 1), ("a", 2)]),
+    ],
+)
+def test_keys_with_the_same_text_are_both_shown(data: bytes, pairs: list[tuple[Any, Any]]) -> None:
+    assert decode_cbor(data) == [{"key": key, "value": value} for key, value in pairs]
+    assert decode_msgpack(b"\x82\x01\x02\xa1\x31\x03") == [{"key": 1, "value": 2}, {"key": "1", "value": 3}]

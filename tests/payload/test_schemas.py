@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import pickle
+import time
 
 import pytest
 
@@ -99,17 +100,27 @@ def test_the_newest_of_a_subject_counts_and_a_copy_is_the_same() -> None:
     assert schemas.all() == versions
 
 
-def test_a_registry_is_asked_once_for_each_id() -> None:
-    asked: list[str] = []
+class _Registry:
+    failure: str | None = None
 
-    def ask(id: str) -> Schema | None:
-        asked.append(id)
+    def __init__(self) -> None:
+        self.asked: list[str] = []
+
+    def of_id(self, id: str) -> Schema | None:
+        self.asked.append(id)
         return Schema("AVRO", '"int"', id) if id == "1" else None
 
-    schemas = Schemas()
-    schemas.ask = ask
-    assert [schemas.reader(id) is None for id in ("1", "2", "1", "2")] == [False, True, False, True]
-    assert asked == ["1", "2"]
+    def of_version(self, subject: str, version: int) -> Schema | None:
+        return None
+
+
+def test_a_registry_is_asked_once_for_each_id_and_only_where_it_may_be() -> None:
+    schemas, registry = Schemas(), _Registry()
+    schemas.registry = registry
+    assert schemas.reader("1") is None
+    found = [schemas.reader(id, may_ask=True) is None for id in ("1", "2", "1", "2")]
+    assert found == [False, True, False, True]
+    assert registry.asked == ["1", "2"]
 
 
 def test_names_of_files_are_ids_or_subjects() -> None:
@@ -124,3 +135,30 @@ def test_answers_of_registries_are_schemas() -> None:
     found = schema_of({"schema": "x", "schemaType": "PROTOBUF", "references": [{"name": 5}]}, "here")
     assert found == Schema("PROTOBUF", "x", origin="here")
     assert schema_of({"schema": "x", "references": [5]}, "") is None
+
+
+def test_names_are_looked_up_in_many_schemas_that_come_one_after_the_other() -> None:
+    schemas, begin = Schemas(), time.process_time()
+    for at in range(2_000):
+        fields = [{"name": "before", "type": f"T{at - 1}"}] if at % 2 else []
+        text = json.dumps({"type": "record", "name": f"T{at}", "fields": fields})
+        schemas.add(Schema("AVRO", text, str(at)))
+        assert schemas.reader(str(at)) is not None
+    assert time.process_time() - begin < 5, "takes as long as the square of their number"
+
+
+def test_another_version_is_not_taken_for_the_one_that_is_referred_to() -> None:
+    line = Schema("AVRO", LINE, "1", "line", 1)
+    order = Schema("AVRO", ORDER, "2", "order", 1, (Reference("shop.Line", "line", 2),))
+    assert Schemas([line, order]).reader("2") is None
+    # A file has no version.
+    assert Schemas([line._replace(version=None), order]).reader("2") is not None
+
+
+def test_a_schema_may_have_a_guid_too() -> None:
+    guid = "12345678-1234-4234-9234-123456789abc"
+    found = schema_of({"schema": '"int"', "id": 5, "guid": guid}, "")
+    assert found is not None
+    schemas = Schemas([found])
+    assert schemas.reader(guid) is not None
+    assert len(schemas.all()) == 1

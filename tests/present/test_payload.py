@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kdissect.present.payload import SHOWN_BYTES, form_of, framing_of, lines_of, one_line, plain_text
+from kdissect.present.payload import SHOWN_BYTES, form_of, lines_of, one_line
 
 JSON: st.SearchStrategy[Any] = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False) | st.text(),
@@ -56,9 +56,6 @@ def test_text_that_is_cut_inside_a_character_stays_text() -> None:
     data = "ä".encode() * 200
     assert one_line(data) == '"' + "ä" * 128 + '"…'
     assert one_line(("x" + "ä" * 200).encode()) == '"x' + "ä" * 127 + '"…'
-    assert plain_text(b"abc\xe2\x82", is_cut=True) == "abc"
-    assert plain_text(b"abc\xe2\x82") is None
-    assert plain_text(b"abc\xffde", is_cut=True) is None
 
 
 def test_one_line_of_the_beginning_tells_how_many_bytes_there_are() -> None:
@@ -116,28 +113,3 @@ def test_of_very_many_bytes_the_beginning_is_laid_out() -> None:
     deep = b"[" * 900 + b"]" * 900
     _, lines = lines_of(deep)
     assert max(map(len, lines)) <= 2 * 40 + 2
-
-
-GUID = bytes(range(16))
-
-
-@pytest.mark.parametrize(
-    ("data", "headers", "text"),
-    [
-        (b"\x00\x00\x00\x00\x2aabc", (), "schema 42"),
-        (b"\x00\x00\x00\x00\x2a", (), None),  # nothing but a framing: five bytes of something else
-        (b"\x00\x00\x00\x00\x00\x00\x00\x05", (), None),  # a small long
-        (b"\x00\xff\xff\xff\xffabc", (), None),  # ids are not negative
-        (b"\x01\x00\x00\x00\x2aabc", (), None),
-        (b"{}", (("__value_schema_id", b"\x01" + GUID),), "schema 00010203-0405-0607-0809-0a0b0c0d0e0f"),
-        (b"{}", (("__value_schema_id", b"\x00\x00\x00\x00\x07"),), "schema 7"),
-        (b"{}", (("__value_schema_id", b"\x02" + GUID),), None),
-        (b"{}", (("__value_schema_id", None),), None),
-        (b"{}", (("__key_schema_id", b"\x01" + GUID),), None),
-    ],
-)
-def test_a_registrys_framing_is_recognised(
-    data: bytes, headers: tuple[tuple[str, bytes | None], ...], text: str | None
-) -> None:
-    found = framing_of(data, headers)
-    assert (None if found is None else str(found)) == text

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import pickle
+import sys
 from pathlib import Path
 
 import pytest
 
 from kdissect.payload.decoder import Decoder
 from kdissect.payload.schemas import Schemas
-from kdissect.registry import rules
-from kdissect.registry.rules import Plugin, rule_of
+from kdissect.payload.tree import draw
+from kdissect.registry.rules import rule_of
 
 ORDER = '{"type": "record", "name": "Order", "fields": [{"name": "id", "type": "int"}]}'
 PROTO = (
@@ -75,27 +77,54 @@ def test_a_wrong_rule_is_refused(text: str, reason: str, files: Path) -> None:
         rule_of(text.format(files), Schemas())
 
 
-class _Entry:
-    name = "upper"
+UPPER = """
+def upper(data):
+    text = data.decode("ascii").upper()
+    return text, [("first", 0, 1)]
 
-    def load(self) -> object:
-        return lambda data: (data.decode().upper(), [("first", 0, 1)])
+def plain(data):
+    return {"text": data.decode()}
+
+def odd(data):
+    return {1: {2, 3}}
+
+def endless(data):
+    value = []
+    value.append(value)
+    return value
+"""
 
 
-class _Broken:
-    name = "broken"
-
-    def load(self) -> object:
-        raise ImportError("secret")
-
-
-def test_other_packages_bring_decoders(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(rules, "entry_points", lambda group: [_Entry(), _Broken()])
+def test_other_packages_bring_decoders(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    about = tmp_path / "upper_case-1.0.dist-info"
+    about.mkdir()
+    (about / "METADATA").write_text("Metadata-Version: 2.1\nName: upper-case\nVersion: 1.0\n")
+    names = ("upper", "plain", "odd", "endless")
+    points = "".join(f"{name} = upper_case:{name}\n" for name in names)
+    (about / "entry_points.txt").write_text(
+        f"[kdissect.payloads]\n{points}broken = upper_case.missing:decode\n"
+    )
+    (tmp_path / "upper_case.py").write_text(UPPER)
+    monkeypatch.syspath_prepend(str(tmp_path))
+    monkeypatch.delitem(sys.modules, "upper_case", raising=False)
     rule = rule_of("*=upper", Schemas())
-    found = Decoder(rules=[rule]).decode("t", "value", b"abc")
-    assert (found.format, found.value) == ("upper", "ABC")
-    assert isinstance(rule.decode, Plugin)
-    assert rule.decode.spans == [("first", 0, 1)]
-    assert Decoder(rules=[rule]).decode("t", "value", b"\xff").problem == "is no upper: UnicodeDecodeError"
-    with pytest.raises(ValueError, match="the decoder broken cannot be loaded: ImportError"):
+    decoder = Decoder(rules=[rule])
+    found = decoder.decode("t", "value", b"abc")
+    assert (found.format, found.value, found.spans) == ("upper", "ABC", (("first", 0, 1),))
+    drawn = draw(decoder, "t", "value", b"abc", (), 7)
+    assert [(each.name, each.value, each.start, each.end) for each in drawn] == [
+        ("first", b"a", 7, 8),
+        ("(data)", b"bc", 8, 10),
+    ]
+    assert decoder.decode("t", "value", b"\xff").problem == "is no upper: UnicodeDecodeError"
+    assert Decoder(rules=[rule_of("*=plain", Schemas())]).decode("t", "value", b"abc").value == {
+        "text": "abc"
+    }
+    for name in ("odd", "endless"):
+        odd = Decoder(rules=[rule_of(f"*={name}", Schemas())]).decode("t", "value", b"abc")
+        assert (odd.value, odd.problem) == (None, f"is no {name}: ValueError")
+    with pytest.raises(ValueError, match="the decoder broken cannot be loaded: ModuleNotFoundError"):
         rule_of("*=broken", Schemas())
+    with pytest.raises(ValueError, match=r"there is no form 'upperr'; there are .*upper"):
+        rule_of("*=upperr", Schemas())
+    pickle.loads(pickle.dumps(decoder))

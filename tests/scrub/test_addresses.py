@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from ipaddress import IPv4Address, IPv6Address, ip_address
+from ipaddress import IPv4Address, IPv6Address, ip_address, ip_network
 
 import pytest
-from hypothesis import given
+from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from kdissect.scrub.addresses import Addresses, is_telling
-from kdissect.scrub.permutation import Permutation
+from kdissect.scrub.permutation import KEY_BYTES, Permutation
 from tests.scrub.runs import KEY, OTHER_KEY
 
 ADDRESSES = Addresses(Permutation(KEY))
@@ -27,6 +27,17 @@ def shared(one: bytes, other: bytes) -> int:
 def test_prefixes_stay_shared(one: IPv4Address, other: IPv4Address) -> None:
     made = ADDRESSES.packed(one.packed), ADDRESSES.packed(other.packed)
     assert shared(*made) == shared(one.packed, other.packed)
+
+
+@pytest.mark.parametrize(
+    "network", ["10.0.0.0/8", "192.168.0.0/16", "172.16.0.0/12", "fd00::/8", "2001:db8::/32"]
+)
+@given(st.data(), st.binary(min_size=KEY_BYTES, max_size=KEY_BYTES))
+def test_no_key_turns_a_network_into_itself(network: str, data: st.DataObject, key: bytes) -> None:
+    inside = ip_network(network)
+    address = inside[data.draw(st.integers(0, min(inside.num_addresses, 1 << 32) - 1))]
+    assume(is_telling(address.packed))
+    assert ip_address(Addresses(Permutation(key)).packed(address.packed)) not in inside
 
 
 @given(st.integers(0, 0xFFFF), st.integers(0, 0xFFFF))

@@ -22,7 +22,10 @@ def test_a_version_is_one(text: str) -> None:
     assert is_version(text)
 
 
-@pytest.mark.parametrize("text", ["", "3.9.0-acme", "build-of-bob", "1" * 50, "10.0.0.1/secret", "3.9 0"])
+@pytest.mark.parametrize(
+    "text",
+    ["", "10.0.0.2", "192.168.7.15", "3.9.0-acme", "build-of-bob", "1" * 50, "10.0.0.1/secret", "3.9 0"],
+)
 def test_what_may_hold_a_name_is_no_version(text: str) -> None:
     assert not is_version(text)
 

@@ -6,18 +6,22 @@ import io
 
 import pytest
 
+from kdissect.capture.blocks import WRITER
 from kdissect.limits import DEFAULTS
+from kdissect.scrub.needles import Needles
 from kdissect.scrub.search import Search
-from kdissect.scrub.values import Taken
+from kdissect.scrub.taken import Taken
 from tests.kafka import METADATA_RESPONSE_1, Talk, request, response
 from tests.scrub.runs import packets_of
 
 
-def search(*taken: bytes, addresses: tuple[bytes, ...] = (), tokens: tuple[bytes, ...] = ()) -> Search:
-    kept = Taken()
-    kept.texts.update(taken)
-    kept.addresses.update(addresses)
-    kept.tokens.update(tokens)
+def search(
+    *taken: bytes, addresses: tuple[bytes, ...] = (), tokens: tuple[bytes, ...] = (), most: int = 1_000
+) -> Search:
+    kept = Taken(most)
+    for pile, found in ((kept.texts, taken), (kept.addresses, addresses), (kept.tokens, tokens)):
+        for each in found:
+            pile.add(each)
     return Search(kept, DEFAULTS)
 
 
@@ -77,3 +81,49 @@ def test_a_short_name_in_a_token_is_none() -> None:
 @pytest.mark.parametrize("taken", [b"xxxxxxxx", b"\0\0\0\0\0", b"\xff\xff\xff\xff", b"\0\0\0\x07"])
 def test_filler_and_small_numbers_are_not_looked_for(taken: bytes) -> None:
     assert search(taken).file(io.BytesIO(taken * 9)) is None
+
+
+NAMES = tuple(b"customer-%04d" % number for number in range(20))
+
+
+@pytest.mark.parametrize("most", [1, 3, 19, 20, 21])
+def test_more_than_memory_holds_is_looked_for_too(most: int) -> None:
+    for name in (NAMES[0], NAMES[11], NAMES[-1]):
+        assert search(*NAMES, most=most).file(io.BytesIO(bytes(999) + name)) == "at byte 999 of the file"
+    assert search(*NAMES, most=most).file(io.BytesIO(b"customer-1234")) is None
+    short = (b"abcd", b"bcde", b"orde")
+    found = search(*short, addresses=((bytes((10, 0, 0, 2))), bytes(4)), most=most)
+    assert "header" in (found.capture(PACKETS, frozenset()) or "")
+    assert search(*short, most=most).capture(PACKETS, frozenset()) == "in a message of exchange 1"
+    tokens = (b"abcdefgh", b"orders", b"zzzz")
+    assert search(*short, tokens=tokens, most=most).capture(PACKETS, frozenset()) is None
+
+
+def test_hits_beyond_what_is_remembered_are_no_chance() -> None:
+    kept = Taken()
+    kept.texts.add(b"orde")
+    kept.tokens.add(b"orders")
+    assert Search(kept, DEFAULTS, most_doubts=0).capture(PACKETS, frozenset()) is not None
+
+
+def test_a_name_that_is_a_number_is_found() -> None:
+    talk = Talk()
+    talk.ask(request("Metadata", 1, client_id="billing", topics=[{"name": "2026"}]))
+    talk.answer(response("Metadata", 1, **METADATA_RESPONSE_1))
+    assert search(b"2026").capture(packets_of(talk), frozenset()) is not None
+
+
+def test_names_that_begin_alike_cost_no_more_than_others() -> None:
+    names = [b"consumer-orders-%06d" % number for number in range(2_000)]
+    needles = Needles(names)
+    looked_at = [len(found) for grams in needles._indexes.values() for found in grams.values()]
+    assert max(looked_at) < 20
+
+
+@pytest.mark.parametrize(
+    "name", [b"127.0.0.1", b"127.0.0.1:9092", b"604800000", b"2.16.1", b"kdissect", b"-changelog"]
+)
+def test_what_stays_by_itself_is_not_taken_for_a_name(name: bytes) -> None:
+    """A client may be called so, too."""
+    data = b"\x04" + WRITER + b"\x00\x01127.0.0.1:9092\x00604800000\x002.16.1\x00abc-changelog"
+    assert search(name).file(io.BytesIO(data)) is None

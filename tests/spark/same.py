@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
+import pyarrow.parquet as pq
 
 from kdissect.capture.files import read_packets
 from kdissect.dissect import Event, dissect
@@ -47,6 +48,12 @@ def spark_rows(frame: DataFrame) -> list[str]:
     """The rows of a DataFrame."""
     found: pa.Table = frame.toArrow()
     return in_order(found.to_pylist())
+
+
+def written_rows(path: Path) -> list[str]:
+    """The rows of Parquet, without the moments beside nanoseconds."""
+    rows = pq.read_table(path).to_pylist()
+    return in_order({name: row[name] for name in row if not name.endswith("_ts")} for row in rows)
 
 
 def in_order(rows: Iterable[dict[str, Any]]) -> list[str]:

@@ -12,6 +12,9 @@ from kdissect.spark.settings import Settings
 
 CHOSEN = Settings(
     table="records",
+    stats="srt,client_id",
+    columns=("api", "count"),
+    places=True,
     ports=frozenset((9092, 29092)),
     payload="head:12",
     capture_point=r"broker-(\d+)",

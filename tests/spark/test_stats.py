@@ -173,7 +173,8 @@ def test_tables_are_written_and_damage_is_told(tmp_path: Path, capfd: pytest.Cap
     others = [each for each in pieces if each != pieces[9]]
     for fold in on_one_machine(events_of(*others), ["connections", "errors,group"]):
         table = pq.read_table(tmp_path / "out" / "stats" / fold.name)
-        assert table.to_pylist() == rows_of(TABLES[fold.name], fold.result())
+        own = table.select([name for name in table.column_names if not name.endswith("_ts")])
+        assert own.to_pylist() == rows_of(TABLES[fold.name], fold.result())
         assert len(table)
     assert main(command) == 2
     assert "is there already: --overwrite replaces it" in capfd.readouterr().err

@@ -8,17 +8,17 @@ from contextlib import asynccontextmanager, suppress
 from pathlib import Path
 
 from rich.console import Console
+from textual.app import App
 from textual.pilot import Pilot
 from textual.worker import WorkerCancelled
 
 from kdissect.settings.screens import Settings
 from kdissect.tui.app import Kdissect
-from kdissect.tui.host import Host
 from kdissect.tui.pages.exchanges import ExchangesPage
 from tests.tui.feeds import decoded
 
 
-def screen_text(app: Host) -> str:
+def screen_text(app: App[None]) -> str:
     """The screen line by line, without colours."""
     width, height = app.size
     console = Console(

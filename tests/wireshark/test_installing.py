@@ -76,10 +76,22 @@ def test_a_foreign_file_is_neither_written_over_nor_removed(
     place.path.write_text("somebody's own")
     before = tree(tmp_path)
     assert state_of(place) == FOREIGN
-    for each in (install, uninstall):
-        with pytest.raises(ForeignFileError, match="is not kdissect's"):
-            each(folders)
-        assert tree(tmp_path) == before
+    with pytest.raises(ForeignFileError, match="is not kdissect's"):
+        install(folders)
+    assert tree(tmp_path) == before
+    assert uninstall(folders) == []
+    assert tree(tmp_path) == before
+
+
+@pytest.mark.parametrize("kind", [PLUGIN, EXTCAP])
+def test_beside_a_foreign_file_ours_is_removed(folders: Folders, kind: str) -> None:
+    install(folders)
+    (foreign,) = (place for place in places(folders) if place.kind == kind)
+    foreign.path.write_text("somebody's own")
+    (ours,) = (place for place in places(folders) if place.kind != kind)
+    assert uninstall(folders) == [ours]
+    assert foreign.path.read_text() == "somebody's own"
+    assert not ours.path.exists()
 
 
 def test_a_link_is_foreign(tmp_path: Path, folders: Folders) -> None:

@@ -6,6 +6,7 @@ from typing import Any
 
 import click
 
+from kdissect.cli.compared_screens import is_for_screens, show
 from kdissect.cli.errors import Wrong, complain
 from kdissect.cli.exit_codes import DONE, NOTHING_MATCHED
 from kdissect.cli.filters import filter_options
@@ -24,6 +25,9 @@ _HELP = """What changed between two captures: findings, rates, times, errors, ve
 
 BEFORE and AFTER are captures, reports (kdissect report) or states (--state). Only what is significant is
 printed: more than chance, and enough to matter. The rest is counted.
+
+On a terminal, without -T, -o, --all, --fail-on and -q, the screens show both sides; Enter leads to the
+exchanges of either.
 """
 
 
@@ -34,8 +38,7 @@ printed: more than chance, and enough to matter. The rest is counted.
     "-T",
     "form",
     type=click.Choice(("table", "ndjson", "csv", "tsv", "parquet", "arrow", "html")),
-    default="table",
-    help="Output format.",
+    help="Output format. Default: the screens on a terminal, elsewhere a table.",
 )
 @click.option("--all", "all_of_them", is_flag=True, help="Print all that was compared.")
 @click.option(
@@ -56,19 +59,23 @@ def command(**given: Any) -> int:
     before, after = given["before"], given["after"]
     if before == after == "-":
         raise Wrong("BEFORE and AFTER are both standard input: name a file for one of them")
-    see_that_it_can_be_written(given["form"], given["output"])
+    form = given["form"] or "table"
+    see_that_it_can_be_written(form, given["output"])
     sides = side_of(before, given), side_of(after, given)
     found = differences(sides[0].report, sides[1].report)
+    if is_for_screens(given):
+        show(sides, found, given)
+        return max(side.code for side in sides)
     told = [each for each in found if each.significant or given["all_of_them"]]
     with open_output(given["output"], (before, after)) as file:
         output = TextOutput(file, given["output"])
-        if given["form"] == "table":
+        if form == "table":
             for line in diff_lines(told, output.room):
                 output.line(line)
-        elif given["form"] == "html":
+        elif form == "html":
             output.write(diff_page(before, after, told, summary(found)).encode())
         else:
-            writer = writer_of(given["form"], DIFF, file, PLAIN)
+            writer = writer_of(form, DIFF, file, PLAIN)
             for each in told:
                 writer.write(each)
             writer.close()

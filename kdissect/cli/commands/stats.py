@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
-from typing import Any, BinaryIO
+from typing import TYPE_CHECKING, Any, BinaryIO
 
 import click
 
 from kdissect.analysis.catalogue import STATISTICS as NAMES
 from kdissect.analysis.fold import Statistic
+from kdissect.analysis.payloads import Payloads
 from kdissect.cli.completing import a_column_of_statistics, a_statistic
+from kdissect.cli.config import load_config
 from kdissect.cli.errors import Wrong
 from kdissect.cli.filters import filter_options
 from kdissect.cli.folding import TableFolding
 from kdissect.cli.formats import names_of, see_that_it_can_be_written
 from kdissect.cli.jobs import jobs_option
+from kdissect.cli.payloads import decoder_of, payload_options, tell
 from kdissect.cli.reading import Reading
 from kdissect.cli.statistics_output import TablesOutput, refuse_several
 from kdissect.cli.tls_keys import key_options
@@ -22,6 +25,9 @@ from kdissect.present.columns import Table
 from kdissect.present.form import TIMES, Clock
 from kdissect.present.statistics import STATISTICS, asked
 from kdissect.present.tables import FORMATS
+
+if TYPE_CHECKING:
+    from kdissect.payload.decoder import Decoder
 
 _WIDTH = max(map(len, NAMES)) + 2
 _HELP = f"""Tables of facts: response times, traffic, groups, connections, clients, errors, and more.
@@ -74,6 +80,7 @@ kdissect fields lists the columns. Several FILEs are one capture.
 @click.option(
     "-o", "output", metavar="FILE", help="Write to this file instead of stdout. An existing file is replaced."
 )
+@payload_options
 @click.option("--strict", is_flag=True, help="Exit code 4 if there are faults.")
 @click.option("--exit-status", is_flag=True, help="Exit code 1 if no table has a row.")
 @click.option("-q", "--quiet", is_flag=True, help="Print no progress and no closing line.")
@@ -89,6 +96,7 @@ class _Stats:
     def __init__(self, given: dict[str, Any]) -> None:
         self._given = given
         self._form: str = given["form"]
+        self._decoder = self._chosen_decoder()
         self._folding = TableFolding(given, self._statistics)
         asked = zip(given["tables"], self._folding.statistics, strict=True)
         self._asked = [(text, fold.name, fold) for text, fold in asked]
@@ -96,14 +104,26 @@ class _Stats:
         see_that_it_can_be_written(self._form, given["output"])
         self._tables = [self._columns(name) for _, name, _ in self._asked]
 
+    def _chosen_decoder(self) -> Decoder | None:
+        """What decodes keys and values, for tables that look at them."""
+        given = self._given
+        if any(text.partition(",")[0].strip() == Payloads.name for text in given["tables"]):
+            return decoder_of(given, load_config())
+        if any(given[name] for name in ("schemas", "payload_rules", "registry", "registry_ca")):
+            raise Wrong(f"--schemas, --registry and --decode-as go with -z {Payloads.name} here")
+        return None
+
     def _statistics(self, limits: Limits) -> list[Statistic]:
         return [self._statistic(text, limits) for text in self._given["tables"]]
 
     def _statistic(self, text: str, limits: Limits) -> Statistic:
         try:
-            return asked(text, limits)
+            found = asked(text, limits)
         except (LookupError, ValueError) as error:
             raise Wrong(f"-z {error.args[0]}") from None
+        if isinstance(found, Payloads) and self._decoder is not None:
+            found.use(self._decoder)
+        return found
 
     def _columns(self, name: str) -> Table:
         table = STATISTICS[name]
@@ -114,7 +134,10 @@ class _Stats:
             raise Wrong(f"-e: {error.args[0]} (kdissect fields lists them)") from None
 
     def run(self) -> int:
-        return self._folding.print(self._print)
+        try:
+            return self._folding.print(self._print)
+        finally:
+            tell(self._decoder)
 
     def _print(self, file: BinaryIO, reading: Reading) -> int:
         """Print the tables; gives how many rows they have."""

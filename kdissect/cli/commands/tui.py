@@ -24,6 +24,7 @@ from kdissect.cli.config import Config, config_path
 from kdissect.cli.errors import Wrong, complain
 from kdissect.cli.exit_codes import DONE
 from kdissect.cli.inputs import packets_of, ports_of
+from kdissect.cli.payloads import payload_options
 from kdissect.cli.screen_settings import settings_of
 from kdissect.cli.terminals import can_draw_screens
 from kdissect.cli.tls_keys import Keys, key_options, keys_of
@@ -51,6 +52,7 @@ KEPT_BYTES = 2 << 30
     "-d", "decode_as", multiple=True, metavar="tcp.port==N,kafka", help="Treat traffic of this port as Kafka."
 )
 @key_options
+@payload_options
 @click.option("--theme", metavar="NAME", help="Colours: textual-dark, textual-light, nord, ansi-dark …")
 @click.option("--fresh", is_flag=True, help="Do not begin as the last session was left.")
 @click.option("--show-secrets", is_flag=True, help="Show passwords, tokens and keys.")
@@ -82,7 +84,7 @@ def command(
     _require_screen(paths)
     if not paths:
         live_in_own_home()
-    options, config, chosen_theme = settings_of(theme, filter, show_secrets)
+    options, config, chosen_theme = settings_of(theme, filter, show_secrets, capturing)
     is_live = follow or paths == ("-",) or bool(capturing["interfaces"])
     keys = {"key_logs": key_logs, "rsa_keys": rsa_keys}
     if paths and not is_live:

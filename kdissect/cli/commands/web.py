@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import os
 from importlib.util import find_spec
+from typing import Any
 
 import click
 
 from kdissect.cli.errors import Wrong, complain
 from kdissect.cli.exit_codes import DONE
 from kdissect.cli.inputs import packets_of, ports_of
+from kdissect.cli.payloads import payload_arguments, payload_options
 from kdissect.cli.screen_settings import settings_of
 from kdissect.cli.tls_keys import key_options, keys_of
 from kdissect.wording import how_to_install
@@ -25,6 +27,7 @@ PORT = 8_000
     "-d", "decode_as", multiple=True, metavar="tcp.port==N,kafka", help="Treat traffic of this port as Kafka."
 )
 @key_options
+@payload_options
 @click.option("--theme", metavar="NAME", help="Colours, as for kdissect tui.")
 @click.option("--show-secrets", is_flag=True, help="Show passwords, tokens and keys.")
 @click.option("--host", default="127.0.0.1", metavar="ADDRESS", help="Address to serve at (127.0.0.1).")
@@ -40,6 +43,7 @@ def command(
     show_secrets: bool,
     host: str,
     port: int,
+    **payloads: Any,
 ) -> int:
     """Show the screens of kdissect tui in a browser, until Ctrl-C.
 
@@ -51,7 +55,7 @@ def command(
         raise Wrong("each visit reads the capture anew, which standard input (-) cannot be: name a file")
     if find_spec("textual_serve") is None:
         raise Wrong(f"the browser needs textual-serve: {how_to_install('web')}")
-    _, config, _ = settings_of(theme, filter, show_secrets)
+    _, config, _ = settings_of(theme, filter, show_secrets, payloads)
     if paths:
         packets_of(paths, config.limits).close()
     ports_of(decode_as)
@@ -62,6 +66,7 @@ def command(
     arguments = [part for each in decode_as for part in ("-d", each)]
     arguments += [part for each in key_logs for part in ("--keylog", os.path.abspath(each))]
     arguments += [part for each in rsa_keys for part in ("--rsa-key", os.path.abspath(each))]
+    arguments += payload_arguments(payloads)
     arguments += ["-Y", filter] if filter is not None else []
     arguments += ["--theme", theme] if theme is not None else []
     arguments += ["--show-secrets"] if show_secrets else []

@@ -15,7 +15,7 @@ from kdissect.cli.output import TextOutput, open_output
 from kdissect.present.tables import json_line
 from kdissect.wireshark.folders import Folders, Program, find_program, folders_of, told_of
 from kdissect.wireshark.installing import (
-    ABSENT,
+    FOREIGN,
     INSTALLED,
     PLUGIN,
     PROGRAM,
@@ -63,11 +63,12 @@ def uninstall_command() -> int:
     _, folders = _look()
     try:
         removed = uninstall(folders)
-    except ForeignFileError as error:
-        raise Wrong(str(error)) from None
     except OSError as error:
         raise Wrong(f"{error.filename}: cannot be removed: {error.strerror}") from None
-    _print([(each, "removed") for each in removed] or [(each, ABSENT) for each in places(folders)])
+    _print([(each, "removed" if each in removed else state_of(each)) for each in places(folders)])
+    for place in places(folders):
+        if state_of(place) == FOREIGN:
+            complain(f"{place.path} is not kdissect's, so it stays as it is")
     return DONE
 
 

@@ -68,7 +68,7 @@ def _losses(rows: list[Row], within_ns: float, patience_ns: float) -> Iterator[_
             if last_ns is None or first_ns - last_ns > patience_ns or last_ns > first_ns + within_ns:
                 continue
             together = [row for row in before if row["last_ns"] >= last_ns - within_ns]
-            if any(row["end"] == "open" for row in together):
+            if any(row["end"] == "open" for row in together) or not _came_to_nothing(since):
                 continue
             yield _Loss(
                 address,
@@ -78,6 +78,16 @@ def _losses(rows: list[Row], within_ns: float, patience_ns: float) -> Iterator[_
                 again,
                 tuple(row["connection"] for row in (*together, *since)),
             )
+
+
+MANY_TRIES = 3
+
+
+def _came_to_nothing(failed: list[Row]) -> bool:
+    """Whether these tries to connect show that nobody was there. One that was sent once and not answered may
+    have had its answer, or all that followed, lost on the way to the capture."""
+    sure = any(row["opening"] == "refused" or (row["syns"] or 0) > 1 for row in failed)
+    return sure or len(failed) >= MANY_TRIES
 
 
 @rule(

@@ -45,6 +45,8 @@ MAY_BE_LATE = ("ListOffsets", "OffsetForLeaderEpoch")
 
 explains("broker-stalled", "latency-spike", "slow-broker", shares=("broker",), within_s=5)
 explains("throttled", "head-of-line", "throttle-ignored", shares=("client_id",))
+explains("throttled", "zero-window", "request-abandoned", "too-many-in-flight", shares=("client_id",))
+explains("broker-stalled", "too-many-in-flight", shares=("broker",), within_s=60)
 explains("packet-loss", "head-of-line", "slow-transfer", "latency-spike", shares=("client_id",))
 explains("network-outage", "head-of-line", "packet-loss", "request-abandoned", shares=("client_id",))
 explains("broker-stalled", "request-abandoned", shares=("broker",), within_s=60)

@@ -10,6 +10,7 @@ from kdissect.analysis.fold import SECOND, Row
 from kdissect.analysis.groups import Members
 from kdissect.analysis.lag import Lag
 from kdissect.analysis.positions import Positions
+from kdissect.analysis.progress import Stall
 from kdissect.analysis.transactions import Transactions
 from kdissect.insight.causes import explains
 from kdissect.insight.finding import CERTAIN, CRITICAL, INFO, LIKELY, NOTICE, WARNING, Finding, Subject
@@ -103,22 +104,28 @@ def _per_s(rate: float) -> str:
 def stuck_offset(facts: Facts) -> Iterator[Finding]:
     """The same records are fetched again and again, and the commit does not pass them."""
     committed = {(row["group"], row["topic"], row["partition"]): row["committed"] for row in facts.rows(Lag)}
-    stalled = [row for row in _consumers(facts) if row["stalled"]]
-    for key, rows in together(stalled, "group", "client_id", "topic", "partition", "stalled_at").items():
-        group, client_id, topic, partition, offset = key
-        answers = sum(row["stalled"] for row in rows)
-        at = committed.get((group, topic, partition))
-        if answers < facts.limit("answers") or (at is not None and at > offset):
+    found: dict[tuple[Any, ...], list[tuple[Row, Stall]]] = {}
+    for row in _consumers(facts):
+        at = committed.get((row["group"], row["topic"], row["partition"]))
+        stall = _stall(row, at)
+        if stall is not None and (at is None or at <= stall.offset):
+            key = (row["group"], row["client_id"], row["topic"], row["partition"], stall.offset)
+            found.setdefault(key, []).append((row, stall))
+    for (group, client_id, topic, partition, offset), some in found.items():
+        rows, stalls = [row for row, _ in some], [stall for _, stall in some]
+        answers = sum(stall.answers for stall in stalls)
+        if answers < facts.limit("answers"):
             continue
-        first_ns = min(row["stalled_first_ns"] for row in rows)
-        last_ns = max(row["stalled_last_ns"] for row in rows)
-        behind = max((row["lag"] or 0) for row in rows)
+        at = committed.get((group, topic, partition))
+        first_ns, last_ns = min(each.first_ns for each in stalls), max(each.last_ns for each in stalls)
+        behind = max((row["high_watermark"] or offset) - offset for row in rows)
         committed_text = f" The commit stands at {at:,}." if at is not None else ""
         yield facts.finding(
             Subject(group=group, client_id=client_id, topic=topic, partition=partition),
             f"The records from offset {offset:,} on were fetched {answers:,} times in "
             f"{span(last_ns - first_ns)} and "
-            f"the consumer does not get past them; {plural(behind, 'record')} wait behind.{committed_text}",
+            f"the consumer does not get past them; {plural(behind, 'record')} wait from there on."
+            f"{committed_text}",
             count=answers,
             measure=answers,
             unit="fetches",
@@ -129,6 +136,19 @@ def stuck_offset(facts: Facts) -> Iterator[Finding]:
             connections=[row["connection"] for row in rows],
             filter=_fetches(topic, rows),
         )
+
+
+def _stall(row: Row, committed: int | None) -> Stall | None:
+    """Where a consumer may be stuck, by one of its connections. A consumer that fetches ahead and comes back,
+    or that begins anew where the commit stands, does so on purpose where nothing was committed."""
+    if row["stalled"]:
+        comes_back = row["rewinds"] >= row["stalled"] - 1
+        if comes_back and committed is None:
+            return None
+        return Stall(row["stalled_at"], row["stalled"], row["stalled_first_ns"], row["stalled_last_ns"])
+    if row["answers"] and committed is not None and row["begun_at"] == committed:
+        return Stall(committed, 1, row["first_ns"], row["last_ns"])
+    return None
 
 
 def _fetches(topic: str, rows: list[Row]) -> str:
@@ -249,7 +269,7 @@ def data_lost_to_retention(facts: Facts) -> Iterator[Finding]:
             unit="records",
             threshold=1,
             first_ns=row["reset_ns"],
-            last_ns=row["last_ns"],
+            last_ns=max(row["reset_ns"], row["last_ns"]),
             exchanges=[row["reset_exchange"]],
             connections=[each["connection"] for each in lost],
             filter=_fetches(topic, lost),
@@ -277,7 +297,7 @@ def offset_reset(facts: Facts) -> Iterator[Finding]:
             unit="records",
             threshold=1,
             first_ns=row["reset_ns"],
-            last_ns=row["last_ns"],
+            last_ns=max(row["reset_ns"], row["last_ns"]),
             exchanges=[each["reset_exchange"] for each in rows],
             connections=[each["connection"] for each in rows],
             filter=_fetches(topic, rows),

@@ -1,4 +1,4 @@
-"""What is in records: formats that do not belong together, schemas that nobody knows, needless bytes.
+"""What is in records: formats that do not belong together, schemas that nobody knows, needless bytes, keys.
 
 These rules run with ``explain --deep`` only. They name topics, formats, schema ids and producers. They never
 say what a key or value holds.
@@ -8,18 +8,20 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
-from kdissect.analysis.cluster import ClusterConfigs
+from kdissect.analysis.cluster import ClusterConfigs, ClusterTopics
 from kdissect.analysis.fold import Row
-from kdissect.analysis.payloads import NULL, Payloads
+from kdissect.analysis.payloads import MOST_UNKNOWN_IDS, NULL, Payloads
 from kdissect.insight.causes import explains
 from kdissect.insight.finding import CERTAIN, INFO, LIKELY, NOTICE, WARNING, Finding, Subject
 from kdissect.insight.rule import Facts, rule
 from kdissect.insight.rules.offsets import together
-from kdissect.insight.words import named, of_numbers
+from kdissect.insight.words import named, of_numbers, share
+from kdissect.payload.decoder import ASKABLE
 from kdissect.wording import plural
 
 explains("payload-mixed", "payload-undecodable", shares=("topic",))
 explains("schema-unknown", "payload-undecodable", shares=("topic",))
+explains("hot-key", "hot-partition", shares=("topic", "partition"))
 
 FRAMED, JSON, TEXT, BINARY = "with a schema id", "JSON", "text", "binary"
 _TEXTS = ("text", "uuid", "xml", "empty")
@@ -67,6 +69,36 @@ def _is_odd(family: str, usual: str) -> bool:
     return usual != BINARY or family == JSON
 
 
+@rule("hot-key", WARNING, CERTAIN, needs=(Payloads, ClusterTopics), share_pct=20, records=1000, partitions=2)
+def hot_key(facts: Facts) -> Iterator[Finding]:
+    """One key stands in so many records that its partition gets most of the topic's. Which key it is, the
+    record that is named tells; no finding holds a key."""
+    partitions = {row["topic"]: row["partitions"] or 0 for row in facts.rows(ClusterTopics)}
+    keys = [row for row in _once(facts) if row["part"] == "key"]
+    for (topic,), rows in together(keys, "topic").items():
+        total = sum(row["records"] for row in rows)
+        worst = max(rows, key=lambda row: row["top_records"] or 0)
+        count = worst["top_records"] or 0
+        if total < facts.limit("records") or count * 100 < facts.limit("share_pct") * total:
+            continue
+        number, partition, offset = partitions.get(topic, 0), worst["top_partition"], worst["top_offset"]
+        if number < facts.limit("partitions") or partition is None:
+            continue  # all records go there anyway, or not all of this key do
+        place = f"{topic}-{partition}"
+        which = "" if offset is None else f" The record at offset {offset:,} of {place} has this key."
+        producers = f" Its producers: {named(worst['producers'])}." if worst["producers"] else ""
+        yield facts.finding(
+            Subject(topic=topic, partition=partition),
+            f"One key stands in {share(count, total)} of the records of {topic} ({count:,} of {total:,}). "
+            f"All of them go to {place}, one of {number} partitions.{which}{producers}",
+            count=count,
+            measure=100 * count / total,
+            unit="% of the records",
+            threshold=facts.limit("share_pct"),
+            **_evidence([worst]),
+        )
+
+
 @rule("payload-compressed-twice", NOTICE, CERTAIN, needs=(Payloads,), share_pct=90, at_least=10)
 def payload_compressed_twice(facts: Facts) -> Iterator[Finding]:
     """Values are compressed before their batches are compressed again."""
@@ -90,12 +122,17 @@ def payload_compressed_twice(facts: Facts) -> Iterator[Finding]:
         )
 
 
-@rule("schema-unknown", WARNING, CERTAIN, needs=(Payloads,), most_ids=5)
+@rule("schema-unknown", WARNING, CERTAIN, needs=(Payloads,), most_ids=MOST_UNKNOWN_IDS)
 def schema_unknown(facts: Facts) -> Iterator[Finding]:
     """Records name a schema id that the registry does not have."""
-    framed = [row for row in _once(facts) if row["registry"] is not None]
+    # Nobody but who gave schemas knows those of AWS, Azure and others.
+    framed = [
+        row
+        for row in _once(facts)
+        if row["registry"] in ASKABLE or (row["registry"] is not None and row["schemas"] == "given")
+    ]
     if framed and all(row["schemas"] is None for row in framed):
-        facts.cannot_judge("needs --schemas, or the topic _schemas from its beginning")
+        facts.cannot_judge("needs --schemas or --registry, or the topic _schemas from its beginning")
         return
     unknown = [row for row in framed if row["format"] == "unknown" and row["subject"] is None]
     for (topic, part), rows in together(unknown, "topic", "part").items():

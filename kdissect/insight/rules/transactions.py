@@ -15,6 +15,8 @@ from kdissect.insight.rule import Facts, rule
 from kdissect.insight.words import having, named, of_numbers, share, span
 from kdissect.wording import plural
 
+_WAITED = ("CONCURRENT_TRANSACTIONS", "COORDINATOR_LOAD_IN_PROGRESS")
+"""A client waits and asks again; no transaction is lost for it."""
 _FENCING = ("PRODUCER_FENCED", "INVALID_PRODUCER_EPOCH")
 
 explains(
@@ -254,7 +256,7 @@ def transactions_aborted(facts: Facts) -> Iterator[Finding]:
         ways = {"aborted": "aborted by the producer", "fenced": "taken over", "timed-out": "timed out"}
         told = [f"{sum(row['outcome'] == way for row in lost)} {text}" for way, text in ways.items()]
         told = [each for each in told if not each.startswith("0 ")]
-        codes = sorted({code for row in lost for code in row["errors"]})
+        codes = sorted({code for row in lost for code in row["errors"]} - set(_WAITED))
         after = f", after {named(codes)}" if codes else ""
         yield facts.finding(
             subject,

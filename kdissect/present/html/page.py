@@ -91,6 +91,10 @@ def table(
     )
 
 
+_LONGEST_LINE = 30
+"""Characters of a cell that are not broken into lines: names with hyphens would be."""
+
+
 class Markup(str):
     """Text that is markup already."""
 
@@ -100,10 +104,12 @@ def _cell(value: object, is_number: bool, is_first: bool) -> str:
     if isinstance(value, tuple):
         value, number = value
         key = f' data-key="{"" if number is None else text(number)}"'
+    is_long = isinstance(value, Markup) or len(str(value)) > _LONGEST_LINE
     shown = value if isinstance(value, Markup) else text("" if value is None else value)
+    kind = " class=n" if is_number else " class=w" if is_long else ""
     if is_first:
-        return f'<th scope="row"{key}>{shown}</th>'
-    return f"<td{' class=n' if is_number else ''}{key}>{shown}</td>"
+        return f'<th scope="row"{" class=w" if is_long else ""}{key}>{shown}</th>'
+    return f"<td{kind}{key}>{shown}</td>"
 
 
 def section(name: str, title: str, parts: Iterable[str], lead: str = "") -> str:

@@ -9,7 +9,7 @@ from kdissect.analysis.declared import BYTES, DURATION
 from kdissect.analysis.fold import SECOND, Row
 from kdissect.insight.judge import Report
 from kdissect.present.columns import Column
-from kdissect.present.form import Clock
+from kdissect.present.form import Clock, size
 from kdissect.present.html.page import table
 from kdissect.present.html.svg import Band, TimeAxis
 from kdissect.present.options import PLAIN
@@ -92,6 +92,8 @@ class Sheet:
     def _cell(self, column: Column, row: Row, clock: Clock) -> object:
         (value,) = [column.value(row, PLAIN)]
         text = "0" if value == 0 and column.unit in (DURATION, BYTES) else shown(column, value, clock)
+        if value is not None and column.name.endswith("bytes_per_s"):
+            text = size(round(value))  # the heading says that it is a second's
         return (text, value) if _is_number(column) else text
 
 

@@ -287,6 +287,8 @@ class LaneSpan(NamedTuple):
     what: str
     label: str = ""
     is_stop: bool = False
+    tone: str = ""
+    """A class of the style that colours it in the place of its shade: a severity."""
 
 
 class Lane(NamedTuple):
@@ -321,7 +323,7 @@ def lanes(
         )
         for span in row.spans:
             x, wide = axis.x(span.from_s), axis.x(span.to_s) - axis.x(span.from_s)
-            kind = "stop" if span.is_stop else f"f {shade(span.shade)}"
+            kind = "stop" if span.is_stop else f"f {span.tone or shade(span.shade)}"
             top, tall = (y + 5, 7) if span.is_stop else (y, 17)
             out.append(
                 f'<rect class="{kind}" x="{x:.1f}" y="{top}" width="{max(wide, 1.5):.1f}" height="{tall}" '

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from kdissect.analysis.fold import SECOND, Row
-from kdissect.insight.finding import CRITICAL, WARNING
 from kdissect.insight.rule import CAPTURE
 from kdissect.present.form import duration, size
 from kdissect.present.html.page import section
@@ -128,11 +127,9 @@ def _seen(sheet: Sheet, bands: list[Band]) -> str:
     for each in sheet.report.findings:
         if each.category == CAPTURE or each.first_ns is None or each.last_ns is None:
             continue
-        grave = {CRITICAL: 1, WARNING: 4}.get(each.severity, 0)
         what = f"{each.severity} {each.id}: {each.where}"
-        span = LaneSpan(
-            sheet.s(each.first_ns), sheet.s(each.last_ns), grave, what, f"{each.id} · {each.where}"[:80]
-        )
+        label = f"{each.id} · {each.where}"[:80]
+        span = LaneSpan(sheet.s(each.first_ns), sheet.s(each.last_ns), 0, what, label, tone=each.severity)
         rows.append(Lane(each.severity, [span]))
     return lanes(rows[:_MOST_LANES], sheet.axis, "When each finding was seen", bands, True)
 

@@ -29,8 +29,9 @@ from typing import TYPE_CHECKING, Any, BinaryIO, NamedTuple
 from kdissect.exchange import Exchange
 from kdissect.filter.compiled import Filter
 from kdissect.limits import Limits
+from kdissect.payload.framing import framing_of
+from kdissect.present.decoded import part_of
 from kdissect.present.options import Options
-from kdissect.present.payload import framing_of
 from kdissect.present.records import Address, addressed_rows
 from kdissect.present.sanitise import sanitise
 from kdissect.present.secret_names import REDACTED
@@ -190,12 +191,11 @@ def _shown(row: dict[str, Any], side: str) -> tuple[bytes, bool]:
 
 def said(row: dict[str, Any], side: str) -> str | None:
     """Words for a key or value where its bytes are not what to show: ``OffsetCommit v3 {…}``; None else."""
-    decoded = row.get(f"{side}Decoded")
     if row["control"] is not None:
         return dumps(row["control"]) if side == "value" else None
+    decoded = part_of(row, side)
     if decoded is not None:
-        version = "" if decoded["version"] is None else f" v{decoded['version']}"
-        return f"{decoded['name'] or 'Unknown'}{version} {dumps(decoded['data'])}"
+        return f"{decoded.name} {dumps(decoded.value)}"
     return REDACTED if is_redacted(row, side) else None
 
 

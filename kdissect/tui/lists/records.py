@@ -16,8 +16,9 @@ from numpy.typing import NDArray
 from rich.cells import cell_len
 
 from kdissect.filter.compiled import Filter
+from kdissect.payload.framing import framing_of
 from kdissect.present.form import Clock, size
-from kdissect.present.payload import framing_of, is_json, one_line
+from kdissect.present.payload import is_json, one_line
 from kdissect.present.sanitise import CUT
 from kdissect.tui.feed.batches import Ended
 from kdissect.tui.feed.index import Index, Places

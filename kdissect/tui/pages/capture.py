@@ -22,7 +22,8 @@ from kdissect.tui.feed.counting import Asked
 from kdissect.tui.feed.index import Index
 from kdissect.tui.feed.source import Source
 from kdissect.tui.lists.figures import Figures, in_bytes, number, words
-from kdissect.tui.pages.statistics import Saved, StatisticsPage
+from kdissect.tui.pages.ordered import Saved
+from kdissect.tui.pages.statistics import StatisticsPage
 
 INTERFACES = Table(
     "interfaces",
@@ -186,9 +187,9 @@ class CapturePage(StatisticsPage):
     def index_grew(self) -> None:
         super().index_grew()
         app, index = self.kdissect, self.kdissect.index
-        with_cursor = self._with_cursor()
+        with_cursor = self.row_with_cursor()
         self.rows.show(interface_rows(index))
-        self._rows_changed(with_cursor)
+        self.rows_changed(with_cursor)
         text = Text()
         for name, value, is_bad in lines(index, app.feed.source, app.ended, app.feed.capture):
             text.append(f" {name:<{_NAMES}}", "bold")

@@ -27,8 +27,9 @@ from kdissect.tui.feed.stories import CLIENT, GROUP, TOPIC, TRANSACTION, Subject
 from kdissect.tui.keys import bindings_of
 from kdissect.tui.lists.figures import Column, Figures
 from kdissect.tui.lists.over_time import OverTime, over_time
+from kdissect.tui.pages.ordered import Saved
 from kdissect.tui.pages.ordering import Sparing
-from kdissect.tui.pages.statistics import Saved, StatisticsPage
+from kdissect.tui.pages.statistics import StatisticsPage
 from kdissect.tui.record_text import Line
 from kdissect.tui.statistics import Counted, Statistics
 from kdissect.tui.widgets.table import VirtualTable
@@ -114,16 +115,6 @@ def _is_in(finding: Finding, span: tuple[int, int]) -> bool:
     return finding.first_ns < span[1] and (finding.last_ns or finding.first_ns) >= span[0]
 
 
-def filter_of(finding: Finding) -> str | None:
-    """The filter that shows its exchanges; None where it names none."""
-    if finding.filter:
-        return finding.filter
-    for name, numbers in (("number", finding.exchanges), ("connection", finding.connections)):
-        if numbers:
-            return f"{name} in {{{', '.join(map(str, numbers))}}}"
-    return None
-
-
 def text_of(finding: Finding, because: Finding | None, first_ns: int | None, room: int) -> list[Line]:
     """All that is said of a finding.
 
@@ -146,7 +137,7 @@ def text_of(finding: Finding, because: Finding | None, first_ns: int | None, roo
             out.append(Line(""))
         for at, part in enumerate(text.split("\n") if text else ()):
             out += map(Line, paragraph(part, "", label if at == 0 else "", room))
-    see = filter_of(finding)
+    see = finding.shown_by
     if see is not None:
         out += [Line(""), *(Line(part, "fact") for part in paragraph(f"{see}  (Enter)", "", "see", room))]
     sure = [finding.confidence, finding.category, *finding.configs, *finding.sources]
@@ -413,7 +404,7 @@ class FindingsPage(StatisticsPage):
         return notes
 
     def filter_of(self, row: Row) -> str | None:
-        return filter_of(finding_of(row))
+        return finding_of(row).shown_by
 
     def saved(self) -> list[Saved]:
         rows = [finding_of(self.rows.row(at)) for at in range(len(self.rows))]

@@ -2,48 +2,33 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
 from dataclasses import replace
-from functools import partial
-from typing import Any, ClassVar, NamedTuple
+from typing import ClassVar
 
-from rich.cells import cell_len
-from textual import on, work
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.timer import Timer
 
 from kdissect.analysis.fold import Row
 from kdissect.filter.errors import FilterError
-from kdissect.present.columns import Table
 from kdissect.present.form import Clock, plural
+from kdissect.present.options import Options
 from kdissect.present.statistics import STATISTICS
 from kdissect.tui import status
 from kdissect.tui.feed.counting import Asked
 from kdissect.tui.feed.stories import Subject
 from kdissect.tui.keys import bindings_of
 from kdissect.tui.lists.figures import Figures
+from kdissect.tui.pages.ordered import OrderedScreen, Saved
 from kdissect.tui.pages.page import Page
-from kdissect.tui.saving import TABLE_FORMS, save_table
 from kdissect.tui.statistics import Counted, Statistics
 from kdissect.tui.status import Item
-from kdissect.tui.widgets.dialogs import Ask, Choose
 from kdissect.tui.widgets.table import VirtualTable
 
 TICK_SECONDS = 0.1
 
 
-class Saved(NamedTuple):
-    """A table that can be saved."""
-
-    name: str
-    """As ``stats -z`` has it."""
-    table: Table
-    rows: Sequence[Any]
-    """What the table is made from."""
-
-
-class StatisticsPage(Page):
+class StatisticsPage(Page, OrderedScreen):
     """A screen with a table of figures."""
 
     BINDINGS: ClassVar[list[BindingType]] = bindings_of("statistics")
@@ -105,8 +90,11 @@ class StatisticsPage(Page):
 
     @property
     def list_pane(self) -> VirtualTable:
-        """The table."""
         return self.query_one("#list", VirtualTable)
+
+    @property
+    def options(self) -> Options:
+        return self.kdissect.options
 
     @property
     def first_pane(self) -> VirtualTable:
@@ -166,35 +154,14 @@ class StatisticsPage(Page):
         """Make the rows anew; the cursor stays on its row, or on the first, whichever that is."""
         if self.counted is None:
             return
-        with_cursor = self._with_cursor()
+        with_cursor = self.row_with_cursor()
         self.fill(self.counted)
-        self._rows_changed(with_cursor)
-
-    def _with_cursor(self) -> object:
-        """The row under the cursor; None for the first, on which it stays until it is moved."""
-        cursor = self.list_pane.cursor
-        return self.rows.identity(cursor) if 0 < cursor < len(self.rows) else None
-
-    def _rows_changed(self, with_cursor: object) -> None:
-        self.list_pane.rows_changed(self.rows.row_of(with_cursor) or 0)
-        self.cursor_moved()
-
-    @on(VirtualTable.Highlighted, "#list")
-    def _highlighted(self) -> None:
-        self.cursor_moved()
-
-    def cursor_moved(self) -> None:
-        """Another row is under the cursor, or the rows are others."""
+        self.rows_changed(with_cursor)
 
     def tell(self) -> None:
         """Write below what is listed, and what must be known of it: as many notes as there is room for."""
         notes = self.notes()
-        if self.rows.sorted_by is not None:  # which the column's head says too
-            order = "largest" if self.rows.descending else "smallest"
-            notes.append(f"by {self.rows.sorted_by}, {order} first")
-        while len(notes) > 1 and cell_len("   ".join(notes)) >= self.app.size.width:
-            notes.pop()
-        self.say("   ".join(notes))
+        self.say_notes(notes)
 
     def notes(self) -> list[str]:
         """What is to be said, the most important first."""
@@ -220,11 +187,6 @@ class StatisticsPage(Page):
             out.append(Item(self.OF_WHAT, status.ORDER, "bold"))
         return out
 
-    def chosen_row(self) -> Row | None:
-        """The row under the cursor; None without rows."""
-        cursor = self.list_pane.cursor
-        return self.rows.row(cursor) if cursor < len(self.rows) else None
-
     def chosen_subject(self) -> Subject | None:
         row = self.chosen_row()
         return None if row is None else self.subject_of(row)
@@ -233,12 +195,6 @@ class StatisticsPage(Page):
         row = self.chosen_row()
         number = None if row is None else self.exchange_of(row)
         return None if number is None else self.kdissect.place_of(number)
-
-    # -- keys -----------------------------------------------------------------------------------------
-
-    @on(VirtualTable.Chosen, "#list")
-    def _chosen(self, event: VirtualTable.Chosen) -> None:
-        self.open(self.rows.row(event.row))
 
     def open(self, row: Row) -> None:
         """Show the exchanges of a row."""
@@ -250,61 +206,6 @@ class StatisticsPage(Page):
             self.kdissect.filter_by(text)
         except FilterError as error:
             self.say(f"no filter shows this: {error}")
-
-    @on(VirtualTable.HeadingClicked, "#list")
-    def _heading_clicked(self, event: VirtualTable.HeadingClicked) -> None:
-        self._ordered(partial(self.rows.sort_at, event.column, self.list_pane.columns))
-
-    def action_sort(self) -> None:
-        self._ordered(partial(self.rows.sort_by_next, self.list_pane.columns))
-
-    def action_order(self) -> None:
-        def chosen(title: str | None) -> None:
-            if title is not None:
-                self._ordered(partial(self.rows.sort_by, title))
-
-        titles = self.rows.orders()
-        if titles:
-            self.app.push_screen(Choose("Order by", titles), chosen)
-        else:
-            self.say("these rows have no other order")
-
-    def action_turn(self) -> None:
-        self._ordered(self.rows.turn)
-
-    def _ordered(self, order: Callable[[], None]) -> None:
-        with_cursor = self._with_cursor()
-        order()
-        self._rows_changed(with_cursor)
-        self.tell()
-
-    def action_save(self) -> None:
-        tables = [each for each in self.saved() if each.rows]
-        if not tables:
-            self.say("there is nothing to save")
-        elif len(tables) == 1:
-            self._ask_path(tables[0])
-        else:
-            words = {f"{each.name}: {plural(len(each.rows), 'row')}": each for each in tables}
-
-            def chosen(word: str | None) -> None:
-                if word is not None:
-                    self._ask_path(words[word])
-
-            self.app.push_screen(Choose("Save", list(words)), chosen)
-
-    def _ask_path(self, saved: Saved) -> None:
-        def given(path: str | None) -> None:
-            if path is not None:
-                self._save(path, saved)
-
-        hint = f"name{', name'.join(TABLE_FORMS)}"
-        self.app.push_screen(Ask(f"Save {saved.name}, {plural(len(saved.rows), 'row')}", hint), given)
-
-    @work(thread=True, group="save")
-    def _save(self, path: str, saved: Saved) -> None:
-        said = save_table(path, saved.table, saved.rows, self.kdissect.options)
-        self.app.call_from_thread(self.say, said)
 
 
 class GroupedTable(VirtualTable, inherit_bindings=False):

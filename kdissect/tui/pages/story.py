@@ -21,7 +21,8 @@ from kdissect.tui.feed.counting import Asked
 from kdissect.tui.feed.stories import Subject, subjects_of
 from kdissect.tui.keys import bindings_of
 from kdissect.tui.lists.figures import Column, Figures
-from kdissect.tui.pages.statistics import GroupedTable, Saved, StatisticsPage
+from kdissect.tui.pages.ordered import Saved
+from kdissect.tui.pages.statistics import GroupedTable, StatisticsPage
 from kdissect.tui.statistics import Counted, Statistics
 
 HERE = "▶"

@@ -47,6 +47,11 @@ class Tabs(Widget):
         self._titles = titles
         self._here = here
 
+    def turn(self, here: str) -> None:
+        """Another one is shown."""
+        self._here = here
+        self.refresh()
+
     def _texts(self) -> list[tuple[str, str]]:
         """Name and text of each. Where there is no room for all titles, long ones are cut; where there would
         be little left of them, only the title of the one that is shown stands there."""

@@ -23,7 +23,9 @@ class TextPane(ScrollView, can_focus=True, inherit_bindings=False):
 
     COMPONENT_CLASSES: ClassVar[set[str]] = {"text--heading", "text--fact", "text--plain"}
     DEFAULT_CSS = """
-    TextPane { background: $surface; overflow-x: hidden; overflow-y: scroll; }
+    TextPane { background: $surface; overflow-x: hidden; overflow-y: scroll;
+        scrollbar-background: $surface; scrollbar-background-hover: $surface;
+        scrollbar-background-active: $surface; }
     TextPane .text--heading { background: $surface; color: $foreground; text-style: bold; }
     TextPane:focus .text--heading { background: $surface; color: $text-accent; text-style: bold; }
     TextPane .text--fact { background: $surface; color: $text-muted; }

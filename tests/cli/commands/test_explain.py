@@ -397,4 +397,22 @@ def test_a_state_is_not_written_over(
 def test_only_records_of_the_time_asked_for_are_read_twice(explain: Command) -> None:
     capture = CAPTURES / "basic-kafka43.pcapng"
     assert rows(explain(capture, "-T", "ndjson", "--id", "records-read-twice"))
-    assert not rows(explain(capture, "-T", "ndjson", "--id", "records-read-twice", "--since", "+99h"))
+    span = ("--since", "+0s", "--until", "+1ms")
+    assert not rows(explain(capture, "-T", "ndjson", "--id", "records-read-twice", *span))
+
+
+@pytest.mark.parametrize("option", [("--since", "+99h"), ("--until", "2020-01-01")])
+def test_a_time_at_which_the_capture_has_nothing_is_refused(
+    explain: Command, option: tuple[str, str]
+) -> None:
+    ran = explain(CAPTURES / "errors.pcapng", *option)
+    assert (ran.code, ran.out, ran.err.count("\n")) == (2, b"", 1)
+    assert f"{' '.join(option)}: the capture has nothing then; it lasts from" in ran.err
+
+
+def test_a_folder_without_a_log_is_one_line(
+    tmp_path: Path, capsysbinary: pytest.CaptureFixture[bytes]
+) -> None:
+    ran = run(capsysbinary, "explain", tmp_path)
+    assert (ran.code, ran.out, ran.err.count("\n")) == (3, b"", 1)
+    assert "there is no file of a log directory in this folder" in ran.err

@@ -9,6 +9,10 @@ from unittest import mock
 
 import pytest
 
+from kdissect.capture.files import read_packets
+from kdissect.capture.names import names_body
+from kdissect.capture.reader import Counts, Interface
+from kdissect.capture.writer import PcapngWriter
 from kdissect.model import Packet
 from kdissect.scrub.packets import Headers, Layers
 from kdissect.scrub.search import Search
@@ -46,6 +50,29 @@ def test_the_result_is_for_its_owner_and_has_the_exchanges(
     read = run(capsysbinary, "read", out, "-T", "ndjson")
     assert b'"Metadata"' in read.out
     assert b"10.0.0.1:" not in read.out
+
+
+def test_of_a_file_only_the_counts_of_interfaces_stay(
+    capture: Path, tmp_path: Path, capsysbinary: Capsys
+) -> None:
+    source, out = tmp_path / "named.pcapng", tmp_path / "out"
+    counts = Counts(7_000, 5, None, ((1, b"seen by alice"), (4, (99).to_bytes(8, "little"))))
+    names = names_body([(1, b"\x0a\0\0\1host-of-alice\0")], [(2, b"dns-of-alice")])
+    described = {"name": "eth-of-alice", "description": "alice's", "section": ((1, b"by alice"),)}
+    told = [Interface(1, counts=counts, names=(names,), options=((11, b"\0host alice"),), **described)]
+    with source.open("wb") as file:
+        writer = PcapngWriter(file, told, None)
+        for packet in read_packets([capture]):
+            assert isinstance(packet, Packet)
+            writer.write(packet._replace(comments=("alice again",), options=((2988, b"1234alice"),)))
+        writer.write_names(told)
+        writer.write_counts(told)
+    assert source.read_bytes().count(b"alice") > 9
+    assert run(capsysbinary, "scrub", source, "-o", out).code == 0
+    assert b"alice" not in out.read_bytes()
+    kept = read_packets([out])
+    assert list(kept)
+    assert kept.interfaces[0].counts == Counts(7_000, 5, None, counts.options[1:])
 
 
 def test_what_was_there_is_replaced(capture: Path, tmp_path: Path, capsysbinary: Capsys) -> None:

@@ -48,11 +48,12 @@ def test_a_foreign_file_is_one_line(capsysbinary: pytest.CaptureFixture[bytes], 
     run(capsysbinary, "wireshark", "install")
     (plugin,) = home.rglob("kdissect.lua")
     plugin.write_text("-- my own")
-    for command in ("install", "uninstall"):
+    for command, code in (("install", 2), ("uninstall", 0)):
         ran = run(capsysbinary, "wireshark", command)
-        assert (ran.code, ran.err.count("\n")) == (2, 1)
-        assert f"{plugin} is not kdissect's" in ran.err
+        assert (ran.code, ran.err.count("\n")) == (code, 1)
+        assert f"{plugin} is not kdissect's, so it stays as it is" in ran.err
         assert plugin.read_text() == "-- my own"
+    assert [line.split()[:2] for line in ran.lines] == [["plug-in", "foreign"], ["interfaces", "removed"]]
 
 
 def test_a_folder_that_cannot_be_written_is_one_line(

@@ -104,6 +104,13 @@ def test_a_broker_that_lives_is_not_gone(rows: tuple[tuple[type[Tcp], Row], ...]
     assert said("broker-gone", *rows, at_node()) == []
 
 
+@pytest.mark.parametrize(("syns", "tries", "found"), [(1, 1, 0), (1, 2, 0), (1, 3, 1), (2, 1, 1)])
+def test_one_packet_that_nobody_answered_may_be_lost(syns: int, tries: int, found: int) -> None:
+    lone = {"opening": "unanswered", "exchanges": 0, "syns": syns}
+    rows = [connection(1 + number, 11 + number, 11 + number, **lone) for number in range(tries)]
+    assert len(said("broker-gone", connection(0, 1, 10), *rows, at_node())) == found
+
+
 def test_a_listener_of_brokers_goes_with_its_broker() -> None:
     inner = {"broker": "10.0.0.1:9093"}
     rows = connection(0, 1, 10), refused(1, 11), connection(2, 1, 10.2, **inner)

@@ -371,7 +371,29 @@ def test_a_coordinator_that_moved() -> None:
     assert len(told("coordinator-moved", errors=[error("NOT_COORDINATOR", "Heartbeat")])) == 1
     loading = error("COORDINATOR_LOAD_IN_PROGRESS", "JoinGroup", last_ns=5 * SECOND)
     assert not told("coordinator-moved", errors=[loading])
-    assert told("coordinator-moved", errors=[loading | {"last_ns": 6 * SECOND}])
+    (slow,) = told("coordinator-moved", errors=[loading | {"last_ns": 6 * SECOND}])
+    assert slow.message.startswith("No broker was ready")
+
+
+@pytest.mark.parametrize(
+    ("gaps", "types", "found"), [(0, "consumer", 1), (9, "consumer", 0), (9, "classic", 1)]
+)
+def test_a_rebalance_whose_end_may_be_lost_is_not_unfinished(gaps: int, types: str, found: int) -> None:
+    open_one = rebalance(9, types=[types], completed=False, stopped_ns=10 * SECOND)
+    needs = {each: [open_one] if each.name == "rebalances" else [] for each in RULES["rebalance-long"].needs}
+    context = Context(first_ns=0, last_ns=600 * SECOND, gap_bytes=gaps)
+    assert len(judge({"rebalance-long": RULES["rebalance-long"]}, needs, context).findings) == found
+
+
+@pytest.mark.parametrize(("joined_s", "found"), [(0.5, 1), (3, 0)])
+def test_a_coordinator_that_is_made_at_first_use_has_not_moved(joined_s: float, found: int) -> None:
+    refused = [error("NOT_COORDINATOR", "JoinGroup", first_ns=SECOND, last_ns=2 * SECOND)]
+    begun = [rebalance(joined_s, joined_ns=round(joined_s * SECOND))]
+    new = member("new", 3.0)
+    assert len(told("coordinator-moved", errors=refused, rebalances=begun, members=[new])) == found
+    assert len(told("coordinator-moved", errors=refused, members=[member("old")])) == 0
+    later = [refused[0] | {"first_ns": 2 * SECOND}]
+    assert len(told("coordinator-moved", errors=later, members=[member("old")])) == 1
 
 
 @pytest.mark.parametrize(("count", "found"), [(2, 0), (3, 1)])

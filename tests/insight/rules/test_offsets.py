@@ -62,7 +62,14 @@ def position(**values: Any) -> Row:
     row: Row = dict.fromkeys(column.name for column in Positions.columns)
     row |= {"connection": 3, "client": "10.0.0.1:5000", "client_id": "c", "group": "g", "topic": "t"}
     row |= {"partition": 0, "replica_id": -1, "position": 7, "high_watermark": 50, "lag": 43, "fetches": 40}
-    row |= {"records": 100, "stalled": 0, "starved": 0, "out_of_range": 0, "log_start_offset": 0}
+    row |= {
+        "records": 100,
+        "rewinds": 0,
+        "stalled": 0,
+        "starved": 0,
+        "out_of_range": 0,
+        "log_start_offset": 0,
+    }
     return row | {"first_ns": 0, "last_ns": SECOND, "fetched_last_ns": SECOND} | values
 
 
@@ -115,6 +122,8 @@ STUCK = {"stalled": 10, "stalled_at": 7, "stalled_first_ns": 0, "stalled_last_ns
         ({"stalled": 9}, 7, False),
         ({}, 8, False),
         ({"replica_id": 2}, 7, False),
+        ({"rewinds": 9}, 7, True),
+        ({"rewinds": 9}, None, False),
     ],
 )
 def test_an_offset_is_stuck_where_commits_do_not_pass_it(
@@ -128,6 +137,15 @@ def test_an_offset_that_is_stuck_on_several_connections_is_one_finding() -> None
     rows = [position(**STUCK | {"stalled": 5}, connection=number) for number in (3, 4)]
     (found,) = said("stuck-offset", {Positions: rows, Lag: []})
     assert (found.count, found.connections) == (10, (3, 4))
+
+
+@pytest.mark.parametrize(("count", "committed", "fires"), [(10, 7, 1), (9, 7, 0), (10, 8, 0), (10, None, 0)])
+def test_an_offset_is_stuck_where_every_new_connection_begins_at_it(
+    count: int, committed: int | None, fires: int
+) -> None:
+    rows = [position(answers=2, begun_at=7, position=30, connection=number) for number in range(count)]
+    found = said("stuck-offset", {Positions: rows, Lag: [lag(committed=committed)]})
+    assert [each.count for each in found] == [count] * fires
 
 
 def test_a_consumer_that_is_brought_nothing_is_stalled() -> None:

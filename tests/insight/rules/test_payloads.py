@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from kdissect.analysis.cluster import ClusterConfigs
+from kdissect.analysis.cluster import ClusterConfigs, ClusterTopics
 from kdissect.analysis.fold import Row
 from kdissect.analysis.payloads import Payloads
 from kdissect.exchange import Exchange
@@ -33,6 +33,40 @@ def counted(*exchanges: Exchange) -> dict[Any, list[Row]]:
     return {Payloads: fold("payloads", exchanges).result()}
 
 
+def keyed(*keys: bytes | None, partitions: int = 4) -> dict[Any, list[Row]]:
+    """Records with these keys in one batch, in a topic with so many partitions."""
+    records = [Record(at, START_MS, key, b"v") for at, key in enumerate(keys)]
+    topics = [row(ClusterTopics, topic="t", partitions=partitions)]
+    return {**counted(produce(0, write_batch(records), topic="t", offset=500)), ClusterTopics: topics}
+
+
+def test_a_key_of_many_records_is_named_by_the_first_of_them() -> None:
+    others = [b"key %d" % number for number in range(800)]
+    (found,) = said("hot-key", keyed(*others, *[b"secret"] * 200))
+    assert (found.subject.topic, found.subject.partition, found.count) == ("t", 0, 200)
+    assert "One key stands in 20 % of the records of t (200 of 1,000)." in found.message
+    assert "The record at offset 1,300 of t-0 has this key." in found.message
+    assert "secret" not in repr(found)
+
+
+def test_a_key_in_several_partitions_makes_none_hot() -> None:
+    rows = keyed(*[b"hot"] * 1_000)
+    assert said("hot-key", rows)
+    rows[Payloads] = [each | {"top_partition": None, "top_offset": None} for each in rows[Payloads]]
+    assert not said("hot-key", rows)
+
+
+@pytest.mark.parametrize(
+    ("hot", "others", "nulls", "partitions"),
+    [(199, 801, 0, 4), (999, 0, 0, 4), (500, 0, 500, 1), (150, 0, 850, 4)],
+)
+def test_few_records_or_one_partition_make_no_hot_key(
+    hot: int, others: int, nulls: int, partitions: int
+) -> None:
+    keys = [*[b"hot"] * hot, *[b"key %d" % number for number in range(others)], *[None] * nulls]
+    assert not said("hot-key", keyed(*keys, partitions=partitions))
+
+
 JSON = b'{"a": 1}'
 FRAMED = b"\0\0\0\0\x07\x02abc"
 
@@ -43,7 +77,7 @@ FRAMED = b"\0\0\0\0\x07\x02abc"
         (JSON, b"hello", "JSON, but 1 is text"),
         (JSON, FRAMED, "JSON, but 1 is with a schema id"),
         (FRAMED, JSON, "with a schema id, but 1 is JSON"),
-        (b"hello", gzip.compress(b"x"), "text, but 1 is packed with gzip"),
+        (b"hello", gzip.compress(b"x", mtime=0), "text, but 1 is packed with gzip"),
         (JSON, b"\xff\xfe\xfd", "JSON, but 1 is binary"),
     ],
 )
@@ -91,9 +125,10 @@ def test_a_record_that_is_also_fetched_counts_once() -> None:
 
 @pytest.mark.parametrize("codec", [0, 1])
 def test_values_that_are_packed_twice(codec: int) -> None:
-    found = said("payload-compressed-twice", counted(sent(0, *[gzip.compress(JSON)] * 20, codec=codec)))
+    packed = gzip.compress(JSON, mtime=0)
+    found = said("payload-compressed-twice", counted(sent(0, *[packed] * 20, codec=codec)))
     assert [each.count for each in found] == ([20] if codec else [])
-    mixed = sent(0, *[gzip.compress(JSON)] * 10, *[JSON] * 10, codec=1)
+    mixed = sent(0, *[packed] * 10, *[JSON] * 10, codec=1)
     assert not said("payload-compressed-twice", counted(mixed))
 
 
@@ -165,5 +200,18 @@ def test_rules_that_unpack_records_run_only_where_that_is_asked_for() -> None:
     shallow, deep = ({each.id for each in of_captures(deep)} for deep in (False, True))
     assert deep - shallow == {
         *("payload-mixed", "payload-compressed-twice", "schema-unknown", "payload-undecodable"),
-        *("payload-schema-inside", "tombstones"),
+        *("payload-schema-inside", "tombstones", "hot-key"),
     }
+
+
+def test_bytes_that_begin_with_ever_other_numbers_have_no_schema_id() -> None:
+    numbers = [(number << 20 | 1 << 40).to_bytes(8, "big") for number in range(1_000)]
+    (row,) = [
+        each for each in counted(sent(0, *numbers), sent(1, *numbers))[Payloads] if each["part"] == "value"
+    ]
+    assert (row["format"], row["registry"], row["schema_id"], row["confidence"]) == (
+        *("binary", None, None),
+        "possible",
+    )
+    assert (row["records"], row["bytes"]) == (2_000, 16_000)
+    assert (row["first_offset"], row["last_offset"]) == (0, 1_099)

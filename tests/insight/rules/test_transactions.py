@@ -142,6 +142,10 @@ def test_aborted_ones_are_a_tenth_of_20_or_all_of_3() -> None:
     assert not judged("transactions-aborted", lost, *[transaction()] * 19)
     (found,) = judged("transactions-aborted", lost, lost, *[transaction()] * 18)
     assert "2 of 20 transactions (10 %)" in found.message
+    assert "after UNKNOWN_SERVER_ERROR)" in found.message
+    waited = transaction(outcome="aborted", errors=["CONCURRENT_TRANSACTIONS"])
+    (found,) = judged("transactions-aborted", *[waited] * 3)
+    assert "(3 aborted by the producer):" in found.message
     assert judged("transactions-aborted", *[lost] * 3)
     assert not judged("transactions-aborted", *[lost] * 2)
 

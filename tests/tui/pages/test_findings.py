@@ -92,10 +92,10 @@ def test_nothing_of_the_wire_reaches_the_terminal_as_it_is() -> None:
 
 
 def test_the_exchanges_of_a_finding_without_a_filter_are_those_it_names() -> None:
-    assert findings.filter_of(finding(filter="api == Fetch", exchanges=(1,))) == "api == Fetch"
-    assert findings.filter_of(finding(exchanges=(3, 7))) == "number in {3, 7}"
-    assert findings.filter_of(finding(connections=(2,))) == "connection in {2}"
-    assert findings.filter_of(finding()) is None
+    assert finding(filter="api == Fetch", exchanges=(1,)).shown_by == "api == Fetch"
+    assert finding(exchanges=(3, 7)).shown_by == "number in {3, 7}"
+    assert finding(connections=(2,)).shown_by == "connection in {2}"
+    assert finding().shown_by is None
 
 
 def test_sorted_by_severity_the_worst_are_first() -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, BinaryIO
+from typing import TYPE_CHECKING, Any, BinaryIO
 
 from kdissect.cli.commands.explain.wanted import WantedFindings, is_so_grave, severity_of
 from kdissect.cli.config import load_config
@@ -14,7 +14,7 @@ from kdissect.cli.folding import Folding
 from kdissect.cli.formats import see_that_it_can_be_written, writer_of
 from kdissect.cli.moments import moment_of
 from kdissect.cli.output import TextOutput, open_output, refuse_same
-from kdissect.cli.payloads import decoder_of
+from kdissect.cli.payloads import decoder_of, tell
 from kdissect.cli.reading import Reading
 from kdissect.cli.states import load, save
 from kdissect.insight.judge import Judge, Judged, of_captures
@@ -23,6 +23,9 @@ from kdissect.limits import Limits
 from kdissect.present.columns import Table
 from kdissect.present.findings import FINDINGS, NOT_JUDGED
 from kdissect.present.findings_text import closing_lines, finding_lines, judged_text, not_judged_lines
+
+if TYPE_CHECKING:
+    from kdissect.payload.decoder import Decoder
 
 MOST_SHOWN = 20
 """Findings, without ``--all``; what is said of the capture itself is not counted."""
@@ -40,29 +43,37 @@ class Explanation:
         see_that_it_can_be_written(self._form, given["output"])
         refuse_same(given["output"], given["state"], "--state")
         self._config = load_config()
-        self._folding = Folding(given, paths, self._new_judge(), within=_within(given))
+        self._decoder: Decoder | None = None
+        self._within = _within(given)
+        self._folding = Folding(given, paths, self._new_judge(), within=self._within)
         self._state = None if given["state"] is None else load(given["state"])
 
     def _new_judge(self) -> Callable[[Limits], Judge]:
         """What makes a judge, with the rules that are asked for."""
         if not self._given["deep"]:
-            if self._given["schemas"] or self._given["payload_rules"]:
-                raise Wrong("--schemas and --decode-as go with --deep here: other rules unpack no records")
+            if any(self._given[name] for name in ("schemas", "payload_rules", "registry", "registry_ca")):
+                raise Wrong(
+                    "--schemas, --registry and --decode-as go with --deep here: other rules unpack no records"
+                )
             return Judge if self._given["state"] is None else whole_judge
         if self._given["state"] is not None:
             raise Wrong("--deep keeps nothing from capture to capture: leave out --state")
-        decoder = decoder_of(self._given, self._config)
+        decoder = self._decoder = decoder_of(self._given, self._config)
         return lambda limits: Judge(limits, of_captures(deep=True), decoder=decoder)
 
     def run(self) -> int:
         """Read, judge, print; gives the exit code."""
         reading, judged = self._folding.run(self._finish)
+        tell(self._decoder)
         if reading.is_damaged:
             return reading.exit_code(False, False, True)
         return self._failed(judged)
 
     def _finish(self, file: BinaryIO, reading: Reading) -> Judged:
         judge = self._folding.counted
+        if self._within is not None:
+            context = judge.context()
+            self._within.check(context.first_ns, context.last_ns)
         if self._state is None or reading.is_interrupted:
             judged = self._judged(judge)
             self._print(file, judged, reading.first_ns)

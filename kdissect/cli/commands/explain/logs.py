@@ -8,7 +8,7 @@ from typing import Any
 
 from kdissect.cli.commands.explain.wanted import WantedFindings, is_so_grave, severity_of
 from kdissect.cli.config import load_config
-from kdissect.cli.errors import Complaints, Wrong, complain
+from kdissect.cli.errors import Complaints, Unreadable, Wrong, complain
 from kdissect.cli.exit_codes import DONE, NOTHING_MATCHED, UNREADABLE
 from kdissect.cli.formats import see_that_it_can_be_written, writer_of
 from kdissect.cli.output import TextOutput, inputs_of, open_output
@@ -50,7 +50,10 @@ def _is_of_logs(path: str) -> bool:
 
 
 def explain_logs(paths: tuple[str, ...], given: dict[str, Any]) -> int:
-    """Print what is found in log directories."""
+    """Print what is found in log directories.
+
+    :raises Unreadable: no file of a log directory can be read.
+    """
     for name in _OF_CAPTURES:
         if given[name] is not None:
             option = "-Y" if name == "filter" else f"--{name.replace('_', '-')}"
@@ -68,6 +71,8 @@ def explain_logs(paths: tuple[str, ...], given: dict[str, Any]) -> int:
                 is_damaged = True
                 complaints.tell(event.file.path, event.fault)
     except CaptureError as error:
+        if not logs.files:
+            raise Unreadable(str(error)) from None
         is_damaged = True
         complain(str(error))
     complaints.close()

@@ -11,6 +11,7 @@ from typing import Any, BinaryIO, cast
 
 import click
 
+from kdissect.capture.options import STATISTICS_NUMBERS
 from kdissect.capture.reader import Interface
 from kdissect.capture.writer import PcapngWriter
 from kdissect.cli.commands.scrub.key import key_of, new_key
@@ -130,6 +131,7 @@ class _Work:
                 known = capture.interfaces[len(kinds) :]
                 kinds += [Interface(each.link_type, each.snap_length) for each in known]
                 writer.write(packet)
+            writer.write_counts([_counted(each) for each in capture.interfaces])
         file.flush()
         self._search(scrubber, file)
         return scrubbing.counts
@@ -158,6 +160,17 @@ class _Work:
                 f"nothing is written: something that was taken away is still there, {found}. That is a "
                 "mistake of kdissect's: please tell its authors, without the capture"
             )
+
+
+def _counted(interface: Interface) -> Interface:
+    """What an interface counted, and nothing else of it."""
+    counts = interface.counts
+    if counts is not None:
+        numbers = tuple(
+            each for each in counts.options if each[0] in STATISTICS_NUMBERS and len(each[1]) == 8
+        )
+        counts = counts._replace(options=numbers)
+    return Interface(interface.link_type, counts=counts)
 
 
 @contextmanager

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Sequence
-from contextlib import nullcontext
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, nullcontext
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -24,25 +24,35 @@ from kdissect.cli.commands.spark.sessions import (
 )
 from kdissect.cli.errors import Unreadable, Wrong, complain
 from kdissect.cli.exit_codes import DONE, FAULTS_SEEN
+from kdissect.cli.output import shown
 from kdissect.model import CaptureError
 from kdissect.present.form import plural
 from kdissect.present.nearest import nearest
+from kdissect.spark.carried import StateError
 from kdissect.spark.copies import merged, of_exchanges
+from kdissect.spark.launch import is_connect
 from kdissect.spark.plan import STRATEGIES
 from kdissect.spark.progress import Meter, done
+from kdissect.spark.runs import FOLDER as RUNS_FOLDER
+from kdissect.spark.runs import Runs, RunsError
+from kdissect.spark.shape import (
+    BROKER,
+    TIME_PARTS,
+    epochs,
+    needs_places,
+    of_connections,
+    partitioned,
+    with_moments,
+)
+from kdissect.spark.storage import is_remote
 from kdissect.spark.tables import POINT, TABLES
+from kdissect.spark.targets import Catalog, Folder, Iceberg, Target, TargetError, target_of
+from kdissect.wording import NotInstalledError
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
+    from pyspark.sql.types import StructType
 
-TIME_PARTS = ("date", "hour")
-"""What a table can be partitioned by beside its columns."""
-_TIMES = {
-    "exchanges": ("request_time_ns", "response_time_ns"),
-    "connections": ("start_ns",),
-    "packets": ("time_ns",),
-}
-"""The columns of which that time is."""
 _ENDED = "_SUCCESS"
 """The file by which Spark says that a table is complete."""
 _UNKNOWN_CORES = 8
@@ -51,8 +61,20 @@ _UNKNOWN_CORES = 8
 
 @click.command("batch")
 @click.argument("inputs", nargs=-1, required=True, metavar="INPUT…")
+@click.option("--out", metavar="DIR", help="Folder for the tables, each in a folder of its own.")
 @click.option(
-    "--out", required=True, metavar="DIR", help="Folder for the tables, each in a folder of its own."
+    "--to",
+    metavar="KIND:PLACE",
+    help="In place of --out: delta:PATH, iceberg:CATALOG.NAMESPACE, table:NAMESPACE or parquet:DIR.",
+)
+@click.option(
+    "--append", is_flag=True, help="Add what is new since the last run with --append. A repeat adds nothing."
+)
+@click.option(
+    "--runs",
+    "runs_folder",
+    metavar="DIR",
+    help="With --append: folder that keeps what was read. Default: _runs beside the tables.",
 )
 @click.option(
     "--table",
@@ -66,7 +88,7 @@ _UNKNOWN_CORES = 8
     "--partition-by",
     multiple=True,
     metavar="COLUMN",
-    help=f"Partition by a column, or by {' or '.join(TIME_PARTS)}.",
+    help=f"Partition all tables by {', '.join(TIME_PARTS)}, broker, or another column. May be given often.",
 )
 @click.option("-Y", "filter", metavar="FILTER", help="Only what this display filter selects.")
 @click.option("--two-pass", is_flag=True, help="Read twice, so that topic names are known from the start.")
@@ -97,7 +119,7 @@ _UNKNOWN_CORES = 8
 @click.option("--strict", is_flag=True, help="Exit code 4 if there are faults.")
 @session_options
 def command(**given: Any) -> int:
-    """Captures → Parquet.
+    """Captures → Parquet, Delta or Iceberg.
 
     INPUTs are files, directories and globs. Together they are one capture, as for kdissect read. With
     --capture-point they are several: 'directory', or a regular expression such as 'broker-(\\d+)'.
@@ -105,6 +127,9 @@ def command(**given: Any) -> int:
     A connection may have been captured in several places. In one capture, the copies of its packets are put
     together. In several, --merge-points keeps the best copy of each exchange. The column seen_at then tells
     where and when the others were seen.
+
+    With --append, kdissect reads only files and bytes that are new. Connections go on from run to run. A run
+    that died is done again, and each row is there once.
     """
     return _Batch(given).run()
 
@@ -123,12 +148,15 @@ class _Batch:
         given["inputs"] = [within_reach(each, master) for each in given["inputs"]]
         for secrets in ("keylog", "rsa_key"):
             given[secrets] = [within_reach(each, master) for each in given[secrets]]
-        given["out"] = within_reach(given["out"], master).rstrip("/")
+        self._target = _target(given)
         self._given = given
+        self._schemas: dict[str, StructType] = {}
+        """Of the tables that are written."""
         self._tables = tuple(dict.fromkeys(given["tables"])) or USUAL_TABLES
         self._settings = settings_of(given)
         if given["merge_points"] and self._settings.capture_point is None:
             raise Wrong("--merge-points goes with --capture-point, which tells captures apart")
+        self._refuse_append()
         conf_of(given)  # what is wrong there is told before anything is read
         refuse_parts(given["partition_by"], self._tables)
         self._cores = cores_of(given["master"])
@@ -151,25 +179,119 @@ class _Batch:
             for line in self._plan.lines():
                 print(line)  # noqa: T201
             return DONE
-        refuse_file(given["out"])
-        if not given["overwrite"]:
-            refuse_existing(given["out"], self._tables)
-        with running(given) as (spark, scratch):
-            for name in self._tables:
+        if isinstance(self._target, Folder):
+            refuse_file(self._target.where)
+        if given["append"]:
+            return self._append()
+        self._refuse_existing()
+        with running(given) as (spark, scratch), _target_errors():
+            for name in sorted(self._tables, key=lambda name: name == "faults"):  # it needs connections
                 self._write(spark, name, scratch)
             return self._ending(spark, scratch)
 
-    def _write(self, spark: SparkSession, name: str, scratch: str | None) -> None:
+    def _refuse_existing(self) -> None:
+        """:raises Wrong: a table is there, and nobody asked to replace it."""
+        if self._given["overwrite"]:
+            return
+        if isinstance(self._target, Folder):
+            refuse_existing(self._target.where, self._tables)
+            return
+        with _target_errors():
+            for name in self._tables:
+                if self._target.has(name):
+                    raise Wrong(f"{self._target.where}: {name} is there already: --overwrite replaces it")
+
+    def _refuse_append(self) -> None:
+        """:raises Wrong: something does not go with ``--append``."""
         given = self._given
-        path = f"{given['out']}/{name}"
+        if not given["append"]:
+            if given["runs_folder"] is not None:
+                raise Wrong("--runs goes with --append")
+            return
+        for option in ("overwrite", "merge_points", "two_pass", "filter"):
+            if given[option]:
+                letter = "-Y" if option == "filter" else "--" + option.replace("_", "-")
+                raise Wrong(f"{letter} does not go with --append, whose runs add to one another")
+        if "packets" in self._tables:
+            raise Wrong("--table packets does not go with --append")
+        if is_connect(given["master"]):
+            raise Wrong(
+                "--append keeps its state on this machine: give it a master, not a Spark Connect server"
+            )
+        for path in given["inputs"]:
+            if is_remote(path):
+                raise Wrong(f"{path}: --append reads files of this machine")
+        if isinstance(self._target, Catalog):
+            raise Wrong("--append goes with parquet, delta and iceberg: a catalog of Spark knows no runs")
+        self._runs_folder()
+
+    def _runs_folder(self) -> str:
+        """The folder that keeps what was read.
+
+        :raises Wrong: it must be named.
+        """
+        if self._given["runs_folder"] is not None:
+            return os.path.abspath(self._given["runs_folder"])
+        if isinstance(self._target, Iceberg) or is_remote(self._target.where):
+            raise Wrong("--append: --runs names the folder on this machine that keeps what was read")
+        return os.path.abspath(os.path.join(self._target.where, RUNS_FOLDER))
+
+    def _append(self) -> int:
+        """Add what is new."""
+        runs = Runs(self._runs_folder())
+        try:
+            with runs.held():
+                return self._add(runs)
+        except (RunsError, StateError) as error:
+            raise Wrong(str(error)) from None
+
+    def _add(self, runs: Runs) -> int:
+        from kdissect.spark.nightly import Asked, add_new
+
+        given = self._given
+        if runs.plan(runs.last() + 1) is None and not runs.last():
+            self._refuse_existing()
+        with running(given) as (spark, scratch), _target_errors():
+            settings = self._settings._replace(progress=scratch)
+            asked = Asked(self._tables, tuple(given["partition_by"]), settings)
+            try:
+                outcomes = add_new(
+                    spark, given["inputs"], self._target, asked, runs, tell_damage, _tell_double
+                )
+            except CaptureError as error:
+                raise Unreadable(str(error)) from None
+        for row, is_repeated in outcomes:
+            again = ", which had died, again" if is_repeated else ""
+            _say(
+                given,
+                f"run {row['run']}{again}: {plural(row['files'], 'file')}, {plural(row['rows'], 'row')}",
+            )
+        if not outcomes:
+            _say(given, "nothing new: no file is new or longer")
+        is_faulty = given["strict"] and any(row["faults"] for row, _ in outcomes)
+        return FAULTS_SEEN if is_faulty else DONE
+
+    def _write(self, spark: SparkSession, name: str, scratch: str | None) -> None:
+        given, by = self._given, self._given["partition_by"]
         shows = scratch is not None and self._talks
+        places = needs_places(by)
+        table = self._settings._replace(places=places).full_table(name)
         with Meter(scratch or "", self._plan.bytes_to_read, name) if shows else nullcontext():
-            frame = self._merged(spark, name, self._frame(spark, name, progress=scratch))
-            frame, parts = partitioned(frame, name, given["partition_by"])
-            writer = frame.write.mode("overwrite" if given["overwrite"] else "error")
-            writer.option("compression", "zstd").partitionBy(*parts).parquet(path)
+            frame = self._merged(spark, name, self._frame(spark, name, progress=scratch, places=places))
+            if name == "faults" and places:
+                frame = of_connections(frame, self._connections(spark))
+            frame, parts = partitioned(with_moments(frame, epochs(table)), name, by)
+            self._target.write(frame, name, parts, None, given["overwrite"])
+            self._schemas[name] = frame.schema
         if self._talks:
-            complain(f"{path}: {plural(spark.read.parquet(path).count(), 'row')}")
+            rows = self._written(spark, name).count()
+            complain(f"{self._target.where}: {name}: {plural(rows, 'row')}")
+
+    def _connections(self, spark: SparkSession) -> DataFrame:
+        """The connections, which may have been written."""
+        if "connections" in self._tables and self._given["filter"] is None:
+            return self._written(spark, "connections")
+        return self._frame(spark, "connections", filter=None)
 
     def _merged(self, spark: SparkSession, name: str, frame: DataFrame) -> DataFrame:
         """A table without what further capture points have of the same exchanges, if that is asked for."""
@@ -202,17 +324,53 @@ class _Batch:
             tell_damage(self._damage(spark, written))
         if not self._given["strict"]:
             return DONE
-        faults = self._written_faults(spark) if written else self._frame(spark, "faults", filter=None)
+        faults = self._written(spark, "faults") if written else self._frame(spark, "faults", filter=None)
         return DONE if faults.isEmpty() else FAULTS_SEEN
 
     def _damage(self, spark: SparkSession, written: bool) -> DataFrame:
         """The faults of files."""
         if written:
-            return self._written_faults(spark).where("layer = 'file'")
+            return self._written(spark, "faults").where("layer = 'file'")
         return self._frame(spark, "faults", layer="file", filter=None)
 
-    def _written_faults(self, spark: SparkSession) -> DataFrame:
-        return spark.read.parquet(f"{self._given['out']}/faults")
+    def _written(self, spark: SparkSession, name: str) -> DataFrame:
+        """A table that this run wrote."""
+        return self._target.read(spark, name, self._schemas[name])
+
+
+def _target(given: dict[str, Any]) -> Target:
+    """Where tables go.
+
+    :raises Wrong: that is not said, or cannot be.
+    """
+    if (given["out"] is None) == (given["to"] is None):
+        raise Wrong("--out DIR or --to KIND:PLACE says where the tables go: give one of them")
+    text = f"parquet:{given['out']}" if given["to"] is None else given["to"]
+    kind, colon, place = text.partition(":")
+    if kind in ("parquet", "delta"):
+        place = within_reach(place, given["master"])
+    try:
+        return target_of(f"{kind}{colon}{place}")
+    except (ValueError, NotInstalledError) as error:
+        raise Wrong(str(error)) from None
+
+
+@contextmanager
+def _target_errors() -> Iterator[None]:
+    """:raises Wrong: a target cannot be used."""
+    try:
+        yield
+    except TargetError as error:
+        raise Wrong(str(error)) from None
+
+
+def _tell_double(path: str, other: str) -> None:
+    complain(f"{shown(path)}: has the same bytes as {shown(other)}, which was read; it is left out")
+
+
+def _say(given: dict[str, Any], line: str) -> None:
+    if not given["quiet"]:
+        complain(line)
 
 
 def refuse_existing(out: str, tables: Sequence[str]) -> None:
@@ -223,24 +381,9 @@ def refuse_existing(out: str, tables: Sequence[str]) -> None:
             raise Wrong(f"{path} is there already{whose}: --overwrite replaces it")
 
 
-def partitioned(frame: DataFrame, name: str, by: Sequence[str]) -> tuple[DataFrame, list[str]]:
-    """A table, and the columns that it is partitioned by: those of ``by`` that it has."""
-    from pyspark.sql import functions as f
-
-    parts = []
-    for part in by:
-        if part in TIME_PARTS and name in _TIMES:
-            nanoseconds = f.coalesce(*map(f.col, _TIMES[name]))
-            moment = f.timestamp_seconds((nanoseconds / f.lit(1_000_000_000)).cast("long"))
-            frame = frame.withColumn(part, f.date_format(moment, "yyyy-MM-dd" if part == "date" else "HH"))
-        if part in frame.columns:
-            parts.append(part)
-    return frame, parts
-
-
 def refuse_parts(by: Sequence[str], tables: Sequence[str]) -> None:
     """:raises Wrong: no table has such a column."""
     known = {column.name for name in tables for column in TABLES[name].columns}
     for part in by:
-        if part not in (*known, *TIME_PARTS, POINT):
+        if part not in (*known, *TIME_PARTS, BROKER, POINT):
             raise Wrong(f"--partition-by: no column is named {part!r}{nearest(part, known)}")

@@ -10,25 +10,46 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from kdissect.cli.commands.spark.sessions import running, session_options, within_reach
-from kdissect.cli.errors import Unreadable, complain
+from kdissect.cli.commands.spark.stats import FOLDER, REPORT, folder_of, of_rows
+from kdissect.cli.errors import Unreadable, Wrong, complain
 from kdissect.cli.exit_codes import DONE, FAULTS_SEEN
+from kdissect.cli.output import open_output
+from kdissect.insight.whole import TABLES as OF_REPORT
 from kdissect.present.columns import Table, dict_column
+from kdissect.present.findings import FINDINGS
 from kdissect.present.form import Clock, plural
+from kdissect.present.nearest import nearest
 from kdissect.present.options import PLAIN
+from kdissect.present.statistics import STATISTICS
 from kdissect.present.statistics_text import table_lines
 from kdissect.present.tables import json_line
 from kdissect.spark.quality import SECTION
 from kdissect.spark.report import SECTIONS, Report
+from kdissect.spark.tables import POINT, TABLES, ddl, with_point
+from kdissect.spark.targets import stored
 
 if TYPE_CHECKING:
-    from pyspark.sql import DataFrame
+    from pyspark.sql import DataFrame, SparkSession
 
 _WORDS = {"string": "text", "bigint": "int64", "smallint": "int16", "boolean": "bool"}
 """Types of the report's columns, in the words of :mod:`kdissect.present.columns`."""
+_OF_BATCH = ("exchanges", "connections")
+"""The tables that sections are made of."""
+_STORED = {
+    FINDINGS.name: FINDINGS,
+    **{folder_of(text): STATISTICS[text.partition(",")[0]] for text in OF_REPORT},
+    **STATISTICS,
+}
+"""What ``spark stats --out`` may have written, by its folder."""
+_FOR_PEOPLE = ("severity", "finding", "subject", "count", "message")
+"""The columns of findings that text has."""
 
 
 @click.command(
-    "report", epilog="\b\n" + "\n".join(f"{name:9} {what}" for name, (what, _) in SECTIONS.items())
+    "report",
+    epilog="\b\n"
+    + "\n".join(f"{name:9} {what}" for name, (what, _) in SECTIONS.items())
+    + "\n\nThen come the tables of spark stats --out.",
 )
 @click.argument("tables", metavar="DIR")
 @click.option(
@@ -38,61 +59,173 @@ _WORDS = {"string": "text", "bigint": "int64", "smallint": "int16", "boolean": "
     type=click.Choice(SECTIONS),
     help="Section to print. May be given often. Default: all.",
 )
+@click.option(
+    "-z",
+    "statistics",
+    multiple=True,
+    metavar="TABLE",
+    help="Table of spark stats --out to print: findings, rebalances, … May be given often. Default: all.",
+)
 @click.option("--top", type=click.IntRange(1), default=20, show_default=True, help="Rows in each section.")
-@click.option("-T", "form", type=click.Choice(("table", "ndjson")), default="table", help="Output format.")
+@click.option(
+    "-T", "form", type=click.Choice(("table", "ndjson", "html")), default="table", help="Output format."
+)
+@click.option("-o", "output", metavar="FILE", help="With -T html: write the page to this file.")
+@click.option("--point", metavar="NAME", help="With -T html: the capture point, if there are several.")
 @click.option("--strict", is_flag=True, help="Exit code 4 if there are faults.")
 @session_options
 def command(**given: Any) -> int:
-    """Tables of batch or stream → what they say together.
+    """Tables of batch, stream or stats → what they say together.
 
-    It needs the tables exchanges and connections, and for quality and --strict also faults. An exchange that
-    several capture points saw counts once.
+    The sections need the tables exchanges and connections, and for quality and --strict also faults. An
+    exchange that several capture points saw counts once.
+
+    Findings, rebalances, transactions and the like are there if kdissect spark stats --out wrote them. After
+    spark stats --all, -T html gives the page of kdissect report.
     """
-    out = within_reach(given["tables"], given["master"]).rstrip("/")
-    for name in ("exchanges", "connections"):
-        if "://" not in out and not os.path.isdir(os.path.join(out, name)):
-            raise Unreadable(
-                f"{out}: has no table {name}; kdissect spark batch … --out {out} --table {name} makes it"
-            )
-    needs_faults = given["strict"] or SECTION in given["sections"]
-    has_faults = needs_faults if "://" in out else os.path.isdir(os.path.join(out, "faults"))
-    if needs_faults and not has_faults:
-        raise Unreadable(f"{out}: has no table faults; kdissect spark batch … --table faults makes it")
-    with running(given) as (spark, _):
-        read = spark.read.parquet
-        faults = read(f"{out}/faults") if has_faults else None
-        made = Report(spark, read(f"{out}/exchanges"), read(f"{out}/connections"), faults)
-        for name in given["sections"] or (each for each in SECTIONS if has_faults or each != SECTION):
+    return _Report(given).run()
+
+
+class _Report:
+    """One run of the command."""
+
+    def __init__(self, given: dict[str, Any]) -> None:
+        self._given = given
+        self._out = out = within_reach(given["tables"], given["master"]).rstrip("/")
+        self._is_remote = "://" in out
+        self._wanted = tuple(map(folder_of, given["statistics"]))
+        if given["form"] == "html" and (given["sections"] or given["statistics"]):
+            raise Wrong("-T html is one page: give it without --section and -z")
+        for text, name in zip(given["statistics"], self._wanted, strict=True):
+            if name not in _STORED:
+                raise Wrong(f"-z {text}: there is no such table{nearest(text, _STORED)}")
+            if not self._has(f"{FOLDER}/{name}"):
+                raise Unreadable(f"{out}: has no table {name}; kdissect spark stats … -z {text} makes it")
+        if given["output"] is not None and given["form"] != "html":
+            raise Wrong("-o goes with -T html")
+        if given["form"] == "html":
+            if not self._has(f"{FOLDER}/{REPORT}"):
+                raise Unreadable(f"{out}: has no page; kdissect spark stats … --all --out {out} makes it")
+            return
+        has_some = bool(self._wanted) or (not given["sections"] and bool(self._stored()))
+        self._has_sections = all(map(self._has, _OF_BATCH)) or not has_some
+        needs_faults = given["strict"] or SECTION in given["sections"]
+        if given["sections"] or needs_faults or not has_some:
+            for name in _OF_BATCH:
+                if not self._has(name):
+                    how = f"kdissect spark batch … --out {out} --table {name}"
+                    raise Unreadable(f"{out}: has no table {name}; {how} makes it")
+        self._has_faults = needs_faults if self._is_remote else self._has("faults")
+        if needs_faults and not self._has_faults:
+            raise Unreadable(f"{out}: has no table faults; kdissect spark batch … --table faults makes it")
+
+    def _has(self, name: str) -> bool:
+        """Whether a table is there; of those elsewhere Spark tells when it reads them."""
+        return self._is_remote or os.path.isdir(os.path.join(self._out, name))
+
+    def _stored(self) -> list[str]:
+        """The tables of statistics that are there; elsewhere those that are named."""
+        if self._is_remote:
+            return list(self._wanted)
+        return [name for name in _STORED if self._has(f"{FOLDER}/{name}")]
+
+    def run(self) -> int:
+        given = self._given
+        with running(given) as (spark, _):
+            if given["form"] == "html":
+                self._write_page(spark)
+                return DONE
+            code = self._sections(spark) if self._has_sections else DONE
+            if self._wanted or not given["sections"]:
+                for name in self._wanted or self._stored():
+                    self._print_stored(spark, name)
+        return code
+
+    def _sections(self, spark: SparkSession) -> int:
+        given, out = self._given, self._out
+        names = given["sections"] or (each for each in SECTIONS if self._has_faults or each != SECTION)
+        if self._wanted and not given["sections"]:
+            names = ()
+
+        def read(name: str) -> DataFrame:
+            return stored(spark, f"{out}/{name}", ddl(TABLES[name]))
+
+        faults = read("faults") if self._has_faults else None
+        if names:
+            made = Report(spark, read("exchanges"), read("connections"), faults)
+        for name in names:
             _print_section(name, made.section(name, given["top"] + 1), given["top"], given["form"])
             if made.left_out:
                 complain(
                     f"{name}: too many clients and connections; {plural(made.left_out, 'count')} left out"
                 )
-        if faults is not None and given["strict"] and not faults.isEmpty():
-            return FAULTS_SEEN
-    return DONE
+        is_damaged = faults is not None and given["strict"] and not faults.isEmpty()
+        return FAULTS_SEEN if is_damaged else DONE
+
+    def _print_stored(self, spark: SparkSession, name: str) -> None:
+        """Print a table of statistics, in the order in which it was written."""
+        given = self._given
+        frame = spark.read.parquet(f"{self._out}/{FOLDER}/{name}")
+        table = of_rows(with_point(_STORED[name], POINT in frame.columns))
+        known = [column.name for column in table.columns if column.name in frame.columns]
+        rows = [row.asDict() for row in frame.select(*known).limit(given["top"] + 1).collect()]
+        if given["form"] == "table" and name == FINDINGS.name:
+            table = table.select((*((POINT,) if POINT in frame.columns else ()), *_FOR_PEOPLE))
+        _print_rows(name, name, table, rows, given["top"], given["form"], "table")
+
+    def _write_page(self, spark: SparkSession) -> None:
+        """Write the page of a capture point.
+
+        :raises Wrong: it is not there, or there are several and none is named.
+        """
+        frame = spark.read.parquet(f"{self._out}/{FOLDER}/{REPORT}")
+        wanted = self._given["point"]
+        if POINT not in frame.columns:
+            if wanted is not None:
+                raise Wrong(f"--point {wanted}: these tables know no capture points")
+        else:
+            points = sorted(row[0] or "" for row in frame.select(POINT).collect())
+            if wanted not in points and (wanted is not None or len(points) > 1):
+                name = "several capture points are there" if wanted is None else f"there is no {wanted!r}"
+                raise Wrong(f"--point: {name}; name one of {', '.join(points)}")
+            if wanted is not None:
+                frame = frame.where(frame[POINT] == wanted)
+        (row,) = frame.select("page").collect()
+        with open_output(self._given["output"]) as file:
+            file.write(row.page.encode())
 
 
 def _print_section(name: str, frame: DataFrame, most: int, form: str) -> None:
     """Print a section of the report, and that there is more of it."""
     rows = [row.asDict() for row in frame.collect()]
+    columns = [(column, "string" if kind.startswith("array") else kind) for column, kind in frame.dtypes]
+    table = Table(name, tuple(dict_column(column, _WORDS[kind], "") for column, kind in columns))
+    _print_rows(name, SECTIONS[name][0], table, rows, most, form, "section")
+
+
+def _print_rows(
+    name: str, title: str, table: Table, rows: list[dict[str, Any]], most: int, form: str, kind: str
+) -> None:
+    """Print at most so many rows, and that there are more."""
     more = f"{name} has more rows; --top {most} cuts them off" if len(rows) > most else ""
     del rows[most:]
     if form == "ndjson":
         if more:
             complain(more)
         for row in rows:
-            sys.stdout.write(json_line({"section": name, **row}).decode("ascii"))
+            sys.stdout.write(json_line({kind: name, **row}).decode("ascii"))
         return
-    columns = [(column, "string" if kind.startswith("array") else kind) for column, kind in frame.dtypes]
-    table = Table(name, tuple(dict_column(column, _WORDS[kind], "") for column, kind in columns))
-    for row in rows:
-        row |= {
-            column: ", ".join(map(str, value)) for column, value in row.items() if isinstance(value, list)
+    rows = [
+        {
+            column: ", ".join(map(str, value)) if isinstance(value, list) and kind == "section" else value
+            for column, value in row.items()
         }
-    sys.stdout.write(f"{SECTIONS[name][0]}\n")
+        for row in rows
+    ]
+    sys.stdout.write(f"{title}\n")
     room = shutil.get_terminal_size().columns - 2 if sys.stdout.isatty() else None
-    for line in table_lines(table, rows, PLAIN, Clock("u"), True, room) if rows else ["(none)"]:
+    whole = kind == "section"
+    for line in table_lines(table, rows, PLAIN, Clock("u"), whole, room) if rows else ["(none)"]:
         sys.stdout.write(f"  {line}\n")
     if more:
         sys.stdout.write(f"  ({more})\n")

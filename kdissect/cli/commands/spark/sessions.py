@@ -13,7 +13,7 @@ import click
 from kdissect.cli.config import load_config
 from kdissect.cli.errors import Complaints, Unreadable, Wrong
 from kdissect.cli.inputs import ports_of
-from kdissect.cli.payloads import payload_options, rules_of
+from kdissect.cli.payloads import payload_options, refuse_registry, rules_of
 from kdissect.cli.tls_keys import rsa_key_of
 from kdissect.model import Fault
 from kdissect.spark.complaint import is_of_spark, why
@@ -90,6 +90,7 @@ def settings_of(given: dict[str, Any]) -> Settings:
     from kdissect.spark.settings import Settings
 
     config = load_config()
+    refuse_registry(given)
     names = ["payload", "capture_point", "records", "embedded", "show_secrets", "filter", "two_pass"]
     names += ["tasks", "keylog", "rsa_key"]
     options = {name: given[name] for name in names if given.get(name) is not None}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from contextlib import nullcontext
 from functools import partial
@@ -29,9 +30,11 @@ from kdissect.cli.statistics_output import TablesOutput, refuse_several
 from kdissect.model import CaptureError
 from kdissect.present.columns import Source, Table
 from kdissect.present.form import Clock, plural
+from kdissect.present.html.sheet import Made
 from kdissect.present.options import PLAIN, Options
 from kdissect.present.tables import FORMATS
 from kdissect.spark.progress import Meter
+from kdissect.spark.shape import epochs, with_moments
 from kdissect.spark.tables import with_point
 
 if TYPE_CHECKING:
@@ -40,6 +43,8 @@ if TYPE_CHECKING:
     from kdissect.spark.folds import Found, Question
     from kdissect.spark.plan import CapturePoint
 
+REPORT = "report"
+"""The table that holds the page of ``kdissect report``."""
 FOLDER = "stats"
 """In the folder of ``--out``. ``spark batch`` may write to the same, and has a table ``connections`` too."""
 
@@ -57,6 +62,12 @@ FOLDER = "stats"
 )
 @click.option(
     "--findings", is_flag=True, help="Add the table findings, as kdissect explain --all prints them."
+)
+@click.option(
+    "--all",
+    "all_of_them",
+    is_flag=True,
+    help="All tables of kdissect report, and findings. With --out also its page, for spark report -T html.",
 )
 @click.option(
     "-T",
@@ -105,7 +116,8 @@ class _Stats:
         self._settings = settings_of(given)
         self._texts: tuple[str, ...] = tuple(dict.fromkeys(given["tables"]))
         self._question = self._asked()
-        self._names = [table.name for table in self._question.tables]
+        self._titles = self._titled()
+        self._names = [folder_of(title) for title in self._titles]
         conf_of(given)  # what is wrong there is told before anything is read
         self._out = None if given["out"] is None else self._place(within_reach(given["out"], master))
         if self._out is None:
@@ -121,13 +133,20 @@ class _Stats:
             raise Wrong(str(error)) from None
 
     def _asked(self) -> Question[Any]:
-        from kdissect.spark.questions import Asked, Judgement, Several
+        from kdissect.spark.questions import Asked, Judgement, Several, Whole
 
         given, config, limits = self._given, self._config, self._settings.limits
-        if not self._texts and not given["findings"]:
-            raise click.UsageError("nothing is asked for: -z TABLE, or --findings")
-        if given["findings"] and self._form == "table" and given["out"] is None:
-            raise Wrong("--findings goes with --out or -T ndjson; kdissect explain prints them for people")
+        if given["all_of_them"] and (self._texts or given["findings"]):
+            raise Wrong("--all has every table: give it without -z and --findings")
+        if not self._texts and not given["findings"] and not given["all_of_them"]:
+            raise click.UsageError("nothing is asked for: -z TABLE, --findings or --all")
+        if (given["findings"] or given["all_of_them"]) and self._form == "table" and given["out"] is None:
+            option = "--all" if given["all_of_them"] else "--findings"
+            raise Wrong(f"{option} goes with --out or -T ndjson; kdissect explain prints findings for people")
+        if given["all_of_them"]:
+            files = tuple(os.path.basename(each.rstrip("/")) for each in given["inputs"])
+            made = Made(files, self._arguments())
+            return Whole(limits, config.thresholds, tuple(config.ignored), made)
         try:
             asked: list[Question[Any]] = [Asked(self._texts, limits)] if self._texts else []
         except (LookupError, ValueError) as error:
@@ -135,6 +154,21 @@ class _Stats:
         if given["findings"]:
             asked.append(Judgement(limits, config.thresholds, tuple(config.ignored)))
         return Several(tuple(asked))
+
+    def _titled(self) -> tuple[str, ...]:
+        """What each table is. Those of ``-z`` have no grouping in their folders' names."""
+        if self._given["all_of_them"]:
+            from kdissect.spark.questions import Whole
+
+            return Whole.titles
+        texts = self._texts if self._given["out"] is None else tuple(map(_name_of, self._texts))
+        return (*texts, *(("findings",) if self._given["findings"] else ()))
+
+    def _arguments(self) -> tuple[str, ...]:
+        """What a command needs to read the same."""
+        options = (("-d", "decode_as"), ("--keylog", "keylog"), ("--rsa-key", "rsa_key"))
+        given = [word for option, name in options for value in self._given[name] for word in (option, value)]
+        return (*self._given["inputs"], *given)
 
     def _place(self, out: str) -> str:
         """The folder of the tables.
@@ -183,9 +217,9 @@ class _Stats:
         return point.size * replicas_of(point, self._settings)
 
     def _write(self, spark: SparkSession, found: Found, folder: str) -> None:
-        for name, table in zip(self._names, found.tables, strict=True):
+        for name, declared, table in zip(self._names, self._question.tables, found.tables, strict=True):
             path = f"{folder}/{name}"
-            writer = spark.createDataFrame(table).coalesce(1).write
+            writer = with_moments(spark.createDataFrame(table), epochs(declared)).coalesce(1).write
             writer.mode("overwrite" if self._given["overwrite"] else "error")
             writer.option("compression", "zstd").parquet(path)
             if self._talks:
@@ -193,11 +227,13 @@ class _Stats:
 
     def _print(self, found: Found) -> None:
         points = self._settings.capture_point is not None
-        titles = (*self._texts, *(("findings",) if self._given["findings"] else ()))
         with open_output(None) as file:
-            out = TablesOutput(file, None, self._form, len(titles), PLAIN, Clock("u"))
-            for title, table, rows in zip(titles, self._question.tables, found.tables, strict=True):
-                out.write(title, _of_rows(with_point(table, points)), rows.to_pylist())
+            out = TablesOutput(file, None, self._form, len(self._titles), PLAIN, Clock("u"))
+            for title, table, rows in zip(self._titles, self._question.tables, found.tables, strict=True):
+                if table.name != REPORT:  # the page is for a file
+                    shown = of_rows(with_point(table, points))
+                    is_whole = self._given["all_of_them"]  # tables of one name are told by what was asked
+                    out.write(title, shown._replace(name=title) if is_whole else shown, rows.to_pylist())
 
     def _complain(self, found: Found) -> None:
         """Say what was not counted, and what is damaged: damage to a file is no failure of the whole."""
@@ -213,10 +249,19 @@ class _Stats:
         complaints.close()
 
 
-def _of_rows(table: Table) -> Table:
-    """The same table for rows whose values are made already."""
+def folder_of(title: str) -> str:
+    """The folder of a table: ``latency,broker`` is in ``latency_broker``."""
+    return title.replace(",", "_")
+
+
+def _name_of(text: str) -> str:
+    return text.partition(",")[0]
+
+
+def of_rows(table: Table) -> Table:
+    """The same table for rows whose values are made already. Columns that they lack are null."""
     return Table(table.name, tuple(c._replace(value=partial(_value, c.name)) for c in table.columns))
 
 
 def _value(name: str, row: Source, _: Options) -> Any:
-    return row[name]
+    return row.get(name)

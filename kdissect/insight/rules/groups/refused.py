@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator
 from kdissect.analysis.errors import Errors
 from kdissect.analysis.fold import SECOND, Row
 from kdissect.analysis.groups import Members
+from kdissect.analysis.rebalances import Rebalances
 from kdissect.insight.causes import explains
 from kdissect.insight.finding import CERTAIN, CRITICAL, NOTICE, WARNING, Finding, Step, Subject
 from kdissect.insight.rule import Facts, rule
@@ -176,33 +177,63 @@ def commit_after_rebalance(facts: Facts) -> Iterator[Finding]:
         )
 
 
-@rule("coordinator-moved", NOTICE, CERTAIN, needs=(Errors,), unavailable_s=5)
+NOT_READY = ("COORDINATOR_NOT_AVAILABLE", "COORDINATOR_LOAD_IN_PROGRESS")
+OF_MEMBERS = ("Heartbeat", "SyncGroup", "LeaveGroup")
+"""Only who was accepted before asks this."""
+
+
+@rule("coordinator-moved", NOTICE, CERTAIN, needs=(Errors, Members, Rebalances), unavailable_s=5)
 def coordinator_moved(facts: Facts) -> Iterator[Finding]:
-    """The group lost its coordinator."""
+    """The group lost its coordinator. A broker that refuses the first members of a group, and accepts them
+    then, was only being made ready."""
+    served = _served(facts)
     groups: dict[str, list[Row]] = {}
     for row in facts.rows(Errors):
         if not row["group"] or row["api"] not in (*MEMBERSHIP, "FindCoordinator"):
             continue
-        lasted_ns = row["last_ns"] - row["first_ns"]
-        unavailable = row["error"] in ("COORDINATOR_NOT_AVAILABLE", "COORDINATOR_LOAD_IN_PROGRESS")
-        if row["error"] == "NOT_COORDINATOR" or (
-            unavailable and lasted_ns >= facts.limit("unavailable_s") * SECOND
-        ):
+        if row["error"] == "NOT_COORDINATOR":
+            before_ns = served.get(row["group"])
+            is_told = row["api"] in OF_MEMBERS or (before_ns is not None and before_ns < row["first_ns"])
+        else:
+            lasted_ns = row["last_ns"] - row["first_ns"]
+            is_told = row["error"] in NOT_READY and lasted_ns >= facts.limit("unavailable_s") * SECOND
+        if is_told:
             groups.setdefault(row["group"], []).append(row)
     for group, rows in groups.items():
         lasted_ns = max(row["last_ns"] for row in rows) - min(row["first_ns"] for row in rows)
         brokers = some(sorted({row["broker"] for row in rows if row["broker"]}))
+        moved = any(row["error"] == "NOT_COORDINATOR" for row in rows)
+        count = sum(row["count"] for row in rows)
         yield facts.finding(
             Subject(group=group),
-            f"The broker that looks after the group changed. Members were refused at {brokers} "
-            f"for {seconds(lasted_ns)}.",
+            (
+                "The broker that looks after the group changed. Members were refused "
+                if moved
+                else "No broker was ready to look after the group. Clients were refused "
+            )
+            + f"{plural(count, 'time')} by {brokers}"
+            + (f", for {seconds(lasted_ns)}." if lasted_ns else "."),
             measure=lasted_ns / SECOND,
             unit="s",
-            threshold=0.0,
+            threshold=0.0 if moved else facts.limit("unavailable_s"),
             cost_ns=lasted_ns,
             filter=group_filter(group),
             **_told(rows),
         )
+
+
+def _served(facts: Facts) -> dict[str, int]:
+    """When a coordinator is first known to have accepted a member, by group."""
+    found: dict[str, int] = {}
+    for row in facts.rows(Rebalances):
+        if row["joined_ns"] is not None:
+            found[row["group"]] = min(found.get(row["group"], row["joined_ns"]), row["joined_ns"])
+    for row in facts.rows(Members):
+        if row["member_id"] and row["first_generation"] is not None and row["first_ns"] is not None:
+            # A member of a newer group names itself before anybody accepts it.
+            accepted_ns = row["first_ns"] + SECOND
+            found[row["group"]] = min(found.get(row["group"], accepted_ns), accepted_ns)
+    return found
 
 
 @rule("member-epoch-fenced", WARNING, CERTAIN, needs=(Errors, Members))

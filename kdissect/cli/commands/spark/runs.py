@@ -1,0 +1,45 @@
+"""``kdissect spark runs``."""
+
+from __future__ import annotations
+
+import os
+from typing import Any
+
+import click
+
+from kdissect.cli.errors import Unreadable, Wrong
+from kdissect.cli.exit_codes import DONE
+from kdissect.cli.formats import see_that_it_can_be_written
+from kdissect.cli.output import open_output
+from kdissect.cli.statistics_output import TablesOutput
+from kdissect.present.form import Clock
+from kdissect.present.options import PLAIN
+from kdissect.present.tables import FORMATS
+from kdissect.spark.runs import FOLDER, RUNS, Runs, RunsError
+
+
+@click.command("runs")
+@click.argument("folder", metavar="DIR")
+@click.option("-T", "form", type=click.Choice(("table", *FORMATS)), default="table", help="Output format.")
+@click.option(
+    "-o", "output", metavar="FILE", help="Write to this file instead of stdout. An existing file is replaced."
+)
+def command(**given: Any) -> int:
+    """The runs of batch --append: what each read, and what came of it.
+
+    DIR is the folder of the tables, or that of --runs.
+    """
+    folder = given["folder"]
+    inner = os.path.join(folder, FOLDER)
+    runs = Runs(inner if os.path.isdir(inner) else folder)
+    see_that_it_can_be_written(given["form"], given["output"])
+    try:
+        rows = runs.rows()
+    except RunsError as error:
+        raise Wrong(str(error)) from None
+    if not rows:
+        raise Unreadable(f"{folder}: has no runs; kdissect spark batch … --append --out {folder} makes one")
+    with open_output(given["output"]) as file:
+        out = TablesOutput(file, given["output"], given["form"], 1, PLAIN, Clock("u"))
+        out.write(RUNS.name, RUNS, rows, whole=True)
+    return DONE

@@ -1,0 +1,57 @@
+"""``kdissect diff`` on a terminal: the screen that shows both sides, and the screens of either capture."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
+from typing import Any
+
+from kdissect.cli.config import load_config
+from kdissect.cli.screen_settings import known_theme
+from kdissect.cli.sides import Side, kept_report
+from kdissect.cli.terminals import can_draw_screens
+from kdissect.insight.difference import Difference
+
+_OPTIONS = {"decode_as": "-d", "key_logs": "--keylog", "rsa_keys": "--rsa-key"}
+"""What the screens of one capture take too."""
+
+
+def is_for_screens(given: Mapping[str, Any]) -> bool:
+    """Whether the differences are shown on the screen: on a terminal, where nothing is asked for that only a
+    list can give."""
+    asks = given["form"] or given["output"] or given["all_of_them"] or given["fail_on"] or given["quiet"]
+    if asks or "-" in (given["before"], given["after"]):
+        return False
+    return all(each.isatty() for each in (sys.stdin, sys.stdout, sys.stderr)) and can_draw_screens()
+
+
+def show(sides: Sequence[Side], found: Sequence[Difference], given: Mapping[str, Any]) -> None:
+    """Show the differences until the user ends them."""
+    config = load_config(for_screens=True)
+
+    from kdissect.tui.comparison import Capture, Comparison
+
+    before, after = (
+        Capture(os.path.basename(path), side.report.context, _opener(path, given))
+        for path, side in zip((given["before"], given["after"]), sides, strict=True)
+    )
+    Comparison((before, after), found, known_theme(None, config), config.keymap).run()
+
+
+def _opener(path: str, given: Mapping[str, Any]) -> Callable[[str], str | None] | None:
+    return partial(_exchanges, path, given) if kept_report(path, {}) is None else None
+
+
+def _exchanges(path: str, given: Mapping[str, Any], text: str) -> str | None:
+    """Show the exchanges of a capture that match a filter, in another process; gives why it could not."""
+    shown = f"({given['filter']}) and ({text})" if given["filter"] else text
+    options = [word for name, option in _OPTIONS.items() for value in given[name] for word in (option, value)]
+    command = [sys.executable, "-m", "kdissect", "tui", "--fresh", "-Y", shown, *options, "-r", path]
+    try:
+        code = subprocess.run(command, check=False).returncode
+    except OSError as error:
+        return f"the screens cannot be opened: {error.strerror or error}"
+    return f"the screens ended with code {code}" if code else None

@@ -1,0 +1,20 @@
+"""Bytes → text, where they are plainly that."""
+
+from __future__ import annotations
+
+_BLANK = {ord(each): " " for each in "\t\n\r"}
+
+
+def plain_text(data: bytes, is_cut: bool = False) -> str | None:
+    """The bytes as text if they are plainly that: UTF-8, and printable but for line ends and tabs.
+
+    :param is_cut: whether the bytes may end inside a character, which is then left out.
+    :return: None where they are something else, or nothing at all.
+    """
+    try:
+        text = data.decode("utf-8")
+    except UnicodeDecodeError as error:
+        if not is_cut or error.start < len(data) - 3 or error.reason != "unexpected end of data":
+            return None
+        text = data[: error.start].decode("utf-8")
+    return text if text and (text.isprintable() or text.translate(_BLANK).isprintable()) else None

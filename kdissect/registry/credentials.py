@@ -1,0 +1,78 @@
+"""What a registry is shown, and where that comes from: the environment, the configuration, ``~/.netrc``.
+
+Never from the command line, which others can read. What is wrong with them is said without their values.
+"""
+
+from __future__ import annotations
+
+import netrc
+import os
+import re
+from collections.abc import Mapping
+from typing import NamedTuple
+
+from kdissect.registry.remote import TIMEOUT_S, Credentials, Place, place_of
+
+USER, PASSWORD, TOKEN = "KDISSECT_REGISTRY_USER", "KDISSECT_REGISTRY_PASSWORD", "KDISSECT_REGISTRY_TOKEN"
+_TOKEN = re.compile(r"[\x21-\x7e]+")
+
+
+class Configured(NamedTuple):
+    """``[registry]`` of the configuration."""
+
+    url: str | None = None
+    """Whom the credentials are for. It is not asked without ``--registry``."""
+    user: str | None = None
+    password: str | None = None
+    token: str | None = None
+    ca: str | None = None
+    """File of certificates."""
+    timeout_s: float = TIMEOUT_S
+
+    def __repr__(self) -> str:
+        return f"Configured({self.url!r}, …)"
+
+
+def credentials_for(place: Place, configured: Configured, environment: Mapping[str, str]) -> Credentials:
+    """What a registry is shown: of the environment, else of the configuration, else of netrc's.
+
+    :raises ValueError: they cannot be used.
+    """
+    user, password, token = (environment.get(name) for name in (USER, PASSWORD, TOKEN))
+    if user or token:
+        return _checked(Credentials(user or None, password, token or None), "the environment")
+    if password:
+        raise ValueError(f"{PASSWORD} is set, and {USER} is not")
+    if configured.url is not None and place_of(configured.url).origin == place.origin:
+        found = Credentials(configured.user, configured.password, configured.token)
+        if found.header() is not None:
+            return _checked(found, "the configuration")
+    return _of_netrc(place, environment)
+
+
+def _checked(found: Credentials, where: str) -> Credentials:
+    if found.token is not None:
+        if found.user is not None:
+            raise ValueError(f"{where} has a user and a token for the registry: one of them is needed")
+        if not _TOKEN.fullmatch(found.token):
+            raise ValueError(f"{where} has a token for the registry with characters that no token has")
+    if found.user is not None and ":" in found.user:
+        raise ValueError(f"{where} has a user for the registry with a colon, which no user can have")
+    return found
+
+
+def _of_netrc(place: Place, environment: Mapping[str, str]) -> Credentials:
+    """Those of the host; a ``default`` is for nobody in particular, so it is shown to nobody."""
+    path = environment.get("NETRC") or os.path.join(os.path.expanduser("~"), ".netrc")
+    if not os.path.isfile(path):
+        return Credentials()
+    try:
+        found = netrc.netrc(path).hosts.get(place.host)
+    except netrc.NetrcParseError as error:
+        at = "" if error.lineno is None else f", line {error.lineno}"
+        raise ValueError(f"{path}{at}: this is no netrc file") from None
+    except (OSError, UnicodeDecodeError):
+        raise ValueError(f"{path}: cannot be read") from None
+    if found is None:
+        return Credentials()
+    return _checked(Credentials(found[0] or found[1], found[2]), path)

@@ -1,0 +1,250 @@
+"""Captures that come day by day → tables that grow: each run reads what is new, and connections go on.
+
+A run is a batch of a stream (:mod:`kdissect.spark.step`). One task a capture point takes what is carried
+from the run before, reads the new bytes and leaves what is open for the next run. The plan of a run says
+which bytes those are. It is kept before anything is read (:mod:`kdissect.spark.runs`). A run that died is
+done again from its plan, and targets take the rows of a run once. So each row is there once in the end,
+whenever a run dies.
+
+kdissect does not load a state of another version. It makes the same state again from the files of the
+earlier runs. If they are gone, it says so.
+"""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from functools import partial
+from itertools import pairwise
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import pyarrow as pa
+
+import kdissect
+from kdissect.spark.carried import StateError, States
+from kdissect.spark.progress import Note
+from kdissect.spark.quality import NOT_CAPTURED
+from kdissect.spark.runs import Plan, Runs, digest_of
+from kdissect.spark.settings import Settings
+from kdissect.spark.shape import epochs, needs_places, of_connections, partitioned, with_moments
+from kdissect.spark.spool import Position, Read, Span, Spool, spans_between
+from kdissect.spark.step import events_of_batch
+from kdissect.spark.storage import list_files
+from kdissect.spark.stream import step, struct_of
+from kdissect.spark.tables import ddl
+from kdissect.spark.targets import Target
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+_COUNTED = ("exchanges", "connections", "faults")
+"""The tables that a run is described by, whether they are written or not."""
+
+
+class Asked(NamedTuple):
+    """What is written, and how."""
+
+    tables: tuple[str, ...]
+    by: tuple[str, ...]
+    settings: Settings
+
+
+class Inputs:
+    """The files that a run may read: those that are named, and those that were read before."""
+
+    def __init__(self, paths: Sequence[str], known: Position, digests: dict[str, str]) -> None:
+        self._paths = list(paths)
+        self._known = known
+        self._digests = digests
+        self.doubles: dict[str, str] = {}
+        """Files that are copies of others that were read, and those."""
+
+    def __call__(self) -> dict[str, Read]:
+        """By path, size and time of change.
+
+        :raises CaptureError: a directory is empty, or no file has such a name.
+        """
+        names = [os.path.abspath(file.path) for file in list_files(self._paths)]
+        found = {}
+        for path in dict.fromkeys((*names, *self._known)):
+            try:
+                status = os.stat(path)
+            except OSError:
+                continue
+            if path not in self._known and (other := self._digests.get(digest_of(path, status.st_size))):
+                self.doubles[path] = other
+                continue
+            found[path] = Read(status.st_size, False, None, modified_ns=status.st_mtime_ns)
+        return found
+
+
+class Outcome(NamedTuple):
+    """What a run came to."""
+
+    row: dict[str, Any]
+    """As in the table of runs."""
+    is_repeated: bool
+    """Whether it is one that had died."""
+
+
+def add_new(
+    spark: SparkSession,
+    paths: Sequence[str],
+    target: Target,
+    asked: Asked,
+    runs: Runs,
+    tell: Callable[[DataFrame], None],
+    doubled: Callable[[str, str], None],
+) -> list[Outcome]:
+    """Do again what had died, then read what is new; gives nothing where nothing is.
+
+    :param tell: is given the faults of files.
+    :param doubled: is told a file that is a copy of another.
+    :raises CaptureError: there are no such files.
+    :raises StateError: what is carried cannot be used.
+    :raises TargetError: rows cannot be written.
+    """
+    States(runs.states).prepare()
+    out = []
+    number = runs.last() + 1
+    if (died := runs.plan(number)) is not None:
+        out.append(Outcome(_run(spark, died, target, runs, _asked_of(died, asked), tell), True))
+        number += 1
+    start = runs.position(number - 1)
+    inputs = Inputs(paths, start, runs.digests())
+    settings = asked.settings
+    end = Spool("", settings.capture_point, settings.limits, there=inputs).next(start)
+    for path, other in inputs.doubles.items():
+        doubled(path, other)
+    if end != start:
+        changed = [path for path, read in end.items() if start.get(path) != read]
+        digests = {path: digest_of(path, end[path].size) for path in changed}
+        plan = Plan(number, end, digests, _text_of(asked))
+        runs.begin(plan)
+        out.append(Outcome(_run(spark, plan, target, runs, asked, tell), False))
+    return out
+
+
+def _text_of(asked: Asked) -> dict[str, Any]:
+    settings = asked.settings._replace(progress=None)
+    return {"tables": list(asked.tables), "by": list(asked.by), "options": settings.options()}
+
+
+def _asked_of(plan: Plan, now: Asked) -> Asked:
+    """What a plan asked for; secrets and the folder of progress are those of now."""
+    value = plan.asked
+    settings = Settings.of(value["options"])._replace(progress=now.settings.progress)
+    return Asked(tuple(value["tables"]), tuple(value["by"]), settings)
+
+
+def _run(
+    spark: SparkSession,
+    plan: Plan,
+    target: Target,
+    runs: Runs,
+    asked: Asked,
+    tell: Callable[[DataFrame], None],
+) -> dict[str, Any]:
+    from pyspark.sql import functions as f
+
+    begun, started_ns = time.monotonic(), time.time_ns()
+    settings = asked.settings._replace(places=needs_places(asked.by))
+    start = runs.position(plan.number - 1)
+    spans = spans_between(start, plan.end, settings.capture_point)
+    _renew(spark, runs, plan.number, settings)
+    names = tuple(dict.fromkeys((*asked.tables, *_COUNTED)))
+    tables = tuple(settings.full_table(name) for name in names)
+    schema = ", ".join(f"`{table.name}` struct<{struct_of(ddl(table))}>" for table in tables)
+    points = tuple(sorted({span.point for span in spans}))
+    work = partial(step, points, spans, runs.states, plan.number, tables, settings)
+    rows = spark.range(0, len(points), 1, len(points)).mapInArrow(work, schema).persist()
+    try:
+        lost = f.col("exchanges.missing").isin(*NOT_CAPTURED)
+        counts = rows.agg(
+            *(f.count(name).alias(name) for name in names),
+            f.count_if(lost).alias("not_captured"),
+            f.coalesce(f.sum("connections.gap_bytes"), f.lit(0)).alias("gap_bytes"),
+        ).collect()[0]
+        frames = {name: rows.where(rows[name].isNotNull()).select(f"{name}.*") for name in names}
+        tell(frames["faults"].where("layer = 'file'"))
+        for table in tables:
+            if table.name in asked.tables:
+                frame = frames[table.name]
+                if table.name == "faults" and settings.places:
+                    frame = of_connections(frame, frames["connections"])
+                frame, parts = partitioned(with_moments(frame, epochs(table)), table.name, asked.by)
+                target.write(frame, table.name, parts, plan.number, False)
+    finally:
+        rows.unpersist()
+    new = {path: read.size - _size(start, path, read) for path, read in plan.end.items()}
+    row = {
+        "run": plan.number,
+        "identity": plan.identity,
+        "started_ns": started_ns,
+        "seconds": round(time.monotonic() - begun, 3),
+        "files": len(plan.digests),
+        "bytes": sum(max(0, size) for size in new.values()),
+        "rows": sum(counts[name] for name in asked.tables),
+        "exchanges": counts["exchanges"],
+        "not_captured": counts["not_captured"],
+        "faults": counts["faults"],
+        "gap_bytes": counts["gap_bytes"],
+        "kdissect": kdissect.__version__,
+        "spark": spark.version,
+    }
+    runs.end(row)
+    States(runs.states).forget()
+    return row
+
+
+def _size(start: Position, path: str, read: Read) -> int:
+    """How much of a file was read before, if it is the same one."""
+    before = start.get(path)
+    return before.size if before is not None and before.first_ns in (None, read.first_ns) else 0
+
+
+# -- states of another version ----------------------------------------------------------------------
+
+
+def _renew(spark: SparkSession, runs: Runs, number: int, settings: Settings) -> None:
+    """Make states again that another version of kdissect made, from what the runs before read.
+
+    :raises StateError: a file that they read is gone.
+    """
+    old = States(runs.states).of_others(number)
+    if not old:
+        return
+    ends: list[Position] = [{}, *(runs.position(each) for each in range(1, number))]
+    history: list[list[Span]] = []
+    for start, end in pairwise(ends):
+        spans = [span for span in spans_between(start, end, settings.capture_point) if span.point in old]
+        for span in spans:
+            if not span.is_gone and not os.path.exists(span.path):
+                raise StateError(
+                    f"{runs.states}: another version of kdissect made this state, and {span.path} is gone, of"
+                    " which it could be made again; go on with that version"
+                )
+        history.append(spans)
+    work = partial(_again, tuple(old), history, runs.states, settings)
+    spark.range(0, len(old), 1, len(old)).mapInArrow(work, "point string").count()
+
+
+def _again(
+    points: Sequence[str],
+    history: Sequence[Sequence[Span]],
+    folder: str,
+    settings: Settings,
+    numbers: Iterable[pa.RecordBatch],
+) -> Iterator[pa.RecordBatch]:
+    """Read what earlier runs read, and keep the state of each."""
+    states = States(folder)
+    for each in numbers:
+        for at in each.column(0).to_pylist():
+            states.remove(points[at])
+            for batch, spans in enumerate(history, 1):
+                own = [span for span in spans if span.point == points[at]]
+                if own:
+                    for _ in events_of_batch(states, batch, points[at], own, settings, Note(None, "")):
+                        pass
+            yield pa.record_batch([[points[at]]], names=["point"])

@@ -1,0 +1,175 @@
+"""What was read into tables night by night: a folder with a plan and a record of each run.
+
+    plan-7.json   what the run 7 reads; written before anything else. A run that died is done again from it,
+                  with the same files up to the same bytes, so that its rows are the same
+    run-7.json    what it came to: written last. Without it the run is not over
+    state/        what is carried from run to run (:mod:`kdissect.spark.carried`)
+
+The position at the end of a run tells the size and the first packet's time of each file. By the digest a
+file is known that comes again under another name.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import hashlib
+import json
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from kdissect.present.columns import Table, dict_column
+from kdissect.spark.spool import Position, of_offset, to_offset
+
+FOLDER = "_runs"
+"""In the folder of the tables."""
+_FORM = 1
+_PIECE = 1 << 20
+
+
+class RunsError(Exception):
+    """The folder cannot be used; the text is one line."""
+
+
+class Plan(NamedTuple):
+    """What a run reads."""
+
+    number: int
+    end: Position
+    """How far all files are read when it is over."""
+    digests: dict[str, str]
+    """Of the files that it reads, as they are up to there."""
+    asked: dict[str, Any]
+    """Tables, partitions and options: a run that is done again does the same."""
+
+    @property
+    def identity(self) -> str:
+        """One word for what is read and how: the same input has the same."""
+        text = json.dumps([sorted(self.digests.values()), self.asked], sort_keys=True)
+        return hashlib.sha256(text.encode()).hexdigest()[:16]
+
+
+RUNS = Table(
+    "runs",
+    (
+        dict_column("run", "int64", "1, 2, …"),
+        dict_column("identity", "text", "one word for what was read and how"),
+        dict_column("started_ns", "int64", "when it began, ns since the epoch")._replace(unit="time"),
+        dict_column("seconds", "float64", "how long it took"),
+        dict_column("files", "int64", "files that it read, or of which it read more"),
+        dict_column("bytes", "int64", "bytes of them that were new")._replace(unit="bytes"),
+        dict_column("rows", "int64", "rows of all tables"),
+        dict_column("exchanges", "int64", "exchanges that came to light"),
+        dict_column("not_captured", "int64", "of them, those that lack a side because the capture lacks it"),
+        dict_column("faults", "int64", "faults"),
+        dict_column("gap_bytes", "int64", "bytes that connections lack")._replace(unit="bytes"),
+        dict_column("kdissect", "text", "the version of kdissect"),
+        dict_column("spark", "text", "the version of Spark"),
+    ),
+)
+"""The table of runs."""
+
+
+class Runs:
+    """The folder."""
+
+    def __init__(self, folder: str) -> None:
+        self._folder = Path(folder)
+        self.states = os.path.join(folder, "state")
+
+    @contextmanager
+    def held(self) -> Iterator[None]:
+        """While one run adds, no other may.
+
+        :raises RunsError: another one does, or the folder cannot be made.
+        """
+        try:
+            self._folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+            descriptor = os.open(self._folder / "lock", os.O_RDWR | os.O_CREAT, 0o600)
+        except OSError as error:
+            raise RunsError(f"{self._folder}: {error.strerror}") from None
+        try:
+            try:
+                fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except OSError:
+                raise RunsError(f"{self._folder}: another run adds to these tables; wait for it") from None
+            yield
+        finally:
+            os.close(descriptor)
+
+    def rows(self) -> list[dict[str, Any]]:
+        """What each run that is over came to."""
+        names = [column.name for column in RUNS.columns]
+        found = [self._read(path) for path in self._folder.glob("run-*.json")]
+        return sorted(
+            ({name: each.get(name) for name in names} for each in found), key=lambda row: row["run"]
+        )
+
+    def last(self) -> int:
+        """The number of the last run that is over; 0 before any."""
+        return max((_number(path) for path in self._folder.glob("run-*.json")), default=0)
+
+    def plan(self, number: int) -> Plan | None:
+        """What a run reads; None where nothing was planned."""
+        path = self._folder / f"plan-{number}.json"
+        if not path.exists():
+            return None
+        value = self._read(path)
+        try:
+            return Plan(number, of_offset(value["end"]), value["digests"], value["asked"])
+        except (KeyError, TypeError):
+            raise RunsError(f"{path} is damaged") from None
+
+    def position(self, number: int) -> Position:
+        """How far files were read at the end of a run; nothing before the first."""
+        plan = self.plan(number)
+        return {} if plan is None else plan.end
+
+    def digests(self) -> dict[str, str]:
+        """By the digest, the file that was read and has it."""
+        plans = [self.plan(number) for number in range(1, self.last() + 1)]
+        return {digest: path for plan in plans if plan for path, digest in plan.digests.items()}
+
+    def begin(self, plan: Plan) -> None:
+        """Keep what a run reads."""
+        value = {"end": to_offset(plan.end), "digests": plan.digests, "asked": plan.asked}
+        self._write(f"plan-{plan.number}.json", value)
+
+    def end(self, row: dict[str, Any]) -> None:
+        """Keep what a run came to: it is over."""
+        self._write(f"run-{row['run']}.json", row)
+
+    def _read(self, path: Path) -> dict[str, Any]:
+        try:
+            value: dict[str, Any] = json.loads(path.read_text())
+            if value["form"] == _FORM:
+                return value
+        except (OSError, ValueError, KeyError, TypeError):
+            pass
+        raise RunsError(f"{path} is damaged, or of another version of kdissect")
+
+    def _write(self, name: str, value: dict[str, Any]) -> None:
+        path = self._folder / name
+        partial = path.with_suffix(f".{os.getpid()}")
+        descriptor = os.open(partial, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
+        with open(descriptor, "w", encoding="utf-8") as file:
+            json.dump({"form": _FORM, **value}, file)
+            file.flush()
+            os.fsync(file.fileno())
+        os.replace(partial, path)
+
+
+def _number(path: Path) -> int:
+    return int(path.stem.partition("-")[2])
+
+
+def digest_of(path: str, size: int) -> str:
+    """A digest of the first ``size`` bytes of a file."""
+    made = hashlib.sha256()
+    with open(path, "rb") as file:
+        while size > 0 and (piece := file.read(min(size, _PIECE))):
+            made.update(piece)
+            size -= len(piece)
+    return made.hexdigest()

@@ -1,0 +1,105 @@
+"""How tables are laid out where queries read them: moments beside nanoseconds, and partitions.
+
+Each time in nanoseconds has its ``TIMESTAMP`` beside it, in microseconds: ``request_time_ns`` and
+``request_time_ts``. Partitions are ``date`` (UTC), ``hour`` (UTC), or any column.
+
+Records, batches and faults have no time and no broker of their own. They take those of their exchange
+(:data:`kdissect.spark.tables.PLACED`). A fault without an exchange takes the broker of its connection, and
+the time at which that began.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from kdissect.analysis.declared import TIME
+from kdissect.present.columns import Table
+from kdissect.spark.tables import POINT, TABLES
+
+if TYPE_CHECKING:
+    from pyspark.sql import Column, DataFrame
+
+DATE, HOUR, BROKER = "date", "hour", "broker"
+TIME_PARTS = (DATE, HOUR)
+"""What a table can be partitioned by beside its columns."""
+_EPOCHS = frozenset(
+    f"{name}_ns"
+    for name in ("request_start", "request_time", "response_start", "response_time", "start", "end", "time")
+)
+"""Of the tables of captures, the columns that are times and no durations."""
+_WHEN = {
+    "exchanges": ("request_time_ns", "response_time_ns"),
+    "connections": ("start_ns",),
+}
+"""When a row was, where no column ``time_ns`` says it: the first of these that is known."""
+_DAY = 86_400 * 1_000_000_000
+
+
+def epochs(table: Table) -> list[str]:
+    """The columns of a table that are times in nanoseconds."""
+    return [
+        column.name
+        for column in table.columns
+        if column.unit == TIME or (table.name in TABLES and column.name in _EPOCHS)
+    ]
+
+
+def moment_name(name: str) -> str:
+    """The column beside one in nanoseconds."""
+    return f"{name.removesuffix('ns')}ts"
+
+
+def with_moments(frame: DataFrame, names: Sequence[str]) -> DataFrame:
+    """With a ``TIMESTAMP`` behind each of these columns that the table has."""
+    from pyspark.sql import functions as f
+
+    columns: list[Column] = []
+    for name in frame.columns:
+        columns.append(f.col(f"`{name}`"))
+        if name in names:
+            columns.append(f.expr(f"timestamp_micros(`{name}` div 1000)").alias(moment_name(name)))
+    return frame.select(*columns)
+
+
+def needs_places(by: Sequence[str]) -> bool:
+    """Whether rows must say when and where they were."""
+    return any(part in (*TIME_PARTS, BROKER) for part in by)
+
+
+def of_connections(faults: DataFrame, connections: DataFrame) -> DataFrame:
+    """Faults, of which those without an exchange have the time and the broker of their connection."""
+    from pyspark.sql import functions as f
+
+    keys = [POINT, "connection"] if POINT in faults.columns else ["connection"]
+    begun = connections.groupBy(*keys).agg(
+        f.min("start_ns").alias("_begun_ns"), f.first("broker").alias("_broker")
+    )
+    both = faults.join(f.broadcast(begun), keys, "left")
+    filled = both.withColumn("time_ns", f.coalesce("time_ns", "_begun_ns"))
+    filled = filled.withColumn(BROKER, f.coalesce(BROKER, "_broker"))
+    return filled.select(*faults.columns)
+
+
+def partitioned(frame: DataFrame, name: str, by: Sequence[str]) -> tuple[DataFrame, list[str]]:
+    """A table, and what it is partitioned by: those of ``by`` that it can have.
+
+    Rows that belong together are brought together, so that a partition is few files; Spark joins small ones
+    and splits large ones as its adaptive execution is set.
+    """
+    from pyspark.sql import functions as f
+
+    parts: list[str] = []
+    when = tuple(each for each in _WHEN.get(name, ("time_ns",)) if each in frame.columns)
+    for part in dict.fromkeys(by):
+        if part in TIME_PARTS and part not in frame.columns and when:
+            ns = f.coalesce(*map(f.col, when))
+            if part == DATE:
+                days = f.floor(ns / f.lit(_DAY)).cast("int")
+                frame = frame.withColumn(part, f.date_add(f.lit("1970-01-01").cast("date"), days))
+            else:
+                hour = f.floor((ns % f.lit(_DAY)) / f.lit(_DAY // 24)).cast("string")
+                frame = frame.withColumn(part, f.lpad(hour, 2, "0"))
+        if part in frame.columns:
+            parts.append(part)
+    return (frame.hint("rebalance", *map(f.col, parts)) if parts else frame), parts

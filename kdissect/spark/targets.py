@@ -1,0 +1,362 @@
+"""Where tables are written: folders of Parquet, Delta, Iceberg, or tables of Spark's catalog.
+
+    --to parquet:DIR               each table a folder, as ``--out DIR``
+    --to delta:PATH                each table a Delta table in a folder of its own
+    --to iceberg:CATALOG.NAMESPACE each table an Iceberg table; pyiceberg's configuration says what CATALOG is
+    --to table:NAMESPACE           each table one of Spark's catalog
+
+Spark writes the files of Delta and Iceberg too, as Parquet. ``deltalake`` and ``pyiceberg`` then commit
+them. They need no version of Spark; the packages of Delta and Iceberg for Spark follow its versions late. A
+commit is whole or not there. It says which run made it, so that a run that is repeated commits nothing
+twice.
+
+Columns that a table does not have yet are added to it by name; columns that it has and rows lack are null.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import uuid
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
+from urllib.parse import unquote
+
+from kdissect.spark.storage import is_remote
+from kdissect.wording import NotInstalledError, how_to_install
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+    from pyspark.sql.types import StructType
+
+KINDS = ("parquet", "delta", "iceberg", "table")
+RUN = "run"
+"""The partition of Parquet, and the property of a snapshot, that tells the run."""
+_APPLICATION = "kdissect"
+"""Whose transactions they are, in Delta's log."""
+_NO_PARTITION = "__HIVE_DEFAULT_PARTITION__"
+"""What Spark calls the folder of null."""
+
+
+class TargetError(Exception):
+    """Tables cannot be written there; the text is one line."""
+
+
+class Target(Protocol):
+    """A place for tables."""
+
+    @property
+    def where(self) -> str:
+        """What a user knows it by."""
+
+    def has(self, name: str) -> bool:
+        """Whether a table is there. Of tables of Spark's catalog Spark tells when it writes."""
+
+    def write(
+        self, frame: DataFrame, name: str, parts: Sequence[str], run: int | None, overwrite: bool
+    ) -> None:
+        """Write a table, or add a run's rows to it: all of them or none.
+
+        :param run: the number of the run that adds; None where the table is made whole.
+        :raises TargetError: they cannot be written.
+        """
+
+    def read(self, spark: SparkSession, name: str, schema: StructType) -> DataFrame:
+        """A table that was written whole, with the schema that it was written with."""
+
+
+def target_of(text: str) -> Target:
+    """What ``--to`` names.
+
+    :raises ValueError: it has another form.
+    :raises NotInstalledError: the library that commits there is not installed.
+    """
+    kind, colon, where = text.partition(":")
+    if not colon or not where or kind not in KINDS:
+        forms = "parquet:DIR, delta:PATH, iceberg:CATALOG.NAMESPACE or table:NAMESPACE"
+        raise ValueError(f"--to {text}: the form is {forms}")
+    if kind == "parquet":
+        return Folder(where.rstrip("/"))
+    if kind == "table":
+        return Catalog(where)
+    if kind == "delta":
+        _needs("deltalake", "delta")
+        return Delta(where.rstrip("/"))
+    _needs("pyiceberg", "iceberg")
+    catalog, dot, namespace = where.partition(".")
+    if not dot or not namespace:
+        raise ValueError(f"--to {text}: the form is iceberg:CATALOG.NAMESPACE")
+    return Iceberg(catalog, namespace)
+
+
+def _needs(module: str, extra: str) -> None:
+    from importlib.util import find_spec
+
+    if find_spec(module) is None:
+        raise NotInstalledError(
+            f"--to {extra}: needs {module}, which is not installed: {how_to_install(extra)}"
+        )
+
+
+class Folder:
+    """Parquet; each run has a partition ``run=N`` of its own."""
+
+    def __init__(self, root: str) -> None:
+        self.where = root
+
+    def has(self, name: str) -> bool:
+        return os.path.isdir(os.path.join(self.where, name))
+
+    def write(
+        self, frame: DataFrame, name: str, parts: Sequence[str], run: int | None, overwrite: bool
+    ) -> None:
+        path = f"{self.where}/{name}"
+        if run is None:
+            _write(frame, path, parts, "overwrite" if overwrite else "error")
+            return
+        final = f"{path}/{RUN}={run}"
+        if is_remote(path):
+            _write(frame, final, parts, "overwrite")
+            return
+        staged = f"{self.where}/_staged/{name}"
+        _write(frame, staged, parts, "overwrite")
+        os.makedirs(path, mode=0o700, exist_ok=True)
+        shutil.rmtree(final, ignore_errors=True)
+        os.rename(staged, final)
+        os.rmdir(os.path.dirname(staged))
+
+    def read(self, spark: SparkSession, name: str, schema: StructType) -> DataFrame:
+        return spark.read.schema(schema).parquet(f"{self.where}/{name}")
+
+
+class Catalog:
+    """Tables of the session's catalog."""
+
+    def __init__(self, namespace: str) -> None:
+        self.where = namespace
+
+    def has(self, name: str) -> bool:
+        return False
+
+    def write(
+        self, frame: DataFrame, name: str, parts: Sequence[str], run: int | None, overwrite: bool
+    ) -> None:
+        if run is not None:
+            raise TargetError("--append goes with parquet, delta and iceberg: a catalog knows no runs")
+        writer = frame.write.mode("overwrite" if overwrite else "error").partitionBy(*parts)
+        writer.option("compression", "zstd").saveAsTable(f"{self.where}.{name}")
+
+    def read(self, spark: SparkSession, name: str, schema: StructType) -> DataFrame:
+        return spark.table(f"{self.where}.{name}")
+
+
+class Delta:
+    """Delta tables, committed by ``deltalake``."""
+
+    def __init__(self, root: str) -> None:
+        self.where = root
+
+    def has(self, name: str) -> bool:
+        from deltalake import DeltaTable
+
+        return bool(DeltaTable.is_deltatable(self._path(name)))
+
+    def _path(self, name: str) -> str:
+        return f"{self.where}/{name}"
+
+    def write(
+        self, frame: DataFrame, name: str, parts: Sequence[str], run: int | None, overwrite: bool
+    ) -> None:
+        import deltalake
+        from deltalake.transaction import (
+            AddAction,
+            CommitProperties,
+            RemoveAction,
+            Transaction,
+            create_table_with_add_actions,
+        )
+
+        path = self._path(name)
+        table = deltalake.DeltaTable(path) if self.has(name) else None
+        if table is not None and run is not None and (table.transaction_version(_APPLICATION) or 0) >= run:
+            return
+        schema = deltalake.Schema.from_arrow(_arrow(frame))
+        folder = f"data/{_label(run)}"
+        _write(frame, f"{path}/{folder}", parts, "overwrite")
+        actions: list[AddAction | RemoveAction] = [
+            AddAction(f"{folder}/{file.path}", file.size, file.partition, file.modified_ms, True, file.stats)
+            for file in _files(f"{path}/{folder}")
+        ]
+        transactions = [] if run is None else [Transaction(_APPLICATION, run)]
+        properties = CommitProperties(app_transactions=transactions)
+        if table is None:
+            added = [action for action in actions if isinstance(action, AddAction)]
+            create_table_with_add_actions(
+                path, schema, added, partition_by=list(parts), commit_properties=properties
+            )
+            return
+        known = {field.name for field in table.schema().fields}
+        if new := [field for field in schema.fields if field.name not in known]:
+            table.alter.add_columns(new)
+            table.update_incremental()
+        # Those that this run has not are kept, and null.
+        table.create_write_transaction(
+            actions,
+            "overwrite" if run is None and overwrite else "append",
+            table.schema(),
+            partition_by=list(parts),
+            commit_properties=properties,
+        )
+
+    def read(self, spark: SparkSession, name: str, schema: StructType) -> DataFrame:
+        from deltalake import DeltaTable
+
+        path = self._path(name)
+        return _read_files(spark, DeltaTable(path).file_uris(), path, schema)
+
+
+class Iceberg:
+    """Iceberg tables, committed by ``pyiceberg``."""
+
+    def __init__(self, catalog: str, namespace: str) -> None:
+        self.where = f"{catalog}.{namespace}"
+        self._catalog = catalog
+        self._namespace = namespace
+        self._loaded: Any = None
+
+    @property
+    def _known(self) -> Any:
+        """The catalog, as pyiceberg's configuration has it.
+
+        :raises TargetError: it is not configured, or does not answer.
+        """
+        from pyiceberg.catalog import load_catalog
+
+        if self._loaded is None:
+            try:
+                self._loaded = load_catalog(self._catalog)
+            except Exception as error:  # each kind of catalog has its own
+                why = str(error).partition("\n")[0]
+                hint = (
+                    f"~/.pyiceberg.yaml or PYICEBERG_CATALOG__{self._catalog.upper()}__URI says where it is"
+                )
+                raise TargetError(
+                    f"the Iceberg catalog {self._catalog} cannot be used: {why}; {hint}"
+                ) from None
+        return self._loaded
+
+    def _name(self, name: str) -> str:
+        return f"{self._namespace}.{name}"
+
+    def has(self, name: str) -> bool:
+        return bool(self._known.table_exists(self._name(name)))
+
+    def write(
+        self, frame: DataFrame, name: str, parts: Sequence[str], run: int | None, overwrite: bool
+    ) -> None:
+        schema = _arrow(frame)
+        catalog = self._known
+        if not self.has(name):
+            catalog.create_namespace_if_not_exists(self._namespace)
+            made = catalog.create_table(self._name(name), schema)
+            with made.update_spec() as spec:
+                for part in parts:
+                    spec.add_identity(part)
+        table = catalog.load_table(self._name(name))
+        if run is not None and any(
+            snapshot.summary is not None and (snapshot.summary.get(_APPLICATION) == str(run))
+            for snapshot in table.snapshots()
+        ):
+            return
+        with table.update_schema() as update:
+            update.union_by_name(schema)
+        # The files keep what they are partitioned by; their folders say it a second time.
+        for part in parts:
+            frame = frame.withColumn(f"_{part}", frame[part])
+        folder = f"{table.location()}/data/{_label(run)}"
+        _write(frame, folder, [f"_{part}" for part in parts], "overwrite")
+        files = [file.uri for file in _files(folder)]
+        with catalog.load_table(self._name(name)).transaction() as transaction:
+            if run is None and overwrite:
+                transaction.delete("true")
+            if files:
+                transaction.add_files(files, snapshot_properties={_APPLICATION: _label(run)})
+
+    def read(self, spark: SparkSession, name: str, schema: StructType) -> DataFrame:
+        table = self._known.load_table(self._name(name))
+        files = [task.file.file_path for task in table.scan().plan_files()]
+        return _read_files(spark, files, None, schema)
+
+
+class _File(NamedTuple):
+    """A file that Spark wrote."""
+
+    path: str
+    """In the folder."""
+    uri: str
+    size: int
+    modified_ms: int
+    partition: dict[str, str | None]
+    stats: str
+
+
+def _has_files(path: str) -> bool:
+    return any(name.endswith(".parquet") for _, _, names in os.walk(path) for name in names)
+
+
+def stored(spark: SparkSession, path: str, schema: str) -> DataFrame:
+    """A table of Parquet. Files that differ in their columns are one table, by name.
+
+    :param schema: what it has where nothing was written: of a table without rows, a partition has no file.
+    """
+    if not is_remote(path) and not any(
+        name.endswith(".parquet") for _, _, names in os.walk(path) for name in names
+    ):
+        return spark.createDataFrame([], schema)
+    return spark.read.option("mergeSchema", "true").parquet(path)
+
+
+def _label(run: int | None) -> str:
+    """What a run's files and commits are called."""
+    return uuid.uuid4().hex if run is None else str(run)
+
+
+def _write(frame: DataFrame, path: str, parts: Sequence[str], mode: str) -> None:
+    frame.write.mode(mode).option("compression", "zstd").partitionBy(*parts).parquet(path)
+
+
+def _arrow(frame: DataFrame) -> Any:
+    """The schema of a frame's rows."""
+    from pyspark.sql.pandas.types import to_arrow_schema
+
+    return to_arrow_schema(frame.schema, timezone="UTC")
+
+
+def _read_files(spark: SparkSession, files: Sequence[str], base: str | None, schema: StructType) -> DataFrame:
+    if not files:
+        return spark.createDataFrame([], schema)
+    reader = spark.read.schema(schema)
+    if base is not None:
+        reader = reader.option("basePath", base)
+    return reader.parquet(*files)
+
+
+def _files(folder: str) -> Iterator[_File]:
+    """What Spark wrote into a folder, with what commits say of it."""
+    import json
+
+    import pyarrow.parquet as pq
+    from pyarrow import fs
+
+    system, root = fs.FileSystem.from_uri(folder) if "://" in folder else (fs.LocalFileSystem(), folder)
+    for info in system.get_file_info(fs.FileSelector(root, recursive=True)):
+        if info.type != fs.FileType.File or not info.base_name.endswith(".parquet"):
+            continue
+        path = info.path[len(root.rstrip("/")) + 1 :]
+        with system.open_input_file(info.path) as file:
+            rows = pq.read_metadata(file).num_rows
+        pairs = (word.partition("=")[::2] for word in path.split("/")[:-1])
+        partition = {key: None if value == _NO_PARTITION else unquote(value) for key, value in pairs}
+        modified = int((info.mtime_ns or 0) // 1_000_000)
+        uri = f"{folder.rstrip('/')}/{path}"
+        yield _File(path, uri, info.size, modified, partition, json.dumps({"numRecords": rows}))

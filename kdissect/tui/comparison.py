@@ -1,0 +1,334 @@
+"""Two captures side by side: what changed, and the way to the exchanges of either."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
+from typing import ClassVar, NamedTuple
+
+from rich.cells import cell_len
+from rich.text import Text
+from textual import on
+from textual.app import App, ComposeResult, SuspendNotSupported
+from textual.binding import BindingType
+from textual.command import Provider
+from textual.widgets import Static
+
+from kdissect.analysis.fold import Row
+from kdissect.analysis.profile import AREAS
+from kdissect.insight.context import Context
+from kdissect.insight.difference import FINDING, Difference
+from kdissect.present.diffs import DIFF, summary
+from kdissect.present.form import duration, plural
+from kdissect.present.options import PLAIN, Options
+from kdissect.present.sanitise import sanitise
+from kdissect.settings.actions import PLACES
+from kdissect.settings.words import ABOUT
+from kdissect.tui.keys import bindings_of, help_of, keymap_of
+from kdissect.tui.lists.differences import (
+    ARROW,
+    CHANGES,
+    FINDINGS,
+    VIEWS,
+    Compared,
+    columns_of,
+    compared_of,
+    difference_of,
+    figures_of,
+    rows_of,
+    subject_lines,
+    subjects,
+)
+from kdissect.tui.pages.findings import text_of
+from kdissect.tui.pages.ordered import OrderedScreen, Saved
+from kdissect.tui.palette import Commands
+from kdissect.tui.record_text import Line
+from kdissect.tui.terminal import end_with_signals, end_with_terminal
+from kdissect.tui.widgets.dialogs import Choose, Help
+from kdissect.tui.widgets.footer import KeysFooter
+from kdissect.tui.widgets.table import VirtualTable
+from kdissect.tui.widgets.tabs import Tabs
+from kdissect.tui.widgets.text_pane import TextPane
+
+BEFORE, AFTER = 0, 1
+WORDS = "BEFORE", "AFTER"
+NAME = 30
+"""Characters of a capture's name."""
+
+
+class Capture(NamedTuple):
+    """One of the two."""
+
+    name: str
+    context: Context
+    show: Callable[[str], str | None] | None = None
+    """Shows the exchanges that match a filter, and gives why it could not. None where there are no packets:
+    the file is a report or a state."""
+
+
+class ComparisonScreen(OrderedScreen):
+    """All that changed, the findings, and the subjects of each area; below, all that is said of the row under
+    the cursor. Enter shows its exchanges, in the capture that has them."""
+
+    DEFAULT_CSS = """
+    ComparisonScreen #status { height: 1; background: $panel; color: $foreground; }
+    ComparisonScreen #where { height: 1; background: $panel; color: $text-muted; }
+    ComparisonScreen #list { height: 3fr; }
+    ComparisonScreen #said { height: 2fr; border-top: hkey $panel; }
+    ComparisonScreen.-whole #list { display: none; }
+    ComparisonScreen.-whole #said { border-top: none; }
+    """
+    BINDINGS: ClassVar[list[BindingType]] = bindings_of("diff")
+    BINDING_GROUP_TITLE = PLACES["diff"]
+
+    def __init__(self, captures: tuple[Capture, Capture], found: Sequence[Difference]) -> None:
+        super().__init__()
+        self._captures, self._found = captures, found
+        self._view = CHANGES
+        self._subjects: dict[str, list[Compared]] = {}
+        self.rows = figures_of(CHANGES)
+        self._tables = {CHANGES: self.rows}
+
+    def compose(self) -> ComposeResult:
+        yield Static(id="status", markup=False)
+        yield self._tabs()
+        yield VirtualTable(self.rows, id="list")
+        yield TextPane(id="said")
+        yield Static(id="where", markup=False)
+        yield KeysFooter()
+
+    def _tabs(self) -> Tabs:
+        return Tabs(
+            [(name, str(key), title) for key, (name, title) in enumerate(VIEWS.items(), 1)], self._view
+        )
+
+    def on_mount(self) -> None:
+        self.rows.show(rows_of(self._found, CHANGES))
+        self.list_pane.focus()
+        self.rows_changed(None)
+        self.tell()
+
+    def on_resize(self) -> None:
+        self.query_one("#status", Static).update(self._status())
+        self.call_after_refresh(self.tell)
+
+    def _status(self) -> Text:
+        """The two captures, and as much of what came of it as there is room for."""
+        names, more = self._about(False), self._about(True)
+        texts = (f" {more}   {summary(self._found)}", f" {more}", f" {names}")
+        fits = (text for text in texts if cell_len(text) <= self.app.size.width)
+        return Text(next(fits, texts[-1]), no_wrap=True, overflow="ellipsis")
+
+    def _about(self, is_whole: bool) -> str:
+        return ARROW.join(
+            f"{sanitise(each.name, NAME)} ({duration(each.context.span_ns)}, "
+            f"{plural(each.context.exchanges, 'exchange')})"
+            if is_whole
+            else sanitise(each.name, NAME)
+            for each in self._captures
+        )
+
+    # -- the lists ------------------------------------------------------------------------------------
+
+    @property
+    def options(self) -> Options:
+        return PLAIN
+
+    def saved(self) -> list[Saved]:
+        rows = [row for at in range(len(self.rows)) for row in self._differences(self.rows.row(at))]
+        return [Saved("diff", DIFF, rows)]
+
+    def _differences(self, row: Row) -> Sequence[Difference]:
+        return (difference_of(row),) if self._view in (CHANGES, FINDINGS) else compared_of(row).measures
+
+    def action_view(self, name: str) -> None:
+        """Show another list."""
+        if name == self._view:
+            return
+        self._view = name
+        known = self._tables.get(name)
+        if known is None:
+            known = self._tables[name] = figures_of(name)
+            known.show(rows_of(self._found, name), columns_of(name))
+        self.rows = self.list_pane.rows = known
+        tabs = self.query_one(Tabs)
+        tabs.turn(name)
+        self.list_pane.rows_look_different()
+        self.rows_changed(None)
+        self.list_pane.focus()
+        self.tell()
+
+    def action_turn_view(self, step: int) -> None:
+        names = list(VIEWS)
+        self.action_view(names[(names.index(self._view) + step) % len(names)])
+
+    @on(Tabs.Chosen)
+    def _tab_chosen(self, event: Tabs.Chosen) -> None:
+        self.action_view(event.name)
+
+    def tell(self) -> None:
+        count = len(self.rows)
+        if self._view == CHANGES:
+            what = plural(count, "significant difference")
+        else:
+            what = plural(count, self._view if self._view in AREAS else "finding")
+        hidden = self.rows.without_room(self.list_pane.columns)
+        more = f"{plural(hidden, 'column')} without room" if hidden else ""
+        self.say_notes([each for each in (what, more) if each])
+
+    def say(self, text: str) -> None:
+        self.query_one("#where", Static).update(Text(f" {sanitise(text, None)}", no_wrap=True))
+
+    # -- what is said of a row ------------------------------------------------------------------------
+
+    @property
+    def text_pane(self) -> TextPane:
+        """All that is said of a row."""
+        return self.query_one("#said", TextPane)
+
+    def cursor_moved(self) -> None:
+        row = self.chosen_row()
+        self.text_pane.show_folded(self._nothing_lines if row is None else partial(self._lines, row))
+
+    def _nothing_lines(self, room: int) -> list[Line]:
+        if self._view != CHANGES:
+            return [Line("Neither capture has any.", "heading")]
+        return [
+            Line("No significant difference.", "heading"),
+            Line(""),
+            Line("A difference is significant if it is more than chance, and enough to matter."),
+            Line("The other lists show all that was measured, side by side."),
+        ]
+
+    def _lines(self, row: Row, room: int) -> list[Line]:
+        if self._view not in (CHANGES, FINDINGS):
+            return self._subject_lines(self._view, compared_of(row), room)
+        each = difference_of(row)
+        if each.area == FINDING:
+            return self._finding_lines(each, room)
+        if each.area not in self._subjects:
+            self._subjects[each.area] = subjects(self._found, each.area)
+        of_it = next(known for known in self._subjects[each.area] if known.subject == each.subject)
+        return self._subject_lines(each.area, of_it, room)
+
+    def _subject_lines(self, area: str, compared: Compared, room: int) -> list[Line]:
+        before, after = (sanitise(each.name, 28) for each in self._captures)
+        return subject_lines(compared, area, (before, after), room)
+
+    def _finding_lines(self, each: Difference, room: int) -> list[Line]:
+        old, new = each.findings
+        out: list[Line] = []
+        for word, finding, capture in zip(WORDS, (old, new), self._captures, strict=True):
+            if finding is None:
+                out.append(Line(f"{word}, {sanitise(capture.name, 40)}: not found", "fact"))
+            else:
+                out.append(Line(f"{word}, {sanitise(capture.name, 40)}:", "fact"))
+                out += text_of(finding, None, capture.context.first_ns, room)
+            out.append(Line(""))
+        return out
+
+    # -- keys -----------------------------------------------------------------------------------------
+
+    def open(self, row: Row) -> None:
+        filters = self._filters(row)
+        sides = [side for side in (BEFORE, AFTER) if filters[side] is not None]
+        if len(sides) < 2:
+            self._show(row, sides[0] if sides else AFTER)
+            return
+        words = {f"{WORDS[side]}: {sanitise(self._captures[side].name, 50)}": side for side in sides}
+
+        def chosen(word: str | None) -> None:
+            if word is not None:
+                self._show(row, words[word])
+
+        self.app.push_screen(Choose("Exchanges of", list(words)), chosen)
+
+    def action_side(self, side: int) -> None:
+        """Show the exchanges of the row under the cursor in one of the captures."""
+        row = self.chosen_row()
+        if row is not None:
+            self._show(row, side)
+
+    def _filters(self, row: Row) -> tuple[str | None, str | None]:
+        if self._view in (CHANGES, FINDINGS):
+            return difference_of(row).filters
+        measures = compared_of(row).measures
+        plain = min(measures, key=lambda each: len((each.filters[0] or "") + (each.filters[1] or "")))
+        return plain.filters
+
+    def _show(self, row: Row, side: int) -> None:
+        capture, text = self._captures[side], self._filters(row)[side]
+        if text is None:
+            self.say(f"{WORDS[side]} has no exchanges of this")
+        elif capture.show is None:
+            self.say(f"{sanitise(capture.name, 40)} holds no packets: it is a report or a state")
+        else:
+            try:
+                with self.app.suspend():
+                    why = capture.show(text)
+            except SuspendNotSupported:
+                why = "other screens cannot be opened in this terminal"
+            if why is not None:
+                self.say(why)
+
+    @on(TextPane.Chosen)
+    def _text_chosen(self) -> None:
+        row = self.chosen_row()
+        if row is not None:
+            self.open(row)
+
+    def action_explain(self) -> None:
+        self.toggle_class("-whole")
+        (self.text_pane if self.has_class("-whole") else self.list_pane).focus()
+
+    def action_out(self) -> None:
+        if not self._leave():
+            self.say("q ends kdissect")
+
+    def action_out_or_end(self) -> None:
+        if not self._leave():
+            self.app.exit()
+
+    def _leave(self) -> bool:
+        """Take back one thing: all of the text, or another list than the first; gives whether there was
+        any."""
+        if self.has_class("-whole"):
+            self.action_explain()
+        elif self._view != CHANGES:
+            self.action_view(CHANGES)
+        else:
+            return False
+        return True
+
+
+class Comparison(App[None]):
+    """The screens of ``kdissect diff``."""
+
+    TITLE = "kdissect diff"
+    BINDINGS: ClassVar[list[BindingType]] = bindings_of("everywhere")
+    BINDING_GROUP_TITLE = PLACES["everywhere"]
+    COMMANDS: ClassVar[set[type[Provider] | Callable[[], type[Provider]]]] = {*App.COMMANDS, Commands}
+
+    def __init__(
+        self,
+        captures: tuple[Capture, Capture],
+        found: Sequence[Difference],
+        theme: str | None = None,
+        keys: Mapping[str, str] | None = None,
+    ) -> None:
+        super().__init__()
+        self._given = captures, found
+        self.set_keymap(keymap_of(keys or {}))
+        if theme is not None:
+            self.theme = theme
+
+    def on_load(self) -> None:
+        if not self.is_headless:
+            end_with_signals(lambda code: self.exit(return_code=code))
+
+    def on_mount(self) -> None:
+        self.push_screen(ComparisonScreen(*self._given))
+        end_with_terminal(lambda: self.call_from_thread(self.exit))
+
+    def action_help(self) -> None:
+        self.push_screen(Help(help_of(self.screen), ABOUT["diff"]))

@@ -1,0 +1,276 @@
+"""What changed between two captures, as rows of a table and as a text. Nothing here draws.
+
+There is one list of all that changed, one of all findings, and one of the subjects of each area: APIs,
+brokers, clients, topics, groups. A row of these shows what was measured on both sides.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from typing import NamedTuple
+
+from kdissect.analysis.fold import Row
+from kdissect.analysis.profile import AREAS
+from kdissect.insight.difference import (
+    BETTER,
+    CHANGED,
+    FINDING,
+    ONLY_AFTER,
+    ONLY_BEFORE,
+    SAME,
+    VERDICTS,
+    WORSE,
+    Difference,
+)
+from kdissect.present.diffs import measured
+from kdissect.present.sanitise import pad, sanitise, width
+from kdissect.settings.actions import DIFF_VIEWS
+from kdissect.tui.lists.figures import USEFUL, Column, Figures
+from kdissect.tui.record_text import Line
+
+SIGNS = {WORSE: "▲", BETTER: "▽", CHANGED: "◆", ONLY_AFTER: "+", ONLY_BEFORE: "−", SAME: " "}
+"""Before each row, so that its verdict is seen without colours too."""
+ARROW = " → "
+_TONES = {WORSE: "table--error", CHANGED: "table--warning", ONLY_AFTER: "table--warning"}
+_TONES |= {ONLY_BEFORE: "table--warning", SAME: "table--dim"}
+
+VIEWS = DIFF_VIEWS
+"""The lists there are, and their titles: what changed, findings, and the subjects of each area."""
+CHANGES, FINDINGS, *_ = VIEWS
+
+
+SEEN = "seen"
+"""What is measured of a subject that is on one side only."""
+
+
+class Compared(NamedTuple):
+    """A subject, with all that was measured of it."""
+
+    subject: str
+    verdict: str
+    """The worst of what is significant."""
+    measures: tuple[Difference, ...]
+    """What is significant comes first."""
+
+    @property
+    def is_significant(self) -> bool:
+        """Whether anything of it is."""
+        return self.measures[0].significant
+
+    def of(self, what: str) -> Difference | None:
+        """One measure."""
+        return next((each for each in self.measures if each.what == what), None)
+
+
+def subjects(found: Iterable[Difference], area: str) -> list[Compared]:
+    """The subjects of an area: those with the worst change first."""
+    by_subject: dict[str, list[Difference]] = {}
+    for each in found:
+        if each.area == area:
+            by_subject.setdefault(each.subject, []).append(each)
+    out = []
+    for subject, measures in by_subject.items():
+        ordered = sorted(measures, key=lambda each: (not each.significant, each.what))
+        verdicts = [each.verdict for each in ordered if each.significant or each.what == SEEN] or [SAME]
+        out.append(Compared(subject, min(verdicts, key=VERDICTS.index), tuple(ordered)))
+    return sorted(out, key=lambda each: (not each.is_significant, VERDICTS.index(each.verdict), each.subject))
+
+
+def rows_of(found: Sequence[Difference], view: str) -> list[Row]:
+    """The rows of one of the :data:`VIEWS`."""
+    if view == CHANGES:
+        return [{"of": each} for each in found if each.significant]
+    if view == FINDINGS:
+        return [{"of": each} for each in found if each.area == FINDING]
+    return [{"of": each} for each in subjects(found, view)]
+
+
+# -- columns ------------------------------------------------------------------------------------------
+
+
+def difference_of(row: Row) -> Difference:
+    """The difference of a row of the first two lists."""
+    found: Difference = row["of"]
+    return found
+
+
+def compared_of(row: Row) -> Compared:
+    """The subject of a row of the other lists."""
+    found: Compared = row["of"]
+    return found
+
+
+def verdict_text(verdict: str) -> str:
+    """``▲ worse``."""
+    return f"{SIGNS[verdict]} {verdict}"
+
+
+def _name(row: Row) -> str:
+    """Whose difference it is: findings name the kind of their subject themselves."""
+    each = difference_of(row)
+    return each.subject if each.area == FINDING else f"{each.area} {each.subject}"
+
+
+_VERDICT = Column(
+    "Verdict",
+    lambda row: verdict_text(row["of"].verdict),
+    lambda row: VERDICTS.index(row["of"].verdict),
+    0,
+    is_right=False,
+    is_most_first=False,
+    least=13,
+)
+_CHANGE = Column("Change", lambda row: sanitise(difference_of(row).delta_text, None), None, 1, False, 200)
+_SIDES = (
+    Column("Before", lambda row: measured(difference_of(row), difference_of(row).before), None, 2),
+    Column("After", lambda row: measured(difference_of(row), difference_of(row).after), None, 2),
+)
+_OF = Column("Of", lambda row: sanitise(_name(row)), _name, 0, is_right=False, is_most_first=False)
+
+
+def _subject(title: str) -> Column:
+    return Column(
+        title,
+        lambda row: sanitise(row["of"].subject),
+        lambda row: row["of"].subject,
+        0,
+        is_right=False,
+        is_most_first=False,
+    )
+
+
+def _what(title: str) -> Column:
+    return Column(
+        title,
+        lambda row: sanitise(difference_of(row).what),
+        lambda row: difference_of(row).what,
+        1,
+        is_right=False,
+        is_most_first=False,
+        least=24,
+    )
+
+
+def _pair(title: str, what: str, rank: int, form: Callable[[Difference, float], str] = measured) -> Column:
+    """What was measured on both sides, ordered by the second."""
+
+    def text(row: Row) -> str:
+        each = compared_of(row).of(what)
+        sides = (None, None) if each is None else (each.before, each.after)
+        if each is None or not any(sides):
+            return ""
+        return ARROW.join("·" if side is None else form(each, side) for side in sides)
+
+    def last(row: Row) -> float | None:
+        each = compared_of(row).of(what)
+        return None if each is None else each.after
+
+    return Column(title, text, last, rank)
+
+
+def _plain(_: Difference, value: float) -> str:
+    """A number whose unit stands above."""
+    return f"{value:,.0f}" if value >= 100 else f"{value:.3g}"
+
+
+def _counts(row: Row) -> tuple[int | None, int | None]:
+    compared = compared_of(row)
+    each = compared.of("requests") or compared.of(SEEN)
+    return (None, None) if each is None else each.counts
+
+
+def _requests(row: Row) -> str:
+    counts = _counts(row)
+    return ARROW.join("·" if each is None else f"{each:,}" for each in counts) if any(counts) else ""
+
+
+def _told(row: Row) -> str:
+    """What is significant, in short."""
+    return sanitise(
+        "; ".join(
+            f"{each.what}: {each.delta_text or verdict_text(each.verdict)}"
+            for each in compared_of(row).measures
+            if each.significant and each.what != SEEN
+        ),
+        None,
+    )
+
+
+_MEASURES = (
+    Column("Requests", _requests, lambda row: _counts(row)[1], 1),
+    _pair("Requests/s", "requests", USEFUL, _plain),
+    _pair("Broker p50", "broker time p50", USEFUL),
+    _pair("Broker p99", "broker time p99", 1),
+    _pair("Records written/s", "records written", 1, _plain),
+    _pair("Records read/s", "records read", 1, _plain),
+    _pair("Batch", "batch size", USEFUL),
+    _pair("Rebalances", "rebalances", 1),
+    _pair("Errors", "errors", 1),
+    Column("Changes", _told, None, 2, False, 200),
+)
+_SUBJECTS = dict(zip(AREAS, ("API", "Broker", "Client", "Topic", "Group"), strict=True))
+
+
+def columns_of(view: str) -> tuple[Column, ...]:
+    """The columns of one of the :data:`VIEWS`."""
+    if view == CHANGES:
+        return (_VERDICT, _OF, _what("What"), *_SIDES, _CHANGE)
+    if view == FINDINGS:
+        return (_VERDICT, _what("Finding"), _OF, *_SIDES, _CHANGE)
+    return (_VERDICT, _subject(_SUBJECTS[view]), *_MEASURES)
+
+
+def figures_of(view: str) -> Figures:
+    """The rows of a view, empty."""
+
+    def tone(row: Row) -> str | None:
+        of = row["of"]
+        is_significant = of.is_significant if isinstance(of, Compared) else of.significant
+        return _TONES.get(of.verdict) if is_significant else _TONES[SAME]
+
+    return Figures(columns_of(view), lambda row: row["of"][:3], tone)
+
+
+# -- all that is said of a row ------------------------------------------------------------------------
+
+
+def subject_lines(compared: Compared, title: str, names: tuple[str, str], room: int) -> list[Line]:
+    """All that was measured of a subject, side by side.
+
+    :param title: what kind of subject it is.
+    :param names: of the two captures, sanitised.
+    :param room: cells of a line.
+    """
+    rows = [
+        (
+            sanitise(each.what),
+            measured(each, each.before) or "·",
+            measured(each, each.after) or "·",
+            _verdict_of(each),
+        )
+        for each in compared.measures
+    ]
+    heads = ("measured", *(name or word for name, word in zip(names, ("before", "after"), strict=True)))
+    wide = [min(28, max(map(width, (head, *(row[at] for row in rows))))) for at, head in enumerate(heads)]
+    first = min(wide[0], max(12, room - wide[1] - wide[2] - 4))
+    out = [Line(f"{title} {sanitise(compared.subject)}", "heading"), Line("")]
+    out.append(Line(_side_by_side(heads, (first, *wide[1:])), "fact"))
+    for each, row in zip(compared.measures, rows, strict=True):
+        text = f"{_side_by_side(row[:3], (first, *wide[1:]))}  {row[3]}".rstrip()
+        out.append(Line(text, "plain" if each.significant else "fact"))
+    return out
+
+
+def _verdict_of(each: Difference) -> str:
+    """What became of a measure; nothing where it is not significant."""
+    if not each.significant or each.what == SEEN:
+        return sanitise(each.delta_text, None) if each.significant else ""
+    return f"{verdict_text(each.verdict)}: {sanitise(each.delta_text, None)}"
+
+
+def _side_by_side(cells: Sequence[str], wide: Sequence[int]) -> str:
+    name, before, after = (
+        cell if width(cell) <= most else cell[: most - 1] + "…"
+        for cell, most in zip(cells, wide, strict=True)
+    )
+    return "  ".join((pad(name, wide[0]), pad(before, wide[1], True), pad(after, wide[2], True)))

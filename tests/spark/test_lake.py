@@ -1,0 +1,235 @@
+"""Where tables go, and runs that add what is new: Parquet, Delta, Iceberg."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Callable, Iterator, Sequence
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+import kdissect.spark.carried
+from kdissect.cli import main
+from kdissect.spark.tables import full_table
+from kdissect.spark.targets import Delta, Folder, target_of
+from tests.spark.cuts import cut
+from tests.spark.same import CAPTURES, in_order, read_rows
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+BASIC = CAPTURES / "basic-kafka43.pcapng"
+ERRORS = CAPTURES / "errors.pcapng"
+ALL = ("exchanges", "records", "batches", "connections", "faults")
+
+
+def batch(*arguments: object) -> int:
+    return main(["spark", "batch", *map(str, arguments), "--master", "local[2]"])
+
+
+def of(names: Sequence[str]) -> list[str]:
+    return [word for name in names for word in ("--table", name)]
+
+
+def plain(rows: list[dict[str, Any]], name: str) -> list[str]:
+    """Rows without what a layout adds, as :func:`read_rows` gives them."""
+    names = [column.name for column in full_table(name, False, False).columns]
+    return in_order({column: row[column] for column in names} for row in rows)
+
+
+@pytest.fixture(scope="module")
+def catalog(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Callable[[], Any]]:
+    """A catalog of Iceberg in a file. pyiceberg reads its configuration once."""
+    pytest.importorskip("pyiceberg")
+    folder = tmp_path_factory.mktemp("iceberg")
+    with pytest.MonkeyPatch.context() as environment:
+        environment.setenv("PYICEBERG_CATALOG__LAKE__TYPE", "sql")
+        environment.setenv("PYICEBERG_CATALOG__LAKE__URI", f"sqlite:///{folder}/catalog.db")
+        environment.setenv("PYICEBERG_CATALOG__LAKE__WAREHOUSE", f"file://{folder}")
+        yield lambda: target_of("iceberg:lake.kafka")._known  # type: ignore[attr-defined]
+
+
+@pytest.mark.usefixtures("spark")
+def test_all_tables_are_partitioned_and_have_moments(tmp_path: Path) -> None:
+    by = ("--partition-by", "date", "--partition-by", "broker")
+    assert batch(ERRORS, "--out", tmp_path, *of(ALL), *by, "-q") == 0
+    for name in ALL:
+        folders = [path for path in (tmp_path / name).glob("date=*/broker=*") if any(path.glob("*.parquet"))]
+        assert folders, name
+        assert all(len(list(path.glob("*.parquet"))) == 1 for path in folders)
+        assert "HIVE_DEFAULT" not in str(folders)
+        rows = [
+            {"broker": path.name.partition("=")[2].replace("%3A", ":"), **row}
+            for path in folders
+            for file in path.glob("*.parquet")
+            for row in pq.ParquetFile(file).read().to_pylist()
+        ]
+        assert plain(rows, name) == read_rows(name, [ERRORS])
+        for row in rows:
+            for key in row:
+                if key.endswith("_ts") and row[key] is not None:
+                    ns = row[key.removesuffix("ts") + "ns"]
+                    assert row[key] == datetime.fromtimestamp(ns // 10**9, UTC).replace(
+                        microsecond=ns // 1000 % 10**6
+                    )
+        assert any(key.endswith("_ts") for key in rows[0])
+
+
+@pytest.mark.usefixtures("spark")
+def test_a_delta_table_is_whole_and_evolves_by_name(tmp_path: Path) -> None:
+    deltalake = pytest.importorskip("deltalake")
+    lake = f"delta:{tmp_path}/lake"
+    command = ("--to", lake, *of(("exchanges", "faults")), "--partition-by", "date", "-q")
+    assert batch(ERRORS, *command) == 0
+    table = deltalake.DeltaTable(str(tmp_path / "lake" / "exchanges"))
+    assert plain(table.to_pyarrow_table().to_pylist(), "exchanges") == read_rows("exchanges", [ERRORS])
+    assert table.metadata().partition_columns == ["date"]
+    day = table.to_pyarrow_table().column("date")[0].as_py()
+    assert table.file_uris(file_pruning_predicate=f"date = '{day}'")
+    assert table.file_uris(file_pruning_predicate="date = '1999-01-01'") == []
+    assert batch(ERRORS, *command) == 2  # it is there
+    assert batch(ERRORS, *command, "--overwrite", "--capture-point", "errors") == 0
+    again = deltalake.DeltaTable(str(tmp_path / "lake" / "exchanges")).to_pyarrow_table()
+    assert again.num_rows == table.to_pyarrow_table().num_rows
+    assert set(again.column("capture_point").to_pylist()) == {"errors"}
+
+
+@pytest.mark.usefixtures("spark")
+def test_an_iceberg_table_is_whole(catalog: Callable[[], Any]) -> None:
+    command = ("--to", "iceberg:lake.kafka", "--table", "exchanges", "-q")
+    by = ("--partition-by", "date", "--partition-by", "broker")
+    assert batch(ERRORS, *command, *by) == 0
+    table = catalog().load_table("kafka.exchanges")
+    assert [field.name for field in table.spec().fields] == ["date", "broker"]
+    rows = table.scan().to_arrow().to_pylist()
+    assert plain(rows, "exchanges") == read_rows("exchanges", [ERRORS])
+    assert not list(table.scan("date == '1999-01-01'").plan_files())
+    assert batch(ERRORS, *command) == 2
+    assert batch(ERRORS, *command, *by, "--overwrite") == 0
+    assert catalog().load_table("kafka.exchanges").scan().to_arrow().num_rows == len(rows)
+
+
+def test_a_catalog_of_spark_takes_tables(spark: SparkSession) -> None:
+    spark.sql("create database if not exists kafka")
+    assert batch(ERRORS, "--to", "table:kafka", "--table", "connections", "-q") == 0
+    try:
+        assert spark.table("kafka.connections").count() == len(read_rows("connections", [ERRORS]))
+    finally:
+        spark.sql("drop database kafka cascade")
+
+
+@pytest.mark.parametrize("kind", ["parquet", "delta", "iceberg"])
+def test_runs_read_what_is_new_and_die_harmlessly(
+    spark: SparkSession,
+    tmp_path: Path,
+    catalog: Callable[[], Any],
+    kind: str,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    """Three nights; the second dies after one of its tables; the third is of another release."""
+    (tmp_path / "all").mkdir()
+    pieces = cut(BASIC, tmp_path / "all", 6)
+    for piece in pieces:
+        os.utime(piece, (0, 0))  # nobody writes to them any more
+    spool, out = tmp_path / "in", tmp_path / "out"
+    spool.mkdir()
+    to = "iceberg:lake.nights" if kind == "iceberg" else f"{kind}:{out}"
+    names = ("exchanges", "faults", "connections")
+    runs = tmp_path / "runs"
+    command = ("--to", to, *of(names), "--append", "--runs", runs, "--partition-by", "date")
+
+    def night(*files: Path) -> int:
+        for file in files:
+            os.link(file, spool / file.name)
+        return batch(spool, *command)
+
+    def rows(name: str) -> list[dict[str, Any]]:
+        if kind == "parquet":
+            return pq.read_table(out / name).to_pylist()  # type: ignore[no-any-return]
+        if kind == "delta":
+            import deltalake
+
+            found: pa.Table = deltalake.DeltaTable(str(out / name)).to_pyarrow_table()
+        else:
+            found = catalog().load_table(f"nights.{name}").scan().to_arrow()
+        return found.to_pylist()  # type: ignore[no-any-return]
+
+    owner = {"parquet": Folder, "delta": Delta}.get(kind, type(target_of("iceberg:lake.kafka")))
+    write = owner.write
+
+    def dies(self: Any, frame: Any, name: str, *more: Any) -> None:
+        if name == "faults":
+            raise RuntimeError("the machine went down")
+        write(self, frame, name, *more)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(owner, "write", dies)
+        assert night(*pieces[:2]) != 0
+    assert batch(spool, *command) == 0
+    assert "run 1, which had died, again" in capsys.readouterr().err
+    assert batch(spool, *command) == 0
+    assert "nothing new" in capsys.readouterr().err
+    with monkeypatch.context() as patch:
+        patch.setattr(owner, "write", dies)
+        assert night(*pieces[2:4]) != 0
+    assert "RuntimeError" in capsys.readouterr().err
+    assert not spark.sparkContext._jsc.getPersistentRDDs()
+    with monkeypatch.context() as patch:
+        if kind == "parquet":  # the workers must know the other version too
+            for state in (runs / "state").glob("*/*.state"):
+                head, _, data = state.read_bytes().partition(b"\n")
+                old = json.dumps({**json.loads(head), "kdissect": "0.0.1"}).encode()
+                state.write_bytes(old + b"\n" + data)
+        assert night(*pieces[4:]) == 0
+    told = capsys.readouterr().err
+    assert "run 2, which had died, again: 3 files" in told
+    assert "run 3: 3 files" in told
+    os.link(pieces[0], spool / "copy.pcapng")
+    assert batch(spool, *command) == 0
+    assert "has the same bytes as" in capsys.readouterr().err
+    whole = read_rows("exchanges", pieces)
+    found = rows("exchanges")
+    known = plain(found, "exchanges")
+    assert len(known) == len(set(known))  # each once
+    assert set(known) <= set(whole)
+    still_open = len(whole) - len(known)
+    assert still_open < 10
+    assert main(["spark", "runs", str(runs), "-T", "ndjson"]) == 0
+    listed = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
+    assert [row["run"] for row in listed] == [1, 2, 3]
+    assert sum(row["exchanges"] for row in listed) == len(found)
+    assert [row["files"] for row in listed] == [2, 3, 3]  # the last of each night is looked at again
+    assert {row["kdissect"] for row in listed} == {kdissect.__version__}
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        ((), "--out DIR or --to"),
+        (("--out", "x", "--to", "delta:y"), "give one of them"),
+        (("--to", "hudi:x"), "the form is parquet:DIR"),
+        (("--to", "iceberg:x"), "iceberg:CATALOG.NAMESPACE"),
+        (("--to", "table:x", "--append"), "knows no runs"),
+        (("--to", "iceberg:a.b", "--append"), "--runs names the folder"),
+        (("--out", "x", "--append", "--overwrite"), "--overwrite does not go with --append"),
+        (("--out", "x", "--append", "-Y", "api == Fetch"), "-Y does not go with --append"),
+        (("--out", "x", "--runs", "y"), "--runs goes with --append"),
+    ],
+)
+def test_what_cannot_be_is_told_before_spark_starts(
+    capsys: pytest.CaptureFixture[str], arguments: tuple[str, ...], words: str
+) -> None:
+    assert batch(ERRORS, *arguments) == 2
+    (line,) = capsys.readouterr().err.splitlines()
+    assert words in line
+
+
+def test_a_folder_without_runs_is_told(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["spark", "runs", str(tmp_path)]) == 3
+    assert "has no runs" in capsys.readouterr().err
