@@ -101,8 +101,7 @@ class RowBatches:
 class ArrowWriter:
     """An Arrow IPC stream.
 
-    :param most: how many rows, and how many bytes, make a batch of those that other processes make; it is
-        the same for rows that this one makes.
+    :param most: how many rows, and how many bytes, make a batch, where other processes make the rows.
     """
 
     def __init__(

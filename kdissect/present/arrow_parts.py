@@ -36,7 +36,7 @@ class Gathers(Protocol):
 
     @property
     def taken(self) -> tuple[Sequence[int] | None, Sequence[int]]:
-        """Of the batch that was given out last: ``counts`` and ``held`` of :class:`Columns`."""
+        """``counts`` and ``held``, as :class:`Columns` has them, of the batch that was given out last."""
 
 
 class Outlet(Protocol):
