@@ -20,7 +20,7 @@ from kdissect.session.conversation import Connection
 
 if TYPE_CHECKING:
     from kdissect.cli.printers import RecordsPrinter, TablePrinter
-    from kdissect.present.arrow_parts import Columns
+    from kdissect.present.arrow_parts import BatchColumns
 
 
 class ListedBatch(NamedTuple):
@@ -51,7 +51,7 @@ class ListedRows:
     ) -> None:
         """
         :param apart: makes the rows of batches, where that is another printer: it writes
-            :class:`~kdissect.present.arrow_parts.Columns`, which ``printer`` joins.
+            :class:`~kdissect.present.arrow_parts.BatchColumns`, which ``printer`` joins.
         :param outlet: what the printer writes to.
         :param flush: whether what is written is needed at once.
         :param clock: what the printer tells the time by.
@@ -145,7 +145,7 @@ class ListedRows:
     def write(self, piece: Piece) -> None:
         """Write what batches have written."""
         if not isinstance(piece, bytes | Maybe):
-            cast("TablePrinter | RecordsPrinter", self._printer).join(cast("Columns", piece))
+            cast("TablePrinter | RecordsPrinter", self._printer).join(cast("BatchColumns", piece))
             return
         if isinstance(piece, Maybe):
             if self._chooser is None or piece.key not in self._chooser.chosen:

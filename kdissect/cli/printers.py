@@ -31,7 +31,7 @@ from kdissect.protocol.json_text import JsonText
 from kdissect.session.conversation import Connection
 
 if TYPE_CHECKING:
-    from kdissect.present.arrow_parts import Columns
+    from kdissect.present.arrow_parts import BatchColumns
     from kdissect.present.decoded_lines import DecodedLinesWriter
     from kdissect.present.record_columns import ColumnsWriter, RecordColumns
 
@@ -111,7 +111,7 @@ class TablePrinter:
             self._writer.write(exchange)
         return len(exchanges)
 
-    def join(self, columns: Columns) -> None:
+    def join(self, columns: BatchColumns) -> None:
         """Print rows that another process made, of Parquet or Arrow."""
         assert isinstance(self._writer, WholeRows)
         self._writer.join(columns)
@@ -167,7 +167,7 @@ class RecordsPrinter:
                 return
             yield count
 
-    def join(self, columns: Columns) -> None:
+    def join(self, columns: BatchColumns) -> None:
         """As :meth:`TablePrinter.join`."""
         with held():
             cast("ColumnsWriter", self._writer).join(columns)

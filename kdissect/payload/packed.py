@@ -1,7 +1,7 @@
 """Values that the application packed itself → their bytes, within bounds.
 
-A few bytes may unpack to many. So each value has a bound, and so have all values of a run together: what they
-may unpack to grows with the bytes that were given.
+A few bytes may unpack to many. So each value has a bound. All values of a run have one together: it grows
+with the bytes that were given.
 """
 
 from __future__ import annotations

@@ -20,7 +20,7 @@ except ImportError as error:
         f"Parquet and Arrow need pyarrow, which is not installed: {how_to_install('arrow')}"
     ) from error
 
-from kdissect.present.arrow_parts import Columns, ColumnsSink, Joined
+from kdissect.present.arrow_parts import BatchColumns, ColumnsSink, Joined
 
 ROWS_A_BATCH = 8_192
 BYTES_A_BATCH = 32 << 20
@@ -123,7 +123,7 @@ class ArrowWriter:
             self._write(self._rows.take())
             self._write(batch)
 
-    def join(self, columns: Columns) -> None:
+    def join(self, columns: BatchColumns) -> None:
         """Add rows that another process made. All that come later are of others, too."""
         self.join_batch(self._rows.take(), *self._rows.taken)
         for batch in self._joined.read(columns):

@@ -1,6 +1,6 @@
 """Rows of a Parquet file or an Arrow stream that several processes make, and one writes.
 
-    rows ─► RowBatches | RecordBatches ─► Columns ─► Joined ─► ArrowWriter
+    rows ─► RowBatches | RecordBatches ─► BatchColumns ─► Joined ─► ArrowWriter
 
 One process ends a batch of the file after some rows, or some bytes. Others do not know where that is. So
 they send the sizes of their rows beside the columns. :class:`Joined` ends batches where one process would
@@ -17,7 +17,7 @@ from typing import Any, NamedTuple, Protocol
 import pyarrow as pa
 
 
-class Columns(NamedTuple):
+class BatchColumns(NamedTuple):
     """Some rows, made by a process that does not write them."""
 
     data: bytes
@@ -36,7 +36,7 @@ class Gathers(Protocol):
 
     @property
     def taken(self) -> tuple[Sequence[int] | None, Sequence[int]]:
-        """``counts`` and ``held``, as :class:`Columns` has them, of the batch that was given out last."""
+        """``counts`` and ``held``, as :class:`BatchColumns` has them, of the last batch given out."""
 
 
 class Outlet(Protocol):
@@ -46,17 +46,17 @@ class Outlet(Protocol):
 
 
 class ColumnsSink:
-    """Takes record batches as a writer does; whoever writes the file gets them as :class:`Columns`."""
+    """Takes record batches as a writer does; whoever writes the file gets them as :class:`BatchColumns`."""
 
     def __init__(self, rows: Gathers, file: Any) -> None:
-        """:param file: takes :class:`Columns`, too."""
+        """:param file: takes :class:`BatchColumns`, too."""
         self._rows = rows
         self._file: Outlet = file
 
     def write_batch(self, batch: pa.RecordBatch | None) -> None:
         """Hand a batch on, if there is one."""
         if batch is not None:
-            self._file.write(Columns(batch.serialize().to_pybytes(), *self._rows.taken))
+            self._file.write(BatchColumns(batch.serialize().to_pybytes(), *self._rows.taken))
             pa.default_memory_pool().release_unused()
 
     def close(self) -> None:
@@ -64,7 +64,7 @@ class ColumnsSink:
 
 
 class Joined:
-    """Columns → the batches that one process would have made.
+    """BatchColumns → the batches that one process would have made.
 
     :param most_rows: a batch ends when it has so many rows …
     :param most_bytes: … or so many bytes.
@@ -78,7 +78,7 @@ class Joined:
         self._rows = self._bytes = 0
         """Of what waits."""
 
-    def read(self, columns: Columns) -> Iterator[pa.RecordBatch]:
+    def read(self, columns: BatchColumns) -> Iterator[pa.RecordBatch]:
         """The next rows, of another process; gives the batches that are full now."""
         batch = pa.ipc.read_record_batch(pa.py_buffer(columns.data), self._schema)
         return self.add(batch, columns.counts, columns.held)

@@ -15,7 +15,7 @@ import pyarrow.compute as pc
 
 from kdissect.exchange import Exchange
 from kdissect.present.arrow import ArrowWriter, ParquetWriter, arrow_schema, arrow_value
-from kdissect.present.arrow_parts import Columns, ColumnsSink
+from kdissect.present.arrow_parts import BatchColumns, ColumnsSink
 from kdissect.present.columns import Table
 from kdissect.present.options import Options
 from kdissect.present.record_batches import PlainBatch, record_batches
@@ -62,7 +62,7 @@ class ColumnsWriter(_RecordsWriter):
         kind = ParquetWriter if form == "parquet" else ArrowWriter
         self._sink = self._writer = kind(table, file, options, (ROWS_AT_ONCE, BYTES_AT_ONCE))
 
-    def join(self, columns: Columns) -> None:
+    def join(self, columns: BatchColumns) -> None:
         """As :meth:`kdissect.present.arrow.ArrowWriter.join`."""
         self._writer.join_batch(self._batches.take(), *self._batches.taken)
         self._writer.join(columns)

@@ -129,7 +129,7 @@ class Registry:
             context_of(ca_file)
 
     def of_id(self, id: str) -> Schema | None:
-        """The schema of an id; None if there is none, or the registry cannot be asked."""
+        """The schema of an id; None if the registry has no such id or cannot be asked."""
         if id.isdecimal():
             found = self._schema(f"/schemas/ids/{id}")
         elif GUID.fullmatch(id):
@@ -140,7 +140,7 @@ class Registry:
         return None if found is None else found._replace(id=id)
 
     def of_version(self, subject: str, version: int) -> Schema | None:
-        """A version of a subject; None if there is none, or the registry cannot be asked."""
+        """A version of a subject; None if the registry does not have it or cannot be asked."""
         path = f"/subjects/{quote(subject, safe='')}/versions/{version}?deleted=true"
         found = self._schema(path)
         return None if found is None else found._replace(subject=subject, version=version)

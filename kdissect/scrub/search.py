@@ -178,7 +178,7 @@ class _Doubts:
         return True
 
     def remaining(self, tokens: Pile) -> int | None:
-        """Where a hit is that lies in no token; None where there is none."""
+        """The position of a hit that lies in no token; None without such a hit."""
         for part in tokens.parts():
             if not self._hits:
                 return None

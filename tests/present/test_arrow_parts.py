@@ -11,7 +11,7 @@ import pytest
 pa = pytest.importorskip("pyarrow")
 
 from kdissect.present import arrow  # noqa: E402 - only where pyarrow is
-from kdissect.present.arrow_parts import Columns  # noqa: E402
+from kdissect.present.arrow_parts import BatchColumns  # noqa: E402
 from kdissect.present.columns import Column, Table  # noqa: E402
 from tests.amount import times  # noqa: E402
 
@@ -31,7 +31,7 @@ class Sent:
     def __init__(self) -> None:
         self.columns: list[Any] = []
 
-    def write(self, columns: Columns) -> None:
+    def write(self, columns: BatchColumns) -> None:
         self.columns.append(columns)
 
 
