@@ -15,6 +15,7 @@ from kdissect.model import Node
 from kdissect.payload.avro_tree import draw_avro
 from kdissect.payload.decoder import Decoder
 from kdissect.payload.schemas import AVRO, PROTOBUF, Schema, Schemas
+from kdissect.payload.tree import draw
 from kdissect.protocol.json_form import dumps
 
 ORDER = {
@@ -69,6 +70,13 @@ def _decode(decoder: Decoder, data: bytes, side: str, topic: str) -> None:
     told = json.loads(dumps(found.told()))
     assert "\n" not in told.get("problem", "")
     assert found.problem is None or found.value is None
+    at = 0
+    nodes = draw(decoder, topic, side, data, ())
+    for node in nodes:
+        if node.buffer is None:
+            _look(node, at, node.end)
+        at = node.end
+    assert not nodes or at == len(data)
 
 
 def _look(node: Node, start: int, end: int) -> None:
