@@ -2,9 +2,9 @@
 
 Commands run in alternation, with one job and with more, on the same capture; without one, real client
 traffic is repeated until it has ``--exchanges`` on many connections. The medians of the seconds count. They
-say nothing on a machine that is busy, so the load is printed, and beside the ratio of the seconds the one
-that the processors would allow: CPU seconds of one job next to those of the busiest process of several.
-Peaks are of one process.
+say nothing on a machine that is busy, so the load is printed. Beside their ratio stands the one that the
+processors allow: CPU seconds of one job next to those of the busiest of several processes, or to an equal
+share of them all, whichever is more. Peaks are of one process.
 """
 
 # ruff: noqa: T201
@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import argparse
 import os
+import resource
 import sys
 import tempfile
 from pathlib import Path
@@ -28,10 +29,13 @@ COMMANDS = (
     ("read", "-T", "ndjson"),
     ("read", "-T", "ndjson", "--records"),
     ("read", "-T", "records"),
+    ("read", "-T", "parquet"),
+    ("read", "-T", "records.parquet"),
     ("read", "-T", "csv"),
     ("read", "-Y", "api == Fetch and latency > 5ms"),
     ("stats", "-z", "srt"),
     ("stats", "-z", "topics", "-z", "positions"),
+    ("explain", "--all", "-T", "ndjson"),
 )
 
 
@@ -48,11 +52,18 @@ class Figures(NamedTuple):
 
 
 def run(command: tuple[str, ...], capture: Path, jobs: int) -> Figures:
-    """Run a command once."""
+    """Run a command once. CPU seconds of all processes are the system's count, which misses none."""
     words = [*command, str(capture), "--jobs", str(jobs), "-q", "-o", os.devnull]
+    before = _children()
     seconds, used = measure([sys.executable, "-m", "kdissect", *words])
     cpus = [each.cpu for each in used.values()]
-    return Figures(seconds, sum(cpus), max(cpus), max(each.peak for each in used.values()))
+    return Figures(seconds, _children() - before, max(cpus), max(each.peak for each in used.values()))
+
+
+def _children() -> float:
+    """CPU seconds of all processes that this one began and that have ended."""
+    used = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return used.ru_utime + used.ru_stime
 
 
 def middle(runs: list[Figures]) -> Figures:
@@ -74,7 +85,7 @@ def compare(capture: Path, jobs: int, rounds: int) -> None:
         one, other = middle(ones), middle(others)
         print(
             f"{' '.join(command):44} {one.seconds:6.2f} s {other.seconds:6.2f} s"
-            f" {one.seconds / other.seconds:6.2f} {one.cpu / other.busiest:6.2f}"
+            f" {one.seconds / other.seconds:6.2f} {one.cpu / max(other.busiest, other.cpu / jobs):6.2f}"
             f" {one.cpu:5.1f}→{other.cpu:.1f} {other.peak >> 20:3} MiB",
             flush=True,
         )

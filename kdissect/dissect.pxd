@@ -7,7 +7,7 @@ from kdissect.model cimport Packet, Segment
 from kdissect.session.conversation cimport Conversation, recognised_in_order
 from kdissect.session.pairing cimport Completed, Recognised
 
-cdef int64_t _LINGER_NS, _NEVER
+cdef int64_t _AT_THE_END, _LINGER_NS, _NEVER
 
 cdef class Numbering:
     cdef public int64_t connections
@@ -24,6 +24,7 @@ cdef class Lane:
 
 cdef class Dissector:
     cdef public object _limits
+    cdef public int64_t _most_waiting
     cdef public object _listener
     cdef public object _watch
     cdef public bint _embedded
@@ -66,7 +67,8 @@ cdef class Dissector:
     cdef _close_lanes(self, Conversation conversation)
     @cython.locals(silent_ns=int64_t)
     cdef bint _has_lingered(self, int64_t now_ns) except -1
-    cdef list _close_step(self, Conversation conversation, packet, list step)
+    cdef list _close_step(self, Conversation conversation, int64_t packet, list step)
+    @cython.locals(held=int64_t)
     cdef _count_held(self, Conversation conversation)
     @cython.locals(out=list, begun=Recognised, completed=Completed, exchange=Exchange)
     cdef list _publish(self, list step)

@@ -62,6 +62,7 @@ GOING_ON = "going on"
 
 AT_THE_END = sys.maxsize
 """The packet number by which things are known that only the capture's end settles."""
+_AT_THE_END = AT_THE_END
 
 
 class Numbering:
@@ -140,6 +141,7 @@ class Dissector:
         """
         self._watch = watch
         self._limits = limits
+        self._most_waiting = limits.waiting_bytes
         self._listener = listener
         self._tells_tcp = tells_tcp
         """Whether rows of connections tell what TCP shows."""
@@ -489,7 +491,7 @@ class Dissector:
                 self._retry(taught, packet, step)
         if conversation.held_bytes != conversation.counted_bytes:
             self._count_held(conversation)
-            if self._held_bytes > self._limits.waiting_bytes:
+            if self._held_bytes > self._most_waiting:
                 self._relieve(packet, step)
         return self._publish(step) if step else []
 
@@ -674,7 +676,7 @@ class Dissector:
             if isinstance(event, Completed):
                 completed = event
                 exchange = completed.exchange
-                packet = AT_THE_END if self._names_are_complete else exchange.last_packet
+                packet = _AT_THE_END if self._names_are_complete else exchange._last()
                 exchange.topic_names = self.names.up_to(packet)  # looked up when asked for
                 exchange.embedded = self._embedded
                 out.append(exchange)

@@ -36,6 +36,8 @@ cdef class Exchange:
     cdef public tuple _faults
     cdef public dict _base_offsets
 
+    @cython.locals(request=Message, response=Message)
+    cpdef int64_t _last(self) except -1
     cpdef tuple _both(self)
     @cython.locals(first=Message)
     cpdef Message _first(self)
@@ -47,6 +49,8 @@ cdef class Exchange:
     cpdef list _topic_mentions(self)
     @cython.locals(message=Message, seen=Survey, found=list)
     cdef list _named(self, entity)
+    @cython.locals(seen=Survey)
+    cdef _coordinators(self)
     @cython.locals(message=Message, found=list)
     cdef tuple _find_faults(self, bint unpacks)
     @cython.locals(message=Message, seen=Survey, places=list, at=Py_ssize_t)

@@ -15,7 +15,15 @@ from kdissect.model import Endpoint, Fault, endpoint_text
 from kdissect.names import METADATA_TOPIC, METADATA_TOPIC_ID, NO_NAMES, Names, is_metadata_topic
 from kdissect.protocol import apis
 from kdissect.protocol.cursor import Cursor
-from kdissect.protocol.entities import GROUP, TOPIC, TRANSACTIONAL_ID, named, named_around
+from kdissect.protocol.entities import (
+    COORDINATORS,
+    GROUP,
+    KEY_TYPE,
+    TOPIC,
+    TRANSACTIONAL_ID,
+    named,
+    named_around,
+)
 from kdissect.protocol.errors import ROUTINE, error_class, error_name, gravest
 from kdissect.protocol.program import is_error_code
 from kdissect.protocol.schema import Struct
@@ -323,6 +331,9 @@ class Exchange:
     @property
     def last_packet(self) -> int:
         """The last packet that carried bytes of it."""
+        return self._last()
+
+    def _last(self) -> int:
         if self.request is None or self.response is None:
             return self._first().frame.last_packet
         return max(self.request.frame.last_packet, self.response.frame.last_packet)
@@ -380,12 +391,22 @@ class Exchange:
                 told = seen.groups if entity == GROUP else seen.transactional_ids
                 if told is not None:
                     found += told
+                if seen.keys is not None and self._coordinators() == entity:
+                    found += seen.keys
                 continue
             body = message.decoded()
             if body.struct is not None:
                 asked = self.request.body() if self.request is not None else None
                 found += named(entity, body.struct, body.values, asked)
         return found if len(found) < 2 else list(dict.fromkeys(found))
+
+    def _coordinators(self) -> str | None:
+        """What the keys of the coordinators in it name."""
+        if self.request is None:
+            return None
+        seen = self.request.survey()
+        asked = self.request.body().get(KEY_TYPE, 0) if seen is None else seen.coordinator_type
+        return COORDINATORS.get(asked)
 
     def about(self, entity: str, ancestors: tuple[dict[str, Any], ...]) -> str | None:
         """What group, transactional id or topic (by name) a place in the response is about. None if that is

@@ -13,7 +13,7 @@ from xdist.scheduler import LoadFileScheduling
 
 from kdissect.leaves import PURE
 from kdissect.system import HANGING_UP
-from tests.amount import VARIABLE
+from tests.amount import VARIABLE, times
 
 # Before anything looks for it: the tests know the definitions of this checkout and no configuration,
 # not those of the user.
@@ -31,7 +31,12 @@ for _number in HANGING_UP:
         signal.signal(_number, signal.SIG_DFL)
 
 # How long an example takes says how busy the machine is; what must be quick is measured by its own tests.
-settings.register_profile("kdissect", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.register_profile(
+    "kdissect",
+    deadline=None,
+    max_examples=times(40, 100),
+    suppress_health_check=[HealthCheck.too_slow],
+)
 settings.load_profile("kdissect")
 
 

@@ -304,3 +304,24 @@ def test_codes_are_those_of_a_response_in_order() -> None:
     rows = [{"name": f"t{code}", "errorCode": code} for code in (0, 29, 3)]
     one = exchange(ask, response("DeleteTopics", 1, 5, throttleTimeMs=0, responses=rows), "DeleteTopics")
     assert one.codes() == [29, 3] == [code for code, _ in one.error_codes()]
+
+
+@pytest.mark.parametrize("version", [0, 1, 3, 4, 6])
+@pytest.mark.parametrize("kind", [0, 1, 2])
+def test_the_keys_of_coordinators_name_what_the_request_asks_for(version: int, kind: int) -> None:
+    if version == 0 and kind:
+        return  # it knows groups only
+    keys: dict[str, Any] = {"key": "k"} if version < 4 else {"coordinatorKeys": ["k", "*"]}
+    asked = keys | ({"keyType": kind} if version else {})
+    coordinator: dict[str, Any] = {"nodeId": 1, "host": "h", "port": 2, "errorCode": 0, "errorMessage": None}
+    answered: dict[str, Any] = {"throttleTimeMs": 0}
+    if version < 4:
+        answered |= coordinator
+    else:
+        answered["coordinators"] = [{"key": "k", **coordinator}, {"key": "l", **coordinator}]
+    api = "FindCoordinator"
+    found = exchange(request(api, version, **asked), response(api, version, **answered), api)
+    named = ["k", "l"] if version >= 4 else ["k"]
+    assert all(message.survey() is not None for message in found.messages)
+    assert found.groups == (named if kind == 0 else [])
+    assert found.transactional_ids == (named if kind == 1 else [])

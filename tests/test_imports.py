@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterable, Mapping
+from functools import cache
 from pathlib import Path
 
 import kdissect
@@ -53,6 +54,7 @@ def circles(imports: Mapping[str, set[str]]) -> list[list[str]]:
     return found
 
 
+@cache
 def package() -> dict[str, set[str]]:
     """The imports of every module of kdissect."""
     files = {}

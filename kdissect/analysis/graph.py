@@ -32,16 +32,6 @@ _MEMBERS = (
     "ShareGroupHeartbeat",
     "StreamsGroupHeartbeat",
 )
-_ADMIN = frozenset(
-    (
-        *("CreateTopics", "DeleteTopics", "CreatePartitions", "DeleteRecords", "ElectLeaders"),
-        *("AlterConfigs", "IncrementalAlterConfigs", "AlterReplicaLogDirs", "AlterPartitionReassignments"),
-        *("AlterClientQuotas", "AlterUserScramCredentials", "UpdateFeatures", "UnregisterBroker"),
-        *("CreateAcls", "DeleteAcls", "DeleteGroups", "OffsetDelete", "AddRaftVoter", "RemoveRaftVoter"),
-        *("DeleteShareGroupOffsets", "AlterShareGroupOffsets", "CreateDelegationToken"),
-    )
-)
-"""Requests that change something of the cluster, as an administrator does."""
 Body = dict[str, Any]
 
 
@@ -162,7 +152,7 @@ class Graph(Statistic):
             yield from self._records(exchange, api)
         elif api in _MEMBERS or api in ("OffsetCommit", "TxnOffsetCommit"):
             yield from self._group(exchange, api)
-        elif api in _ADMIN:
+        elif traits_of_api(api).administers:
             yield from self._administered(exchange)
 
     def _edge(self, exchange: Exchange, target: str | Topic, kind: str, relation: str) -> _Edge:

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections.abc import Sequence
-from dataclasses import dataclass, field
 
 EXACT_BITS = 8
 """Values below ``2 ** EXACT_BITS`` have a bucket each; of larger ones so many leading bits count."""
@@ -22,16 +21,37 @@ BANDS_NS = tuple(
 """Where the bands of a distribution of times end: 100 µs, 316 µs, 1 ms … 3.16 s. The last has no end."""
 
 
-@dataclass(slots=True)
-class Histogram:
+class Histogram:  # noqa: PLW1641 - it changes
     """A distribution of integers, which may be negative."""
 
-    count: int = 0
-    total: int = 0
-    least: int | None = None
-    most: int | None = None
-    buckets: dict[int, int] = field(default_factory=dict)
-    """Lowest magnitude of the bucket, with the sign of its values: how many."""
+    __slots__ = ("buckets", "count", "least", "most", "total")
+
+    def __init__(
+        self,
+        count: int = 0,
+        total: int = 0,
+        least: int | None = None,
+        most: int | None = None,
+        buckets: dict[int, int] | None = None,
+    ) -> None:
+        self.count = count
+        self.total = total
+        self.least = least
+        self.most = most
+        self.buckets: dict[int, int] = {} if buckets is None else buckets
+        """Lowest magnitude of the bucket, with the sign of its values: how many."""
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Histogram) and self._parts() == other._parts()
+
+    def __repr__(self) -> str:
+        return f"Histogram{self._parts()}"
+
+    def __reduce__(self) -> tuple[type[Histogram], tuple[int | dict[int, int] | None, ...]]:
+        return Histogram, self._parts()
+
+    def _parts(self) -> tuple[int | dict[int, int] | None, ...]:
+        return self.count, self.total, self.least, self.most, self.buckets
 
     def add(self, value: int, times: int = 1) -> None:
         """Count a value, or so many that are equal."""

@@ -8,52 +8,67 @@ same bytes over the window and the wait are the quota again. So at a throttled a
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
-from kdissect.analysis.fold import SECOND, least
+from kdissect.analysis.fold import SECOND
 from kdissect.exchange import Exchange
+from kdissect.protocol.apis import FETCH, PRODUCE
 
 WINDOW_S = 10.5
 """Ten full windows, and on average half of the one that goes on."""
 COUNTED = frozenset(("Produce", "Fetch"))
 """The APIs whose bytes quotas count."""
+_FETCH, _PRODUCE = FETCH, PRODUCE
 
 
-@dataclass(slots=True)
 class Quota:
     """Bytes of one kind of request of a client, by time."""
 
-    first_ns: int | None = None
-    last_ns: int | None = None
-    bytes: int = 0
-    throttled_ns: int | None = None
-    """When the latest throttled answer came."""
-    throttled_ms: int = 0
-    """The time that it tells."""
-    throttled_bytes: int = 0
-    """All bytes until then."""
+    __slots__ = ("first_ns", "last_ns", "size", "throttled_bytes", "throttled_ms", "throttled_ns")
+
+    def __init__(self) -> None:
+        self.first_ns: int | None = None
+        self.last_ns: int | None = None
+        self.size = 0
+        self.throttled_ns: int | None = None
+        """When the latest throttled answer came."""
+        self.throttled_ms = 0
+        """The time that it tells."""
+        self.throttled_bytes = 0
+        """All bytes until then."""
 
     def add(self, exchange: Exchange, throttle_ms: int) -> None:
         """Count an exchange with its answer; those whose bytes no quota counts are left out."""
         request, response = exchange.request, exchange.response
-        if request is None or response is None or exchange.api not in COUNTED:
+        if request is None or response is None or request.api_key is None:
             return
-        ns = response.frame.first_ns
-        size = request.frame.size if exchange.api == "Produce" else response.frame.size
-        self.merge(Quota(request.frame.first_ns, ns, size, ns if throttle_ms else None, throttle_ms, size))
+        key = request.api_key
+        if key not in (_PRODUCE, _FETCH):
+            return
+        asked_ns, ns = request.frame.first_ns, response.frame.first_ns
+        size = request.frame.size if key == _PRODUCE else response.frame.size
+        if throttle_ms:
+            self._throttle(ns, throttle_ms, size)
+        self._count(asked_ns, ns, size)
 
     def merge(self, later: Quota) -> None:
         """Add what came later."""
         if later.first_ns is None or later.last_ns is None:
             return
-        if later.throttled_ns is not None and (
-            self.throttled_ns is None or later.throttled_ns >= self.throttled_ns
-        ):
-            self.throttled_bytes = self.bytes + later.throttled_bytes
-            self.throttled_ns, self.throttled_ms = later.throttled_ns, later.throttled_ms
-        self.first_ns = least(self.first_ns, later.first_ns)
-        self.last_ns = later.last_ns if self.last_ns is None else max(self.last_ns, later.last_ns)
-        self.bytes += later.bytes
+        if later.throttled_ns is not None:
+            self._throttle(later.throttled_ns, later.throttled_ms, later.throttled_bytes)
+        self._count(later.first_ns, later.last_ns, later.size)
+
+    def _throttle(self, ns: int, throttle_ms: int, size: int) -> None:
+        """A throttled answer came, with so many bytes since those that are counted."""
+        if self.throttled_ns is None or ns >= self.throttled_ns:
+            self.throttled_bytes = self.size + size
+            self.throttled_ns, self.throttled_ms = ns, throttle_ms
+
+    def _count(self, first_ns: int, last_ns: int, size: int) -> None:
+        if self.first_ns is None or first_ns < self.first_ns:
+            self.first_ns = first_ns
+        if self.last_ns is None or last_ns > self.last_ns:
+            self.last_ns = last_ns
+        self.size += size
 
     @property
     def rate(self) -> float | None:
@@ -61,7 +76,7 @@ class Quota:
         if self.throttled_ns is None or self.first_ns is None or self.last_ns is None:
             return None
         span = self.last_ns - self.first_ns
-        return round(self.bytes * SECOND / span, 1) if span > 0 else None
+        return round(self.size * SECOND / span, 1) if span > 0 else None
 
     @property
     def estimate(self) -> float | None:

@@ -8,8 +8,6 @@ request of the connection, are told from the broker's work: :mod:`kdissect.analy
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
-
 from kdissect.analysis.declared import BANDS, column
 from kdissect.analysis.fold import OneTable, Row, address
 from kdissect.analysis.histogram import Histogram
@@ -23,18 +21,48 @@ GROUPINGS = ("broker", "client", "client_id", "topic")
 """What rows may be told apart by, beyond API and version. By ``topic`` an exchange counts for each of its
 topics, under the names known by then; one without a topic has a row without one."""
 
+_NONE, _WAITED_OUT = Wait.NONE, Wait.WAITED_OUT
 
-@dataclass(slots=True)
+
 class _ServiceTimes:
-    latency: Histogram = field(default_factory=Histogram)
-    work: Histogram = field(default_factory=Histogram)
-    unanswered: int = 0
-    may_wait: int = 0
-    waited_out: int = 0
-    throttled: int = 0
-    throttle_ms: int = 0
-    throttle_max_ms: int = 0
-    quota: Quota = field(default_factory=Quota)
+    """A row."""
+
+    __slots__ = (
+        *("latency", "may_wait", "quota", "throttle_max_ms", "throttle_ms", "throttled"),
+        *("unanswered", "waited_out", "work"),
+    )
+
+    def __init__(self) -> None:
+        self.latency = Histogram()
+        self.work = Histogram()
+        self.unanswered = 0
+        self.may_wait = 0
+        self.waited_out = 0
+        self.throttled = 0
+        self.throttle_ms = 0
+        self.throttle_max_ms = 0
+        self.quota = Quota()
+
+    def add(self, exchange: Exchange) -> None:
+        """Count an exchange."""
+        latency, response = exchange.latency_ns, exchange.response
+        if latency is None or response is None:
+            self.unanswered += 1
+            return
+        self.latency.add(latency)
+        wait, _, broker_ns = split(exchange)
+        if wait is not _NONE:
+            self.may_wait += 1
+            if wait is _WAITED_OUT:
+                self.waited_out += 1
+        if broker_ns is not None:
+            self.work.add(broker_ns)
+        throttle = told_ms(response)
+        self.quota.add(exchange, throttle)
+        if throttle > 0:
+            self.throttled += 1
+            self.throttle_ms += throttle
+            self.throttle_max_ms = max(self.throttle_max_ms, throttle)
 
     def merge(self, later: _ServiceTimes) -> None:
         self.latency.merge(later.latency)
@@ -127,32 +155,20 @@ class ResponseTimes(OneTable[_Key, _ServiceTimes]):
         self._by = by
 
     def _exchange(self, exchange: Exchange) -> None:
-        if exchange.api is None:
+        api = exchange.api
+        if api is None:
             return  # a response without its request has no time
-        topics = exchange.topics if "topic" in self._by else ()
-        for topic in topics or (None,):
-            row = self._rows.row(self._key(exchange, topic))
-            if row is not None:
-                self._count(exchange, row)
-
-    @staticmethod
-    def _count(exchange: Exchange, row: _ServiceTimes) -> None:
-        latency = exchange.latency_ns
-        if latency is None or exchange.response is None:
-            row.unanswered += 1
+        first = exchange._first()
+        if not self._by:
+            self._add(exchange, (first.api_key, api, first.api_version, None, None, None, None))
             return
-        row.latency.add(latency)
-        known = split(exchange)
-        row.may_wait += known.wait is not Wait.NONE
-        row.waited_out += known.wait is Wait.WAITED_OUT
-        if known.broker_ns is not None:
-            row.work.add(known.broker_ns)
-        throttle = told_ms(exchange.response)
-        row.quota.add(exchange, throttle)
-        if throttle > 0:
-            row.throttled += 1
-            row.throttle_ms += throttle
-            row.throttle_max_ms = max(row.throttle_max_ms, throttle)
+        for topic in (exchange.topics if "topic" in self._by else ()) or (None,):
+            self._add(exchange, self._key(exchange, topic))
+
+    def _add(self, exchange: Exchange, key: _Key) -> None:
+        row = self._rows.row(key)
+        if row is not None:
+            row.add(exchange)
 
     def _key(self, exchange: Exchange, topic: str | None) -> _Key:
         by = self._by

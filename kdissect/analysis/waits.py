@@ -70,28 +70,34 @@ class WaitAndWork(NamedTuple):
     """The broker's work: ``served_ns`` without that wait; None where it is not known."""
 
 
+_new = tuple.__new__
+"""``_new(WaitAndWork, values)``: without the second call that NamedTuple's own ``__new__`` costs."""
+_POSSIBLE, _NO_WAIT = WaitAndWork(Wait.POSSIBLE, None, None), WaitAndWork(Wait.NONE, None, None)
+"""Where nothing more is known."""
+
+
 def split(exchange: Exchange) -> WaitAndWork:
     """What is known of the response time of a whole exchange."""
-    turn, served = exchange.turn_ns, exchange.served_ns
-    if turn is None or served is None:
-        return WaitAndWork(Wait.POSSIBLE if may_wait(exchange.api) else Wait.NONE, None, None)
-    api = exchange.api
-    if waits_for_members(api):
-        return WaitAndWork(Wait.POSSIBLE, None, None)
-    if not is_long_poll(api) or exchange.request is None or exchange.response is None:
-        return WaitAndWork(Wait.NONE, 0, served)
-    longest, least = asked_wait(exchange.request)
+    served = exchange.served_ns
+    waits = traits_of_api(exchange.api).waits
+    if served is None:
+        return _NO_WAIT if waits is None else _POSSIBLE
+    if waits == "members":
+        return _POSSIBLE
+    request, response = exchange.request, exchange.response
+    if waits != "records" or request is None or response is None:
+        return _new(WaitAndWork, (Wait.NONE, 0, served))
+    longest, least = asked_wait(request)
     if longest is None:
-        return WaitAndWork(Wait.POSSIBLE, None, None)
+        return _POSSIBLE
     if longest <= 0:
-        return WaitAndWork(Wait.NONE, 0, served)
-    beyond = (
-        turn - longest * MILLISECOND
-    )  # with the network: the smallest round trip may be a little too long
-    if beyond >= 0 and not _has_reason(exchange, exchange.response, least):
-        wait = min(served, longest * MILLISECOND)
-        return WaitAndWork(Wait.WAITED_OUT, wait, served - wait)
-    return WaitAndWork(Wait.POSSIBLE, None, None)
+        return _new(WaitAndWork, (Wait.NONE, 0, served))
+    asked_ns, turn = longest * MILLISECOND, exchange.turn_ns
+    # With the network: the smallest round trip may be a little too long.
+    if turn is not None and turn >= asked_ns and not _has_reason(exchange, response, least):
+        wait = min(served, asked_ns)
+        return _new(WaitAndWork, (Wait.WAITED_OUT, wait, served - wait))
+    return _POSSIBLE
 
 
 def asked_wait(request: Message) -> tuple[int | None, int]:

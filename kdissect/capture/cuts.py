@@ -5,12 +5,12 @@ a true boundary, and the number of the first packet behind it is known. Nothing 
 
 Only what nearly all files are is cut: one uncompressed pcap (version 2.4) or pcapng file of this machine. The
 walk ends before anything but an ordinary packet: damage, another header, an interface, secrets, statistics.
-From there on the file is one part, and the reader says what it always says.
+From there on the file is one part, and the reader says what it always says. The file is read, not mapped into
+memory: where somebody cuts it meanwhile, the walk ends.
 """
 
 from __future__ import annotations
 
-import mmap
 import os
 import stat
 from collections.abc import Iterator
@@ -24,6 +24,8 @@ from kdissect.limits import DEFAULTS, Limits
 from kdissect.model import CaptureError
 
 PIECE_BYTES = 1 << 18
+_WINDOW_BYTES = 1 << 18
+"""What is read at a time to walk over it."""
 _PREAMBLE_BYTES = 1 << 20
 """In so many bytes a pcapng file describes its interfaces, or it is not cut."""
 _PCAPNG_MAGIC = b"\x0a\x0d\x0d\x0a"
@@ -62,7 +64,7 @@ class Cuts:
                 self._size = os.fstat(file.fileno()).st_size
                 head = file.read(_PREAMBLE_BYTES)
                 self._at = _preamble_bytes(head, limits)
-                self._data = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
+                self._file = os.dup(file.fileno())
         except (OSError, ValueError) as error:
             raise CaptureError(f"{path}: cannot be read: {error}") from None
         if head[:4] == _PCAPNG_MAGIC:
@@ -94,17 +96,23 @@ class Cuts:
 
     def close(self) -> None:
         """Let go of the file."""
-        self._data.close()
+        if self._file >= 0:
+            os.close(self._file)
+        self._file = -1
 
     def _walk_pcap(self, goal: int, most: int | None) -> int:
         unpack = Struct(self._order + "IIII").unpack_from
-        data, at, size, limit = self._data, self._at, self._size, self._limits.packet_bytes
+        at, size, limit = self._at, self._size, self._limits.packet_bytes
+        window, begin, last = b"", at, at - 1  # the last place where a header may begin
         count = 0
         while at < goal and count != most:
-            if at + _HEADER_BYTES > size:
-                self.is_over = True
-                break
-            seconds, fraction, captured, wire = unpack(data, at)
+            if at > last:
+                window, begin = self._window(at), at
+                last = begin + len(window) - _HEADER_BYTES
+                if last < at:
+                    self.is_over = True
+                    break
+            seconds, fraction, captured, wire = unpack(window, at - begin)
             end = at + _HEADER_BYTES + captured
             if not 0 < captured <= limit or captured > wire or end > size:
                 self.is_over = True
@@ -117,24 +125,39 @@ class Cuts:
         return count
 
     def _walk_pcapng(self, goal: int, most: int | None) -> int:
-        unpack, last = Struct(self._order + "II").unpack_from, Struct(self._order + "I").unpack_from
-        data, at, size, limit = self._data, self._at, self._size, self._limits.block_bytes
+        unpack, last_length = Struct(self._order + "II").unpack_from, Struct(self._order + "I").unpack
+        at, size, limit = self._at, self._size, self._limits.block_bytes
+        window, begin, last = b"", at, at - 1
         count = 0
         while at < goal and count != most:
-            if at + 8 > size:
+            if at > last:
+                window, begin = self._window(at), at
+                last = begin + len(window) - 8
+                if last < at:
+                    self.is_over = True
+                    break
+            kind, length = unpack(window, at - begin)
+            end = at + length
+            if kind not in _SHORTEST or not _SHORTEST[kind] <= length <= limit or length & 3 or end > size:
                 self.is_over = True
                 break
-            kind, length = unpack(data, at)
-            if kind not in _SHORTEST or not _SHORTEST[kind] <= length <= limit or length & 3:
+            behind = window[end - 4 - begin : end - begin]
+            if len(behind) < 4:
+                behind = self._window(end - 4)[:4]
+            if len(behind) < 4 or last_length(behind)[0] != length:
                 self.is_over = True
                 break
-            if at + length > size or last(data, at + length - 4)[0] != length:
-                self.is_over = True
-                break
-            at += length
+            at = end
             count += 1
         self._at = at
         return count
+
+    def _window(self, at: int) -> bytes:
+        """Bytes of the file; none where it cannot be read any more."""
+        try:
+            return os.pread(self._file, _WINDOW_BYTES, at)
+        except OSError:
+            return b""
 
 
 class PartPackets(Iterator[Item]):

@@ -45,17 +45,38 @@ def a_filter(context: click.Context, _: click.Parameter, incomplete: str) -> lis
 
 
 def _names_inside(context: click.Context) -> dict[str, str]:
-    """The names inside decoded values, by the folders that ``--schemas`` names before the cursor."""
-    folders = context.params.get("schemas") or ()
-    if not folders:
-        return {}
-    from kdissect.model import CaptureError
-    from kdissect.registry.folders import read_schemas
+    """The names inside decoded values, by what ``--schemas`` and ``--decode-as`` before the cursor name, else
+    the configuration. No registry is asked for them."""
+    from kdissect.cli.config import Config, load_config
+    from kdissect.cli.errors import Wrong
 
     try:
-        return read_schemas(folders).paths()
+        config = load_config()
+    except Wrong:
+        config = Config()
+    folders = context.params.get("schemas") or config.schemas
+    rules = [*context.params.get("payload_rules", ())]
+    rules += [f"{topic}={form}" for topic, form in config.decode_as.items()]
+    if not folders and not rules:
+        return {}
+    from kdissect.model import CaptureError
+    from kdissect.payload.schemas import paths_of
+    from kdissect.registry.folders import read_schemas
+    from kdissect.registry.rules import rule_of
+
+    try:
+        schemas = read_schemas(folders)
     except CaptureError:
         return {}
+    out = schemas.paths()
+    for text in rules:
+        try:
+            rule = rule_of(text, schemas)
+        except ValueError:
+            continue
+        if rule.message is not None or rule.reader is not None:
+            out |= paths_of(rule.reader, rule.message)
+    return out
 
 
 def a_column_of(tables: Mapping[str, Table]) -> Complete:

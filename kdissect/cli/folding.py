@@ -215,8 +215,13 @@ class FoldingWork(Generic[C]):
 
     def many(self, events: Sequence[Event]) -> None:
         """Count events, the next."""
+        feed, chooser = self._counted.feed, self._chooser
+        if chooser is None:
+            for event in events:
+                feed(event)
+            return
         for event in events:
-            self._counted.feed(event, self._chooser is None or self._chooser.counts(event))
+            feed(event, chooser.counts(event))
 
     def do(self, batch: Batch, state: None, write: Write) -> tuple[None, FoldedBatch[C]]:
         """Count a batch."""

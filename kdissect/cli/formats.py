@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable
 from importlib import import_module
-from typing import BinaryIO, NamedTuple
+from typing import BinaryIO, NamedTuple, cast
 
 from kdissect.cli.errors import Wrong
 from kdissect.cli.interrupts import WholeRows
@@ -14,7 +14,7 @@ from kdissect.present.catalogue import TABLES
 from kdissect.present.columns import Table
 from kdissect.present.nearest import nearest
 from kdissect.present.options import Options
-from kdissect.present.tables import BINARY, FORMATS, Writer
+from kdissect.present.tables import BINARY, FORMATS, JoiningWriter, Writer
 from kdissect.present.writers import table_writer
 from kdissect.settings.list_columns import OWN
 from kdissect.wording import NotInstalledError
@@ -106,4 +106,4 @@ def see_that_it_can_be_written(form: str, path: str | None) -> None:
 def writer_of(form: str, table: Table, file: BinaryIO, options: Options) -> Writer:
     """A writer of a format that can be written."""
     writer = table_writer(form, table, file, options)
-    return WholeRows(writer) if form in BINARY else writer
+    return WholeRows(cast(JoiningWriter, writer)) if form in BINARY else writer

@@ -12,7 +12,7 @@ from contextlib import AbstractContextManager, ExitStack, contextmanager, nullco
 from types import FrameType
 from typing import Any, TypeVar
 
-from kdissect.present.tables import Writer
+from kdissect.present.tables import JoiningWriter
 from kdissect.system import ENDING
 
 Item = TypeVar("Item")
@@ -132,12 +132,16 @@ def stopped_by_signals(stop: Callable[[], None]) -> Iterator[None]:
 class WholeRows:
     """A writer that takes every row, and writes its end, as a whole or not at all."""
 
-    def __init__(self, writer: Writer) -> None:
+    def __init__(self, writer: JoiningWriter) -> None:
         self._writer = writer
 
     def write(self, source: Any) -> None:
         with held():
             self._writer.write(source)
+
+    def join(self, columns: Any) -> None:
+        with held():
+            self._writer.join(columns)
 
     def close(self) -> None:
         with held():

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 from kdissect.cli.filters import Chooser
 from kdissect.cli.jobs import Outlet, problems_so_far
@@ -17,6 +17,10 @@ from kdissect.jobs.serving import Maybe, Piece, Write
 from kdissect.present.form import Clock
 from kdissect.protocol.library import Problem
 from kdissect.session.conversation import Connection
+
+if TYPE_CHECKING:
+    from kdissect.cli.printers import RecordsPrinter, TablePrinter
+    from kdissect.present.arrow_parts import Columns
 
 
 class ListedBatch(NamedTuple):
@@ -43,8 +47,11 @@ class ListedRows:
         clock: Clock,
         chooser: Chooser | None,
         found: ShownPackets | None,
+        apart: Printer | None = None,
     ) -> None:
         """
+        :param apart: makes the rows of batches, where that is another printer: it writes
+            :class:`~kdissect.present.arrow_parts.Columns`, which ``printer`` joins.
         :param outlet: what the printer writes to.
         :param flush: whether what is written is needed at once.
         :param clock: what the printer tells the time by.
@@ -54,6 +61,7 @@ class ListedRows:
         """How many were printed."""
         self._reading = reading
         self._printer = printer
+        self._apart = apart
         self._outlet = outlet
         self._file = outlet.file
         self._flush = flush
@@ -89,16 +97,18 @@ class ListedRows:
 
     def do(self, batch: Batch, state: Any, write: Write) -> tuple[Any, ListedBatch]:
         """Print the rows of a batch."""
-        outlet, printer = self._outlet, self._printer
+        outlet, printer = self._outlet, self._apart or self._printer
         before = outlet.to, printer.state
         outlet.to, printer.state = write, state
         try:
-            part = self._do(batch, write)
+            part = self._do(printer, batch, write)
+            if self._apart is not None:
+                self._apart.close()  # what waits is handed on
             return printer.state, part
         finally:
             outlet.to, printer.state = before
 
-    def _do(self, batch: Batch, write: Write) -> ListedBatch:
+    def _do(self, printer: Printer, batch: Batch, write: Write) -> ListedBatch:
         self._clock.first_ns = self._reading.first_ns
         tally = self._reading.tally.part()
         found = None if self._found is None else ShownPackets()
@@ -109,14 +119,14 @@ class ListedRows:
                 for event in events:
                     tally.add(event)
             if chooser is None and found is None:
-                rows += self._printer.show_all(events)
+                rows += printer.show_all(events)
                 continue
             for event in events:
                 if chooser is not None and not chooser.event(event):
                     if isinstance(event, Connection):
                         self._connection(event, write)
                     continue
-                for each in self._printer.show(event):
+                for each in printer.show(event):
                     rows += 1
                     if found is not None:
                         found.add(each)
@@ -134,6 +144,9 @@ class ListedRows:
 
     def write(self, piece: Piece) -> None:
         """Write what batches have written."""
+        if not isinstance(piece, bytes | Maybe):
+            cast("TablePrinter | RecordsPrinter", self._printer).join(cast("Columns", piece))
+            return
         if isinstance(piece, Maybe):
             if self._chooser is None or piece.key not in self._chooser.chosen:
                 return

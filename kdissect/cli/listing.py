@@ -167,13 +167,15 @@ class Listing:
         flush = flush or (self._given["output"] is None and sys.stdout.isatty())
         outlet = Outlet(file)
         keep = None if self.chooser is None else self.chooser.row
-        printer = printer_of(
-            *(self._given, self._config, self.form.format, self._table, cast(BinaryIO, outlet), clock),
-            *(self.options, flush, keep),
-        )
-        self._rows = ListedRows(reading, printer, outlet, flush, clock, self.chooser, shown)
+        form = (self._given, self._config, self.form.format, self._table, cast(BinaryIO, outlet), clock)
+        printer = printer_of(*form, self.options, flush, keep)
+        shares = jobs.processes > 1 and self._can_be_shared(clock)
+        apart = None
+        if shares and self.form.format in BINARY:
+            apart = printer_of(*form, self.options, flush, keep, apart=True)
+        self._rows = ListedRows(reading, printer, outlet, flush, clock, self.chooser, shown, apart)
         try:
-            if jobs.processes > 1 and self._can_be_shared(clock):
+            if shares:
                 share(reading, events, self._rows, jobs, self._rows.write)
                 return
             most = self._given["count"]
@@ -190,11 +192,13 @@ class Listing:
             tell(self.options.payloads)
 
     def _can_be_shared(self, clock: Clock) -> bool:
-        """Whether rows can be made apart: not where they end with one of them, where each begins with the
-        time since the one before it, or where they are written as columns."""
-        form = self.form.format
-        if self._given["count"] is not None or form in BINARY:
+        """Whether rows can be made apart: not where they end with one of them, or where each begins with the
+        time since the one before it."""
+        form, table = self.form.format, self.form.table
+        if self._given["count"] is not None:
             return False
+        if form in BINARY and table == "connections" and self.chooser is not None:
+            return False  # all batches together tell which of them are shown
         if self.options.payloads is not None:
             return False  # schemas that one record tells are for those behind it
         return not (form == "text" and clock.letter == "d" and not self._given["fields"])

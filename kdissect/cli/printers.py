@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from typing import TYPE_CHECKING, Any, BinaryIO, Protocol
+from typing import TYPE_CHECKING, Any, BinaryIO, Protocol, cast
 
 from kdissect.cli.formats import columns_of, writer_of
-from kdissect.cli.interrupts import held
+from kdissect.cli.interrupts import WholeRows, held
 from kdissect.cli.output import TextOutput
 from kdissect.dissect import Event
 from kdissect.exchange import Exchange
@@ -31,8 +31,9 @@ from kdissect.protocol.json_text import JsonText
 from kdissect.session.conversation import Connection
 
 if TYPE_CHECKING:
+    from kdissect.present.arrow_parts import Columns
     from kdissect.present.decoded_lines import DecodedLinesWriter
-    from kdissect.present.record_columns import ColumnsWriter
+    from kdissect.present.record_columns import ColumnsWriter, RecordColumns
 
 Keep = Callable[[Event, Any], bool]
 """Whether a row is shown, by the event that brought it and its source."""
@@ -110,8 +111,22 @@ class TablePrinter:
             self._writer.write(exchange)
         return len(exchanges)
 
+    def join(self, columns: Columns) -> None:
+        """Print rows that another process made, of Parquet or Arrow."""
+        assert isinstance(self._writer, WholeRows)
+        self._writer.join(columns)
+
     def close(self) -> None:
         self._writer.close()
+
+
+class ColumnsPrinter(TablePrinter):
+    """Makes rows of Parquet or Arrow, which another process prints. After it was closed, more may come."""
+
+    def _writer_of(self, table: Table, form: str, file: BinaryIO, options: Options) -> Writer:
+        from kdissect.present.arrow import RowColumns
+
+        return RowColumns(table, file, options)
 
 
 class RecordsPrinter:
@@ -120,7 +135,7 @@ class RecordsPrinter:
     state: Any = None
 
     def __init__(self, table: Table, form: str, file: BinaryIO, options: Options) -> None:
-        self._writer: LinesWriter | ColumnsWriter | DecodedLinesWriter
+        self._writer: LinesWriter | ColumnsWriter | RecordColumns | DecodedLinesWriter
         if options.payloads is not None:
             from kdissect.present.decoded_lines import DecodedLinesWriter
 
@@ -152,9 +167,23 @@ class RecordsPrinter:
                 return
             yield count
 
+    def join(self, columns: Columns) -> None:
+        """As :meth:`TablePrinter.join`."""
+        with held():
+            cast("ColumnsWriter", self._writer).join(columns)
+
     def close(self) -> None:
         with held():
             self._writer.close()
+
+
+class RecordColumnsPrinter(RecordsPrinter):
+    """As :class:`ColumnsPrinter`, for the table ``records``."""
+
+    def __init__(self, table: Table, file: BinaryIO, options: Options) -> None:
+        from kdissect.present.record_columns import RecordColumns
+
+        self._writer = RecordColumns(table, file, options)
 
 
 class FieldsPrinter(TablePrinter):

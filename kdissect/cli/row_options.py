@@ -13,10 +13,12 @@ from kdissect.cli.errors import Wrong
 from kdissect.cli.formats import Form, columns_of, form_of, names_of, see_that_it_can_be_written
 from kdissect.cli.output import TextOutput, wants_colour
 from kdissect.cli.printers import (
+    ColumnsPrinter,
     FieldsPrinter,
     Keep,
     LinePrinter,
     Printer,
+    RecordColumnsPrinter,
     RecordsPrinter,
     TablePrinter,
     TreePrinter,
@@ -120,9 +122,13 @@ def printer_of(
     options: Options,
     flush: bool,
     keep: Keep | None,
+    *,
+    apart: bool = False,
 ) -> Printer:
     """What prints rows of a table in a format.
 
+    :param apart: whether another process writes the rows, which have a format in
+        :data:`~kdissect.present.tables.BINARY`.
     :param flush: whether each row is needed at once.
     :param keep: whether a row is shown; None: all are.
     """
@@ -131,8 +137,11 @@ def printer_of(
         return TreePrinter(output, options, given["dump"])
     if form != "text":
         if not flush and keep is None and given.get("count") is None and goes_in_pieces(table, form, options):
+            if apart:
+                return RecordColumnsPrinter(table, file, options)
             return RecordsPrinter(table, form, file, options)
-        return TablePrinter(table, form, file, options, flush, keep)
+        kind = ColumnsPrinter if apart else TablePrinter
+        return kind(table, form, file, options, flush, keep)
     if given["fields"]:
         return FieldsPrinter(table, form, file, options, flush, keep)
     colour = wants_colour(given["color"] or config.color, given["output"])

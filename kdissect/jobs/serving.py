@@ -36,14 +36,22 @@ class Maybe(NamedTuple):
     data: bytes
 
 
-Piece = bytes | Maybe
+class Whole(Protocol):
+    """A piece that is not joined with others: it can be pickled."""
+
+    @property
+    def data(self) -> bytes:
+        """What most of it is."""
+
+
+Piece = bytes | Whole
 Write = Callable[[Piece], None]
 
 ANSWER = Struct("<BQ")
 """A kind, and the size of what follows."""
 ASKED = Struct("<Q")
 """The size of what follows; another process than one with a part is asked nothing."""
-PIECE, MAYBE, DONE, FAILED, EDGE = range(5)
+PIECE, WHOLE, DONE, FAILED, EDGE = range(5)
 ENDING = (signal.SIGINT, signal.SIGTERM)
 
 
@@ -150,9 +158,9 @@ class _Pieces:
         self._size = 0
 
     def write(self, data: Piece) -> None:
-        if isinstance(data, Maybe):
+        if not isinstance(data, bytes):
             self.flush()
-            _answer(self._descriptor, MAYBE, dump(data, ()))
+            _answer(self._descriptor, WHOLE, dump(data, ()))
             return
         self._pieces.append(data)
         self._size += len(data)

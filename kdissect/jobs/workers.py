@@ -35,8 +35,8 @@ from kdissect.jobs.serving import (
     DONE,
     EDGE,
     ENDING,
-    MAYBE,
     PIECE,
+    WHOLE,
     PartTask,
     Piece,
     Work,
@@ -372,9 +372,9 @@ class Workers:
             part.edge = data
             return
         if part.stale:
-            part.stale -= kind not in (PIECE, MAYBE)
+            part.stale -= kind not in (PIECE, WHOLE)
             return
-        if kind in (PIECE, MAYBE):
+        if kind in (PIECE, WHOLE):
             piece: Piece = data if kind == PIECE else load(data, ())
             size = len(piece) if isinstance(piece, bytes) else len(piece.data)
             part.pieces.append(piece)

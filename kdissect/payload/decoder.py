@@ -83,6 +83,9 @@ class Decoded(NamedTuple):
     """Where in the key or value the problem is."""
     is_unknown: bool = False
     """Whether the problem is that no schema is known."""
+    is_unvalidated: bool = False
+    """Whether there is a JSON Schema for it, which is not compared with the value: hostile patterns in one
+    take time without end, and its references may lead to any address."""
     type: AvroType | ProtoMessage | None = None
     """What read it, where that tells the bytes of each part."""
     at: int = 0
@@ -104,6 +107,8 @@ class Decoded(NamedTuple):
             value = getattr(self, name)
             if value is not None:
                 out[name] = value
+        if self.is_unvalidated:
+            out["unvalidated"] = True
         return out
 
 
@@ -197,11 +202,14 @@ class Decoder:
         except DecodeError as error:
             return Decoded(
                 reader.kind.lower(), None, CERTAIN, framing, name, None, compression,
-                f"does not have the form of its schema: {error.reason}", error.offset, False, type, start,
+                f"does not have the form of its schema: {error.reason}", error.offset, type=type, at=start,
             )  # fmt: skip
         if type is None:
             found = enveloped(Found("json", value), headers)
-            return Decoded("json", found.value, CERTAIN, framing, name, found.envelope, compression)
+            return Decoded(
+                *("json", found.value, CERTAIN, framing, name, found.envelope, compression),
+                is_unvalidated=True,
+            )
         envelope = None
         if name is not None and name.endswith(ENVELOPE) and isinstance(value, dict) and "op" in value:
             envelope = "debezium"

@@ -194,12 +194,7 @@ class Schemas:
         for schema in self.all():
             if len(out) >= _MOST_PATHS:
                 break
-            reader = self._reader(schema)
-            if reader is not None and reader.avro is not None:
-                _avro_paths(reader.avro, "", out, 0)
-            elif reader is not None and reader.proto is not None:
-                for message in reader.proto.messages:
-                    _proto_paths(message, "", out, 0)
+            out |= paths_of(self._reader(schema))
         return out
 
     def _reader(self, schema: Schema) -> Reader | None:
@@ -288,6 +283,20 @@ class Schemas:
             found.append((reference, other))
             waiting += other.references
         return found
+
+
+def paths_of(reader: Reader | None, message: ProtoMessage | None = None) -> dict[str, str]:
+    """The names inside the values of a schema, with their types; not too many.
+
+    :param message: the one that counts, of a Protobuf file; None for all.
+    """
+    out: dict[str, str] = {}
+    if reader is not None and reader.avro is not None:
+        _avro_paths(reader.avro, "", out, 0)
+    elif reader is not None and reader.proto is not None:
+        for each in reader.proto.messages if message is None else (message,):
+            _proto_paths(each, "", out, 0)
+    return out
 
 
 _MOST_PATHS, _DEEPEST_PATH = 1_000, 6

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from array import array
+from collections.abc import Sequence
 from typing import Any, BinaryIO
 
 from kdissect.present.columns import Table
@@ -17,6 +19,8 @@ except ImportError as error:
     raise NotInstalledError(
         f"Parquet and Arrow need pyarrow, which is not installed: {how_to_install('arrow')}"
     ) from error
+
+from kdissect.present.arrow_parts import Columns, ColumnsSink, Joined
 
 ROWS_A_BATCH = 8_192
 BYTES_A_BATCH = 32 << 20
@@ -62,6 +66,10 @@ class RowBatches:
         self._options = options
         self._columns: list[list[Any]] = [[] for _ in table.columns]
         self._bytes = 0
+        self._held = array("q")
+        """Bytes up to each row."""
+        self.taken: tuple[None, Sequence[int]] = (None, ())
+        """As :class:`kdissect.present.arrow_parts.Gathers` has it."""
 
     def add(self, source: Any) -> pa.RecordBatch | None:
         """Add a row; gives the batch that is full now, if one is."""
@@ -72,6 +80,7 @@ class RowBatches:
                 self._bytes += len(value)
             elif value and column.type == "headers":
                 self._bytes += sum(len(each["key"]) + len(each["value"] or b"") for each in value)
+        self._held.append(self._bytes)
         if len(self._columns[0]) >= ROWS_A_BATCH or self._bytes >= BYTES_A_BATCH:
             return self.take()
         return None
@@ -85,14 +94,21 @@ class RowBatches:
         ]
         self._columns = [[] for _ in self._table.columns]
         self._bytes = 0
+        self.taken, self._held = (None, self._held), array("q")
         return pa.record_batch(arrays, schema=self.schema)
 
 
 class ArrowWriter:
-    """An Arrow IPC stream."""
+    """An Arrow IPC stream.
 
-    def __init__(self, table: Table, file: BinaryIO, options: Options = PLAIN) -> None:
+    :param most: how many rows, and how many bytes, make a batch, where other processes make the rows.
+    """
+
+    def __init__(
+        self, table: Table, file: BinaryIO, options: Options = PLAIN, most: tuple[int, int] | None = None
+    ) -> None:
         self._rows = RowBatches(table, options)
+        self._joined = Joined(self._rows.schema, *(most or (ROWS_A_BATCH, BYTES_A_BATCH)))
         self._sink = self._open(file)
 
     def _open(self, file: BinaryIO) -> Any:
@@ -107,7 +123,21 @@ class ArrowWriter:
             self._write(self._rows.take())
             self._write(batch)
 
+    def join(self, columns: Columns) -> None:
+        """Add rows that another process made. All that come later are of others, too."""
+        self.join_batch(self._rows.take(), *self._rows.taken)
+        for batch in self._joined.read(columns):
+            self._write(batch)
+
+    def join_batch(
+        self, batch: pa.RecordBatch | None, counts: Sequence[int] | None, held: Sequence[int]
+    ) -> None:
+        """Add rows that this process made before; they may share a batch with those of others."""
+        for full in () if batch is None else self._joined.add(batch, counts, held):
+            self._write(full)
+
     def close(self) -> None:
+        self._write(self._joined.take())
         self._write(self._rows.take())
         self._sink.close()
 
@@ -126,6 +156,23 @@ class ParquetWriter(ArrowWriter):
         schema = self._rows.schema
         ordered = [field.name for field in schema if field.type != pa.binary()]
         return pq.ParquetWriter(_Sink(file), schema, compression="zstd", write_statistics=ordered)
+
+
+class RowColumns:
+    """Rows, which another process writes."""
+
+    def __init__(self, table: Table, file: BinaryIO, options: Options = PLAIN) -> None:
+        # The first array imports pandas, where that is installed: now, not in every process that is forked.
+        pa.array(["a"])
+        self._rows = RowBatches(table, options)
+        self._sink = ColumnsSink(self._rows, file)
+
+    def write(self, source: Any) -> None:
+        self._sink.write_batch(self._rows.add(source))
+
+    def close(self) -> None:
+        """Hand on what waits; more may come."""
+        self._sink.write_batch(self._rows.take())
 
 
 class _Sink:

@@ -117,7 +117,7 @@ def _record_object(
 ) -> dict[str, Any]:
     key, value = record.key, record.value
     seen = shown(record, options, is_metadata)
-    out = {
+    out: dict[str, Any] = {
         "offset": record.offset,
         "timestamp": record.timestamp,
         "key": bytes_form(key, options.bytes_form),

@@ -46,7 +46,7 @@ def add_decoded(row: dict[str, Any], topic: str, decoder: Decoder) -> None:
             row[f"{side}Format"] = found.told()
 
 
-class Part(NamedTuple):
+class MeantValue(NamedTuple):
     """A key or value that is shown as what it means rather than as its bytes."""
 
     name: str
@@ -61,7 +61,7 @@ _AS_THEY_ARE = ("text", "json", "xml", "uuid")
 """Formats whose bytes are what people read, unless something stands around them."""
 
 
-def part_of(row: dict[str, Any], side: str) -> Part | None:
+def part_of(row: dict[str, Any], side: str) -> MeantValue | None:
     """What a key or value of a row means, where that is decoded and is not what its bytes show anyway.
 
     It may be of a topic of Kafka's own, or decoded by a schema, a rule or its form.
@@ -71,7 +71,7 @@ def part_of(row: dict[str, Any], side: str) -> Part | None:
         return None
     if told is None:
         version = "" if value["version"] is None else f" v{value['version']}"
-        return Part(f"{value['name'] or 'Unknown'}{version}", "", value["data"])
+        return MeantValue(f"{value['name'] or 'Unknown'}{version}", "", value["data"])
     around = [str(told[name]) for name in ("envelope", "compression") if name in told]
     if told["format"] in _AS_THEY_ARE and not around and "schema" not in told:
         return None
@@ -82,7 +82,7 @@ def part_of(row: dict[str, Any], side: str) -> Part | None:
         around.append(f"schema {told['schema']}")
     if told["confidence"] != CERTAIN:
         around.append(told["confidence"])
-    return Part(name, ", ".join(around), value)
+    return MeantValue(name, ", ".join(around), value)
 
 
 class Texts:
@@ -153,7 +153,7 @@ class Texts:
     def _format(self, found: Decoded) -> bytes:
         if found.problem is not None:
             return dumps(found.told()).encode("ascii")
-        told = (found.format, found.confidence, found.framing, found.name, found.envelope, found.compression)
+        told = (*found[:1], *found[2:7], found.is_unvalidated)
         text = self._told.get(told)
         if text is None:
             text = dumps(found.told()).encode("ascii")

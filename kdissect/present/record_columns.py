@@ -15,6 +15,7 @@ import pyarrow.compute as pc
 
 from kdissect.exchange import Exchange
 from kdissect.present.arrow import ArrowWriter, ParquetWriter, arrow_schema, arrow_value
+from kdissect.present.arrow_parts import Columns, ColumnsSink
 from kdissect.present.columns import Table
 from kdissect.present.options import Options
 from kdissect.present.record_batches import PlainBatch, record_batches
@@ -28,38 +29,62 @@ BYTES_AT_ONCE = 8 << 20
 10 MB more over 2 GB, 16,384 a tenth more time."""
 
 
-class ColumnsWriter:
-    """The table in Parquet or as a stream of Arrow's, without ``--embedded``."""
+class _RecordsWriter:
+    """Exchanges → record batches of Arrow's, which a writer or a sink takes."""
 
-    def __init__(self, form: str, table: Table, file: BinaryIO, options: Options) -> None:
-        self._writer = (ParquetWriter if form == "parquet" else ArrowWriter)(table, file, options)
+    def __init__(self, table: Table, options: Options) -> None:
         self._batches = RecordBatches(table)
         self._options = options
+        self._sink: ArrowWriter | ColumnsSink
 
     def write(self, exchange: Exchange) -> Iterator[int]:
         """Write the records of an exchange, some at a time; gives how many."""
         for batch in record_batches(exchange, self._options):
             if isinstance(batch, PlainBatch):
-                self._writer.write_batch(self._batches.add(batch))
+                self._sink.write_batch(self._batches.add(batch))
                 yield batch.columns.count
             else:
                 for row in batch:
-                    self._writer.write_batch(self._batches.add_row(row))
+                    self._sink.write_batch(self._batches.add_row(row))
                 yield len(batch)
 
     def close(self) -> None:
         """Write what waits and the format's end."""
-        self._writer.write_batch(self._batches.take())
-        self._writer.close()
+        self._sink.write_batch(self._batches.take())
+        self._sink.close()
+
+
+class ColumnsWriter(_RecordsWriter):
+    """The table in Parquet or as a stream of Arrow's, without ``--embedded``."""
+
+    def __init__(self, form: str, table: Table, file: BinaryIO, options: Options) -> None:
+        super().__init__(table, options)
+        kind = ParquetWriter if form == "parquet" else ArrowWriter
+        self._sink = self._writer = kind(table, file, options, (ROWS_AT_ONCE, BYTES_AT_ONCE))
+
+    def join(self, columns: Columns) -> None:
+        """As :meth:`kdissect.present.arrow.ArrowWriter.join`."""
+        self._writer.join_batch(self._batches.take(), *self._batches.taken)
+        self._writer.join(columns)
+
+
+class RecordColumns(_RecordsWriter):
+    """The same rows, which another process writes."""
+
+    def __init__(self, table: Table, file: BinaryIO, options: Options) -> None:
+        super().__init__(table, options)
+        self._sink = ColumnsSink(self._batches, file)
 
 
 class RecordBatches:
     """Gathers batches of records until they make a batch of Arrow's."""
 
     def __init__(self, table: Table) -> None:
-        self._schema = arrow_schema(table)
-        self._common_names = [name for name in self._schema.names if name not in VARIABLE]
+        self.schema = arrow_schema(table)
+        self._common_names = [name for name in self.schema.names if name not in VARIABLE]
         self._keys, self._values = JsonText(), JsonText()
+        self.taken: tuple[Sequence[int], Sequence[int]] = ((), ())
+        """As :class:`kdissect.present.arrow_parts.Gathers` has it."""
         self._clear()
 
     def _clear(self) -> None:
@@ -75,6 +100,8 @@ class RecordBatches:
         """What the records of each batch have in common."""
         self._counts: list[int] = []
         """Of each batch, its records."""
+        self._held = array("q")
+        """The bytes up to each batch."""
         self._shifts: list[int | None] = []
         """Of each, what to add to offsets for those that the broker gave."""
         self._sequence_shifts: list[int | None] = []
@@ -125,6 +152,7 @@ class RecordBatches:
         """Add what records have in common; gives the batch that is full now, if one is."""
         self._common.append([row.get(name) for name in self._common_names])
         held = self._keys.size() + self._values.size() + self._header_bytes
+        self._held.append(held)
         return self.take() if self._count >= ROWS_AT_ONCE or held >= BYTES_AT_ONCE else None
 
     def take(self) -> pa.RecordBatch | None:
@@ -150,10 +178,11 @@ class RecordBatches:
         }
         assert found.keys() == set(VARIABLE)
         for name, values in zip(self._common_names, zip(*self._common, strict=True), strict=True):
-            found[name] = _spread(_column(values, self._schema.field(name).type), batch_of)
-        arrays = [found[name] for name in self._schema.names]
+            found[name] = _spread(_column(values, self.schema.field(name).type), batch_of)
+        arrays = [found[name] for name in self.schema.names]
+        self.taken = self._counts, self._held
         self._clear()
-        return pa.record_batch(arrays, schema=self._schema)
+        return pa.record_batch(arrays, schema=self.schema)
 
     def _sizes_of_values(self) -> array[int]:
         sizes = self._numbers[5::ROW]
@@ -171,7 +200,7 @@ class RecordBatches:
         return _indexes(batch_of)
 
     def _all_headers(self) -> pa.Array:
-        kind = self._schema.field("headers").type
+        kind = self.schema.field("headers").type
         if self._headers:
             return pa.array([self._headers.get(row, ()) for row in range(self._count)], kind)
         starts = _indexes(array("i", bytes(4 * (self._count + 1))))

@@ -26,6 +26,13 @@ class Writer(Protocol):
         """Write what waits and the format's end."""
 
 
+class JoiningWriter(Writer, Protocol):
+    """One of a :data:`BINARY` format, which takes rows of other processes, too."""
+
+    def join(self, columns: Any) -> None:
+        """Add rows that another process made."""
+
+
 class NdjsonWriter:
     """One JSON object a line, ASCII only, LF at its end."""
 

@@ -89,6 +89,8 @@ class ApiTraits(NamedTuple):
     reads: str | None = None
     """``reads`` or ``reads unless RULE``: a request changes nothing on the broker
     (:mod:`kdissect.client.changing`). None: it may change something."""
+    administers: bool = False
+    """``administers``: a request changes something of the cluster, as an administrator does."""
     waits: str | None = None
     """``waits for records`` or ``waits for members``: the broker may hold the answer back for these, as the
     client asked."""
@@ -225,6 +227,8 @@ def _api(line: str) -> ApiTraits:
         value = clause.partition(" ")[2]
         if clause == "reads" or clause.startswith("reads unless "):
             traits = traits._replace(reads=value.removeprefix("unless ") or ALWAYS)
+        elif clause == "administers":
+            traits = traits._replace(administers=True)
         elif clause in ("waits for records", "waits for members"):
             traits = traits._replace(waits=value.removeprefix("for "))
         elif clause == "between brokers":
@@ -329,6 +333,8 @@ def _api_text(api: ApiTraits) -> str:
     clauses = []
     if api.reads is not None:
         clauses.append("reads" if api.reads == ALWAYS else f"reads unless {api.reads}")
+    if api.administers:
+        clauses.append("administers")
     if api.waits is not None:
         clauses.append(f"waits for {api.waits}")
     if api.between_brokers:

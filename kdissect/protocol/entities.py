@@ -16,22 +16,23 @@ from kdissect.protocol.select import Selection, pick
 GROUP, TRANSACTIONAL_ID, TOPIC = "groupId", "transactionalId", "topicName"
 """What can be asked for, as the definitions call it."""
 
-_COORDINATORS = {0: GROUP, 1: TRANSACTIONAL_ID}
+COORDINATORS = {0: GROUP, 1: TRANSACTIONAL_ID}
 """FindCoordinator's keyType (``FindCoordinatorRequest.CoordinatorType``); a share group's key names more than
 a group."""
 _RESOURCES = {2: TOPIC, 3: GROUP, 5: TRANSACTIONAL_ID, 32: GROUP}
 """The resourceType of configurations (``ConfigResource.Type``) and of ACLs (``ResourceType``): where they
 have the same number, it means the same."""
 
-_KEY_TYPE = "keyType"
+KEY_TYPE = "keyType"
+COORDINATOR_KEYS = ("key", "coordinatorKeys")
 _TYPED = {
-    "key": (_KEY_TYPE, _COORDINATORS),
-    "coordinatorKeys": (_KEY_TYPE, _COORDINATORS),
+    "key": (KEY_TYPE, COORDINATORS),
+    "coordinatorKeys": (KEY_TYPE, COORDINATORS),
     "resourceName": ("resourceType", _RESOURCES),
     "resourceNameFilter": ("resourceTypeFilter", _RESOURCES),
 }
 """Fields of which another one tells what they name: that one, and by its value what it is."""
-_ANY = "*"
+ANY = "*"
 """The name of an ACL for all resources of a type."""
 _PREFIXED = 4
 """The pattern of an ACL (``PatternType``) that names the beginning of names."""
@@ -43,13 +44,9 @@ def names_one(field: Field, entity: str) -> bool:
     return field.entity == entity or (field.entity is None and field.name == entity == GROUP)
 
 
-def has_typed(struct: Struct) -> bool:
-    """Whether it has a field of which another one tells what it names."""
-    return any(field.name in _typed(struct) for field in struct.fields)
-
-
-def _typed(struct: Struct) -> frozenset[str]:
-    """Those fields. Where the teller does not stand beside it, it is FindCoordinator's key."""
+def typed(struct: Struct) -> frozenset[str]:
+    """The names of its fields of which another one tells what they name. Where the teller does not stand
+    beside it, it is FindCoordinator's key."""
     names = {field.name for field in struct.fields}
     own = "nodeId" in names or struct.name == "FindCoordinatorRequest"
     return frozenset(
@@ -99,11 +96,11 @@ def typed_entity(
     """What a field of which another one tells it names; None where it is no single thing of those above."""
     teller, kinds = _TYPED[name]
     own = ancestors[-1]
-    if own.get(name) == _ANY or _PREFIXED in (own.get("resourcePatternType"), own.get("patternType")):
+    if own.get(name) == ANY or _PREFIXED in (own.get("resourcePatternType"), own.get("patternType")):
         return None
     if teller in own:
         return kinds.get(own[teller])
-    if teller != _KEY_TYPE:
+    if teller != KEY_TYPE:
         return None
     if len(ancestors) == 1:
         return GROUP  # version 0 of FindCoordinator knows nothing else
@@ -113,11 +110,11 @@ def typed_entity(
 
 @cache
 def _fields(struct: Struct, entity: str) -> Selection:
-    typed = _typed(struct)
+    of_others = typed(struct)
     out = []
     for field in struct.fields:
         inner = _fields(field.struct, entity) if field.struct is not None else ()
-        wanted = names_one(field, entity) or field.name in typed
+        wanted = names_one(field, entity) or field.name in of_others
         if wanted or inner:
             out.append((field.name, wanted, inner or None))
     return tuple(out)
@@ -126,5 +123,5 @@ def _fields(struct: Struct, entity: str) -> Selection:
 @cache
 def _names(struct: Struct, entity: str) -> frozenset[str]:
     """The names of all fields that may name such a thing."""
-    out = {field.name for field in struct.fields if names_one(field, entity)} | _typed(struct)
+    out = {field.name for field in struct.fields if names_one(field, entity)} | typed(struct)
     return frozenset(out.union(*(_names(f.struct, entity) for f in struct.fields if f.struct is not None)))

@@ -6,18 +6,26 @@ from functools import cache
 from typing import Any
 
 from kdissect.protocol import plan
-from kdissect.protocol.entities import GROUP, TRANSACTIONAL_ID, has_typed, names_one
+from kdissect.protocol.entities import (
+    COORDINATOR_KEYS,
+    GROUP,
+    KEY_TYPE,
+    TRANSACTIONAL_ID,
+    names_one,
+    typed,
+)
 from kdissect.protocol.schema import Field, Struct
 from kdissect.protocol.topics import IDS, NAMES, is_topic, teaches, told_by
 
 PASS, ERROR, ACKS, THROTTLE, TEXT, BYTES, RECORDS, TOPIC_ID, LIST, MAYBE, STRUCT, TAGS, LEAVE = range(13)
-PARTITION, OFFSET, SESSION = 13, 14, 15
+PARTITION, OFFSET, SESSION, COORDINATOR_TYPE = 13, 14, 15, 16
 """The steps of a program. Numbers of two bytes follow some of them, highest first:
 
 | step | what it does | numbers |
 |---|---|---|
 | ``PASS`` | passes bytes | how many |
-| ``ERROR``, ``ACKS``, ``THROTTLE``, ``SESSION`` | reads an integer that is asked for | |
+| ``ERROR``, ``ACKS``, ``THROTTLE``, ``SESSION``, ``COORDINATOR_TYPE`` | reads an integer that is asked \
+for | |
 | ``TEXT`` | reads a string | :data:`COMPACT` …, what it names |
 | ``BYTES``, ``RECORDS`` | passes bytes, notes records | :data:`COMPACT` … |
 | ``PARTITION``, ``OFFSET`` | passes a partition's number or base offset, notes it for places | |
@@ -48,6 +56,8 @@ BESIDE_ID = 4
 """Added to it: the name of the topic whose id stands beside it."""
 TELLS = 8
 """Added to it, and to that of an id: the topic of the partitions in its struct."""
+A_KEY = 16
+"""In place of all these: the key of a coordinator, of which the request tells what it names."""
 TEACHES = 1
 """Of an id: the topic's name stands beside it."""
 RECORD_FIELD, OFFSET_FIELD = "records", "baseOffset"
@@ -68,7 +78,7 @@ def program_of(struct: Struct) -> bytes | None:
 
 def _struct(struct: Struct) -> bytes | None:
     """The program of a struct."""
-    if has_typed(struct):
+    if not typed(struct).issubset(COORDINATOR_KEYS):
         return None
     names = {field.name for field in struct.fields}
     if not names.isdisjoint(IDS) and not names.isdisjoint(NAMES) and not _is_simple(struct):
@@ -143,6 +153,8 @@ def _leaf(struct: Struct, field: Field, opcode: int, nullable: bool) -> bytes | 
             return bytes((THROTTLE,))
         if field.name == SESSION_FIELD and field.type == "int32":
             return bytes((SESSION,))
+        if opcode == plan.INT8 and field.name == KEY_TYPE:
+            return bytes((COORDINATOR_TYPE,))
         if opcode == plan.INT32 and _tells(struct, field):
             return bytes((PARTITION,))
         if opcode == plan.INT64 and field.name == OFFSET_FIELD:
@@ -154,7 +166,9 @@ def _leaf(struct: Struct, field: Field, opcode: int, nullable: bool) -> bytes | 
             return None  # whether these are records depends on another field
         return bytes((RECORDS if opcode >= plan.RECORDS else BYTES,)) + form
     what = NOTHING
-    if is_topic(field):
+    if field.name in typed(struct):
+        what = A_KEY
+    elif is_topic(field):
         what = A_TOPIC
     elif names_one(field, GROUP):
         what = A_GROUP
@@ -212,11 +226,14 @@ def tells_places(struct: Struct) -> bool:
     return True
 
 
+_ASKED = ("acks", THROTTLE_FIELD, SESSION_FIELD, KEY_TYPE, *COORDINATOR_KEYS)
+
+
 def _asks(field: Field) -> bool:
     """Whether anything is asked of a field."""
     if field.struct is not None:
         return any(_asks(each) for each in field.struct.fields)
-    if is_error_code(field) or is_topic(field) or field.name in ("acks", THROTTLE_FIELD, SESSION_FIELD):
+    if is_error_code(field) or is_topic(field) or field.name in _ASKED:
         return True
     return field.type == "records" or names_one(field, GROUP) or names_one(field, TRANSACTIONAL_ID)
 

@@ -2,8 +2,8 @@ cimport cython
 from libc.stdint cimport int64_t
 from kdissect.protocol.cursor cimport Cursor
 
-cdef int PASS, ERROR, ACKS, THROTTLE, TEXT, BYTES, RECORDS, TOPIC_ID, LIST, MAYBE, STRUCT, TAGS, PARTITION, OFFSET, SESSION
-cdef int COMPACT, NULLABLE, OPEN, A_TOPIC, A_GROUP, A_TRANSACTIONAL_ID, BESIDE_ID, TELLS, TEACHES
+cdef int PASS, ERROR, ACKS, THROTTLE, TEXT, BYTES, RECORDS, TOPIC_ID, LIST, MAYBE, STRUCT, TAGS, PARTITION, OFFSET, SESSION, COORDINATOR_TYPE
+cdef int COMPACT, NULLABLE, OPEN, A_TOPIC, A_GROUP, A_TRANSACTIONAL_ID, A_KEY, BESIDE_ID, TELLS, TEACHES
 cdef str RECORD_FIELD, OFFSET_FIELD
 cdef int64_t _UNUSUAL, _SHORT, _LOW, _NO_VARINT, _PLAIN_BYTES
 cdef Py_ssize_t _MOST_IDS
@@ -22,6 +22,8 @@ cdef class Survey:
     cdef public list taught
     cdef public list groups
     cdef public list transactional_ids
+    cdef public list keys
+    cdef public int coordinator_type
     cdef public int throttle_ms
     cdef public int session_id
     cdef public list places

@@ -18,14 +18,17 @@ from functools import cache
 
 from kdissect.limits import Limits
 from kdissect.protocol.cursor import Cursor, uuid_text
+from kdissect.protocol.entities import ANY
 from kdissect.protocol.program import (
     A_GROUP,
+    A_KEY,
     A_TOPIC,
     A_TRANSACTIONAL_ID,
     ACKS,
     BESIDE_ID,
     BYTES,
     COMPACT,
+    COORDINATOR_TYPE,
     ERROR,
     LIST,
     MAYBE,
@@ -77,6 +80,7 @@ class Survey:
 
     __slots__ = (
         *("_elements", "acks", "error", "errors", "groups", "mentions", "records", "session_id", "taught"),
+        *("coordinator_type", "keys"),
         *("partition", "places", "throttle_ms", "topic", "topic_id", "transactional_ids"),
     )
 
@@ -96,6 +100,10 @@ class Survey:
         self.groups: list[str] | None = None
         """Ids of groups; None for none."""
         self.transactional_ids: list[str] | None = None
+        self.keys: list[str] | None = None
+        """Keys of coordinators; None for none. What they name tells the type that the request has."""
+        self.coordinator_type = 0
+        """That type, of a request."""
         self.throttle_ms = 0
         """How long a response says that a quota holds the client back, ms."""
         self.session_id = 0
@@ -153,7 +161,8 @@ def _nothing(limits: Limits) -> Survey:
     found = Survey.__new__(Survey)
     found.acks, found.error, found.throttle_ms, found.session_id = -1, 0, 0, 0
     found.mentions, found.records = [], []
-    found.errors = found.taught = found.groups = found.transactional_ids = None
+    found.errors = found.taught = found.groups = found.transactional_ids = found.keys = None
+    found.coordinator_type = 0
     found.places = found.topic = found.topic_id = found.partition = None
     found._elements = limits.message_elements
     return found
@@ -346,6 +355,12 @@ def _walk(
                 return _UNUSUAL
             found.throttle_ms = _int32(raw, position)
             position += 4
+        elif step == COORDINATOR_TYPE:
+            if end - position < 1:
+                return _UNUSUAL
+            size = raw[position]
+            found.coordinator_type = size - 256 if size > 127 else size
+            position += 1
         elif step == SESSION:
             if end - position < 4:
                 return _UNUSUAL
@@ -466,6 +481,10 @@ def _id_text(data: bytes) -> str:
 
 def _note(found: Survey, text: str, what: int) -> None:
     """Note a string that names something."""
+    if what == A_KEY:
+        if text != ANY:
+            found.keys = _with(found.keys, text)
+        return
     what &= BESIDE_ID - 1
     if what == A_TOPIC:
         found.mentions.append((text, None))

@@ -406,29 +406,31 @@ class Conversation:
             fins = duplex.streams[0].ended_at is not None or duplex.streams[1].ended_at is not None
             end = "rst" if duplex.reset else "fin" if fins else "open"
         shows_tcp = protocol in ("kafka", "tls") or not sum(self._bytes)
+        one, other = duplex.streams
+        # Without names: they would take as long as all that they name.
         return Connection(
-            connection=self.number,
-            client=endpoint_text(self._end_of(client)),
-            broker=endpoint_text(duplex.endpoints[1 - client]),
-            start_ns=duplex.first_ns,
-            end_ns=duplex.last_ns,
-            end=end,
-            packets=duplex.packets,
-            bytes_to_broker=self._bytes[client],
-            bytes_from_broker=self._bytes[1 - client],
-            retransmitted=duplex.streams[0].retransmitted + duplex.streams[1].retransmitted,
-            gaps=duplex.streams[0].gaps + duplex.streams[1].gaps,
-            gap_bytes=duplex.streams[0].gap_bytes + duplex.streams[1].gap_bytes,
-            skipped_bytes=skipped,
-            exchanges=self._session.exchanges if self._session is not None else 0,
-            protocol=protocol,
-            client_id=session.client_id if session is not None else None,
-            software=session.software if session is not None else None,
-            sasl=session.login.summary() if session is not None else None,
-            tls=self._tls.summary() if self._tls is not None else None,
-            proxies=self._proxies or None,
-            opened=duplex.streams[client].opened,
-            tcp=tcp_facts(duplex, client) if tells_tcp and shows_tcp else None,
+            self.number,
+            endpoint_text(self._end_of(client)),
+            endpoint_text(duplex.endpoints[1 - client]),
+            duplex.first_ns,
+            duplex.last_ns,
+            end,
+            duplex.packets,
+            self._bytes[client],
+            self._bytes[1 - client],
+            one.retransmitted + other.retransmitted,
+            one.gaps + other.gaps,
+            one.gap_bytes + other.gap_bytes,
+            skipped,
+            self._session.exchanges if self._session is not None else 0,
+            protocol,
+            session.client_id if session is not None else None,
+            session.software if session is not None else None,
+            session.login.summary() if session is not None else None,
+            self._tls.summary() if self._tls is not None else None,
+            self._proxies or None,
+            (one, other)[client].opened,
+            tcp_facts(duplex, client) if tells_tcp and shows_tcp else None,
         )
 
     # -- the stages ---------------------------------------------------------------------------------

@@ -1,4 +1,5 @@
 cimport cython
+from libc.stdint cimport int64_t
 from kdissect.model cimport Frame
 from kdissect.session.pairing cimport Session
 
@@ -12,7 +13,8 @@ cdef class Dialogue:
 
     @cython.locals(events=list)
     cpdef list feed(self, Frame frame, packet)
-    cpdef held_bytes(self)
+    @cython.locals(held=int64_t)
+    cpdef int64_t held_bytes(self) except -1
     cdef tuple _sessions(self)
     cdef Session _turn(self)
     @cython.locals(asker=Session, answered=Session, heard=Session)

@@ -43,9 +43,7 @@ class Dialogue:
         streams: tuple[Reassembler | None, Reassembler | None] = (None, None),
     ) -> None:
         told = (inferred, correlation_id, client_id, from_start)
-        self._first = Session(
-            connection, client, broker, limits, *told, requests=streams[0], responses=streams[1]
-        )
+        self._first = Session(connection, client, broker, limits, *told, *streams)
         self._second: Session | None = None
         """What the broker asks."""
         self._turned_arguments = (connection, broker, client, limits, inferred)

@@ -1,5 +1,6 @@
 cimport cython
 from libc.stdint cimport int64_t
+from kdissect.message cimport Request
 
 @cython.locals(left=int64_t, size=int64_t, end=int64_t)
 cpdef tuple examine_request(data, Py_ssize_t position, limits=*)
@@ -8,7 +9,9 @@ cdef _examine_header(data, Py_ssize_t position, int64_t size)
 @cython.locals(at=int64_t, is_flexible=cython.bint)
 cdef bint _may_be_produce(data, Py_ssize_t position, int64_t size, version) except -1
 cdef tuple _compact_length(data, int64_t at)
+@cython.locals(request=Request)
 cdef _examine_whole(bytes payload, limits)
+cdef bint _is_name(bytes client_id) except -1
 cdef bint _is_distinct(request) except -1
 cdef bint _is_utf8(bytes data) except -1
 cdef bint _is_text(data, bint is_cut=*) except -1

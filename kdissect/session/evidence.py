@@ -90,6 +90,11 @@ def examine_request(
         return Evidence.NONE, end
     if left < min(HEADER_BYTES, size + 4):
         return Evidence.MORE, end
+    whole = Evidence.NONE
+    if left >= size + 4 and (is_known or key == apis.API_VERSIONS):
+        whole = _examine_whole(bytes(data[position + 4 : end]), limits)
+        if whole is Evidence.EXACT:
+            return whole, end  # as nearly all are: the header need not be looked at alone
     header = _examine_header(data, position, size)
     if not is_known and key != apis.API_VERSIONS:
         # A client that is newer opens with a version of ApiVersions that is not known: that is examined on.
@@ -104,7 +109,6 @@ def examine_request(
         header = Evidence.NONE
     if left < size + 4:
         return header, end
-    whole = _examine_whole(bytes(data[position + 4 : end]), limits)
     if whole is Evidence.LOOSE and header is Evidence.NONE:
         whole = header
     is_broken = whole is Evidence.NONE and header is Evidence.HEADER
@@ -226,18 +230,22 @@ def _examine_whole(payload: bytes, limits: Limits) -> Evidence:
         request = parse_request(bare_frame(payload), limits)
     except DecodeError:
         return Evidence.NONE
-    client_id = (request.client_id or "").encode("utf-8", "surrogateescape")
-    named = bool(client_id) and _is_text(client_id)
     is_exact = request.survey() is not None
+    client_id = (request.client_id or "").encode("utf-8", "surrogateescape")
     body = None if is_exact else request.decoded()
     if body is not None and body.opaque is not None:
-        return Evidence.LOOSE if named else Evidence.NONE
+        return Evidence.LOOSE if _is_name(client_id) else Evidence.NONE
     if body is None or body.is_exact:
         # A client id need not be printable (somebody may mean harm), but it has to be UTF-8.
         distinct = _is_utf8(client_id) if client_id else _is_distinct(request)
         return Evidence.EXACT if distinct else Evidence.NONE
     fits_so_far = all(f.kind in ("remainder", "too-many-elements") for f in body.faults)
-    return Evidence.LOOSE if fits_so_far and named else Evidence.NONE
+    return Evidence.LOOSE if fits_so_far and _is_name(client_id) else Evidence.NONE
+
+
+def _is_name(client_id: bytes) -> bool:
+    """Whether a client id is text, and there is one."""
+    return bool(client_id) and _is_text(client_id)
 
 
 def _is_distinct(request: Request) -> bool:

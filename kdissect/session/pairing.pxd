@@ -7,10 +7,13 @@ from kdissect.protocol.header cimport read_correlation_id
 from kdissect.protocol.survey cimport Survey
 from kdissect.session.expected cimport Expected
 from kdissect.session.pending cimport Pending, Waiting
+from kdissect.session.sasl cimport Login
+from kdissect.session.throttling cimport told_ms
 from kdissect.session.witness cimport FrameWitness
 from kdissect.tcp.reassembly cimport Reassembler
 
 cdef int API_VERSIONS, PRODUCE, SASL_AUTHENTICATE, SASL_HANDSHAKE, FEW
+cdef int64_t _ALWAYS, _MILLISECOND, _NEVER
 cdef object _TO_BROKER
 
 @cython.no_gc
@@ -28,7 +31,7 @@ cdef class Session:
     cdef public object _client
     cdef public object _broker
     cdef public object _limits
-    cdef public object _most
+    cdef public int64_t _most
     cdef public object _inferred
     cdef public Pending _pending
     cdef public FrameWitness witness
@@ -43,8 +46,8 @@ cdef class Session:
     cdef public object _request_loss
     cdef public bint _is_fresh_loss
     cdef public bint takes_all
-    cdef public object _turning_effort
-    cdef public object _told_bytes
+    cdef public int64_t _turning_effort
+    cdef public int64_t _told_bytes
     cdef public object _answered
     cdef public Reassembler _requests
     cdef public Reassembler _responses
@@ -57,15 +60,15 @@ cdef class Session:
     cdef public int64_t _lost_behind
     cdef public object _latest_id
     cdef public object _evicted
-    cdef public object exchanges
+    cdef public int64_t exchanges
     cdef public object client_id
     cdef public object software
-    cdef public object login
+    cdef public Login login
 
     @cython.locals(out=list)
     cpdef list feed(self, Frame frame, packet)
-    cpdef held_bytes(self)
-    @cython.locals(request=Request, exchange=Exchange, out=list, lost=Exchange, begun=Recognised, older=Waiting)
+    cpdef int64_t held_bytes(self) except -1
+    @cython.locals(request=Request, exchange=Exchange, out=list, lost=Exchange, begun=Recognised, older=Waiting, key=cython.int)
     cdef list _feed_request(self, Frame frame, packet)
     @cython.locals(seen=Survey)
     cdef bint _asks_for_nothing(self, Request produce) except -1
@@ -80,11 +83,12 @@ cdef class Session:
     )
     cdef bint _tell_wait(self, Waiting waiting, Frame frame, int64_t throttle_ns) except -1
     cdef _answer_came(self, Frame frame, correlation_id, int64_t mute_ns, api_key=*)
-    @cython.locals(asked=Request, exchange=Exchange, out=list, waiting=Waiting, done=Completed, throttle_ns=int64_t, seen=Survey)
+    @cython.locals(asked=Request, exchange=Exchange, out=list, waiting=Waiting, done=Completed, throttle_ns=int64_t, seen=Survey, key=cython.int)
     cdef list _feed_response(self, Frame frame, packet)
     cdef list _settle_earlier(self, serial, Frame frame)
     @cython.locals(exchange=Exchange)
     cdef Exchange _exchange(self, Frame frame, packet)
+    @cython.locals(key=cython.int)
     cdef _learn_from_request(self, Request request)
     cdef _learn_from_response(self, Exchange exchange)
     cdef _why_missing(self, Waiting waiting)

@@ -302,7 +302,8 @@ class Session:
             return None
         self._saw_request = True
         self._is_fresh_loss = False
-        self._expects_tokens = request.api_key == SASL_HANDSHAKE and request.api_version == 0
+        key = request.api_key
+        self._expects_tokens = key == SASL_HANDSHAKE and request.api_version == 0
         exchange = self._exchange(frame, packet)
         exchange.request = request
         self._tell_thinking(exchange, frame)
@@ -311,7 +312,7 @@ class Session:
         begun = Recognised.__new__(Recognised)
         begun.exchange = exchange
         out: list[Event] = [begun]
-        if request.api_key == PRODUCE and self._asks_for_nothing(request):
+        if key == PRODUCE and self._asks_for_nothing(request):
             exchange.missing = "acks=0"
             out.append(Completed(exchange))
             return out
@@ -436,7 +437,8 @@ class Session:
             exchange.missing = self._why_missing(waiting)
         if frame.searched:
             exchange.inferred = _join(exchange.inferred, _boundary("response"))
-        if asked.api_key in (API_VERSIONS, SASL_AUTHENTICATE, SASL_HANDSHAKE):
+        key = asked.api_key
+        if key in (API_VERSIONS, SASL_AUTHENTICATE, SASL_HANDSHAKE):
             self._learn_from_response(exchange)
         exchange.routine = self._expected.judge(exchange, asked, exchange.response)
         # Made part by part: compiled, that is several times faster than a call.
@@ -630,14 +632,15 @@ class Session:
                 self._count_told()
             request.client_id = self.client_id  # one text for all of them
         self.witness.learn(request)
-        if request.api_key == API_VERSIONS:
+        key = request.api_key
+        if key == API_VERSIONS:
             told = software(request)
             if told is not None:
                 self.software = told
                 self._count_told()
-        elif request.api_key == SASL_HANDSHAKE:
+        elif key == SASL_HANDSHAKE:
             self.login.begin(request.body().get("mechanism"))
-        elif request.api_key == SASL_AUTHENTICATE:
+        elif key == SASL_AUTHENTICATE:
             self.login.read_token(request.body().get("authBytes") or b"")
 
     def _count_told(self) -> None:

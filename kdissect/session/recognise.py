@@ -107,7 +107,7 @@ def at_once(data: bytes, side: Side, limits: Limits = DEFAULTS) -> Verdict | Non
     if examine_request(data, 0, limits)[0] is not Evidence.EXACT:
         return None
     correlation_id = int.from_bytes(data[8:12], "big", signed=True)
-    return Verdict("kafka", side, (side == 0, side == 1), correlation_id=correlation_id)
+    return Verdict("kafka", side, (side == 0, side == 1), None, correlation_id)
 
 
 class _Side:

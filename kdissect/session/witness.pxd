@@ -1,10 +1,13 @@
+from libc.stdint cimport int64_t
 from kdissect.message cimport Request
 from kdissect.session.pending cimport Pending
+
+cdef int64_t _SEARCH_EFFORT
 
 cdef class FrameWitness:
     cdef public object _client_id
     cdef public object _client_text
-    cdef public object _effort
+    cdef public int64_t _effort
     cdef public object _known_correlation
     cdef public object _limits
     cdef public Pending _pending

@@ -17,6 +17,9 @@ SEARCH_EFFORT = 1 << 20
 """Bytes that are decoded at guessed positions before the next frame is found; then only starts of segments
 are looked at."""
 
+_SEARCH_EFFORT = SEARCH_EFFORT
+"""The same, compiled a number of C."""
+
 UNSEEN_REQUESTS = 1_024
 """How far from the first correlation id that is known those of requests that were not captured may lie."""
 
@@ -46,7 +49,7 @@ class FrameWitness:
         self._known_correlation = correlation_id
         self._client_id = None if client_id is None else client_id.encode("utf-8", "surrogateescape")
         self._client_text = client_id
-        self._effort = SEARCH_EFFORT
+        self._effort = _SEARCH_EFFORT
         self._turned: FrameWitness | None = None
 
     def turn(self, turned: FrameWitness) -> None:
@@ -58,7 +61,7 @@ class FrameWitness:
 
     def refresh(self) -> None:
         """A frame was found: the next search may cost as much again."""
-        self._effort = SEARCH_EFFORT
+        self._effort = _SEARCH_EFFORT
 
     def learn(self, request: Request) -> None:
         """What a request tells of those to come."""

@@ -1,10 +1,10 @@
 """Captures that come day by day → tables that grow: each run reads what is new, and connections go on.
 
-A run is a batch of a stream (:mod:`kdissect.spark.step`). One task a capture point takes what is carried
-from the run before, reads the new bytes and leaves what is open for the next run. The plan of a run says
-which bytes those are. It is kept before anything is read (:mod:`kdissect.spark.runs`). A run that died is
-done again from its plan, and targets take the rows of a run once. So each row is there once in the end,
-whenever a run dies.
+A run is a batch of a stream (:mod:`kdissect.spark.step`), with one task a capture point. The task takes
+what is carried from the run before and reads the new bytes. What is open, it leaves for the next run. The
+plan of a run says which bytes are new. It is kept before anything is read (:mod:`kdissect.spark.runs`). A
+run that died is done again from its plan, and targets take the rows of a run once. So each row is there
+once, whenever a run dies.
 
 kdissect does not load a state of another version. It makes the same state again from the files of the
 earlier runs. If they are gone, it says so.
@@ -222,8 +222,8 @@ def _renew(spark: SparkSession, runs: Runs, number: int, settings: Settings) -> 
         for span in spans:
             if not span.is_gone and not os.path.exists(span.path):
                 raise StateError(
-                    f"{runs.states}: another version of kdissect made this state, and {span.path} is gone, of"
-                    " which it could be made again; go on with that version"
+                    f"{runs.states}: another version of kdissect made this state; to make it again needs"
+                    f" {span.path}, which is gone; go on with that version"
                 )
         history.append(spans)
     work = partial(_again, tuple(old), history, runs.states, settings)

@@ -84,8 +84,8 @@ def of_connections(faults: DataFrame, connections: DataFrame) -> DataFrame:
 def partitioned(frame: DataFrame, name: str, by: Sequence[str]) -> tuple[DataFrame, list[str]]:
     """A table, and what it is partitioned by: those of ``by`` that it can have.
 
-    Rows that belong together are brought together, so that a partition is few files; Spark joins small ones
-    and splits large ones as its adaptive execution is set.
+    Spark brings the rows of a partition together, so that it is few files. It joins small ones and splits
+    large ones as its adaptive execution is set.
     """
     from pyspark.sql import functions as f
 

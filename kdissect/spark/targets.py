@@ -50,7 +50,7 @@ class Target(Protocol):
         """What a user knows it by."""
 
     def has(self, name: str) -> bool:
-        """Whether a table is there. Of tables of Spark's catalog Spark tells when it writes."""
+        """Whether a table is there. Spark itself tells it of its catalog, when it writes."""
 
     def write(
         self, frame: DataFrame, name: str, parts: Sequence[str], run: int | None, overwrite: bool

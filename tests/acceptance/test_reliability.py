@@ -14,6 +14,7 @@ from kdissect.dissect import dissect
 from kdissect.exchange import Exchange
 from kdissect.model import Fault
 from tests.acceptance.malicious import MALICIOUS, cost, malicious, wrong_variants
+from tests.amount import LONG
 from tests.cli.run import run
 from tests.lab import dissected
 from tests.shared import requires_shared, shared
@@ -33,7 +34,7 @@ def test_every_malicious_capture_has_its_outcome_here() -> None:
     assert {path.stem for path in shared("testdata/malicious").iterdir()} == set(MALICIOUS)
 
 
-@pytest.mark.parametrize("name", MALICIOUS)
+@pytest.mark.parametrize("name", [name for name in MALICIOUS if LONG or name != MANY_MESSAGES])
 def test_malicious_bytes_are_named_for_what_they_are(name: str) -> None:
     kinds: set[str] = set()
     for event in dissect(read_packets([malicious(name)]), broker_ports=frozenset((9092,))):

@@ -13,6 +13,7 @@ from kdissect.analysis.catalogue import STATISTICS
 from kdissect.limits import DEFAULTS
 from kdissect.present.options import PLAIN
 from kdissect.present.statistics import STATISTICS as TABLES
+from tests.amount import times
 from tests.analysis.folds import OF_OTHERS, SPEC, events_of, fold
 
 CASES = ["java43-groups", "java43-kip848", "java43-share-2", "midstream", "zk39-ibp28", "ipv6"]
@@ -35,7 +36,7 @@ def test_event_by_event_is_the_whole(text: str, case: str) -> None:
 
 
 @pytest.mark.parametrize("text", SPEC)
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=times(8, 25), deadline=None)
 @given(data=st.data())
 def test_parts_in_any_grouping_are_the_whole(text: str, data: Any) -> None:
     events = events_of(data.draw(st.sampled_from(CASES)))

@@ -13,6 +13,7 @@ from kdissect.analysis.fold import MILLISECOND
 from kdissect.exchange import Exchange
 from tests.acceptance.test_payloads import PAYLOAD_CASES
 from tests.acceptance.test_request_log import LOGGED_CASES
+from tests.amount import times
 from tests.analysis.folds import events_of, fold, ids_of, logged, made, rows_of
 from tests.analysis.traffic import commit, fetch
 from tests.lab import Case
@@ -93,14 +94,14 @@ def fetching(draw: st.DrawFn) -> tuple[list[Exchange], list[Exchange]]:
 SAME = ("partition", "position", "high_watermark", "lag", "fetches", "asked")
 
 
-@settings(deadline=None, max_examples=150)
+@settings(deadline=None, max_examples=times(50, 150))
 @given(fetching())
 def test_a_session_says_the_same_as_fetches_told_in_full(told: tuple[list[Exchange], list[Exchange]]) -> None:
     brief, full = ([{n: row[n] for n in SAME} for row in fold("positions", each).result()] for each in told)
     assert brief == full
 
 
-@settings(deadline=None, max_examples=100)
+@settings(deadline=None, max_examples=times(30, 100))
 @given(fetching())
 def test_a_session_cut_anywhere_and_merged_is_the_whole(
     told: tuple[list[Exchange], list[Exchange]],

@@ -37,7 +37,7 @@ def test_traffic_is_that_of_the_captures_again_and_again(tmp_path: Path) -> None
 @pytest.mark.skipif(sys.platform != "linux", reason="memory is read as Linux tells it")
 def test_the_screens_hold_their_figures(tmp_path: Path) -> None:
     path = tmp_path / "traffic.pcap"
-    count = multiply(path, times(4_000, 20_000))
+    count = multiply(path, times(2_000, 20_000))
     decoder = Decoder(Source((str(path),)))
     figures = {
         figure.name: figure

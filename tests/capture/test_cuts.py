@@ -82,3 +82,18 @@ def test_what_is_not_an_ordinary_file_is_read_as_one(tmp_path: Path) -> None:
     for each in (path, empty, tmp_path, tmp_path / "absent"):
         with pytest.raises(CaptureError):
             Cuts(str(each))
+
+
+@pytest.mark.parametrize("name", ["broker-0.9.pcap", "errors.pcapng"])
+def test_a_file_that_somebody_cuts_while_it_is_walked_over_ends_there(name: str, tmp_path: Path) -> None:
+    path = tmp_path / name
+    path.write_bytes((CAPTURES / name).read_bytes())
+    cuts = Cuts(str(path))
+    first = cuts.next(20_000)
+    assert first is not None
+    with open(path, "r+b") as file:
+        file.truncate(5_000)  # less than was walked over; mapped memory would end the process
+    assert cuts.next(1 << 30) is None
+    assert cuts.is_over
+    assert items_of([first, cuts.rest()])  # what is left of it, and a fault for the packet that broke off
+    cuts.close()

@@ -16,6 +16,7 @@ from kdissect.capture.pcapng import PcapngReader
 from kdissect.capture.segments import SegmentReader
 from kdissect.capture.writer import PcapngWriter
 from kdissect.model import CaptureError, Fault, Packet, Secrets, Segment
+from tests.amount import times
 from tests.capture.build import pcap, record
 
 DATA = Path(__file__).parents[1] / "data" / "lab"
@@ -59,7 +60,9 @@ def mutated(draw: st.DrawFn) -> bytes:
     return bytes(data)
 
 
-@settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(
+    max_examples=times(50, 150), deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+)
 @given(mutated())
 def test_any_damage_gives_packets_and_faults(tmp_path: Path, data: bytes) -> None:
     path = tmp_path / "capture"

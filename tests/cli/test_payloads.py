@@ -10,8 +10,11 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import click
 import pytest
 
+from kdissect.cli.commands import read
+from kdissect.cli.completing import a_filter
 from tests.cli.run import CAPTURES, run
 from tests.payload.made import produced, record
 from tests.registry.server import Server, say, serving
@@ -269,5 +272,25 @@ def test_what_the_configuration_remembers_costs_nothing_where_nothing_is_decoded
     monkeypatch.setenv("KDISSECT_CONFIG", str(config))
     for form in ("text", "ndjson", "faults", "connections"):
         assert run(capsysbinary, "read", capture, "-T", form).code == 0
-    for arguments in (["-T", "records"], ["-T", "ndjson", "--records"], ["-Y", "record.value.id == 3"]):
-        assert run(capsysbinary, "read", capture, *arguments).code == 2
+    for options in (["-T", "records"], ["-T", "ndjson", "--records"], ["-Y", "record.value.id == 3"]):
+        assert run(capsysbinary, "read", capture, *options).code == 2
+
+
+def test_names_inside_values_are_completed_from_schemas_and_rules(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "order.avsc").write_text(ORDER["schema"])
+    config = tmp_path / "config.toml"
+    config.write_text(f'[decode_as]\n"*" = "avro:{tmp_path / "order.avsc"}"\n')
+    given = {"payload_rules": (f"orders=avro:{tmp_path / 'order.avsc'}",)}
+    for params, has_config in (
+        (given, False),
+        ({"schemas": (str(tmp_path),)}, False),
+        ({}, True),
+        ({}, False),
+    ):
+        monkeypatch.setenv("KDISSECT_CONFIG", str(config if has_config else tmp_path / "none.toml"))
+        context = click.Context(read.command)
+        context.params = params
+        found = [each.value for each in a_filter(context, read.command.params[0], "record.value.")]
+        assert ("record.value.id" in found) is bool(params or has_config), params

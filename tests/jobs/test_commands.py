@@ -126,6 +126,34 @@ def test_the_interrupt_key_ends_the_input_and_leaves_its_rows(
     assert not any(Path(f"/proc/{pid}").exists() for pid in pids)
 
 
+@pytest.mark.parametrize("times", [1, 2])
+def test_the_interrupt_key_amid_parts_leaves_whole_rows_and_no_process(
+    traffic: Path, alone: bytes, times: int, tmp_path: Path
+) -> None:
+    """It is pressed while others dissect: once to end the input, or twice to end at once."""
+    rows = tmp_path / "rows"
+    program = (
+        "import os, signal, sys, kdissect.cli.jobs as j\n"
+        "import kdissect.jobs.cutting as c, kdissect.jobs.workers as w\n"
+        "j.CUT_BYTES, c.PART_BYTES, take, left = 1, 300_000, w.Workers.edge_of, [3]\n"
+        "def edge_of(self, part):\n"
+        "    left[0] -= 1\n"
+        f"    if not left[0]: [os.kill(os.getpid(), signal.SIGINT) for _ in range({times})]\n"
+        "    return take(self, part)\n"
+        "w.Workers.edge_of = edge_of\n"
+        "from kdissect.cli import main\n"
+        "code = main(sys.argv[1:])\n"
+        "try: os.waitpid(-1, os.WNOHANG)\n"
+        "except ChildProcessError: sys.exit(code)\n"
+    )
+    command = [sys.executable, "-c", program, "read", str(traffic), "--jobs", "3", "-o", str(rows)]
+    ran = subprocess.run(command, capture_output=True, cwd=ROOT, timeout=60, check=False)
+    assert (ran.returncode, ran.stderr) == (130, b"")
+    found = rows.read_bytes()
+    assert alone.startswith(found)
+    assert found.endswith(b"\n") or (times == 2 and not found)
+
+
 def test_a_reader_that_has_enough_ends_it_quietly(traffic: Path, alone: bytes) -> None:
     command = f"{sys.executable} -m kdissect read {traffic} --jobs 3 | head -n 5; echo ${{PIPESTATUS[0]}}"
     done = subprocess.run(["bash", "-c", command], capture_output=True, cwd=ROOT, timeout=60, check=True)

@@ -39,10 +39,34 @@ def test_the_packets_of_what_is_shown_are_the_same(tmp_path: Path) -> None:
     assert (tmp_path / "1.pcapng").read_bytes() == (tmp_path / "2.pcapng").read_bytes()
 
 
-@pytest.mark.parametrize("form", [("-c", "3"), ("-t", "d"), ("-T", "parquet"), ("-T", "records.arrow")])
+@pytest.mark.parametrize(
+    "form",
+    [
+        *(("-T", "parquet"), ("-T", "arrow"), ("-T", "records.parquet"), ("-T", "records.arrow")),
+        *(("-T", "connections.parquet"), ("-T", "parquet", "-Y", "api == Fetch", "--strict")),
+        ("-T", "connections.arrow", "-Y", "latency > 5ms"),
+    ],
+    ids=" ".join,
+)
+def test_columns_that_several_make_are_those_that_one_makes(
+    form: tuple[str, ...], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pytest.importorskip("pyarrow")
+    from kdissect.present import arrow, record_columns
+
+    for module, rows in ((arrow, "ROWS_A_BATCH"), (record_columns, "ROWS_AT_ONCE")):
+        monkeypatch.setattr(module, rows, 19)
+    outputs = []
+    for jobs in (1, 3):
+        output = tmp_path / str(jobs)
+        with small_batches(4):
+            ran = said("read", CAPTURES / "basic-kafka43.pcapng", *form, "--jobs", jobs, "-o", output)
+        outputs.append((ran, output.read_bytes()))
+    assert outputs[0] == outputs[1]
+
+
+@pytest.mark.parametrize("form", [("-c", "3"), ("-t", "d")])
 def test_what_cannot_be_shared_is_done_by_one(form: tuple[str, ...], tmp_path: Path) -> None:
-    if form[0] == "-T":
-        pytest.importorskip("pyarrow")
     outputs = []
     for jobs in (1, 3):
         output = tmp_path / str(jobs)

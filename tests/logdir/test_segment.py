@@ -13,6 +13,7 @@ from kdissect.logdir.search import HEAD, PART
 from kdissect.logdir.segment import read_batches
 from kdissect.model import Fault
 from kdissect.wording import plural
+from tests.amount import times
 from tests.logdir.build import batch_of, read
 from tests.record.build import message
 
@@ -176,7 +177,7 @@ def test_a_file_that_gets_shorter_while_it_is_read_ends_there() -> None:
     assert sum(not isinstance(each, Fault) for _, each in found) == len(BATCHES)
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=times(100, 300), deadline=None)
 @given(
     st.lists(st.tuples(st.integers(0, len(SEGMENT) - 1), st.integers(0, 255)), max_size=8),
     st.integers(0, len(SEGMENT)),
@@ -199,7 +200,7 @@ def test_no_bytes_raise_and_batches_come_in_order(
         assert ends == [*positions[1:], len(data)], "without a fault, every byte is in a batch"
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=times(60, 200), deadline=None)
 @given(st.binary(max_size=400))
 def test_any_bytes_are_read_without_raising(data: bytes) -> None:
     found = read(data, base_offset=None)

@@ -6,6 +6,7 @@ import json
 import math
 import time
 from base64 import b64decode, b64encode
+from collections.abc import Mapping
 from functools import cache, lru_cache
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -80,8 +81,11 @@ def _json(kind: str, value: Any) -> Any:
 
 
 @lru_cache(maxsize=8)
-def _descriptors(text: str) -> Any:
-    """What protoc makes of a file."""
+def _descriptors(text: str, *imported: tuple[str, str]) -> Any:
+    """What protoc makes of a file.
+
+    :param imported: paths and texts of others.
+    """
     import importlib.resources
 
     from grpc_tools import protoc
@@ -90,6 +94,9 @@ def _descriptors(text: str) -> Any:
         google = importlib.resources.files("grpc_tools") / "_proto"
         path = Path(folder, "made.proto")
         path.write_text(text)
+        for name, other in imported:
+            Path(folder, name).parent.mkdir(parents=True, exist_ok=True)
+            Path(folder, name).write_text(other)
         out = Path(folder, "made.bin")
         command = [
             "protoc",
@@ -104,10 +111,10 @@ def _descriptors(text: str) -> Any:
     return found
 
 
-def pool_of(text: str) -> Any:
+def pool_of(text: str, imported: Mapping[str, str] | None = None) -> Any:
     """The pool with all types of a file and of what it imports."""
     pool = descriptor_pool.DescriptorPool()
-    for file in _descriptors(text).file:
+    for file in _descriptors(text, *(imported or {}).items()).file:
         pool.Add(file)
     return pool
 

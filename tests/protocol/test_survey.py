@@ -12,7 +12,7 @@ from kdissect.model import DecodeError
 from kdissect.protocol import apis
 from kdissect.protocol.cursor import Cursor
 from kdissect.protocol.decode import decode
-from kdissect.protocol.entities import GROUP, TRANSACTIONAL_ID, named
+from kdissect.protocol.entities import COORDINATORS, GROUP, TRANSACTIONAL_ID, named
 from kdissect.protocol.layout import layout, record_fields
 from kdissect.protocol.program import is_error_code
 from kdissect.protocol.schema import Struct, message_struct
@@ -63,6 +63,10 @@ def surveyed(struct: Struct, data: bytes) -> Any:
         return None
     records = [data[a:b] for a, b in zip(found.records[::2], found.records[1::2], strict=True)]
     groups, ids = (list(dict.fromkeys(each or ())) for each in (found.groups, found.transactional_ids))
+    if found.keys is not None and struct.name.endswith("Request"):
+        told = {GROUP: groups, TRANSACTIONAL_ID: ids}.get(COORDINATORS.get(found.coordinator_type, ""))
+        if told is not None:
+            told += dict.fromkeys(found.keys)
     taught = found.taught or []
     return (
         found.mentions,
@@ -111,6 +115,12 @@ def test_what_is_surveyed_of_a_damaged_message_is_what_its_values_tell() -> None
 def test_of_any_bytes_a_survey_tells_nothing_that_their_values_do_not(vector: Vector, data: bytes) -> None:
     found = surveyed(vector.struct, data)
     assert found is None or found == decoded(vector.struct, data)
+
+
+def test_the_keys_of_a_coordinator_are_told_without_decoding() -> None:
+    found = [each for each in MESSAGES if each.struct.name.startswith("FindCoordinator")]
+    assert found
+    assert all(surveyed(each.struct, each.data) is not None for each in found)
 
 
 def test_a_message_that_is_all_right_is_surveyed_but_where_a_tagged_field_is_asked_for() -> None:

@@ -14,6 +14,7 @@ from kdissect.record.nodes import attributes_text
 from kdissect.record.records import Record
 from kdissect.record.sets import read_record_set
 from kdissect.record.write import write_batch
+from tests.amount import times
 from tests.record.build import RECORDS, batch, message, packed_batch, wrapper
 from tests.record.official import Vector, vector, vectors
 
@@ -209,7 +210,7 @@ def test_cut_sets_are_covered(identity: str) -> None:
         check_cover(annotate_record_set(data[:cut]), 0, cut)
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=times(100, 300), deadline=None)
 @given(st.sampled_from(SMALL), st.data())
 def test_mutated_sets_are_covered_and_hold_what_reading_gives(wanted: Vector, draw: st.DataObject) -> None:
     data = bytearray(wanted.data)
@@ -231,7 +232,7 @@ def test_mutated_sets_are_covered_and_hold_what_reading_gives(wanted: Vector, dr
     assert kinds - {"not-utf8"} <= {node.fault.kind for node in walk(nodes) if node.fault} | {"record-count"}
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=times(60, 200), deadline=None)
 @given(st.binary(max_size=200))
 def test_any_bytes_are_covered(data: bytes) -> None:
     for each in (data, batch(data, count=2), packed_batch(1, data, 2), wrapper(1, 1, 9, data)):

@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 
 from kdissect.record.records import MOST_BROKEN, Columns, Record, RecordsFound, read_records, wrap64
 from kdissect.record.write import write_record, write_varint
+from tests.amount import times
 
 EDGES = sorted(
     {
@@ -75,7 +76,7 @@ LISTS = st.lists(
 )
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=times(60, 200), deadline=None)
 @given(LISTS)
 def test_records_written_are_read(records: list[Record]) -> None:
     body = read(b"".join(write_record(record, record.offset, record.timestamp) for record in records))

@@ -13,6 +13,7 @@ from kdissect.faults import KINDS
 from kdissect.limits import Limits
 from kdissect.record.sets import RecordSet, read_record_set
 from kdissect.record.write import write_batch, write_message_set
+from tests.amount import times
 from tests.record.build import PLAIN_RECORDS, RECORDS, batch, bodies, message, packed_batch
 from tests.record.official import Vector, batch_row, record_row, vector, vectors
 from tests.shared import requires_shared, shared
@@ -153,7 +154,7 @@ def assert_accounted_for(data: bytes) -> None:
     assert found.remainder == len(data) or found.remainder in told, (found.remainder, told)
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=times(100, 300), deadline=None)
 @given(st.sampled_from(WHOLE), st.data())
 def test_mutated_sets_give_faults_and_never_an_exception(wanted: Vector, draw: st.DataObject) -> None:
     data = bytearray(wanted.data)
@@ -163,7 +164,7 @@ def test_mutated_sets_give_faults_and_never_an_exception(wanted: Vector, draw: s
     assert_accounted_for(bytes(data))
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=times(60, 200), deadline=None)
 @given(st.binary(max_size=300))
 def test_any_bytes_are_batches_and_a_named_remainder(data: bytes) -> None:
     assert_accounted_for(data)

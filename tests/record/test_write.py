@@ -12,6 +12,7 @@ from kdissect.record.batch import Batch
 from kdissect.record.records import Record
 from kdissect.record.sets import read_record_set
 from kdissect.record.write import write_batch, write_message, write_message_set
+from tests.amount import times
 from tests.record.build import RECORDS
 from tests.record.official import Vector, vectors
 
@@ -97,7 +98,7 @@ def record_lists(draw: st.DrawFn, headers: bool = False) -> list[Record]:
     return records
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=times(50, 150), deadline=None)
 @given(record_lists(headers=True), st.integers(0, 4))
 def test_batches_written_are_read(records: list[Record], codec: int) -> None:
     found = read_record_set(write_batch(records, codec))
@@ -112,7 +113,7 @@ def test_batches_written_are_read(records: list[Record], codec: int) -> None:
     assert one.max_timestamp == max(record.timestamp for record in records)
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=times(50, 150), deadline=None)
 @given(record_lists(), st.sampled_from([0, 1]), st.integers(0, 3))
 def test_message_sets_written_are_read(records: list[Record], magic: int, codec: int) -> None:
     if magic == 0:

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Iterator
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
 
+from kdissect.cli import main
 from kdissect.spark.launch import NoSparkError, check, session
+from tests.spark.same import CAPTURES
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -47,6 +50,17 @@ def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
         made = session("local[2]", CHEAPER, str(folder / "spark.log"))
     yield made
     made.stop()
+
+
+@pytest.fixture(scope="session")
+def stored(tmp_path_factory: pytest.TempPathFactory, spark: SparkSession) -> Path:
+    """The folder of ``stats --all --out``, of a capture with transactions."""
+    assert spark
+    out = tmp_path_factory.mktemp("stored")
+    capture = str(CAPTURES / "transactions-kafka39.pcapng")
+    command = ["spark", "stats", capture, "--all", "--out", str(out), "--tasks", "3", "-q"]
+    assert main([*command, "--master", "local[2]"]) == 0
+    return out
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

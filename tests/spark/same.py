@@ -52,8 +52,12 @@ def spark_rows(frame: DataFrame) -> list[str]:
 
 def written_rows(path: Path) -> list[str]:
     """The rows of Parquet, without the moments beside nanoseconds."""
-    rows = pq.read_table(path).to_pylist()
-    return in_order({name: row[name] for name in row if not name.endswith("_ts")} for row in rows)
+    return in_order(without_moments(pq.read_table(path).to_pylist()))
+
+
+def without_moments(rows: Iterable[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Rows without the moments beside nanoseconds."""
+    return [{name: row[name] for name in row if not name.endswith("_ts")} for row in rows]
 
 
 def in_order(rows: Iterable[dict[str, Any]]) -> list[str]:

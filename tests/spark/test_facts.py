@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from itertools import product
 from pathlib import Path
 
 import pytest
@@ -24,10 +25,12 @@ from kdissect.spark.facts import (
 from kdissect.spark.ordering import Told
 from kdissect.spark.progress import Note
 from kdissect.spark.settings import Settings
+from tests.amount import some
 from tests.kafka import Talk
 from tests.spark.cuts import packets_of, pcap
 from tests.spark.same import CAPTURES, TABLES, event_rows, read_rows
 
+ALL = sorted(path.name for path in CAPTURES.glob("*.pcap*"))
 BROKER: Endpoint = bytes((10, 0, 0, 99, 0x23, 0x84))
 
 
@@ -60,12 +63,20 @@ def together(things: Callable[[Bucket], Iterable[Thing]], settings: Settings, co
     return out
 
 
-@pytest.mark.parametrize("count", [1, 2, 7])
-@pytest.mark.parametrize("path", sorted(CAPTURES.glob("*.pcap*")), ids=lambda path: path.name)
-def test_buckets_give_what_the_whole_gives(path: Path, count: int) -> None:
+@pytest.mark.parametrize(
+    ("name", "count"),
+    some(
+        product(ALL, (1, 2, 7)),
+        len(ALL) + 2,
+        *product(["loss.pcapng"], (1, 2)),
+        *product(ALL, [7]),
+    ),
+)
+def test_buckets_give_what_the_whole_gives(name: str, count: int) -> None:
+    path = CAPTURES / name
     events = bucketed([str(path)], Settings(), count)
-    for name in ("exchanges", "connections", "faults"):
-        assert event_rows(events, name) == read_rows(name, [path])
+    for table in ("exchanges", "connections", "faults"):
+        assert event_rows(events, table) == read_rows(table, [path])
 
 
 @pytest.mark.parametrize("name", TABLES)

@@ -17,6 +17,7 @@ import kdissect.spark.carried
 from kdissect.cli import main
 from kdissect.spark.tables import full_table
 from kdissect.spark.targets import Delta, Folder, target_of
+from tests.amount import LONG
 from tests.spark.cuts import cut
 from tests.spark.same import CAPTURES, in_order, read_rows
 
@@ -123,7 +124,7 @@ def test_a_catalog_of_spark_takes_tables(spark: SparkSession) -> None:
         spark.sql("drop database kafka cascade")
 
 
-@pytest.mark.parametrize("kind", ["parquet", "delta", "iceberg"])
+@pytest.mark.parametrize("kind", ["parquet", "delta", "iceberg"] if LONG else ["delta"])
 def test_runs_read_what_is_new_and_die_harmlessly(
     spark: SparkSession,
     tmp_path: Path,

@@ -14,6 +14,7 @@ import pytest
 import kdissect.spark
 from kdissect.cli import main
 from kdissect.spark.report import SECTIONS, Report
+from tests.amount import some
 from tests.shared import requires_shared, shared
 from tests.spark.same import CAPTURES
 
@@ -102,28 +103,25 @@ def test_a_client_whose_broker_is_old_does_not_break(
 
 
 def test_it_prints_tables(tables: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["spark", "report", str(tables), "--section", "errors", "-q", "--master", "local[2]"]) == 0
-    title, heading, *rows = capsys.readouterr().out.splitlines()
+    chosen = ("--section", "errors", "--section", "versions")
+    assert main(["spark", "report", str(tables), *chosen, "-q", "--master", "local[2]"]) == 0
+    title, heading, *rows = (printed := capsys.readouterr().out).splitlines()
     assert (title, heading.split()[:3]) == (
         "errors: how grave, whose and on what",
         ["error_class", "api", "error"],
     )
     assert len(rows) > 1
     assert "--top" not in rows[0]
+    assert re.search(r"apache-kafka-java 4\.3\.1 +ApiVersions +4 ", printed), "versions are numbers"
 
 
-@pytest.mark.parametrize("form", ["table", "ndjson"])
+@pytest.mark.parametrize("form", some(["table", "ndjson"], 1))
 def test_rows_that_are_cut_off_are_told(tables: Path, capsys: pytest.CaptureFixture[str], form: str) -> None:
     command = ["spark", "report", str(tables), "--section", "kafka4", "--top", "2", "-T", form, "-q"]
     assert main([*command, "--master", "local[2]"]) == 0
     printed = "".join(capsys.readouterr())
     assert "kafka4 has more rows; --top 2 cuts them off" in printed
     assert printed.count("breaks") == 2
-
-
-def test_versions_are_printed_as_numbers(tables: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["spark", "report", str(tables), "--section", "versions", "-q", "--master", "local[2]"]) == 0
-    assert re.search(r"apache-kafka-java 4\.3\.1 +ApiVersions +4 ", capsys.readouterr().out)
 
 
 def test_hosts_of_ipv6_are_told_apart(tables: Path, spark: SparkSession) -> None:

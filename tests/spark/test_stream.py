@@ -20,7 +20,7 @@ from kdissect.cli import main
 from kdissect.spark import stream as streaming
 from tests.amount import only_long
 from tests.spark.cuts import cut
-from tests.spark.same import CAPTURES, in_order, read_rows
+from tests.spark.same import CAPTURES, in_order, read_rows, without_moments
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -39,7 +39,7 @@ def rows(out: Path, name: str) -> list[str]:
     found: list[dict[str, Any]] = []
     for file in (out / name).glob("batch=*/*.parquet"):
         found += pq.ParquetFile(file).read().to_pylist()
-    return in_order(found)
+    return in_order(without_moments(found))
 
 
 def in_time(files: list[Path]) -> list[Path]:

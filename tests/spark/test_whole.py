@@ -23,15 +23,6 @@ def spark_main(*arguments: object) -> int:
     return main(["spark", *map(str, arguments), "--master", "local[2]", "-q"])
 
 
-@pytest.fixture(scope="module")
-def stored(tmp_path_factory: pytest.TempPathFactory, spark: SparkSession) -> Path:
-    """The folder of ``stats --all --out``."""
-    assert spark
-    out = tmp_path_factory.mktemp("whole")
-    assert spark_main("stats", TRANSACTIONS, "--all", "--out", out, "--tasks", 3) == 0
-    return out
-
-
 def without_time_stamps(line: str) -> dict[str, object]:
     return {name: value for name, value in json.loads(line).items() if not name.endswith("_ts")}
 
@@ -128,7 +119,7 @@ def test_a_wrong_option_or_path_is_one_line(spark: SparkSession) -> None:
         kdissect.spark.table(spark, "exchanges", ERRORS, stats="srt")
 
 
-@pytest.mark.parametrize("strategy", ["replicas", "buckets", "shuffle"])
+@pytest.mark.parametrize("strategy", ["replicas", "buckets"])
 def test_only_the_columns_that_are_asked_for_are_made(spark: SparkSession, strategy: str) -> None:
     frame = kdissect.spark.table(spark, "exchanges", ERRORS, columns="number,api", strategy=strategy, tasks=2)
     assert frame.columns == ["number", "api"]

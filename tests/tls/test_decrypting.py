@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pickle
 import ssl
+from itertools import product
 
 import pytest
 
@@ -15,6 +16,7 @@ from kdissect.tls.keylog import Secrets
 from kdissect.tls.records import Item
 from kdissect.tls.suites import suite, suite_name
 from kdissect.tls.waiting import Waiting
+from tests.amount import some
 from tests.tls.endpoints import (
     BROKER,
     CLIENT,
@@ -87,8 +89,14 @@ def test_every_suite_of_tls_1_3_with_padding_and_key_updates(code: int) -> None:
     assert (machine.seen.suite, machine.dark, faults(out)) == (suite_name(code), None, [])
 
 
-@pytest.mark.parametrize("version", [TLS12, TLS13])
-@pytest.mark.parametrize("size", [1, 7, 1460, 65_000])
+@pytest.mark.parametrize(
+    ("size", "version"),
+    some(
+        product([1, 7, 1460, 65_000], [TLS12, TLS13]),
+        4,
+        *((7, TLS12), (7, TLS13), (1460, TLS13), (65_000, TLS12)),
+    ),
+)
 def test_segments_of_any_size_between_any_two_of_which_it_may_be_stored(
     version: ssl.TLSVersion, size: int
 ) -> None:
@@ -370,8 +378,8 @@ def test_how_often_secrets_were_tried_is_forgotten_when_nothing_waits_any_more()
     pieces, secrets = segments(renegotiated(first, second)), Secrets()
     machine, out = Tls(secrets), list[Piece]()
     of_first = len(segments([each for each in first.flights if each[1][0] != 21]))
-    for some, known in ((pieces[:of_first], first), (pieces[of_first:], second)):
-        out += run(machine, some, close=False)
+    for part, known in ((pieces[:of_first], first), (pieces[of_first:], second)):
+        out += run(machine, part, close=False)
         for _ in range(MOST_RETRIES):
             assert machine.retry() == []
         assert machine.awaited

@@ -54,7 +54,9 @@ async def settle(pilot: Pilot[None]) -> None:
     for _ in range(3_000):  # a minute, on a machine that is busy
         await pilot.pause(0.02)
         await _work_done(app)
-        at_rest = (not page.is_mounted or page.is_at_rest) and getattr(app.screen, "is_at_rest", True)
+        # A page below a dialog too: what is saved or copied is what it shows.
+        screens = all(getattr(each, "is_at_rest", True) for each in app.screen_stack)
+        at_rest = screens and (not page.is_mounted or page.is_at_rest)
         if at_rest and not _has_messages(app):
             break
     await pilot.pause(0.02)

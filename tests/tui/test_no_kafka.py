@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.amount import some
 from tests.cli.run import CAPTURES
 from tests.present import test_no_kafka
 from tests.tui.snapshots import app_of, press, running
@@ -18,7 +19,7 @@ SAID = (
 capture = test_no_kafka.capture
 
 
-@pytest.mark.parametrize(("width", "height"), [(70, 24), (200, 50)])
+@pytest.mark.parametrize(("width", "height"), some([(70, 24), (200, 50)], 1))
 def test_it_is_told_on_every_screen_and_whole(width: int, height: int, capture: Path) -> None:
     async def run() -> None:
         async with running(app_of(capture), width, height) as pilot:

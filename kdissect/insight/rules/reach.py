@@ -21,8 +21,6 @@ explains("authentication-failed", "request-refused-by-close", shares=("client_id
 explains("broker-gone", "request-refused-by-close", shares=("broker",))
 explains("tls-on-plaintext-port", "request-refused-by-close", "tls-handshake-failed", "http-on-kafka")
 MOST_NAMED = 3
-LONG_WAITS = frozenset(("Fetch", "ShareFetch", "JoinGroup", "SyncGroup", "FetchSnapshot", "Heartbeat"))
-"""Requests that may be waiting when a broker stops."""
 MANY_TIMES = 10
 """So often a client is told an address before it is odd that it does not connect there."""
 BEGINNING = frozenset(
@@ -178,6 +176,12 @@ def tls_on_plaintext_port(facts: Facts) -> Iterator[Finding]:
         )
 
 
+def _may_be_waiting(api: str) -> bool:
+    """Whether such a request may be on its way when a broker stops, so that its silence refuses nothing."""
+    traits = traits_of_api(api)
+    return traits.waits is not None or traits.between_brokers or api == "Heartbeat"
+
+
 @rule("request-refused-by-close", WARNING, CERTAIN, needs=(Tcp,), young_ms=50)
 def request_refused_by_close(facts: Facts) -> Iterator[Finding]:
     """The broker closed the connection instead of answering."""
@@ -193,7 +197,7 @@ def request_refused_by_close(facts: Facts) -> Iterator[Finding]:
         and row["waiting_exchanges"]
         and row["waiting_ns"] is not None
         and 0 <= row["waiting_ns"] <= facts.limit("young_ms") * MILLISECOND
-        and not any(api in LONG_WAITS or traits_of_api(api).between_brokers for api in row["waiting_apis"])
+        and not any(map(_may_be_waiting, row["waiting_apis"]))
         and not any((row["client_id"], row["broker"], api) in answered for api in row["waiting_apis"])
     ]
     for (client_id, broker), rows in together(refused, "client_id", "broker").items():

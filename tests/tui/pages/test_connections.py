@@ -18,6 +18,7 @@ from kdissect.tui.app import Kdissect
 from kdissect.tui.feed.decoder import Decoded
 from kdissect.tui.feed.source import Source
 from kdissect.tui.pages.connections import SPARKS, Activity
+from tests.amount import some
 from tests.cli.golden import check_golden
 from tests.cli.run import CAPTURES
 from tests.lab import Case
@@ -27,7 +28,7 @@ from tests.tls.tshark import packets_of
 from tests.tui.feeds import index_with
 from tests.tui.pages.test_chosen import Step, answer
 from tests.tui.snapshots import EXCHANGES, app_of, press, running
-from tests.tui.test_screens import SIZES
+from tests.tui.test_screens import SIZES, USUAL
 
 
 def test_activity_is_told_by_connection_over_the_time_of_the_whole_capture() -> None:
@@ -92,7 +93,7 @@ def talked(path: Path, flights: list[Flight]) -> Path:
     return written(path, packets_of([flights]))
 
 
-@pytest.mark.parametrize("size", SIZES, ids=lambda size: f"{size[0]}x{size[1]}")
+@pytest.mark.parametrize("size", some(SIZES, 1, USUAL), ids=lambda size: f"{size[0]}x{size[1]}")
 @pytest.mark.parametrize("name", ["dark", "decrypted"])
 def test_screen(name: str, size: tuple[int, int], update_golden: bool) -> None:
     app = app_with(TLS13.capture, None if name == "dark" else secrets())

@@ -20,6 +20,7 @@ from kdissect.tui.feed.batches import Ended
 from kdissect.tui.feed.beside import Process
 from kdissect.tui.feed.decoder import Decoded, Decoder
 from kdissect.tui.feed.source import Source
+from tests.amount import some
 from tests.kafka import Talk, request, response
 from tests.present.captures import write_capture
 from tests.tui.pages.test_statistics import ERRORS, KIP848, page, rows_of, with_app
@@ -98,7 +99,7 @@ def hostile_talks() -> list[Talk]:
     return [talk.close()]
 
 
-@pytest.mark.parametrize("width", [80, 200])
+@pytest.mark.parametrize("width", some([80, 200], 1))
 def test_hostile_names_are_shown_as_they_are(width: int, tmp_path: Path) -> None:
     path = write_capture(tmp_path / "[b]x[", *hostile_talks())
 

@@ -1,0 +1,12 @@
+from libc.stdint cimport int64_t
+
+cdef class Histogram:
+    cdef public dict buckets
+    cdef public int64_t count
+    cdef public object least
+    cdef public object most
+    cdef public object total
+
+    cpdef add(self, value, int64_t times=*)
+
+cdef object _bucket(value)

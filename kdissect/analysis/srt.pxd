@@ -1,0 +1,24 @@
+cimport cython
+from libc.stdint cimport int64_t
+from kdissect.analysis.histogram cimport Histogram
+from kdissect.analysis.quotas cimport Quota
+from kdissect.analysis.waits cimport split
+from kdissect.exchange cimport Exchange
+from kdissect.message cimport Message
+from kdissect.session.throttling cimport told_ms
+
+cdef object _NONE, _WAITED_OUT
+
+cdef class _ServiceTimes:
+    cdef public Histogram latency
+    cdef public int64_t may_wait
+    cdef public Quota quota
+    cdef public int64_t throttle_max_ms
+    cdef public int64_t throttle_ms
+    cdef public int64_t throttled
+    cdef public int64_t unanswered
+    cdef public int64_t waited_out
+    cdef public Histogram work
+
+    @cython.locals(response=Message, throttle=int64_t)
+    cpdef add(self, Exchange exchange)

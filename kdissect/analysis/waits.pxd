@@ -1,0 +1,11 @@
+cimport cython
+from kdissect.exchange cimport Exchange
+from kdissect.message cimport Message
+from kdissect.protocol.survey cimport Survey
+
+@cython.locals(request=Message, response=Message)
+cpdef split(Exchange exchange)
+@cython.locals(data=bytes)
+cpdef tuple asked_wait(Message request)
+@cython.locals(seen=Survey)
+cdef bint _has_reason(Exchange exchange, Message response, least) except -1

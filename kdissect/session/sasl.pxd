@@ -1,0 +1,7 @@
+cdef class Login:
+    cdef public object expires_ms
+    cdef public object mechanism
+    cdef public object outcome
+    cdef public object principal
+
+    cpdef summary(self)
