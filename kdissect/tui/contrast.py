@@ -71,7 +71,10 @@ def _named(style: Style | None, app: App[Any]) -> Style | None:
     if style is None or style.color is None or style.bgcolor is None:
         return style
     text, behind = (each.get_truecolor(app.ansi_theme) for each in (style.color, style.bgcolor))
-    return legible(style + Style(color=Color.from_triplet(text), bgcolor=Color.from_triplet(behind)))
+    if style.dim:
+        text = ColorTriplet(*((2 * a + b) // 3 for a, b in zip(text, behind, strict=True)))
+    plain = Style(color=Color.from_triplet(text), bgcolor=Color.from_triplet(behind), dim=False)
+    return legible(style + plain)
 
 
 def alarm_color(app: App[Any]) -> str:

@@ -62,6 +62,14 @@ class Page(Screen[None]):
                     found[key] = active._replace(binding=replace(active.binding, description="Quit"))
         return found
 
+    def on_mount(self) -> None:
+        self.app.theme_changed_signal.subscribe(self, lambda _: self._theme_changed())
+
+    def _theme_changed(self) -> None:
+        """What is wrong has another colour."""
+        if self.is_current and self.kdissect.is_open:
+            self._show_status()
+
     def compose(self) -> ComposeResult:
         yield Static(id="status", markup=False)
         yield Tabs(self.kdissect.titles(), self.kdissect.name_of(self))
