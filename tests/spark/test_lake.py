@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 
 BASIC = CAPTURES / "basic-kafka43.pcapng"
 ERRORS = CAPTURES / "errors.pcapng"
+LOSS = CAPTURES / "loss.pcapng"
 ALL = ("exchanges", "records", "batches", "connections", "faults")
 
 
@@ -58,8 +59,10 @@ def catalog(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Callable[[], A
 @pytest.mark.usefixtures("spark")
 def test_all_tables_are_partitioned_and_have_moments(tmp_path: Path) -> None:
     by = ("--partition-by", "date", "--partition-by", "broker")
-    assert batch(ERRORS, "--out", tmp_path, *of(ALL), *by, "-q") == 0
+    assert batch(LOSS, "--out", tmp_path, *of(ALL), *by, "-q") in (0, 3)
     for name in ALL:
+        if not read_rows(name, [LOSS]):
+            continue
         folders = [path for path in (tmp_path / name).glob("date=*/broker=*") if any(path.glob("*.parquet"))]
         assert folders, name
         assert all(len(list(path.glob("*.parquet"))) == 1 for path in folders)
@@ -70,7 +73,7 @@ def test_all_tables_are_partitioned_and_have_moments(tmp_path: Path) -> None:
             for file in path.glob("*.parquet")
             for row in pq.ParquetFile(file).read().to_pylist()
         ]
-        assert plain(rows, name) == read_rows(name, [ERRORS])
+        assert plain(rows, name) == read_rows(name, [LOSS])
         for row in rows:
             for key in row:
                 if key.endswith("_ts") and row[key] is not None:
@@ -161,6 +164,11 @@ def test_runs_read_what_is_new_and_die_harmlessly(
             found = catalog().load_table(f"nights.{name}").scan().to_arrow()
         return found.to_pylist()  # type: ignore[no-any-return]
 
+    def kept() -> set[int]:
+        """What Spark keeps in memory."""
+        return set(spark.sparkContext._jsc.getPersistentRDDs())
+
+    before = kept()
     owner: Any = {"parquet": Folder, "delta": Delta}.get(kind, type(target_of("iceberg:lake.kafka")))
     write = owner.write
 
@@ -180,7 +188,7 @@ def test_runs_read_what_is_new_and_die_harmlessly(
         patch.setattr(owner, "write", dies)
         assert night(*pieces[2:4]) != 0
     assert "RuntimeError" in capsys.readouterr().err
-    assert not spark.sparkContext._jsc.getPersistentRDDs()
+    assert kept() == before
     with monkeypatch.context() as patch:
         if kind == "parquet":  # the workers must know the other version too
             for state in (runs / "state").glob("*/*.state"):

@@ -185,7 +185,7 @@ def test_tables_are_written_and_damage_is_told(tmp_path: Path, capfd: pytest.Cap
     [
         ("-z srtt", "srt"),
         ("-z srt,nothing", "srt,nothing: rows are told apart by"),
-        ("", "-z TABLE, or --findings"),
+        ("", "-z TABLE, --findings or --all"),
         ("-z srt -z errors -T csv", "has room for one table"),
         ("--findings", "--findings goes with --out or -T ndjson"),
         ("-z srt -T csv --out out", "give one of them"),
