@@ -54,6 +54,12 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> OneSpark:
     return OneSpark(config, log)
 
 
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_auto_num_workers(config: pytest.Config) -> int:
+    """One more than there are processors: tests of live captures, terminals and Spark wait for others."""
+    return (os.cpu_count() or 1) + 1
+
+
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--update-golden", action="store_true", help="write the golden texts anew")
 
