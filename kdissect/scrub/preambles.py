@@ -23,6 +23,10 @@ _HEAD = re.compile(rb"(.*?)(\r?\n\r?\n)", re.DOTALL)
 _REQUEST = re.compile(rb"CONNECT (\S+) (HTTP/1\.[01])\Z")
 _STATUS = re.compile(rb"(HTTP/1\.[01] [0-9]{3})")
 _LENGTH = re.compile(rb"\r?\n(content-length:[ \t]*[0-9]{1,9})[ \t]*(?=\r?\n|\Z)", re.IGNORECASE)
+_WORDS = re.compile(
+    rb"^PROXY (?:TCP4|TCP6|UNKNOWN) |^CONNECT | HTTP/1\.[01](?=\r?$)|^HTTP/1\.[01] [0-9]{3} ?", re.MULTILINE
+)
+"""The words of the protocols themselves, which stay."""
 
 
 class Said(NamedTuple):
@@ -47,7 +51,9 @@ def scrubbed_preambles(begin: Said, scrubber: Scrubber) -> Said:
         one, other = bytes(left[0][: found.said]), bytes(left[1][: found.heard])
         made = _WRITERS[reader](Said(one, other), scrubber)
         for each in (one, other):
-            scrubber.taken.add_unknown(_LENGTH.sub(b"", each))  # the length of a body stays
+            scrubber.taken.add_unknown(
+                _WORDS.sub(b"\0", _LENGTH.sub(b"", each))
+            )  # the length of a body stays
         said += made.said.ljust(len(one), b"\0")[: len(one)]
         heard += made.heard.ljust(len(other), b"\0")[: len(other)]
 

@@ -11,7 +11,6 @@ file is known that comes again under another name.
 
 from __future__ import annotations
 
-import fcntl
 import hashlib
 import json
 import os
@@ -92,6 +91,8 @@ class Runs:
             raise RunsError(f"{self._folder}: {error.strerror}") from None
         try:
             try:
+                import fcntl  # Windows has none; there the other commands must still start
+
                 fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
             except OSError:
                 raise RunsError(f"{self._folder}: another run adds to these tables; wait for it") from None

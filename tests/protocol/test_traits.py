@@ -183,6 +183,7 @@ SUBJECTS = {
     "insight": "so do the rules",
     "client/conformance.py": "the questions it asks a broker",
     "filter/paths.py": "examples in messages",
+    "tui/lists/ladder.py": "whose messages its arrows tell about",
     "tui/lists/records.py": "whose requests and responses the screens of records read",
 }
 MOST_NAMES = 2

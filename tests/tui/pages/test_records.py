@@ -163,9 +163,10 @@ def test_registry_framing_is_shown_as_that(tmp_path: Path) -> None:
         text = screen_text(page_of(pilot).kdissect)
         assert "⟨schema 42⟩ 02 06 61 62 63" in text
         assert "⟨schema⟩" in text
-        assert "begins as a schema registry's framing does: magic 0, schema 42" in text
+        assert "begins as the framing of Confluent's schema registry does: schema 42" in text
         text = await press(pilot, "j")
-        assert "schema 00010203-0405-0607-0809-0a0b0c0d0e0f in the header __value_schema_id" in text
+        assert "schema 00010203-0405-0607-0809-0a0b0c0d0e0f in a header" in text
+        assert "__value_schema_id: 01 00 01" in text
 
     with_records(step, path)
 
