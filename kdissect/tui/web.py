@@ -54,6 +54,8 @@ class Screens(Server):
         handler = logging.StreamHandler()
         handler.setFormatter(_OneLine("kdissect: %(message)s"))
         logging.basicConfig(level=logging.WARNING, handlers=[handler])
+        # asyncio warns of a visitor's screens that end later than the server's loop. That is no fault.
+        logging.getLogger("asyncio").setLevel(logging.ERROR)
 
     def serve(self, debug: bool = False) -> None:
         """Serve until SIGINT or SIGTERM.

@@ -95,6 +95,17 @@ def test_the_screens_come_to_a_page_from_here_and_answer_keys(served: Served) ->
     asyncio.run(visit())
 
 
+def test_screens_that_end_after_the_server_are_no_fault() -> None:
+    program = (
+        "import logging; from kdissect.tui.web import Screens\n"
+        "Screens([], '127.0.0.1', 1, print).initialize_logging()\n"
+        "logging.getLogger('asyncio').warning('Loop that handles pid 7 is closed')\n"
+        "logging.getLogger('aiohttp').warning('told')\n"
+    )
+    ran = subprocess.run([sys.executable, "-c", program], capture_output=True, cwd=ROOT, check=True)
+    assert ran.stderr == b"kdissect: told\n"
+
+
 def test_pages_from_elsewhere_get_nothing(served: Served) -> None:
     async def visit() -> None:
         async with session() as browser:
