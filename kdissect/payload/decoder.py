@@ -21,7 +21,7 @@ from kdissect.payload.packed import Unpacker
 from kdissect.payload.plain import decode_json
 from kdissect.payload.plain_text import plain_text
 from kdissect.payload.proto_text import ProtoMessage
-from kdissect.payload.protobuf import decode_protobuf, message_at
+from kdissect.payload.protobuf import decode_protobuf, has_unknown, messages_at
 from kdissect.payload.recognise import (
     CERTAIN,
     LIKELY,
@@ -190,11 +190,13 @@ class Decoder:
                 )
             data, start = unpacked, 0
         type: AvroType | ProtoMessage | None = reader.avro
+        confidence = CERTAIN
         try:
             if reader.avro is not None:
                 value = decode_avro(reader.avro, data, start)
             elif reader.proto is not None:
-                type, start = _message_of(reader, data, start, framing)
+                messages, start = _messages_of(reader, data, start, framing)
+                type, confidence = _fitting(messages, data, start)
                 name = type.name
                 value = decode_protobuf(type, data, start)
             else:
@@ -214,7 +216,7 @@ class Decoder:
         if name is not None and name.endswith(ENVELOPE) and isinstance(value, dict) and "op" in value:
             envelope = "debezium"
         return Decoded(
-            reader.kind.lower(), value, CERTAIN, framing, name, envelope, compression, type=type, at=start
+            reader.kind.lower(), value, confidence, framing, name, envelope, compression, type=type, at=start
         )
 
     def _without_schema(
@@ -319,26 +321,45 @@ def _decoded(found: Found, framing: Framing | None) -> Decoded:
     )
 
 
-def _message_of(reader: Reader, data: bytes, start: int, framing: Framing | None) -> tuple[ProtoMessage, int]:
+def _messages_of(
+    reader: Reader, data: bytes, start: int, framing: Framing | None
+) -> tuple[tuple[ProtoMessage, ...], int]:
     """The message of a Protobuf schema, and where it begins: Confluent writes indexes before it, Apicurio a
-    reference with its name."""
+    reference with its name. Indexes may name two (:func:`~kdissect.payload.protobuf.messages_at`)."""
     proto = reader.proto
     assert proto is not None
+    first = proto.messages[:1]
     if framing is None:
-        return proto.messages[0], start
+        return tuple(first), start
     if framing.registry == "confluent":
         if framing.size:
-            return message_at(proto, data, start)
-        return message_at(proto, framing.indexes)[0] if framing.indexes else proto.messages[0], start
+            return messages_at(proto, data, start)
+        return messages_at(proto, framing.indexes)[0] if framing.indexes else tuple(first), start
     if framing.registry == "glue":
-        return message_at(proto, data, start)
+        return messages_at(proto, data, start)
     if framing.registry == "apicurio" and framing.size:
         named = _apicurio_reference(data, start)
         if named is not None:
             for message in proto.messages:
                 if message.name.rpartition(".")[2] == named[0].rpartition(".")[2]:
-                    return message, named[1]
-    return proto.messages[0], start
+                    return (message,), named[1]
+    return tuple(first), start
+
+
+def _fitting(messages: tuple[ProtoMessage, ...], data: bytes, start: int) -> tuple[ProtoMessage, str]:
+    """The first of these messages that has each field of the bytes, and how sure that is."""
+    if len(messages) == 1:
+        return messages[0], CERTAIN
+    fitting = []
+    for message in messages:
+        try:
+            if not has_unknown(decode_protobuf(message, data, start)):
+                fitting.append(message)
+        except DecodeError:
+            continue
+    if len(fitting) == 1:
+        return fitting[0], LIKELY
+    return (fitting or messages)[0], POSSIBLE
 
 
 def _apicurio_reference(data: bytes, start: int) -> tuple[str, int] | None:

@@ -146,3 +146,25 @@ def test_what_is_told_beside_the_value_is_json() -> None:
         "problem": "does not have the form of its schema: the varlong breaks off",
         "offset": 5,
     }
+
+
+@pytest.mark.parametrize(
+    ("data", "value", "name", "confidence"),
+    [
+        (b"\x0a\x01a", {"b": "a"}, "shop.Order.Second", "likely"),
+        (b"\x18\x05", {"c": 5}, "shop.Order.Third", "likely"),
+        (b"", {"c": 0}, "shop.Order.Third", "possible"),
+    ],
+)
+def test_bytes_say_which_of_two_messages_was_meant(
+    data: bytes, value: Any, name: str, confidence: str
+) -> None:
+    """Java counts nested messages without the entries of maps, others with them."""
+    text = """syntax = "proto3"; package shop; message Order {
+        message First { int32 a = 1; }
+        map<string, int32> counts = 1;
+        message Second { string b = 1; }
+        message Third { int64 c = 3; } }"""
+    decoder = Decoder(Schemas([Schema("PROTOBUF", text, "1")]))
+    found = decoder.decode("orders", "value", framed(1, b"\x04\0\x04" + data))
+    assert (found.value, found.name, found.confidence) == (value, name, confidence)
