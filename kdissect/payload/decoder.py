@@ -3,7 +3,8 @@
     decoder = Decoder(schemas, rules)
     decoder.decode("orders", "value", data, headers)   ─► Decoded
 
-What does not have the form of its schema has no value and a problem, in one line; nothing is guessed instead.
+What does not have the form of its schema has a problem, in one line, and no value: nothing is guessed. JSON
+can be read without its schema, so it has its value too.
 """
 
 from __future__ import annotations
@@ -17,9 +18,10 @@ from kdissect.model import DecodeError
 from kdissect.payload.avro import decode_avro
 from kdissect.payload.avro_values import AvroType
 from kdissect.payload.framing import Framing, Headers, framing_of
+from kdissect.payload.json_schema import Checked
 from kdissect.payload.packed import Unpacker
 from kdissect.payload.plain import decode_json
-from kdissect.payload.plain_text import plain_text
+from kdissect.payload.plain_text import plain_text, said_shortly
 from kdissect.payload.proto_text import ProtoMessage
 from kdissect.payload.protobuf import decode_protobuf, has_unknown, messages_at
 from kdissect.payload.recognise import (
@@ -39,6 +41,8 @@ ASKABLE = ("confluent", "apicurio")
 """Registries whose ids ``--registry`` has; those of others mean something else there."""
 ENVELOPE = ".Envelope"
 """How Debezium's records of Avro are called at their end."""
+MISFIT = "does not have the form of its schema"
+"""How such a problem begins; behind a colon it says why."""
 
 
 Span = tuple[str, int, int]
@@ -78,14 +82,15 @@ class Decoded(NamedTuple):
     envelope: str | None = None
     compression: str | None = None
     problem: str | None = None
-    """Why there is no value although there should be one; holds nothing of the value."""
+    """Why there is no value although there should be one, or why one of JSON does not fit its schema; holds
+    nothing of the value."""
     offset: int | None = None
     """Where in the key or value the problem is."""
     is_unknown: bool = False
     """Whether the problem is that no schema is known."""
     is_unvalidated: bool = False
-    """Whether there is a JSON Schema for it, which is not compared with the value: hostile patterns in one
-    take time without end, and its references may lead to any address."""
+    """Whether there is a JSON Schema for it that leaves open whether the value fits
+    (:mod:`kdissect.payload.json_schema`)."""
     type: AvroType | ProtoMessage | None = None
     """What read it, where that tells the bytes of each part."""
     at: int = 0
@@ -164,7 +169,7 @@ class Decoder:
         reader = self.schemas.reader_of_subject(f"{topic}-{side}") if len(self.schemas) else None
         if reader is not None and data:
             found = self._by_schema(reader, data, None, headers)
-            if found.problem is None:
+            if found.problem is None or found.value is not None:
                 return found._replace(confidence=LIKELY)
         return _decoded(recognise(data, side, topic, headers, self._unpacker), None)
 
@@ -204,13 +209,15 @@ class Decoder:
         except DecodeError as error:
             return Decoded(
                 reader.kind.lower(), None, CERTAIN, framing, name, None, compression,
-                f"does not have the form of its schema: {error.reason}", error.offset, type=type, at=start,
+                f"{MISFIT}: {said_shortly(error.reason)}", error.offset, type=type, at=start,
             )  # fmt: skip
         if type is None:
             found = enveloped(Found("json", value), headers)
+            checked = Checked(is_open=True) if reader.json is None else reader.json.check(value, len(data))
+            problem = None if checked.problem is None else f"{MISFIT}: {said_shortly(checked.problem)}"
             return Decoded(
-                *("json", found.value, CERTAIN, framing, name, found.envelope, compression),
-                is_unvalidated=True,
+                *("json", found.value, CERTAIN, framing, name, found.envelope, compression, problem),
+                is_unvalidated=checked.is_open,
             )
         envelope = None
         if name is not None and name.endswith(ENVELOPE) and isinstance(value, dict) and "op" in value:
@@ -259,7 +266,9 @@ class Decoder:
                 return Decoded(rule.format, value)
             except DecodeError as error:
                 return Decoded(
-                    rule.format, problem=f"is no {rule.format}: {error.reason}", offset=error.offset
+                    rule.format,
+                    problem=f"is no {rule.format}: {said_shortly(error.reason)}",
+                    offset=error.offset,
                 )
             except Exception as error:
                 return Decoded(rule.format, problem=f"is no {rule.format}: {type(error).__name__}")
@@ -293,7 +302,7 @@ class Decoder:
                     return found
                 error = error or found
             except DecodeError as failed:
-                problem = f"does not have the form of its schema: {failed.reason}"
+                problem = f"{MISFIT}: {said_shortly(failed.reason)}"
                 error = error or Decoded(
                     *(rule.format, None, CERTAIN, frame),
                     problem=problem,

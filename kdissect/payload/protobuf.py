@@ -348,7 +348,7 @@ def base64_text(data: bytes) -> str:
 def _short_float(data: bytes) -> Any:
     """A float in the fewest digits that tell it from its neighbours, as Protobuf's JSON has it."""
     value: float = _float32(data)[0]
-    for digits in range(6, 9):
+    for digits in range(6, 10):  # nine tell any two floats apart
         short = float(f"{value:.{digits}g}")
         try:
             if Struct("<f").pack(short) == data:

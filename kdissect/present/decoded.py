@@ -82,6 +82,8 @@ def part_of(row: dict[str, Any], side: str) -> MeantValue | None:
         around.append(f"schema {told['schema']}")
     if told["confidence"] != CERTAIN:
         around.append(told["confidence"])
+    if "problem" in told:
+        around.append(told["problem"])
     return MeantValue(name, ", ".join(around), value)
 
 

@@ -68,7 +68,7 @@ def test_leaves_cover_every_byte_once(made: tuple[str, dict[str, Any]], before: 
     see_that_leaves_cover([root], len(before), len(data))
 
 
-@settings(max_examples=times(300, 20_000), deadline=None)
+@settings(max_examples=times(300, 5_000), deadline=None)
 @given(st.binary(max_size=30))
 def test_bytes_that_are_something_else_are_covered_too(data: bytes) -> None:
     for schema in (parse_proto(SHOP).messages[0], None):

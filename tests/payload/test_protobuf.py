@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+import struct
 import time
 from base64 import b64decode, b64encode
 from collections.abc import Mapping
@@ -207,6 +208,15 @@ def test_fields_of_all_kinds(hex: str, value: Any) -> None:
     else:
         assert found["parent"]["id"] == 1
         assert found["parent"]["lines"] == {"5": {"sku": "ab"}}  # a message that comes twice grows
+
+
+def test_a_float_has_as_many_digits_as_tell_it_from_its_neighbours() -> None:
+    message = parse_proto(HEAD + "message M { float f = 1; }").messages[0]
+    for value in (0.1, 0.10811113566160202, 16777216.0, 1.17549435e-38):
+        bytes_of = struct.pack("<f", value)
+        found = decode_protobuf(message, b"\x0d" + bytes_of)["f"]
+        assert struct.pack("<f", found) == bytes_of
+        assert len(repr(found)) <= 15
 
 
 def test_what_the_schema_does_not_have_stays() -> None:
