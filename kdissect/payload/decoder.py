@@ -214,9 +214,9 @@ class Decoder:
         if type is None:
             found = enveloped(Found("json", value), headers)
             checked = Checked(is_open=True) if reader.json is None else reader.json.check(value, len(data))
-            problem = None if checked.problem is None else f"{MISFIT}: {said_shortly(checked.problem)}"
+            misfit = None if checked.problem is None else f"{MISFIT}: {said_shortly(checked.problem)}"
             return Decoded(
-                *("json", found.value, CERTAIN, framing, name, found.envelope, compression, problem),
+                *("json", found.value, CERTAIN, framing, name, found.envelope, compression, misfit),
                 is_unvalidated=checked.is_open,
             )
         envelope = None
