@@ -12,7 +12,7 @@ from kdissect.names import Names
 from kdissect.payload.avro_text import can_be_written, write_value
 from kdissect.payload.avro_values import AvroType, values_left
 from kdissect.payload.decoder import ENVELOPE, Decoded, Decoder
-from kdissect.payload.framing import Headers, of_zeros
+from kdissect.payload.framing import Headers, may_tell, of_zeros
 from kdissect.payload.recognise import CERTAIN
 from kdissect.payload.schemas import TOPIC
 from kdissect.protocol.cursor import Cursor
@@ -117,7 +117,8 @@ class Texts:
     def _write(self, out: JsonText, topic: str, side: str, data: bytes, headers: Headers) -> bytes:
         """Write a decoded key or value; gives what is told of its format."""
         before = _BEFORE[side]
-        ready = None if headers else self._ready.get((topic, side, data[:_FRAMING]))
+        is_told = bool(headers) and may_tell(headers)
+        ready = None if is_told else self._ready.get((topic, side, data[:_FRAMING]))
         if ready is not None and len(data) > _FRAMING and not (data[3] == 0 == data[2] and of_zeros(data)):
             start = out.size()
             out.put(before)
@@ -135,7 +136,7 @@ class Texts:
             out.put(before)
             out.put(dumps(found.value).encode("ascii"))
         told = self._format(found)
-        if ready is None and not headers:
+        if ready is None and not is_told:
             self._get_ready(topic, side, data, found, told)
         return told
 

@@ -10,12 +10,13 @@ from hypothesis import strategies as st
 
 from kdissect.payload.avro import avro_type
 from kdissect.payload.avro_tree import draw_avro
-from tests.amount import times
+from tests.amount import patient, times
 from tests.payload import schemas_made
 from tests.payload.test_avro import decode, written
 from tests.payload.trees import see_that_leaves_cover, value_of
 
 
+@patient
 @settings(max_examples=times(80, 5_000), deadline=None)
 @given(schemas_made.avro())
 def test_leaves_cover_every_byte_once(made: tuple[Any, Any]) -> None:
@@ -26,6 +27,7 @@ def test_leaves_cover_every_byte_once(made: tuple[Any, Any]) -> None:
     assert root.fault is None
 
 
+@patient
 @settings(max_examples=times(80, 5_000), deadline=None)
 @given(schemas_made.avro(), st.binary(max_size=3), st.integers(0, 9))
 def test_leaves_cover_bytes_that_do_not_fit_too(made: tuple[Any, Any], more: bytes, cut: int) -> None:

@@ -15,7 +15,7 @@ from jsonschema.validators import Draft201909Validator
 
 from kdissect.payload.avro import SchemaError
 from kdissect.payload.json_schema import Checked, json_schema
-from tests.amount import times
+from tests.amount import patient, times
 
 LIBRARY: dict[str, Any] = {
     "http://json-schema.org/draft-04/schema#": Draft4Validator,
@@ -89,6 +89,7 @@ def schemas(inner: st.SearchStrategy[Any]) -> st.SearchStrategy[Any]:
 SCHEMAS = st.recursive(PLAIN, schemas, max_leaves=5)
 
 
+@patient
 @settings(max_examples=times(150, 10_000), deadline=None)
 @given(st.sampled_from(sorted(LIBRARY)), SCHEMAS, PLAIN, PLAIN, VALUES)
 def test_a_value_fits_where_the_library_says_so(draft: str, root: Any, x: Any, y: Any, value: Any) -> None:

@@ -23,7 +23,7 @@ from kdissect.payload.avro import SchemaError
 from kdissect.payload.proto_known import KNOWN
 from kdissect.payload.proto_text import LONGEST_NAME, UNKNOWN, ProtoFile, ProtoMessage, parse_proto
 from kdissect.payload.protobuf import decode_protobuf, messages_at, raw_fields
-from tests.amount import times
+from tests.amount import patient, times
 
 NUMBERS = {
     **dict.fromkeys(("int32", "sint32", "sfixed32"), st.integers(-(1 << 31), (1 << 31) - 1)),
@@ -145,6 +145,7 @@ def same(left: Any, right: Any) -> bool:
     return bool(left == right)
 
 
+@patient
 @settings(max_examples=times(40, 10_000), deadline=None)
 @given(message())
 def test_a_message_is_what_protobuf_reads(made: tuple[str, dict[str, Any]]) -> None:
