@@ -84,8 +84,9 @@ def table(
         if more
         else ""
     )
+    kind = "scroll long" if len(lines) > _LONG else "scroll"
     return (
-        f'<div class="scroll{" long" if len(lines) > _LONG else ""}" tabindex="0" role="group" aria-label="{text(caption)}">'
+        f'<div class="{kind}" tabindex="0" role="group" aria-label="{text(caption)}">'
         f"<table><caption>{text(caption)}</caption><thead><tr>{head}</tr></thead>"
         f"<tbody>{''.join(lines)}</tbody></table></div>{under}"
     )
