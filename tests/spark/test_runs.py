@@ -10,9 +10,10 @@ from kdissect.spark.runs import Runs, RunsError
 
 
 def test_only_one_run_adds_at_a_time(tmp_path: Path) -> None:
-    with Runs(str(tmp_path)).held(), pytest.raises(RunsError, match="another run adds to these tables"):
-        with Runs(str(tmp_path)).held():
-            pass
+    second = Runs(str(tmp_path)).held()
+    refused = pytest.raises(RunsError, match="another run adds to these tables")
+    with Runs(str(tmp_path)).held(), refused, second:
+        pass
     with Runs(str(tmp_path)).held():
         pass
 
