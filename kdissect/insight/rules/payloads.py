@@ -134,7 +134,12 @@ def schema_unknown(facts: Facts) -> Iterator[Finding]:
     if framed and all(row["schemas"] is None for row in framed):
         facts.cannot_judge("needs --schemas or --registry, or the topic _schemas from its beginning")
         return
-    unknown = [row for row in framed if row["format"] == "unknown" and row["subject"] is None]
+    # A schema that is there and broken makes values undecodable.
+    unknown = [
+        row
+        for row in framed
+        if row["format"] == "unknown" and row["subject"] is None and not row["undecodable"]
+    ]
     for (topic, part), rows in together(unknown, "topic", "part").items():
         ids = sorted({str(row["schema_id"] or row["schema_guid"]) for row in rows})
         if len(ids) > facts.limit("most_ids"):

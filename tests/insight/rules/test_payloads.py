@@ -174,6 +174,16 @@ def test_records_that_do_not_fit_their_schema_are_told_without_what_they_hold() 
     assert (unknown.confidence, "among the schemas that are given" in unknown.message) == ("likely", True)
 
 
+def test_a_broken_schema_is_not_unknown() -> None:
+    statistic = Payloads()
+    statistic.use(Decoder(Schemas([Schema("AVRO", "{", "7")])))
+    statistic.feed(sent(0, b"\0\0\0\0\x07\x06abc"))
+    rows: dict[Any, list[Row]] = {Payloads: statistic.result()}
+    assert not said("schema-unknown", rows)
+    (found,) = said("payload-undecodable", rows)
+    assert found.message == "1 value of t cannot be decoded: schema 7 cannot be used."
+
+
 def test_schemas_inside_each_message_are_counted() -> None:
     schema = {"type": "struct", "fields": [{"field": "a", "type": "int32"}], "optional": False}
     value = json.dumps({"schema": schema, "payload": {"a": 1}}).encode()
