@@ -24,7 +24,7 @@ Headers = Sequence[tuple[str, bytes | None]]
 _HEX32 = re.compile(rb"[0-9a-fA-F]{32}")
 _AZURE = re.compile(r"[\w.-]+/[\w.-]+\+([0-9a-fA-F]{32})")
 _APICURIO = ("globalId", "contentId")
-_TELLING = ("__", "apicurio.", "content-type")
+_TELLING = ("__", "apicurio.", "content-type", "ce_specversion")
 
 
 REGISTRIES = {
@@ -87,7 +87,7 @@ def framing_of(data: bytes, headers: Headers = (), side: str = "value") -> Frami
 
 
 def may_tell(headers: Headers) -> bool:
-    """Whether headers may say the schema of a key or value: most records have others only."""
+    """Whether headers may say what a key or value is: most records have others only."""
     return any(name.startswith(_TELLING) for name, _ in headers)
 
 
