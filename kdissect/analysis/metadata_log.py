@@ -15,6 +15,7 @@ from kdissect.analysis.cluster_settings import RESOURCES, acl_text, entity_text,
 from kdissect.analysis.cluster_told import ids, request_of, response_of
 from kdissect.analysis.fold import told_ns
 from kdissect.analysis.labels import Topic
+from kdissect.analysis.room import Room
 from kdissect.analysis.statements import Statement, fields
 from kdissect.embedded.internal import decode_internal
 from kdissect.exchange import Exchange
@@ -58,11 +59,16 @@ class Logged:
     counts: bool
 
 
+_RECORD_BYTES = 1_500
+"""About what a record takes."""
+
+
 class MetadataLog:
     """The records that were fetched."""
 
-    def __init__(self, limits: Limits) -> None:
-        self._limits = limits
+    def __init__(self, room: Room) -> None:
+        self._room = room
+        self._limits = room.limits
         self._records: dict[LogPlace, Logged] = {}
         self.left_out = 0
 
@@ -77,7 +83,7 @@ class MetadataLog:
     def _add(self, place: LogPlace, logged: Logged) -> None:
         known = self._records.get(place)
         if known is None:
-            if len(self._records) >= self._limits.timeline_events:
+            if len(self._records) >= self._limits.timeline_events or not self._room.takes(_RECORD_BYTES):
                 self.left_out += 1
                 return
             self._records[place] = logged

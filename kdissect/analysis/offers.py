@@ -28,6 +28,7 @@ class Offers(OneTable[tuple[str, Ranges], _Offer]):
 
     name = "offers"
     about = "which versions of which APIs each broker offers"
+    row_bytes = 7_500
     columns = (
         BROKER_COLUMN,
         column("offered", "json", "by API, the lowest and the highest version"),

@@ -34,6 +34,10 @@ PERCENTS = (50, 90, 99)
 _DIRECTIONS = {"Produce": "written", "Fetch": "read", "ShareFetch": "read"}
 
 
+_MEASURE_BYTES = 3_500
+"""About what a measure takes, in slices of time, with its rows."""
+
+
 class _ProfileKey(NamedTuple):
     subject: Topic
     """Of areas that are no topics, their name stands for the topic's."""
@@ -114,7 +118,7 @@ class Profile(Statistic):
 
     def __init__(self, limits: Limits = DEFAULTS) -> None:
         super().__init__(limits)
-        self._rows: Rows[_ProfileKey, _Measure] = Rows(_Measure, limits.rows)
+        self._rows: Rows[_ProfileKey, _Measure] = Rows(_Measure, self.room, _MEASURE_BYTES)
         self._labels = Labels(limits)
 
     @property

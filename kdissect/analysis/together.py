@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable
 from typing import Any, Self
 
 from kdissect.analysis.fold import Fold, Statistic, View
+from kdissect.analysis.room import share
 from kdissect.dissect import Event
 from kdissect.exchange import Exchange
 
@@ -23,9 +24,11 @@ class Together:
                     shared[type(each.basis)] = each.basis
                     fed.append(each.basis)
                 each.basis = shared[type(each.basis)]
+                each.room = each.basis.room
             else:
                 fed.append(each)
         self._fed = fed
+        share([each.room for each in fed])
         self._ways = self._find_ways()
 
     def _find_ways(self) -> tuple[list[Callable[[Exchange], None]], list[Callable[[Exchange], None]]]:
@@ -60,3 +63,4 @@ class Together:
         """Add what the same statistics found in the events that came after."""
         for mine, theirs in zip(self._fed, later._fed, strict=True):
             mine.merge(theirs)
+            mine.room.refused |= theirs.room.refused

@@ -21,6 +21,7 @@ from typing import Any, NamedTuple, Self
 from kdissect.analysis.declared import BROKER_COLUMN, CLIENT_ADDRESS_COLUMN, CLIENT_ID_COLUMN, column
 from kdissect.analysis.fold import Row, Rows, Statistic, address
 from kdissect.analysis.offers_seen import MOST_VERSIONS, OffersSeen, ranges_of
+from kdissect.analysis.room import Room
 from kdissect.exchange import Exchange
 from kdissect.limits import DEFAULTS, Limits
 from kdissect.protocol import apis
@@ -93,18 +94,22 @@ class _ConnectionVersions:
         self.is_whole |= other.is_whole
 
 
+_TALK_BYTES, _LINE_BYTES = 2_200, 700
+"""About what they take: what a client spoke on a connection, with its rows; what is known of a connection."""
+
+
 class VersionFacts:
     """What exchanges and connections tell, in any order; connections are known by anything that names them.
 
     ``a.merge(b)`` leaves in ``a`` what one that was told all of it would hold, as long as no limit was hit.
     """
 
-    def __init__(self, most: int) -> None:
-        """:param most: rows, and clients on connections of which facts are kept."""
-        self._most = most
-        self._talks: Rows[Talker, _SpokenVersions] = Rows(_SpokenVersions, most)
-        self._lines: Rows[Hashable, _ConnectionVersions] = Rows(_ConnectionVersions, most)
-        self._brokers: Rows[str, OffersSeen] = Rows(OffersSeen, most)
+    def __init__(self, room: Room) -> None:
+        """:param room: for clients on connections of which facts are kept."""
+        self._most = room.limits.rows
+        self._talks: Rows[Talker, _SpokenVersions] = Rows(_SpokenVersions, room, _TALK_BYTES)
+        self._lines: Rows[Hashable, _ConnectionVersions] = Rows(_ConnectionVersions, room, _LINE_BYTES)
+        self._brokers: Rows[str, OffersSeen] = Rows(OffersSeen, room, _LINE_BYTES)
 
     def spoke(self, talker: Talker, api_key: int, api_version: int, count: int = 1) -> None:
         """So many requests."""
@@ -335,7 +340,7 @@ class Versions(Statistic):
 
     def __init__(self, limits: Limits = DEFAULTS) -> None:
         super().__init__(limits)
-        self._facts = VersionFacts(limits.rows)
+        self._facts = VersionFacts(self.room)
 
     def _exchange(self, exchange: Exchange) -> None:
         self._take(exchange, counts=True)

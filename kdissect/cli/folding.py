@@ -28,8 +28,8 @@ from kdissect.dissect import Event
 from kdissect.jobs.batches import Batch, EventBatch, used_up
 from kdissect.jobs.serving import Piece, Write
 from kdissect.limits import Limits
-from kdissect.present.form import plural
 from kdissect.present.options import Options
+from kdissect.present.statistics_text import left_out_text
 from kdissect.protocol.library import Problem
 
 COUNTED_BYTES, COUNTED_EVENTS = 2 << 20, 2_048
@@ -177,10 +177,7 @@ class TableFolding(Folding[Together]):
     def complain_of_left_out(self, text: str, fold: Statistic) -> None:
         """Say on stderr what a statistic did not count."""
         if fold.left_out:
-            complain(
-                f"{text}: more than {self.config.limits.rows:,} rows, the limit; "
-                f"{plural(fold.left_out, 'count')} for others left out"
-            )
+            complain(left_out_text(text, fold.left_out, self.config.limits))
 
 
 class FoldedBatch(NamedTuple, Generic[C]):

@@ -11,8 +11,9 @@ from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
 from kdissect.analysis.declared import BANDS, BYTES, DURATION, ID, TIME
+from kdissect.limits import Limits
 from kdissect.present.columns import Column, Table
-from kdissect.present.form import Clock, bars, duration, size
+from kdissect.present.form import Clock, bars, duration, plural, size
 from kdissect.present.options import Options
 from kdissect.present.sanitise import CUT, pad, sanitise, width
 
@@ -20,6 +21,17 @@ NUMBERS = frozenset(("int16", "int32", "int64", "float64"))
 MOST_TEXT, LEAST_TEXT = 48, 16
 """Cells that a column of texts has at most where the room is limited, and at least, if it needs them."""
 _GAP = 2
+
+
+def left_out_text(name: str, left_out: int, limits: Limits) -> str:
+    """What a statistic did not count, in a line.
+
+    :param name: what was asked for.
+    """
+    return (
+        f"{name}: more than {limits.rows:,} rows, the limit, or {limits.fact_bytes >> 20:,} MiB in all; "
+        f"{plural(left_out, 'count')} for others left out"
+    )
 
 
 def table_lines(

@@ -9,6 +9,7 @@ import json
 from typing import TYPE_CHECKING, Any
 
 from kdissect.analysis.fold import address
+from kdissect.analysis.room import Room
 from kdissect.analysis.versions import (
     REFUSED,
     REPLICAS,
@@ -44,7 +45,7 @@ def readiness(spark: SparkSession) -> tuple[DataFrame, int]:
     """The rows of the table ``versions`` that a release of Kafka does not have any more, worst first. Also
     how often something was left out because there was no room.
     """
-    facts = VersionFacts(DEFAULTS.rows)
+    facts = VersionFacts(Room(DEFAULTS))
     for row in spark.sql(_SPOKEN).toLocalIterator():
         talker = _talker(row)
         facts.spoke(talker, row.api_key, row.api_version, row["count"])
