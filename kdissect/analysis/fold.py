@@ -301,7 +301,10 @@ def begun_ns(exchange: Exchange) -> int:
 
 def told_ns(exchange: Exchange) -> int:
     """When its answer was complete; its request, where there is no answer."""
-    return exchange.messages[-1].frame.last_ns
+    if exchange.response is not None:
+        return exchange.response.frame.last_ns
+    assert exchange.request is not None
+    return exchange.request.frame.last_ns
 
 
 def address(endpoint: str) -> str:
@@ -311,11 +314,13 @@ def address(endpoint: str) -> str:
 
 def least(one: int | None, other: int | None) -> int | None:
     """The smaller of the two that are known."""
-    known = [value for value in (one, other) if value is not None]
-    return min(known, default=None)
+    if one is None or other is None:
+        return other if one is None else one
+    return other if other < one else one
 
 
 def most(one: int | None, other: int | None) -> int | None:
     """The larger of the two that are known."""
-    known = [value for value in (one, other) if value is not None]
-    return max(known, default=None)
+    if one is None or other is None:
+        return other if one is None else one
+    return other if other > one else one

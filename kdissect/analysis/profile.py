@@ -90,7 +90,7 @@ class _Kind:
         self.network: list[_Measure | None] | None = None
 
 
-_MOST_KINDS = 4_096
+_MOST_KINDS = 512
 """So many are remembered at a time."""
 
 
@@ -273,7 +273,8 @@ class Profile(Statistic):
         if exchange.response is None:
             return
         self._count(subject, area, "errors", SHARE, ns, bool(errors))
-        self._name_errors(area, subject, ns, errors)
+        if errors:
+            self._name_errors(area, subject, ns, errors)
 
     def _name_errors(self, area: str, subject: Topic, ns: int, errors: set[_Error]) -> None:
         for name, is_fatal in sorted({(each.name, each.is_fatal) for each in errors}):

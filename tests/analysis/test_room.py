@@ -15,7 +15,7 @@ from kdissect.exchange import Exchange
 from kdissect.limits import DEFAULTS
 from tests.analysis.folds import events_of
 
-BUDGET = 4 << 20
+BUDGET = 1 << 20
 
 
 def rooms(count: int, budget: int) -> list[Room]:
@@ -69,9 +69,8 @@ def test_folds_keep_no_more_than_the_budget_however_long_a_capture_is() -> None:
         for exchange in moved("java43-groups", copies):
             together.feed(exchange)
         sizes.append(size_of(together))
-    assert sizes[0] > BUDGET / 4
-    assert max(sizes) < 2 * BUDGET
-    assert sizes[2] - sizes[1] < sizes[0] / 10
+    assert sizes[2] < 2 * BUDGET
+    assert sizes[2] - sizes[1] < sizes[0] / 20
     assert sum(each.left_out for each in together.statistics) > 0
 
 
