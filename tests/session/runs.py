@@ -20,7 +20,7 @@ def run(segments: list[Segment], limits: Limits = DEFAULTS) -> tuple[list[Exchan
         fed = conversation.feed(segment) if segment else conversation.close(10**9, cut=True)
         for begun in recognised_in_order(fed):
             number += 1
-            begun.exchange.number = number
+            begun.number = number
         events += fed
     exchanges = sorted(completed(events), key=lambda e: e.number)
     return exchanges, [e for e in events if isinstance(e, Fault)], conversation.summary()
