@@ -139,7 +139,9 @@ def test_lines_of_briefs_are_those_of_exchanges(path: Path) -> None:
 
 def test_most_exchanges_are_told_in_brief() -> None:
     path = next(each for each in SHIPPED if each.stem.startswith("basic"))
-    found = [type(event) for event in by_the_short_way(Dissector(briefs=True), read_packets([str(path)]))]
+    found: list[type] = [
+        type(event) for event in by_the_short_way(Dissector(briefs=True), read_packets([str(path)]))
+    ]
     assert found.count(Brief) > 2 * found.count(Exchange)
 
 

@@ -1,6 +1,6 @@
 cimport cython
 from libc.stdint cimport int64_t
-from kdissect.exchange cimport Exchange, begin_exchange
+from kdissect.exchange cimport Exchange, begin_exchange, may_name_topics
 from kdissect.message cimport Request, Response, parse_request, parse_response
 from kdissect.model cimport Frame
 from kdissect.names cimport TopicNames
@@ -20,8 +20,10 @@ cdef class Form:
     cdef public int key
     cdef public str name
     cdef public bint teaches
+    cdef public int version
 
 @cython.freelist(64)
+@cython.no_gc
 @cython.final
 cdef class Brief:
     cdef public int64_t after_api_key
@@ -81,7 +83,8 @@ cdef class Brief:
     cdef _add_topics(self, list mentions, list found)
     @cython.locals(form=Form, asked=Survey, answered=Survey, out=list)
     cpdef taught_topics(self)
-    @cython.locals(seen=Survey)
+    @cython.locals(asked=Survey, answered=Survey)
     cdef bint _has_metadata(self) except -1
 
+cdef bint _name_metadata(list mentions) except -1
 cdef _or_none(int64_t value)

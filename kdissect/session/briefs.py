@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from kdissect.exchange import METADATA_CARRIERS, Exchange, begin_exchange
+from kdissect.exchange import METADATA_CARRIERS, Exchange, begin_exchange, may_name_topics
 from kdissect.limits import Limits
 from kdissect.message import Request, Response, parse_request, parse_response
 from kdissect.model import Direction, Endpoint, Frame
@@ -31,11 +31,11 @@ class Form:
 
     __slots__ = (
         *("answered", "answers_first", "api", "asked", "carries_metadata", "is_brief", "key", "name"),
-        "teaches",
+        *("teaches", "version"),
     )
 
     def __init__(self, key: int, version: int) -> None:
-        self.key = key
+        self.key, self.version = key, version
         self.api = (key, version)
         self.asked: Layout = layout(key, version, "request")
         self.answered: Layout = layout(key, version, "response")
@@ -213,7 +213,7 @@ class Brief:
     def taught_topics(self) -> Iterable[tuple[str, str, int]]:
         """As :meth:`kdissect.exchange.Exchange.taught_topics`."""
         form = self.form
-        if form.carries_metadata and self.answer is not None and self._has_metadata():
+        if form.carries_metadata and self._has_metadata():
             return self.exchange().taught_topics()
         if not form.teaches:
             return ()
@@ -230,14 +230,19 @@ class Brief:
         return out
 
     def _has_metadata(self) -> bool:
-        """Whether it names ``__cluster_metadata``."""
-        for seen in (self.survey_request(), self.answer_seen):
-            if seen is None:
-                return True
-            for topic, topic_id in seen.mentions:
-                if topic == METADATA_TOPIC or topic_id == METADATA_TOPIC_ID:
-                    return True
-        return False
+        """Whether its answer may have records of ``__cluster_metadata`` that name topics."""
+        asked, answered = self.survey_request(), self.answer_seen
+        if self.answer is None:
+            return False
+        if asked is None or answered is None:
+            return True
+        if not (_name_metadata(asked.mentions) or _name_metadata(answered.mentions)):
+            return False
+        return may_name_topics(self.answer, answered, self.limits)
+
+
+def _name_metadata(mentions: list[tuple[str | None, str | None]]) -> bool:
+    return (METADATA_TOPIC, None) in mentions or (None, METADATA_TOPIC_ID) in mentions
 
 
 def _or_none(value: int) -> int | None:

@@ -235,7 +235,7 @@ class Conversation:
             frame = framer.frame_of(packet, timestamp_ns, offset, data, start, length)
             if frame is not None:
                 found = self._session.feed(frame, packet)
-                out = found if not self._proxied else self._mark(found)
+                out += found if not self._proxied else self._mark(found)
                 self._weigh()
                 return out
             self._frame(side, _chunk(packet, timestamp_ns, offset, data, start, length), packet, out)
@@ -646,6 +646,7 @@ class Conversation:
         streams, ends = self._duplex.streams, self._duplex.endpoints
         self._quick = QuickSession(
             self.number,
+            client,
             (ends[client], ends[1 - client]),
             self._limits,
             self._is_opened(0) and self._is_opened(1),
@@ -679,12 +680,11 @@ class Conversation:
 
         :param now: the packet that is being read.
         """
-        quick, verdict = self._quick, self._verdict
+        quick = self._quick
         assert quick is not None
-        assert verdict is not None
         at, end = start, start + length
         found: Event | None
-        is_request = side == verdict.client
+        is_request = side == quick.client
         framer: Framer | None = None
         if self._framers is not None:
             framer = self._framers[side]
@@ -711,8 +711,8 @@ class Conversation:
             self._frame(side, rest, now, out)
             return
         if self._framers is None:
-            self._framers = self._new_framers(verdict.client, (True, True))
-        events = self._framers[side].feed(rest, self._late_witnesses()[side])
+            self._framers = self._new_framers(quick.client, (True, True))
+        events = self._framers[side].feed(rest, partial(self._witness_late, side))
         for passed, event in enumerate(events):
             if self._quick is None or not isinstance(event, Frame):
                 self.leave_quick()
@@ -735,12 +735,9 @@ class Conversation:
                 return
             out.append(found)
 
-    def _late_witnesses(self) -> tuple[Witness, Witness]:
-        """What says where frames may begin, for framers that have to ask it: then the connection is no
-        ordinary one."""
-        return partial(self._witness_late, 0), partial(self._witness_late, 1)
-
     def _witness_late(self, side: Side, data: bytes, position: int, at_segment_start: bool) -> bool | None:
+        """What says where frames may begin, for a framer that has to ask it: then the connection is no
+        ordinary one."""
         self.leave_quick()
         return self._witnesses[side](data, position, at_segment_start)
 
@@ -820,7 +817,7 @@ class Conversation:
         self._weigh()
         return out
 
-    def _mark(self, events: list[Event]) -> list[Event]:
+    def _mark(self, events: list[SessionEvent]) -> list[SessionEvent]:
         """Exchanges that came through TLS or a proxy say so."""
         if self._tls is None and not self._proxied:
             return events

@@ -665,8 +665,9 @@ class Session:
 
 def told_bytes(client_id: str | None, software: str | None) -> int:
     """What it costs to remember what a client says of itself."""
-    words = (client_id, client_id, software)  # the witness has the client id too
-    told = sum(len(word) for word in words if word is not None)
+    told = 0 if software is None else len(software)
+    if client_id is not None:
+        told += 2 * len(client_id)  # the witness has it too
     return told if told > ORDINARY_TOLD_BYTES else 0
 
 

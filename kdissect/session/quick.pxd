@@ -23,6 +23,7 @@ cdef class QuickSession:
     cdef public Expected _expected
     cdef public dict _forms
     cdef public int64_t _latest_api_key
+    cdef public Form _latest_form
     cdef public int64_t _latest_id
     cdef public int64_t _latest_ns
     cdef public object _limits
@@ -33,6 +34,7 @@ cdef class QuickSession:
     cdef public int64_t _told_bytes
     cdef public list _waiting
     cdef public int64_t _waiting_bytes
+    cdef public int client
     cdef public str client_id
     cdef public str ending
     cdef public int64_t exchanges
@@ -57,7 +59,7 @@ cdef class QuickSession:
         self, bytes data, Py_ssize_t start, Py_ssize_t end, int64_t offset, int64_t first_ns, int64_t last_packet,
         int64_t last_ns, Frame frame,
     )
-    @cython.locals(found=Form)
+    @cython.locals(found=Form, latest=Form)
     cdef Form _form(self, int key, int version)
     @cython.locals(asked=Survey, answered=Survey)
     cdef bint _is_sound(self, Brief brief) except -1

@@ -51,19 +51,22 @@ class QuickSession:
 
     The parameters are those of :class:`~kdissect.session.pairing.Session`.
 
+    :param client: its side of the connection.
+    :param ends: the client's endpoint and the broker's.
     :param forms: those that are known so far.
     """
 
     __slots__ = (
         *("_answers_first", "_client", "_connection", "_ends", "_expected", "_forms", "_latest_api_key"),
-        *("_latest_id", "_latest_ns", "_limits", "_mute_end_ns", "_requests", "_responses", "_serial"),
-        *("_told_bytes", "_waiting", "_waiting_bytes"),
-        *("client_id", "ending", "exchanges", "most_bytes", "software"),
+        *("_latest_form", "_latest_id", "_latest_ns", "_limits", "_mute_end_ns", "_requests", "_responses"),
+        *("_serial", "_told_bytes", "_waiting", "_waiting_bytes"),
+        *("client", "client_id", "ending", "exchanges", "most_bytes", "software"),
     )
 
     def __init__(
         self,
         connection: int,
+        client: int,
         ends: tuple[Endpoint, Endpoint],
         limits: Limits,
         from_start: bool,
@@ -72,6 +75,7 @@ class QuickSession:
         forms: Forms,
     ) -> None:
         self._connection = connection
+        self.client = client
         self._ends = ends
         self._limits = limits
         self.most_bytes = limits.frame_bytes
@@ -94,6 +98,8 @@ class QuickSession:
         self._latest_ns = _NEVER
         self._latest_id = 0
         self._latest_api_key = _NOT_KNOWN
+        self._latest_form: Form | None = None
+        """That of the latest request: the next one nearly always has it too."""
         self._mute_end_ns = _NEVER
         self.ending = "capture ended"
         self.exchanges = 0
@@ -288,11 +294,15 @@ class QuickSession:
             session._pending.add(exchange, 0)
 
     def _form(self, key: int, version: int) -> Form:
+        latest = self._latest_form
+        if latest is not None and latest.key == key and latest.version == version:
+            return latest
         found = self._forms.get(key << 16 | version)
         if found is None:
             if len(self._forms) >= _MOST_FORMS:
                 self._forms.clear()
             found = self._forms[key << 16 | version] = Form(key, version)
+        self._latest_form = found
         return found
 
     def _is_sound(self, brief: Brief) -> bool:

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from kdissect.exchange import Exchange
 from kdissect.faults import fault
 from kdissect.limits import DEFAULTS, Limits
 from kdissect.model import Direction, Fault, Frame, Segment
-from kdissect.session.conversation import Connection, Conversation, recognised_in_order
-from kdissect.session.pairing import Completed, Event
+from kdissect.session.conversation import Connection, Conversation, Event, recognised_in_order
+from kdissect.session.pairing import Completed
 from tests.kafka import METADATA_RESPONSE_1, request, response
 
 
@@ -26,7 +28,7 @@ def run(segments: list[Segment], limits: Limits = DEFAULTS) -> tuple[list[Exchan
     return exchanges, [e for e in events if isinstance(e, Fault)], conversation.summary()
 
 
-def completed(events: list[Event]) -> list[Exchange]:
+def completed(events: Sequence[Event]) -> list[Exchange]:
     """The exchanges of which nothing more will come."""
     return [event.exchange for event in events if isinstance(event, Completed)]
 
