@@ -4,7 +4,7 @@ from kdissect.capture.segments cimport SegmentReader
 from kdissect.names cimport TopicNames
 from kdissect.exchange cimport Exchange
 from kdissect.model cimport Packet, Segment
-from kdissect.session.briefs cimport Brief, Form
+from kdissect.session.briefs cimport Brief, PairLayout
 from kdissect.session.conversation cimport Conversation, recognised_in_order
 from kdissect.session.pairing cimport Completed, Recognised
 
@@ -75,7 +75,7 @@ cdef class Dissector:
     @cython.locals(out=list, begun=Recognised, completed=Completed, exchange=Exchange, brief=Brief)
     cdef list _publish(self, list step)
     cdef _number(self, Brief brief)
-    @cython.locals(form=Form)
+    @cython.locals(form=PairLayout)
     cdef _learn_brief(self, Brief brief)
     cdef _tell_brief(self, Brief brief, list out)
     cdef _learn(self, Exchange exchange)

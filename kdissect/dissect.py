@@ -26,7 +26,7 @@ from kdissect.session.briefs import Brief
 from kdissect.session.conversation import Connection, Conversation, Listener, recognised_in_order
 from kdissect.session.conversation import Event as SessionEvent
 from kdissect.session.pairing import Completed, Recognised
-from kdissect.session.quick import Forms
+from kdissect.session.quick import PairLayouts
 from kdissect.session.reopened import Reopened
 from kdissect.session.tunnelled import Key, Tunnelled
 from kdissect.tcp.duplex import Side
@@ -189,7 +189,7 @@ class Dissector:
         others, and numbers must not: these exchanges are numbered at the end."""
         self._late_bytes = 0
         self._numbering = Numbering() if numbering is None else numbering
-        self._forms: Forms | None = None
+        self._forms: PairLayouts | None = None
         """Where exchanges may be told in brief, what is known of their forms."""
         if briefs and numbering is None and listener is None and watch is None and not embedded:
             self._forms = {}

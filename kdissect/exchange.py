@@ -638,8 +638,8 @@ def _may_name_topics(message: Message) -> bool:
 
 
 def may_name_topics(data: bytes, seen: Survey, limits: Limits) -> bool:
-    """Whether there may be a record in a message that names a topic: the bytes with which such a record
-    begins stand in a record set, or the records are compressed.
+    """Whether there may be a record in a message that names a topic. There may, where the bytes with which
+    such a record begins stand in a record set, and where records are compressed.
 
     :param data: what was surveyed.
     """

@@ -130,8 +130,8 @@ class Listing:
 
     @property
     def tells_in_brief(self) -> bool:
-        """Whether it prints nothing but lines of all exchanges, for which a
-        :class:`~kdissect.session.briefs.Brief` is enough."""
+        """Whether it prints the lines of all exchanges, and no more. A
+        :class:`~kdissect.session.briefs.Brief` is enough for these."""
         given = self._given
         wants_more = ("fields", "dump", "explain_errors", "embedded", "strict", "count")
         return (

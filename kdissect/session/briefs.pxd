@@ -10,7 +10,7 @@ from kdissect.protocol.survey cimport Route, Survey, survey_at
 cdef int64_t _NOT_KNOWN
 
 @cython.final
-cdef class Form:
+cdef class PairLayout:
     cdef public Layout answered
     cdef public bint answers_first
     cdef public tuple api
@@ -55,7 +55,7 @@ cdef class Brief:
     cdef public int64_t connection
     cdef public int64_t correlation_id
     cdef public tuple ends
-    cdef public Form form
+    cdef public PairLayout form
     cdef public bint is_behind
     cdef public bint is_over
     cdef public object limits
@@ -81,7 +81,7 @@ cdef class Brief:
     @cython.locals(found=list, asked=Survey, answered=Survey)
     cpdef list topics(self)
     cdef _add_topics(self, list mentions, list found)
-    @cython.locals(form=Form, asked=Survey, answered=Survey, out=list)
+    @cython.locals(form=PairLayout, asked=Survey, answered=Survey, out=list)
     cpdef taught_topics(self)
     @cython.locals(asked=Survey, answered=Survey)
     cdef bint _has_metadata(self) except -1

@@ -26,7 +26,7 @@ NOT_KNOWN = -1
 _NOT_KNOWN = NOT_KNOWN
 
 
-class Form:
+class PairLayout:
     """What the definitions say of an API in a version, for both of its messages."""
 
     __slots__ = (
@@ -56,8 +56,8 @@ class Form:
 
 
 class Brief:
-    """An exchange in brief. Times are in nanoseconds since the epoch; what is :data:`NOT_KNOWN` is None of an
-    exchange."""
+    """An exchange in brief. Times are in nanoseconds since the epoch. An exchange has None where this has
+    :data:`NOT_KNOWN`."""
 
     __slots__ = (
         *("after_api_key", "answer", "answer_body", "answer_end", "answer_first_ns", "answer_frame"),
@@ -73,7 +73,7 @@ class Brief:
         self,
         connection: int,
         ends: tuple[Endpoint, Endpoint],
-        form: Form,
+        form: PairLayout,
         correlation_id: int,
         client_id: str,
         limits: Limits,

@@ -39,7 +39,7 @@ from kdissect.session.dialogue import Dialogue
 from kdissect.session.pairing import Completed, Recognised
 from kdissect.session.pairing import Event as SessionEvent
 from kdissect.session.preamble import Preambles, begins, facts
-from kdissect.session.quick import Forms, QuickSession
+from kdissect.session.quick import PairLayouts, QuickSession
 from kdissect.session.recognise import UNKNOWN, Doubt, Recogniser, Verdict, at_once
 from kdissect.tcp.duplex import Duplex, Piece, Side
 from kdissect.tcp.facts import tcp_facts
@@ -144,7 +144,7 @@ class Conversation:
         broker_ports: frozenset[int] = frozenset(),
         secrets: Secrets | None = None,
         listener: Listener | None = None,
-        forms: Forms | None = None,
+        forms: PairLayouts | None = None,
     ) -> None:
         """
         :param listener: hears every piece that reassembly gives out. Who wants one must not :meth:`take`.
@@ -341,6 +341,7 @@ class Conversation:
         only the beginning is there is cut, and the connection goes on behind it."""
         out: list[Event] = []
         self.leave_quick()
+        self._forms = None
         self._take(self._duplex.give_up(limit), packet, out)
         if self._tls is not None:
             out += self._hear_all(self._tls.give_up(), packet)
@@ -796,6 +797,7 @@ class Conversation:
     def _flush(self, packet: int, reason: str) -> list[Event]:
         self._flushed = True
         out: list[Event] = []
+        self._forms = None  # what is recognised only now is told in full
         pieces = self._duplex.close()
         if self._quick is not None:
             held = any(framer.held_bytes() for framer in self._framers or ())

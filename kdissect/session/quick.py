@@ -1,9 +1,8 @@
 """Frames of one connection → exchanges in brief: the short way of :mod:`kdissect.session.pairing`.
 
 It takes what nearly all connections have: requests of one client, each with an id of its own, and their whole
-answers in that order. What it takes it pairs, times and judges as a Session does. Whatever else comes it
-leaves alone, and says so. A Session then takes over, with the requests that wait. The connection has that one
-from then on.
+answers in that order. What it takes it pairs, times and judges as a Session does. It leaves all else alone,
+and says so. A Session then takes over, with the requests that wait. The connection has that one from then on.
 
 A request that waits is a Brief (:mod:`kdissect.session.briefs`). Some exchanges cannot be told in brief: they
 have an error or a defect, or a body that must be decoded. These come out whole.
@@ -18,7 +17,7 @@ from kdissect.model import Endpoint, Frame
 from kdissect.protocol.apis import API_VERSIONS, PRODUCE
 from kdissect.protocol.survey import Survey, survey_at
 from kdissect.record.sound import is_sound
-from kdissect.session.briefs import NOT_KNOWN, Brief, Form
+from kdissect.session.briefs import NOT_KNOWN, Brief, PairLayout
 from kdissect.session.expected import Expected
 from kdissect.session.greeting import shows_answers_first, software
 from kdissect.session.pairing import FEW, ON_ITS_WAY_NS, Completed, Session, told_bytes
@@ -28,7 +27,6 @@ from kdissect.tcp.reassembly import Reassembler
 
 MOST_WAITING = 64
 """Requests that may wait here; with more the connection leaves."""
-_MOST_WAITING = MOST_WAITING
 _MOST_FORMS = 4_096
 _LONGEST_TEXT = 0x7FFF
 """What is more is no length, but null."""
@@ -42,7 +40,7 @@ _FEW = FEW
 _REQUEST_BYTES = REQUEST_BYTES
 _NOT_KNOWN = NOT_KNOWN
 
-Forms = dict[int, Form]
+PairLayouts = dict[int, PairLayout]
 """By API and version, of one reading: the definitions may be others in the next."""
 
 
@@ -58,7 +56,16 @@ class QuickSession:
 
     __slots__ = (
         *("_answers_first", "_client", "_connection", "_ends", "_expected", "_forms", "_latest_api_key"),
-        *("_latest_form", "_latest_id", "_latest_ns", "_limits", "_mute_end_ns", "_requests", "_responses"),
+        *(
+            "_latest_form",
+            "_latest_id",
+            "_latest_ns",
+            "_limits",
+            "_most_waiting",
+            "_mute_end_ns",
+            "_requests",
+            "_responses",
+        ),
         *("_serial", "_told_bytes", "_waiting", "_waiting_bytes"),
         *("client", "client_id", "ending", "exchanges", "most_bytes", "software"),
     )
@@ -72,7 +79,7 @@ class QuickSession:
         from_start: bool,
         requests: Reassembler,
         responses: Reassembler,
-        forms: Forms,
+        forms: PairLayouts,
     ) -> None:
         self._connection = connection
         self.client = client
@@ -91,6 +98,7 @@ class QuickSession:
         self._told_bytes = 0
         self._waiting: list[Brief] = []
         """Requests without their answers, the oldest first."""
+        self._most_waiting = min(MOST_WAITING, limits.pending_requests)
         self._waiting_bytes = 0
         self._serial = 0
         """How many requests have waited or wait."""
@@ -98,7 +106,7 @@ class QuickSession:
         self._latest_ns = _NEVER
         self._latest_id = 0
         self._latest_api_key = _NOT_KNOWN
-        self._latest_form: Form | None = None
+        self._latest_form: PairLayout | None = None
         """That of the latest request: the next one nearly always has it too."""
         self._mute_end_ns = _NEVER
         self.ending = "capture ended"
@@ -139,7 +147,7 @@ class QuickSession:
         body = start + _HEADER_BYTES + length
         if raw[start] != 0 or raw[start + 2] != 0 or length > _LONGEST_TEXT or body > end:
             return None
-        if len(self._waiting) >= _MOST_WAITING:
+        if len(self._waiting) >= self._most_waiting:
             return None
         key = raw[start + 1]
         form = self._form(key, raw[start + 3])
@@ -293,7 +301,7 @@ class QuickSession:
             exchange = brief.became = brief.exchange()
             session._pending.add(exchange, 0)
 
-    def _form(self, key: int, version: int) -> Form:
+    def _form(self, key: int, version: int) -> PairLayout:
         latest = self._latest_form
         if latest is not None and latest.key == key and latest.version == version:
             return latest
@@ -301,7 +309,7 @@ class QuickSession:
         if found is None:
             if len(self._forms) >= _MOST_FORMS:
                 self._forms.clear()
-            found = self._forms[key << 16 | version] = Form(key, version)
+            found = self._forms[key << 16 | version] = PairLayout(key, version)
         self._latest_form = found
         return found
 
