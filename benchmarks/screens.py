@@ -18,8 +18,8 @@ import tempfile
 import time
 from pathlib import Path
 
-from kdissect.tui.feed.decoder import Decoder
-from kdissect.tui.feed.source import Source
+from kdissect.feed.decoder import Decoder
+from kdissect.feed.source import Source
 
 EXCHANGES = 1_000_000
 

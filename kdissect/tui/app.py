@@ -19,6 +19,8 @@ from textual.screen import Screen
 from textual.timer import Timer
 
 from kdissect.exchange import Exchange
+from kdissect.feed.batches import Feed
+from kdissect.feed.stories import Subject
 from kdissect.filter.errors import FilterError
 from kdissect.model import CaptureError
 from kdissect.present.options import Options
@@ -29,12 +31,12 @@ from kdissect.settings.remembered import Remembered
 from kdissect.settings.screens import Settings
 from kdissect.settings.session import Session
 from kdissect.settings.words import ABOUT, HINT, LEFT_SO
-from kdissect.tui.feed.batches import Feed
-from kdissect.tui.feed.stories import Subject
-from kdissect.tui.heap import give_back_holes, give_back_large_blocks, keep_what_there_is
-from kdissect.tui.host import Host, Opener, is_of_interfaces
-from kdissect.tui.keys import bindings_of, help_of, keymap_of
+from kdissect.system.heap import give_back_holes, give_back_large_blocks, keep_what_there_is
+from kdissect.system.terminal import end_with_signals, end_with_terminal, suspend
+from kdissect.tui.host import Host, Opener, Step, is_of_interfaces
+from kdissect.tui.keys import Commands, bindings_of, help_of, keymap_of
 from kdissect.tui.pages.capture import CapturePage
+from kdissect.tui.pages.chosen import USUAL_SHARE
 from kdissect.tui.pages.cluster import ClusterPage
 from kdissect.tui.pages.connections import ConnectionsPage
 from kdissect.tui.pages.exchanges import ExchangesPage
@@ -47,15 +49,11 @@ from kdissect.tui.pages.ordering import USUAL
 from kdissect.tui.pages.page import Page
 from kdissect.tui.pages.problems import ProblemsPage
 from kdissect.tui.pages.records import RecordsPage
-from kdissect.tui.pages.split import USUAL_SHARE
 from kdissect.tui.pages.start import Looks, Start
 from kdissect.tui.pages.statistics import StatisticsPage
 from kdissect.tui.pages.story import StoryPage
 from kdissect.tui.pages.topics import TopicsPage
 from kdissect.tui.pages.transactions import TransactionsPage
-from kdissect.tui.palette import Commands
-from kdissect.tui.terminal import end_with_signals, end_with_terminal, suspend
-from kdissect.tui.way import Step
 from kdissect.tui.widgets.dialogs import Help
 from kdissect.wording import defect
 

@@ -22,9 +22,11 @@ from kdissect.present.diffs import DIFF, summary
 from kdissect.present.form import duration, plural
 from kdissect.present.options import PLAIN, Options
 from kdissect.present.sanitise import sanitise
+from kdissect.present.whole_record import Line
 from kdissect.settings.actions import PLACES
 from kdissect.settings.words import ABOUT
-from kdissect.tui.keys import bindings_of, help_of, keymap_of
+from kdissect.system.terminal import end_with_signals, end_with_terminal
+from kdissect.tui.keys import Commands, bindings_of, help_of, keymap_of
 from kdissect.tui.lists.differences import (
     ARROW,
     CHANGES,
@@ -40,14 +42,10 @@ from kdissect.tui.lists.differences import (
     subjects,
 )
 from kdissect.tui.pages.findings import text_of
-from kdissect.tui.pages.ordered import OrderedScreen, Saved
-from kdissect.tui.palette import Commands
-from kdissect.tui.record_text import Line
-from kdissect.tui.terminal import end_with_signals, end_with_terminal
+from kdissect.tui.pages.statistics import OrderedScreen, Saved
+from kdissect.tui.widgets.bars import KeysFooter, Tabs
 from kdissect.tui.widgets.dialogs import Choose, Help
-from kdissect.tui.widgets.footer import KeysFooter
 from kdissect.tui.widgets.table import VirtualTable
-from kdissect.tui.widgets.tabs import Tabs
 from kdissect.tui.widgets.text_pane import TextPane
 
 BEFORE, AFTER = 0, 1

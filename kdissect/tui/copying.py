@@ -13,11 +13,11 @@ from collections.abc import Sequence
 from kdissect.exchange import Exchange
 from kdissect.model import Node
 from kdissect.present.body import context_of, message_object
+from kdissect.present.detail import Detail, Spot
 from kdissect.present.options import Options
 from kdissect.present.secret_names import REDACTED
 from kdissect.protocol.json_form import SIZE_SUFFIX, base64_text, dumps
 from kdissect.protocol.topics import partition_of
-from kdissect.tui.detail import Detail, Spot
 from kdissect.tui.selecting import filter_of_line
 
 _LEGAL_TOPIC = re.compile(r"[a-zA-Z0-9._-]{1,249}")

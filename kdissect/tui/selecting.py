@@ -6,13 +6,13 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from kdissect.exchange import Exchange
+from kdissect.feed.filtering import quoted
 from kdissect.filter.compiled import compile_filter
 from kdissect.filter.computed import NOBODY
 from kdissect.filter.errors import FilterError
+from kdissect.present.detail import Detail, Spot
 from kdissect.present.sanitise import valid_text
-from kdissect.tui.detail import Detail, Spot
-from kdissect.tui.feed.records import is_redacted
-from kdissect.tui.filtering import quoted
+from kdissect.present.whole_record import is_redacted
 
 OPERATIONS = {
     "only": "{this}",

@@ -12,8 +12,8 @@ import pytest
 import kdissect
 from benchmarks.screens_figures import measure
 from benchmarks.traffic import multiply
-from kdissect.tui.feed.decoder import Decoder
-from kdissect.tui.feed.source import Source
+from kdissect.feed.decoder import Decoder
+from kdissect.feed.source import Source
 from tests.amount import times
 
 BOUNDS = {

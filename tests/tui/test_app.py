@@ -8,14 +8,14 @@ import pytest
 from textual.app import App
 
 from kdissect.exchange import Exchange
+from kdissect.feed.batches import Batch, Ended
+from kdissect.feed.decoder import Decoded, Decoder
+from kdissect.feed.rows import ROW
+from kdissect.feed.source import Source
 from kdissect.live.journal import Status
 from kdissect.tui.app import Kdissect
-from kdissect.tui.feed.batches import Batch, Ended
-from kdissect.tui.feed.decoder import Decoded, Decoder
-from kdissect.tui.feed.rows import ROW
-from kdissect.tui.feed.source import Source
 from tests.cli.run import CAPTURES
-from tests.tui.feeds import decoded
+from tests.feed.feeds import decoded
 from tests.tui.snapshots import EXCHANGES, press, running, screen_text, settle
 
 ERRORS = CAPTURES / "errors.pcapng"

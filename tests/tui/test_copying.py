@@ -13,9 +13,9 @@ from kdissect import read
 from kdissect.exchange import Exchange, RecordSetPlace
 from kdissect.model import Node
 from kdissect.present.branch import Branch, Place
+from kdissect.present.detail import Detail, Spot
 from kdissect.present.options import Options
 from kdissect.tui.copying import FORMS, copied, kcat_command, tshark_command, value_of, wireshark_command
-from kdissect.tui.detail import Detail, Spot
 from tests.cli.run import CAPTURES
 from tests.present.captures import SECRET, secret_talks, write_capture
 

@@ -8,8 +8,8 @@ import pytest
 
 from kdissect import read
 from kdissect.filter.compiled import compile_filter
+from kdissect.present.detail import Detail, Spot
 from kdissect.present.options import Options
-from kdissect.tui.detail import Detail, Spot
 from kdissect.tui.lists.exchanges import COLUMNS
 from kdissect.tui.selecting import filter_of_column, filter_of_line, joined
 from tests.cli.run import CAPTURES

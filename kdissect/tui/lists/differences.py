@@ -24,9 +24,9 @@ from kdissect.insight.difference import (
 )
 from kdissect.present.diffs import measured
 from kdissect.present.sanitise import pad, sanitise, width
+from kdissect.present.whole_record import Line
 from kdissect.settings.actions import DIFF_VIEWS
 from kdissect.tui.lists.figures import USEFUL, Column, Figures
-from kdissect.tui.record_text import Line
 
 SIGNS = {WORSE: "▲", BETTER: "▽", CHANGED: "◆", ONLY_AFTER: "+", ONLY_BEFORE: "−", SAME: " "}
 """Before each row, so that its verdict is seen without colours too."""

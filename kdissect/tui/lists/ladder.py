@@ -15,11 +15,8 @@ from numpy.typing import NDArray
 from rich.cells import cell_len, set_cell_size
 
 from kdissect.exchange import Exchange
-from kdissect.present.form import Clock, duration, size
-from kdissect.present.sanitise import CUT, sanitise
-from kdissect.protocol.errors import FATAL, RETRIABLE, SIGNS, graded
-from kdissect.tui.feed.index import Index, Places
-from kdissect.tui.feed.rows import (
+from kdissect.feed.index import Index, Places
+from kdissect.feed.rows import (
     FIRST,
     HAS_CORRELATION,
     HAS_LATENCY,
@@ -28,6 +25,9 @@ from kdissect.tui.feed.rows import (
     HAS_VERSION,
     grade_of,
 )
+from kdissect.present.form import Clock, duration, size
+from kdissect.present.sanitise import CUT, sanitise
+from kdissect.protocol.errors import FATAL, RETRIABLE, SIGNS, graded
 from kdissect.tui.lists.layout import shortened
 from kdissect.tui.widgets.table import Heading
 

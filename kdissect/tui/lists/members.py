@@ -10,10 +10,9 @@ from typing import NamedTuple
 
 from kdissect.analysis.fold import Row, least, most
 from kdissect.present.form import bars, duration, plural
+from kdissect.present.lanes import Lane, Span, thinned
 from kdissect.present.sanitise import sanitise
 from kdissect.tui.lists.figures import grave_tone
-from kdissect.tui.lists.lag_lines import thinned
-from kdissect.tui.lists.lanes import Lane, Span
 from kdissect.tui.widgets.table import Heading
 
 JOINING, WAITING, STOPPED, IN, LEFT, EXPIRED = "█", "▒", "░", "─", "╳", "†"

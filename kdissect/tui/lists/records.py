@@ -1,6 +1,6 @@
 """The records of the exchanges that are shown, as rows of a table. Nothing here draws.
 
-:mod:`kdissect.tui.feed.records` lists them. It is handed the exchanges bit by bit. What it has found is read
+:mod:`kdissect.feed.records` lists them. It is handed the exchanges bit by bit. What it has found is read
 when it is drawn, a page of lines at a time. Records stand in the order in which they were found. That is the
 order of the exchanges, unless exchanges came later.
 """
@@ -15,14 +15,9 @@ import numpy as np
 from numpy.typing import NDArray
 from rich.cells import cell_len
 
-from kdissect.filter.compiled import Filter
-from kdissect.payload.framing import framing_of
-from kdissect.present.form import Clock, size
-from kdissect.present.payload import is_json, one_line
-from kdissect.present.sanitise import CUT
-from kdissect.tui.feed.batches import Ended
-from kdissect.tui.feed.index import Index, Places
-from kdissect.tui.feed.records import (
+from kdissect.feed.batches import Ended
+from kdissect.feed.index import Index, Places
+from kdissect.feed.records import (
     ASK_EXCHANGES,
     HAS_TIME,
     IS_CONTROL,
@@ -35,6 +30,11 @@ from kdissect.tui.feed.records import (
     Found,
     RecordLine,
 )
+from kdissect.filter.compiled import Filter
+from kdissect.payload.framing import framing_of
+from kdissect.present.form import Clock, size
+from kdissect.present.payload import is_json, one_line
+from kdissect.present.sanitise import CUT
 from kdissect.tui.lists.layout import Want, granted, taken
 from kdissect.tui.widgets.table import Heading
 
@@ -80,7 +80,7 @@ which has what is left."""
 
 
 class Listing(Protocol):
-    """What lists records: :class:`kdissect.tui.feed.records.Records`."""
+    """What lists records: :class:`kdissect.feed.records.Records`."""
 
     def ask(self, asked: Ask) -> None:
         """Hand over some exchanges."""

@@ -12,18 +12,17 @@ from textual.widgets import Static
 
 from kdissect.analysis.fold import Row
 from kdissect.faults import KINDS
+from kdissect.feed.batches import Ended
+from kdissect.feed.counting import Asked
+from kdissect.feed.index import Index
+from kdissect.feed.source import Source
 from kdissect.live.journal import Status
 from kdissect.present.columns import Table, dict_column
 from kdissect.present.form import Clock, duration, plural, size
 from kdissect.present.sanitise import sanitise
 from kdissect.session.conversation import Connection
-from kdissect.tui.feed.batches import Ended
-from kdissect.tui.feed.counting import Asked
-from kdissect.tui.feed.index import Index
-from kdissect.tui.feed.source import Source
 from kdissect.tui.lists.figures import Figures, in_bytes, number, words
-from kdissect.tui.pages.ordered import Saved
-from kdissect.tui.pages.statistics import StatisticsPage
+from kdissect.tui.pages.statistics import Saved, StatisticsPage
 
 INTERFACES = Table(
     "interfaces",

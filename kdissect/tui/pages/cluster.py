@@ -10,14 +10,14 @@ from textual.binding import BindingType
 
 from kdissect.analysis.cluster import held_at
 from kdissect.analysis.fold import Row
+from kdissect.feed.counting import Asked
+from kdissect.feed.statistics import Counted, Statistics
+from kdissect.feed.stories import TOPIC, Subject, subject
 from kdissect.present.form import Clock, plural
 from kdissect.present.sanitise import sanitise
-from kdissect.tui.feed.counting import Asked
-from kdissect.tui.feed.stories import TOPIC, Subject, subject
 from kdissect.tui.keys import bindings_of
 from kdissect.tui.lists.figures import Column, Figures, number, words
 from kdissect.tui.pages.statistics import GroupedTable, StatisticsPage
-from kdissect.tui.statistics import Counted, Statistics
 from kdissect.tui.widgets.table import VirtualTable
 
 CHANGES, BROKERS, PARTITIONS, TOPICS, CONFIGS = (

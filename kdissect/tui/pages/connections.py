@@ -14,15 +14,16 @@ from textual.widgets import Static
 
 from kdissect.analysis.connections import row_of
 from kdissect.analysis.fold import Row
+from kdissect.feed.counting import Asked
+from kdissect.feed.filtering import quoted
+from kdissect.feed.index import Index, Places
+from kdissect.feed.statistics import Counted
+from kdissect.feed.stories import CLIENT, Subject, subject
 from kdissect.present.connection_lines import connection_lines
 from kdissect.present.form import bars, plural
 from kdissect.present.sanitise import sanitise
 from kdissect.present.tls import TlsLine
 from kdissect.session.conversation import Connection
-from kdissect.tui.feed.counting import Asked
-from kdissect.tui.feed.index import Index, Places
-from kdissect.tui.feed.stories import CLIENT, Subject, subject
-from kdissect.tui.filtering import quoted
 from kdissect.tui.lists.figures import (
     Column,
     Figures,
@@ -40,7 +41,6 @@ from kdissect.tui.lists.figures import (
     Text as Cell,
 )
 from kdissect.tui.pages.statistics import GroupedPage
-from kdissect.tui.statistics import Counted
 
 SPARKS = 16
 """Bars that say when a connection had how many exchanges."""

@@ -22,16 +22,16 @@ from kdissect.analysis.declared import (
     TOPIC_COLUMN,
 )
 from kdissect.analysis.fold import Row
+from kdissect.feed.counting import Asked
+from kdissect.feed.filtering import quoted
+from kdissect.feed.statistics import Counted
 from kdissect.present.columns import Column as Written
 from kdissect.present.form import Clock, plural
 from kdissect.present.options import PLAIN as PLAIN_VALUES
 from kdissect.present.statistics import STATISTICS as TABLES
 from kdissect.present.statistics_text import NUMBERS, shown
-from kdissect.tui.feed.counting import Asked
-from kdissect.tui.filtering import quoted
 from kdissect.tui.lists.figures import NICE, USEFUL, Column, Figures
 from kdissect.tui.pages.statistics import StatisticsPage
-from kdissect.tui.statistics import Counted
 from kdissect.tui.widgets.table import VirtualTable
 
 _FIRST, _SECOND = 6, 12

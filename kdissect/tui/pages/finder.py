@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from textual.timer import Timer
 
-from kdissect.tui.detail import Detail
-from kdissect.tui.feed.asking import Asker
+from kdissect.feed.asking import Asker
+from kdissect.feed.searching import Pattern, Search
+from kdissect.present.detail import Detail
 from kdissect.tui.lists.exchanges import Exchanges
-from kdissect.tui.pages.split import SplitPage
-from kdissect.tui.searching import Pattern, Search
+from kdissect.tui.pages.chosen import SplitPage
 from kdissect.tui.widgets.dialogs import Ask
 
 POLL_SECONDS = 0.05

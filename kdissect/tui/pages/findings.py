@@ -1,6 +1,6 @@
 """The screen of what happened: a line of time of the whole capture, and what is wrong, why, and what to do.
 
-Rows are those of :mod:`kdissect.tui.feed.judging`.
+Rows are those of :mod:`kdissect.feed.judging`.
 """
 
 from __future__ import annotations
@@ -17,21 +17,20 @@ from textual.message import Message
 from textual.worker import get_current_worker
 
 from kdissect.analysis.fold import Row
+from kdissect.feed.counting import FINDINGS, LOOKED_AT, MARKS, Asked
+from kdissect.feed.statistics import Counted, Statistics
+from kdissect.feed.stories import CLIENT, GROUP, TOPIC, TRANSACTION, Subject, subject
+from kdissect.feed.summary import OverTime, over_time
 from kdissect.insight.finding import CONFIDENCES, CRITICAL, INFO, SEVERITIES, WARNING, Finding
 from kdissect.present.findings import FINDINGS as TABLE
 from kdissect.present.form import SECOND, Clock, plural
 from kdissect.present.paragraphs import fold_text, paragraph
 from kdissect.present.sanitise import pad, sanitise
-from kdissect.tui.feed.counting import FINDINGS, LOOKED_AT, MARKS, Asked
-from kdissect.tui.feed.stories import CLIENT, GROUP, TOPIC, TRANSACTION, Subject, subject
+from kdissect.present.whole_record import Line
 from kdissect.tui.keys import bindings_of
 from kdissect.tui.lists.figures import Column, Figures
-from kdissect.tui.lists.over_time import OverTime, over_time
-from kdissect.tui.pages.ordered import Saved
 from kdissect.tui.pages.ordering import Sparing
-from kdissect.tui.pages.statistics import StatisticsPage
-from kdissect.tui.record_text import Line
-from kdissect.tui.statistics import Counted, Statistics
+from kdissect.tui.pages.statistics import Saved, StatisticsPage
 from kdissect.tui.widgets.table import VirtualTable
 from kdissect.tui.widgets.text_pane import TextPane
 from kdissect.tui.widgets.time_line import TimeLine

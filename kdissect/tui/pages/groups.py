@@ -11,12 +11,15 @@ from textual.app import ComposeResult
 from textual.binding import BindingType
 
 from kdissect.analysis.fold import Row
+from kdissect.feed.counting import Asked
+from kdissect.feed.filtering import quoted, span_text
+from kdissect.feed.statistics import Counted
+from kdissect.feed.stories import GROUP, Subject, subject
 from kdissect.present.form import Clock, duration, plural
+from kdissect.present.lanes import USUAL_LAG_STEP, lag_step
 from kdissect.present.paragraphs import fold_text
 from kdissect.present.sanitise import sanitise
-from kdissect.tui.feed.counting import Asked
-from kdissect.tui.feed.stories import GROUP, Subject, subject
-from kdissect.tui.filtering import quoted, span_text
+from kdissect.present.whole_record import Line
 from kdissect.tui.keys import bindings_of
 from kdissect.tui.lists.figures import (
     MOST_TEXT,
@@ -30,7 +33,6 @@ from kdissect.tui.lists.figures import (
     time_span,
     words,
 )
-from kdissect.tui.lists.lag_lines import USUAL, step_of
 from kdissect.tui.lists.members import (
     EXPIRED,
     JOINING,
@@ -45,8 +47,6 @@ from kdissect.tui.lists.members import (
 )
 from kdissect.tui.pages.page import LOW
 from kdissect.tui.pages.statistics import StatisticsPage
-from kdissect.tui.record_text import Line
-from kdissect.tui.statistics import Counted
 from kdissect.tui.widgets.table import VirtualTable
 from kdissect.tui.widgets.text_pane import TextPane
 
@@ -188,7 +188,7 @@ class GroupsPage(StatisticsPage):
     BINDINGS: ClassVar[list[BindingType]] = bindings_of("groups")
 
     def __init__(self) -> None:
-        self._step = USUAL
+        self._step = USUAL_LAG_STEP
         """Seconds between the points of a line of lag."""
         self._group: str | None = None
         self.rebalances: Sequence[Row] = ()
@@ -215,7 +215,7 @@ class GroupsPage(StatisticsPage):
 
     def on_screen_resume(self) -> None:
         if self.kdissect.ended is not None:
-            self._step = step_of(self.kdissect.index)
+            self._step = lag_step(self.kdissect.index.first_ns, self.kdissect.index.last_ns)
 
     def asked(self) -> Asked:
         facts = ("rebalances", "rebalance_steps", "assignments")

@@ -11,10 +11,10 @@ from textual import on, work
 from textual.app import ComposeResult
 from textual.binding import BindingType
 
+from kdissect.feed.index import Places
 from kdissect.present.form import plural
 from kdissect.present.sanitise import sanitise
 from kdissect.settings.actions import PLACES
-from kdissect.tui.feed.index import Places
 from kdissect.tui.keys import bindings_of
 from kdissect.tui.lists.ladder import (
     Events,

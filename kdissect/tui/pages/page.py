@@ -14,17 +14,16 @@ from textual.binding import ActiveBinding, BindingType
 from textual.screen import Screen
 from textual.widgets import Static
 
+from kdissect.feed.stories import Subject
 from kdissect.present.form import plural
 from kdissect.present.sanitise import sanitise
-from kdissect.tui import status
-from kdissect.tui.contrast import alarm_color
-from kdissect.tui.feed.stories import Subject
+from kdissect.tui.colors import alarm_color
 from kdissect.tui.host import Host
 from kdissect.tui.keys import bindings_of
-from kdissect.tui.status import Item, status_line
+from kdissect.tui.widgets import status
+from kdissect.tui.widgets.bars import KeysFooter, Tabs
 from kdissect.tui.widgets.filter_line import FilterLine
-from kdissect.tui.widgets.footer import KeysFooter
-from kdissect.tui.widgets.tabs import Tabs
+from kdissect.tui.widgets.status import Item, status_line
 
 LOW, TINY = 30, 20
 """With fewer lines than these borders are left out; the names of the screens too."""

@@ -12,14 +12,14 @@ import numpy as np
 
 from kdissect.analysis.fold import Row
 from kdissect.faults import KINDS
+from kdissect.feed.counting import Asked
+from kdissect.feed.filtering import quoted
+from kdissect.feed.index import Index, Places
+from kdissect.feed.statistics import Counted
 from kdissect.present.form import plural
 from kdissect.protocol.errors import FATAL, RETRIABLE, ROUTINE, SIGNS, errors
-from kdissect.tui.feed.counting import Asked
-from kdissect.tui.feed.index import Index, Places
-from kdissect.tui.filtering import quoted
 from kdissect.tui.lists.figures import Column, Figures, address, number, words
 from kdissect.tui.pages.statistics import StatisticsPage
-from kdissect.tui.statistics import Counted
 
 FAULT, NOTE = "fault", "note"
 _ORDER = (FATAL, RETRIABLE, FAULT, NOTE, ROUTINE)

@@ -10,26 +10,26 @@ from textual.binding import BindingType
 from textual.timer import Timer
 from textual.worker import get_current_worker
 
+from kdissect.feed.records import RecordLine, Records, records_of
+from kdissect.feed.stories import offset_subject
 from kdissect.filter.compiled import Filter
 from kdissect.filter.errors import FilterError
 from kdissect.present.form import TIMES as TIMES_MEANING
 from kdissect.present.form import plural
 from kdissect.present.payload import FORMS
 from kdissect.present.records import addressed_rows
+from kdissect.present.whole_record import COPY_FORMS, Line, record_copied, record_lines, value_file
 from kdissect.settings.actions import PLACES
-from kdissect.tui import status
-from kdissect.tui.editing import CannotEditError, edit, editor_of
-from kdissect.tui.feed.records import RecordLine, Records, records_of
-from kdissect.tui.feed.stories import offset_subject
+from kdissect.system.editor import CannotEditError, edit, editor_of
 from kdissect.tui.keys import bindings_of
 from kdissect.tui.lists.records import RecordRows
 from kdissect.tui.pages.page import Page
-from kdissect.tui.record_text import COPY_FORMS, Line, record_copied, record_lines, value_file
 from kdissect.tui.selecting import filter_of_record, joined
-from kdissect.tui.status import Item
+from kdissect.tui.widgets import status
 from kdissect.tui.widgets.dialogs import Choose
 from kdissect.tui.widgets.filter_line import FilterLine
 from kdissect.tui.widgets.panes import DetailPanes
+from kdissect.tui.widgets.status import Item
 from kdissect.tui.widgets.table import VirtualTable
 from kdissect.tui.widgets.text_pane import TextPane
 

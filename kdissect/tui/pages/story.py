@@ -13,18 +13,17 @@ from textual.widgets import Static
 from kdissect.analysis.fold import Row, begun_ns
 from kdissect.analysis.story import StoryLine
 from kdissect.exchange import Exchange
+from kdissect.feed.counting import Asked
+from kdissect.feed.statistics import Counted, Statistics
+from kdissect.feed.stories import Subject, subjects_of
 from kdissect.present.form import Clock, plural
 from kdissect.present.sanitise import sanitise
 from kdissect.present.stories import STORY
 from kdissect.protocol.errors import errors
-from kdissect.tui.feed.counting import Asked
-from kdissect.tui.feed.stories import Subject, subjects_of
 from kdissect.tui.keys import bindings_of
 from kdissect.tui.lists.figures import Column, Figures
 from kdissect.tui.pages.ladder import OF_STORY, Drawn
-from kdissect.tui.pages.ordered import Saved
-from kdissect.tui.pages.statistics import GroupedTable, StatisticsPage
-from kdissect.tui.statistics import Counted, Statistics
+from kdissect.tui.pages.statistics import GroupedTable, Saved, StatisticsPage
 
 HERE = "▶"
 """Before the line that the exchange is in."""

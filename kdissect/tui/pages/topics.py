@@ -6,13 +6,15 @@ from collections.abc import Iterable
 
 from kdissect.analysis.fold import Row
 from kdissect.analysis.summary import by_topic
+from kdissect.feed.counting import Asked
+from kdissect.feed.filtering import quoted
+from kdissect.feed.statistics import Counted
+from kdissect.feed.stories import CLIENT as OF_CLIENT
+from kdissect.feed.stories import GROUP as OF_GROUP
+from kdissect.feed.stories import TOPIC as OF_TOPIC
+from kdissect.feed.stories import Subject, subject
 from kdissect.present.form import bars, plural, size
-from kdissect.tui.feed.counting import Asked
-from kdissect.tui.feed.stories import CLIENT as OF_CLIENT
-from kdissect.tui.feed.stories import GROUP as OF_GROUP
-from kdissect.tui.feed.stories import TOPIC as OF_TOPIC
-from kdissect.tui.feed.stories import Subject, subject
-from kdissect.tui.filtering import quoted
+from kdissect.present.lanes import POINTS, USUAL_LAG_STEP, lag_step, thinned
 from kdissect.tui.lists.figures import (
     Column,
     Figures,
@@ -26,9 +28,7 @@ from kdissect.tui.lists.figures import (
     rate,
     words,
 )
-from kdissect.tui.lists.lag_lines import POINTS, USUAL, step_of, thinned
 from kdissect.tui.pages.statistics import GroupedPage
-from kdissect.tui.statistics import Counted
 
 TOPIC, PARTITION, GROUP, CLIENT = "topic", "partition", "group", "client"
 
@@ -182,12 +182,12 @@ class TopicsPage(GroupedPage):
     """Topics, their partitions, the lag of groups, or that of clients; Enter shows the exchanges of one."""
 
     GROUPINGS = (TOPIC, PARTITION, GROUP, CLIENT)
-    _step = USUAL
+    _step = USUAL_LAG_STEP
     """Seconds between the points of a line of lag."""
 
     def on_screen_resume(self) -> None:
         if self.kdissect.ended is not None:
-            self._step = step_of(self.kdissect.index)
+            self._step = lag_step(self.kdissect.index.first_ns, self.kdissect.index.last_ns)
 
     def figures(self) -> Figures:
         return figures()

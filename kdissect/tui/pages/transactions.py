@@ -10,17 +10,17 @@ from textual.app import ComposeResult
 
 from kdissect.analysis.fold import Row
 from kdissect.analysis.transaction import ABORTED, COMMITTED, FENCED, OPEN, TIMED_OUT, UNKNOWN
+from kdissect.feed.counting import Asked
+from kdissect.feed.filtering import quoted, span_text
+from kdissect.feed.statistics import Counted
+from kdissect.feed.stories import PRODUCER, TRANSACTION, Subject, subject
 from kdissect.present.form import Clock, duration, plural, size
+from kdissect.present.lanes import Lane, Span
 from kdissect.present.paragraphs import fold_text
 from kdissect.present.sanitise import sanitise
-from kdissect.tui.feed.counting import Asked
-from kdissect.tui.feed.stories import PRODUCER, TRANSACTION, Subject, subject
-from kdissect.tui.filtering import quoted, span_text
+from kdissect.present.whole_record import Line
 from kdissect.tui.lists.figures import Column, Figures, address, in_bytes, number, rare, time_span, words
-from kdissect.tui.lists.lanes import Lane, Span
 from kdissect.tui.pages.statistics import StatisticsPage
-from kdissect.tui.record_text import Line
-from kdissect.tui.statistics import Counted
 from kdissect.tui.widgets.table import Heading, VirtualTable
 from kdissect.tui.widgets.text_pane import TextPane
 

@@ -13,9 +13,9 @@ from textual.widgets import Tree
 from textual.widgets.tree import TreeNode
 
 from kdissect.model import Node
+from kdissect.present.detail import Spot
 from kdissect.settings.actions import PLACES
-from kdissect.tui.contrast import legible_strip
-from kdissect.tui.detail import Spot
+from kdissect.tui.colors import legible_strip
 from kdissect.tui.keys import bindings_of
 
 

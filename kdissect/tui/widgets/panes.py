@@ -20,14 +20,15 @@ from textual.widgets import Static, Tree
 from textual.widgets.tree import TreeNode
 
 from kdissect.model import Node
+from kdissect.present.arrival import packet_lines, timing_lines
+from kdissect.present.detail import Detail, Spot
 from kdissect.present.form import plural
 from kdissect.present.records import Address
 from kdissect.settings.actions import PLACES
-from kdissect.tui.detail import Detail, Spot
-from kdissect.tui.facts import packet_lines, timing_lines
-from kdissect.tui.heap import uncollected
+from kdissect.system.heap import uncollected
 from kdissect.tui.host import Host
 from kdissect.tui.keys import bindings_of
+from kdissect.tui.widgets.bars import PaneLine
 from kdissect.tui.widgets.bytes_pane import BytesPane
 from kdissect.tui.widgets.field_tree import (
     FieldTree,
@@ -39,7 +40,6 @@ from kdissect.tui.widgets.field_tree import (
     open_again,
     opened_of,
 )
-from kdissect.tui.widgets.tabs import PaneLine
 
 OPEN_AT_FIRST = 40
 """A message's parts that have no more lines than this are open when it is shown."""

@@ -24,7 +24,7 @@ from textual.strip import Strip
 
 from kdissect.present.sanitise import CUT
 from kdissect.settings.actions import PLACES
-from kdissect.tui.contrast import Legible, legible
+from kdissect.tui.colors import Legible, legible
 from kdissect.tui.keys import bindings_of
 
 STRIPS = 512

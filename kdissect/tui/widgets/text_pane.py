@@ -13,10 +13,10 @@ from textual.message import Message
 from textual.scroll_view import ScrollView
 from textual.strip import Strip
 
+from kdissect.present.whole_record import Line
 from kdissect.settings.actions import PLACES
-from kdissect.tui.contrast import Legible
+from kdissect.tui.colors import Legible
 from kdissect.tui.keys import bindings_of
-from kdissect.tui.record_text import Line
 
 
 class TextPane(ScrollView, Legible, can_focus=True, inherit_bindings=False):

@@ -3,10 +3,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from kdissect.protocol import apis
-from kdissect.protocol.schema import Struct, message_struct
-from kdissect.tui.feed.batches import Ended
-from kdissect.tui.feed.records import (
+from kdissect.feed.batches import Ended
+from kdissect.feed.records import (
     ASK_EXCHANGES,
     IS_RELATIVE,
     SPAN,
@@ -15,8 +13,10 @@ from kdissect.tui.feed.records import (
     Found,
     RecordLine,
 )
+from kdissect.protocol import apis
+from kdissect.protocol.schema import Struct, message_struct
 from kdissect.tui.lists.records import CARRIERS, RecordRows
-from tests.tui.feeds import index_with
+from tests.feed.feeds import index_with
 
 LINE = RecordLine(0, 0, 0, 0, 1, 2, 1_000, 5, 3, 1, 2, 0, 2, 1, 2, b"k", b"vw")
 

@@ -12,20 +12,20 @@ from textual.pilot import Pilot
 from kdissect.capture.files import read_packets
 from kdissect.capture.keylogs import KeyLogs
 from kdissect.capture.writer import PcapngWriter
+from kdissect.feed.decoder import Decoded
+from kdissect.feed.source import Source
 from kdissect.model import TLS_KEY_LOG, Packet, Secrets
 from kdissect.tls.keylog import Secrets as KnownSecrets
 from kdissect.tui.app import Kdissect
-from kdissect.tui.feed.decoder import Decoded
-from kdissect.tui.feed.source import Source
 from kdissect.tui.pages.connections import SPARKS, Activity
 from tests.amount import some
 from tests.cli.golden import check_golden
 from tests.cli.run import CAPTURES
+from tests.feed.feeds import index_with
 from tests.lab import Case
 from tests.tls.endpoints import Ends, Flight
 from tests.tls.talks import TLS12, lines
 from tests.tls.tshark import packets_of
-from tests.tui.feeds import index_with
 from tests.tui.pages.test_chosen import Step, answer
 from tests.tui.snapshots import EXCHANGES, app_of, press, running
 from tests.tui.test_screens import SIZES, USUAL

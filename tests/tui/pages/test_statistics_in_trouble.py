@@ -12,14 +12,14 @@ from textual.color import Color
 from textual.pilot import Pilot
 
 from kdissect import read
+from kdissect.feed.batches import Ended
+from kdissect.feed.beside import Process
+from kdissect.feed.decoder import Decoded, Decoder
+from kdissect.feed.source import Source
 from kdissect.filter.compiled import compile_filter
 from kdissect.limits import DEFAULTS
 from kdissect.protocol.errors import CLASSES
 from kdissect.tui.app import Kdissect
-from kdissect.tui.feed.batches import Ended
-from kdissect.tui.feed.beside import Process
-from kdissect.tui.feed.decoder import Decoded, Decoder
-from kdissect.tui.feed.source import Source
 from tests.amount import some
 from tests.kafka import Talk, request, response
 from tests.present.captures import write_capture

@@ -7,8 +7,8 @@ import asyncio
 from kdissect.analysis.catalogue import STATISTICS
 from kdissect.analysis.fold import Row
 from kdissect.present.form import SECOND, Clock
+from kdissect.present.lanes import Span
 from kdissect.tui.app import Kdissect
-from kdissect.tui.lists.lanes import Span
 from kdissect.tui.pages import transactions
 from kdissect.tui.pages.transactions import IdLines, TransactionsPage
 from tests.cli.run import CAPTURES
