@@ -17,7 +17,7 @@ from typing import BinaryIO, NamedTuple, Protocol
 
 from kdissect.capture.reader import Interface
 from kdissect.exchange import Exchange
-from kdissect.feed.source import Source
+from kdissect.feed.source import ScreenSource
 from kdissect.limits import DEFAULTS, Limits
 from kdissect.live.journal import Status
 from kdissect.model import Fault
@@ -26,7 +26,7 @@ from kdissect.session.conversation import Connection
 from kdissect.system import read_at
 
 
-class FaultCount(NamedTuple):
+class CountedFault(NamedTuple):
     """Faults of one kind."""
 
     number: int
@@ -44,7 +44,7 @@ class InterfaceCount(NamedTuple):
     """Of them, those that are in the file: less where a snap length cut packets."""
 
 
-class Batch(NamedTuple):
+class FeedBatch(NamedTuple):
     """What came to light since the batch before."""
 
     rows: bytes = b""
@@ -55,7 +55,7 @@ class Batch(NamedTuple):
     """Those that are over."""
     going_on: Sequence[Connection] = ()
     """Those that speak TLS, are not over, and of which something else is known than before."""
-    faults: Mapping[tuple[str, str], FaultCount] = {}
+    faults: Mapping[tuple[str, str], CountedFault] = {}
     """By layer and kind; those of exchanges too."""
     packets: int = 0
     """How many were read up to here."""
@@ -73,7 +73,7 @@ class Batch(NamedTuple):
     """Topic ids that were named, with the name and the packet that told it."""
     comments: Sequence[tuple[int, str]] = ()
     """Exchanges of which the capture has comments: the number, and what their packets' comments say."""
-    cut: Mapping[int, FaultCount] = {}
+    cut: Mapping[int, CountedFault] = {}
     """By connection, of the faults those that the snap length made."""
 
 
@@ -87,7 +87,7 @@ class Ended(NamedTuple):
 class Feed(Protocol):
     """What fills an index, and gives the exchanges in it."""
 
-    source: Source
+    source: ScreenSource
 
     @property
     def capture(self) -> Status | None:
@@ -97,7 +97,7 @@ class Feed(Protocol):
     def descriptor(self) -> int:
         """The descriptor of the spool, for processes that read it too."""
 
-    def poll(self) -> list[Batch | Ended]:
+    def poll(self) -> list[FeedBatch | Ended]:
         """What came since the last call."""
 
     def exchange(self, place: int, length: int) -> Exchange:

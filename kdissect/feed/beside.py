@@ -1,12 +1,12 @@
 """What works beside the screens, in processes of their own: one protocol for all of them.
 
-    screens ── send(order) ──► Process ── take(order) ──► Machine
+    screens ── send(order) ──► Process ── take(order) ──► BesideMachine
             ◄── poll() ───────         ◄── step() ───────
 
-A :class:`Machine` is plain: it takes orders in, and does its work in steps. A :class:`Process` has one run in
-a process of its own. :class:`Here` runs it when it is asked what came: for who does not mind the wait. Orders
-go out through a thread, because they may be more than a pipe holds, and the process may be busy. If it dies,
-that is told once, as :class:`~kdissect.feed.batches.Ended` with a reason.
+A :class:`BesideMachine` is plain: it takes orders in, and does its work in steps. A :class:`Process` has one
+run in a process of its own. :class:`Here` runs it when it is asked what came: for who does not mind the wait.
+Orders go out through a thread, because they may be more than a pipe holds, and the process may be busy. If it
+dies, that is told once, as :class:`~kdissect.feed.batches.Ended` with a reason.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ Says_co = TypeVar("Says_co", covariant=True)
 Takes_contra = TypeVar("Takes_contra", contravariant=True)
 
 
-class Machine(Protocol[Takes_contra, Says_co]):
+class BesideMachine(Protocol[Takes_contra, Says_co]):
     """What does the work, wherever it runs."""
 
     def take(self, order: Takes_contra, /) -> None:
@@ -104,7 +104,7 @@ def start_process(target: Callable[..., None], *given: Any) -> BaseProcess:
     return process
 
 
-class Beside(Generic[Said]):
+class Companion(Generic[Said]):
     """A process, as the screens see it. What comes from it is asked for with :meth:`poll`.
 
     :param process: runs already, and writes to ``pipe``.
@@ -151,7 +151,7 @@ class Beside(Generic[Said]):
         self._pipe.close()
 
 
-class Process(Beside[Said], Generic[Order, Said]):
+class Process(Companion[Said], Generic[Order, Said]):
     """A machine in a process of its own. Starts at once.
 
     :param make: makes the machine there, of what is ``given``; of a :class:`Shared` descriptor it gets the
@@ -159,7 +159,7 @@ class Process(Beside[Said], Generic[Order, Said]):
     :raises OSError: the process cannot be started.
     """
 
-    def __init__(self, name: str, make: Callable[..., Machine[Order, Said]], *given: Any) -> None:
+    def __init__(self, name: str, make: Callable[..., BesideMachine[Order, Said]], *given: Any) -> None:
         pipe, theirs = get_context("spawn").Pipe()
         try:
             process = start_process(_work, name, make, theirs, *given)
@@ -191,7 +191,7 @@ class Process(Beside[Said], Generic[Order, Said]):
 class Here(Generic[Order, Said]):
     """A machine that works when it is asked what came."""
 
-    def __init__(self, machine: Machine[Order, Said]) -> None:
+    def __init__(self, machine: BesideMachine[Order, Said]) -> None:
         self._machine = machine
 
     def send(self, order: Order) -> None:
@@ -209,7 +209,7 @@ class Here(Generic[Order, Said]):
         """There is nothing to stop."""
 
 
-def _work(name: str, make: Callable[..., Machine[Any, Any]], pipe: Pipe, *given: Any) -> None:
+def _work(name: str, make: Callable[..., BesideMachine[Any, Any]], pipe: Pipe, *given: Any) -> None:
     """What the process does."""
     be_quiet()
     give_way()  # keys, and the decoder, go first
@@ -225,7 +225,7 @@ def _work(name: str, make: Callable[..., Machine[Any, Any]], pipe: Pipe, *given:
             pipe.send(Ended(f"{name} stopped: {defect(error)}"))
 
 
-def follow(machine: Machine[Any, Any], pipe: Pipe) -> None:
+def follow(machine: BesideMachine[Any, Any], pipe: Pipe) -> None:
     """Follow orders until the pipe is shut."""
     while True:
         while pipe.poll(machine.wait):

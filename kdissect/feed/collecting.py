@@ -12,9 +12,9 @@ from kdissect.capture.reader import PACKET_OVERHEAD, Interface
 from kdissect.dissect import Event as Found
 from kdissect.exchange import Exchange
 from kdissect.faults import is_cut
-from kdissect.feed.batches import Batch, Ended, FaultCount, InterfaceCount, SpoolWriter
-from kdissect.feed.rows import Texts, pack_row
-from kdissect.feed.source import Source, input_of
+from kdissect.feed.batches import CountedFault, Ended, FeedBatch, InterfaceCount, SpoolWriter
+from kdissect.feed.rows import TextNumbers, pack_row
+from kdissect.feed.source import ScreenSource, input_of
 from kdissect.model import CaptureError, Fault, Packet
 from kdissect.names import TopicNames
 from kdissect.present.sanitise import sanitise
@@ -41,21 +41,21 @@ class Collector:
     def __init__(
         self,
         spool: BinaryIO,
-        send: Callable[[Batch], None],
+        send: Callable[[FeedBatch], None],
         interfaces: Sequence[Interface],
         names: TopicNames,
     ) -> None:
         self._spool = SpoolWriter(spool)
         self._send = send
-        self._texts = Texts()
+        self._texts = TextNumbers()
         self._rows: list[bytes] = []
         self._connections: list[Connection] = []
         self._going_on: list[Connection] = []
         self._known: dict[int, str] = {}
         """What was told of connections that go on, by number."""
         self._look_due = 0.0
-        self._faults: dict[tuple[str, str], FaultCount] = {}
-        self._cut: dict[int, FaultCount] = {}
+        self._faults: dict[tuple[str, str], CountedFault] = {}
+        self._cut: dict[int, CountedFault] = {}
         self._packets = self._bytes = 0
         self._first_ns: int | None = None
         self._last_ns: int | None = None
@@ -154,7 +154,7 @@ class Collector:
         self._spool.flush()
         names = self._names.told(self._named)
         self._named += len(names)
-        batch = Batch(
+        batch = FeedBatch(
             b"".join(self._rows),
             self._texts.take(),
             self._connections,
@@ -180,7 +180,7 @@ class Collector:
         self._due = time.monotonic() + BATCH_SECONDS
 
 
-def decode_all(source: Source, spool: BinaryIO, send: Callable[[Batch], None]) -> Ended:
+def decode_all(source: ScreenSource, spool: BinaryIO, send: Callable[[FeedBatch], None]) -> Ended:
     """Read the capture to its end."""
     reading = Pass(input_of(source), source.secrets, source.key_logs)
     try:
@@ -225,6 +225,6 @@ def _collect(reading: Pass, collector: Collector) -> None:
 _Key = TypeVar("_Key")
 
 
-def _count(counts: dict[_Key, FaultCount], key: _Key, fault: Fault) -> None:
+def _count(counts: dict[_Key, CountedFault], key: _Key, fault: Fault) -> None:
     found = counts.get(key)
-    counts[key] = FaultCount(1, fault) if found is None else found._replace(number=found.number + 1)
+    counts[key] = CountedFault(1, fault) if found is None else found._replace(number=found.number + 1)

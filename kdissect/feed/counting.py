@@ -24,7 +24,7 @@ from kdissect.analysis.catalogue import statistic
 from kdissect.analysis.fold import Row
 from kdissect.analysis.together import Together
 from kdissect.dissect import Event
-from kdissect.feed.batches import FaultCount, read_exchange
+from kdissect.feed.batches import CountedFault, read_exchange
 from kdissect.feed.stories import Telling, is_story
 from kdissect.limits import DEFAULTS, Limits
 from kdissect.names import TopicNames
@@ -72,20 +72,20 @@ class Grown(NamedTuple):
     connections: tuple[Connection, ...] = ()
     names: tuple[tuple[str, str, int], ...] = ()
     """Topic ids with their names and the packets that told them."""
-    cut: tuple[FaultCount, ...] = ()
+    cut: tuple[CountedFault, ...] = ()
     """Faults that the snap length made, a connection each."""
 
 
-class Ask(NamedTuple):
+class AskTables(NamedTuple):
     """What is to be counted now; with nothing in it, nothing."""
 
     asked: Asked
 
 
-Order = Begin | Grown | Ask
+Order = Begin | Grown | AskTables
 
 
-class Rows(NamedTuple):
+class CountedRows(NamedTuple):
     """A piece of what was counted."""
 
     serial: int
@@ -167,7 +167,7 @@ class Counting:
         self._places, self._lengths = array("q"), array("I")
         self._connections: list[Connection] = []
         self._names = TopicNames()
-        self._cut: list[FaultCount] = []
+        self._cut: list[CountedFault] = []
         self._counts: dict[Asked, _Count] = {}
 
     def take(self, order: Order) -> None:
@@ -176,7 +176,7 @@ class Counting:
             self._serial = order.serial
             self._forget()
             self._begin()
-        elif isinstance(order, Ask):
+        elif isinstance(order, AskTables):
             self._asked = order.asked
             self._begin()
         else:
@@ -213,7 +213,7 @@ class Counting:
     def _has_caught_up(self, count: _Count) -> bool:
         return count.fed == (len(self._places), len(self._connections), len(self._cut))
 
-    def step(self) -> Iterator[Rows]:
+    def step(self) -> Iterator[CountedRows]:
         """Count on for a moment; gives the rows, if it is time.
 
         :raises OSError: the spool cannot be read.
@@ -248,13 +248,13 @@ class Counting:
             if time.monotonic() >= until:
                 break
 
-    def _result(self, count: _Count) -> Iterator[Rows]:
+    def _result(self, count: _Count) -> Iterator[CountedRows]:
         count.given = count.fed
         state = count.exchanges, len(self._places), count.connections
         pieces = [piece for table in count.tables() for piece in _pieces(*table)]
         for number, (text, rows, left_out) in enumerate(pieces):
             is_last = number == len(pieces) - 1
-            yield Rows(self._serial, self._asked, number, text, rows, left_out, *state, is_last)
+            yield CountedRows(self._serial, self._asked, number, text, rows, left_out, *state, is_last)
 
 
 def _pieces(text: str, rows: list[Row], left_out: int) -> Iterator[tuple[str, list[Row], int]]:

@@ -1,8 +1,8 @@
 """A capture → batches for the index, from a process of its own.
 
 Decoding keeps a processor busy; in the process of the screens it would make every key wait. The decoder
-process sends a :class:`Batch` about ten times a second, and :class:`Ended` when it is done. The screens ask
-for them with :meth:`Decoder.poll`, which never waits for more. If the process dies, one Ended tells the
+process sends a :class:`FeedBatch` about ten times a second, and :class:`Ended` when it is done. The screens
+ask for them with :meth:`Decoder.poll`, which never waits for more. If the process dies, one Ended tells the
 reason. What came before stays, and can be shown, because the frames are in the spool.
 """
 
@@ -15,10 +15,10 @@ from multiprocessing import get_context
 from typing import TYPE_CHECKING, BinaryIO, cast
 
 from kdissect.exchange import Exchange
-from kdissect.feed.batches import Batch, Ended, read_exchange
-from kdissect.feed.beside import Arrived, Beside, Shared, be_quiet, start_process
+from kdissect.feed.batches import Ended, FeedBatch, read_exchange
+from kdissect.feed.beside import Arrived, Companion, Shared, be_quiet, start_process
 from kdissect.feed.collecting import decode_all
-from kdissect.feed.source import Source
+from kdissect.feed.source import ScreenSource
 from kdissect.live.journal import Status
 from kdissect.system import temporary_file
 from kdissect.wording import defect
@@ -30,7 +30,7 @@ _PIPE_BYTES = 1 << 20
 """More than a batch takes."""
 
 
-def _run(source: Source, spool: Arrived, pipe: Pipe) -> None:
+def _run(source: ScreenSource, spool: Arrived, pipe: Pipe) -> None:
     """What the process does."""
     be_quiet(*(() if source.spool is None else (source.spool,)))
     with suppress(BrokenPipeError), os.fdopen(spool.detach(), "wb") as file:
@@ -55,10 +55,10 @@ def _make_room(pipe: Pipe) -> None:
         fcntl.fcntl(pipe.fileno(), fcntl.F_SETPIPE_SZ, _PIPE_BYTES)
 
 
-class Decoder(Beside[Batch]):
+class Decoder(Companion[FeedBatch]):
     """The process, as the screens see it. Starts at once."""
 
-    def __init__(self, source: Source) -> None:
+    def __init__(self, source: ScreenSource) -> None:
         self.source = source
         self._spool = temporary_file(".spool")
         pipe, theirs = get_context("spawn").Pipe(duplex=False)
@@ -89,17 +89,17 @@ class Decoder(Beside[Batch]):
 class Decoded:
     """A capture that was decoded here and at once: for who does not mind the wait."""
 
-    def __init__(self, source: Source) -> None:
+    def __init__(self, source: ScreenSource) -> None:
         self.source = source
         self._spool = temporary_file(".spool")
-        self._waiting: list[Batch | Ended] = []
+        self._waiting: list[FeedBatch | Ended] = []
         self._waiting.append(decode_all(source, cast(BinaryIO, self._spool), self._waiting.append))
 
     @property
     def capture(self) -> Status | None:
         return None
 
-    def poll(self) -> list[Batch | Ended]:
+    def poll(self) -> list[FeedBatch | Ended]:
         waiting, self._waiting = self._waiting, []
         return waiting
 

@@ -52,7 +52,7 @@ def _escaped(character: str) -> str:
     return f"\\x{code:02x}" if code < 0x80 else f"\\u{code:04x}"
 
 
-class _Span(NamedTuple):
+class _TimeRange(NamedTuple):
     """A range of time that was chosen."""
 
     start_ns: int
@@ -108,7 +108,7 @@ class Shown:
         self._answered = 0
         """Rows of the index that went through the first stage."""
         self._places: tuple[tuple[int, int], Places] | None = None
-        self._span: _Span | None = None
+        self._span: _TimeRange | None = None
         """The range of time that was chosen last."""
 
     # -- what is set --------------------------------------------------------------------------------
@@ -176,7 +176,7 @@ class Shown:
         is not in it."""
         self.widen()
         depth = self.depth
-        self._span = _Span(start_ns, end_ns, span_text(start_ns, end_ns), depth)
+        self._span = _TimeRange(start_ns, end_ns, span_text(start_ns, end_ns), depth)
         self.narrow(self._span.text)
 
     def widen(self) -> bool:

@@ -16,9 +16,9 @@ from typing import Any, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from kdissect.feed.batches import Batch, FaultCount, InterfaceCount
+from kdissect.feed.batches import CountedFault, FeedBatch, InterfaceCount
 from kdissect.feed.rows import FIELDS, GRADES, GRAVEST, HAS_LATENCY, ROW, TEXT_FIELDS
-from kdissect.feed.storage import Columns, Connections
+from kdissect.feed.storage import GrowingColumns, PackedConnections
 from kdissect.names import KnownNames, TopicNames
 from kdissect.protocol.errors import ROUTINE
 from kdissect.session.conversation import Connection
@@ -37,11 +37,11 @@ class Index:
     def __init__(self) -> None:
         self.texts: list[str] = [""]
         """What text fields name by number; fit to be shown as they are."""
-        self.connections = Connections()
+        self.connections = PackedConnections()
         self.going_on: Mapping[int, Connection] = {}
         """Connections that speak TLS and are not over, by number; another mapping where it changes."""
-        self.faults: dict[tuple[str, str], FaultCount] = {}
-        self.cut: dict[int, FaultCount] = {}
+        self.faults: dict[tuple[str, str], CountedFault] = {}
+        self.cut: dict[int, CountedFault] = {}
         """By connection, of the faults those that the snap length made."""
         """By layer and kind: how many, and the first."""
         self.packets = 0
@@ -62,7 +62,7 @@ class Index:
         self._order: Places = np.zeros(0, np.uint32)
         self.graded = [0] * len(GRADES)
         """How many exchanges have errors, by the gravest of them: the places of :data:`GRADES`."""
-        self._columns = Columns(FIELDS)
+        self._columns = GrowingColumns(FIELDS)
         assert self.bytes_an_exchange == ROW.size
 
     def __len__(self) -> int:
@@ -73,7 +73,7 @@ class Index:
         """What a row takes in memory, without its texts and what is in reserve."""
         return self._columns.row.itemsize
 
-    def add(self, batch: Batch) -> None:
+    def add(self, batch: FeedBatch) -> None:
         """Append what a batch brings."""
         self.texts += batch.texts
         self._ports.extend(map(_port_of, batch.texts))
@@ -222,7 +222,7 @@ def _sorted(keys: NDArray[np.int64], descending: bool) -> NDArray[np.intp]:
 _Key = TypeVar("_Key")
 
 
-def _add_faults(counts: dict[_Key, FaultCount], later: Mapping[_Key, FaultCount]) -> None:
+def _add_faults(counts: dict[_Key, CountedFault], later: Mapping[_Key, CountedFault]) -> None:
     for key, (number, first) in later.items():
-        before = counts.get(key, FaultCount(0, first))
+        before = counts.get(key, CountedFault(0, first))
         counts[key] = before._replace(number=before.number + number)

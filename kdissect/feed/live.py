@@ -6,9 +6,9 @@ from __future__ import annotations
 import time
 from threading import Thread
 
-from kdissect.feed.batches import Batch, Ended
+from kdissect.feed.batches import Ended, FeedBatch
 from kdissect.feed.decoder import Decoder
-from kdissect.feed.source import Source
+from kdissect.feed.source import ScreenSource
 from kdissect.live.journal import Status
 from kdissect.live.session import Session
 from kdissect.live.silence import SILENCE_SECONDS, Silence
@@ -24,7 +24,7 @@ class Live(Decoder):
     :param silence: says why nothing comes.
     """
 
-    def __init__(self, source: Source, session: Session, silence: Silence) -> None:
+    def __init__(self, source: ScreenSource, session: Session, silence: Silence) -> None:
         self._session = session
         self._silence = silence
         self._silent_at = time.monotonic() + SILENCE_SECONDS
@@ -32,7 +32,7 @@ class Live(Decoder):
         """What is to be told beside the capture's own notes."""
         self._told = 0
         """How many of both kinds were."""
-        self._latest = Batch()
+        self._latest = FeedBatch()
         """What was counted up to now."""
         self._look_at = 0.0
         self.left: str | None = None
@@ -44,17 +44,17 @@ class Live(Decoder):
         status = self._session.status()
         return status._replace(notes=(*status.notes, *self._said))
 
-    def poll(self) -> list[Batch | Ended]:
+    def poll(self) -> list[FeedBatch | Ended]:
         out = super().poll()
         for each in out:
-            if isinstance(each, Batch):
+            if isinstance(each, FeedBatch):
                 self._latest = each
         now = time.monotonic()
         if not out and now >= self._look_at:
             self._look_at = now + _LOOK_SECONDS
             if self._has_news():  # the screens are drawn anew for a batch only
                 out.append(_without_news(self._latest))
-        if any(isinstance(each, Batch) and (each.rows or each.going_on) for each in out):
+        if any(isinstance(each, FeedBatch) and (each.rows or each.going_on) for each in out):
             if self._silent_at != float("inf"):  # else it may just be saying something
                 self._silence.close()
             self._silent_at = float("inf")
@@ -89,6 +89,6 @@ class Live(Decoder):
         self._silence.close()
 
 
-def _without_news(batch: Batch) -> Batch:
+def _without_news(batch: FeedBatch) -> FeedBatch:
     """What was counted up to a batch, as another one."""
     return batch._replace(rows=b"", texts=(), connections=(), going_on=(), faults={}, names=(), comments=())

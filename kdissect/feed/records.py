@@ -30,7 +30,7 @@ from kdissect.exchange import Exchange
 from kdissect.feed.batches import Ended, Feed, read_exchange
 from kdissect.feed.beside import Here, Process, Shared, Worker
 from kdissect.feed.decoder import Decoded
-from kdissect.feed.rows import Texts
+from kdissect.feed.rows import TextNumbers
 from kdissect.filter.compiled import Filter
 from kdissect.limits import Limits
 from kdissect.payload.framing import framing_of
@@ -122,7 +122,7 @@ class RecordLines:
         asks = chosen is not None and any(name.startswith("record.") for name in chosen.fields)
         self._filter = chosen if asks else None
         self._options = options
-        self.texts = Texts()
+        self.texts = TextNumbers()
         self.count = 0
         file.seek(0)
         file.truncate()
@@ -210,7 +210,7 @@ _FOUND_SECONDS = 0.1
 """How long what was found waits, at most, before it is told."""
 
 
-class Ask(NamedTuple):
+class AskRecords(NamedTuple):
     """Exchanges whose records are to be listed."""
 
     generation: int
@@ -220,7 +220,7 @@ class Ask(NamedTuple):
     """Packed :data:`SPAN`."""
 
 
-class Found(NamedTuple):
+class FoundRecords(NamedTuple):
     """How far it is."""
 
     generation: int
@@ -248,11 +248,11 @@ class Lister:
         self._options = options
         self._generation = 0
         self._lines = RecordLines(self._file, None, options)
-        self._waiting: deque[Ask] = deque()
-        self._run: Iterator[Found | None] | None = None
+        self._waiting: deque[AskRecords] = deque()
+        self._run: Iterator[FoundRecords | None] | None = None
         """What is under way."""
 
-    def take(self, order: Ask) -> None:
+    def take(self, order: AskRecords) -> None:
         """List the records of these exchanges too; with another generation, of these only."""
         if order.generation != self._generation:
             self._generation = order.generation
@@ -266,7 +266,7 @@ class Lister:
         """Nothing, or until there is an order."""
         return 0.0 if self._waiting or self._run is not None else None
 
-    def step(self) -> Iterator[Found]:
+    def step(self) -> Iterator[FoundRecords]:
         """List on for a moment; gives how far it is."""
         until = time.monotonic() + _STEP_SECONDS
         while time.monotonic() < until:
@@ -281,7 +281,7 @@ class Lister:
                     return
             self._run = None
 
-    def _listed(self, asked: Ask) -> Iterator[Found | None]:
+    def _listed(self, asked: AskRecords) -> Iterator[FoundRecords | None]:
         """Gives what was found now and then, and None wherever it may be stopped."""
         done, due = 0, time.monotonic() + _FOUND_SECONDS
         for place, at, length in SPAN.iter_unpack(asked.spans):
@@ -294,17 +294,17 @@ class Lister:
             done += 1
         yield self._found(done)
 
-    def _found(self, done: int) -> Found:
+    def _found(self, done: int) -> FoundRecords:
         lines = self._lines
         self._file.flush()
-        return Found(self._generation, lines.count, done, lines.texts.take(), lines.is_full)
+        return FoundRecords(self._generation, lines.count, done, lines.texts.take(), lines.is_full)
 
     def close(self) -> None:
         """Let go of the file."""
         self._file.close()
 
 
-class Records:
+class ListedRecords:
     """The lister and its lines, as the screens see them.
 
     :param is_at_once: whether they are listed here, when they are asked for.
@@ -315,16 +315,16 @@ class Records:
         self._here: Lister | None = None
         if is_at_once:
             self._here = Lister(spool, os.dup(self._file.fileno()), limits, options)
-            self.worker: Worker[Ask, Found] = Here(self._here)
+            self.worker: Worker[AskRecords, FoundRecords] = Here(self._here)
         else:
             shared = Shared(spool), Shared(self._file.fileno())
             self.worker = Process("the process that lists records", Lister, *shared, limits, options)
 
-    def ask(self, asked: Ask) -> None:
+    def ask(self, asked: AskRecords) -> None:
         """Hand over some exchanges."""
         self.worker.send(asked)
 
-    def poll(self) -> Sequence[Found | Ended]:
+    def poll(self) -> Sequence[FoundRecords | Ended]:
         """What came since the last call."""
         return self.worker.poll()
 
@@ -343,6 +343,6 @@ class Records:
         self._file.close()
 
 
-def records_of(feed: Feed, options: Options) -> Records:
+def records_of(feed: Feed, options: Options) -> ListedRecords:
     """What lists the records of a feed's exchanges: beside the screens as the feed is, or at once."""
-    return Records(feed.descriptor, feed.source.limits, options, is_at_once=isinstance(feed, Decoded))
+    return ListedRecords(feed.descriptor, feed.source.limits, options, is_at_once=isinstance(feed, Decoded))

@@ -70,7 +70,7 @@ MOST_FAULTS = 0xFFFF
 """A row counts no more faults than this."""
 
 
-class Texts:
+class TextNumbers:
     """Texts by number, each once. New ones are handed over with :meth:`take`."""
 
     def __init__(self) -> None:
@@ -97,7 +97,7 @@ class Texts:
         return new
 
 
-def pack_row(exchange: Exchange, texts: Texts, place: int, length: int) -> bytes:
+def pack_row(exchange: Exchange, texts: TextNumbers, place: int, length: int) -> bytes:
     """One row. Decodes of the exchange only what errors, topics and faults need.
 
     :param place: where it stands in the spool, ``length`` bytes long.

@@ -20,7 +20,7 @@ from kdissect.capture.writer import PcapngWriter
 from kdissect.exchange import Exchange
 from kdissect.feed.batches import Feed
 from kdissect.feed.index import Index, Places
-from kdissect.feed.source import Source, input_of, packets_of
+from kdissect.feed.source import ScreenSource, input_of, packets_of
 from kdissect.model import TLS_KEY_LOG, CaptureError, Endpoint, Packet, Secrets
 from kdissect.present.columns import EXCHANGES, Table
 from kdissect.present.form import plural
@@ -170,7 +170,7 @@ def _write_packets(
     return f"{plural(count, 'packet')} of {plural(len(view), 'exchange')}{said_of_secrets}"
 
 
-def _key_log(source: Source) -> bytes:
+def _key_log(source: ScreenSource) -> bytes:
     """The secrets with which the capture's connections are decrypted. Which those are is only known to the
     decoder, in another process, so all is decrypted again."""
     key_logs = None if source.key_logs is None else source.key_logs.anew()

@@ -128,7 +128,7 @@ class _Compiled(Protocol):
     def search(self, data: bytes, /) -> Any: ...
 
 
-class Spot(NamedTuple):
+class MatchSpot(NamedTuple):
     """Where it was found."""
 
     data: bytes
@@ -169,7 +169,7 @@ class Pattern:
         """The nodes around the first line of a tree with it, the outermost first. Empty for bytes."""
         return [] if self._is_bytes else detail.path_to_line(self.is_in)
 
-    def spot(self, exchange: Exchange, detail: Detail | None = None) -> Spot | None:
+    def spot(self, exchange: Exchange, detail: Detail | None = None) -> MatchSpot | None:
         """The first place in a message's own bytes.
 
         :param detail: of this exchange, if it was made already.
@@ -185,7 +185,7 @@ class Pattern:
             for start, end in _outside(hidden, len(payload)):
                 found = self._compiled.search(payload[start:end])
                 if found is not None:
-                    return Spot(payload, start + found.start(), start + found.end())
+                    return MatchSpot(payload, start + found.start(), start + found.end())
         return None
 
     def _is_packed(self, exchange: Exchange) -> bool:
@@ -248,7 +248,7 @@ def _regex(pattern: str) -> _Compiled:
         raise ValueError(f"this is no regular expression of RE2: {said}") from None
 
 
-class Search:
+class ListSearch:
     """Which exchanges have it. Only those on the way to the next match are asked."""
 
     def __init__(self, pattern: Pattern, index: Index, asker: Asker) -> None:

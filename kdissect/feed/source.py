@@ -21,7 +21,7 @@ from kdissect.source import Input
 from kdissect.tls.keylog import Secrets
 
 
-class Source(NamedTuple):
+class ScreenSource(NamedTuple):
     """What to decode, and how."""
 
     paths: tuple[str, ...]
@@ -55,7 +55,7 @@ class Source(NamedTuple):
         return sum(os.path.getsize(path) for path in self.paths if os.path.isfile(path))
 
 
-def input_of(source: Source, *, waits: bool = True) -> Input:
+def input_of(source: ScreenSource, *, waits: bool = True) -> Input:
     """What the decoder reads.
 
     :param waits: whether it waits for packets that are still to come.
@@ -66,7 +66,7 @@ def input_of(source: Source, *, waits: bool = True) -> Input:
     return found.with_points()
 
 
-def packets_of(source: Source, *, waits: bool, points: Points | None = None) -> Packets:
+def packets_of(source: ScreenSource, *, waits: bool, points: Points | None = None) -> Packets:
     """The packets of a source.
 
     :param waits: whether those are waited for that are still to come.

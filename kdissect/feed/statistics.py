@@ -14,10 +14,9 @@ from typing import NamedTuple
 import numpy as np
 
 from kdissect.analysis.fold import Row
-from kdissect.feed.batches import Ended, FaultCount, Feed
+from kdissect.feed.batches import CountedFault, Ended, Feed
 from kdissect.feed.beside import Here, Process, Shared, Worker
-from kdissect.feed.counting import Ask, Asked, Begin, Counting, Grown, Order
-from kdissect.feed.counting import Rows as Piece
+from kdissect.feed.counting import Asked, AskTables, Begin, CountedRows, Counting, Grown, Order
 from kdissect.feed.decoder import Decoded
 from kdissect.feed.filtering import Shown
 from kdissect.feed.index import Index, Places
@@ -28,7 +27,7 @@ MOST_AT_ONCE = 100_000
 """Places that are sent at once; more would make a key wait."""
 
 
-class Counted(NamedTuple):
+class CountedTables(NamedTuple):
     """What was counted for one screen."""
 
     tables: Mapping[str, list[Row]]
@@ -58,10 +57,10 @@ class Statistics:
     ) -> None:
         self._rules = rules
         self._index, self._feed, self._shown = index, feed, shown
-        self._counter: Worker[Order, Piece] | None = None
+        self._counter: Worker[Order, CountedRows] | None = None
         self._asked: Asked = ()
         self._serial = 0
-        self._results: dict[Asked, Counted] = {}
+        self._results: dict[Asked, CountedTables] = {}
         self._coming: dict[str, list[Row]] = {}
         """Tables of which pieces have come."""
         self._coming_left_out: dict[str, int] = {}
@@ -97,10 +96,10 @@ class Statistics:
         self._next_piece = 0
         for other in [each for each in self._results if each != asked and any(map(is_story, each))]:
             del self._results[other]
-        self._counter.send(Ask(asked))
+        self._counter.send(AskTables(asked))
         self.sync()
 
-    def _start(self) -> Worker[Order, Piece]:
+    def _start(self) -> Worker[Order, CountedRows]:
         """Beside the screens as the feed is, or at once."""
         spool, limits = self._feed.descriptor, self._feed.source.limits
         if isinstance(self._feed, Decoded):
@@ -178,13 +177,13 @@ class Statistics:
         places = (place for number in self._shown_connections for place in over.places(number))
         return [place for place in places if place not in self._connections]
 
-    def _new_cut(self) -> Iterator[FaultCount]:
+    def _new_cut(self) -> Iterator[CountedFault]:
         """Faults of the snap length that were not sent."""
         for connection, (number, first) in self._index.cut.items():
             sent = self._cut.get(connection, 0)
             if number > sent:
                 self._cut[connection] = number
-                yield FaultCount(number - sent, first)
+                yield CountedFault(number - sent, first)
 
     @property
     def waits_for_filter(self) -> float | None:
@@ -204,7 +203,7 @@ class Statistics:
             return True
         return (found.exchanges, found.connections) != (self._count, len(self._connections))
 
-    def result(self, asked: Asked) -> Counted | None:
+    def result(self, asked: Asked) -> CountedTables | None:
         """What was counted so far; None if there is nothing yet."""
         return self._results.get(asked)
 
@@ -220,7 +219,7 @@ class Statistics:
                 found = self._take(message) or found
         return found
 
-    def _take(self, piece: Piece) -> bool:
+    def _take(self, piece: CountedRows) -> bool:
         if piece.asked != self._asked:
             return False
         if piece.number == 0:
@@ -233,7 +232,7 @@ class Statistics:
         if not piece.is_last:
             return False
         left_out = sum(self._coming_left_out.values())
-        self._results[piece.asked] = Counted(
+        self._results[piece.asked] = CountedTables(
             self._coming, left_out, piece.counted, piece.of, piece.connections
         )
         self._next_piece = 0

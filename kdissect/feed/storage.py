@@ -31,7 +31,7 @@ _GROWTH = 1.125
 """How much larger a full column is made. What it has in reserve takes no memory before it is written to."""
 
 
-class Columns:
+class GrowingColumns:
     """The columns.
 
     :param fields: name and type of each, as the rows have them.
@@ -77,7 +77,7 @@ TOGETHER = 64
 _NONE = -1
 
 
-class Connections(Mapping[int, Connection]):
+class PackedConnections(Mapping[int, Connection]):
     """The connections, in the order in which they were over."""
 
     def __init__(self) -> None:

@@ -1,6 +1,6 @@
 """An exchange → what the tree and the bytes pane show of it.
 
-A :class:`Spot` is a line of the tree: a text, and the bytes it was read from. Spots are made when the one
+A :class:`TreeSpot` is a line of the tree: a text, and the bytes it was read from. Spots are made when the one
 around them is opened. If there are many, only the first :data:`PAGE` are made, and one line for the rest.
 That line gives way to the next spots when it is chosen (:meth:`Spot.unfold`). A worker makes them, because
 opening a record set unpacks it. Nothing here knows of the terminal.
@@ -36,7 +36,7 @@ _SHORT = 60
 Ranges = Sequence[tuple[int, int]]
 
 
-class Spot(NamedTuple):
+class TreeSpot(NamedTuple):
     """A line of the tree."""
 
     text: str
@@ -66,16 +66,16 @@ class Spot(NamedTuple):
         """Whether its value must not be shown."""
         return self.branch is not None and self.branch.is_hidden
 
-    def open(self) -> list[Spot]:
+    def open(self) -> list[TreeSpot]:
         """The lines below it."""
         if self.branch is None:
             return list(map(_spot, self.below))
         self.branch.open()
         node = self.branch.node
-        faults = [] if node.fault is None else [Spot(fault_text(node.fault), is_fault=True)]
+        faults = [] if node.fault is None else [TreeSpot(fault_text(node.fault), is_fault=True)]
         return [*faults, *_stretch(self.branch, 0, len(node.children))]
 
-    def unfold(self, wanted: Node | None = None) -> list[Spot]:
+    def unfold(self, wanted: Node | None = None) -> list[TreeSpot]:
         """The spots that replace a line that stands for others, and lines for what is still not shown.
 
         They are the next of the others, or those around ``wanted``.
@@ -113,7 +113,7 @@ def _index_of(children: Sequence[Node], wanted: Node) -> int | None:
     return None
 
 
-def _stretch(branch: Branch, first: int, last: int) -> list[Spot]:
+def _stretch(branch: Branch, first: int, last: int) -> list[TreeSpot]:
     """Lines for the children from ``first`` to before ``last``, as far as they are shown at a time."""
     # One line more is no reason for a line that says so.
     end = last if last - first <= PAGE + 1 else first + PAGE
@@ -121,14 +121,14 @@ def _stretch(branch: Branch, first: int, last: int) -> list[Spot]:
     return [*lines, _gap(branch, end, last)] if end < last else lines
 
 
-def _gap(branch: Branch, first: int, last: int) -> Spot:
+def _gap(branch: Branch, first: int, last: int) -> TreeSpot:
     children = branch.node.children
     data = branch.data if branch.node.buffer is None else branch.node.buffer
     text = f"{CUT} {last - first:,} more"
-    return Spot(text, "", data, children[first].start, children[last - 1].end, rest=(branch, first, last))
+    return TreeSpot(text, "", data, children[first].start, children[last - 1].end, rest=(branch, first, last))
 
 
-def _spot(branch: Branch) -> Spot:
+def _spot(branch: Branch) -> TreeSpot:
     node = branch.node
     text = sanitise(node.name, None)
     if node.type in RECORD_TYPES and node.children:
@@ -141,7 +141,7 @@ def _spot(branch: Branch) -> Spot:
         text += f": {value_text(node, branch.topic_name)}"
     elif node.buffer is not None:
         text += f": unpacked, {plural(len(node.buffer), 'byte')}"
-    return Spot(text, sanitise(node.type), branch.data, node.start, node.end, branch)
+    return TreeSpot(text, sanitise(node.type), branch.data, node.start, node.end, branch)
 
 
 def _record_text(branch: Branch) -> str:
@@ -170,7 +170,7 @@ class Detail:
             self.spots = list(self._spots(options))
             """The topmost lines."""
 
-    def records(self) -> list[Spot]:
+    def records(self) -> list[TreeSpot]:
         """A line for each batch, below which its records are; the record sets are opened for it."""
         out = []
         for path in (path for spot in self.spots for path in _record_sets(spot.below)):
@@ -189,9 +189,9 @@ class Detail:
                 out.append(_spot(around)._replace(text=text, type=batch.node.type))
         return out
 
-    def _spots(self, options: Options) -> Iterator[Spot]:
+    def _spots(self, options: Options) -> Iterator[TreeSpot]:
         for fault in self.exchange.session_faults:
-            yield Spot(fault_text(fault), is_fault=True)
+            yield TreeSpot(fault_text(fault), is_fault=True)
         for message in self.exchange.messages:
             context = context_of(self.exchange, message, options)
             below = message_branches(message, options, context, self._topic_names)
@@ -202,9 +202,9 @@ class Detail:
             text = f"{message.kind}: {plural(message.frame.size, 'byte')}"
             if message.is_cut:
                 text += f", {len(payload)} captured"
-            yield Spot(text, "", payload, 0, len(payload), below=below, message=message)
+            yield TreeSpot(text, "", payload, 0, len(payload), below=below, message=message)
 
-    def open(self, spot: Spot) -> list[Spot]:
+    def open(self, spot: TreeSpot) -> list[TreeSpot]:
         """The lines below one."""
         lines = spot.open()
         if spot.branch is not None:
@@ -231,7 +231,7 @@ class Detail:
         """Bytes that can be shown: the messages', and what was unpacked so far."""
         return [data for data, _ in list(self._hidden.values())]  # a worker may add some meanwhile
 
-    def is_partly_hidden(self, spot: Spot) -> bool:
+    def is_partly_hidden(self, spot: TreeSpot) -> bool:
         """Whether any of its bytes must not be shown."""
         return any(start < spot.end and spot.start < end for start, end in self.hidden(spot.data))
 
@@ -275,7 +275,7 @@ class Detail:
         path = _way_to(answer, is_it) if grave is not None else []
         return self._nodes(path or _way_to(below, lambda branch: branch.node.fault is not None))
 
-    def meaning_of(self, spot: Spot) -> str | None:
+    def meaning_of(self, spot: TreeSpot) -> str | None:
         """What an error code means, in one line; None for other lines, and for a code that Kafka does not
         have."""
         code = error_of(spot.branch.node) if spot.branch is not None else None

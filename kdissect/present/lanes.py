@@ -10,7 +10,7 @@ from kdissect.analysis.fold import Row
 from kdissect.present.form import SECOND, duration
 
 
-class Span(NamedTuple):
+class CellSpan(NamedTuple):
     """The time that a line shows."""
 
     start_ns: int
@@ -26,14 +26,14 @@ class Span(NamedTuple):
         return first_ns <= self.end_ns and last_ns >= self.start_ns
 
 
-class Lane:
+class TextLane:
     """One line, blank at first.
 
     :param room: cells.
     :param ranks: how important characters are, where several fall into one cell; others are the least.
     """
 
-    def __init__(self, span: Span, room: int, ranks: Mapping[str, int] = {}) -> None:
+    def __init__(self, span: CellSpan, room: int, ranks: Mapping[str, int] = {}) -> None:
         self._span, self._ranks = span, ranks
         self._cells = [" "] * max(1, room)
 
@@ -96,7 +96,7 @@ CELLS = 24
 """Of a bar."""
 
 
-class Part(NamedTuple):
+class TimePart(NamedTuple):
     """A part of what an exchange takes."""
 
     column: str
@@ -106,14 +106,14 @@ class Part(NamedTuple):
 
 
 PARTS = (
-    Part("request_transfer", "▸", "the request came"),
-    Part("behind", "▒", "waiting behind another request"),
-    Part("throttle", "▓", "held back for a quota"),
-    Part("network", "·", "network"),
-    Part("wait", "┄", "long poll, as asked"),
-    Part("broker", "█", "the broker worked"),
-    Part("unknown", "▤", "worked or waited as asked"),
-    Part("response_transfer", "◂", "the answer came"),
+    TimePart("request_transfer", "▸", "the request came"),
+    TimePart("behind", "▒", "waiting behind another request"),
+    TimePart("throttle", "▓", "held back for a quota"),
+    TimePart("network", "·", "network"),
+    TimePart("wait", "┄", "long poll, as asked"),
+    TimePart("broker", "█", "the broker worked"),
+    TimePart("unknown", "▤", "worked or waited as asked"),
+    TimePart("response_transfer", "◂", "the answer came"),
 )
 """In the order of time. What lies between an answer and the next request is the client's and in no bar."""
 INKS = {"▒": "table--warning", "▓": "table--error", "┄": "table--dim", "·": "table--dim"}

@@ -24,7 +24,7 @@ from kdissect.protocol.json_form import dumps
 COPY_FORMS = ("value", "key", "headers", "record as JSON", "value as hex")
 
 
-class Line(NamedTuple):
+class TextLine(NamedTuple):
     """A line, sanitised."""
 
     text: str
@@ -37,19 +37,20 @@ def is_redacted(row: dict[str, Any], side: str) -> bool:
     return side == "value" and row["value"] == REDACTED.encode() and row["value_size"] != len(REDACTED)
 
 
-def record_lines(row: dict[str, Any], form: str) -> list[Line]:
+def record_lines(row: dict[str, Any], form: str) -> list[TextLine]:
     """The whole record.
 
     :param form: of key and value: one of :data:`kdissect.present.payload.FORMS`.
     """
-    out = [Line(_where(row), "heading"), *(Line(each, "fact") for each in _facts(row))]
+    out = [TextLine(_where(row), "heading"), *(TextLine(each, "fact") for each in _facts(row))]
     for side in ("key", "value"):
         heading, lines = _part(row, side, form)
-        out += [Line(""), Line(heading, "heading"), *map(Line, lines)]
+        out += [TextLine(""), TextLine(heading, "heading"), *map(TextLine, lines)]
     headers = row["headers"]
-    out += [Line(""), Line(f"headers: {len(headers)}", "heading")]
+    out += [TextLine(""), TextLine(f"headers: {len(headers)}", "heading")]
     out += [
-        Line(f"{sanitise(name)}: {'null' if value is None else one_line(value)}") for name, value in headers
+        TextLine(f"{sanitise(name)}: {'null' if value is None else one_line(value)}")
+        for name, value in headers
     ]
     return out
 

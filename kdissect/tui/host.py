@@ -19,7 +19,7 @@ from textual.app import App
 from textual.screen import Screen
 
 from kdissect.exchange import Exchange
-from kdissect.feed.batches import Batch, Ended, Feed
+from kdissect.feed.batches import Ended, Feed, FeedBatch
 from kdissect.feed.filtering import Shown
 from kdissect.feed.index import Index
 from kdissect.feed.statistics import Statistics
@@ -35,7 +35,7 @@ MOST_STEPS = 100
 """As many are kept; then the first are forgotten."""
 
 
-class Step(NamedTuple):
+class WayStep(NamedTuple):
     """A screen that was left."""
 
     page: str
@@ -53,17 +53,17 @@ class Step(NamedTuple):
     """The order that the list of exchanges had before, where the jump gave it its usual one."""
 
 
-class Way:
+class WayBack:
     """The steps, the last one last."""
 
     def __init__(self) -> None:
-        self._steps: list[Step] = []
+        self._steps: list[WayStep] = []
 
     def __len__(self) -> int:
         return len(self._steps)
 
     @property
-    def last(self) -> Step | None:
+    def last(self) -> WayStep | None:
         """What led to the screen that is shown."""
         return self._steps[-1] if self._steps else None
 
@@ -73,16 +73,16 @@ class Way:
         if there in names:
             del self._steps[names.index(there) :]
         else:
-            self._add(Step(here, is_jump=False))
+            self._add(WayStep(here, is_jump=False))
 
-    def jump(self, step: Step) -> None:
+    def jump(self, step: WayStep) -> None:
         """A screen is left by following something."""
         self._add(step)
 
-    def _add(self, step: Step) -> None:
+    def _add(self, step: WayStep) -> None:
         self._steps = [*self._steps, step][-MOST_STEPS:]
 
-    def back(self) -> Step | None:
+    def back(self) -> WayStep | None:
         """Take the last step back; None if no step was taken."""
         return self._steps.pop() if self._steps else None
 
@@ -138,7 +138,7 @@ class Host(App[None]):
         self.columns = settings.columns or settings.before.columns
         """Those of the list of exchanges; none for as many as there is room for."""
         self.marks = Marks()
-        self.way = Way()
+        self.way = WayBack()
         self.index = Index()
         self.ended: Ended | None = None
         self._saved = 0
@@ -168,7 +168,7 @@ class Host(App[None]):
         """Take in what came; gives whether anything did."""
         messages = self.feed.poll()
         for message in messages:
-            if isinstance(message, Batch):
+            if isinstance(message, FeedBatch):
                 self.index.add(message)
                 self.marks.found(message.comments)
             else:

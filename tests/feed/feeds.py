@@ -5,23 +5,23 @@ from __future__ import annotations
 from collections.abc import Iterable
 from pathlib import Path
 
-from kdissect.feed.batches import Batch
+from kdissect.feed.batches import FeedBatch
 from kdissect.feed.decoder import Decoded
 from kdissect.feed.index import Index
 from kdissect.feed.rows import FIELDS, HAS_LATENCY, ROW
-from kdissect.feed.source import Source
+from kdissect.feed.source import ScreenSource
 
 
 def decoded(*paths: Path) -> Decoded:
     """A feed of these captures, decoded at once."""
-    return Decoded(Source(tuple(map(str, paths))))
+    return Decoded(ScreenSource(tuple(map(str, paths))))
 
 
 def index_of(feed: Decoded) -> Index:
     """What a feed fills an index with."""
     index = Index()
     for message in feed.poll():
-        if isinstance(message, Batch):
+        if isinstance(message, FeedBatch):
             index.add(message)
     return index
 
@@ -40,5 +40,5 @@ def index_with(rows: Iterable[dict[str, int]], texts: Iterable[str] = ()) -> Ind
         row(**{"flags": HAS_LATENCY if "latency_ns" in values else 0, "number": at, **values})
         for at, values in enumerate(rows, 1)
     ]
-    index.add(Batch(b"".join(packed), list(texts)))
+    index.add(FeedBatch(b"".join(packed), list(texts)))
     return index

@@ -12,7 +12,7 @@ from contextlib import contextmanager
 
 from kdissect.feed.batches import Ended
 from kdissect.feed.beside import Here, Process, Shared
-from kdissect.feed.counting import Ask, Begin, Counting, Order, Rows
+from kdissect.feed.counting import AskTables, Begin, CountedRows, Counting, Order
 from tests.cli.run import CAPTURES
 from tests.feed.feeds import decoded, index_of
 from tests.feed.test_counting import everything
@@ -20,7 +20,7 @@ from tests.feed.test_counting import everything
 CAPTURE = CAPTURES / "errors.pcapng"
 
 
-Counter = Process[Order, Rows]
+Counter = Process[Order, CountedRows]
 
 
 def counter_of(spool: int) -> Counter:
@@ -41,7 +41,7 @@ def process() -> Iterator[Counter]:
         feed.close()
 
 
-def wait_for(counter: Counter) -> list[Rows | Ended]:
+def wait_for(counter: Counter) -> list[CountedRows | Ended]:
     until = time.monotonic() + 30
     while time.monotonic() < until:
         found = counter.poll()
@@ -51,14 +51,16 @@ def wait_for(counter: Counter) -> list[Rows | Ended]:
     raise AssertionError("nothing came")
 
 
-def whole(counter: Counter | Here[Order, Rows]) -> list[Rows | Ended]:
+def whole(counter: Counter | Here[Order, CountedRows]) -> list[CountedRows | Ended]:
     """What was counted of everything; before that, a busy machine tells what it has so far."""
-    until, found = time.monotonic() + 30, list[Rows | Ended]()
+    until, found = time.monotonic() + 30, list[CountedRows | Ended]()
     while time.monotonic() < until:
         found += counter.poll()
         last = found[-1] if found else None
-        if isinstance(last, Rows) and last.is_last and last.counted == last.of:
-            begins = max(at for at, each in enumerate(found) if isinstance(each, Rows) and each.number == 0)
+        if isinstance(last, CountedRows) and last.is_last and last.counted == last.of:
+            begins = max(
+                at for at, each in enumerate(found) if isinstance(each, CountedRows) and each.number == 0
+            )
             return found[begins:]
         time.sleep(0.01)
     raise AssertionError("nothing came")
@@ -69,9 +71,9 @@ def test_the_process_counts_what_the_machine_counts() -> None:
     here = Here(Counting(feed.descriptor))
     here.send(Begin(1))
     here.send(everything(index_of(feed)))
-    here.send(Ask(("errors",)))
+    here.send(AskTables(("errors",)))
     with process() as counter:
-        counter.send(Ask(("errors",)))
+        counter.send(AskTables(("errors",)))
         assert whole(counter) == whole(here)
         assert counter.poll() == []
     feed.close()
@@ -79,13 +81,13 @@ def test_the_process_counts_what_the_machine_counts() -> None:
 
 def test_a_process_that_is_killed_is_told_once() -> None:
     with process() as counter:
-        counter.send(Ask(("srt",)))
+        counter.send(AskTables(("srt",)))
         wait_for(counter)
         assert counter.pid is not None
         os.kill(counter.pid, signal.SIGKILL)
         assert wait_for(counter) == [Ended("the process of the statistics was killed by signal 9")]
         assert counter.poll() == []
-        counter.send(Ask(("errors",)))  # nobody hears it, and nobody waits
+        counter.send(AskTables(("errors",)))  # nobody hears it, and nobody waits
 
 
 def test_a_spool_that_cannot_be_read_is_told() -> None:
@@ -93,7 +95,7 @@ def test_a_spool_that_cannot_be_read_is_told() -> None:
     order = everything(index_of(feed))
     read_end, write_end = os.pipe()
     counter = counter_of(read_end)
-    for each in (Begin(1), order, Ask(("srt",))):
+    for each in (Begin(1), order, AskTables(("srt",))):
         counter.send(each)
     (ended,) = wait_for(counter)
     assert isinstance(ended, Ended)

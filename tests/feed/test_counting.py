@@ -11,7 +11,7 @@ from kdissect.analysis.catalogue import STATISTICS, statistic
 from kdissect.analysis.fold import Row
 from kdissect.capture.files import read_packets
 from kdissect.feed import counting
-from kdissect.feed.counting import Ask, Begin, Counting, Grown, Rows
+from kdissect.feed.counting import AskTables, Begin, CountedRows, Counting, Grown
 from kdissect.feed.decoder import Decoded
 from kdissect.feed.index import Index
 from kdissect.limits import DEFAULTS, Limits
@@ -31,15 +31,15 @@ def everything(index: Index, start: int = 0, end: int | None = None) -> Grown:
     return Grown(places.tobytes(), lengths.tobytes(), connections, tuple(index.names))
 
 
-def at_once(machine: Counting) -> list[Rows]:
+def at_once(machine: Counting) -> list[CountedRows]:
     """What it gives until it has nothing more to do."""
-    out: list[Rows] = []
+    out: list[CountedRows] = []
     while machine.wait == 0:
         out += machine.step()
     return out
 
 
-def tables(pieces: Iterable[Rows]) -> dict[str, list[Row]]:
+def tables(pieces: Iterable[CountedRows]) -> dict[str, list[Row]]:
     """The rows of the last count that is whole: on a slow machine there are some of a part before."""
     found: dict[str, list[Row]] = {}
     for piece in pieces:
@@ -60,7 +60,7 @@ def test_the_figures_are_those_of_the_capture_itself(path: Path) -> None:
     feed = decoded(path)
     machine, index = counting_of(feed)
     machine.take(everything(index))
-    machine.take(Ask(ASKED))
+    machine.take(AskTables(ASKED))
     found = tables(at_once(machine))
     expected = dissected(read_packets([path]))
     for text in ASKED:
@@ -79,7 +79,7 @@ def test_what_comes_later_is_counted_on(monkeypatch: pytest.MonkeyPatch) -> None
     monkeypatch.setattr(counting, "time", clock)
     feed = decoded(CAPTURE)
     machine, index = counting_of(feed)
-    machine.take(Ask(("srt", "errors")))
+    machine.take(AskTables(("srt", "errors")))
     machine.take(everything(index, 0, 20))
     first = at_once(machine)
     assert first[-1].is_last
@@ -100,7 +100,7 @@ def test_a_beginning_forgets() -> None:
     feed = decoded(CAPTURE)
     machine, index = counting_of(feed)
     machine.take(everything(index))
-    machine.take(Ask(("srt",)))
+    machine.take(AskTables(("srt",)))
     at_once(machine)
     machine.take(Begin(2))
     machine.take(everything(index, 0, 5))
@@ -114,12 +114,12 @@ def test_counts_of_other_screens_are_kept() -> None:
     feed = decoded(CAPTURE)
     machine, index = counting_of(feed)
     machine.take(everything(index))
-    machine.take(Ask(("srt",)))
+    machine.take(AskTables(("srt",)))
     at_once(machine)
-    machine.take(Ask(()))
+    machine.take(AskTables(()))
     assert machine.wait is None
     assert list(machine.step()) == []
-    machine.take(Ask(("srt",)))
+    machine.take(AskTables(("srt",)))
     assert [each.counted for each in at_once(machine)] == [len(index)]
     feed.close()
 
@@ -129,7 +129,7 @@ def test_rows_come_in_pieces(monkeypatch: pytest.MonkeyPatch) -> None:
     feed = decoded(CAPTURE)
     machine, index = counting_of(feed)
     machine.take(everything(index))
-    machine.take(Ask(("srt", "stays", "errors")))
+    machine.take(AskTables(("srt", "stays", "errors")))
     found = at_once(machine)
     assert [each.number for each in found] == list(range(len(found)))
     assert [each.is_last for each in found] == [False] * (len(found) - 1) + [True]
@@ -141,7 +141,7 @@ def test_memory_is_bounded_and_what_is_left_out_is_told() -> None:
     feed = decoded(CAPTURE)
     machine, index = counting_of(feed, DEFAULTS._replace(rows=3))
     machine.take(everything(index))
-    machine.take(Ask(("srt", "errors")))
+    machine.take(AskTables(("srt", "errors")))
     for piece in at_once(machine):
         assert len(piece.rows) == 3
         assert piece.left_out > 0

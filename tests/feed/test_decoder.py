@@ -14,11 +14,11 @@ import pytest
 
 from kdissect import read
 from kdissect.capture.files import read_packets
-from kdissect.feed.batches import Batch, Ended
+from kdissect.feed.batches import Ended, FeedBatch
 from kdissect.feed.decoder import Decoder, _run
 from kdissect.feed.index import Index
 from kdissect.feed.rows import ROW
-from kdissect.feed.source import Source
+from kdissect.feed.source import ScreenSource
 from tests.cli.run import CAPTURES
 
 CAPTURE = CAPTURES / "errors.pcapng"
@@ -36,7 +36,7 @@ def run_to_the_end(decoder: Decoder, index: Index) -> Ended:
 
 
 def test_the_process_fills_an_index_and_its_exchanges_can_be_read() -> None:
-    decoder, index = Decoder(Source((str(CAPTURE),))), Index()
+    decoder, index = Decoder(ScreenSource((str(CAPTURE),))), Index()
     assert run_to_the_end(decoder, index) == Ended()
     exchanges = list(read(CAPTURE))
     assert index.column("number").tolist() == [each.number for each in exchanges]
@@ -51,14 +51,14 @@ def test_the_process_fills_an_index_and_its_exchanges_can_be_read() -> None:
 def test_a_process_that_is_killed_is_told_and_what_came_stays(tmp_path: Path) -> None:
     pipe = tmp_path / "pipe"
     os.mkfifo(pipe)
-    decoder, index = Decoder(Source((str(pipe),))), Index()
+    decoder, index = Decoder(ScreenSource((str(pipe),))), Index()
     with pipe.open("wb") as writer:
         writer.write(CAPTURE.read_bytes())
         writer.flush()
         until = time.monotonic() + 30
         while len(index) < 5 and time.monotonic() < until:
             for message in decoder.poll():
-                assert isinstance(message, Batch)
+                assert isinstance(message, FeedBatch)
                 index.add(message)
             time.sleep(0.01)
         assert decoder.pid is not None
@@ -72,7 +72,7 @@ def test_a_process_that_is_killed_is_told_and_what_came_stays(tmp_path: Path) ->
 
 @pytest.mark.parametrize("name", ["nothing-here.pcap", "README.md"])
 def test_what_cannot_be_read_is_told(name: str) -> None:
-    decoder = Decoder(Source((str(CAPTURES / name),)))
+    decoder = Decoder(ScreenSource((str(CAPTURES / name),)))
     reason = run_to_the_end(decoder, Index()).reason
     assert reason is not None
     assert name in reason
@@ -82,7 +82,7 @@ def test_what_cannot_be_read_is_told(name: str) -> None:
 def test_closing_ends_the_process(tmp_path: Path) -> None:
     pipe = tmp_path / "pipe"
     os.mkfifo(pipe)
-    decoder = Decoder(Source((str(pipe),)))
+    decoder = Decoder(ScreenSource((str(pipe),)))
     decoder.close()
     assert decoder.poll() == []
 
@@ -109,19 +109,19 @@ def test_what_was_found_before_a_defect_is_shown_and_the_defect_tells_no_values(
         return bytes(ROW.size)
 
     monkeypatch.setattr("kdissect.feed.collecting.pack_row", packs)
-    sent: list[Batch | Ended] = []
+    sent: list[FeedBatch | Ended] = []
     closed = []
 
     class Sent:
-        def send(self, message: Batch | Ended) -> None:
+        def send(self, message: FeedBatch | Ended) -> None:
             sent.append(message)
 
     with tempfile.TemporaryFile() as file:
         arrived = SimpleNamespace(detach=lambda: os.dup(file.fileno()))
         monkeypatch.setattr("kdissect.feed.decoder.be_quiet", lambda: closed.append(True))
-        _run(Source((str(CAPTURE),), is_live=True), cast(Any, arrived), cast(Any, Sent()))
+        _run(ScreenSource((str(CAPTURE),), is_live=True), cast(Any, arrived), cast(Any, Sent()))
     *batches, ended = sent
-    assert sum(len(each.rows) for each in batches if isinstance(each, Batch)) == 3 * ROW.size
+    assert sum(len(each.rows) for each in batches if isinstance(each, FeedBatch)) == 3 * ROW.size
     assert isinstance(ended, Ended)
     assert ended.reason is not None
     assert ended.reason.startswith("a defect in kdissect, please report it: ValueError in kdissect.feed")

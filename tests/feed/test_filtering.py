@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kdissect.feed import columns as stage
-from kdissect.feed.batches import Batch
+from kdissect.feed.batches import FeedBatch
 from kdissect.feed.columns import FilterColumns
 from kdissect.feed.decoder import Decoded
 from kdissect.feed.filtering import Shown, quoted
@@ -159,7 +159,7 @@ def test_rows_that_come_later_are_filtered_too(parts: list[list[int]], order: li
             rows += row(number=order[at], connection=connection)
             wanted += [order[at]] if connection == 1 else []
             at += 1
-        index.add(Batch(rows))
+        index.add(FeedBatch(rows))
         shown.index_grew()
         assert index.column("number")[shown.places].tolist() == sorted(wanted)
 
@@ -167,7 +167,7 @@ def test_rows_that_come_later_are_filtered_too(parts: list[list[int]], order: li
 def test_only_new_rows_are_asked(given_: Given, monkeypatch: pytest.MonkeyPatch) -> None:
     feed, index, _, _ = given_
     part = Index()
-    part.add(Batch(texts=index.texts[1:]))
+    part.add(FeedBatch(texts=index.texts[1:]))
     shown = Shown(part, feed, Options())
     shown.push("produce.request.acks == -1")
     asked: list[list[int]] = []
@@ -177,7 +177,7 @@ def test_only_new_rows_are_asked(given_: Given, monkeypatch: pytest.MonkeyPatch)
         rows = (
             row(number=int(n), place=int(p), length=int(size)) for n, p, size in packed[start : start + 20]
         )
-        part.add(Batch(b"".join(rows)))
+        part.add(FeedBatch(b"".join(rows)))
         shown.index_grew()
     assert [sorted(places) for places in asked] == [
         list(range(0, 20)),
@@ -212,9 +212,9 @@ def test_rows_that_come_meanwhile_are_answered_after(monkeypatch: pytest.MonkeyP
     monkeypatch.setattr(stage, "MOST_TEXTS", 0)
     index = Index()
     shown = Shown(index, Nothing(), Options())  # type: ignore[arg-type]
-    index.add(Batch(row(number=1, api=1), ["Fetch"]))
+    index.add(FeedBatch(row(number=1, api=1), ["Fetch"]))
     shown.push("api == Fetch")
-    index.add(Batch(row(number=2, api=1) + row(number=3)))
+    index.add(FeedBatch(row(number=2, api=1) + row(number=3)))
     shown.index_grew()
     assert numbers(index, shown) == [1, 2]
 
@@ -227,7 +227,7 @@ def test_what_goes_wrong_beside_the_screens_is_told(monkeypatch: pytest.MonkeyPa
 
     monkeypatch.setattr(FilterColumns, "masks", fail)
     index = Index()
-    index.add(Batch(row(number=1, api=1), ["Fetch"]))
+    index.add(FeedBatch(row(number=1, api=1), ["Fetch"]))
     shown = Shown(index, Nothing(), Options())  # type: ignore[arg-type]
     shown.push("api == Fetch")
     with pytest.raises(ValueError, match="a defect"):
@@ -242,7 +242,7 @@ def test_what_is_slow_is_seen_anew_when_there_is_more_and_at_the_end() -> None:
         rows = [
             row(number=len(index) + at, api=1, taken_ns=ns, flags=HAS_TAKEN) for at, ns in enumerate(times, 1)
         ]
-        index.add(Batch(b"".join(rows), ["Fetch"] if not len(index) else []))
+        index.add(FeedBatch(b"".join(rows), ["Fetch"] if not len(index) else []))
         shown.index_grew()
 
     come(range(1, 101))
@@ -261,7 +261,7 @@ def test_what_is_slow_is_seen_anew_when_there_is_more_and_at_the_end() -> None:
 
 def test_a_time_of_the_users_is_slow_at_once() -> None:
     index = Index()
-    index.add(Batch(row(number=1, api=1, taken_ns=2_000_001, flags=HAS_TAKEN), ["Fetch"]))
+    index.add(FeedBatch(row(number=1, api=1, taken_ns=2_000_001, flags=HAS_TAKEN), ["Fetch"]))
     shown = Shown(index, Nothing(), Options(), slow_ms=2)  # type: ignore[arg-type]
     shown.push("slow")
     assert numbers(index, shown) == [1]

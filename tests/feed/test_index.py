@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kdissect.faults import fault
-from kdissect.feed.batches import Batch, FaultCount
+from kdissect.feed.batches import CountedFault, FeedBatch
 from kdissect.feed.index import Index
 from kdissect.feed.rows import FIRST, GRADES, GRAVEST
 from kdissect.protocol.errors import FATAL, RETRIABLE, ROUTINE
@@ -18,7 +18,7 @@ from tests.feed.feeds import decoded, index_of, index_with, row
 def test_it_grows_and_keeps_what_it_has() -> None:
     index = Index()
     for start in range(0, 5_000, 500):
-        index.add(Batch(b"".join(row(number=n, time_ns=-n) for n in range(start, start + 500))))
+        index.add(FeedBatch(b"".join(row(number=n, time_ns=-n) for n in range(start, start + 500))))
     assert len(index) == 5_000
     assert index.column("number").tolist() == list(range(5_000))
     assert index.column("time_ns").tolist() == [-n for n in range(5_000)]
@@ -75,16 +75,16 @@ def test_errors_are_counted_by_how_grave_they_are() -> None:
     )
     assert dict(zip(GRADES, index.graded, strict=True)) == {"": 1, ROUTINE: 1, RETRIABLE: 1, FATAL: 2}
     assert index.is_bad().tolist() == [False, True, False, True, True]
-    index.add(Batch(row(number=9, error=1, flags=graded(FATAL))))
+    index.add(FeedBatch(row(number=9, error=1, flags=graded(FATAL))))
     assert index.graded[GRADES.index(FATAL)] == 3
 
 
 def test_faults_are_counted_by_kind_and_the_first_is_kept() -> None:
     index = Index()
     first, second = fault("gap", "one", 1), fault("gap", "two", 2)
-    index.add(Batch(faults={("tcp", "gap"): FaultCount(2, first)}))
-    index.add(Batch(faults={("tcp", "gap"): FaultCount(3, second)}))
-    assert index.faults == {("tcp", "gap"): FaultCount(5, first)}
+    index.add(FeedBatch(faults={("tcp", "gap"): CountedFault(2, first)}))
+    index.add(FeedBatch(faults={("tcp", "gap"): CountedFault(3, second)}))
+    assert index.faults == {("tcp", "gap"): CountedFault(5, first)}
     assert index.fault_count() == 5
 
 
@@ -101,7 +101,7 @@ def test_the_order_is_kept_as_rows_come(parts: list[list[int]]) -> None:
         seen.update(new)
         before = index.order()
         kept = before.tolist()
-        index.add(Batch(b"".join(row(number=number) for number in new)))
+        index.add(FeedBatch(b"".join(row(number=number) for number in new)))
         assert index.column("number")[index.order()].tolist() == sorted(seen)
         assert before.tolist() == kept, "who shows it goes on to show it"
 
@@ -109,7 +109,7 @@ def test_the_order_is_kept_as_rows_come(parts: list[list[int]]) -> None:
 def test_ports_of_addresses() -> None:
     index = index_with([{}], ["10.0.0.1:9092", "[fe80::1]:40000", "orders", "a:b", "x:999999", "y:"])
     assert index.ports().tolist() == [-1, 9092, 40000, -1, -1, -1, -1]
-    index.add(Batch(texts=["z:1"]))
+    index.add(FeedBatch(texts=["z:1"]))
     assert index.ports().tolist()[-1] == 1
 
 

@@ -10,8 +10,8 @@ import pytest
 from kdissect import explain
 from kdissect.capture.files import read_packets
 from kdissect.capture.writer import PcapngWriter
-from kdissect.feed.counting import FINDINGS, LOOKED_AT, MARKS, Ask, Begin, Counting, Grown, Rows
-from kdissect.feed.statistics import Counted, Statistics
+from kdissect.feed.counting import FINDINGS, LOOKED_AT, MARKS, AskTables, Begin, CountedRows, Counting, Grown
+from kdissect.feed.statistics import CountedTables, Statistics
 from kdissect.insight.finding import Finding
 from kdissect.model import Packet
 from kdissect.settings.screens import Rules
@@ -22,7 +22,7 @@ from tests.feed.feeds import decoded, index_of
 KILLED = CAPTURES / "incidents" / "member-killed.pcapng.gz"
 
 
-def judged(path: Path, rules: Rules = Rules()) -> Counted:  # noqa: B008
+def judged(path: Path, rules: Rules = Rules()) -> CountedTables:  # noqa: B008
     """What the screens get."""
     feed = decoded(path)
     statistics = Statistics(index_of(feed), feed, None, rules)
@@ -96,9 +96,9 @@ def test_what_is_configured_holds() -> None:
     assert findings(KILLED, rules) == explain(KILLED, thresholds=rules.thresholds).findings
 
 
-def all_of(machine: Counting) -> list[Rows]:
+def all_of(machine: Counting) -> list[CountedRows]:
     """The pieces of its last result; a busy machine has it tell others before."""
-    pieces: list[Rows] = []
+    pieces: list[CountedRows] = []
     while machine.wait is not None:
         for piece in machine.step():
             pieces = [*pieces, piece] if piece.number else [piece]
@@ -110,7 +110,7 @@ def test_it_is_judged_on_when_more_comes() -> None:
     index = index_of(feed)
     machine = Counting(feed.descriptor)
     machine.take(Begin(1))
-    machine.take(Ask((FINDINGS, "srt")))
+    machine.take(AskTables((FINDINGS, "srt")))
     places = array("q", index.column("place").tolist()).tobytes()
     lengths = array("I", index.column("length").tolist()).tobytes()
     half = len(index) // 2

@@ -12,11 +12,11 @@ from pathlib import Path
 import pytest
 
 from kdissect.capture.files import read_packets
-from kdissect.feed.batches import Batch, Ended
+from kdissect.feed.batches import Ended, FeedBatch
 from kdissect.feed.decoder import Decoder
 from kdissect.feed.index import Index
 from kdissect.feed.live import Live
-from kdissect.feed.source import Source, packets_of
+from kdissect.feed.source import ScreenSource, packets_of
 from kdissect.live.external import External
 from kdissect.live.session import Session
 from kdissect.live.silence import Silence
@@ -39,7 +39,9 @@ class Piped:
         self.session = Session([External("ours", None, read, None)])
         os.close(read)
         self.feed = Live(
-            Source(("ours",), is_live=True, spool=self.session.folder), self.session, Silence("tcp", None)
+            ScreenSource(("ours",), is_live=True, spool=self.session.folder),
+            self.session,
+            Silence("tcp", None),
         )
         self.index = Index()
         self.ended: Ended | None = None
@@ -50,7 +52,7 @@ class Piped:
 
     def poll(self) -> None:
         for message in self.feed.poll():
-            if isinstance(message, Batch):
+            if isinstance(message, FeedBatch):
                 self.index.add(message)
             else:
                 self.ended = message
@@ -166,7 +168,7 @@ def test_silence_is_told_though_no_packets_come(piped: Piped, monkeypatch: pytes
     assert wait_until(is_told, 20)
     monkeypatch.setattr(piped.feed, "_look_at", 0.0)
     packets = piped.index.packets
-    batches = [each for each in piped.feed.poll() if isinstance(each, Batch)]
+    batches = [each for each in piped.feed.poll() if isinstance(each, FeedBatch)]
     assert all(each.packets == packets and not each.rows for each in batches)
 
 
@@ -174,11 +176,11 @@ def test_files_that_grow_are_followed(tmp_path: Path, count: int) -> None:
     path, data = tmp_path / "growing", BASIC.read_bytes()
     path.write_bytes(data[:5_000])
     index = Index()
-    with closing(Decoder(Source((str(tmp_path),), is_live=True, follows=True))) as feed:
+    with closing(Decoder(ScreenSource((str(tmp_path),), is_live=True, follows=True))) as feed:
 
         def there_are(wanted: int) -> bool:
             for message in feed.poll():
-                assert isinstance(message, Batch)
+                assert isinstance(message, FeedBatch)
                 index.add(message)
             return len(index) >= wanted
 

@@ -6,10 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from kdissect.feed.batches import Batch, Ended
+from kdissect.feed.batches import Ended, FeedBatch
 from kdissect.feed.decoder import Decoder
 from kdissect.feed.piped import NAME, Piped, _kept
-from kdissect.feed.source import Source
+from kdissect.feed.source import ScreenSource
 from tests.cli.run import CAPTURES
 
 CAPTURE = CAPTURES / "errors.pcapng"
@@ -23,7 +23,7 @@ def rows_until(decoder: Decoder, least: int, seconds: float = 30) -> tuple[int, 
     while rows < least and not ended:
         assert time.monotonic() < end
         for message in decoder.poll():
-            if isinstance(message, Batch):
+            if isinstance(message, FeedBatch):
                 rows += len(message.rows)
             else:
                 ended.append(message)
@@ -34,7 +34,7 @@ def rows_until(decoder: Decoder, least: int, seconds: float = 30) -> tuple[int, 
 def test_what_comes_is_decoded_before_more_comes_and_kept() -> None:
     reader, writer = os.pipe()
     piped = Piped(reader)
-    decoder = Decoder(Source((piped.pipe,), is_live=True))
+    decoder = Decoder(ScreenSource((piped.pipe,), is_live=True))
     data = CAPTURE.read_bytes()
     try:
         os.write(writer, data[: len(data) // 2])
@@ -58,7 +58,7 @@ def test_where_the_disk_is_full_what_comes_is_still_decoded(monkeypatch: pytest.
     monkeypatch.setattr("kdissect.feed.piped._kept", lambda descriptor, data: False)
     reader, writer = os.pipe()
     piped = Piped(reader)
-    decoder = Decoder(Source((piped.pipe,), is_live=True))
+    decoder = Decoder(ScreenSource((piped.pipe,), is_live=True))
     try:
         os.write(writer, CAPTURE.read_bytes())
         os.close(writer)

@@ -25,11 +25,11 @@ from kdissect.feed.records import (
     SPAN,
     VALUE_FRAMED,
     VALUE_IS_SAID,
-    Ask,
-    Found,
+    AskRecords,
+    FoundRecords,
+    ListedRecords,
     RecordLine,
     RecordLines,
-    Records,
     read_lines,
     records_of,
 )
@@ -131,7 +131,7 @@ def test_extreme_numbers_have_lines(tmp_path: Path) -> None:
 # -- the process ----------------------------------------------------------------------------------------
 
 
-def spans(path: Path) -> tuple[list[bytes], Records]:
+def spans(path: Path) -> tuple[list[bytes], ListedRecords]:
     """Every exchange of a capture, and what lists the records here and now."""
     feed = decoded(path)
     index = index_of(feed)
@@ -146,12 +146,12 @@ _KEPT: list[object] = []
 
 
 @contextmanager
-def process(path: Path) -> Iterator[tuple[list[bytes], Records]]:
+def process(path: Path) -> Iterator[tuple[list[bytes], ListedRecords]]:
     """The process over the spool of a capture."""
     feed = decoded(path)
     index = index_of(feed)
     packed = [SPAN.pack(at, index.value("place", at), index.value("length", at)) for at in range(len(index))]
-    records = Records(feed.descriptor, DEFAULTS, OPTIONS)
+    records = ListedRecords(feed.descriptor, DEFAULTS, OPTIONS)
     try:
         yield packed, records
     finally:
@@ -159,13 +159,13 @@ def process(path: Path) -> Iterator[tuple[list[bytes], Records]]:
         feed.close()
 
 
-def wait(records: Records, exchanges: int, generation: int) -> list[Found | Ended]:
+def wait(records: ListedRecords, exchanges: int, generation: int) -> list[FoundRecords | Ended]:
     """What comes until so many exchanges are done, or it fails."""
-    out: list[Found | Ended] = []
+    out: list[FoundRecords | Ended] = []
     until = time.monotonic() + 30
     while time.monotonic() < until:
         out += records.poll()
-        done = sum(f.exchanges for f in out if isinstance(f, Found) and f.generation == generation)
+        done = sum(f.exchanges for f in out if isinstance(f, FoundRecords) and f.generation == generation)
         if done >= exchanges or any(isinstance(each, Ended) for each in out):
             return out
         time.sleep(0.01)
@@ -174,22 +174,22 @@ def wait(records: Records, exchanges: int, generation: int) -> list[Found | Ende
 
 def test_the_process_lists_what_is_listed_at_once() -> None:
     packed, at_once = spans(BASIC)
-    at_once.ask(Ask(1, None, b"".join(packed)))
+    at_once.ask(AskRecords(1, None, b"".join(packed)))
     found = at_once.poll()[-1]  # on a busy machine there is more than one
-    assert isinstance(found, Found)
+    assert isinstance(found, FoundRecords)
     with process(BASIC) as (_, records):
-        records.ask(Ask(1, None, b"".join(packed[:30])))
-        records.ask(Ask(1, None, b"".join(packed[30:])))
+        records.ask(AskRecords(1, None, b"".join(packed[:30])))
+        records.ask(AskRecords(1, None, b"".join(packed[30:])))
         told = wait(records, len(packed), 1)
         last = told[-1]
-        assert isinstance(last, Found)
+        assert isinstance(last, FoundRecords)
         assert last.records == found.records
         assert records.lines(0, last.records) == at_once.lines(0, found.records)
         assert len(records.lines(last.records - 3, 10)) == 3
         chosen = compile_filter('record.key == "key-3"', OPTIONS)
-        records.ask(Ask(2, chosen, b"".join(packed)))
+        records.ask(AskRecords(2, chosen, b"".join(packed)))
         last = wait(records, len(packed), 2)[-1]
-        assert isinstance(last, Found)
+        assert isinstance(last, FoundRecords)
         assert {line.key for line in records.lines(0, last.records)} == {b"key-3"}
     at_once.close()
 
@@ -200,14 +200,17 @@ def test_a_new_question_does_not_wait_for_the_old_one(tmp_path: Path) -> None:
     for number in range(1, 11):
         talk.ask(produced(many, correlation_id=number))
     with process(write_capture(tmp_path / "c.pcapng", talk.close())) as (packed, records):
-        records.ask(Ask(1, None, b"".join(packed)))
+        records.ask(AskRecords(1, None, b"".join(packed)))
         while not records.poll():
             time.sleep(0.001)
-        records.ask(Ask(2, None, packed[0]))
+        records.ask(AskRecords(2, None, packed[0]))
         told = wait(records, 1, 2)
-        assert sum(each.exchanges for each in told if isinstance(each, Found) and each.generation == 1) < 10
+        assert (
+            sum(each.exchanges for each in told if isinstance(each, FoundRecords) and each.generation == 1)
+            < 10
+        )
         last = told[-1]
-        assert isinstance(last, Found)
+        assert isinstance(last, FoundRecords)
         assert last.records == len(many)
         assert {line.place for line in records.lines(0, last.records)} == {0}
 
@@ -217,17 +220,17 @@ def test_that_the_process_died_is_told_once() -> None:
         assert isinstance(records.worker, Process)
         assert records.worker.pid is not None
         os.kill(records.worker.pid, signal.SIGKILL)
-        records.ask(Ask(1, None, packed[0]))
+        records.ask(AskRecords(1, None, packed[0]))
         (failed,) = wait(records, 1, 1)
         assert isinstance(failed, Ended)
         assert "killed by signal 9" in (failed.reason or "")
         assert records.poll() == []
-        records.ask(Ask(2, None, packed[0]))  # which nobody hears
+        records.ask(AskRecords(2, None, packed[0]))  # which nobody hears
 
 
 def test_a_spool_that_cannot_be_read_is_told() -> None:
     with process(BASIC) as (_, records):
-        records.ask(Ask(1, None, SPAN.pack(0, 1 << 40, 10)))
+        records.ask(AskRecords(1, None, SPAN.pack(0, 1 << 40, 10)))
         (failed,) = wait(records, 1, 1)
         assert isinstance(failed, Ended)
         assert "lists records stopped: " in (failed.reason or "")

@@ -9,7 +9,7 @@ from kdissect import read
 from kdissect.analysis.slow import taken_ns
 from kdissect.analysis.waits import split
 from kdissect.feed.index import Index
-from kdissect.feed.rows import HAS_LATENCY, HAS_REQUEST, HAS_RESPONSE, IS_WORK, Texts
+from kdissect.feed.rows import HAS_LATENCY, HAS_REQUEST, HAS_RESPONSE, IS_WORK, TextNumbers
 from kdissect.present.sanitise import sanitise
 from kdissect.present.text import topics_text
 from tests.cli.run import CAPTURES
@@ -65,7 +65,7 @@ def test_a_row_says_what_the_exchange_says(path: Path) -> None:
 
 
 def test_a_text_has_one_number_and_is_handed_over_once() -> None:
-    texts = Texts()
+    texts = TextNumbers()
     assert [texts.number(each) for each in ("a", None, "b", "a", "")] == [1, 0, 2, 1, 0]
     assert texts.take() == ["a", "b"]
     assert texts.number("c") == 3

@@ -15,7 +15,7 @@ from kdissect import read
 from kdissect.exchange import Exchange
 from kdissect.feed.asking import Answers
 from kdissect.feed.index import Places
-from kdissect.feed.searching import Pattern, Search, TreeWords
+from kdissect.feed.searching import ListSearch, Pattern, TreeWords
 from kdissect.present.detail import Detail
 from kdissect.present.options import Options
 from kdissect.present.records import record_rows
@@ -128,7 +128,7 @@ def test_from_match_to_match_in_any_order_and_direction(hits: list[bool], data: 
     index = index_with({"number": n} for n in range(1, len(hits) + 1))
     view = np.array(data.draw(st.permutations(range(len(hits)))), np.uint32)
     oracle = Oracle(hits)
-    search = Search(Pattern("x", OPTIONS), index, oracle)  # type: ignore[arg-type]
+    search = ListSearch(Pattern("x", OPTIONS), index, oracle)  # type: ignore[arg-type]
     row = data.draw(st.integers(0, len(hits) - 1))
     for step in data.draw(st.lists(st.sampled_from((1, -1)), max_size=6)):
         found = search.next(view, row, step)
@@ -144,7 +144,7 @@ def test_from_match_to_match_in_any_order_and_direction(hits: list[bool], data: 
 def test_texts_of_the_list_are_found_without_asking() -> None:
     index = index_with([{"error": 1}, {"error": 2}, {"api": 3}], ["NOT_COORDINATOR", "x", "Fetch"])
     oracle = Oracle([False] * 3)
-    search = Search(Pattern("coord", OPTIONS), index, oracle)  # type: ignore[arg-type]
+    search = ListSearch(Pattern("coord", OPTIONS), index, oracle)  # type: ignore[arg-type]
     view = np.arange(3, dtype=np.uint32)
     assert search.next(view, -1, 1) == 0
     assert oracle.asked == []

@@ -10,7 +10,7 @@ import pytest
 from kdissect.analysis.catalogue import statistic
 from kdissect.capture.files import read_packets
 from kdissect.feed import statistics as module
-from kdissect.feed.batches import Batch
+from kdissect.feed.batches import FeedBatch
 from kdissect.feed.filtering import Shown
 from kdissect.feed.index import Index
 from kdissect.feed.statistics import Statistics
@@ -28,7 +28,7 @@ class Screens:
 
     def __init__(self) -> None:
         self.feed = decoded(KIP848)
-        self.batches = [each for each in self.feed.poll() if isinstance(each, Batch)]
+        self.batches = [each for each in self.feed.poll() if isinstance(each, FeedBatch)]
         self.index = Index()
         self.shown = Shown(self.index, self.feed, Options())
         self.statistics = Statistics(self.index, self.feed, self.shown)

@@ -7,7 +7,7 @@ import struct
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kdissect.feed.storage import TOGETHER, Columns, Connections
+from kdissect.feed.storage import TOGETHER, GrowingColumns, PackedConnections
 from kdissect.session.conversation import Connection
 
 FIELDS = tuple((f"f{at}", "i4") for at in range(22))
@@ -19,7 +19,7 @@ def packed(values: range) -> bytes:
 
 @given(st.lists(st.integers(0, 3_000), max_size=6))
 def test_every_row_stays_what_it_is(sizes: list[int]) -> None:
-    columns, end = Columns(FIELDS), 0
+    columns, end = GrowingColumns(FIELDS), 0
     for size in sizes:
         columns.append(packed(range(end, end + size)))
         end += size
@@ -29,7 +29,7 @@ def test_every_row_stays_what_it_is(sizes: list[int]) -> None:
 
 
 def test_a_view_stays_when_its_column_has_moved() -> None:
-    columns = Columns(FIELDS)
+    columns = GrowingColumns(FIELDS)
     columns.append(packed(range(1_000)))
     before = columns["f3"][:1_000]
     columns.append(packed(range(1_000, 30_000)))
@@ -37,7 +37,7 @@ def test_a_view_stays_when_its_column_has_moved() -> None:
 
 
 def test_few_columns_move_at_once() -> None:
-    columns, moved = Columns(FIELDS), []
+    columns, moved = GrowingColumns(FIELDS), []
     columns.append(packed(range(20_000)))
     for start in range(20_000, 60_000, 200):
         places = [columns[name] for name, _ in FIELDS]
@@ -48,7 +48,7 @@ def test_few_columns_move_at_once() -> None:
 
 
 def test_no_more_than_an_eighth_is_in_reserve() -> None:
-    columns = Columns(FIELDS)
+    columns = GrowingColumns(FIELDS)
     columns.append(packed(range(50_000)))
     assert all(50_000 <= len(columns[name]) <= 50_000 * 1.13 for name, _ in FIELDS)
 
@@ -61,7 +61,7 @@ def connection(number: int) -> Connection:
 
 @given(st.lists(st.integers(1, 500), unique=True, max_size=3 * TOGETHER))
 def test_each_is_found_by_its_number(numbers: list[int]) -> None:
-    found = Connections()
+    found = PackedConnections()
     for number in numbers:
         found.add(connection(number))
     assert list(found) == numbers
@@ -72,14 +72,14 @@ def test_each_is_found_by_its_number(numbers: list[int]) -> None:
 
 
 def test_they_take_a_tenth_of_what_they_would() -> None:
-    found = Connections()
+    found = PackedConnections()
     for number in range(100 * TOGETHER):
         found.add(connection(number))
     assert sum(map(len, found._packed)) < 50 * len(found)
 
 
 def test_rows_of_other_capture_points_stand_beside_the_one_that_counts() -> None:
-    found = Connections()
+    found = PackedConnections()
     for number, is_copy in ((0, False), (0, True), (1, True), (1, False), (2, False)):
         found.add(connection(number)._replace(is_copy=is_copy, packets=number))
     assert list(found) == [0, 1, 2]

@@ -8,7 +8,7 @@ import pytest
 from kdissect import read
 from kdissect.model import Node
 from kdissect.names import TopicNames
-from kdissect.present.detail import PAGE, Detail, Spot
+from kdissect.present.detail import PAGE, Detail, TreeSpot
 from kdissect.present.options import Options
 from kdissect.present.records import addressed_rows
 from kdissect.record.records import Record
@@ -25,7 +25,7 @@ def details(path: Path, options: Options = OPTIONS) -> list[Detail]:
     return [Detail(exchange, options) for exchange in read(path)]
 
 
-def all_spots(detail: Detail) -> list[Spot]:
+def all_spots(detail: Detail) -> list[TreeSpot]:
     out, waiting = [], list(detail.spots)
     while waiting:
         spot = waiting.pop()
@@ -75,7 +75,7 @@ def test_a_byte_inside_unpacked_records_finds_its_field(tmp_path: Path) -> None:
     assert (found[-1].name, found[-1].value) == ("key", b"key-1")
 
 
-def many_topics(path: Path, count: int) -> tuple[Detail, Spot]:
+def many_topics(path: Path, count: int) -> tuple[Detail, TreeSpot]:
     """A Metadata request for so many topics, and the line of their array."""
     asked = request("Metadata", 0, 1, topics=[{"name": f"topic-{n}"} for n in range(count)])
     answered = response("Metadata", 0, 1, brokers=[], topics=[])

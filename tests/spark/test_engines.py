@@ -14,7 +14,7 @@ from kdissect.analysis.catalogue import statistic
 from kdissect.analysis.fold import Row
 from kdissect.analysis.together import Together
 from kdissect.dissect import Event
-from kdissect.feed.counting import Ask, Begin, Counting, Grown
+from kdissect.feed.counting import AskTables, Begin, Counting, Grown
 from kdissect.limits import DEFAULTS
 from kdissect.present.statistics import STATISTICS as TABLES
 from kdissect.present.writers import table_writer
@@ -80,7 +80,7 @@ def live_replay() -> list[str]:
     index = index_of(feed)
     counting = Counting(feed.descriptor)
     counting.take(Begin(1))
-    counting.take(Ask(ALL))
+    counting.take(AskTables(ALL))
     places, lengths = (index.column(name).tolist() for name in ("place", "length"))
     tables: dict[str, list[Row]] = {}
     for at in range(0, len(places), 40):

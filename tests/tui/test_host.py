@@ -12,7 +12,7 @@ from textual.pilot import Pilot
 from textual.widgets import Footer, Input
 
 from kdissect.tui.app import Kdissect
-from kdissect.tui.host import Step, Way
+from kdissect.tui.host import WayBack, WayStep
 from kdissect.tui.pages.exchanges import ExchangesPage
 from kdissect.tui.widgets.dialogs import Help
 from tests.cli.run import CAPTURES
@@ -54,20 +54,20 @@ def last_line(app: Kdissect) -> str:
 
 
 def test_turning_to_a_screen_on_the_way_goes_back_to_it() -> None:
-    way = Way()
+    way = WayBack()
     way.turn("a", "b")
     way.turn("b", "c")
     way.turn("c", "b")
-    assert way.back() == Step("a", is_jump=False)
+    assert way.back() == WayStep("a", is_jump=False)
     assert way.back() is None
 
 
 def test_the_way_does_not_grow_without_end() -> None:
-    way = Way()
+    way = WayBack()
     for number in range(1000):
-        way.jump(Step(str(number), is_jump=True))
+        way.jump(WayStep(str(number), is_jump=True))
     assert len(way) == 100
-    assert way.last == Step("999", is_jump=True)
+    assert way.last == WayStep("999", is_jump=True)
 
 
 @pytest.mark.parametrize("key", ["q", "escape"])

@@ -33,7 +33,7 @@ from kdissect.model import CaptureError
 if TYPE_CHECKING:
     from kdissect.feed.batches import Feed
     from kdissect.feed.live import Live
-    from kdissect.feed.source import Source
+    from kdissect.feed.source import ScreenSource
     from kdissect.live.rates import Rates
 
 KEPT_BYTES = 2 << 30
@@ -127,7 +127,7 @@ def command(
                 config.slow_ms,
                 Rules(config.thresholds, config.ignored),
                 config.page,
-                session.Session() if fresh else session.load(left),
+                session.LastSession() if fresh else session.load(left),
                 not left.exists(),
             ),
             remembered=Remembered(folder / "filters", config_path().parent / "filters.toml", config.filters),
@@ -183,10 +183,10 @@ class _Opener:
         self._stack, self._config, self._ports = stack, config, ports
         self._options, self._keys, self._capturing = options, keys, capturing
 
-    def _source(self, paths: tuple[str, ...], keys: Keys, **given: Any) -> Source:
-        from kdissect.feed.source import Source
+    def _source(self, paths: tuple[str, ...], keys: Keys, **given: Any) -> ScreenSource:
+        from kdissect.feed.source import ScreenSource
 
-        return Source(
+        return ScreenSource(
             paths,
             self._config.limits,
             self._ports,

@@ -26,8 +26,8 @@ from kdissect.feed.records import (
     KEY_IS_SAID,
     VALUE_FRAMED,
     VALUE_IS_SAID,
-    Ask,
-    Found,
+    AskRecords,
+    FoundRecords,
     RecordLine,
 )
 from kdissect.filter.compiled import Filter
@@ -80,12 +80,12 @@ which has what is left."""
 
 
 class Listing(Protocol):
-    """What lists records: :class:`kdissect.feed.records.Records`."""
+    """What lists records: :class:`kdissect.feed.records.ListedRecords`."""
 
-    def ask(self, asked: Ask) -> None:
+    def ask(self, asked: AskRecords) -> None:
         """Hand over some exchanges."""
 
-    def poll(self) -> Sequence[Found | Ended]:
+    def poll(self) -> Sequence[FoundRecords | Ended]:
         """What came since the last call."""
 
     def lines(self, start: int, count: int) -> list[RecordLine]:
@@ -160,7 +160,7 @@ class RecordRows:
                     self.is_full, self._waiting = True, self._waiting[:0]
         while len(self._waiting) and self._asked - self._done <= (_MOST_ASKED - 1) * ASK_EXCHANGES:
             some, self._waiting = self._waiting[:ASK_EXCHANGES], self._waiting[ASK_EXCHANGES:]
-            self._records.ask(Ask(self._generation, self._chosen, self._spans(some)))
+            self._records.ask(AskRecords(self._generation, self._chosen, self._spans(some)))
             self._asked += len(some)
         return is_new
 

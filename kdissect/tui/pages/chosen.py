@@ -22,7 +22,7 @@ from kdissect.feed.saving import (
     is_packets,
     save,
 )
-from kdissect.present.detail import Detail, Spot
+from kdissect.present.detail import Detail, TreeSpot
 from kdissect.present.form import plural
 from kdissect.present.sanitise import sanitise
 from kdissect.settings.session import LEAST_SHARE, MOST_SHARE
@@ -39,7 +39,7 @@ MOST_SAID = 60
 """Characters of what was copied that are told."""
 
 
-class _Saved(NamedTuple):
+class _SavedExchanges(NamedTuple):
     """What is to be saved."""
 
     title: str
@@ -54,7 +54,7 @@ class ChosenPage(Page):
         self._only_marked: str | None = None
         """The filter that showed the marked exchanges last."""
 
-    def chosen_line(self) -> tuple[Detail, list[Spot]] | None:
+    def chosen_line(self) -> tuple[Detail, list[TreeSpot]] | None:
         """The exchange that is shown as a tree, and the line under the cursor after those around it."""
         raise NotImplementedError
 
@@ -153,12 +153,12 @@ class ChosenPage(Page):
             self.say("there is nothing to save")
             return
         shown = self.listed().copy()
-        choices = [_Saved(f"shown: {plural(len(shown), 'exchange')}", shown)]
+        choices = [_SavedExchanges(f"shown: {plural(len(shown), 'exchange')}", shown)]
         if app.marks.numbers:
             numbers = np.fromiter(app.marks.numbers, np.int64)
             marked = app.index.order()[np.isin(app.index.column("number")[app.index.order()], numbers)]
-            choices.append(_Saved(f"marked: {plural(len(marked), 'exchange')}", marked))
-        choices.append(_Saved(f"this one: No. {self.chosen_number}", np.array([place], np.uint32)))
+            choices.append(_SavedExchanges(f"marked: {plural(len(marked), 'exchange')}", marked))
+        choices.append(_SavedExchanges(f"this one: No. {self.chosen_number}", np.array([place], np.uint32)))
         by_title = {choice.title: choice for choice in choices}
 
         def chosen(title: str | None) -> None:
@@ -167,7 +167,7 @@ class ChosenPage(Page):
 
         app.push_screen(Choose("Save", list(by_title)), chosen)
 
-    def _ask_path(self, what: _Saved) -> None:
+    def _ask_path(self, what: _SavedExchanges) -> None:
         def given(path: str | None) -> None:
             if path is not None:
                 self.say(f"saving {path} …")
@@ -178,7 +178,9 @@ class ChosenPage(Page):
         self.app.push_screen(Ask(f"Save {what.title}", hint, note=note), given)
 
     @work(thread=True, group="save")
-    def _save(self, path: str, what: _Saved, replace: bool = False, with_secrets: bool | None = None) -> None:
+    def _save(
+        self, path: str, what: _SavedExchanges, replace: bool = False, with_secrets: bool | None = None
+    ) -> None:
         app = self.kdissect
         comments = dict(app.marks.comments)
         numbers = app.index.column("number")[what.view].tolist()
@@ -201,7 +203,7 @@ class ChosenPage(Page):
                 app.call_from_thread(app.was_saved, comments, numbers)
         app.call_from_thread(self.say, said)
 
-    def _ask_to_replace(self, path: str, what: _Saved) -> None:
+    def _ask_to_replace(self, path: str, what: _SavedExchanges) -> None:
         keep, replace = "keep it", "replace it"
         title = f"{sanitise(os.path.basename(path), 40)} is there already"
 
@@ -213,7 +215,7 @@ class ChosenPage(Page):
 
         self.app.push_screen(Choose(title, (keep, replace)), chosen)
 
-    def _ask_for_secrets(self, path: str, what: _Saved, replace: bool) -> None:
+    def _ask_for_secrets(self, path: str, what: _SavedExchanges, replace: bool) -> None:
         leave, write = "leave them out", "write them too: who has the file can decrypt it"
 
         def chosen(word: str | None) -> None:
@@ -336,13 +338,6 @@ class SplitPage(ChosenPage):
             self.add_class("-in")
             self.toggle_class("-hex")
             self.query_one(BytesPane if self.has_class("-hex") else FieldTree).focus()
-
-    def show_bytes(self) -> None:
-        """See that the bytes can be seen."""
-        self.remove_class("-no-bytes", "-zoom-table", "-zoom-tree")
-        if self.is_one_pane:
-            self.add_class("-in", "-hex")
-            self.query_one(BytesPane).focus()
 
     def action_zoom(self) -> None:
         if self._leave_zoom() or self.is_one_pane:

@@ -19,7 +19,7 @@ from kdissect.feed.columns import limits_of, slowness_of
 from kdissect.feed.index import Places
 from kdissect.feed.summary import NOTHING, Summary, summarise
 from kdissect.filter.errors import FilterError
-from kdissect.present.detail import Detail, Spot
+from kdissect.present.detail import Detail, TreeSpot
 from kdissect.present.form import TIMES as TIMES_MEANING
 from kdissect.present.form import bars, duration
 from kdissect.session.conversation import Connection
@@ -422,7 +422,7 @@ class ExchangesPage(SplitPage):
 
     # -- for what can be done with the exchange -------------------------------------------------------
 
-    def chosen_line(self) -> tuple[Detail, list[Spot]] | None:
+    def chosen_line(self) -> tuple[Detail, list[TreeSpot]] | None:
         detail, spots = self.panes.detail, self.panes.chosen()
         return (detail, spots) if detail is not None and spots else None
 

@@ -23,12 +23,12 @@ from kdissect.feed.counting import Asked
 from kdissect.feed.filtering import quoted
 from kdissect.feed.index import Index, Places
 from kdissect.feed.rows import HAS_LATENCY
-from kdissect.feed.statistics import Counted
+from kdissect.feed.statistics import CountedTables
 from kdissect.feed.stories import CLIENT, TOPIC, Subject, subject
 from kdissect.present.form import bars, duration, plural
 from kdissect.present.lanes import CELLS, INKS, PARTS, bar, in_words
 from kdissect.present.sanitise import sanitise
-from kdissect.tui.lists.figures import Column, Figures, address, number, rare, time_span, words
+from kdissect.tui.lists.figures import FigureColumn, Figures, address, number, rare, time_span, words
 from kdissect.tui.pages.statistics import GroupedPage
 from kdissect.tui.widgets.table import Heading, VirtualTable
 
@@ -156,30 +156,30 @@ def _throttle(row: Row) -> str:
     return f"{row['throttled']:,}× {row['throttle_max_ms']:,} ms" if row["throttled"] else ""
 
 
-def columns(grouping: str) -> Sequence[Column]:
+def columns(grouping: str) -> Sequence[FigureColumn]:
     """The columns of a grouping."""
     return _COLUMNS[grouping]
 
 
 _COLUMNS = {
     grouping: (
-        Column("API", _api, lambda row: (row["api"], row["api_version"] or 0), 0, False, 32, False, 32),
+        FigureColumn("API", _api, lambda row: (row["api"], row["api_version"] or 0), 0, False, 32, False, 32),
         *by,
         number("Count", "count"),
-        Column("Share", lambda row: f"{row['share']:.1f} %", lambda row: row["share"], 4),
+        FigureColumn("Share", lambda row: f"{row['share']:.1f} %", lambda row: row["share"], 4),
         time_span("Min", "min_ns", 5),
         time_span("p50", "p50_ns"),
         time_span("p90", "p90_ns", 2),
         time_span("p99", "p99_ns"),
         time_span("Max", "max_ns", 1),
-        Column("Spread", lambda row: bars(row["bands"]), None, 2, False, 11),
-        Column("Waited", _waits, lambda row: row["may_wait"] or None, 3),
+        FigureColumn("Spread", lambda row: bars(row["bands"]), None, 2, False, 11),
+        FigureColumn("Waited", _waits, lambda row: row["may_wait"] or None, 3),
         time_span("Work p50", "work_p50_ns", 4),
         time_span("Work p99", "work_p99_ns", 3),
         time_span("Work max", "work_max_ns", 8),
-        Column("Throttled", _throttle, lambda row: row["throttled"] or None, 6),
+        FigureColumn("Throttled", _throttle, lambda row: row["throttled"] or None, 6),
         rare("No answer", "unanswered", 5),
-        Column("Where it goes", lambda row: bar(row["parts"]), None, 1, False, CELLS, least=CELLS),
+        FigureColumn("Where it goes", lambda row: bar(row["parts"]), None, 1, False, CELLS, least=CELLS),
     )
     for grouping, by in _BY.items()
 }
@@ -187,10 +187,10 @@ _COLUMNS = {
 
 def figures() -> Figures:
     """The rows, empty."""
-    return Inked(_COLUMNS["api"], _about, lambda row: None if row["count"] else "table--dim")
+    return InkedBand(_COLUMNS["api"], _about, lambda row: None if row["count"] else "table--dim")
 
 
-class Inked(Figures):
+class InkedBand(Figures):
     """The rows; parts in the last column have their colours."""
 
     inks: Mapping[str, str] = INKS
@@ -250,7 +250,7 @@ class LatencyPage(GroupedPage):
             self.heat.show(index, places_of(index, places, row["api"], row["api_version"], more), title)
             self.query_one("#heat", VirtualTable).rows_changed()
 
-    def fill(self, counted: Counted) -> None:
+    def fill(self, counted: CountedTables) -> None:
         rows = with_shares(*(counted.tables[name] for name in self.asked()))
         self.rows.show(rows, columns(self.grouping))
 

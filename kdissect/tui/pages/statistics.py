@@ -17,7 +17,7 @@ from textual.timer import Timer
 from kdissect.analysis.fold import Row
 from kdissect.feed.counting import Asked
 from kdissect.feed.saving import TABLE_FORMS, save_table
-from kdissect.feed.statistics import Counted, Statistics
+from kdissect.feed.statistics import CountedTables, Statistics
 from kdissect.feed.stories import Subject
 from kdissect.filter.errors import FilterError
 from kdissect.present.columns import Table
@@ -186,7 +186,7 @@ class StatisticsPage(Page, OrderedScreen):
         super().__init__()
         self.clock = Clock()
         self.rows = self.figures()
-        self.counted: Counted | None = None
+        self.counted: CountedTables | None = None
         """What the rows were made of."""
         self._polling: Timer | None = None
 
@@ -200,7 +200,7 @@ class StatisticsPage(Page, OrderedScreen):
         """The statistics that are to be counted, by the names that ``stats -z`` has."""
         raise NotImplementedError
 
-    def fill(self, counted: Counted) -> None:
+    def fill(self, counted: CountedTables) -> None:
         """Make the rows of what was counted."""
         raise NotImplementedError
 

@@ -19,7 +19,7 @@ from textual.widgets.option_list import Option
 from kdissect.help import TOPICS, page, title
 
 
-class Topics(ModalScreen[None]):
+class HelpTopics(ModalScreen[None]):
     """The list of pages. Enter opens one."""
 
     DEFAULT_CSS = """
@@ -131,7 +131,7 @@ class Help(ModalScreen[None]):
         getattr(self.query_one(VerticalScroll), f"scroll_{where}")(animate=False)
 
     def action_topics(self) -> None:
-        self.app.push_screen(Topics())
+        self.app.push_screen(HelpTopics())
 
 
 class Choose(ModalScreen[str | None]):

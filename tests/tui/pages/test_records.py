@@ -16,7 +16,7 @@ from textual.pilot import Pilot
 from kdissect import read
 from kdissect.feed import records as record_lines
 from kdissect.feed.decoder import Decoder
-from kdissect.feed.source import Source
+from kdissect.feed.source import ScreenSource
 from kdissect.present.records import record_rows
 from kdissect.record.records import Record
 from kdissect.system.editor import CannotEditError, edit, editor_of
@@ -366,7 +366,7 @@ def test_secrets_are_on_no_screen(height: int, tmp_path: Path) -> None:
 
 def test_the_list_fills_from_the_process_while_the_capture_is_read() -> None:
     async def run() -> None:
-        app = Kdissect(Decoder(Source((str(BASIC),))), settings=EXCHANGES)
+        app = Kdissect(Decoder(ScreenSource((str(BASIC),))), settings=EXCHANGES)
         async with running(app) as pilot:
             await press(pilot, "7")
             for _ in range(200):
