@@ -1,4 +1,4 @@
-"""The lines at the edges of a screen: names of which one is chosen, and the keys at its foot."""
+"""The lines at the edges of a screen: the names of pages or panes, and the keys at its foot."""
 
 from __future__ import annotations
 
