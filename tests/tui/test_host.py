@@ -146,7 +146,7 @@ def test_the_footer_says_quit_where_q_ends() -> None:
         await press(pilot, "q")
         app.shown.push("error")
         await settle(pilot)
-        assert "q Back" in last_line(app)
+        assert "q Filter back" in last_line(app)
         await press(pilot, "q")
         assert "q Quit" in last_line(app)
         await pilot.press("q")
@@ -320,5 +320,25 @@ def test_following_the_end_is_in_the_order_of_time() -> None:
         await press(pilot, "s", "s", "F")
         assert exchanges(app).chosen_number == len(app.index)
         assert exchanges(app).order_of_list == ("number", False)
+
+    with_app(step)
+
+
+@pytest.mark.parametrize("page", ["3", "4", "5", "6", "9", "T", "C", "0"])
+def test_escape_takes_back_a_dialog_then_the_filter_then_the_page_as_the_footer_says(page: str) -> None:
+    async def step(pilot: Pilot[None], app: Kdissect) -> None:
+        await press(pilot, page)
+        there = here(app)
+        app.shown.push("error")
+        await settle(pilot)
+        await press(pilot, "question_mark")
+        await press(pilot, "escape")
+        assert (here(app), app.shown.text) == (there, "error")
+        assert "q Filter back" in last_line(app)
+        await press(pilot, "escape")
+        assert (here(app), app.shown.text) == (there, "")
+        assert "q Back" in last_line(app)
+        await press(pilot, "escape")
+        assert here(app) == "exchanges"
 
     with_app(step)

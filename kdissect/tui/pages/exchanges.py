@@ -29,6 +29,7 @@ from kdissect.tui.lists.exchanges import COLUMNS, SORT_TITLES, TIMES, Exchanges
 from kdissect.tui.pages.chosen import SplitPage
 from kdissect.tui.pages.finder import Finder
 from kdissect.tui.pages.ordering import USUAL, Ordering, Sparing
+from kdissect.tui.pages.page import BACK, QUIT
 from kdissect.tui.selecting import filter_of_column, filter_of_line, joined
 from kdissect.tui.widgets import status
 from kdissect.tui.widgets.dialogs import Choose, Pick
@@ -298,9 +299,11 @@ class ExchangesPage(SplitPage):
         return shown.pop() or self.kdissect.go_back()
 
     @property
-    def ends_here(self) -> bool:
-        app = self.kdissect
-        return app.is_home(self) and not (self.is_in or self.is_zoomed or len(app.way) or app.shown.depth)
+    def way_out(self) -> str:
+        app, out = self.kdissect, super().way_out
+        if self.is_in or self.is_zoomed:
+            return BACK
+        return QUIT if out == BACK and app.is_home(self) and not len(app.way) else out
 
     def action_next_bad(self, step: int) -> None:
         row = self.rows.next_bad(self.list_pane.cursor, step)

@@ -31,6 +31,7 @@ from kdissect.present.options import PLAIN as PLAIN_VALUES
 from kdissect.present.statistics import STATISTICS as TABLES
 from kdissect.present.statistics_text import NUMBERS, shown
 from kdissect.tui.lists.figures import NICE, USEFUL, FigureColumn, Figures
+from kdissect.tui.pages.page import BACK
 from kdissect.tui.pages.statistics import StatisticsPage
 from kdissect.tui.widgets.table import VirtualTable
 
@@ -194,6 +195,10 @@ class FactsPage(StatisticsPage):
     @on(VirtualTable.Chosen, "#tables")
     def _table_chosen(self) -> None:
         self.list_pane.focus()
+
+    @property
+    def way_out(self) -> str:
+        return BACK if self.list_pane.has_focus else super().way_out
 
     def action_out(self) -> None:
         if self.list_pane.has_focus:

@@ -30,6 +30,7 @@ from kdissect.present.whole_record import TextLine
 from kdissect.tui.keys import bindings_of
 from kdissect.tui.lists.figures import FigureColumn, Figures
 from kdissect.tui.pages.ordering import Sparing
+from kdissect.tui.pages.page import BACK, FILTER_BACK, QUIT
 from kdissect.tui.pages.statistics import Saved, StatisticsPage
 from kdissect.tui.widgets.table import VirtualTable
 from kdissect.tui.widgets.text_pane import TextPane
@@ -417,11 +418,13 @@ class FindingsPage(StatisticsPage):
     # -- keys -----------------------------------------------------------------------------------------
 
     @property
-    def ends_here(self) -> bool:
-        app = self.kdissect
-        if not app.is_home(self) or len(app.way) or app.shown.depth or self.has_class("-whole"):
-            return False
-        return self.time_line.begun is None
+    def way_out(self) -> str:
+        app, out = self.kdissect, super().way_out
+        if self.has_class("-whole"):
+            return BACK
+        if self.time_line.begun is not None:
+            return FILTER_BACK
+        return QUIT if out == BACK and app.is_home(self) and not len(app.way) else out
 
     def action_out(self) -> None:
         self._leave()

@@ -45,7 +45,7 @@ from kdissect.tui.lists.members import (
     began_ns,
     span_of,
 )
-from kdissect.tui.pages.page import LOW
+from kdissect.tui.pages.page import BACK, LOW
 from kdissect.tui.pages.statistics import StatisticsPage
 from kdissect.tui.widgets.table import VirtualTable
 from kdissect.tui.widgets.text_pane import TextPane
@@ -288,8 +288,8 @@ class GroupsPage(StatisticsPage):
             self.cursor_moved()
 
     @property
-    def ends_here(self) -> bool:
-        return self.chosen is None and super().ends_here
+    def way_out(self) -> str:
+        return super().way_out if self.chosen is None else BACK
 
     @on(VirtualTable.Highlighted, "#members")
     def _member_highlighted(self, event: VirtualTable.Highlighted) -> None:

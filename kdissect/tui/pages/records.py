@@ -23,7 +23,7 @@ from kdissect.settings.actions import PLACES
 from kdissect.system.editor import CannotEditError, edit, editor_of
 from kdissect.tui.keys import bindings_of
 from kdissect.tui.lists.records import RecordRows
-from kdissect.tui.pages.page import Page
+from kdissect.tui.pages.page import BACK, Page
 from kdissect.tui.selecting import filter_of_record, joined
 from kdissect.tui.widgets import status
 from kdissect.tui.widgets.dialogs import Choose
@@ -236,8 +236,17 @@ class RecordsPage(Page):
             panes = self.kdissect.pages["exchanges"].query_one(DetailPanes)
             panes.reveal_record(self.kdissect.index.value("number", line.place), line.address)
 
+    @property
+    def way_out(self) -> str:
+        return BACK if self.is_in else super().way_out
+
+    @property
+    def is_in(self) -> bool:
+        """Whether the focus is not in the list, but in the record."""
+        return self.pane.has_focus or self.has_class("-in")
+
     def action_out(self) -> None:
-        if self.pane.has_focus or self.has_class("-in"):
+        if self.is_in:
             self.remove_class("-in")
             self.table.focus()
         else:
