@@ -12,12 +12,12 @@ from textual.widgets import Input
 
 from kdissect import read
 from kdissect.analysis.waits import split
+from kdissect.feed.batches import Ended
+from kdissect.present.detail import Detail, error_of
 from kdissect.present.options import Options
 from kdissect.protocol.errors import error_name
 from kdissect.settings.screens import Settings
 from kdissect.tui.app import Kdissect
-from kdissect.tui.detail import Detail, error_of
-from kdissect.tui.feed.batches import Ended
 from kdissect.tui.lists.exchanges import SLOW_SIGN
 from kdissect.tui.pages.exchanges import ExchangesPage
 from kdissect.tui.widgets.bytes_pane import BytesPane
