@@ -159,9 +159,11 @@ def captured_text(context: Context) -> str:
 def judged_text(judged: Judged) -> str:
     """What was judged, and what not and why, in one line."""
     text = f"judged {plural(judged.rules, 'rule')}"
-    if not judged.not_judged:
-        return text
-    return f"{text}; not judged {len(judged.not_judged):,}: {_reasons(judged.not_judged)}"
+    if judged.not_judged:
+        text += f"; not judged {len(judged.not_judged):,}: {_reasons(judged.not_judged)}"
+    if judged.incomplete:
+        text += f"; no room for all of {', '.join(judged.incomplete)}: findings may be missing"
+    return text
 
 
 _MOST_NAMED = 3

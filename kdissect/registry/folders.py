@@ -22,8 +22,6 @@ from kdissect.payload.schemas import AVRO, JSON, PROTOBUF, TOPIC, Schema, Schema
 ENDS = {".avsc": AVRO, ".proto": PROTOBUF, ".json": JSON}
 MOST_FILES = 100_000
 LARGEST_FILE = 16 << 20
-_LARGEST_FOLDER = 256 << 20
-_OF_LOGS = (".log", ".checkpoint")
 
 
 def read_schemas(paths: Iterable[str], limits: Limits = DEFAULTS) -> Schemas:

@@ -1,0 +1,83 @@
+"""What is found in what was captured so far, as rows that go to the screens."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Collection, Iterable, Iterator, Mapping
+
+from kdissect.analysis.fold import Row
+from kdissect.analysis.moments import Moment, Moments
+from kdissect.analysis.room import Room
+from kdissect.dissect import Event
+from kdissect.exchange import Exchange
+from kdissect.insight.finding import Finding
+from kdissect.insight.judge import Judge
+from kdissect.limits import DEFAULTS, Limits
+from kdissect.present.findings_text import captured_text, judged_text, measured
+
+MOST_MARKS = 500
+"""Marks of one kind that are given, evenly over time: more have no room on any screen."""
+
+
+class Judging:
+    """A judge, its findings as rows, and what happened beside them.
+
+    :param thresholds: those that are configured, by rule.
+    :param ignored: rules that are not run, by id or pattern.
+    """
+
+    def __init__(
+        self,
+        limits: Limits = DEFAULTS,
+        thresholds: Mapping[str, Mapping[str, float]] | None = None,
+        ignored: Collection[str] = (),
+    ) -> None:
+        self._judge = Judge(limits)
+        self._moments = Moments(Room(limits))
+        self._thresholds, self._ignored = thresholds, ignored
+
+    def feed(self, event: Event) -> None:
+        """Take in the next event."""
+        self._judge.feed(event)
+        if isinstance(event, Exchange):
+            self._moments.see(event, True)
+
+    def rows(self) -> tuple[list[Row], Row]:
+        """What is found as of now: worst first, each effect below its cause; and what was looked at.
+
+        A row of the first has the ``finding``, what was measured as a text, and how ``deep`` it stands below
+        a cause.
+        """
+        judged = self._judge.judged(self._thresholds, self._ignored)
+        looked_at = {
+            "captured": captured_text(judged.context),
+            "judged": judged_text(judged),
+            "short": f"judged {judged.rules}, not {len(judged.not_judged)}",
+            "first_ns": judged.context.first_ns,
+        }
+        return list(_rows(judged.findings)), looked_at
+
+    def marks(self) -> list[Row]:
+        """What happened, by time: ``ns``, ``kind``, ``text``, and how many were alike (``count``)."""
+        return list(_thinned(sorted(self._moments.moments())))
+
+
+def _thinned(moments: list[Moment]) -> Iterator[Row]:
+    """A row for each, but of many that lie close together one for all of a kind."""
+    if not moments:
+        return
+    first, length = moments[0].ns, max(1, (moments[-1].ns - moments[0].ns) // MOST_MARKS + 1)
+    kinds = Counter(moment.kind for moment in moments)
+    found: dict[tuple[str, int], Row] = {}
+    for ns, kind, text in moments:
+        slot = (ns - first) // length if kinds[kind] > MOST_MARKS else ns
+        row = found.setdefault((kind, slot), {"ns": ns, "kind": kind, "text": text, "count": 0})
+        row["count"] += 1
+    yield from found.values()
+
+
+def _rows(findings: Iterable[Finding]) -> Iterator[Row]:
+    depths: dict[str, int] = {}
+    for each in findings:
+        deep = depths[each.key] = 0 if each.because not in depths else depths[each.because] + 1
+        yield {"finding": each, "measure": measured(each), "deep": deep}
