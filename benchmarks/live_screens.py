@@ -21,8 +21,8 @@ import numpy as np
 
 import kdissect.tui.app
 from kdissect.cli import main
+from kdissect.feed.rows import HAS_LATENCY
 from kdissect.tui.app import Kdissect
-from kdissect.tui.feed.rows import HAS_LATENCY
 from kdissect.tui.pages.exchanges import ExchangesPage
 
 _MICROSECOND = 1_000

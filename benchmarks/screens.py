@@ -18,8 +18,8 @@ import tempfile
 import time
 from pathlib import Path
 
-from kdissect.tui.feed.decoder import Decoder
-from kdissect.tui.feed.source import Source
+from kdissect.feed.decoder import Decoder
+from kdissect.feed.source import ScreenSource
 
 EXCHANGES = 1_000_000
 
@@ -31,7 +31,7 @@ def main() -> int:
     parser.add_argument("--since", type=float, help=argparse.SUPPRESS)
     given = parser.parse_args()
     if given.since is not None:
-        decoder = Decoder(Source((str(given.capture),)))  # as the command does: first of all
+        decoder = Decoder(ScreenSource((str(given.capture),)))  # as the command does: first of all
 
         from benchmarks.screens_figures import measure
 

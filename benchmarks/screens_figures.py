@@ -11,8 +11,8 @@ from typing import Any, NamedTuple
 
 from textual.pilot import Pilot
 
+from kdissect.feed.batches import Feed
 from kdissect.tui.app import Kdissect
-from kdissect.tui.feed.batches import Feed
 from kdissect.tui.pages.findings import FindingsPage
 
 KEYS = ("j", "j", "k", "pagedown", "pagedown", "pageup", "end", "k", "home", "e", "E")

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import ast
 import sys
-from collections.abc import Collection
+from collections.abc import Collection, Iterator
 from pathlib import Path
 
 TOP = Path(__file__).resolve().parents[1] / "kdissect"
@@ -25,10 +25,20 @@ def shared_names(packages: Collection[str] = (), top: Path = TOP) -> dict[str, l
         module = path.relative_to(top)
         if packages and module.parts[0] not in packages:
             continue
-        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
-            if isinstance(node, ast.ClassDef):
-                found.setdefault(node.name.lstrip("_"), []).append(module.as_posix())
+        for name in _names(ast.parse(path.read_text(encoding="utf-8"))):
+            found.setdefault(name, []).append(module.as_posix())
     return {name: modules for name, modules in sorted(found.items()) if len(modules) > 1}
+
+
+def _names(node: ast.AST, outer: str = "") -> Iterator[str]:
+    """The classes below a node. One inside another is known by both names, as ``Tabs.Chosen`` is."""
+    for child in ast.iter_child_nodes(node):
+        if isinstance(child, ast.ClassDef):
+            name = outer + child.name.lstrip("_")
+            yield name
+            yield from _names(child, f"{name}.")
+        else:
+            yield from _names(child, outer)
 
 
 if __name__ == "__main__":

@@ -6,7 +6,18 @@ from pathlib import Path
 
 from tests.class_names import shared_names
 
-PACKAGES = ("analysis", "embedded", "logdir", "present", "protocol", "record", "session")
+PACKAGES = (
+    "analysis",
+    "embedded",
+    "feed",
+    "logdir",
+    "present",
+    "protocol",
+    "record",
+    "session",
+    "settings",
+    "tui",
+)
 LEFT = {"Step"}
 """The way through a field, for a survey and for JSON."""
 

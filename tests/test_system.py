@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import os
 import signal
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -56,3 +57,12 @@ def test_a_named_file_can_be_opened_again_and_goes() -> None:
         with open(path, "rb") as again:
             assert again.read() == b"abc"
     assert not os.path.exists(path)
+
+
+def test_a_lock_that_another_holds_is_not_waited_for(tmp_path: Path) -> None:
+    path = tmp_path / "lock"
+    with path.open("w") as first, path.open("w") as second:
+        assert system.try_lock(first.fileno())
+        assert not system.try_lock(second.fileno())
+        first.close()
+        assert system.try_lock(second.fileno())

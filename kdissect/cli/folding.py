@@ -151,7 +151,7 @@ class Folding(Generic[C]):
                 progress=self.talks,
                 count_faults=counts_faults,
                 unpacks=bool(given.get("strict")),
-                tells_tcp=self._reads_tcp(),
+                tells_tcp=self._reads_tcp() or (self._chooser is not None and self._chooser.must_judge),
             ) as reading,
         ):
             self._reading = reading

@@ -35,7 +35,7 @@ def known_theme(given: str | None, config: Config) -> str | None:
     """
     name = given or config.theme
     if name is not None:
-        from kdissect.tui.themes import themes
+        from kdissect.tui.colors import themes
 
         if name not in themes():
             hint = nearest(name, themes()) or f"; try {', '.join(sorted(themes()))}"

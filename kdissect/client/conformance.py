@@ -32,11 +32,10 @@ from kdissect.protocol.decode import decode, read_tag_count
 from kdissect.protocol.definition import NEWEST
 from kdissect.protocol.encode import encode
 from kdissect.protocol.schema import message_struct
+from kdissect.protocol.traits import api_traits
 
 RIGHT, WRONG, SKIPPED, CLOSED = "right", "wrong", "skipped", "closed"
 """Outcomes. ``closed``: the broker closed the connection instead of answering."""
-
-HANDSHAKES = ("SaslHandshake", "SaslAuthenticate")
 
 PIPELINE = 8
 """Requests that are sent at once to see the order of the answers."""
@@ -148,7 +147,7 @@ def _asked(key: int, version: int) -> dict[str, Any]:
 async def _answer(cluster: Cluster, key: int, version: int, everything: bool) -> Check:
     name = apis.api_name(key)
     body = _asked(key, version)
-    if name in HANDSHAKES and not everything:
+    if api_traits(key).logs_in and not everything:
         return Check("answer", key, name, version, SKIPPED, detail="part of a login")
     if not everything and changes(key, body):
         return Check("answer", key, name, version, SKIPPED, detail="it may change data")
@@ -160,7 +159,7 @@ async def _answer(cluster: Cluster, key: int, version: int, everything: bool) ->
         await ready.connection.close()
         outcome = CLOSED if error.closed else WRONG
         return Check("answer", key, name, version, outcome, detail=str(error))
-    if name in HANDSHAKES:
+    if api_traits(key).logs_in:
         await ready.connection.close()  # what comes next on it would belong to a login
     detail = defect(exchange)
     outcome = RIGHT if detail is None else WRONG

@@ -18,6 +18,7 @@ from kdissect.protocol import apis
 from kdissect.protocol.encode import encode
 from kdissect.protocol.json_form import from_json
 from kdissect.protocol.schema import data_struct, message_struct
+from kdissect.protocol.traits import api_traits
 
 
 class Again(NamedTuple):
@@ -39,10 +40,6 @@ class Again(NamedTuple):
 
 class DamagedLineError(ValueError):
     """A line that no broker wrote so: it is cut, or something else was written into it."""
-
-
-LOGINS = ("SaslHandshake", "SaslAuthenticate")
-"""What belongs to a connection's own login, and is not said again."""
 
 
 def from_log_line(line: str, number: int) -> Again | None:
@@ -94,8 +91,8 @@ def from_exchange(exchange: Exchange) -> Again | None:
     request = exchange.request
     if not isinstance(request, Request) or request.is_cut or request.api_key is None:
         return None
-    if request.api_version is None or exchange.api in LOGINS:
-        return None
+    if request.api_version is None or api_traits(request.api_key).logs_in:
+        return None  # the login is the connection's own
     body = request.decoded()
     values = body.values if body.is_exact else None
     may_change = changes(request.api_key, values)
@@ -111,5 +108,5 @@ def from_log(lines: Iterator[str]) -> Iterator[Again | ValueError]:
         except ValueError as error:
             yield error
             continue
-        if found is not None and apis.api_name(found.api_key) not in LOGINS:
+        if found is not None and not api_traits(found.api_key).logs_in:
             yield found

@@ -92,7 +92,18 @@ def measured(finding: Finding) -> str:
     if unit in ("bytes", "B"):
         return size(round(value))
     number = f"{value:,.0f}" if value == int(value) or abs(value) >= 100 else f"{value:,.3g}"
-    return f"{number} {unit}".rstrip()
+    return f"{number} {_ONE.sub(_one_of, unit) if number == '1' else unit}".rstrip()
+
+
+_ONE = re.compile(r"^[a-z-]{3,}s\b")
+"""A unit that begins with a word for several."""
+
+
+def _one_of(found: re.Match[str]) -> str:
+    several = found[0]
+    if several.endswith("ies"):
+        return several[:-3] + "y"
+    return several[:-2] if several.endswith(("ches", "shes")) else several[:-1]
 
 
 _SECONDS = {"s": SECOND, "ms": 1_000_000, "ns": 1, "us": 1_000, "µs": 1_000}

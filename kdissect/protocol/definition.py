@@ -99,6 +99,8 @@ class ApiTraits(NamedTuple):
     the classes that send it."""
     answers_first: VersionRange = NONE
     """``answers first 6+``: in these versions a broker answers first and throttles afterwards (KIP-219)."""
+    logs_in: bool = False
+    """``logs in``: it belongs to the login of a connection."""
     removed_in: str | None = None
     """``removed in 4.1``: the release that removed its old versions, where that was not 4.0."""
 
@@ -233,6 +235,8 @@ def _api(line: str) -> ApiTraits:
             traits = traits._replace(waits=value.removeprefix("for "))
         elif clause == "between brokers":
             traits = traits._replace(between_brokers=True)
+        elif clause == "logs in":
+            traits = traits._replace(logs_in=True)
         elif clause.startswith("answers first "):
             traits = traits._replace(answers_first=versions_of(value.removeprefix("first ")))
         elif clause.startswith("removed in "):
@@ -339,6 +343,8 @@ def _api_text(api: ApiTraits) -> str:
         clauses.append(f"waits for {api.waits}")
     if api.between_brokers:
         clauses.append("between brokers")
+    if api.logs_in:
+        clauses.append("logs in")
     if api.answers_first != NONE:
         clauses.append(f"answers first {api.answers_first}")
     if api.removed_in is not None:

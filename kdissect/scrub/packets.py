@@ -33,7 +33,6 @@ from kdissect.model import DecodeError, Packet
 from kdissect.scrub.values import Scrubber
 
 _FRAGMENT = 44
-_ROUTING = 43
 _UDP_BYTES = 8
 _TUNNEL_BYTES = 8
 """Of VXLAN and of Geneve without its options."""

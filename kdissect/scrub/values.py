@@ -36,7 +36,6 @@ _ID_BYTES = 8
 """An id that begins with so many bytes of zero is one of Kafka's own (``Uuid.RESERVED``)."""
 _BROKERS = (4, 8)
 """Kafka's ``ConfigResource.Type`` of brokers and their loggers: their names are numbers."""
-_LOGGERS = 8
 
 
 class Scrubber:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping
 from typing import NamedTuple
 
-from kdissect.settings.session import Session
+from kdissect.settings.session import LastSession
 
 
 class Rules(NamedTuple):
@@ -36,7 +36,7 @@ class Settings(NamedTuple):
     """What is configured of the rules that findings come from."""
     page: str | None = None
     """The screen to begin with; None for what happened, or with a filter the exchanges that it shows."""
-    before: Session = Session()
+    before: LastSession = LastSession()
     """How the screens were left the last time; what is set here otherwise wins."""
     is_first: bool = False
     """Whether the screens were never used before."""

@@ -21,7 +21,7 @@ LEAST_SHARE, MOST_SHARE = 1, 9
 """Tenths of the height that a list can have."""
 
 
-class Session(NamedTuple):
+class LastSession(NamedTuple):
     """What is kept. None, or nothing, for what is as usual."""
 
     page: str | None = None
@@ -34,24 +34,24 @@ class Session(NamedTuple):
     """Tenths of the height that the list has."""
 
 
-def load(path: Path) -> Session:
+def load(path: Path) -> LastSession:
     """What the file has; what is not understood, or a file that cannot be read, is as nothing."""
     try:
         with open(path, "rb") as file:
             found = json.loads(file.read(MOST_BYTES))
     except (OSError, ValueError, RecursionError):
-        return Session()
-    return _understood(found) if isinstance(found, dict) else Session()
+        return LastSession()
+    return _understood(found) if isinstance(found, dict) else LastSession()
 
 
-def _understood(found: Mapping[str, object]) -> Session:
-    page, filter, columns, sort, share = (found.get(name) for name in Session._fields)
+def _understood(found: Mapping[str, object]) -> LastSession:
+    page, filter, columns, sort, share = (found.get(name) for name in LastSession._fields)
     is_order = (
         isinstance(sort, list) and len(sort) == 2 and isinstance(sort[0], str) and isinstance(sort[1], bool)
     )
     is_share = isinstance(share, int) and not isinstance(share, bool) and LEAST_SHARE <= share <= MOST_SHARE
     names = columns if isinstance(columns, list) and all(isinstance(each, str) for each in columns) else ()
-    return Session(
+    return LastSession(
         page if isinstance(page, str) and page in PAGES else None,
         filter if isinstance(filter, str) else "",
         tuple(names),
@@ -60,7 +60,7 @@ def _understood(found: Mapping[str, object]) -> Session:
     )
 
 
-def save(path: Path, session: Session) -> None:
+def save(path: Path, session: LastSession) -> None:
     """Write the file. Where it cannot be written, nothing is kept."""
     part = path.with_name(f"{path.name}.{os.getpid()}")
     with suppress(OSError, UnicodeEncodeError):

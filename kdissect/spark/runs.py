@@ -14,6 +14,7 @@ from __future__ import annotations
 import hashlib
 import json
 import os
+import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -21,10 +22,12 @@ from typing import Any, NamedTuple
 
 from kdissect.present.columns import Table, dict_column
 from kdissect.spark.spool import Position, of_offset, to_offset
+from kdissect.system import try_lock
 
 FOLDER = "_runs"
 """In the folder of the tables."""
 _FORM = 1
+_RUN = re.compile(r"run-([0-9]+)\.json")
 _PIECE = 1 << 20
 
 
@@ -91,11 +94,11 @@ class Runs:
             raise RunsError(f"{self._folder}: {error.strerror}") from None
         try:
             try:
-                import fcntl  # Windows has none; there the other commands must still start
-
-                fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            except OSError:
-                raise RunsError(f"{self._folder}: another run adds to these tables; wait for it") from None
+                alone = try_lock(descriptor)
+            except OSError as error:
+                raise RunsError(f"{self._folder} cannot be locked: {error.strerror}") from None
+            if not alone:
+                raise RunsError(f"{self._folder}: another run adds to these tables; wait for it")
             yield
         finally:
             os.close(descriptor)
@@ -103,14 +106,12 @@ class Runs:
     def rows(self) -> list[dict[str, Any]]:
         """What each run that is over came to."""
         names = [column.name for column in RUNS.columns]
-        found = [self._read(path) for path in self._folder.glob("run-*.json")]
-        return sorted(
-            ({name: each.get(name) for name in names} for each in found), key=lambda row: row["run"]
-        )
+        found = [self._read(self._folder / f"run-{number}.json") for number in self._over()]
+        return [{name: each.get(name) for name in names} for each in found]
 
     def last(self) -> int:
         """The number of the last run that is over; 0 before any."""
-        return max((_number(path) for path in self._folder.glob("run-*.json")), default=0)
+        return max(self._over(), default=0)
 
     def plan(self, number: int) -> Plan | None:
         """What a run reads; None where nothing was planned."""
@@ -142,6 +143,11 @@ class Runs:
         """Keep what a run came to: it is over."""
         self._write(f"run-{row['run']}.json", row)
 
+    def _over(self) -> list[int]:
+        """The numbers of the runs that are over. Files of other names are somebody else's."""
+        names = (_RUN.fullmatch(path.name) for path in self._folder.glob("run-*.json"))
+        return sorted(int(found[1]) for found in names if found)
+
     def _read(self, path: Path) -> dict[str, Any]:
         try:
             value: dict[str, Any] = json.loads(path.read_text())
@@ -160,10 +166,6 @@ class Runs:
             file.flush()
             os.fsync(file.fileno())
         os.replace(partial, path)
-
-
-def _number(path: Path) -> int:
-    return int(path.stem.partition("-")[2])
 
 
 def digest_of(path: str, size: int) -> str:

@@ -300,10 +300,6 @@ class _File(NamedTuple):
     stats: str
 
 
-def _has_files(path: str) -> bool:
-    return any(name.endswith(".parquet") for _, _, names in os.walk(path) for name in names)
-
-
 def stored(spark: SparkSession, path: str, schema: str) -> DataFrame:
     """A table of Parquet. Files that differ in their columns are one table, by name.
 

@@ -29,6 +29,7 @@ if sys.platform == "win32":
         signals_held,
         take_signals,
         temporary_file,
+        try_lock,
         write_at,
     )
 else:
@@ -48,6 +49,7 @@ else:
         signals_held,
         take_signals,
         temporary_file,
+        try_lock,
         write_at,
     )
 
@@ -77,6 +79,7 @@ __all__ = [
     "signals_held",
     "take_signals",
     "temporary_file",
+    "try_lock",
     "write_at",
 ]
 

@@ -54,6 +54,18 @@ def lock(descriptor: int) -> None:
     fcntl.flock(descriptor, fcntl.LOCK_EX)
 
 
+def try_lock(descriptor: int) -> bool:
+    """Lock a file as :func:`lock` does, but do not wait: False where somebody else has locked it.
+
+    :raises OSError: it cannot be locked.
+    """
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    return True
+
+
 def is_locked(descriptor: int) -> bool:
     """Whether a file is locked that was opened elsewhere."""
     try:

@@ -63,6 +63,15 @@ def lock(descriptor: int) -> None:
         msvcrt.locking(descriptor, msvcrt.LK_LOCK, 1)
 
 
+def try_lock(descriptor: int) -> bool:
+    with _moved_to(descriptor, _LOCKED_AT):
+        try:
+            msvcrt.locking(descriptor, msvcrt.LK_NBLCK, 1)
+        except PermissionError:
+            return False
+        return True
+
+
 def is_locked(descriptor: int) -> bool:
     with _moved_to(descriptor, _LOCKED_AT):
         try:

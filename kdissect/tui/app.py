@@ -19,6 +19,8 @@ from textual.screen import Screen
 from textual.timer import Timer
 
 from kdissect.exchange import Exchange
+from kdissect.feed.batches import Feed
+from kdissect.feed.stories import Subject
 from kdissect.filter.errors import FilterError
 from kdissect.model import CaptureError
 from kdissect.present.options import Options
@@ -27,14 +29,14 @@ from kdissect.settings.key_names import key_names
 from kdissect.settings.recent import recent_files
 from kdissect.settings.remembered import Remembered
 from kdissect.settings.screens import Settings
-from kdissect.settings.session import Session
+from kdissect.settings.session import LastSession
 from kdissect.settings.words import ABOUT, HINT, LEFT_SO
-from kdissect.tui.feed.batches import Feed
-from kdissect.tui.feed.stories import Subject
-from kdissect.tui.heap import give_back_holes, give_back_large_blocks, keep_what_there_is
-from kdissect.tui.host import Host, Opener, is_of_interfaces
-from kdissect.tui.keys import bindings_of, help_of, keymap_of
+from kdissect.system.heap import give_back_holes, give_back_large_blocks, keep_what_there_is
+from kdissect.system.terminal import end_with_signals, end_with_terminal, suspend
+from kdissect.tui.host import Host, Opener, WayStep, is_of_interfaces
+from kdissect.tui.keys import Commands, bindings_of, help_of, keymap_of
 from kdissect.tui.pages.capture import CapturePage
+from kdissect.tui.pages.chosen import USUAL_SHARE
 from kdissect.tui.pages.cluster import ClusterPage
 from kdissect.tui.pages.connections import ConnectionsPage
 from kdissect.tui.pages.exchanges import ExchangesPage
@@ -47,15 +49,11 @@ from kdissect.tui.pages.ordering import USUAL
 from kdissect.tui.pages.page import Page
 from kdissect.tui.pages.problems import ProblemsPage
 from kdissect.tui.pages.records import RecordsPage
-from kdissect.tui.pages.split import USUAL_SHARE
 from kdissect.tui.pages.start import Looks, Start
 from kdissect.tui.pages.statistics import StatisticsPage
 from kdissect.tui.pages.story import StoryPage
 from kdissect.tui.pages.topics import TopicsPage
 from kdissect.tui.pages.transactions import TransactionsPage
-from kdissect.tui.palette import Commands
-from kdissect.tui.terminal import end_with_signals, end_with_terminal, suspend
-from kdissect.tui.way import Step
 from kdissect.tui.widgets.dialogs import Help
 from kdissect.wording import defect
 
@@ -152,12 +150,12 @@ class Kdissect(Host):
         if self.ended is None:
             self._timer = self.set_interval(TICK_SECONDS, self._tick)
 
-    def _go_on_from(self, before: Session) -> None:
+    def _go_on_from(self, before: LastSession) -> None:
         """Begin as the screens were left, and say so."""
         if before.filter:
             with suppress(FilterError):  # of another version
                 self.shown.push(before.filter)
-        if before._replace(page=None) != Session():
+        if before._replace(page=None) != LastSession():
             self.notify(LEFT_SO)
         elif self.settings.is_first:
             self.notify(HINT, timeout=15)
@@ -166,14 +164,14 @@ class Kdissect(Host):
         self.session = self._as_it_is()
         super().exit(result, return_code, message)
 
-    def _as_it_is(self) -> Session:
+    def _as_it_is(self) -> LastSession:
         if not self.pages:
             return self.settings.before
         shown = [name for each in self.screen_stack for name, page in self.pages.items() if page is each]
         page, here = self.pages["exchanges"], shown[-1] if shown else None
         assert isinstance(page, ExchangesPage)
         chosen = self.shown.chosen if self.shown.span is None else None
-        return Session(
+        return LastSession(
             here if here in PAGES else None,
             chosen.text if chosen is not None and self.remembered.may_keep(chosen) else "",
             self.columns if self.columns != self.settings.columns else (),
@@ -272,7 +270,7 @@ class Kdissect(Host):
         if here is None or here == name:
             return False
         place = self.pages[here].chosen_place()
-        self.way.jump(Step(here, True, place, filters, self.shown.depth, to_tree, order))
+        self.way.jump(WayStep(here, True, place, filters, self.shown.depth, to_tree, order))
         self.switch_screen(name)
         return True
 

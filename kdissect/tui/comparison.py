@@ -22,9 +22,11 @@ from kdissect.present.diffs import DIFF, summary
 from kdissect.present.form import duration, plural
 from kdissect.present.options import PLAIN, Options
 from kdissect.present.sanitise import sanitise
+from kdissect.present.whole_record import TextLine
 from kdissect.settings.actions import PLACES
 from kdissect.settings.words import ABOUT
-from kdissect.tui.keys import bindings_of, help_of, keymap_of
+from kdissect.system.terminal import end_with_signals, end_with_terminal
+from kdissect.tui.keys import Commands, bindings_of, help_of, keymap_of
 from kdissect.tui.lists.differences import (
     ARROW,
     CHANGES,
@@ -40,14 +42,10 @@ from kdissect.tui.lists.differences import (
     subjects,
 )
 from kdissect.tui.pages.findings import text_of
-from kdissect.tui.pages.ordered import OrderedScreen, Saved
-from kdissect.tui.palette import Commands
-from kdissect.tui.record_text import Line
-from kdissect.tui.terminal import end_with_signals, end_with_terminal
+from kdissect.tui.pages.statistics import OrderedScreen, Saved
+from kdissect.tui.widgets.bars import KeysFooter, Tabs
 from kdissect.tui.widgets.dialogs import Choose, Help
-from kdissect.tui.widgets.footer import KeysFooter
 from kdissect.tui.widgets.table import VirtualTable
-from kdissect.tui.widgets.tabs import Tabs
 from kdissect.tui.widgets.text_pane import TextPane
 
 BEFORE, AFTER = 0, 1
@@ -190,17 +188,17 @@ class ComparisonScreen(OrderedScreen):
         row = self.chosen_row()
         self.text_pane.show_folded(self._nothing_lines if row is None else partial(self._lines, row))
 
-    def _nothing_lines(self, room: int) -> list[Line]:
+    def _nothing_lines(self, room: int) -> list[TextLine]:
         if self._view != CHANGES:
-            return [Line("Neither capture has any.", "heading")]
+            return [TextLine("Neither capture has any.", "heading")]
         return [
-            Line("No significant difference.", "heading"),
-            Line(""),
-            Line("A difference is significant if it is more than chance, and enough to matter."),
-            Line("The other lists show all that was measured, side by side."),
+            TextLine("No significant difference.", "heading"),
+            TextLine(""),
+            TextLine("A difference is significant if it is more than chance, and enough to matter."),
+            TextLine("The other lists show all that was measured, side by side."),
         ]
 
-    def _lines(self, row: Row, room: int) -> list[Line]:
+    def _lines(self, row: Row, room: int) -> list[TextLine]:
         if self._view not in (CHANGES, FINDINGS):
             return self._subject_lines(self._view, compared_of(row), room)
         each = difference_of(row)
@@ -211,20 +209,20 @@ class ComparisonScreen(OrderedScreen):
         of_it = next(known for known in self._subjects[each.area] if known.subject == each.subject)
         return self._subject_lines(each.area, of_it, room)
 
-    def _subject_lines(self, area: str, compared: Compared, room: int) -> list[Line]:
+    def _subject_lines(self, area: str, compared: Compared, room: int) -> list[TextLine]:
         before, after = (sanitise(each.name, 28) for each in self._captures)
         return subject_lines(compared, area, (before, after), room)
 
-    def _finding_lines(self, each: Difference, room: int) -> list[Line]:
+    def _finding_lines(self, each: Difference, room: int) -> list[TextLine]:
         old, new = each.findings
-        out: list[Line] = []
+        out: list[TextLine] = []
         for word, finding, capture in zip(WORDS, (old, new), self._captures, strict=True):
             if finding is None:
-                out.append(Line(f"{word}, {sanitise(capture.name, 40)}: not found", "fact"))
+                out.append(TextLine(f"{word}, {sanitise(capture.name, 40)}: not found", "fact"))
             else:
-                out.append(Line(f"{word}, {sanitise(capture.name, 40)}:", "fact"))
+                out.append(TextLine(f"{word}, {sanitise(capture.name, 40)}:", "fact"))
                 out += text_of(finding, None, capture.context.first_ns, room)
-            out.append(Line(""))
+            out.append(TextLine(""))
         return out
 
     # -- keys -----------------------------------------------------------------------------------------

@@ -13,11 +13,11 @@ from collections.abc import Sequence
 from kdissect.exchange import Exchange
 from kdissect.model import Node
 from kdissect.present.body import context_of, message_object
+from kdissect.present.detail import Detail, TreeSpot
 from kdissect.present.options import Options
 from kdissect.present.secret_names import REDACTED
 from kdissect.protocol.json_form import SIZE_SUFFIX, base64_text, dumps
 from kdissect.protocol.topics import partition_of
-from kdissect.tui.detail import Detail, Spot
 from kdissect.tui.selecting import filter_of_line
 
 _LEGAL_TOPIC = re.compile(r"[a-zA-Z0-9._-]{1,249}")
@@ -25,7 +25,7 @@ _LEGAL_TOPIC = re.compile(r"[a-zA-Z0-9._-]{1,249}")
 escape codes and line feeds do harm whatever is quoted."""
 
 
-def kcat_command(exchange: Exchange, spots: Sequence[Spot]) -> str | None:
+def kcat_command(exchange: Exchange, spots: Sequence[TreeSpot]) -> str | None:
     """The command that reads the partition of a line of the tree, from the offset that stands there.
 
     If the line is not about a partition, the command reads the first partition with records. None without a
@@ -130,7 +130,7 @@ def _in_capture(exchange: Exchange, paths: Sequence[str]) -> list[str]:
 
 
 def copied(
-    form: str, detail: Detail, spots: Sequence[Spot], options: Options, paths: Sequence[str] = ()
+    form: str, detail: Detail, spots: Sequence[TreeSpot], options: Options, paths: Sequence[str] = ()
 ) -> str | None:
     """The text for the clipboard; None if the line has no such form.
 
@@ -162,7 +162,7 @@ def copied(
     return value_of(spot)
 
 
-def value_of(spot: Spot) -> str:
+def value_of(spot: TreeSpot) -> str:
     """A field's value as it is, bytes in base64 where they are no text; of other lines the text."""
     node = spot.branch.node if spot.branch is not None else None
     if spot.is_hidden:
@@ -179,7 +179,7 @@ def value_of(spot: Spot) -> str:
     return str(node.value)
 
 
-def path_of(detail: Detail, spots: Sequence[Spot]) -> str:
+def path_of(detail: Detail, spots: Sequence[TreeSpot]) -> str:
     """``fetch.request.topics[0].partitions[3].fetchOffset``, as the contract has it, with the indexes."""
     message = spots[0].message
     if message is None:
@@ -193,7 +193,7 @@ def path_of(detail: Detail, spots: Sequence[Spot]) -> str:
     return path
 
 
-def json_of(detail: Detail, top: Spot, options: Options) -> str:
+def json_of(detail: Detail, top: TreeSpot, options: Options) -> str:
     """The message in Kafka's JSON form; of a fault its text."""
     message = top.message
     if message is None:

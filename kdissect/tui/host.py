@@ -2,29 +2,90 @@
 
 :class:`~kdissect.tui.app.Kdissect` is the one application. Screens and widgets know it as a :class:`Host`, so
 that they need not import what imports them.
+
+There are two kinds of steps on the way through the screens. A *turn* goes to a screen by its number or name:
+back from there is the screen before, under whatever filter is set now. A *jump* follows something: a row's
+exchanges, a record's exchange, the ladder of an exchange. Back from there is the screen before with its
+filter and its exchange. Turning to a screen that is on the way already goes back to it, so that turning here
+and there makes no long way.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any, Protocol
+from typing import Any, NamedTuple, Protocol
 
 from textual.app import App
 from textual.screen import Screen
 
 from kdissect.exchange import Exchange
+from kdissect.feed.batches import Ended, Feed, FeedBatch
+from kdissect.feed.filtering import Shown
+from kdissect.feed.index import Index
+from kdissect.feed.statistics import Statistics
+from kdissect.feed.stories import Subject
 from kdissect.present.form import plural
 from kdissect.present.no_kafka import NoKafka
 from kdissect.present.options import Options
 from kdissect.settings.remembered import Remembered
 from kdissect.settings.screens import Settings
-from kdissect.tui.feed.batches import Batch, Ended, Feed
-from kdissect.tui.feed.index import Index
-from kdissect.tui.feed.stories import Subject
-from kdissect.tui.filtering import Shown
 from kdissect.tui.marks import Marks
-from kdissect.tui.statistics import Statistics
-from kdissect.tui.way import Way
+
+MOST_STEPS = 100
+"""As many are kept; then the first are forgotten."""
+
+
+class WayStep(NamedTuple):
+    """A screen that was left."""
+
+    page: str
+    """Its name."""
+    is_jump: bool
+    place: int | None = None
+    """Of the exchange that was under its cursor."""
+    filters: int = 0
+    """How many filters lay below the one that was set before a jump, …"""
+    filters_there: int = 0
+    """… and after it."""
+    to_tree: bool = False
+    """Whether it led to a line of a tree, not to one of a list."""
+    order: tuple[str, bool] | None = None
+    """The order that the list of exchanges had before, where the jump gave it its usual one."""
+
+
+class WayBack:
+    """The steps, the last one last."""
+
+    def __init__(self) -> None:
+        self._steps: list[WayStep] = []
+
+    def __len__(self) -> int:
+        return len(self._steps)
+
+    @property
+    def last(self) -> WayStep | None:
+        """What led to the screen that is shown."""
+        return self._steps[-1] if self._steps else None
+
+    def turn(self, here: str, there: str) -> None:
+        """One screen is left for another, by its name."""
+        names = [step.page for step in self._steps]
+        if there in names:
+            del self._steps[names.index(there) :]
+        else:
+            self._add(WayStep(here, is_jump=False))
+
+    def jump(self, step: WayStep) -> None:
+        """A screen is left by following something."""
+        self._add(step)
+
+    def _add(self, step: WayStep) -> None:
+        self._steps = [*self._steps, step][-MOST_STEPS:]
+
+    def back(self) -> WayStep | None:
+        """Take the last step back; None if no step was taken."""
+        return self._steps.pop() if self._steps else None
+
 
 CAPTURE = "-i"
 """What is typed instead of a path begins so: ``-i eth0``, ``-i eth0 -f 'tcp port 9092'``."""
@@ -77,7 +138,7 @@ class Host(App[None]):
         self.columns = settings.columns or settings.before.columns
         """Those of the list of exchanges; none for as many as there is room for."""
         self.marks = Marks()
-        self.way = Way()
+        self.way = WayBack()
         self.index = Index()
         self.ended: Ended | None = None
         self._saved = 0
@@ -107,7 +168,7 @@ class Host(App[None]):
         """Take in what came; gives whether anything did."""
         messages = self.feed.poll()
         for message in messages:
-            if isinstance(message, Batch):
+            if isinstance(message, FeedBatch):
                 self.index.add(message)
                 self.marks.found(message.comments)
             else:

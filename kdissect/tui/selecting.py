@@ -6,13 +6,13 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from kdissect.exchange import Exchange
+from kdissect.feed.filtering import quoted
 from kdissect.filter.compiled import compile_filter
 from kdissect.filter.computed import NOBODY
 from kdissect.filter.errors import FilterError
+from kdissect.present.detail import Detail, TreeSpot
 from kdissect.present.sanitise import valid_text
-from kdissect.tui.detail import Detail, Spot
-from kdissect.tui.feed.records import is_redacted
-from kdissect.tui.filtering import quoted
+from kdissect.present.whole_record import is_redacted
 
 OPERATIONS = {
     "only": "{this}",
@@ -46,7 +46,7 @@ _INSIDE = {"RecordBatch": _BATCH, "Record": _RECORD, "Message": _RECORD | {"magi
 """Struct of a record set: its fields that a filter can ask for."""
 
 
-def filter_of_line(detail: Detail, spots: Sequence[Spot]) -> str | None:
+def filter_of_line(detail: Detail, spots: Sequence[TreeSpot]) -> str | None:
     """The filter for the value of a line of the tree. None if no filter finds it, or if the value is secret.
 
     :param spots: the line, after those around it, the outermost first.
@@ -58,7 +58,7 @@ def filter_of_line(detail: Detail, spots: Sequence[Spot]) -> str | None:
         return None
 
 
-def _of_line(detail: Detail, spots: Sequence[Spot]) -> str | None:
+def _of_line(detail: Detail, spots: Sequence[TreeSpot]) -> str | None:
     spots = [spot for spot in spots if not spot.text.startswith("(")]  # (length), (count): of what is around
     if not spots or any(spot.is_hidden for spot in spots) or detail.is_partly_hidden(spots[-1]):
         return None

@@ -12,13 +12,13 @@ import pyarrow.parquet as pq
 import pytest
 
 from kdissect.present.branch import message_branches
+from kdissect.present.detail import Detail
 from kdissect.present.options import Options
 from kdissect.present.record_secrets import is_connect_config, shown_config, shown_headers
 from kdissect.present.secret_names import REDACTED, says_secret, tells_of_secrets
 from kdissect.record.compression import CODECS
 from kdissect.record.records import Record
 from kdissect.record.write import write_batch, write_message_set
-from kdissect.tui.detail import Detail
 from tests.cli.run import run
 from tests.kafka import Talk, request, response
 from tests.present.captures import OPEN, SECRET, port, write_capture

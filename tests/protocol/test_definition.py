@@ -8,7 +8,7 @@ from kdissect.protocol.definition import ALWAYS, NONE, ApiTraits, VersionRange, 
 
 PACKAGE = Path(__file__).parents[2] / "kdissect" / "protocol" / "definitions"
 TEXT = """also OldFetch, OlderFetch
-api reads unless told; administers; waits for records; between brokers; answers first 8+; removed in 4.1
+api reads unless so; administers; waits for records; between brokers; answers first 8+; logs in; removed in 4
 
 request 4-18 of 4.4.0, 0-3 of 3.9 unstable; flexible 12+
     name           string      0+     nullable 2+, default "a, \\"b\\"", tag 0 12+, ignorable, is topicName
@@ -46,7 +46,7 @@ def test_a_text_says_what_its_words_say() -> None:
 
 def test_traits_stand_beside_the_field_and_above_the_blocks() -> None:
     document = parse(TEXT)
-    assert document.api == ApiTraits("told", True, "records", True, versions_of("8+"), "4.1")
+    assert document.api == ApiTraits("so", True, "records", True, versions_of("8+"), True, "4")
     assert parse("api reads\n\nrequest 0 of 3.9\n").api == ApiTraits(reads=ALWAYS)
     token, value, rack = document.blocks[0].fields[3:]
     assert [(each.secret, each.holds, each.harmless) for each in (token, value, rack)] == [

@@ -98,6 +98,11 @@ def test_an_api_has_the_traits_of_its_definition(
     assert (found.reads, found.waits, found.between_brokers) == traits
 
 
+def test_the_apis_of_a_login_say_so() -> None:
+    names = {apis.api_name(key) for key in apis.api_keys() if api_traits(key).logs_in}
+    assert names == {"SaslHandshake", "SaslAuthenticate"}
+
+
 def test_a_message_has_those_of_its_own_side() -> None:
     assert field_traits("SaslAuthenticateRequest").secrets == {"authBytes": "always"}
     assert field_traits("SaslAuthenticateResponse").secrets == {

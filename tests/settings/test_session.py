@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from kdissect.settings.session import Session, load, save
+from kdissect.settings.session import LastSession, load, save
 
-LEFT = Session("latency", "api == Fetch", ("number", "api"), ("latency_ns", True), 7)
+LEFT = LastSession("latency", "api == Fetch", ("number", "api"), ("latency_ns", True), 7)
 
 
 def test_what_is_kept_comes_back_and_only_the_user_can_read_it(tmp_path: Path) -> None:
@@ -33,10 +33,10 @@ def test_what_is_kept_comes_back_and_only_the_user_can_read_it(tmp_path: Path) -
 def test_what_is_not_understood_is_as_nothing(text: str, tmp_path: Path) -> None:
     path = tmp_path / "screens.json"
     path.write_text(text)
-    assert load(path) == Session()
+    assert load(path) == LastSession()
 
 
 def test_what_cannot_be_written_is_forgotten(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
     save(tmp_path / "file" / "screens.json", LEFT)
-    assert load(tmp_path / "none") == Session()
+    assert load(tmp_path / "none") == LastSession()

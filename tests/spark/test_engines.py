@@ -14,14 +14,14 @@ from kdissect.analysis.catalogue import statistic
 from kdissect.analysis.fold import Row
 from kdissect.analysis.together import Together
 from kdissect.dissect import Event
+from kdissect.feed.counting import AskTables, Begin, Counting, Grown
 from kdissect.limits import DEFAULTS
 from kdissect.present.statistics import STATISTICS as TABLES
 from kdissect.present.writers import table_writer
-from kdissect.tui.feed.counting import Ask, Begin, Counting, Grown
 from tests.cli.run import CAPTURES
+from tests.feed.feeds import decoded, index_of
 from tests.jobs.same import said, small_batches
 from tests.spark.test_stats import ALL, CASES, events_of
-from tests.tui.feeds import decoded, index_of
 
 CAPTURE = CAPTURES / CASES[0]
 ASKED = [word for text in ALL for word in ("-z", text)]
@@ -80,7 +80,7 @@ def live_replay() -> list[str]:
     index = index_of(feed)
     counting = Counting(feed.descriptor)
     counting.take(Begin(1))
-    counting.take(Ask(ALL))
+    counting.take(AskTables(ALL))
     places, lengths = (index.column(name).tolist() for name in ("place", "length"))
     tables: dict[str, list[Row]] = {}
     for at in range(0, len(places), 40):

@@ -15,7 +15,7 @@ from textual.worker import WorkerCancelled
 from kdissect.settings.screens import Settings
 from kdissect.tui.app import Kdissect
 from kdissect.tui.pages.exchanges import ExchangesPage
-from tests.tui.feeds import decoded
+from tests.feed.feeds import decoded
 
 
 def screen_text(app: App[None]) -> str:

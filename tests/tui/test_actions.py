@@ -15,9 +15,8 @@ from kdissect.settings.actions import ACTIONS, IDS, PAGE_KEYS, PAGES, PLACES, ac
 from kdissect.settings.key_names import clash, key_names
 from kdissect.settings.screens import Settings
 from kdissect.tui.app import Kdissect
-from kdissect.tui.keys import help_of
+from kdissect.tui.keys import help_of, is_called
 from kdissect.tui.pages.exchanges import ExchangesPage
-from kdissect.tui.palette import is_called
 from kdissect.tui.widgets.field_tree import FieldTree
 from tests.cli.run import CAPTURES
 from tests.tui.snapshots import app_of, press, running, screen_text, settle
@@ -210,7 +209,7 @@ def test_the_palette_lists_every_action_of_the_screen_and_themes() -> None:
         async with running(app_of(ERRORS)) as pilot:
             app = pilot.app
             assert isinstance(app, Kdissect)
-            from kdissect.tui.palette import Commands
+            from kdissect.tui.keys import Commands
 
             provider = Commands(app.screen)
             hits = [hit async for hit in provider.discover()]

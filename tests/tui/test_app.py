@@ -8,14 +8,14 @@ import pytest
 from textual.app import App
 
 from kdissect.exchange import Exchange
+from kdissect.feed.batches import Ended, FeedBatch
+from kdissect.feed.decoder import Decoded, Decoder
+from kdissect.feed.rows import ROW
+from kdissect.feed.source import ScreenSource
 from kdissect.live.journal import Status
 from kdissect.tui.app import Kdissect
-from kdissect.tui.feed.batches import Batch, Ended
-from kdissect.tui.feed.decoder import Decoded, Decoder
-from kdissect.tui.feed.rows import ROW
-from kdissect.tui.feed.source import Source
 from tests.cli.run import CAPTURES
-from tests.tui.feeds import decoded
+from tests.feed.feeds import decoded
 from tests.tui.snapshots import EXCHANGES, press, running, screen_text, settle
 
 ERRORS = CAPTURES / "errors.pcapng"
@@ -29,17 +29,17 @@ class Slow:
         self.source = self._whole.source
         self.descriptor = self._whole.descriptor
         self.capture: Status | None = None
-        batches = [each for each in self._whole.poll() if isinstance(each, Batch)]
+        batches = [each for each in self._whole.poll() if isinstance(each, FeedBatch)]
         self._rows = b"".join(each.rows for each in batches)
         self._texts = [text for each in batches for text in each.texts]
-        self.waiting: list[Batch | Ended] = []
+        self.waiting: list[FeedBatch | Ended] = []
 
-    def part(self, start: int, end: int, texts: bool = False) -> Batch:
+    def part(self, start: int, end: int, texts: bool = False) -> FeedBatch:
         """Some of the rows; the texts come with the first."""
         rows = self._rows[start * ROW.size : end * ROW.size]
-        return Batch(rows, self._texts if texts else (), packets=end)
+        return FeedBatch(rows, self._texts if texts else (), packets=end)
 
-    def poll(self) -> list[Batch | Ended]:
+    def poll(self) -> list[FeedBatch | Ended]:
         waiting, self.waiting = self.waiting, []
         return waiting
 
@@ -80,7 +80,7 @@ def test_the_list_grows_under_the_cursor_and_the_end_is_told() -> None:
 
 def test_the_real_decoder_fills_the_screen() -> None:
     async def run() -> None:
-        app = Kdissect(Decoder(Source((str(ERRORS),))), settings=EXCHANGES)
+        app = Kdissect(Decoder(ScreenSource((str(ERRORS),))), settings=EXCHANGES)
         async with running(app) as pilot:
             for _ in range(100):
                 if app.ended is not None:

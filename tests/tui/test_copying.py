@@ -13,16 +13,16 @@ from kdissect import read
 from kdissect.exchange import Exchange, RecordSetPlace
 from kdissect.model import Node
 from kdissect.present.branch import Branch, Place
+from kdissect.present.detail import Detail, TreeSpot
 from kdissect.present.options import Options
 from kdissect.tui.copying import FORMS, copied, kcat_command, tshark_command, value_of, wireshark_command
-from kdissect.tui.detail import Detail, Spot
 from tests.cli.run import CAPTURES
 from tests.present.captures import SECRET, secret_talks, write_capture
 
 OPTIONS = Options(embedded=True)
 
 
-def lines(detail: Detail) -> list[list[Spot]]:
+def lines(detail: Detail) -> list[list[TreeSpot]]:
     """Every line, after those around it."""
     out, waiting = [], [[spot] for spot in detail.spots]
     while waiting:
@@ -43,7 +43,9 @@ def test_a_path_is_that_of_the_schema() -> None:
 def test_values_are_copied_whole() -> None:
     for value in (b"\xff" * 1000, b"plain" * 100):
         node = Node("memberMetadata", "bytes", value, 0, len(value))
-        spot = Spot("memberMetadata: …", "bytes", value, 0, len(value), Branch(node, value, Place(), OPTIONS))
+        spot = TreeSpot(
+            "memberMetadata: …", "bytes", value, 0, len(value), Branch(node, value, Place(), OPTIONS)
+        )
         text = value_of(spot)
         assert (text.encode() if value.isascii() else b64decode(text)) == value
 

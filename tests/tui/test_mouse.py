@@ -13,10 +13,10 @@ from kdissect import read
 from kdissect.settings.actions import PAGE_KEYS, PAGES
 from kdissect.tui.app import Kdissect
 from kdissect.tui.pages.exchanges import ExchangesPage
+from kdissect.tui.widgets.bars import Tabs
 from kdissect.tui.widgets.bytes_pane import BytesPane
 from kdissect.tui.widgets.field_tree import FieldTree
 from kdissect.tui.widgets.table import VirtualTable
-from kdissect.tui.widgets.tabs import Tabs
 from tests.cli.run import CAPTURES
 from tests.tui.snapshots import app_of, press, running, screen_text, settle
 

@@ -10,14 +10,14 @@ import pytest
 
 from kdissect import read
 from kdissect.exchange import Exchange
+from kdissect.feed.records import said
 from kdissect.payload.decoder import Decoder
 from kdissect.payload.schemas import Schema, Schemas
+from kdissect.present.detail import Detail
 from kdissect.present.options import Options
 from kdissect.present.records import record_rows
+from kdissect.present.whole_record import is_shown_decoded, record_lines, value_file
 from kdissect.record.records import Record
-from kdissect.tui.detail import Detail
-from kdissect.tui.feed.records import said
-from kdissect.tui.record_text import is_shown_decoded, record_lines, value_file
 from tests.payload.made import produced, record
 
 ORDER = (

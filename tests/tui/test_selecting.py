@@ -8,8 +8,8 @@ import pytest
 
 from kdissect import read
 from kdissect.filter.compiled import compile_filter
+from kdissect.present.detail import Detail, TreeSpot
 from kdissect.present.options import Options
-from kdissect.tui.detail import Detail, Spot
 from kdissect.tui.lists.exchanges import COLUMNS
 from kdissect.tui.selecting import filter_of_column, filter_of_line, joined
 from tests.cli.run import CAPTURES
@@ -19,7 +19,7 @@ OPTIONS = Options(embedded=True)
 MOST_LINES = 20
 
 
-def lines(detail: Detail, spots: list[Spot]) -> Iterator[list[Spot]]:
+def lines(detail: Detail, spots: list[TreeSpot]) -> Iterator[list[TreeSpot]]:
     """A line with those around it, and those below it."""
     yield spots
     for spot in detail.open(spots[-1])[:MOST_LINES]:

@@ -9,7 +9,7 @@ from textual.widgets import Input
 
 from kdissect.settings.remembered import Remembered
 from kdissect.settings.screens import Settings
-from kdissect.settings.session import Session
+from kdissect.settings.session import LastSession
 from kdissect.tui.app import Kdissect
 from kdissect.tui.pages.exchanges import ExchangesPage
 from tests.cli.run import CAPTURES
@@ -18,7 +18,12 @@ from tests.tui.snapshots import app_of, press, running, screen_text
 ERRORS = CAPTURES / "errors.pcapng"
 
 
-def left_after(*keys: str, typed: str = "", before: Session = Session(), used: Path | None = None) -> Session:  # noqa: B008 - it cannot be changed
+NOTHING_LEFT = LastSession()
+
+
+def left_after(
+    *keys: str, typed: str = "", before: LastSession = NOTHING_LEFT, used: Path | None = None
+) -> LastSession:
     app = app_of(ERRORS, settings=Settings(before=before), remembered=Remembered(used))
 
     async def run() -> None:
@@ -36,7 +41,7 @@ def left_after(*keys: str, typed: str = "", before: Session = Session(), used: P
 
 def test_page_order_room_and_a_filter_that_was_written_are_kept() -> None:
     left = left_after("s", "s", "plus", "3", typed="api == Metadata")
-    assert left == Session("topics", "api == Metadata", (), ("latency_ns", True), 6)
+    assert left == LastSession("topics", "api == Metadata", (), ("latency_ns", True), 6)
 
 
 def test_a_filter_that_follows_from_the_capture_is_not() -> None:
@@ -45,7 +50,7 @@ def test_a_filter_that_follows_from_the_capture_is_not() -> None:
 
 
 def test_they_begin_so_and_say_it() -> None:
-    before = Session("problems", "api == Metadata", ("number", "api", "gone"), ("latency_ns", True), 7)
+    before = LastSession("problems", "api == Metadata", ("number", "api", "gone"), ("latency_ns", True), 7)
     app = app_of(ERRORS, home=None, settings=Settings(before=before))
 
     async def run() -> None:
@@ -67,7 +72,7 @@ def test_they_begin_so_and_say_it() -> None:
 
 
 def test_what_is_asked_for_now_wins() -> None:
-    settings = Settings(before=Session("problems", "api == Fetch"), filter="api == Metadata")
+    settings = Settings(before=LastSession("problems", "api == Fetch"), filter="api == Metadata")
     app = app_of(ERRORS, home=None, settings=settings)
 
     async def run() -> None:

@@ -31,10 +31,10 @@ from kdissect.cli.tls_keys import Keys, key_options, keys_of
 from kdissect.model import CaptureError
 
 if TYPE_CHECKING:
+    from kdissect.feed.batches import Feed
+    from kdissect.feed.live import Live
+    from kdissect.feed.source import ScreenSource
     from kdissect.live.rates import Rates
-    from kdissect.tui.feed.batches import Feed
-    from kdissect.tui.feed.live import Live
-    from kdissect.tui.feed.source import Source
 
 KEPT_BYTES = 2 << 30
 """Of the packets of a capture on the screen, which can be saved as long as they are there."""
@@ -127,7 +127,7 @@ def command(
                 config.slow_ms,
                 Rules(config.thresholds, config.ignored),
                 config.page,
-                session.Session() if fresh else session.load(left),
+                session.LastSession() if fresh else session.load(left),
                 not left.exists(),
             ),
             remembered=Remembered(folder / "filters", config_path().parent / "filters.toml", config.filters),
@@ -183,10 +183,10 @@ class _Opener:
         self._stack, self._config, self._ports = stack, config, ports
         self._options, self._keys, self._capturing = options, keys, capturing
 
-    def _source(self, paths: tuple[str, ...], keys: Keys, **given: Any) -> Source:
-        from kdissect.tui.feed.source import Source
+    def _source(self, paths: tuple[str, ...], keys: Keys, **given: Any) -> ScreenSource:
+        from kdissect.feed.source import ScreenSource
 
-        return Source(
+        return ScreenSource(
             paths,
             self._config.limits,
             self._ports,
@@ -198,7 +198,7 @@ class _Opener:
 
     def files(self, paths: tuple[str, ...], follows: bool = False) -> Feed:
         """Captures in files, which may grow."""
-        from kdissect.tui.feed.decoder import Decoder
+        from kdissect.feed.decoder import Decoder
 
         decoder = Decoder(self._source(paths, self._keys, is_live=follows, follows=follows))
         self._stack.callback(decoder.close)
@@ -206,8 +206,8 @@ class _Opener:
 
     def live(self, capturing: dict[str, Any]) -> Feed:
         """What interfaces give from now on."""
+        from kdissect.feed.live import Live
         from kdissect.live.session import Session
-        from kdissect.tui.feed.live import Live
 
         size = spool_size_of(capturing["spool_size"], KEPT_BYTES)
         found = opened(capturing)
@@ -222,9 +222,9 @@ class _Opener:
     def standard_input(self) -> Feed:
         """A capture that is piped in."""
         if sys.platform != "win32":
-            from kdissect.tui.feed.decoder import Decoder
-            from kdissect.tui.feed.piped import Piped
-            from kdissect.tui.terminal import keyboard_for_stdin
+            from kdissect.feed.decoder import Decoder
+            from kdissect.feed.piped import Piped
+            from kdissect.system.terminal import keyboard_for_stdin
 
             piped = Piped(keyboard_for_stdin())
             self._stack.callback(piped.close)

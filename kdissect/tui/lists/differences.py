@@ -24,9 +24,9 @@ from kdissect.insight.difference import (
 )
 from kdissect.present.diffs import measured
 from kdissect.present.sanitise import pad, sanitise, width
+from kdissect.present.whole_record import TextLine
 from kdissect.settings.actions import DIFF_VIEWS
-from kdissect.tui.lists.figures import USEFUL, Column, Figures
-from kdissect.tui.record_text import Line
+from kdissect.tui.lists.figures import USEFUL, FigureColumn, Figures
 
 SIGNS = {WORSE: "▲", BETTER: "▽", CHANGED: "◆", ONLY_AFTER: "+", ONLY_BEFORE: "−", SAME: " "}
 """Before each row, so that its verdict is seen without colours too."""
@@ -111,7 +111,7 @@ def _name(row: Row) -> str:
     return each.subject if each.area == FINDING else f"{each.area} {each.subject}"
 
 
-_VERDICT = Column(
+_VERDICT = FigureColumn(
     "Verdict",
     lambda row: verdict_text(row["of"].verdict),
     lambda row: VERDICTS.index(row["of"].verdict),
@@ -120,16 +120,18 @@ _VERDICT = Column(
     is_most_first=False,
     least=13,
 )
-_CHANGE = Column("Change", lambda row: sanitise(difference_of(row).delta_text, None), None, 1, False, 200)
-_SIDES = (
-    Column("Before", lambda row: measured(difference_of(row), difference_of(row).before), None, 2),
-    Column("After", lambda row: measured(difference_of(row), difference_of(row).after), None, 2),
+_CHANGE = FigureColumn(
+    "Change", lambda row: sanitise(difference_of(row).delta_text, None), None, 1, False, 200
 )
-_OF = Column("Of", lambda row: sanitise(_name(row)), _name, 0, is_right=False, is_most_first=False)
+_SIDES = (
+    FigureColumn("Before", lambda row: measured(difference_of(row), difference_of(row).before), None, 2),
+    FigureColumn("After", lambda row: measured(difference_of(row), difference_of(row).after), None, 2),
+)
+_OF = FigureColumn("Of", lambda row: sanitise(_name(row)), _name, 0, is_right=False, is_most_first=False)
 
 
-def _subject(title: str) -> Column:
-    return Column(
+def _subject(title: str) -> FigureColumn:
+    return FigureColumn(
         title,
         lambda row: sanitise(row["of"].subject),
         lambda row: row["of"].subject,
@@ -139,8 +141,8 @@ def _subject(title: str) -> Column:
     )
 
 
-def _what(title: str) -> Column:
-    return Column(
+def _what(title: str) -> FigureColumn:
+    return FigureColumn(
         title,
         lambda row: sanitise(difference_of(row).what),
         lambda row: difference_of(row).what,
@@ -151,7 +153,9 @@ def _what(title: str) -> Column:
     )
 
 
-def _pair(title: str, what: str, rank: int, form: Callable[[Difference, float], str] = measured) -> Column:
+def _pair(
+    title: str, what: str, rank: int, form: Callable[[Difference, float], str] = measured
+) -> FigureColumn:
     """What was measured on both sides, ordered by the second."""
 
     def text(row: Row) -> str:
@@ -165,7 +169,7 @@ def _pair(title: str, what: str, rank: int, form: Callable[[Difference, float], 
         each = compared_of(row).of(what)
         return None if each is None else each.after
 
-    return Column(title, text, last, rank)
+    return FigureColumn(title, text, last, rank)
 
 
 def _plain(_: Difference, value: float) -> str:
@@ -197,7 +201,7 @@ def _told(row: Row) -> str:
 
 
 _MEASURES = (
-    Column("Requests", _requests, lambda row: _counts(row)[1], 1),
+    FigureColumn("Requests", _requests, lambda row: _counts(row)[1], 1),
     _pair("Requests/s", "requests", USEFUL, _plain),
     _pair("Broker p50", "broker time p50", USEFUL),
     _pair("Broker p99", "broker time p99", 1),
@@ -206,12 +210,12 @@ _MEASURES = (
     _pair("Batch", "batch size", USEFUL),
     _pair("Rebalances", "rebalances", 1),
     _pair("Errors", "errors", 1),
-    Column("Changes", _told, None, 2, False, 200),
+    FigureColumn("Changes", _told, None, 2, False, 200),
 )
 _SUBJECTS = dict(zip(AREAS, ("API", "Broker", "Client", "Topic", "Group"), strict=True))
 
 
-def columns_of(view: str) -> tuple[Column, ...]:
+def columns_of(view: str) -> tuple[FigureColumn, ...]:
     """The columns of one of the :data:`VIEWS`."""
     if view == CHANGES:
         return (_VERDICT, _OF, _what("What"), *_SIDES, _CHANGE)
@@ -234,7 +238,7 @@ def figures_of(view: str) -> Figures:
 # -- all that is said of a row ------------------------------------------------------------------------
 
 
-def subject_lines(compared: Compared, title: str, names: tuple[str, str], room: int) -> list[Line]:
+def subject_lines(compared: Compared, title: str, names: tuple[str, str], room: int) -> list[TextLine]:
     """All that was measured of a subject, side by side.
 
     :param title: what kind of subject it is.
@@ -253,11 +257,11 @@ def subject_lines(compared: Compared, title: str, names: tuple[str, str], room: 
     heads = ("measured", *(name or word for name, word in zip(names, ("before", "after"), strict=True)))
     wide = [min(28, max(map(width, (head, *(row[at] for row in rows))))) for at, head in enumerate(heads)]
     first = min(wide[0], max(12, room - wide[1] - wide[2] - 4))
-    out = [Line(f"{title} {sanitise(compared.subject)}", "heading"), Line("")]
-    out.append(Line(_side_by_side(heads, (first, *wide[1:])), "fact"))
+    out = [TextLine(f"{title} {sanitise(compared.subject)}", "heading"), TextLine("")]
+    out.append(TextLine(_side_by_side(heads, (first, *wide[1:])), "fact"))
     for each, row in zip(compared.measures, rows, strict=True):
         text = f"{_side_by_side(row[:3], (first, *wide[1:]))}  {row[3]}".rstrip()
-        out.append(Line(text, "plain" if each.significant else "fact"))
+        out.append(TextLine(text, "plain" if each.significant else "fact"))
     return out
 
 

@@ -8,10 +8,8 @@ from typing import NamedTuple
 import numpy as np
 from rich.cells import cell_len
 
-from kdissect.present.form import Clock, duration, plural, seconds, size
-from kdissect.protocol.errors import FATAL, RETRIABLE, ROUTINE, SIGNS, graded
-from kdissect.tui.feed.index import Index, Places
-from kdissect.tui.feed.rows import (
+from kdissect.feed.index import Index, Places
+from kdissect.feed.rows import (
     FIRST,
     HAS_CORRELATION,
     HAS_LATENCY,
@@ -22,8 +20,9 @@ from kdissect.tui.feed.rows import (
     IS_CUT,
     grade_of,
 )
-from kdissect.tui.lists.layout import Want, evenly, granted, shortened, taken
-from kdissect.tui.lists.needs import Needs
+from kdissect.present.form import Clock, duration, plural, seconds, size
+from kdissect.protocol.errors import FATAL, RETRIABLE, ROUTINE, SIGNS, graded
+from kdissect.tui.lists.layout import Needs, Want, evenly, granted, shortened, taken
 from kdissect.tui.marks import Marks
 from kdissect.tui.widgets.table import Heading
 
@@ -91,7 +90,7 @@ class Exchanges:
         self._marks = marks if marks is not None else Marks()
         self.slow = np.zeros(0, np.int64)
         """By the number of an API's name: what an exchange takes no longer unless it is slow
-        (:func:`kdissect.tui.feed.slowness.limits_of`)."""
+        (:func:`kdissect.feed.columns.limits_of`)."""
 
     # -- which --------------------------------------------------------------------------------------
 

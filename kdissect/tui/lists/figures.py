@@ -32,7 +32,7 @@ UP, DOWN = "▴", "▾"
 Text = Callable[[Row], str]
 
 
-class Column(NamedTuple):
+class FigureColumn(NamedTuple):
     """A column of figures or texts."""
 
     title: str
@@ -59,7 +59,7 @@ class Figures:
 
     def __init__(
         self,
-        columns: Sequence[Column],
+        columns: Sequence[FigureColumn],
         key: Callable[[Row], Hashable],
         tone: Callable[[Row], str | None] = lambda row: None,
     ) -> None:
@@ -72,11 +72,11 @@ class Figures:
         self._as_they_came: Sequence[Row] = ()
         self._rows: Sequence[Row] = ()
         self._version = 0
-        self._layouts: dict[int, list[tuple[Column, Heading]]] = {}
+        self._layouts: dict[int, list[tuple[FigureColumn, Heading]]] = {}
         self._hidden: dict[int, int] = {}
         """How many columns are left out, by the width of the table."""
 
-    def show(self, rows: Sequence[Row], columns: Sequence[Column] | None = None) -> None:
+    def show(self, rows: Sequence[Row], columns: Sequence[FigureColumn] | None = None) -> None:
         """Take other rows, perhaps with other columns."""
         if columns is not None and columns is not self.columns:
             self.columns = columns
@@ -172,13 +172,13 @@ class Figures:
     def key(self, row: int) -> Hashable:
         return self._version, row
 
-    def _layout(self, table_width: int) -> list[tuple[Column, Heading]]:
+    def _layout(self, table_width: int) -> list[tuple[FigureColumn, Heading]]:
         found = self._layouts.get(table_width)
         if found is None:
             found = self._layouts[table_width] = self._laid_out(table_width)
         return found
 
-    def _laid_out(self, room: int) -> list[tuple[Column, Heading]]:
+    def _laid_out(self, room: int) -> list[tuple[FigureColumn, Heading]]:
         columns = [column for column in self.columns if self._is_filled(column)]
         most = [Want(at, self._wanted(column)) for at, column in enumerate(columns)]
         least = [
@@ -210,18 +210,18 @@ class Figures:
             if cells
         ]
 
-    def _is_filled(self, column: Column) -> bool:
+    def _is_filled(self, column: FigureColumn) -> bool:
         if not column.rank or column.title == self.sorted_by:
             return True
         return any(column.text(row) for row in self._rows[:MEASURED])
 
-    def _title(self, column: Column) -> str:
+    def _title(self, column: FigureColumn) -> str:
         if column.title != self.sorted_by:
             return column.title
         mark = DOWN if self.descending else UP
         return f"{mark}{column.title}" if column.is_right else f"{column.title}{mark}"
 
-    def _wanted(self, column: Column) -> int:
+    def _wanted(self, column: FigureColumn) -> int:
         longest = max((width(column.text(row)) for row in self._rows[:MEASURED]), default=0)
         apart = 1 if column.is_right else 0  # figures stand further apart than one blank
         return max(width(self._title(column)), min(longest, column.most)) + apart
@@ -246,17 +246,17 @@ def _text_if(form: Callable[[Any], str], name: str) -> Text:
     return text
 
 
-def number(title: str, name: str, rank: int = 0) -> Column:
+def number(title: str, name: str, rank: int = 0) -> FigureColumn:
     """A count."""
-    return Column(title, _text_if(lambda value: f"{value:,}", name), _of(name), rank)
+    return FigureColumn(title, _text_if(lambda value: f"{value:,}", name), _of(name), rank)
 
 
-def rare(title: str, name: str, rank: int = 0) -> Column:
+def rare(title: str, name: str, rank: int = 0) -> FigureColumn:
     """A count of what had better not happen: nothing stands for 0."""
-    return Column(title, _text_if(lambda value: f"{value:,}" if value else "", name), _of(name), rank)
+    return FigureColumn(title, _text_if(lambda value: f"{value:,}" if value else "", name), _of(name), rank)
 
 
-def graded(rank: int = 0) -> tuple[Column, Column, Column]:
+def graded(rank: int = 0) -> tuple[FigureColumn, FigureColumn, FigureColumn]:
     """Errors, those of them that are fatal, and what is routine."""
     return rare("Errors", "errors", rank), rare("Fatal", "fatal", rank), rare("Routine", "routine", NICE)
 
@@ -268,35 +268,37 @@ def grave_tone(row: Row) -> str | None:
     return "table--warning" if row.get("errors") else None
 
 
-def rate(title: str, name: str, rank: int = 0) -> Column:
+def rate(title: str, name: str, rank: int = 0) -> FigureColumn:
     """So many a second."""
-    return Column(title, _text_if(lambda value: f"{value:,.1f}", name), _of(name), rank)
+    return FigureColumn(title, _text_if(lambda value: f"{value:,.1f}", name), _of(name), rank)
 
 
-def time_span(title: str, name: str, rank: int = 0) -> Column:
+def time_span(title: str, name: str, rank: int = 0) -> FigureColumn:
     """A duration in nanoseconds."""
-    return Column(title, _text_if(duration, name), _of(name), rank)
+    return FigureColumn(title, _text_if(duration, name), _of(name), rank)
 
 
-def in_bytes(title: str, name: str, rank: int = 0) -> Column:
+def in_bytes(title: str, name: str, rank: int = 0) -> FigureColumn:
     """A size; nothing stands for 0."""
-    return Column(title, _text_if(lambda value: size(value) if value else "", name), _of(name), rank)
+    return FigureColumn(title, _text_if(lambda value: size(value) if value else "", name), _of(name), rank)
 
 
-def words(title: str, name: str, rank: int = 0, most: int = MOST_TEXT, least: int = LEAST_TEXT) -> Column:
+def words(
+    title: str, name: str, rank: int = 0, most: int = MOST_TEXT, least: int = LEAST_TEXT
+) -> FigureColumn:
     """A text from the wire."""
-    return Column(title, _text_if(sanitise, name), _of(name), rank, False, most, False, least)
+    return FigureColumn(title, _text_if(sanitise, name), _of(name), rank, False, most, False, least)
 
 
-def address(title: str, name: str, rank: int = 0) -> Column:
+def address(title: str, name: str, rank: int = 0) -> FigureColumn:
     """An address, perhaps with a port."""
     return words(title, name, rank, ADDRESS, ADDRESS)
 
 
-def listed(title: str, name: str, rank: int = 0, most: int = MOST_TEXT) -> Column:
+def listed(title: str, name: str, rank: int = 0, most: int = MOST_TEXT) -> FigureColumn:
     """Several texts."""
 
     def text(row: Row) -> str:
         return ", ".join(sanitise(each) for each in row[name])
 
-    return Column(title, text, text, rank, False, most, False)
+    return FigureColumn(title, text, text, rank, False, most, False)

@@ -15,11 +15,8 @@ from numpy.typing import NDArray
 from rich.cells import cell_len, set_cell_size
 
 from kdissect.exchange import Exchange
-from kdissect.present.form import Clock, duration, size
-from kdissect.present.sanitise import CUT, sanitise
-from kdissect.protocol.errors import FATAL, RETRIABLE, SIGNS, graded
-from kdissect.tui.feed.index import Index, Places
-from kdissect.tui.feed.rows import (
+from kdissect.feed.index import Index, Places
+from kdissect.feed.rows import (
     FIRST,
     HAS_CORRELATION,
     HAS_LATENCY,
@@ -28,6 +25,9 @@ from kdissect.tui.feed.rows import (
     HAS_VERSION,
     grade_of,
 )
+from kdissect.present.form import Clock, duration, size
+from kdissect.present.sanitise import CUT, sanitise
+from kdissect.protocol.errors import FATAL, RETRIABLE, SIGNS, graded
 from kdissect.tui.lists.layout import shortened
 from kdissect.tui.widgets.table import Heading
 
@@ -88,7 +88,7 @@ def hosts_of(texts: Sequence[str]) -> tuple[NDArray[np.uint32], list[str]]:
     return out, list(numbers)
 
 
-class Events(NamedTuple):
+class LadderEvents(NamedTuple):
     """What happened, in the order of time."""
 
     which: NDArray[np.uint32]
@@ -97,7 +97,7 @@ class Events(NamedTuple):
     """Requests under way after each event; of those only that were answered."""
 
 
-def events_of(columns: Snapshot, places: Places) -> Events:
+def events_of(columns: Snapshot, places: Places) -> LadderEvents:
     """The events of exchanges. At the same time, requests come before responses, and by number."""
     by_number = places[np.argsort(columns.number[places], kind="stable")]
     flags, began = columns.flags[by_number], columns.time_ns[by_number]
@@ -111,7 +111,7 @@ def events_of(columns: Snapshot, places: Places) -> Events:
     which = np.concatenate((by_number[asked] * 2, by_number[answered] * 2 + 1))
     steps = np.concatenate((both[asked].astype(np.int64), -both[answered].astype(np.int64)))
     order = np.argsort(times, kind="stable")
-    return Events(which[order], np.maximum(np.cumsum(steps[order]), 0).astype(np.uint32))
+    return LadderEvents(which[order], np.maximum(np.cumsum(steps[order]), 0).astype(np.uint32))
 
 
 class Lanes(NamedTuple):
@@ -193,10 +193,10 @@ class Ladder:
         self._host_of: NDArray[np.uint32] = np.zeros(1, np.uint32)
         self._client_lane: dict[tuple[int, int], int] = {}
         self._broker_lane: dict[int, int] = {}
-        self.events = Events(np.zeros(0, np.uint32), np.zeros(0, np.uint32))
+        self.events = LadderEvents(np.zeros(0, np.uint32), np.zeros(0, np.uint32))
         self.lanes = Lanes([], [])
 
-    def show(self, events: Events, lanes: Lanes, hosts: tuple[NDArray[np.uint32], list[str]]) -> None:
+    def show(self, events: LadderEvents, lanes: Lanes, hosts: tuple[NDArray[np.uint32], list[str]]) -> None:
         """Show other events."""
         self.events, self.lanes = events, lanes
         self._host_of, self._hosts = hosts

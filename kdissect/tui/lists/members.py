@@ -10,10 +10,9 @@ from typing import NamedTuple
 
 from kdissect.analysis.fold import Row, least, most
 from kdissect.present.form import bars, duration, plural
+from kdissect.present.lanes import CellSpan, TextLane, thinned
 from kdissect.present.sanitise import sanitise
 from kdissect.tui.lists.figures import grave_tone
-from kdissect.tui.lists.lag_lines import thinned
-from kdissect.tui.lists.lanes import Lane, Span
 from kdissect.tui.widgets.table import Heading
 
 JOINING, WAITING, STOPPED, IN, LEFT, EXPIRED = "█", "▒", "░", "─", "╳", "†"
@@ -29,7 +28,7 @@ _LEAST_OWNED, _LEAST_LAG, _LEAST_ALL = 80, 110, 150
 """Cells of a table from which on what is owned has room, the lag, and the rest."""
 
 
-class Told(NamedTuple):
+class MemberTold(NamedTuple):
     """What is known of groups beside their members: rows of these statistics."""
 
     rebalances: Sequence[Row] = ()
@@ -52,7 +51,7 @@ def _as_one(before: Row, later: Row) -> Row:
     return {**last, **sums, **times}
 
 
-class Timeline:
+class MemberLines:
     """The members of one group, each with a line of time: from the first that any of them did to the last.
 
     A static member has one line, however often it came back. What others did, such as an administrator's
@@ -69,7 +68,7 @@ class Timeline:
         """How a time is written."""
         self._chosen: Row | None = None
         """The rebalance whose time the lines show; None for all of the time."""
-        self._told = Told()
+        self._told = MemberTold()
         self._ids: dict[str, list[str]] = {}
         """Member ids that a line is of, by its name."""
         self._owned: dict[str, list[tuple[str, int, str | None]]] = {}
@@ -78,7 +77,7 @@ class Timeline:
         self._stays: dict[str, list[Row]] = {}
         """By instance id, else by member id."""
         self._start = self._end = 0
-        self._span = Span(0, 0)
+        self._span = CellSpan(0, 0)
         self._version = 0
 
     def show(
@@ -86,7 +85,7 @@ class Timeline:
         group: str | None,
         members: Sequence[Row],
         stays: Sequence[Row],
-        told: Told = Told(),  # noqa: B008 - it cannot be changed
+        told: MemberTold = MemberTold(),  # noqa: B008 - it cannot be changed
         chosen: Row | None = None,
     ) -> None:
         """Take the rows of ``members`` and ``stays`` of a group.
@@ -95,7 +94,7 @@ class Timeline:
         :param chosen: the rebalance that is to be shown; None for all of the time.
         """
         self._chosen = chosen
-        self._told = Told(*([row for row in rows if row["group"] == group] for rows in told))
+        self._told = MemberTold(*([row for row in rows if row["group"] == group] for rows in told))
         self._owned = _owned(self._told.assignments, None if chosen is None else chosen["generation"])
         self._version += 1
         self._ids = {}
@@ -125,7 +124,7 @@ class Timeline:
         self._start, self._end = start or 0, end or 0
         if chosen is not None:
             self._start, self._end = span_of(chosen)
-        self._span = Span(self._start, self._end)
+        self._span = CellSpan(self._start, self._end)
 
     def __len__(self) -> int:
         return len(self._members)
@@ -215,7 +214,7 @@ class Timeline:
 
     def _line(self, member: Row, room: int) -> str:
         """The member's line of time, so many cells long, with marks for what happened to it."""
-        lane = Lane(self._span, room, _RANKS)
+        lane = TextLane(self._span, room, _RANKS)
         if member["first_ns"] is not None and member["last_ns"] is not None:
             lane.fill(member["first_ns"], member["last_ns"], IN)
         for first, last in self._stops(member):

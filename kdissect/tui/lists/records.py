@@ -1,6 +1,6 @@
 """The records of the exchanges that are shown, as rows of a table. Nothing here draws.
 
-:mod:`kdissect.tui.feed.records` lists them. It is handed the exchanges bit by bit. What it has found is read
+:mod:`kdissect.feed.records` lists them. It is handed the exchanges bit by bit. What it has found is read
 when it is drawn, a page of lines at a time. Records stand in the order in which they were found. That is the
 order of the exchanges, unless exchanges came later.
 """
@@ -15,14 +15,9 @@ import numpy as np
 from numpy.typing import NDArray
 from rich.cells import cell_len
 
-from kdissect.filter.compiled import Filter
-from kdissect.payload.framing import framing_of
-from kdissect.present.form import Clock, size
-from kdissect.present.payload import is_json, one_line
-from kdissect.present.sanitise import CUT
-from kdissect.tui.feed.batches import Ended
-from kdissect.tui.feed.index import Index, Places
-from kdissect.tui.feed.records import (
+from kdissect.feed.batches import Ended
+from kdissect.feed.index import Index, Places
+from kdissect.feed.records import (
     ASK_EXCHANGES,
     HAS_TIME,
     IS_CONTROL,
@@ -31,10 +26,15 @@ from kdissect.tui.feed.records import (
     KEY_IS_SAID,
     VALUE_FRAMED,
     VALUE_IS_SAID,
-    Ask,
-    Found,
+    AskRecords,
+    FoundRecords,
     RecordLine,
 )
+from kdissect.filter.compiled import Filter
+from kdissect.payload.framing import framing_of
+from kdissect.present.form import Clock, size
+from kdissect.present.payload import is_json, one_line
+from kdissect.present.sanitise import CUT
 from kdissect.tui.lists.layout import Want, granted, taken
 from kdissect.tui.widgets.table import Heading
 
@@ -80,12 +80,12 @@ which has what is left."""
 
 
 class Listing(Protocol):
-    """What lists records: :class:`kdissect.tui.feed.records.Records`."""
+    """What lists records: :class:`kdissect.feed.records.ListedRecords`."""
 
-    def ask(self, asked: Ask) -> None:
+    def ask(self, asked: AskRecords) -> None:
         """Hand over some exchanges."""
 
-    def poll(self) -> Sequence[Found | Ended]:
+    def poll(self) -> Sequence[FoundRecords | Ended]:
         """What came since the last call."""
 
     def lines(self, start: int, count: int) -> list[RecordLine]:
@@ -160,7 +160,7 @@ class RecordRows:
                     self.is_full, self._waiting = True, self._waiting[:0]
         while len(self._waiting) and self._asked - self._done <= (_MOST_ASKED - 1) * ASK_EXCHANGES:
             some, self._waiting = self._waiting[:ASK_EXCHANGES], self._waiting[ASK_EXCHANGES:]
-            self._records.ask(Ask(self._generation, self._chosen, self._spans(some)))
+            self._records.ask(AskRecords(self._generation, self._chosen, self._spans(some)))
             self._asked += len(some)
         return is_new
 

@@ -12,18 +12,17 @@ from textual.widgets import Static
 
 from kdissect.analysis.fold import Row
 from kdissect.faults import KINDS
+from kdissect.feed.batches import Ended
+from kdissect.feed.counting import Asked
+from kdissect.feed.index import Index
+from kdissect.feed.source import ScreenSource
 from kdissect.live.journal import Status
 from kdissect.present.columns import Table, dict_column
 from kdissect.present.form import Clock, duration, plural, size
 from kdissect.present.sanitise import sanitise
 from kdissect.session.conversation import Connection
-from kdissect.tui.feed.batches import Ended
-from kdissect.tui.feed.counting import Asked
-from kdissect.tui.feed.index import Index
-from kdissect.tui.feed.source import Source
 from kdissect.tui.lists.figures import Figures, in_bytes, number, words
-from kdissect.tui.pages.ordered import Saved
-from kdissect.tui.pages.statistics import StatisticsPage
+from kdissect.tui.pages.statistics import Saved, StatisticsPage
 
 INTERFACES = Table(
     "interfaces",
@@ -88,7 +87,7 @@ Lines = Iterator[tuple[str, str, bool]]
 """Name, value, and whether it is something to worry about."""
 
 
-def lines(index: Index, source: Source, ended: Ended | None, live: Status | None = None) -> Lines:
+def lines(index: Index, source: ScreenSource, ended: Ended | None, live: Status | None = None) -> Lines:
     """The figures below the interfaces."""
     total, read = source.bytes_in_all, index.bytes_read
     yield "files", _files(source.paths), False

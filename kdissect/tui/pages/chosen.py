@@ -1,5 +1,4 @@
-"""Actions on the exchange under the cursor and the line of its tree: mark, comment, copy, save, open in
-Wireshark."""
+"""Pages with an exchange under a cursor: what can be done with it, and the room of list, tree and bytes."""
 
 from __future__ import annotations
 
@@ -11,17 +10,11 @@ from shutil import which
 from typing import NamedTuple
 
 import numpy as np
-from textual import work
+from textual import on, work
 
 from kdissect.exchange import Exchange
-from kdissect.present.form import plural
-from kdissect.present.sanitise import sanitise
-from kdissect.tui.copying import FORMS as COPY_FORMS
-from kdissect.tui.copying import copied, wireshark_command
-from kdissect.tui.detail import Detail, Spot
-from kdissect.tui.feed.index import Places
-from kdissect.tui.pages.page import Page
-from kdissect.tui.saving import (
+from kdissect.feed.index import Places
+from kdissect.feed.saving import (
     FORMS,
     CannotSaveError,
     IsThereError,
@@ -29,13 +22,24 @@ from kdissect.tui.saving import (
     is_packets,
     save,
 )
+from kdissect.present.detail import Detail, TreeSpot
+from kdissect.present.form import plural
+from kdissect.present.sanitise import sanitise
+from kdissect.settings.session import LEAST_SHARE, MOST_SHARE
+from kdissect.tui.copying import FORMS as COPY_FORMS
+from kdissect.tui.copying import copied, wireshark_command
+from kdissect.tui.pages.page import Page
+from kdissect.tui.widgets.bytes_pane import BytesPane
 from kdissect.tui.widgets.dialogs import Ask, Choose
+from kdissect.tui.widgets.field_tree import FieldTree
+from kdissect.tui.widgets.panes import DetailPanes
+from kdissect.tui.widgets.table import VirtualTable
 
 MOST_SAID = 60
 """Characters of what was copied that are told."""
 
 
-class _Saved(NamedTuple):
+class _SavedExchanges(NamedTuple):
     """What is to be saved."""
 
     title: str
@@ -50,7 +54,7 @@ class ChosenPage(Page):
         self._only_marked: str | None = None
         """The filter that showed the marked exchanges last."""
 
-    def chosen_line(self) -> tuple[Detail, list[Spot]] | None:
+    def chosen_line(self) -> tuple[Detail, list[TreeSpot]] | None:
         """The exchange that is shown as a tree, and the line under the cursor after those around it."""
         raise NotImplementedError
 
@@ -149,12 +153,12 @@ class ChosenPage(Page):
             self.say("there is nothing to save")
             return
         shown = self.listed().copy()
-        choices = [_Saved(f"shown: {plural(len(shown), 'exchange')}", shown)]
+        choices = [_SavedExchanges(f"shown: {plural(len(shown), 'exchange')}", shown)]
         if app.marks.numbers:
             numbers = np.fromiter(app.marks.numbers, np.int64)
             marked = app.index.order()[np.isin(app.index.column("number")[app.index.order()], numbers)]
-            choices.append(_Saved(f"marked: {plural(len(marked), 'exchange')}", marked))
-        choices.append(_Saved(f"this one: No. {self.chosen_number}", np.array([place], np.uint32)))
+            choices.append(_SavedExchanges(f"marked: {plural(len(marked), 'exchange')}", marked))
+        choices.append(_SavedExchanges(f"this one: No. {self.chosen_number}", np.array([place], np.uint32)))
         by_title = {choice.title: choice for choice in choices}
 
         def chosen(title: str | None) -> None:
@@ -163,7 +167,7 @@ class ChosenPage(Page):
 
         app.push_screen(Choose("Save", list(by_title)), chosen)
 
-    def _ask_path(self, what: _Saved) -> None:
+    def _ask_path(self, what: _SavedExchanges) -> None:
         def given(path: str | None) -> None:
             if path is not None:
                 self.say(f"saving {path} …")
@@ -174,7 +178,9 @@ class ChosenPage(Page):
         self.app.push_screen(Ask(f"Save {what.title}", hint, note=note), given)
 
     @work(thread=True, group="save")
-    def _save(self, path: str, what: _Saved, replace: bool = False, with_secrets: bool | None = None) -> None:
+    def _save(
+        self, path: str, what: _SavedExchanges, replace: bool = False, with_secrets: bool | None = None
+    ) -> None:
         app = self.kdissect
         comments = dict(app.marks.comments)
         numbers = app.index.column("number")[what.view].tolist()
@@ -197,7 +203,7 @@ class ChosenPage(Page):
                 app.call_from_thread(app.was_saved, comments, numbers)
         app.call_from_thread(self.say, said)
 
-    def _ask_to_replace(self, path: str, what: _Saved) -> None:
+    def _ask_to_replace(self, path: str, what: _SavedExchanges) -> None:
         keep, replace = "keep it", "replace it"
         title = f"{sanitise(os.path.basename(path), 40)} is there already"
 
@@ -209,7 +215,7 @@ class ChosenPage(Page):
 
         self.app.push_screen(Choose(title, (keep, replace)), chosen)
 
-    def _ask_for_secrets(self, path: str, what: _Saved, replace: bool) -> None:
+    def _ask_for_secrets(self, path: str, what: _SavedExchanges, replace: bool) -> None:
         leave, write = "leave them out", "write them too: who has the file can decrypt it"
 
         def chosen(word: str | None) -> None:
@@ -246,3 +252,120 @@ class ChosenPage(Page):
         """Start a program that lives on by itself and says nothing here."""
         nowhere = partial(subprocess.Popen, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL)
         nowhere(command, stderr=subprocess.DEVNULL, start_new_session=True)
+
+
+USUAL_SHARE = 5
+NARROW, LOW, HEX_WIDE = 100, 30, 158
+"""Fewer columns or lines than these have room for one pane; from the last there are 16 bytes a line."""
+
+
+class SplitPage(ChosenPage):
+    """The page. Its body has a list with the id ``list`` and panes with the id ``panes``."""
+
+    DEFAULT_CSS = """
+    SplitPage #panes { border-top: hkey $panel; }
+    SplitPage.-one-pane #panes { display: none; border-top: none; }
+    SplitPage.-one-pane.-in #panes { display: block; }
+    SplitPage.-one-pane.-in VirtualTable { display: none; }
+    SplitPage.-one-pane #bytes { display: none; width: 1fr; border-left: none; }
+    SplitPage.-one-pane.-hex #bytes { display: block; }
+    SplitPage.-one-pane.-hex #tree { display: none; }
+    SplitPage.-no-bytes #bytes { display: none; }
+    SplitPage.-zoom-table #panes { display: none; }
+    SplitPage.-zoom-tree VirtualTable, SplitPage.-zoom-tree #bytes { display: none; }
+    SplitPage.-zoom-bytes VirtualTable, SplitPage.-zoom-bytes #tree { display: none; }
+    SplitPage.-zoom-bytes #bytes { width: 1fr; border-left: none; }
+    """
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.share = USUAL_SHARE
+        """Of the height, in tenths, what the list has."""
+
+    def on_mount(self) -> None:
+        self.share = self.kdissect.settings.before.share or USUAL_SHARE
+        self.list_pane.focus()
+        self._set_room()
+
+    @property
+    def list_pane(self) -> VirtualTable:
+        return self.query_one("#list", VirtualTable)
+
+    @property
+    def panes(self) -> DetailPanes:
+        return self.query_one(DetailPanes)
+
+    def on_resize(self) -> None:
+        size = self.app.size
+        self.set_class(size.width < NARROW or size.height < LOW, "-one-pane")
+        self.panes.set_class(size.width >= HEX_WIDE, "-hex-wide")
+
+    @property
+    def is_one_pane(self) -> bool:
+        """Whether there is room for one pane only."""
+        return self.has_class("-one-pane")
+
+    def go_in(self) -> None:
+        """From the list to the tree."""
+        self.add_class("-in")
+        self.remove_class("-zoom-table")
+        self.query_one(FieldTree).focus()
+
+    def leave_pane(self) -> bool:
+        """From the panes to the list, or from one pane back to all; gives whether that was anything."""
+        if self._leave_zoom():
+            return True
+        if not self.is_in:
+            return False
+        self.remove_class("-in", "-hex")
+        self.list_pane.focus()
+        return True
+
+    @property
+    def is_in(self) -> bool:
+        """Whether the focus is not in the list, but in the panes."""
+        return self.has_class("-in") or not self.list_pane.has_focus
+
+    @property
+    def is_zoomed(self) -> bool:
+        """Whether one pane has all the room."""
+        return any(name.startswith("-zoom-") for name in self.classes)
+
+    def action_bytes(self) -> None:
+        if not self.is_one_pane:
+            self.toggle_class("-no-bytes")
+        else:
+            self.add_class("-in")
+            self.toggle_class("-hex")
+            self.query_one(BytesPane if self.has_class("-hex") else FieldTree).focus()
+
+    def action_zoom(self) -> None:
+        if self._leave_zoom() or self.is_one_pane:
+            return
+        focused = self.focused
+        tree, in_bytes = isinstance(focused, FieldTree), isinstance(focused, BytesPane)
+        self.refresh_bindings()
+        self.add_class("-zoom-tree" if tree else "-zoom-bytes" if in_bytes else "-zoom-table")
+
+    def _leave_zoom(self) -> bool:
+        self.refresh_bindings()
+        zooms = [name for name in self.classes if name.startswith("-zoom-")]
+        self.remove_class(*zooms)
+        return bool(zooms)
+
+    def action_room(self, step: int) -> None:
+        self.share = min(MOST_SHARE, max(LEAST_SHARE, self.share + step))
+        self._set_room()
+
+    @on(DetailPanes.Dragged)
+    def _bar_dragged(self, event: DetailPanes.Dragged) -> None:
+        top = self.list_pane.region.y
+        height = self.panes.region.bottom - top
+        if height > 0:
+            share = round(10 * (event.y - top) / height)
+            self.share = min(MOST_SHARE, max(LEAST_SHARE, share))
+            self._set_room()
+
+    def _set_room(self) -> None:
+        self.list_pane.styles.height = f"{self.share}fr"
+        self.panes.styles.height = f"{10 - self.share}fr"

@@ -10,14 +10,14 @@ from textual.binding import BindingType
 
 from kdissect.analysis.cluster import held_at
 from kdissect.analysis.fold import Row
+from kdissect.feed.counting import Asked
+from kdissect.feed.statistics import CountedTables, Statistics
+from kdissect.feed.stories import TOPIC, Subject, subject
 from kdissect.present.form import Clock, plural
 from kdissect.present.sanitise import sanitise
-from kdissect.tui.feed.counting import Asked
-from kdissect.tui.feed.stories import TOPIC, Subject, subject
 from kdissect.tui.keys import bindings_of
-from kdissect.tui.lists.figures import Column, Figures, number, words
+from kdissect.tui.lists.figures import FigureColumn, Figures, number, words
 from kdissect.tui.pages.statistics import GroupedTable, StatisticsPage
-from kdissect.tui.statistics import Counted, Statistics
 from kdissect.tui.widgets.table import VirtualTable
 
 CHANGES, BROKERS, PARTITIONS, TOPICS, CONFIGS = (
@@ -43,13 +43,13 @@ _BAD = (
 _NOBODY = -1
 
 
-def change_columns(clock: Clock) -> tuple[Column, ...]:
+def change_columns(clock: Clock) -> tuple[FigureColumn, ...]:
     """The columns of the list of changes.
 
     :param clock: writes times.
     """
     return (
-        Column("Time", lambda row: clock.text(row["ns"]), lambda row: row["ns"], is_most_first=False),
+        FigureColumn("Time", lambda row: clock.text(row["ns"]), lambda row: row["ns"], is_most_first=False),
         words("What", "what", least=18),
         words("Of", "subject", least=20),
         words("Before", "before", 1, most=40),
@@ -87,8 +87,10 @@ def _nodes(text: str) -> list[str]:
 
 BROKER_COLUMNS = (
     number("Broker", "node_id"),
-    Column("Address", lambda row: f"{sanitise(row['host'])}:{row['port']}", None, 0, False, 60, False, 20),
-    Column("Role", _role, None, 1, False),
+    FigureColumn(
+        "Address", lambda row: f"{sanitise(row['host'])}:{row['port']}", None, 0, False, 60, False, 20
+    ),
+    FigureColumn("Role", _role, None, 1, False),
     number("Leads", "leads", 1),
     number("Copies", "copies", 2),
     words("Rack", "rack", 3, most=20),
@@ -102,23 +104,23 @@ VIEW_COLUMNS = {
     "partitions": (
         words("Topic", "topic", least=20),
         number("Part", "partition"),
-        Column("Leader", _leader, lambda row: row["leader"]),
+        FigureColumn("Leader", _leader, lambda row: row["leader"]),
         words("In sync", "isr", 0, least=8),
         words("Replicas", "replicas", 0, least=8),
-        Column("State", _state, lambda row: _state(row) or None, 1, False, 28, False, 15),
+        FigureColumn("State", _state, lambda row: _state(row) or None, 1, False, 28, False, 15),
         number("Epoch", "leader_epoch", 2),
         words("Offline", "offline", 1),
         words("May lead", "elr", 3),
-        Column("Since", lambda row: row["since"], lambda row: row["from_ns"], 2),
+        FigureColumn("Since", lambda row: row["since"], lambda row: row["from_ns"], 2),
         words("Told by", "told_by", 4, most=28),
     ),
     "topics": (
         words("Topic", "topic", least=20),
         number("Partitions", "partitions"),
         number("Replication", "replication"),
-        Column("Internal", lambda row: "internal" if row["internal"] else "", None, 2, False),
+        FigureColumn("Internal", lambda row: "internal" if row["internal"] else "", None, 2, False),
         words("Id", "topic_id", 3, most=40),
-        Column("Since", lambda row: row["since"], lambda row: row["from_ns"], 2),
+        FigureColumn("Since", lambda row: row["since"], lambda row: row["from_ns"], 2),
         words("Told by", "told_by", 4, most=28),
     ),
     "settings": (
@@ -127,7 +129,7 @@ VIEW_COLUMNS = {
         words("Setting", "config", 0, least=24),
         words("Value", "value", 0, most=60),
         words("Source", "source", 1, most=20),
-        Column("Since", lambda row: row["since"], lambda row: row["from_ns"], 2),
+        FigureColumn("Since", lambda row: row["since"], lambda row: row["from_ns"], 2),
         words("Told by", "told_by", 4, most=28),
     ),
 }
@@ -258,7 +260,7 @@ class ClusterPage(StatisticsPage):
         if self.is_mounted:
             self.refill()
 
-    def fill(self, counted: Counted) -> None:
+    def fill(self, counted: CountedTables) -> None:
         index = self.kdissect.index
         first = index.first_ns or 0
         rows = change_rows(counted.tables[CHANGES], (first, max(first, index.last_ns or 0)), self._here)

@@ -14,17 +14,18 @@ from textual.widgets import Static
 
 from kdissect.analysis.connections import row_of
 from kdissect.analysis.fold import Row
+from kdissect.feed.counting import Asked
+from kdissect.feed.filtering import quoted
+from kdissect.feed.index import Index, Places
+from kdissect.feed.statistics import CountedTables
+from kdissect.feed.stories import CLIENT, Subject, subject
 from kdissect.present.connection_lines import connection_lines
 from kdissect.present.form import bars, plural
 from kdissect.present.sanitise import sanitise
 from kdissect.present.tls import TlsLine
 from kdissect.session.conversation import Connection
-from kdissect.tui.feed.counting import Asked
-from kdissect.tui.feed.index import Index, Places
-from kdissect.tui.feed.stories import CLIENT, Subject, subject
-from kdissect.tui.filtering import quoted
 from kdissect.tui.lists.figures import (
-    Column,
+    FigureColumn,
     Figures,
     address,
     graded,
@@ -40,7 +41,6 @@ from kdissect.tui.lists.figures import (
     Text as Cell,
 )
 from kdissect.tui.pages.statistics import GroupedPage
-from kdissect.tui.statistics import Counted
 
 SPARKS = 16
 """Bars that say when a connection had how many exchanges."""
@@ -48,14 +48,14 @@ SPARKS = 16
 BY_CONNECTION, BY_CLIENT = ("connections",), ("clients",)
 
 
-def connection_columns(sparks: Cell) -> tuple[Column, ...]:
+def connection_columns(sparks: Cell) -> tuple[FigureColumn, ...]:
     """Columns of ``connections``; ``sparks`` gives the bars of a row."""
     return (
         number("Conn", "connection"),
         address("Client", "client"),
         words("Client id", "client_id", 3, most=28),
         address("Broker", "broker", 5),
-        Column("State", _state, _state, 0, False, is_most_first=False),
+        FigureColumn("State", _state, _state, 0, False, is_most_first=False),
         number("Requests", "requests"),
         number("Responses", "responses", 9),
         in_bytes("To broker", "request_bytes", 4),
@@ -67,7 +67,7 @@ def connection_columns(sparks: Cell) -> tuple[Column, ...]:
         *graded(),
         rare("Gap B", "gap_bytes", 6),
         rare("Skip B", "skipped_bytes", 6),
-        Column("Activity", sparks, None, 8, False),
+        FigureColumn("Activity", sparks, None, 8, False),
         words("Software", "software", 4, most=32),
     )
 
@@ -191,7 +191,7 @@ class ConnectionsPage(GroupedPage):
     def asked_by(self, grouping: str) -> Asked:
         return BY_CONNECTION if grouping == "connection" else BY_CLIENT
 
-    def fill(self, counted: Counted) -> None:
+    def fill(self, counted: CountedTables) -> None:
         if self.grouping == "connection":
             self._activity = Activity(self.kdissect.index, self.kdissect.shown.places)
             self.rows.show(self._with_those_going_on(counted.tables["connections"]), self._columns)

@@ -15,25 +15,26 @@ from textual.timer import Timer
 from textual.worker import get_current_worker
 
 from kdissect.analysis.fold import MILLISECOND
+from kdissect.feed.columns import limits_of, slowness_of
+from kdissect.feed.index import Places
+from kdissect.feed.summary import NOTHING, Summary, summarise
 from kdissect.filter.errors import FilterError
+from kdissect.present.detail import Detail, TreeSpot
 from kdissect.present.form import TIMES as TIMES_MEANING
 from kdissect.present.form import bars, duration
 from kdissect.session.conversation import Connection
-from kdissect.tui import status
-from kdissect.tui.detail import Detail, Spot
-from kdissect.tui.feed.index import Places
-from kdissect.tui.feed.slowness import limits_of, slowness_of
 from kdissect.tui.keys import bindings_of
 from kdissect.tui.lists import WIDE_WIDTH
 from kdissect.tui.lists.exchanges import COLUMNS, SORT_TITLES, TIMES, Exchanges
-from kdissect.tui.lists.summary import NOTHING, Summary, summarise
+from kdissect.tui.pages.chosen import SplitPage
 from kdissect.tui.pages.finder import Finder
 from kdissect.tui.pages.ordering import USUAL, Ordering, Sparing
-from kdissect.tui.pages.split import SplitPage
+from kdissect.tui.pages.page import BACK, QUIT
 from kdissect.tui.selecting import filter_of_column, filter_of_line, joined
-from kdissect.tui.status import Item
+from kdissect.tui.widgets import status
 from kdissect.tui.widgets.dialogs import Choose, Pick
 from kdissect.tui.widgets.panes import DetailPanes
+from kdissect.tui.widgets.status import Item
 from kdissect.tui.widgets.table import VirtualTable
 
 REST_SECONDS = 0.05
@@ -298,9 +299,11 @@ class ExchangesPage(SplitPage):
         return shown.pop() or self.kdissect.go_back()
 
     @property
-    def ends_here(self) -> bool:
-        app = self.kdissect
-        return app.is_home(self) and not (self.is_in or self.is_zoomed or len(app.way) or app.shown.depth)
+    def way_out(self) -> str:
+        app, out = self.kdissect, super().way_out
+        if self.is_in or self.is_zoomed:
+            return BACK
+        return QUIT if out == BACK and app.is_home(self) and not len(app.way) else out
 
     def action_next_bad(self, step: int) -> None:
         row = self.rows.next_bad(self.list_pane.cursor, step)
@@ -361,13 +364,18 @@ class ExchangesPage(SplitPage):
 
     def action_by(self, operation: str) -> None:
         """Filter by the field under the cursor of the tree, or else by the column under that of the list."""
-        detail = self.panes.detail
-        if detail is None or not self._shows_chosen:
-            return
-        if not self.list_pane.has_focus:
-            text = filter_of_line(detail, self.panes.chosen())
+        if self.list_pane.has_focus:
+            # The panes may still show another row: their exchange is decoded beside the screen.
+            place = self.chosen_place()
+            exchange = None if place is None else self.kdissect.exchange_at(place)
+            if exchange is None:
+                return
+            text = filter_of_column(self._column() or "what", exchange)
         else:
-            text = filter_of_column(self._column() or "what", detail.exchange)
+            detail = self.panes.detail
+            if detail is None or not self._shows_chosen:
+                return
+            text = filter_of_line(detail, self.panes.chosen())
         shown = self.kdissect.shown
         if text is None:
             self.say("no filter asks for this")
@@ -422,7 +430,7 @@ class ExchangesPage(SplitPage):
 
     # -- for what can be done with the exchange -------------------------------------------------------
 
-    def chosen_line(self) -> tuple[Detail, list[Spot]] | None:
+    def chosen_line(self) -> tuple[Detail, list[TreeSpot]] | None:
         detail, spots = self.panes.detail, self.panes.chosen()
         return (detail, spots) if detail is not None and spots else None
 

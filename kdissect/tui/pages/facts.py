@@ -22,16 +22,17 @@ from kdissect.analysis.declared import (
     TOPIC_COLUMN,
 )
 from kdissect.analysis.fold import Row
+from kdissect.feed.counting import Asked
+from kdissect.feed.filtering import quoted
+from kdissect.feed.statistics import CountedTables
 from kdissect.present.columns import Column as Written
 from kdissect.present.form import Clock, plural
 from kdissect.present.options import PLAIN as PLAIN_VALUES
 from kdissect.present.statistics import STATISTICS as TABLES
 from kdissect.present.statistics_text import NUMBERS, shown
-from kdissect.tui.feed.counting import Asked
-from kdissect.tui.filtering import quoted
-from kdissect.tui.lists.figures import NICE, USEFUL, Column, Figures
+from kdissect.tui.lists.figures import NICE, USEFUL, FigureColumn, Figures
+from kdissect.tui.pages.page import BACK
 from kdissect.tui.pages.statistics import StatisticsPage
-from kdissect.tui.statistics import Counted
 from kdissect.tui.widgets.table import VirtualTable
 
 _FIRST, _SECOND = 6, 12
@@ -52,8 +53,8 @@ def list_of(names: Iterable[str]) -> Figures:
     """The list of statistics, by their names."""
     figures = Figures(
         (
-            Column("Table", lambda row: str(row["name"]), None, 0, False, 24, False, 20),
-            Column("What it tells", lambda row: str(row["about"]), None, 0, False, 100),
+            FigureColumn("Table", lambda row: str(row["name"]), None, 0, False, 24, False, 20),
+            FigureColumn("What it tells", lambda row: str(row["about"]), None, 0, False, 100),
         ),
         lambda row: row["name"],
     )
@@ -66,7 +67,7 @@ def figures() -> Figures:
     return Figures((), lambda row: row[_NTH])
 
 
-def columns_of(name: str, clock: Clock) -> tuple[Column, ...]:
+def columns_of(name: str, clock: Clock) -> tuple[FigureColumn, ...]:
     """The columns of a statistic.
 
     :param clock: writes times.
@@ -74,7 +75,7 @@ def columns_of(name: str, clock: Clock) -> tuple[Column, ...]:
     return tuple(_column(at, each, clock) for at, each in enumerate(TABLES[name].columns))
 
 
-def _column(at: int, column: Written, clock: Clock) -> Column:
+def _column(at: int, column: Written, clock: Clock) -> FigureColumn:
     empty = ("", "0", "0 B") if column.rare else ("",)
 
     def text(row: Row) -> str:
@@ -82,7 +83,7 @@ def _column(at: int, column: Written, clock: Clock) -> Column:
         return "" if said in empty else said
 
     is_right = column.type in NUMBERS
-    return Column(
+    return FigureColumn(
         column.name.removesuffix("_ns"),
         text,
         _order(column),
@@ -176,7 +177,7 @@ class FactsPage(StatisticsPage):
     def asked(self) -> Asked:
         return (self.chosen,)
 
-    def fill(self, counted: Counted) -> None:
+    def fill(self, counted: CountedTables) -> None:
         rows = numbered(self.chosen, counted.tables[self.chosen])
         self.rows.show(rows, columns_of(self.chosen, self.clock))
 
@@ -194,6 +195,10 @@ class FactsPage(StatisticsPage):
     @on(VirtualTable.Chosen, "#tables")
     def _table_chosen(self) -> None:
         self.list_pane.focus()
+
+    @property
+    def way_out(self) -> str:
+        return BACK if self.list_pane.has_focus else super().way_out
 
     def action_out(self) -> None:
         if self.list_pane.has_focus:

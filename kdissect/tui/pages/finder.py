@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from textual.timer import Timer
 
-from kdissect.tui.detail import Detail
-from kdissect.tui.feed.asking import Asker
+from kdissect.feed.asking import Asker
+from kdissect.feed.searching import ListSearch, Pattern
+from kdissect.present.detail import Detail
 from kdissect.tui.lists.exchanges import Exchanges
-from kdissect.tui.pages.split import SplitPage
-from kdissect.tui.searching import Pattern, Search
+from kdissect.tui.pages.chosen import SplitPage
 from kdissect.tui.widgets.dialogs import Ask
 
 POLL_SECONDS = 0.05
@@ -20,7 +20,7 @@ class Finder:
     def __init__(self, page: SplitPage, rows: Exchanges) -> None:
         self._page, self._rows = page, rows
         self._asker: Asker | None = None
-        self._search: Search | None = None
+        self._search: ListSearch | None = None
         self._step = 1
         self._from = 0
         """The row from which is being searched."""
@@ -46,7 +46,7 @@ class Finder:
         except ValueError as error:
             self._page.say(str(error))
             return
-        self._search = Search(pattern, app.index, self._asker)
+        self._search = ListSearch(pattern, app.index, self._asker)
         # The exchange under the cursor is the first that can be found.
         self._look(1, self._page.list_pane.cursor - 1)
 

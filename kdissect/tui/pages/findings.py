@@ -1,6 +1,6 @@
 """The screen of what happened: a line of time of the whole capture, and what is wrong, why, and what to do.
 
-Rows are those of :mod:`kdissect.tui.feed.judging`.
+Rows are those of :mod:`kdissect.feed.judging`.
 """
 
 from __future__ import annotations
@@ -17,21 +17,21 @@ from textual.message import Message
 from textual.worker import get_current_worker
 
 from kdissect.analysis.fold import Row
+from kdissect.feed.counting import FINDINGS, LOOKED_AT, MARKS, Asked
+from kdissect.feed.statistics import CountedTables, Statistics
+from kdissect.feed.stories import CLIENT, GROUP, TOPIC, TRANSACTION, Subject, subject
+from kdissect.feed.summary import OverTime, over_time
 from kdissect.insight.finding import CONFIDENCES, CRITICAL, INFO, SEVERITIES, WARNING, Finding
 from kdissect.present.findings import FINDINGS as TABLE
 from kdissect.present.form import SECOND, Clock, plural
 from kdissect.present.paragraphs import fold_text, paragraph
 from kdissect.present.sanitise import pad, sanitise
-from kdissect.tui.feed.counting import FINDINGS, LOOKED_AT, MARKS, Asked
-from kdissect.tui.feed.stories import CLIENT, GROUP, TOPIC, TRANSACTION, Subject, subject
+from kdissect.present.whole_record import TextLine
 from kdissect.tui.keys import bindings_of
-from kdissect.tui.lists.figures import Column, Figures
-from kdissect.tui.lists.over_time import OverTime, over_time
-from kdissect.tui.pages.ordered import Saved
+from kdissect.tui.lists.figures import FigureColumn, Figures
 from kdissect.tui.pages.ordering import Sparing
-from kdissect.tui.pages.statistics import StatisticsPage
-from kdissect.tui.record_text import Line
-from kdissect.tui.statistics import Counted, Statistics
+from kdissect.tui.pages.page import BACK, FILTER_BACK, QUIT
+from kdissect.tui.pages.statistics import Saved, StatisticsPage
 from kdissect.tui.widgets.table import VirtualTable
 from kdissect.tui.widgets.text_pane import TextPane
 from kdissect.tui.widgets.time_line import TimeLine
@@ -64,13 +64,13 @@ def _count(row: Row) -> str:
     return f"{finding_of(row).count:,}"
 
 
-def _columns(clock: Clock) -> tuple[Column, ...]:
+def _columns(clock: Clock) -> tuple[FigureColumn, ...]:
     def first(row: Row) -> str:
         ns = finding_of(row).first_ns
         return "" if ns is None else clock.text(ns)
 
     return (
-        Column(
+        FigureColumn(
             "Severity",
             _severity,
             lambda row: SEVERITIES.index(_severity(row)),
@@ -78,12 +78,12 @@ def _columns(clock: Clock) -> tuple[Column, ...]:
             is_most_first=False,
             least=8,
         ),
-        Column("Finding", _id, lambda row: finding_of(row).id, 0, False, 40, False, 24),
-        Column("Whose", _where, _where, 0, False, 48, False, 20),
-        Column("Measured", lambda row: sanitise(row["measure"]), None, 1),
-        Column("Count", _count, lambda row: finding_of(row).count, 3),
-        Column("First", first, lambda row: finding_of(row).first_ns, 4, is_most_first=False),
-        Column(
+        FigureColumn("Finding", _id, lambda row: finding_of(row).id, 0, False, 40, False, 24),
+        FigureColumn("Whose", _where, _where, 0, False, 48, False, 20),
+        FigureColumn("Measured", lambda row: sanitise(row["measure"]), None, 1),
+        FigureColumn("Count", _count, lambda row: finding_of(row).count, 3),
+        FigureColumn("First", first, lambda row: finding_of(row).first_ns, 4, is_most_first=False),
+        FigureColumn(
             "Confidence",
             lambda row: finding_of(row).confidence,
             lambda row: CONFIDENCES.index(finding_of(row).confidence),
@@ -91,7 +91,7 @@ def _columns(clock: Clock) -> tuple[Column, ...]:
             is_right=False,
             is_most_first=False,
         ),
-        Column("What", _message, None, 6, False, 120),
+        FigureColumn("What", _message, None, 6, False, 120),
     )
 
 
@@ -115,7 +115,7 @@ def _is_in(finding: Finding, span: tuple[int, int]) -> bool:
     return finding.first_ns < span[1] and (finding.last_ns or finding.first_ns) >= span[0]
 
 
-def text_of(finding: Finding, because: Finding | None, first_ns: int | None, room: int) -> list[Line]:
+def text_of(finding: Finding, because: Finding | None, first_ns: int | None, room: int) -> list[TextLine]:
     """All that is said of a finding.
 
     :param because: the one that explains it.
@@ -124,24 +124,27 @@ def text_of(finding: Finding, because: Finding | None, first_ns: int | None, roo
     """
     room = min(room, _MOST_WIDE)
     heading = f"{finding.severity.upper()} {finding.id}: {sanitise(finding.where, None)}"
-    out = [Line(part, "heading") for part in fold_text(heading, room)]
-    out += map(Line, paragraph(finding.message, "", room=room))
+    out = [TextLine(part, "heading") for part in fold_text(heading, room)]
+    out += map(TextLine, paragraph(finding.message, "", room=room))
     if because is not None:
         cause = f"explained by {because.id}, {because.where}"
-        out += (Line(part, "fact") for part in paragraph(cause, "", room=room))
+        out += (TextLine(part, "fact") for part in paragraph(cause, "", room=room))
     if finding.steps:
-        out.append(Line(""))
-        out += (Line(part) for part in _steps(finding, first_ns, room))
+        out.append(TextLine(""))
+        out += (TextLine(part) for part in _steps(finding, first_ns, room))
     for label, text in (("why", finding.cause), ("do", finding.fix)):
         if text:
-            out.append(Line(""))
+            out.append(TextLine(""))
         for at, part in enumerate(text.split("\n") if text else ()):
-            out += map(Line, paragraph(part, "", label if at == 0 else "", room))
+            out += map(TextLine, paragraph(part, "", label if at == 0 else "", room))
     see = finding.shown_by
     if see is not None:
-        out += [Line(""), *(Line(part, "fact") for part in paragraph(f"{see}  (Enter)", "", "see", room))]
+        out += [
+            TextLine(""),
+            *(TextLine(part, "fact") for part in paragraph(f"{see}  (Enter)", "", "see", room)),
+        ]
     sure = [finding.confidence, finding.category, *finding.configs, *finding.sources]
-    out += [Line(""), *(Line(part, "fact") for part in paragraph(" · ".join(sure), "", room=room))]
+    out += [TextLine(""), *(TextLine(part, "fact") for part in paragraph(" · ".join(sure), "", room=room))]
     return out
 
 
@@ -157,7 +160,7 @@ def _steps(finding: Finding, first_ns: int | None, room: int) -> Iterator[str]:
             yield f"{pad(text, room - len(number) - 1)} {number}" if number and at == 0 else text
 
 
-def nothing_found(looked_at: Row, is_whole: bool, room: int) -> list[Line]:
+def nothing_found(looked_at: Row, is_whole: bool, room: int) -> list[TextLine]:
     """What is said where nothing is found: what was looked at, and what could not be judged.
 
     :param looked_at: the row that tells of it.
@@ -165,11 +168,11 @@ def nothing_found(looked_at: Row, is_whole: bool, room: int) -> list[Line]:
     """
     room = min(room, _MOST_WIDE)
     return [
-        Line("Nothing is found." if is_whole else "Nothing is found so far.", "heading"),
-        Line(""),
-        *(Line(part) for part in paragraph(looked_at["captured"], "", "looked at   ", room)),
-        Line(""),
-        *(Line(part, "fact") for part in paragraph(looked_at["judged"], "", room=room)),
+        TextLine("Nothing is found." if is_whole else "Nothing is found so far.", "heading"),
+        TextLine(""),
+        *(TextLine(part) for part in paragraph(looked_at["captured"], "", "looked at   ", room)),
+        TextLine(""),
+        *(TextLine(part, "fact") for part in paragraph(looked_at["judged"], "", room=room)),
     ]
 
 
@@ -247,7 +250,7 @@ class FindingsPage(StatisticsPage):
     def asked(self) -> Asked:
         return ASKED
 
-    def fill(self, counted: Counted) -> None:
+    def fill(self, counted: CountedTables) -> None:
         span = self.kdissect.shown.span
         found = counted.tables[FINDINGS]
         self.rows.show(found if span is None else [row for row in found if _is_in(finding_of(row), span)])
@@ -344,9 +347,11 @@ class FindingsPage(StatisticsPage):
         if cursor >= len(self.rows):
             is_whole, found = self._is_whole, len(self._all())
 
-            def nothing(room: int) -> Sequence[Line]:
+            def nothing(room: int) -> Sequence[TextLine]:
                 if found:
-                    return [Line(f"None of {plural(found, 'finding')} is of this range of time.", "heading")]
+                    return [
+                        TextLine(f"None of {plural(found, 'finding')} is of this range of time.", "heading")
+                    ]
                 return nothing_found(looked_at, is_whole, room)
 
             self._show(None, nothing)
@@ -354,12 +359,12 @@ class FindingsPage(StatisticsPage):
         finding = finding_of(self.rows.row(cursor))
         because = self._finding(finding.because)
 
-        def text(room: int) -> Sequence[Line]:
+        def text(room: int) -> Sequence[TextLine]:
             return text_of(finding, because, looked_at["first_ns"], room)
 
         self._show(finding.key, text)
 
-    def _show(self, of: object, make: Callable[[int], Sequence[Line]]) -> None:
+    def _show(self, of: object, make: Callable[[int], Sequence[TextLine]]) -> None:
         self.text_pane.show_folded(make, stay=of == self._of)
         self._of = of
 
@@ -413,11 +418,13 @@ class FindingsPage(StatisticsPage):
     # -- keys -----------------------------------------------------------------------------------------
 
     @property
-    def ends_here(self) -> bool:
-        app = self.kdissect
-        if not app.is_home(self) or len(app.way) or app.shown.depth or self.has_class("-whole"):
-            return False
-        return self.time_line.begun is None
+    def way_out(self) -> str:
+        app, out = self.kdissect, super().way_out
+        if self.has_class("-whole"):
+            return BACK
+        if self.time_line.begun is not None:
+            return FILTER_BACK
+        return QUIT if out == BACK and app.is_home(self) and not len(app.way) else out
 
     def action_out(self) -> None:
         self._leave()

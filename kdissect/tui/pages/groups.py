@@ -11,16 +11,19 @@ from textual.app import ComposeResult
 from textual.binding import BindingType
 
 from kdissect.analysis.fold import Row
+from kdissect.feed.counting import Asked
+from kdissect.feed.filtering import quoted, span_text
+from kdissect.feed.statistics import CountedTables
+from kdissect.feed.stories import GROUP, Subject, subject
 from kdissect.present.form import Clock, duration, plural
+from kdissect.present.lanes import USUAL_LAG_STEP, lag_step
 from kdissect.present.paragraphs import fold_text
 from kdissect.present.sanitise import sanitise
-from kdissect.tui.feed.counting import Asked
-from kdissect.tui.feed.stories import GROUP, Subject, subject
-from kdissect.tui.filtering import quoted, span_text
+from kdissect.present.whole_record import TextLine
 from kdissect.tui.keys import bindings_of
 from kdissect.tui.lists.figures import (
     MOST_TEXT,
-    Column,
+    FigureColumn,
     Figures,
     graded,
     grave_tone,
@@ -30,7 +33,6 @@ from kdissect.tui.lists.figures import (
     time_span,
     words,
 )
-from kdissect.tui.lists.lag_lines import USUAL, step_of
 from kdissect.tui.lists.members import (
     EXPIRED,
     JOINING,
@@ -38,15 +40,13 @@ from kdissect.tui.lists.members import (
     NOT_FINISHED,
     STOPPED,
     WAITING,
-    Timeline,
-    Told,
+    MemberLines,
+    MemberTold,
     began_ns,
     span_of,
 )
-from kdissect.tui.pages.page import LOW
+from kdissect.tui.pages.page import BACK, LOW
 from kdissect.tui.pages.statistics import StatisticsPage
-from kdissect.tui.record_text import Line
-from kdissect.tui.statistics import Counted
 from kdissect.tui.widgets.table import VirtualTable
 from kdissect.tui.widgets.text_pane import TextPane
 
@@ -79,12 +79,12 @@ COLUMNS = (
     words("Group", "group", least=MOST_TEXT),
     listed("Type", "types", 3, most=20),
     listed("Protocol", "protocols", 4, most=28),
-    Column("State", state, state, 1, False, is_most_first=False),
+    FigureColumn("State", state, state, 1, False, is_most_first=False),
     number("Members", "members"),
     rare("Left", "leaves", 2),
-    Column("Generation", _generation, lambda row: row["last_generation"], 1),
+    FigureColumn("Generation", _generation, lambda row: row["last_generation"], 1),
     number("Rebalances", "rebalances", 1),
-    Column("Last", _last, lambda row: row["rebalance_last_ns"], 3),
+    FigureColumn("Last", _last, lambda row: row["rebalance_last_ns"], 3),
     time_span("Longest", "rebalance_max_ns", 2),
     rare("Not finished", "not_finished", 4),
     number("Heartbeats", "heartbeats", 6),
@@ -99,7 +99,7 @@ def figures() -> Figures:
     return Figures(COLUMNS, lambda row: row["group"], grave_tone)
 
 
-def text_of(rebalances: Sequence[Row], chosen: int | None, clock: Clock, room: int) -> list[Line]:
+def text_of(rebalances: Sequence[Row], chosen: int | None, clock: Clock, room: int) -> list[TextLine]:
     """What is said of the rebalance that is chosen; where none is, a line for each.
 
     :param rebalances: of one group.
@@ -108,13 +108,13 @@ def text_of(rebalances: Sequence[Row], chosen: int | None, clock: Clock, room: i
     """
     if chosen is None:
         title = f"{plural(len(rebalances), 'rebalance')}: < and > go from one to the next"
-        each = [Line(_short(row, clock)) for row in rebalances]
-        return [Line(title if rebalances else "no rebalance was captured", "heading"), *reversed(each)]
+        each = [TextLine(_short(row, clock)) for row in rebalances]
+        return [TextLine(title if rebalances else "no rebalance was captured", "heading"), *reversed(each)]
     row, before = rebalances[chosen], rebalances[chosen - 1]["generation"] if chosen else None
     title = f"{_named(row, before)}  {_stood(row)}  ({chosen + 1} of {len(rebalances)})"
-    out = [Line(part, "heading") for part in fold_text(title, room)]
+    out = [TextLine(part, "heading") for part in fold_text(title, room)]
     for text in (f"began {clock.text(began_ns(row))}: {_trigger(row)}", _phases(row), _people(row)):
-        out += [Line(part) for part in fold_text(text, room)] if text else []
+        out += [TextLine(part) for part in fold_text(text, room)] if text else []
     return out
 
 
@@ -188,7 +188,7 @@ class GroupsPage(StatisticsPage):
     BINDINGS: ClassVar[list[BindingType]] = bindings_of("groups")
 
     def __init__(self) -> None:
-        self._step = USUAL
+        self._step = USUAL_LAG_STEP
         """Seconds between the points of a line of lag."""
         self._group: str | None = None
         self.rebalances: Sequence[Row] = ()
@@ -198,7 +198,7 @@ class GroupsPage(StatisticsPage):
         super().__init__()
 
     def figures(self) -> Figures:
-        self.timeline = Timeline(self.clock.text)
+        self.timeline = MemberLines(self.clock.text)
         return figures()
 
     def body(self) -> ComposeResult:
@@ -215,13 +215,13 @@ class GroupsPage(StatisticsPage):
 
     def on_screen_resume(self) -> None:
         if self.kdissect.ended is not None:
-            self._step = step_of(self.kdissect.index)
+            self._step = lag_step(self.kdissect.index.first_ns, self.kdissect.index.last_ns)
 
     def asked(self) -> Asked:
         facts = ("rebalances", "rebalance_steps", "assignments")
         return ("groups", "members", "stays", *facts, f"lag,{self._step}s")
 
-    def fill(self, counted: Counted) -> None:
+    def fill(self, counted: CountedTables) -> None:
         rows = counted.tables["groups"]
         self.rows.show(rows)
         self.list_pane.styles.height = max(1, len(rows)) + 2
@@ -234,7 +234,7 @@ class GroupsPage(StatisticsPage):
         row = self.chosen_row()
         group = None if row is None else row["group"]
         tables = self.counted.tables if self.counted is not None else {}
-        told = Told(*(tables.get(name, ()) for name in self.asked()[3:]))
+        told = MemberTold(*(tables.get(name, ()) for name in self.asked()[3:]))
         found = [each for each in told.rebalances if each["group"] == group]
         self.rebalances = sorted(found, key=began_ns)
         if group != self._group or (self.chosen or 0) >= len(self.rebalances):
@@ -243,7 +243,7 @@ class GroupsPage(StatisticsPage):
         self.timeline.show(group, tables.get("members", ()), tables.get("stays", ()), told, chosen)
         self.members_pane.rows_changed(0)
 
-        def text(room: int) -> Sequence[Line]:
+        def text(room: int) -> Sequence[TextLine]:
             return text_of(self.rebalances, self.chosen, self.clock, room)
 
         self.query_one("#rebalance", TextPane).show_folded(text)
@@ -288,8 +288,8 @@ class GroupsPage(StatisticsPage):
             self.cursor_moved()
 
     @property
-    def ends_here(self) -> bool:
-        return self.chosen is None and super().ends_here
+    def way_out(self) -> str:
+        return super().way_out if self.chosen is None else BACK
 
     @on(VirtualTable.Highlighted, "#members")
     def _member_highlighted(self, event: VirtualTable.Highlighted) -> None:

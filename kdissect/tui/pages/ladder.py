@@ -11,14 +11,14 @@ from textual import on, work
 from textual.app import ComposeResult
 from textual.binding import BindingType
 
+from kdissect.feed.index import Places
 from kdissect.present.form import plural
 from kdissect.present.sanitise import sanitise
 from kdissect.settings.actions import PLACES
-from kdissect.tui.feed.index import Places
 from kdissect.tui.keys import bindings_of
 from kdissect.tui.lists.ladder import (
-    Events,
     Ladder,
+    LadderEvents,
     Lanes,
     Snapshot,
     events_of,
@@ -132,7 +132,7 @@ class LadderPage(Page):
         lanes = lanes_of(columns, places, hosts[0], is_one_client=drawn.kind == OF_CLIENT)
         self.app.call_from_thread(self._show, events, lanes, hosts, drawn)
 
-    def _show(self, events: Events, lanes: Lanes, hosts: Hosts, drawn: Drawn) -> None:
+    def _show(self, events: LadderEvents, lanes: Lanes, hosts: Hosts, drawn: Drawn) -> None:
         self._build_seconds = time.monotonic() - self._built_at
         is_first = not len(self.rows) or self._shown_for != drawn
         self._shown_for = drawn

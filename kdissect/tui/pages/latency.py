@@ -1,27 +1,133 @@
 """The screen of response times, by API and by broker, client or topic: their parts, and how they were over
-time."""
+time.
+
+The heat map below the list has a line for each band of time, the longest above. It is darker where there are
+more exchanges.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
+from typing import Any
 
+import numpy as np
+from numpy.typing import NDArray
 from rich.text import Text
 from textual import on
 from textual.app import ComposeResult
 from textual.widgets import Static
 
 from kdissect.analysis.fold import Row
-from kdissect.present.form import bars, plural
+from kdissect.analysis.histogram import BANDS_NS
+from kdissect.feed.counting import Asked
+from kdissect.feed.filtering import quoted
+from kdissect.feed.index import Index, Places
+from kdissect.feed.rows import HAS_LATENCY
+from kdissect.feed.statistics import CountedTables
+from kdissect.feed.stories import CLIENT, TOPIC, Subject, subject
+from kdissect.present.form import bars, duration, plural
+from kdissect.present.lanes import CELLS, INKS, PARTS, bar, in_words
 from kdissect.present.sanitise import sanitise
-from kdissect.tui.feed.counting import Asked
-from kdissect.tui.feed.stories import CLIENT, TOPIC, Subject, subject
-from kdissect.tui.filtering import quoted
-from kdissect.tui.lists.figures import Column, Figures, address, number, rare, time_span, words
-from kdissect.tui.lists.heat import Heat, places_of
-from kdissect.tui.lists.parts import CELLS, INKS, PARTS, bar, in_words
+from kdissect.tui.lists.figures import FigureColumn, Figures, address, number, rare, time_span, words
 from kdissect.tui.pages.statistics import GroupedPage
-from kdissect.tui.statistics import Counted
-from kdissect.tui.widgets.table import VirtualTable
+from kdissect.tui.widgets.table import Heading, VirtualTable
+
+SHADES = " ·░▒▓█"
+"""None, few … as many as anywhere."""
+_LABEL, _COUNT = 10, 9
+"""Cells of the first columns."""
+
+
+def places_of(
+    index: Index, places: Places, api: str, version: int | None, more: Sequence[tuple[str, str]]
+) -> Places:
+    """Those exchanges of an API and version that have a response time.
+
+    :param more: names of text columns, and the text that they have.
+    """
+    flags = index.column("flags")[places]
+    here = (flags & HAS_LATENCY) != 0
+    if version is not None:
+        here &= index.column("api_version")[places] == version
+    for name, text in (("api", api), *more):
+        numbers = [at for at, each in enumerate(index.texts) if each == text]
+        here &= np.isin(index.column(name)[places], numbers)
+    found: Places = places[here]
+    return found
+
+
+class Heat:
+    """The lines.
+
+    :param text_of: writes a time.
+    """
+
+    def __init__(self, text_of: Callable[[int], str]) -> None:
+        self._text_of = text_of
+        self._times: NDArray[Any] = np.zeros(0, np.int64)
+        self._bands: NDArray[Any] = np.zeros(0, np.int64)
+        self._span = 0, 1
+        self._title = ""
+        self._version = 0
+        self._made: dict[int, list[str]] = {}
+        """Lines by how many cells they have."""
+
+    def show(self, index: Index, places: Places, title: str) -> None:
+        """Take other exchanges.
+
+        :param title: what they are, sanitised.
+        """
+        self._times = index.column("time_ns")[places]
+        self._bands = np.searchsorted(np.array(BANDS_NS), index.column("latency_ns")[places], side="right")
+        start = index.first_ns or 0
+        self._span = start, max(start + 1, index.last_ns or 0)
+        self._title = title
+        self._version += 1
+        self._made.clear()
+
+    def __len__(self) -> int:
+        return len(BANDS_NS) + 1 if len(self._times) else 0
+
+    def band(self, row: int) -> tuple[int | None, int | None]:
+        """The times of a line: from, in ns, and below; None for no end."""
+        at = len(BANDS_NS) - row
+        return BANDS_NS[at - 1] if at else None, BANDS_NS[at] if at < len(BANDS_NS) else None
+
+    def headings(self, width: int) -> Sequence[Heading]:
+        first, last = map(self._text_of, self._span)
+        return (
+            Heading("Latency", _LABEL, True),
+            Heading("Count", _COUNT, True),
+            Heading(f"{first} to {last}   {self._title}" if len(self) else "no response times", 0),
+        )
+
+    def key(self, row: int) -> Hashable:
+        return self._version, row
+
+    def tone(self, row: int) -> str | None:
+        return None
+
+    def cells(self, row: int, width: int) -> Sequence[str]:
+        lowest, below = self.band(row)
+        label = f"≥ {duration(lowest)}" if lowest is not None else f"< {duration(below or 0)}"
+        count = int((self._bands == len(BANDS_NS) - row).sum())
+        room = max(1, width - _LABEL - _COUNT - 2)
+        return [label, f"{count:,}" if count else "", self._lines(room)[row]]
+
+    def _lines(self, room: int) -> list[str]:
+        found = self._made.get(room)
+        if found is None:
+            start, end = self._span
+            columns = np.clip((self._times - start) * room // max(1, end - start), 0, room - 1)
+            grid = np.zeros((len(self), room), np.int64)
+            np.add.at(grid, (len(BANDS_NS) - self._bands, columns), 1)
+            scale = np.log1p(grid) / max(
+                1.0, float(np.log1p(grid.max()))
+            )  # one is still seen among thousands
+            shades = np.where(grid > 0, np.maximum(1, np.ceil(scale * (len(SHADES) - 1))), 0).astype(int)
+            found = self._made[room] = ["".join(SHADES[at] for at in line) for line in shades]
+        return found
+
 
 ASKED = {"api": "", "broker": ",broker", "client": ",client_id", "topic": ",topic"}
 """Grouping: what follows the names of the statistics."""
@@ -50,30 +156,30 @@ def _throttle(row: Row) -> str:
     return f"{row['throttled']:,}× {row['throttle_max_ms']:,} ms" if row["throttled"] else ""
 
 
-def columns(grouping: str) -> Sequence[Column]:
+def columns(grouping: str) -> Sequence[FigureColumn]:
     """The columns of a grouping."""
     return _COLUMNS[grouping]
 
 
 _COLUMNS = {
     grouping: (
-        Column("API", _api, lambda row: (row["api"], row["api_version"] or 0), 0, False, 32, False, 32),
+        FigureColumn("API", _api, lambda row: (row["api"], row["api_version"] or 0), 0, False, 32, False, 32),
         *by,
         number("Count", "count"),
-        Column("Share", lambda row: f"{row['share']:.1f} %", lambda row: row["share"], 4),
+        FigureColumn("Share", lambda row: f"{row['share']:.1f} %", lambda row: row["share"], 4),
         time_span("Min", "min_ns", 5),
         time_span("p50", "p50_ns"),
         time_span("p90", "p90_ns", 2),
         time_span("p99", "p99_ns"),
         time_span("Max", "max_ns", 1),
-        Column("Spread", lambda row: bars(row["bands"]), None, 2, False, 11),
-        Column("Waited", _waits, lambda row: row["may_wait"] or None, 3),
+        FigureColumn("Spread", lambda row: bars(row["bands"]), None, 2, False, 11),
+        FigureColumn("Waited", _waits, lambda row: row["may_wait"] or None, 3),
         time_span("Work p50", "work_p50_ns", 4),
         time_span("Work p99", "work_p99_ns", 3),
         time_span("Work max", "work_max_ns", 8),
-        Column("Throttled", _throttle, lambda row: row["throttled"] or None, 6),
+        FigureColumn("Throttled", _throttle, lambda row: row["throttled"] or None, 6),
         rare("No answer", "unanswered", 5),
-        Column("Where it goes", lambda row: bar(row["parts"]), None, 1, False, CELLS, least=CELLS),
+        FigureColumn("Where it goes", lambda row: bar(row["parts"]), None, 1, False, CELLS, least=CELLS),
     )
     for grouping, by in _BY.items()
 }
@@ -81,10 +187,10 @@ _COLUMNS = {
 
 def figures() -> Figures:
     """The rows, empty."""
-    return Inked(_COLUMNS["api"], _about, lambda row: None if row["count"] else "table--dim")
+    return InkedBand(_COLUMNS["api"], _about, lambda row: None if row["count"] else "table--dim")
 
 
-class Inked(Figures):
+class InkedBand(Figures):
     """The rows; parts in the last column have their colours."""
 
     inks: Mapping[str, str] = INKS
@@ -144,7 +250,7 @@ class LatencyPage(GroupedPage):
             self.heat.show(index, places_of(index, places, row["api"], row["api_version"], more), title)
             self.query_one("#heat", VirtualTable).rows_changed()
 
-    def fill(self, counted: Counted) -> None:
+    def fill(self, counted: CountedTables) -> None:
         rows = with_shares(*(counted.tables[name] for name in self.asked()))
         self.rows.show(rows, columns(self.grouping))
 

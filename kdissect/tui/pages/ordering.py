@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import time
 
-from kdissect.tui.feed.index import Index
-from kdissect.tui.filtering import Shown
+from kdissect.feed.filtering import Shown
+from kdissect.feed.index import Index
 from kdissect.tui.lists.exchanges import LARGEST_FIRST, SORT_TITLES, SORTS, Exchanges
 
 SHARE = 0.1

@@ -14,20 +14,22 @@ from textual.binding import ActiveBinding, BindingType
 from textual.screen import Screen
 from textual.widgets import Static
 
+from kdissect.feed.stories import Subject
 from kdissect.present.form import plural
 from kdissect.present.sanitise import sanitise
-from kdissect.tui import status
-from kdissect.tui.contrast import alarm_color
-from kdissect.tui.feed.stories import Subject
+from kdissect.tui.colors import alarm_color
 from kdissect.tui.host import Host
 from kdissect.tui.keys import bindings_of
-from kdissect.tui.status import Item, status_line
+from kdissect.tui.widgets import status
+from kdissect.tui.widgets.bars import KeysFooter, Tabs
 from kdissect.tui.widgets.filter_line import FilterLine
-from kdissect.tui.widgets.footer import KeysFooter
-from kdissect.tui.widgets.tabs import Tabs
+from kdissect.tui.widgets.status import Item, status_line
 
 LOW, TINY = 30, 20
 """With fewer lines than these borders are left out; the names of the screens too."""
+
+BACK, FILTER_BACK, QUIT = "Back", "Filter back", "Quit"
+"""What one level out from a page can be: the page or pane before, the filter or range before, the end."""
 
 
 class Page(Screen[None]):
@@ -44,22 +46,22 @@ class Page(Screen[None]):
     BINDINGS: ClassVar[list[BindingType]] = bindings_of("page")
     BINDING_GROUP_TITLE = "On this screen"
 
-    _said_to_end = False
-    """Whether the footer says that q ends the program."""
+    _way_out_said = BACK
+    """What the footer says of q."""
 
     @property
-    def ends_here(self) -> bool:
-        """Whether one level out from here is out of the program."""
-        return False
+    def way_out(self) -> str:
+        """What one level out from here is, in the words of the footer."""
+        return FILTER_BACK if self._can_take_back else BACK
 
     @property
     def active_bindings(self) -> dict[str, ActiveBinding]:
         """The keys, with the word for what they do here."""
         found = super().active_bindings
-        if self.is_mounted and self.ends_here:
+        if self.is_mounted and self.way_out != BACK:
             for key, active in found.items():
                 if active.binding.id == "out-or-end":
-                    found[key] = active._replace(binding=replace(active.binding, description="Quit"))
+                    found[key] = active._replace(binding=replace(active.binding, description=self.way_out))
         return found
 
     def on_mount(self) -> None:
@@ -92,8 +94,8 @@ class Page(Screen[None]):
         """There is more in the index, or the decoder ended."""
         self._show_status()
         self._show_why_nothing()
-        if self.ends_here is not self._said_to_end:
-            self._said_to_end = self.ends_here
+        if self.way_out != self._way_out_said:
+            self._way_out_said = self.way_out
             self.refresh_bindings()
         self.query_one(FilterLine).show()
 
@@ -195,9 +197,13 @@ class Page(Screen[None]):
     def take_back(self) -> bool:
         """Take back the range of time or the filter that was set last; gives whether there was one. What a
         jump to this screen set goes with the jump."""
-        shown, step = self.kdissect.shown, self.kdissect.way.last
+        return self._can_take_back and self.kdissect.shown.pop()
+
+    @property
+    def _can_take_back(self) -> bool:
+        step = self.kdissect.way.last
         floor = step.filters_there if step is not None and step.is_jump else 0
-        return shown.depth > floor and shown.pop()
+        return self.kdissect.shown.depth > floor
 
     def action_out(self) -> None:
         if self.take_back():

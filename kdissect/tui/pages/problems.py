@@ -12,14 +12,14 @@ import numpy as np
 
 from kdissect.analysis.fold import Row
 from kdissect.faults import KINDS
+from kdissect.feed.counting import Asked
+from kdissect.feed.filtering import quoted
+from kdissect.feed.index import Index, Places
+from kdissect.feed.statistics import CountedTables
 from kdissect.present.form import plural
 from kdissect.protocol.errors import FATAL, RETRIABLE, ROUTINE, SIGNS, errors
-from kdissect.tui.feed.counting import Asked
-from kdissect.tui.feed.index import Index, Places
-from kdissect.tui.filtering import quoted
-from kdissect.tui.lists.figures import Column, Figures, address, number, words
+from kdissect.tui.lists.figures import FigureColumn, Figures, address, number, words
 from kdissect.tui.pages.statistics import StatisticsPage
-from kdissect.tui.statistics import Counted
 
 FAULT, NOTE = "fault", "note"
 _ORDER = (FATAL, RETRIABLE, FAULT, NOTE, ROUTINE)
@@ -28,7 +28,7 @@ NOTHING_AMISS = ("acks=0", "waiting")
 """Reasons for a missing response that say that none is due, or due yet."""
 
 
-def columns(time_text: Callable[[int], str]) -> tuple[Column, ...]:
+def columns(time_text: Callable[[int], str]) -> tuple[FigureColumn, ...]:
     """The columns; ``time_text`` writes a time."""
 
     def when(name: str) -> Callable[[Row], str]:
@@ -41,7 +41,7 @@ def columns(time_text: Callable[[int], str]) -> tuple[Column, ...]:
         return text
 
     return (
-        Column("Kind", _kind, _gravity, 0, False, 11, False),
+        FigureColumn("Kind", _kind, _gravity, 0, False, 11, False),
         words("What", "what", most=44, least=28),
         number("Count", "count"),
         words("API", "api", 2, most=26),
@@ -52,8 +52,8 @@ def columns(time_text: Callable[[int], str]) -> tuple[Column, ...]:
         words("Group", "group", 1, most=40),
         words("Transactional id", "transactional_id", 2, most=40),
         address("Broker", "broker", 5),
-        Column("First", when("first"), lambda row: row["first_ns"], 3, True, 27, False),
-        Column("Last", when("last"), lambda row: row["last_ns"], 4),
+        FigureColumn("First", when("first"), lambda row: row["first_ns"], 3, True, 27, False),
+        FigureColumn("Last", when("last"), lambda row: row["last_ns"], 4),
         number("No.", "number", 6),
         words("Said", "said", 7, most=200),
     )
@@ -67,7 +67,7 @@ def _gravity(row: Row) -> int:
     return _ORDER.index(row["severity"])
 
 
-def figures(columns: tuple[Column, ...]) -> Figures:
+def figures(columns: tuple[FigureColumn, ...]) -> Figures:
     """The rows, empty."""
     return Figures(columns, lambda row: row["key"], lambda row: _TONES[row["severity"]])
 
@@ -165,7 +165,7 @@ class ProblemsPage(StatisticsPage):
     def asked(self) -> Asked:
         return ASKED
 
-    def fill(self, counted: Counted) -> None:
+    def fill(self, counted: CountedTables) -> None:
         app = self.kdissect
         errors = counted.tables["errors"]
         self.rows.show(problem_rows(errors, app.index, app.shown.places, app.shown.is_filtered))

@@ -10,26 +10,26 @@ from textual.binding import BindingType
 from textual.timer import Timer
 from textual.worker import get_current_worker
 
+from kdissect.feed.records import ListedRecords, RecordLine, records_of
+from kdissect.feed.stories import offset_subject
 from kdissect.filter.compiled import Filter
 from kdissect.filter.errors import FilterError
 from kdissect.present.form import TIMES as TIMES_MEANING
 from kdissect.present.form import plural
 from kdissect.present.payload import FORMS
 from kdissect.present.records import addressed_rows
+from kdissect.present.whole_record import COPY_FORMS, TextLine, record_copied, record_lines, value_file
 from kdissect.settings.actions import PLACES
-from kdissect.tui import status
-from kdissect.tui.editing import CannotEditError, edit, editor_of
-from kdissect.tui.feed.records import RecordLine, Records, records_of
-from kdissect.tui.feed.stories import offset_subject
+from kdissect.system.editor import CannotEditError, edit, editor_of
 from kdissect.tui.keys import bindings_of
 from kdissect.tui.lists.records import RecordRows
-from kdissect.tui.pages.page import Page
-from kdissect.tui.record_text import COPY_FORMS, Line, record_copied, record_lines, value_file
+from kdissect.tui.pages.page import BACK, Page
 from kdissect.tui.selecting import filter_of_record, joined
-from kdissect.tui.status import Item
+from kdissect.tui.widgets import status
 from kdissect.tui.widgets.dialogs import Choose
 from kdissect.tui.widgets.filter_line import FilterLine
 from kdissect.tui.widgets.panes import DetailPanes
+from kdissect.tui.widgets.status import Item
 from kdissect.tui.widgets.table import VirtualTable
 from kdissect.tui.widgets.text_pane import TextPane
 
@@ -58,7 +58,7 @@ class RecordsPage(Page):
 
     def __init__(self) -> None:
         super().__init__()
-        self._records: Records | None = None
+        self._records: ListedRecords | None = None
         self.rows: RecordRows | None = None
         self.record: dict[str, Any] | None = None
         """The row of the record that is shown whole."""
@@ -184,7 +184,7 @@ class RecordsPage(Page):
         self._shown_line = line
         if line is None:
             self.record = None
-            self.pane.show([Line("there is no record to show", "fact")])
+            self.pane.show([TextLine("there is no record to show", "fact")])
             return
         index = self.kdissect.index
         assert self.rows is not None
@@ -203,7 +203,7 @@ class RecordsPage(Page):
         if not worker.is_cancelled:
             app.call_from_thread(self._decoded, line, row, form, record_lines(row, form))
 
-    def _decoded(self, line: RecordLine, row: dict[str, Any], form: str, lines: list[Line]) -> None:
+    def _decoded(self, line: RecordLine, row: dict[str, Any], form: str, lines: list[TextLine]) -> None:
         if line != self._shown_line or self.rows is None:
             return
         self.record = row
@@ -216,7 +216,7 @@ class RecordsPage(Page):
         """Lay the record out in another form; of a large value that takes longer than a frame may."""
         self.app.call_from_thread(self._laid_out, row, record_lines(row, form))
 
-    def _laid_out(self, row: dict[str, Any], lines: list[Line]) -> None:
+    def _laid_out(self, row: dict[str, Any], lines: list[TextLine]) -> None:
         if row is self.record:
             self.pane.show(lines, stay=True)
 
@@ -236,8 +236,17 @@ class RecordsPage(Page):
             panes = self.kdissect.pages["exchanges"].query_one(DetailPanes)
             panes.reveal_record(self.kdissect.index.value("number", line.place), line.address)
 
+    @property
+    def way_out(self) -> str:
+        return BACK if self.is_in else super().way_out
+
+    @property
+    def is_in(self) -> bool:
+        """Whether the focus is not in the list, but in the record."""
+        return self.pane.has_focus or self.has_class("-in")
+
     def action_out(self) -> None:
-        if self.pane.has_focus or self.has_class("-in"):
+        if self.is_in:
             self.remove_class("-in")
             self.table.focus()
         else:

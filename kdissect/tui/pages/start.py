@@ -17,14 +17,14 @@ from textual.screen import Screen
 from textual.widgets import Input, OptionList, Static
 from textual.widgets.option_list import Option
 
+from kdissect.capture.paths import captures_in, completed
 from kdissect.live.rates import Interface
 from kdissect.present.form import plural, size
 from kdissect.present.sanitise import sanitise
 from kdissect.settings.actions import PLACES
 from kdissect.tui.host import CAPTURE, Host, is_of_interfaces
 from kdissect.tui.keys import bindings_of
-from kdissect.tui.paths import captures_in, completed
-from kdissect.tui.widgets.footer import KeysFooter
+from kdissect.tui.widgets.bars import KeysFooter
 
 LOOK_SECONDS = 1.0
 

@@ -13,18 +13,17 @@ from textual.widgets import Static
 from kdissect.analysis.fold import Row, begun_ns
 from kdissect.analysis.story import StoryLine
 from kdissect.exchange import Exchange
+from kdissect.feed.counting import Asked
+from kdissect.feed.statistics import CountedTables, Statistics
+from kdissect.feed.stories import Subject, subjects_of
 from kdissect.present.form import Clock, plural
 from kdissect.present.sanitise import sanitise
 from kdissect.present.stories import STORY
 from kdissect.protocol.errors import errors
-from kdissect.tui.feed.counting import Asked
-from kdissect.tui.feed.stories import Subject, subjects_of
 from kdissect.tui.keys import bindings_of
-from kdissect.tui.lists.figures import Column, Figures
+from kdissect.tui.lists.figures import FigureColumn, Figures
 from kdissect.tui.pages.ladder import OF_STORY, Drawn
-from kdissect.tui.pages.ordered import Saved
-from kdissect.tui.pages.statistics import GroupedTable, StatisticsPage
-from kdissect.tui.statistics import Counted, Statistics
+from kdissect.tui.pages.statistics import GroupedTable, Saved, StatisticsPage
 
 HERE = "▶"
 """Before the line that the exchange is in."""
@@ -35,14 +34,18 @@ def _line(row: Row) -> StoryLine:
     return found
 
 
-def _columns(clock: Clock) -> tuple[Column, ...]:
+def _columns(clock: Clock) -> tuple[FigureColumn, ...]:
     return (
-        Column("", lambda row: HERE if row["is_here"] else " ", None, 0, False),
-        Column("Time", lambda row: clock.text(_line(row).ns), lambda row: _line(row).ns, is_most_first=False),
-        Column("No.", lambda row: str(_line(row).exchange), lambda row: _line(row).exchange),
-        Column("Who", lambda row: sanitise(_line(row).client_id or _line(row).client), None, 1, False, 32),
-        Column("What", lambda row: sanitise(_line(row).whole, None), None, 0, False, 400, False, 40),
-        Column("Error", lambda row: sanitise(_line(row).error or ""), None, 2, False),
+        FigureColumn("", lambda row: HERE if row["is_here"] else " ", None, 0, False),
+        FigureColumn(
+            "Time", lambda row: clock.text(_line(row).ns), lambda row: _line(row).ns, is_most_first=False
+        ),
+        FigureColumn("No.", lambda row: str(_line(row).exchange), lambda row: _line(row).exchange),
+        FigureColumn(
+            "Who", lambda row: sanitise(_line(row).client_id or _line(row).client), None, 1, False, 32
+        ),
+        FigureColumn("What", lambda row: sanitise(_line(row).whole, None), None, 0, False, 400, False, 40),
+        FigureColumn("Error", lambda row: sanitise(_line(row).error or ""), None, 2, False),
     )
 
 
@@ -112,7 +115,7 @@ class StoryPage(StatisticsPage):
     def asked(self) -> Asked:
         return () if self._subject is None else (self._subject.asked,)
 
-    def fill(self, counted: Counted) -> None:
+    def fill(self, counted: CountedTables) -> None:
         rows = [{**row, "is_here": self._is_here(row)} for row in counted.tables[self.asked()[0]]]
         self.rows.show(rows, _columns(self.clock))
         at = next((at for at, row in enumerate(rows) if row["is_here"]), None)

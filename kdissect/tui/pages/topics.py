@@ -6,15 +6,17 @@ from collections.abc import Iterable
 
 from kdissect.analysis.fold import Row
 from kdissect.analysis.summary import by_topic
+from kdissect.feed.counting import Asked
+from kdissect.feed.filtering import quoted
+from kdissect.feed.statistics import CountedTables
+from kdissect.feed.stories import CLIENT as OF_CLIENT
+from kdissect.feed.stories import GROUP as OF_GROUP
+from kdissect.feed.stories import TOPIC as OF_TOPIC
+from kdissect.feed.stories import Subject, subject
 from kdissect.present.form import bars, plural, size
-from kdissect.tui.feed.counting import Asked
-from kdissect.tui.feed.stories import CLIENT as OF_CLIENT
-from kdissect.tui.feed.stories import GROUP as OF_GROUP
-from kdissect.tui.feed.stories import TOPIC as OF_TOPIC
-from kdissect.tui.feed.stories import Subject, subject
-from kdissect.tui.filtering import quoted
+from kdissect.present.lanes import POINTS, USUAL_LAG_STEP, lag_step, thinned
 from kdissect.tui.lists.figures import (
-    Column,
+    FigureColumn,
     Figures,
     address,
     graded,
@@ -26,9 +28,7 @@ from kdissect.tui.lists.figures import (
     rate,
     words,
 )
-from kdissect.tui.lists.lag_lines import POINTS, USUAL, step_of, thinned
 from kdissect.tui.pages.statistics import GroupedPage
-from kdissect.tui.statistics import Counted
 
 TOPIC, PARTITION, GROUP, CLIENT = "topic", "partition", "group", "client"
 
@@ -57,8 +57,8 @@ TOPIC_COLUMNS = (
     in_bytes("Bytes out", "fetched_bytes", 2),
     in_bytes("Replicated", "replicated_bytes", 8),
     listed("Codec", "codecs", 4, most=16),
-    Column("Batch", _batch_sizes, lambda row: row["batch_bytes_max"], 6),
-    Column("Lag", _lag, lambda row: row["lag_max"]),
+    FigureColumn("Batch", _batch_sizes, lambda row: row["batch_bytes_max"], 6),
+    FigureColumn("Lag", _lag, lambda row: row["lag_max"]),
     *graded(),
 )
 
@@ -71,15 +71,17 @@ PARTITION_COLUMNS = (
     number("Records", "records"),
     rate("rec/s", "records_per_s", 1),
     in_bytes("Bytes", "bytes"),
-    Column(
+    FigureColumn(
         "Bytes/s",
         lambda row: "" if row["bytes_per_s"] is None else f"{size(round(row['bytes_per_s']))}/s",
         lambda row: row["bytes_per_s"],
         3,
     ),
     listed("Codec", "codecs", 2, most=16),
-    Column("Batch", _batch_sizes, lambda row: row["batch_bytes_max"], 6),
-    Column("Lag", lambda row: _lag(row) if row["direction"] == "fetch" else "", lambda row: row["lag_max"]),
+    FigureColumn("Batch", _batch_sizes, lambda row: row["batch_bytes_max"], 6),
+    FigureColumn(
+        "Lag", lambda row: _lag(row) if row["direction"] == "fetch" else "", lambda row: row["lag_max"]
+    ),
     rare("Control", "control_batches", 8),
     rare("Cut", "partial_batches", 8),
     *graded(),
@@ -94,7 +96,7 @@ GROUP_COLUMNS = (
     number("Committed", "committed", 1),
     number("End of log", "log_end", 1),
     LAG,
-    Column("Over time", lambda row: bars(row["line"]), None, 1, False, POINTS),
+    FigureColumn("Over time", lambda row: bars(row["line"]), None, 1, False, POINTS),
     number("Most", "lag_max"),
     rate("Grows/s", "lag_per_s", 1),
     rate("In/s", "written_per_s", 3),
@@ -182,12 +184,12 @@ class TopicsPage(GroupedPage):
     """Topics, their partitions, the lag of groups, or that of clients; Enter shows the exchanges of one."""
 
     GROUPINGS = (TOPIC, PARTITION, GROUP, CLIENT)
-    _step = USUAL
+    _step = USUAL_LAG_STEP
     """Seconds between the points of a line of lag."""
 
     def on_screen_resume(self) -> None:
         if self.kdissect.ended is not None:
-            self._step = step_of(self.kdissect.index)
+            self._step = lag_step(self.kdissect.index.first_ns, self.kdissect.index.last_ns)
 
     def figures(self) -> Figures:
         return figures()
@@ -197,7 +199,7 @@ class TopicsPage(GroupedPage):
             return ("lag", f"lag,{self._step}s")
         return ("positions",) if grouping == CLIENT else ASKED
 
-    def fill(self, counted: Counted) -> None:
+    def fill(self, counted: CountedTables) -> None:
         tables = counted.tables
         if self.grouping == TOPIC:
             rows = topic_rows(tables["topics"], tables["positions"])

@@ -10,17 +10,26 @@ from textual.app import ComposeResult
 
 from kdissect.analysis.fold import Row
 from kdissect.analysis.transaction import ABORTED, COMMITTED, FENCED, OPEN, TIMED_OUT, UNKNOWN
+from kdissect.feed.counting import Asked
+from kdissect.feed.filtering import quoted, span_text
+from kdissect.feed.statistics import CountedTables
+from kdissect.feed.stories import PRODUCER, TRANSACTION, Subject, subject
 from kdissect.present.form import Clock, duration, plural, size
+from kdissect.present.lanes import CellSpan, TextLane
 from kdissect.present.paragraphs import fold_text
 from kdissect.present.sanitise import sanitise
-from kdissect.tui.feed.counting import Asked
-from kdissect.tui.feed.stories import PRODUCER, TRANSACTION, Subject, subject
-from kdissect.tui.filtering import quoted, span_text
-from kdissect.tui.lists.figures import Column, Figures, address, in_bytes, number, rare, time_span, words
-from kdissect.tui.lists.lanes import Lane, Span
+from kdissect.present.whole_record import TextLine
+from kdissect.tui.lists.figures import (
+    FigureColumn,
+    Figures,
+    address,
+    in_bytes,
+    number,
+    rare,
+    time_span,
+    words,
+)
 from kdissect.tui.pages.statistics import StatisticsPage
-from kdissect.tui.record_text import Line
-from kdissect.tui.statistics import Counted
 from kdissect.tui.widgets.table import Heading, VirtualTable
 from kdissect.tui.widgets.text_pane import TextPane
 
@@ -52,7 +61,7 @@ def _producer(row: Row) -> str:
     return f"{row['producer_id']}{epoch}"
 
 
-def columns(clock: Clock) -> tuple[Column, ...]:
+def columns(clock: Clock) -> tuple[FigureColumn, ...]:
     """The columns of the list.
 
     :param clock: writes times.
@@ -63,11 +72,11 @@ def columns(clock: Clock) -> tuple[Column, ...]:
 
     return (
         words("Transactional id", "transactional_id", least=20),
-        Column("Outcome", outcome, outcome, 0, False, is_most_first=False),
-        Column("Begun", begun, lambda row: row["begin_ns"], 1, is_most_first=False),
+        FigureColumn("Outcome", outcome, outcome, 0, False, is_most_first=False),
+        FigureColumn("Begun", begun, lambda row: row["begin_ns"], 1, is_most_first=False),
         time_span("Lasted", "duration_ns"),
         words("Ended by", "ended_by", 2, most=40),
-        Column("Producer", _producer, lambda row: row["producer_id"], 3, False),
+        FigureColumn("Producer", _producer, lambda row: row["producer_id"], 3, False),
         words("Client id", "client_id", 2, most=28),
         number("Records", "records", 1),
         in_bytes("Bytes", "bytes", 5),
@@ -75,7 +84,7 @@ def columns(clock: Clock) -> tuple[Column, ...]:
         rare("Retries", "retries", 2),
         time_span("Held", "held_ns", 1),
         time_span("Visible", "visible_ns", 5),
-        Column("Errors", lambda row: ", ".join(row["errors"]), None, 3, False),
+        FigureColumn("Errors", lambda row: ", ".join(row["errors"]), None, 3, False),
         address("Coordinator", "coordinator", 6),
     )
 
@@ -91,7 +100,7 @@ def figures(clock: Clock) -> Figures:
     return Figures(columns(clock), identity, _tone)
 
 
-def text_of(row: Row, clock: Clock, room: int) -> list[Line]:
+def text_of(row: Row, clock: Clock, room: int) -> list[TextLine]:
     """All that is known of a transaction.
 
     :param room: cells of a line.
@@ -99,9 +108,9 @@ def text_of(row: Row, clock: Clock, room: int) -> list[Line]:
     name = row["transactional_id"]
     lasted = "" if row["duration_ns"] is None else f" after {duration(row['duration_ns'])}"
     whose = "a transaction of nobody captured" if name is None else sanitise(name, None)
-    out = [Line(part, "heading") for part in fold_text(f"{whose}: {outcome(row)}{lasted}", room)]
+    out = [TextLine(part, "heading") for part in fold_text(f"{whose}: {outcome(row)}{lasted}", room)]
     for each in _said(row, clock):
-        out += [Line(part) for part in fold_text(sanitise(each, None), room)]
+        out += [TextLine(part) for part in fold_text(sanitise(each, None), room)]
     return out
 
 
@@ -150,11 +159,11 @@ class IdLines:
     def __init__(self) -> None:
         self._ids: list[str] = []
         self._of: dict[str, list[Row]] = {}
-        self._span = Span(0, 1)
+        self._span = CellSpan(0, 1)
         self._chosen: Hashable = None
         self._version = 0
 
-    def show(self, rows: Sequence[Row], span: Span) -> None:
+    def show(self, rows: Sequence[Row], span: CellSpan) -> None:
         """Take other transactions."""
         self._of = {}
         for row in rows:
@@ -196,7 +205,7 @@ class IdLines:
         return [sanitise(name), *([counts] if len(headings) == 3 else []), self._line(name, room)]
 
     def _line(self, name: str, room: int) -> str:
-        lane = Lane(self._span, room, _RANKS)
+        lane = TextLane(self._span, room, _RANKS)
         for row in self._of[name]:
             first = self._span.start_ns if row["begin_ns"] is None else row["begin_ns"]
             last = row["end_ns"] if row["end_ns"] is not None else row["last_ns"]
@@ -260,11 +269,11 @@ class TransactionsPage(StatisticsPage):
     def asked(self) -> Asked:
         return ASKED
 
-    def fill(self, counted: Counted) -> None:
+    def fill(self, counted: CountedTables) -> None:
         rows, index = counted.tables[ASKED[0]], self.kdissect.index
         self.rows.show(rows, columns(self.clock))
         start = index.first_ns or 0
-        self.lines.show(rows, Span(start, max(start + 1, index.last_ns or 0)))
+        self.lines.show(rows, CellSpan(start, max(start + 1, index.last_ns or 0)))
         self.set_class(not rows, "-none")
         self.list_pane.styles.height = max(_LEAST_ROWS, len(rows)) + 1
         self.ids_pane.styles.height = len(self.lines) + 2 if len(self.lines) else 0
@@ -289,7 +298,7 @@ class TransactionsPage(StatisticsPage):
         at = self.lines.choose(row)
         self.ids_pane.rows_changed(at)
 
-        def text(room: int) -> Sequence[Line]:
+        def text(room: int) -> Sequence[TextLine]:
             return [] if row is None else text_of(row, self.clock, room)
 
         self.query_one("#said", TextPane).show_folded(text)

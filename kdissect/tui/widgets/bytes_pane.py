@@ -20,7 +20,7 @@ from textual.scroll_view import ScrollView
 from textual.strip import Strip
 
 from kdissect.settings.actions import PLACES
-from kdissect.tui.contrast import Legible
+from kdissect.tui.colors import Legible
 from kdissect.tui.keys import bindings_of
 
 _OFFSET = 10

@@ -13,13 +13,13 @@ from textual.widgets import Tree
 from textual.widgets.tree import TreeNode
 
 from kdissect.model import Node
+from kdissect.present.detail import TreeSpot
 from kdissect.settings.actions import PLACES
-from kdissect.tui.contrast import legible_strip
-from kdissect.tui.detail import Spot
+from kdissect.tui.colors import legible_strip
 from kdissect.tui.keys import bindings_of
 
 
-class FieldTree(Tree[Spot], inherit_bindings=False):
+class FieldTree(Tree[TreeSpot], inherit_bindings=False):
     """The tree."""
 
     BINDINGS: ClassVar[list[BindingType]] = bindings_of("tree")
@@ -63,7 +63,7 @@ def opened_of(tree: FieldTree) -> Opened:
     return Opened(frozenset(found), None if tree.cursor_node is None else _identity(tree.cursor_node))
 
 
-def open_again(tree: FieldTree, opened: Opened, below: Callable[[Spot], list[Spot]]) -> None:
+def open_again(tree: FieldTree, opened: Opened, below: Callable[[TreeSpot], list[TreeSpot]]) -> None:
     """Open those lines, and shut all others; ``below`` gives the lines below one."""
     waiting, cursor = list(tree.root.children), None
     while waiting:
@@ -81,13 +81,13 @@ def open_again(tree: FieldTree, opened: Opened, below: Callable[[Spot], list[Spo
         tree.call_after_refresh(partial(tree.move_cursor, cursor))
 
 
-def _lines(node: TreeNode[Spot]) -> Iterator[TreeNode[Spot]]:
+def _lines(node: TreeNode[TreeSpot]) -> Iterator[TreeNode[TreeSpot]]:
     for child in node.children:
         yield child
         yield from _lines(child)
 
 
-def _identity(node: TreeNode[Spot]) -> Hashable:
+def _identity(node: TreeNode[TreeSpot]) -> Hashable:
     """What tells a line from all others of an exchange: the node that it shows, which is drawn once."""
     spot = node.data
     if spot is None or spot.branch is None:
@@ -95,23 +95,23 @@ def _identity(node: TreeNode[Spot]) -> Hashable:
     return id(spot.branch.node)
 
 
-def holds(node: TreeNode[Spot], wanted: Node) -> bool:
+def holds(node: TreeNode[TreeSpot], wanted: Node) -> bool:
     """Whether a line is that of a node of the message, or stands for it."""
     return node.data is not None and node.data.holds(wanted)
 
 
-def fill(node: TreeNode[Spot], lines: Iterable[Spot]) -> None:
+def fill(node: TreeNode[TreeSpot], lines: Iterable[TreeSpot]) -> None:
     """Put lines below one."""
     for spot in lines:
         add(node, spot)
 
 
-def add(node: TreeNode[Spot], spot: Spot) -> TreeNode[Spot]:
+def add(node: TreeNode[TreeSpot], spot: TreeSpot) -> TreeNode[TreeSpot]:
     """Put a line below one; gives it."""
     return node.add(label_of(spot), spot, allow_expand=spot.can_open)
 
 
-def label_of(spot: Spot) -> Text:
+def label_of(spot: TreeSpot) -> Text:
     """A line with its colours; never markup."""
     name, colon, value = spot.text.partition(": ")
     is_bad = spot.is_fault or (spot.branch is not None and spot.branch.node.fault is not None)

@@ -22,6 +22,7 @@ from textual.widgets import Input, OptionList, Static
 from textual.widgets.option_list import Option
 from textual.worker import get_current_worker
 
+from kdissect.feed.filtering import Shown
 from kdissect.filter.compiled import Filter
 from kdissect.filter.complete import Completion, complete
 from kdissect.filter.errors import FilterError
@@ -31,8 +32,7 @@ from kdissect.present.form import plural
 from kdissect.present.sanitise import sanitise
 from kdissect.settings.actions import PLACES
 from kdissect.settings.remembered import Remembered
-from kdissect.tui.contrast import alarm_color
-from kdissect.tui.filtering import Shown
+from kdissect.tui.colors import alarm_color
 from kdissect.tui.keys import bindings_of
 from kdissect.tui.widgets.dialogs import Ask
 

@@ -20,14 +20,15 @@ from textual.widgets import Static, Tree
 from textual.widgets.tree import TreeNode
 
 from kdissect.model import Node
+from kdissect.present.arrival import packet_lines, timing_lines
+from kdissect.present.detail import Detail, TreeSpot
 from kdissect.present.form import plural
 from kdissect.present.records import Address
 from kdissect.settings.actions import PLACES
-from kdissect.tui.detail import Detail, Spot
-from kdissect.tui.facts import packet_lines, timing_lines
-from kdissect.tui.heap import uncollected
+from kdissect.system.heap import uncollected
 from kdissect.tui.host import Host
 from kdissect.tui.keys import bindings_of
+from kdissect.tui.widgets.bars import PaneLine
 from kdissect.tui.widgets.bytes_pane import BytesPane
 from kdissect.tui.widgets.field_tree import (
     FieldTree,
@@ -39,7 +40,6 @@ from kdissect.tui.widgets.field_tree import (
     open_again,
     opened_of,
 )
-from kdissect.tui.widgets.tabs import PaneLine
 
 OPEN_AT_FIRST = 40
 """A message's parts that have no more lines than this are open when it is shown."""
@@ -135,7 +135,7 @@ class DetailPanes(Vertical):
         tree.cursor_line = 0
         self._show_bytes(tree.root.children[0] if tree.root.children else None)
 
-    def _open_if_small(self, node: TreeNode[Spot]) -> None:
+    def _open_if_small(self, node: TreeNode[TreeSpot]) -> None:
         spot = node.data
         if spot is None or spot.branch is None or not 0 < len(spot.branch.node.children) <= OPEN_AT_FIRST:
             return
@@ -190,27 +190,27 @@ class DetailPanes(Vertical):
             self._fill_tree(detail)
             self._go_to_side()
         elif self.tab == "records":
-            self._fill_with((Spot("reading …"),))
+            self._fill_with((TreeSpot("reading …"),))
             self._read_records(detail)
         else:
             exchange = detail.exchange
             first_ns = cast(Host, self.app).index.first_ns
             lines = timing_lines(exchange, first_ns) if self.tab == "timing" else packet_lines(exchange)
-            self._fill_with([Spot(line) for line in lines])
+            self._fill_with([TreeSpot(line) for line in lines])
         self._show_line()
 
     @work(thread=True, exclusive=True, group="records")
     def _read_records(self, detail: Detail) -> None:
         self.app.call_from_thread(self._records_read, detail, detail.records())
 
-    def _records_read(self, detail: Detail, spots: list[Spot]) -> None:
+    def _records_read(self, detail: Detail, spots: list[TreeSpot]) -> None:
         if self.detail is detail and self.tab == "records":
             self._fill_with(spots)
             if len(spots) == 1:
                 self.tree_pane.root.children[0].expand()
             self._open_again(detail)
 
-    def _fill_with(self, spots: Sequence[Spot]) -> None:
+    def _fill_with(self, spots: Sequence[TreeSpot]) -> None:
         tree = self.tree_pane
         tree.clear()
         fill(tree.root, spots)
@@ -233,28 +233,28 @@ class DetailPanes(Vertical):
     # -- opening ------------------------------------------------------------------------------------
 
     @on(Tree.NodeExpanded)
-    def _opened(self, event: Tree.NodeExpanded[Spot]) -> None:
+    def _opened(self, event: Tree.NodeExpanded[TreeSpot]) -> None:
         event.stop()
         node = event.node
         if self.detail is not None and node.data is not None and node.data.can_open and not node.children:
             self._open(self.detail, node, node.data)
 
     @work(thread=True, group="open")
-    def _open(self, detail: Detail, node: TreeNode[Spot], spot: Spot) -> None:
+    def _open(self, detail: Detail, node: TreeNode[TreeSpot], spot: TreeSpot) -> None:
         with uncollected():
             lines = detail.open(spot)
         self.app.call_from_thread(self._opened_lines, detail, node, lines)
 
-    def _opened_lines(self, detail: Detail, node: TreeNode[Spot], lines: list[Spot]) -> None:
+    def _opened_lines(self, detail: Detail, node: TreeNode[TreeSpot], lines: list[TreeSpot]) -> None:
         if self.detail is detail and not node.children:
             fill(node, lines)
 
     @on(Tree.NodeSelected)
-    def _selected(self, event: Tree.NodeSelected[Spot]) -> None:
+    def _selected(self, event: Tree.NodeSelected[TreeSpot]) -> None:
         event.stop()
         self.unfold(event.node)
 
-    def unfold(self, node: TreeNode[Spot], wanted: Node | None = None) -> TreeNode[Spot] | None:
+    def unfold(self, node: TreeNode[TreeSpot], wanted: Node | None = None) -> TreeNode[TreeSpot] | None:
         """Put lines in the place of one that stands for them; gives the first of them."""
         if node.data is None or node.data.rest is None or node.parent is None:
             return None
@@ -270,11 +270,11 @@ class DetailPanes(Vertical):
     # -- tree → bytes ---------------------------------------------------------------------------------
 
     @on(Tree.NodeHighlighted)
-    def _highlighted(self, event: Tree.NodeHighlighted[Spot]) -> None:
+    def _highlighted(self, event: Tree.NodeHighlighted[TreeSpot]) -> None:
         event.stop()
         self._show_bytes(event.node)
 
-    def _show_bytes(self, node: TreeNode[Spot] | None) -> None:
+    def _show_bytes(self, node: TreeNode[TreeSpot] | None) -> None:
         spot = node.data if node is not None else None
         if spot is None or node is None or self.detail is None or spot.is_fault:
             return
@@ -364,7 +364,7 @@ class DetailPanes(Vertical):
         if here is not None:
             self.call_after_refresh(partial(self.tree_pane.move_cursor, here))
 
-    def _below(self, detail: Detail, here: TreeNode[Spot], wanted: Node) -> TreeNode[Spot] | None:
+    def _below(self, detail: Detail, here: TreeNode[TreeSpot], wanted: Node) -> TreeNode[TreeSpot] | None:
         """The line of a node below another line, which is opened and unfolded for it."""
         if here.data is not None and not here.children and here.data.can_open:
             fill(here, detail.open(here.data))
@@ -377,10 +377,10 @@ class DetailPanes(Vertical):
 
     # -- for who copies -------------------------------------------------------------------------------
 
-    def chosen(self) -> list[Spot]:
+    def chosen(self) -> list[TreeSpot]:
         """The line under the cursor, after those around it."""
-        out: list[Spot] = []
-        node: TreeNode[Spot] | None = self.tree_pane.cursor_node
+        out: list[TreeSpot] = []
+        node: TreeNode[TreeSpot] | None = self.tree_pane.cursor_node
         while node is not None and node.data is not None:
             out.append(node.data)
             node = node.parent
@@ -413,9 +413,9 @@ def _kept_as(tab: str) -> str:
     return _IN_TREE[0] if tab in _IN_TREE else tab
 
 
-def _side_of(node: TreeNode[Spot]) -> str | None:
+def _side_of(node: TreeNode[TreeSpot]) -> str | None:
     """The tab of the message that a line is of."""
-    here: TreeNode[Spot] | None = node
+    here: TreeNode[TreeSpot] | None = node
     while here is not None and here.data is not None:
         if here.data.message is not None and here.data.message.kind in _IN_TREE:
             return here.data.message.kind
@@ -423,7 +423,7 @@ def _side_of(node: TreeNode[Spot]) -> str | None:
     return None
 
 
-def where_text(spot: Spot) -> str:
+def where_text(spot: TreeSpot) -> str:
     """Which bytes a line stands for."""
     count = plural(spot.end - spot.start, "byte")
     name = spot.text.partition(": ")[0]

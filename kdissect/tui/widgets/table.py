@@ -1,6 +1,6 @@
 """A list of any length, of which only the lines on the screen are made.
 
-What it shows comes from :class:`Rows`; it may grow while it is shown. Textual's own DataTable lays out
+What it shows comes from :class:`TableRows`; it may grow while it is shown. Textual's own DataTable lays out
 every row it has, which takes minutes for a million.
 """
 
@@ -24,7 +24,7 @@ from textual.strip import Strip
 
 from kdissect.present.sanitise import CUT
 from kdissect.settings.actions import PLACES
-from kdissect.tui.contrast import Legible, legible
+from kdissect.tui.colors import Legible, legible
 from kdissect.tui.keys import bindings_of
 
 STRIPS = 512
@@ -42,7 +42,7 @@ class Heading(NamedTuple):
     """Whether values stand at the right edge."""
 
 
-class Rows(Protocol):
+class TableRows(Protocol):
     """What a table shows."""
 
     def __len__(self) -> int: ...
@@ -135,7 +135,7 @@ class VirtualTable(ScrollView, Legible, can_focus=True):
             self.column = column
             super().__init__(table)
 
-    def __init__(self, rows: Rows, *, id: str | None = None, has_columns: bool = False) -> None:
+    def __init__(self, rows: TableRows, *, id: str | None = None, has_columns: bool = False) -> None:
         super().__init__(id=id)
         self._has_columns = has_columns
         """Whether the cursor can go to a column."""

@@ -13,10 +13,10 @@ from textual.message import Message
 from textual.scroll_view import ScrollView
 from textual.strip import Strip
 
+from kdissect.present.whole_record import TextLine
 from kdissect.settings.actions import PLACES
-from kdissect.tui.contrast import Legible
+from kdissect.tui.colors import Legible
 from kdissect.tui.keys import bindings_of
-from kdissect.tui.record_text import Line
 
 
 class TextPane(ScrollView, Legible, can_focus=True, inherit_bindings=False):
@@ -40,20 +40,20 @@ class TextPane(ScrollView, Legible, can_focus=True, inherit_bindings=False):
 
     def __init__(self, *, id: str | None = None) -> None:
         super().__init__(id=id)
-        self._lines: Sequence[Line] = ()
-        self._make: Callable[[int], Sequence[Line]] | None = None
+        self._lines: Sequence[TextLine] = ()
+        self._make: Callable[[int], Sequence[TextLine]] | None = None
         """What makes the lines for so many cells, where they are not the same in each width."""
         self._broken: list[tuple[str, str]] = []
         """Style and text of the lines as they stand in the pane."""
 
-    def show(self, lines: Sequence[Line], stay: bool = False) -> None:
+    def show(self, lines: Sequence[TextLine], stay: bool = False) -> None:
         """Show other lines, from the first on, or from where the pane stands if ``stay``."""
         self._lines, self._make = lines, None
         self._break()
         if not stay:
             self.scroll_to(y=0, animate=False, immediate=True)
 
-    def show_folded(self, make: Callable[[int], Sequence[Line]], stay: bool = False) -> None:
+    def show_folded(self, make: Callable[[int], Sequence[TextLine]], stay: bool = False) -> None:
         """The same with lines that are made for so many cells as the pane has."""
         self.show((), stay=True)
         self._make = make

@@ -22,11 +22,11 @@ from textual.strip import Strip
 
 from kdissect.analysis.fold import Row
 from kdissect.analysis.moments import LEADER, REBALANCE, TRANSACTION
+from kdissect.feed.summary import NONE, OverTime
 from kdissect.present.form import duration, size
 from kdissect.settings.actions import PLACES
-from kdissect.tui.contrast import Legible
+from kdissect.tui.colors import Legible
 from kdissect.tui.keys import bindings_of
-from kdissect.tui.lists.over_time import NONE, OverTime
 
 GUTTER = 17
 """Cells before the columns, which say what a line shows."""
@@ -96,7 +96,7 @@ class TimeLine(Legible, can_focus=True):
         super().__init__(id=id)
         self.over_time: OverTime | None = None
         self.marks: Sequence[Row] = ()
-        """What happened, as :mod:`kdissect.tui.feed.judging` gives it."""
+        """What happened, as :mod:`kdissect.feed.judging` gives it."""
         self._signs: dict[int, str] = {}
         self._range: tuple[int, int] | None = None
         """The range that is chosen, from and to in ns."""

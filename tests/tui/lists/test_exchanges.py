@@ -3,9 +3,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from kdissect.tui.feed.rows import HAS_REQUEST, HAS_RESPONSE, HAS_TAKEN, HAS_VERSION
+from kdissect.feed.rows import HAS_REQUEST, HAS_RESPONSE, HAS_TAKEN, HAS_VERSION
 from kdissect.tui.lists.exchanges import COLUMNS, SLOW_SIGN, Exchanges
-from tests.tui.feeds import index_with
+from tests.feed.feeds import index_with
 
 LONG = "ConsumerGroupHeartbeat"
 FLAGS = HAS_REQUEST | HAS_RESPONSE | HAS_VERSION

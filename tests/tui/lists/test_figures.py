@@ -2,7 +2,7 @@ from __future__ import annotations
 
 from kdissect.analysis.fold import Row
 from kdissect.tui.lists.figures import (
-    Column,
+    FigureColumn,
     Figures,
     address,
     in_bytes,
@@ -26,7 +26,7 @@ def row(name: str, count: int | None, errors: int = 0, took_ns: int | None = Non
     return {"name": name, "count": count, "errors": errors, "took_ns": took_ns}
 
 
-def figures(*rows: Row, columns: tuple[Column, ...] = COLUMNS) -> Figures:
+def figures(*rows: Row, columns: tuple[FigureColumn, ...] = COLUMNS) -> Figures:
     made = Figures(columns, lambda each: each["name"])
     made.show(rows)
     return made

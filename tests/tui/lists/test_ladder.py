@@ -5,9 +5,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kdissect.protocol.errors import FATAL
-from kdissect.tui.feed.index import Index
-from kdissect.tui.feed.rows import (
+from kdissect.feed.index import Index
+from kdissect.feed.rows import (
     FIRST,
     GRADES,
     GRAVEST,
@@ -17,8 +16,9 @@ from kdissect.tui.feed.rows import (
     HAS_RESPONSE,
     HAS_VERSION,
 )
+from kdissect.protocol.errors import FATAL
 from kdissect.tui.lists.ladder import Ladder, events_of, hosts_of, lanes_of, of_client, of_numbers, snapshot
-from tests.tui.feeds import index_with
+from tests.feed.feeds import index_with
 
 BOTH = HAS_REQUEST | HAS_RESPONSE | HAS_LATENCY | HAS_VERSION | HAS_CORRELATION
 FATAL_ERROR = BOTH | GRADES.index(FATAL) << GRAVEST | GRADES.index(FATAL) << FIRST

@@ -3,20 +3,20 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from kdissect.protocol import apis
-from kdissect.protocol.schema import Struct, message_struct
-from kdissect.tui.feed.batches import Ended
-from kdissect.tui.feed.records import (
+from kdissect.feed.batches import Ended
+from kdissect.feed.records import (
     ASK_EXCHANGES,
     IS_RELATIVE,
     SPAN,
     VALUE_IS_SAID,
-    Ask,
-    Found,
+    AskRecords,
+    FoundRecords,
     RecordLine,
 )
+from kdissect.protocol import apis
+from kdissect.protocol.schema import Struct, message_struct
 from kdissect.tui.lists.records import CARRIERS, RecordRows
-from tests.tui.feeds import index_with
+from tests.feed.feeds import index_with
 
 LINE = RecordLine(0, 0, 0, 0, 1, 2, 1_000, 5, 3, 1, 2, 0, 2, 1, 2, b"k", b"vw")
 
@@ -25,15 +25,15 @@ class Answers:
     """Stands for what lists records: says what the test tells it to."""
 
     def __init__(self) -> None:
-        self.asked: list[Ask] = []
-        self.waiting: list[Found | Ended] = []
+        self.asked: list[AskRecords] = []
+        self.waiting: list[FoundRecords | Ended] = []
         self.reads: list[tuple[int, int]] = []
         self.line = LINE
 
-    def ask(self, asked: Ask) -> None:
+    def ask(self, asked: AskRecords) -> None:
         self.asked.append(asked)
 
-    def poll(self) -> list[Found | Ended]:
+    def poll(self) -> list[FoundRecords | Ended]:
         waiting, self.waiting = self.waiting, []
         return waiting
 
@@ -63,7 +63,7 @@ def test_exchanges_are_handed_over_bit_by_bit_and_those_only_that_can_have_recor
     rows.step()
     assert len(answers.asked) == 2
     for _ in range(10):
-        answers.waiting = [Found(rows._generation, 0, ASK_EXCHANGES, [])] if rows.is_busy else []
+        answers.waiting = [FoundRecords(rows._generation, 0, ASK_EXCHANGES, [])] if rows.is_busy else []
         rows.step()
     told = [place for asked in answers.asked for place, _, _ in SPAN.iter_unpack(asked.spans)]
     assert told == [place for place in range(count) if place % 4 != 3]
@@ -88,17 +88,17 @@ def test_answers_to_an_older_question_do_not_count() -> None:
     rows, answers = rows_of(4)
     old = rows._generation
     rows.begin(None)
-    answers.waiting = [Found(old, 100, 1, ["x"])]
+    answers.waiting = [FoundRecords(old, 100, 1, ["x"])]
     assert not rows.step()
     assert len(rows) == 0
-    answers.waiting = [Found(rows._generation, 7, 1, ["t", "zstd"])]
+    answers.waiting = [FoundRecords(rows._generation, 7, 1, ["t", "zstd"])]
     assert rows.step()
     assert len(rows) == 7
 
 
 def test_only_lines_that_are_drawn_are_read_a_page_at_a_time() -> None:
     rows, answers = rows_of(4)
-    answers.waiting = [Found(rows._generation, 1_000_000, 3, ["t", "zstd"])]
+    answers.waiting = [FoundRecords(rows._generation, 1_000_000, 3, ["t", "zstd"])]
     rows.step()
     rows.headings(120)
     assert answers.reads == [(0, 64), (64, 64), (999_936, 64)]  # for the width of columns, once
@@ -114,10 +114,10 @@ def test_only_lines_that_are_drawn_are_read_a_page_at_a_time() -> None:
 
 def test_the_last_page_is_read_again_when_it_grew() -> None:
     rows, answers = rows_of(4)
-    answers.waiting = [Found(rows._generation, 3, 1, ["t", "zstd"])]
+    answers.waiting = [FoundRecords(rows._generation, 3, 1, ["t", "zstd"])]
     rows.step()
     assert rows.line(2) is not None
-    answers.waiting = [Found(rows._generation, 5, 1, [])]
+    answers.waiting = [FoundRecords(rows._generation, 5, 1, [])]
     rows.step()
     assert rows.line(4) is not None
 
@@ -125,7 +125,7 @@ def test_the_last_page_is_read_again_when_it_grew() -> None:
 @pytest.mark.parametrize("width", [80, 120, 200])
 def test_cells(width: int) -> None:
     rows, answers = rows_of(4)
-    answers.waiting = [Found(rows._generation, 1, 3, ["t", "zstd"])]
+    answers.waiting = [FoundRecords(rows._generation, 1, 3, ["t", "zstd"])]
     rows.step()
     answers.line = LINE._replace(flags=LINE.flags | IS_RELATIVE)
     cells = dict(zip((heading.title for heading in rows.headings(width)), rows.cells(0, width), strict=True))
@@ -141,7 +141,7 @@ def test_cells(width: int) -> None:
 def test_words_are_not_shown_as_bytes() -> None:
     rows, answers = rows_of(4)
     answers.line = LINE._replace(flags=VALUE_IS_SAID, value=b'OffsetCommit v3 {"group":"g')
-    answers.waiting = [Found(rows._generation, 1, 3, ["t", "zstd"])]
+    answers.waiting = [FoundRecords(rows._generation, 1, 3, ["t", "zstd"])]
     rows.step()
     assert 'OffsetCommit v3 {"group":"g…' in rows.cells(0, 80)
     rows.form = "hex"
@@ -150,13 +150,13 @@ def test_words_are_not_shown_as_bytes() -> None:
 
 def test_columns_take_what_their_contents_need_and_more_where_those_grow() -> None:
     rows, answers = rows_of(4)
-    answers.waiting = [Found(rows._generation, 1, 3, ["t" * 20, "zstd"])]
+    answers.waiting = [FoundRecords(rows._generation, 1, 3, ["t" * 20, "zstd"])]
     rows.step()
     widths = {heading.title: heading.width for heading in rows.headings(200)}
     assert (widths["Topic"], widths["Part"], widths["Offset"], widths["Value"]) == (20, 4, 6, 0)
     before = rows.key(0)
     answers.line = LINE._replace(offset=123_456_789)
-    answers.waiting = [Found(rows._generation, 2, 1, [])]
+    answers.waiting = [FoundRecords(rows._generation, 2, 1, [])]
     rows.step()
     assert next(each.width for each in rows.headings(200) if each.title == "Offset") == 9
     assert rows.key(0) != before  # the row is to be drawn anew
@@ -174,7 +174,7 @@ def test_that_it_failed_is_told_and_ends_it() -> None:
 
 def test_a_line_that_cannot_be_read_says_so() -> None:
     rows, answers = rows_of(4)
-    answers.waiting = [Found(rows._generation, 1, 3, ["t", "zstd"])]
+    answers.waiting = [FoundRecords(rows._generation, 1, 3, ["t", "zstd"])]
     rows.step()
 
     def lines(start: int, count: int) -> list[RecordLine]:

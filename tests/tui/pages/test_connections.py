@@ -12,20 +12,20 @@ from textual.pilot import Pilot
 from kdissect.capture.files import read_packets
 from kdissect.capture.keylogs import KeyLogs
 from kdissect.capture.writer import PcapngWriter
+from kdissect.feed.decoder import Decoded
+from kdissect.feed.source import ScreenSource
 from kdissect.model import TLS_KEY_LOG, Packet, Secrets
 from kdissect.tls.keylog import Secrets as KnownSecrets
 from kdissect.tui.app import Kdissect
-from kdissect.tui.feed.decoder import Decoded
-from kdissect.tui.feed.source import Source
 from kdissect.tui.pages.connections import SPARKS, Activity
 from tests.amount import some
 from tests.cli.golden import check_golden
 from tests.cli.run import CAPTURES
+from tests.feed.feeds import index_with
 from tests.lab import Case
 from tests.tls.endpoints import Ends, Flight
 from tests.tls.talks import TLS12, lines
 from tests.tls.tshark import packets_of
-from tests.tui.feeds import index_with
 from tests.tui.pages.test_chosen import Step, answer
 from tests.tui.snapshots import EXCHANGES, app_of, press, running
 from tests.tui.test_screens import SIZES, USUAL
@@ -62,7 +62,7 @@ def secrets() -> KnownSecrets:
 
 
 def app_with(path: Path, known: KnownSecrets | None) -> Kdissect:
-    return Kdissect(Decoded(Source((str(path),), secrets=known)), settings=EXCHANGES)
+    return Kdissect(Decoded(ScreenSource((str(path),), secrets=known)), settings=EXCHANGES)
 
 
 def screens(app: Kdissect, *keys: str, size: tuple[int, int] = (160, 40)) -> str:
@@ -156,7 +156,7 @@ def test_secrets_of_a_key_log_that_grows_are_saved_too(tmp_path: Path) -> None:
         await answer(pilot, str(out))
         await press(pilot, "down", "enter")
 
-    with_app(Kdissect(Decoded(Source((str(TLS13.capture),), key_logs=logs)), settings=EXCHANGES), step)
+    with_app(Kdissect(Decoded(ScreenSource((str(TLS13.capture),), key_logs=logs)), settings=EXCHANGES), step)
     assert saved(out) == (335, 1)
     assert "55 exchanges" in screens(app_with(out, None))
 

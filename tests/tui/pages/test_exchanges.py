@@ -12,12 +12,12 @@ from textual.widgets import Input
 
 from kdissect import read
 from kdissect.analysis.waits import split
+from kdissect.feed.batches import Ended
+from kdissect.present.detail import Detail, error_of
 from kdissect.present.options import Options
 from kdissect.protocol.errors import error_name
 from kdissect.settings.screens import Settings
 from kdissect.tui.app import Kdissect
-from kdissect.tui.detail import Detail, error_of
-from kdissect.tui.feed.batches import Ended
 from kdissect.tui.lists.exchanges import SLOW_SIGN
 from kdissect.tui.pages.exchanges import ExchangesPage
 from kdissect.tui.widgets.bytes_pane import BytesPane
@@ -66,6 +66,16 @@ def test_filtering_by_the_api_of_the_row_and_the_way_back() -> None:
         assert listed(page) == [each for each in everything if each not in numbers(api="CreateTopics")]
         await press(pilot, "escape")
         assert listed(page) == everything
+
+    with_page(step)
+
+
+def test_a_row_filters_before_its_panes_are_there() -> None:
+    async def step(pilot: Pilot[None], app: Kdissect, page: ExchangesPage) -> None:
+        page._decode = lambda *_: None  # type: ignore[method-assign,assignment]
+        await pilot.press("j", "j", "j", "=")
+        await pilot.pause()
+        assert app.shown.text == "api == CreateTopics"
 
     with_page(step)
 

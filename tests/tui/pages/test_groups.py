@@ -2,7 +2,7 @@ from __future__ import annotations
 
 from kdissect.analysis.fold import Row
 from kdissect.present.statistics import STATISTICS
-from kdissect.tui.lists.members import Timeline, Told
+from kdissect.tui.lists.members import MemberLines, MemberTold
 from kdissect.tui.pages.groups import figures, state
 
 GROUP = [column.name for column in STATISTICS["groups"].columns]
@@ -38,7 +38,7 @@ def stay(name: str, generation: int, **more: object) -> Row:
 
 
 def lines(members: list[Row], stays: list[Row], width: int = 60) -> list[str]:
-    timeline = Timeline(str)
+    timeline = MemberLines(str)
     timeline.show("g", members, stays)
     return [timeline.cells(row, width)[-1] for row in range(len(timeline))]
 
@@ -65,7 +65,7 @@ def test_joins_generations_and_leaving_stand_in_the_line() -> None:
 def test_a_rebalance_that_is_not_finished_has_a_sign_of_its_own_and_says_so() -> None:
     stays = [stay("a", 3, first_ns=0, last_ns=10)]
     stays += [stay("a", 4, join_ns=500, duration_ns=500, completed=False, first_ns=1000, last_ns=1000)]
-    timeline = Timeline(str)
+    timeline = MemberLines(str)
     timeline.show("g", [member("a", 0, 500)], stays)
     line = timeline.cells(0, 60)[-1]
     assert line.index("▒") == len(line) // 2
@@ -90,7 +90,7 @@ def test_a_static_member_that_came_back_has_one_line() -> None:
     second = member("i-2", 600, 1000, instance_id="i", heartbeats=3, client_id="new")
     stays = [stay("i-1", 1, join_ns=0, sync_ns=100, first_ns=100, last_ns=400)]
     stays += [stay("i-2", 1, join_ns=600, sync_ns=700, first_ns=700, last_ns=1000)]
-    timeline = Timeline(str)
+    timeline = MemberLines(str)
     timeline.show("g", [first, second], stays)
     assert len(timeline) == 1
     assert timeline.member(0)["heartbeats"] == 5
@@ -146,8 +146,8 @@ def test_stops_and_silence_have_shapes_of_their_own_and_only_the_line_has_colour
         {"group": "g", "member_id": "a", "step": "fetched", "ns": 500},
         {"group": "g", "member_id": "b", "step": "expired", "ns": 800},
     ]
-    timeline = Timeline(str)
-    timeline.show("g", [member("a", 0, 1000), member("b", 0, 300)], [], Told(steps=steps))
+    timeline = MemberLines(str)
+    timeline.show("g", [member("a", 0, 1000), member("b", 0, 300)], [], MemberTold(steps=steps))
     first, second = (timeline.cells(at, 60)[-1] for at in range(2))
     assert first.count("░") in range(len(first) * 3 // 10, len(first) * 3 // 10 + 3)
     assert second.index("†") == len(second) * 8 // 10
@@ -180,10 +180,10 @@ def test_what_members_own_is_that_of_the_rebalance_that_is_shown() -> None:
     ]
     chosen = {"begin_ns": 100, "generation": 2, "completed": True, "stopped_ns": None, "notified_ns": None}
     chosen |= dict.fromkeys(("last_join_ns", "joined_ns", "assigned_ns", "synced_ns"), 500)
-    timeline = Timeline(str)
+    timeline = MemberLines(str)
     members = [member("a", 0, 1000), member("b", 0, 1000)]
-    timeline.show("g", members, [], Told(assignments=given, lag=lag))
+    timeline.show("g", members, [], MemberTold(assignments=given, lag=lag))
     assert [timeline.cells(at, 120)[1:3] for at in range(2)] == [["0", "2"], ["1", "20"]]
-    timeline.show("g", members, [], Told(assignments=given, lag=lag), chosen)
+    timeline.show("g", members, [], MemberTold(assignments=given, lag=lag), chosen)
     assert [timeline.cells(at, 120)[1] for at in range(2)] == ["0 -1", "+1"]
     assert "▼" in timeline.headings(120)[-1].title

@@ -14,13 +14,13 @@ import pytest
 from textual.pilot import Pilot
 
 from kdissect import read
+from kdissect.feed import records as record_lines
+from kdissect.feed.decoder import Decoder
+from kdissect.feed.source import ScreenSource
 from kdissect.present.records import record_rows
 from kdissect.record.records import Record
+from kdissect.system.editor import CannotEditError, edit, editor_of
 from kdissect.tui.app import Kdissect
-from kdissect.tui.editing import CannotEditError, edit, editor_of
-from kdissect.tui.feed import records as record_lines
-from kdissect.tui.feed.decoder import Decoder
-from kdissect.tui.feed.source import Source
 from kdissect.tui.pages.ladder import LadderPage
 from kdissect.tui.pages.records import RecordsPage
 from kdissect.tui.widgets.bytes_pane import BytesPane
@@ -261,7 +261,7 @@ class Editor:
         self.files: list[tuple[str, bytes, int]] = []
         monkeypatch.setenv("EDITOR", "vi -R")
         monkeypatch.delenv("VISUAL", raising=False)
-        monkeypatch.setattr("kdissect.tui.editing.subprocess.run", self.run)
+        monkeypatch.setattr("kdissect.system.editor.subprocess.run", self.run)
         monkeypatch.setattr(Kdissect, "suspend", contextmanager(self.suspend))
 
     def suspend(self, _: object) -> Iterator[None]:
@@ -303,7 +303,7 @@ def test_without_an_editor_that_is_said(monkeypatch: pytest.MonkeyPatch) -> None
 
 
 def test_an_editor_that_fails_leaves_no_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("kdissect.tui.editing.tempfile.tempdir", str(tmp_path))
+    monkeypatch.setattr("kdissect.system.editor.tempfile.tempdir", str(tmp_path))
     with pytest.raises(CannotEditError, match="ended with 1"):
         edit(["false"], b"x", ".txt")
     with pytest.raises(CannotEditError, match="No such file"):
@@ -366,7 +366,7 @@ def test_secrets_are_on_no_screen(height: int, tmp_path: Path) -> None:
 
 def test_the_list_fills_from_the_process_while_the_capture_is_read() -> None:
     async def run() -> None:
-        app = Kdissect(Decoder(Source((str(BASIC),))), settings=EXCHANGES)
+        app = Kdissect(Decoder(ScreenSource((str(BASIC),))), settings=EXCHANGES)
         async with running(app) as pilot:
             await press(pilot, "7")
             for _ in range(200):

@@ -10,15 +10,15 @@ import pytest
 from textual.pilot import Pilot
 from textual.widgets import Input
 
+from kdissect.feed.batches import Feed
 from kdissect.live.rates import Interface
 from kdissect.model import CaptureError
 from kdissect.settings.recent import remember
 from kdissect.tui.app import Kdissect
-from kdissect.tui.feed.batches import Feed
 from kdissect.tui.pages.start import InterfaceList
 from tests.cli.golden import check_golden
 from tests.cli.run import CAPTURES
-from tests.tui.feeds import decoded
+from tests.feed.feeds import decoded
 from tests.tui.snapshots import screen_text, settle
 
 HOSTILE = "/x/[red]a[/red]\x1b[2J\u202eb"

@@ -13,9 +13,9 @@ from textual.widgets import Input
 
 from kdissect import read
 from kdissect.analysis.beside import keys_of
+from kdissect.feed.stories import Telling, is_story, subjects_of
 from kdissect.limits import DEFAULTS
 from kdissect.tui.app import Kdissect
-from kdissect.tui.feed.stories import Telling, is_story, subjects_of
 from kdissect.tui.pages.story import HERE, StoryPage
 from tests.cli.run import CAPTURES
 from tests.tui.snapshots import app_of, press, running, settle

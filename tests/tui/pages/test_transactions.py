@@ -7,8 +7,8 @@ import asyncio
 from kdissect.analysis.catalogue import STATISTICS
 from kdissect.analysis.fold import Row
 from kdissect.present.form import SECOND, Clock
+from kdissect.present.lanes import CellSpan
 from kdissect.tui.app import Kdissect
-from kdissect.tui.lists.lanes import Span
 from kdissect.tui.pages import transactions
 from kdissect.tui.pages.transactions import IdLines, TransactionsPage
 from tests.cli.run import CAPTURES
@@ -36,7 +36,7 @@ def row(outcome: str, begin_s: int, end_s: int | None, name: str | None = "tx", 
 
 def line(rows: list[Row], chosen: int | None = None) -> str:
     lines = IdLines()
-    lines.show(rows, Span(0, 20 * SECOND))
+    lines.show(rows, CellSpan(0, 20 * SECOND))
     lines.choose(None if chosen is None else rows[chosen])
     return lines.cells(0, 16 + 1 + 21)[-1]
 
@@ -60,7 +60,7 @@ def test_nothing_of_the_wire_reaches_the_terminal_as_it_is() -> None:
     figures = transactions.figures(Clock())
     figures.show([hostile])
     lines = IdLines()
-    lines.show([hostile], Span(0, SECOND))
+    lines.show([hostile], CellSpan(0, SECOND))
     assert all(each.text.isprintable() for each in said)
     assert all(cell.isprintable() for cell in (*figures.cells(0, 200), *lines.cells(0, 120)))
 

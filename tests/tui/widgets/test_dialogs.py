@@ -1,12 +1,41 @@
-"""Dialogs over the screens."""
+"""Dialogs over the screens, and the documentation under ``?``."""
 
 from __future__ import annotations
 
+import asyncio
+
 import pytest
+from textual.containers import VerticalScroll
+
+from kdissect.help import TOPICS, title
+from kdissect.tui.widgets.dialogs import Help, Pick
+from tests.cli.run import CAPTURES
+from tests.tui.snapshots import app_of, press, running
 
 pytest.importorskip("textual")
 
-from kdissect.tui.widgets.dialogs import Pick
+
+def test_help_leads_to_every_page_of_the_documentation_and_back() -> None:
+    async def run() -> None:
+        app = app_of(CAPTURES / "errors.pcapng")
+        async with running(app, 140, 40) as pilot:
+            assert "the pages of kdissect help" in await press(pilot, "question_mark")
+            assert isinstance(app.screen, Help)
+            listed = await press(pilot, "d")
+            assert all(topic in listed and title(topic) in listed for topic in TOPICS)
+            shown = await press(pilot, "j", "enter")
+            assert f"kdissect help {TOPICS[1]}" in shown
+            assert title(TOPICS[1]) in shown
+            text = app.screen.query_one(VerticalScroll)
+            await press(pilot, "G")
+            assert text.scroll_y == text.max_scroll_y > 0
+            await press(pilot, "escape", "escape")
+            assert isinstance(app.screen, Help)
+
+    asyncio.run(run())
+
+
+pytest.importorskip("textual")
 
 
 def test_a_key_that_comes_before_the_dialog_is_put_up_costs_nothing() -> None:

@@ -10,12 +10,12 @@ from pathlib import Path
 import pytest
 from textual.pilot import Pilot
 
+from kdissect.present.detail import PAGE
 from kdissect.record.records import Record
 from kdissect.record.write import write_batch, write_message_set
-from kdissect.tui.detail import PAGE
+from kdissect.tui.widgets.bars import PaneLine
 from kdissect.tui.widgets.bytes_pane import BytesPane
 from kdissect.tui.widgets.panes import DetailPanes
-from kdissect.tui.widgets.tabs import PaneLine
 from tests.cli.run import CAPTURES
 from tests.kafka import Talk, request, response
 from tests.present.captures import write_capture

@@ -4,25 +4,25 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator
-from contextlib import closing
 from typing import Any
 
 from kdissect.cli.commands.client.asking import Asking
 from kdissect.cli.config import load_config
 from kdissect.cli.contents import file_content
-from kdissect.cli.errors import Complaints, OtherSideFailed, Wrong, complain
+from kdissect.cli.errors import Complaints, OtherSideFailed, Unreadable, Wrong, complain
 from kdissect.cli.exit_codes import DONE, UNREADABLE
 from kdissect.cli.filters import chooser_of
-from kdissect.cli.inputs import packets_of
+from kdissect.cli.inputs import open_file
 from kdissect.client.cluster import Cluster
 from kdissect.client.errors import OtherSideError
-from kdissect.client.replay import LOGINS, Again, DamagedLineError, from_exchange, from_log
-from kdissect.dissect import dissect
+from kdissect.client.replay import Again, DamagedLineError, from_exchange, from_log
 from kdissect.exchange import Exchange
 from kdissect.message import SASL_TOKEN
-from kdissect.model import Fault
+from kdissect.model import CaptureError, Fault
 from kdissect.present.form import plural
 from kdissect.present.options import Options
+from kdissect.protocol.traits import traits_of_api
+from kdissect.source import Input, Pass
 
 
 def replay(given: dict[str, Any]) -> int:
@@ -93,8 +93,14 @@ def _captured(given: dict[str, Any], options: Options, damage: Complaints) -> It
     chooser = chooser_of(given["filter"], False, "exchanges", options, config.slow_ms)
     exchanges = []
     name = given["captures"][0] if len(given["captures"]) == 1 else None
-    with closing(packets_of(given["captures"], config.limits)) as packets:
-        for event in dissect(packets, config.limits, config.ports):
+    source = Input(tuple(given["captures"]), config.limits, config.ports, config.topics, open_file=open_file)
+    reading = Pass(source.with_points())
+    try:
+        reading.open()
+    except CaptureError as error:
+        raise Unreadable(str(error)) from None
+    for events in reading.events():
+        for event in events:
             if isinstance(event, Fault) and event.layer == "file":
                 damage.tell(name, event)
             elif isinstance(event, Exchange) and (chooser is None or chooser.event(event)):
@@ -105,7 +111,7 @@ def _captured(given: dict[str, Any], options: Options, damage: Complaints) -> It
         again = from_exchange(exchange)
         if again is not None:
             yield again
-        elif exchange.api not in (*LOGINS, SASL_TOKEN):
+        elif exchange.api != SASL_TOKEN and not traits_of_api(exchange.api).logs_in:
             left_out += 1
     if left_out:
         complain(f"left out: {plural(left_out, 'exchange')} without a whole request")

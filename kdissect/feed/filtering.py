@@ -1,0 +1,376 @@
+"""The display filter of the screens: which exchanges are shown.
+
+A filter is answered in two stages. The columns of the index answer at once: a million rows take milliseconds.
+Where they cannot tell, a process beside the screens asks the exchanges themselves
+(:mod:`kdissect.feed.asking`). Rows that come later are answered when they come; earlier answers stay. But
+later rows change which exchanges are slow, so a filter for slow ones is answered anew from time to time.
+
+    index ─► columns ─► certain ──────────────► shown
+                     └► open ─► exchanges ─► yes ┘
+
+Filters lie on one another: :meth:`Shown.push` goes into one, :meth:`Shown.pop` back to the one before.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from datetime import UTC, datetime
+from typing import NamedTuple
+
+import numpy as np
+
+from kdissect.analysis.fold import MILLISECOND
+from kdissect.analysis.slow import Slowness
+from kdissect.feed.asking import Asker
+from kdissect.feed.batches import Feed
+from kdissect.feed.columns import FilterColumns, Stage, is_long, slowness_of, why_nothing_is_slow
+from kdissect.feed.index import Index, Places
+from kdissect.filter.compiled import Filter, compile_filter
+from kdissect.filter.computed import SLOW
+from kdissect.filter.masks import Mask, Masks
+from kdissect.present.form import SECOND
+from kdissect.present.options import Options
+from kdissect.present.sanitise import sanitise
+
+DEEPEST = 100
+"""Filters that lie on one another; of more, the oldest are forgotten."""
+MORE = 1.25
+"""How many times as many exchanges there must be before it is seen anew what is slow among them."""
+
+
+def quoted(text: str) -> str:
+    """Text as a filter writes it, with escapes for what cannot be seen."""
+    return '"' + "".join(map(_escaped, text)) + '"'
+
+
+def _escaped(character: str) -> str:
+    if character in '\\"':
+        return f"\\{character}"
+    code = ord(character)
+    if sanitise(character) == character or code > 0xFFFF:  # no escape is as long as those
+        return character
+    return f"\\x{code:02x}" if code < 0x80 else f"\\u{code:04x}"
+
+
+class _TimeRange(NamedTuple):
+    """A range of time that was chosen."""
+
+    start_ns: int
+    end_ns: int
+    text: str
+    """The filter that shows it."""
+    depth: int
+    """How many filters there were to go back to before."""
+
+
+def span_text(start_ns: int, end_ns: int) -> str:
+    """The filter that shows what began in a range of time."""
+    return f"time >= {_moment(start_ns)} and time < {_moment(end_ns)}"
+
+
+def _moment(ns: int) -> str:
+    seconds, rest = divmod(ns, SECOND)
+    whole = datetime.fromtimestamp(seconds, UTC).strftime("%Y-%m-%dT%H:%M:%S")
+    return whole + (f".{rest:09}".rstrip("0") if rest else "") + "Z"
+
+
+class Shown:
+    """The filter that is set, and the places of the index that it shows.
+
+    :param changed: called when a filter was set, taken away, or turned on or off.
+    :param slow_ms: what takes longer is slow; None: what takes longer than nearly all of its API.
+    """
+
+    def __init__(
+        self,
+        index: Index,
+        feed: Feed,
+        options: Options,
+        changed: Callable[[], None] = lambda: None,
+        slow_ms: int | None = None,
+    ) -> None:
+        self._index, self._feed, self._options, self._changed = index, feed, options, changed
+        self._slow_ns = None if slow_ms is None else slow_ms * MILLISECOND
+        self._slowness = 0, Slowness(self._slow_ns)
+        """What is slow, and among how many exchanges."""
+        self._filter: Filter | None = None
+        self._before: list[str] = []
+        """Texts of the filters to go back to."""
+        self.is_on = True
+        """Whether the filter is applied; it can be turned off for a while."""
+        self.version = 0
+        """Another number whenever the places are others."""
+        self._asker: Asker | None = None
+        self._stage: Stage | None = None
+        """The first stage, as long as it goes on beside the screens."""
+        self._mask: Mask = np.zeros(0, np.bool_)
+        """Which rows the filter shows, as far as is known, and room for more."""
+        self._answered = 0
+        """Rows of the index that went through the first stage."""
+        self._places: tuple[tuple[int, int], Places] | None = None
+        self._span: _TimeRange | None = None
+        """The range of time that was chosen last."""
+
+    # -- what is set --------------------------------------------------------------------------------
+
+    @property
+    def text(self) -> str:
+        """The filter; empty for none."""
+        return self._filter.text if self._filter is not None else ""
+
+    @property
+    def hints(self) -> tuple[str, ...]:
+        """What the author of the filter may not have meant, and what went wrong with it."""
+        said = self._filter.hints if self._filter is not None else ()
+        if self._asker is not None and self._asker.reason is not None:
+            said += (self._asker.reason,)
+        if self._asker is not None and self._asker.failed:
+            said += (f"{self._asker.failed:,} exchanges could not be asked",)
+        return said
+
+    def compiled(self, text: str) -> Filter | None:
+        """The filter of a text; None for one that is empty.
+
+        :raises FilterError: the text is not a filter.
+        """
+        if not text.strip():
+            return None
+        chosen = compile_filter(text, self._options, self._slowness[1])
+        return self._learned(chosen) if SLOW in chosen.fields else chosen
+
+    def _learned(self, chosen: Filter) -> Filter:
+        """A filter that asks what is slow, as far as that can be told now."""
+        if self._slow_ns is None and self._slowness[0] != len(self._index):
+            self._slowness = len(self._index), slowness_of(self._index)
+        return compile_filter(chosen.text, self._options, self._slowness[1])
+
+    def count(self, chosen: Filter) -> tuple[int, int]:
+        """How many exchanges a filter would show at least, and at most, by the columns alone. With many
+        different texts it takes a while."""
+        found = self._columns(chosen, 0, len(self._index)).masks(chosen)
+        return int(np.count_nonzero(found.certain)), int(np.count_nonzero(found.possible))
+
+    def _columns(self, chosen: Filter, start: int, end: int) -> FilterColumns:
+        return FilterColumns(self._index, start, end, chosen.slowness)
+
+    def push(self, text: str) -> None:
+        """Set a filter in the place of this one, which :meth:`pop` brings back. An empty text shows all.
+
+        :raises FilterError: it is no filter; everything stays as it was.
+        """
+        chosen = self.compiled(text)
+        if (chosen.text if chosen is not None else "") != self.text:
+            self._before = [*self._before, self.text][-DEEPEST:]
+        self._set(chosen)
+
+    def narrow(self, text: str) -> None:
+        """Show only those of the exchanges shown now that match this too.
+
+        :raises FilterError: it is no filter; everything stays as it was.
+        """
+        self.compiled(text)  # its own mistakes, at their own place
+        self.push(f"({self.text}) and ({text})" if self.text and self.is_on else text)
+
+    def narrow_to(self, start_ns: int, end_ns: int) -> None:
+        """Show only what began in a range of time, in the place of a range that was chosen before; the end
+        is not in it."""
+        self.widen()
+        depth = self.depth
+        self._span = _TimeRange(start_ns, end_ns, span_text(start_ns, end_ns), depth)
+        self.narrow(self._span.text)
+
+    def widen(self) -> bool:
+        """Take the range of time back, with the filters set since; gives whether there was one."""
+        if self.span is None or self._span is None:
+            return False
+        self.pop_to(self._span.depth)
+        self._span = None
+        return True
+
+    @property
+    def span(self) -> tuple[int, int] | None:
+        """The range of time that the filter asks for, from and to, where one was chosen."""
+        span = self._span
+        if span is None or not self.is_on or span.text not in self.text:
+            return None
+        return span.start_ns, span.end_ns
+
+    def within_span(self, text: str) -> str:
+        """A filter with the range of time that was chosen, if any: what leads to exchanges stays in it."""
+        if self.span is None or self._span is None or self._span.text in text:
+            return text
+        return f"({text}) and ({self._span.text})" if text else self._span.text
+
+    def pop(self) -> bool:
+        """Go back to the filter before; gives whether there was anything to go back to."""
+        if not self._before:
+            return False
+        text = self._before.pop()
+        self._set(self.compiled(text))
+        return True
+
+    @property
+    def depth(self) -> int:
+        """How many filters :meth:`pop` can go back to."""
+        return len(self._before)
+
+    def pop_to(self, depth: int) -> None:
+        """Go back to the filter that was set when there were so many before it."""
+        if depth < len(self._before):
+            del self._before[depth + 1 :]
+            self.pop()
+
+    def toggle(self) -> None:
+        """Turn the filter off, or on again."""
+        if self._filter is not None:
+            self.is_on = not self.is_on
+            self._grew_or_shrank()
+            self._changed()
+
+    def _set(self, chosen: Filter | None) -> None:
+        self._filter, self.is_on = chosen, True
+        self._begin()
+        self._changed()
+
+    def _begin(self) -> None:
+        """Answer the filter from the first row on."""
+        chosen = self._filter
+        self._answered, self._stage = 0, None
+        self._mask = np.zeros(0, np.bool_)
+        if self._asker is not None:
+            self._asker.forget()
+        if chosen is not None and self._asker is not None:
+            self._asker.ask(chosen)
+        self.index_grew()
+        self._grew_or_shrank()
+
+    # -- what it shows --------------------------------------------------------------------------------
+
+    @property
+    def places(self) -> Places:
+        """The places of the index that are shown, ascending by number. It is not to be written to."""
+        order = self._index.order()
+        if self._filter is None or not self.is_on:
+            return order
+        key = (self.version, len(order))
+        if self._places is None or self._places[0] != key:
+            self.index_grew()
+            mask = self._mask[: len(order)]
+            self._places = key, order[mask[order]]
+        return self._places[1]
+
+    @property
+    def progress(self) -> float | None:
+        """How much of the second stage is done; None when nothing is left to do."""
+        if self._stage is not None:
+            return 0.0
+        return self._asker.progress if self._asker is not None else None
+
+    @property
+    def is_filtered(self) -> bool:
+        """Whether a filter is set and on."""
+        return self.chosen is not None
+
+    @property
+    def chosen(self) -> Filter | None:
+        """The filter, if one is set and on. It is another one when what is slow is seen anew."""
+        return self._filter if self.is_on else None
+
+    @property
+    def why_none(self) -> str:
+        """Why nothing is shown, where nothing is."""
+        chosen = self.chosen
+        said = None
+        if chosen is not None and SLOW in chosen.fields and chosen.slowness is not None:
+            said = why_nothing_is_slow(self._index, chosen.slowness)
+        return said or "no exchange matches"
+
+    def index_grew(self) -> None:
+        """Answer for the rows that are new."""
+        chosen, start, end = self._filter, self._answered, len(self._index)
+        if chosen is None or start == end:
+            return
+        if len(self._mask) < end:
+            larger = np.zeros(max(end, len(self._mask) * 5 // 4), np.bool_)
+            larger[:start] = self._mask[:start]
+            self._mask = larger
+        if self._stage is not None:
+            return
+        if SLOW in chosen.fields and self._slow_ns is None and end > self._slowness[0] * MORE:
+            self._look_what_is_slow()
+            return
+        columns = self._columns(chosen, start, end)
+        if is_long(columns, chosen):
+            self._stage = Stage(columns, chosen, end)
+        else:
+            self._answer(chosen, start, end, columns.masks(chosen))
+
+    def index_is_complete(self) -> None:
+        """No more rows come."""
+        chosen = self._filter
+        if chosen is not None and SLOW in chosen.fields and self._slowness[0] != len(self._index):
+            self._look_what_is_slow()
+
+    def _look_what_is_slow(self) -> None:
+        """Answer the filter anew, with what is slow now."""
+        if self._filter is not None and self._slow_ns is None:
+            self._filter = self._learned(self._filter)
+            self._begin()
+
+    def _answer(self, chosen: Filter, start: int, end: int, found: Masks) -> None:
+        """Take in what the first stage found of the rows from ``start`` to ``end``."""
+        self._mask[start:end] = found.certain
+        self._answered = end
+        if found.certain is found.possible:
+            return
+        if start:
+            some = found.open + start
+            asked = some[np.argsort(self._index.column("number")[some], kind="stable")].astype(np.uint32)
+        else:
+            order = self._index.order()
+            order = order[order < end]
+            asked = order[(found.possible & ~found.certain)[order]]
+        if len(asked):
+            self._ask(chosen, asked)
+
+    def _ask(self, chosen: Filter, places: Places) -> None:
+        if self._asker is None:
+            self.prepare()
+            assert self._asker is not None
+            self._asker.ask(chosen)
+        self._asker.add(places)
+
+    def prepare(self) -> None:
+        """Have the process for the second stage started: a filter is being written."""
+        if self._asker is None:
+            self._asker = Asker(self._index, self._feed.descriptor, self._feed.source.limits)
+        self._asker.start()
+
+    def poll(self) -> bool:
+        """Take in what the second stage found since the last call; gives whether there are more to show."""
+        found = self._poll_stage()
+        for places, hits in self._asker.poll() if self._asker is not None else ():
+            self._mask[places] = hits
+            found = found or bool(hits.any())
+        if found:
+            self._grew_or_shrank()
+        return found
+
+    def _poll_stage(self) -> bool:
+        """Take in the first stage, if it is done; gives whether it is."""
+        stage, chosen = self._stage, self._filter
+        found = stage.masks() if stage is not None else None
+        if stage is None or chosen is None or found is None:
+            return False
+        self._stage = None
+        self._answer(chosen, self._answered, stage.end, found)
+        self.index_grew()
+        return True
+
+    def _grew_or_shrank(self) -> None:
+        self.version += 1
+
+    def close(self) -> None:
+        """Stop the process."""
+        if self._asker is not None:
+            self._asker.close()

@@ -1,0 +1,94 @@
+"""A capture that goes on, as a feed: the capture process writes its spool, the decoder follows it, and both
+are this feed's to end. If the decoder dies, nothing is lost that comes: it is in the spool."""
+
+from __future__ import annotations
+
+import time
+from threading import Thread
+
+from kdissect.feed.batches import Ended, FeedBatch
+from kdissect.feed.decoder import Decoder
+from kdissect.feed.source import ScreenSource
+from kdissect.live.journal import Status
+from kdissect.live.session import Session
+from kdissect.live.silence import SILENCE_SECONDS, Silence
+
+_LOOK_SECONDS = 0.5
+"""How often trouble of the capture is looked for while no packets come."""
+
+
+class Live(Decoder):
+    """Decodes what a session captures.
+
+    :param source: with the folder of the session as ``spool``.
+    :param silence: says why nothing comes.
+    """
+
+    def __init__(self, source: ScreenSource, session: Session, silence: Silence) -> None:
+        self._session = session
+        self._silence = silence
+        self._silent_at = time.monotonic() + SILENCE_SECONDS
+        self._said: list[str] = []
+        """What is to be told beside the capture's own notes."""
+        self._told = 0
+        """How many of both kinds were."""
+        self._latest = FeedBatch()
+        """What was counted up to now."""
+        self._look_at = 0.0
+        self.left: str | None = None
+        """The folder of the spool that stays when this is closed: not all of it was decoded."""
+        super().__init__(source)
+
+    @property
+    def capture(self) -> Status | None:
+        status = self._session.status()
+        return status._replace(notes=(*status.notes, *self._said))
+
+    def poll(self) -> list[FeedBatch | Ended]:
+        out = super().poll()
+        for each in out:
+            if isinstance(each, FeedBatch):
+                self._latest = each
+        now = time.monotonic()
+        if not out and now >= self._look_at:
+            self._look_at = now + _LOOK_SECONDS
+            if self._has_news():  # the screens are drawn anew for a batch only
+                out.append(_without_news(self._latest))
+        if any(isinstance(each, FeedBatch) and (each.rows or each.going_on) for each in out):
+            if self._silent_at != float("inf"):  # else it may just be saying something
+                self._silence.close()
+            self._silent_at = float("inf")
+        elif now >= self._silent_at:
+            self._silent_at = float("inf")
+            Thread(target=self._say, daemon=True, name="silence").start()
+        if out and isinstance(out[-1], Ended):
+            out[-1] = self._end(out[-1])
+        return out
+
+    def _end(self, ended: Ended) -> Ended:
+        if ended.reason is not None:
+            self._session.keep()
+            self.left = self._session.folder
+            return Ended(f"{ended.reason}; the capture goes on, in {self.left}")
+        self._session.join()
+        death = self._session.death()
+        return ended if death is None else Ended(death)
+
+    def _say(self) -> None:
+        self._said.append(self._silence.say(self._session.status()))
+
+    def _has_news(self) -> bool:
+        """Whether there is something to tell of the capture that was not there at the last call."""
+        said = len(self._said) + self._session.status().said
+        before, self._told = self._told, said
+        return said != before
+
+    def close(self) -> None:
+        super().close()
+        self._session.close()
+        self._silence.close()
+
+
+def _without_news(batch: FeedBatch) -> FeedBatch:
+    """What was counted up to a batch, as another one."""
+    return batch._replace(rows=b"", texts=(), connections=(), going_on=(), faults={}, names=(), comments=())

@@ -1,0 +1,209 @@
+"""Exchanges → a file: their packets as pcapng, or their rows as NDJSON, CSV or Parquet.
+
+A file is written whole or not at all. Packets that are saved read as they did: the handshakes and ends of
+their connections are saved with them, and of TLS connections all packets. TLS secrets are written with them
+only where somebody said so, and then those of the capture's connections. What was written about an exchange
+becomes a comment of the packet that completed its first message.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import closing
+from copy import deepcopy
+from functools import partial
+from typing import Any, BinaryIO
+
+from kdissect.capture.belonging import belonging
+from kdissect.capture.writer import PcapngWriter
+from kdissect.exchange import Exchange
+from kdissect.feed.batches import Feed
+from kdissect.feed.index import Index, Places
+from kdissect.feed.source import ScreenSource, input_of, packets_of
+from kdissect.model import TLS_KEY_LOG, CaptureError, Endpoint, Packet, Secrets
+from kdissect.present.columns import EXCHANGES, Table
+from kdissect.present.form import plural
+from kdissect.present.options import Options
+from kdissect.present.writers import table_writer
+from kdissect.source import Pass
+from kdissect.system.whole_file import write_whole
+from kdissect.wording import NotInstalledError
+
+FORMS = {".pcapng": "pcapng", ".ndjson": "ndjson", ".csv": "csv", ".parquet": "parquet"}
+"""By the end of the file's name."""
+
+
+def is_packets(path: str) -> bool:
+    """Whether what is saved under a name are packets, which have comments."""
+    return _form_of(path) == "pcapng"
+
+
+def _form_of(path: str) -> str | None:
+    return FORMS.get(os.path.splitext(path)[1].lower())
+
+
+class CannotSaveError(Exception):
+    """Why the file was not written, in one line."""
+
+
+class IsThereError(CannotSaveError):
+    """There is a file of that name."""
+
+
+class MayHaveSecretsError(CannotSaveError):
+    """Packets of TLS are to be saved, and nobody said whether with the secrets that decrypt them."""
+
+
+def save(
+    path: str,
+    feed: Feed,
+    index: Index,
+    view: Places,
+    options: Options,
+    comments: Mapping[int, str] = {},
+    *,
+    replace: bool = False,
+    with_secrets: bool | None = None,
+) -> str:
+    """Write the exchanges of a view, rows in its order; gives what was written.
+
+    :param comments: what was written about exchanges, by number.
+    :param replace: whether a file of that name is to be replaced.
+    :param with_secrets: whether TLS secrets are written with packets of TLS; None if nobody said so.
+    :raises IsThereError: there is one, and it is not.
+    :raises MayHaveSecretsError: somebody must say so.
+    :raises CannotSaveError: the name says no format, or writing failed.
+    """
+    form = _form_of(path)
+    if form is None:
+        raise CannotSaveError(f"the name must end in one of {', '.join(FORMS)}")
+    if any(_is_same(path, source) for source in feed.source.paths):
+        raise CannotSaveError(f"{path} is the capture itself; give another name")
+    if os.path.lexists(path) and not (replace and os.path.isfile(path)):
+        raise IsThereError(f"{path} is there already")
+    try:
+        return write_whole(path, partial(_write, form, feed, index, view, options, comments, with_secrets))
+    except (CaptureError, NotInstalledError) as error:  # the capture has gone, for the first
+        raise CannotSaveError(str(error)) from None
+    except OSError as error:
+        raise CannotSaveError(f"{path} cannot be written: {error.strerror or error}") from None
+
+
+def _is_same(path: str, other: str) -> bool:
+    try:
+        return os.path.samefile(path, other)
+    except OSError:
+        return False
+
+
+def _write(
+    form: str,
+    feed: Feed,
+    index: Index,
+    view: Places,
+    options: Options,
+    comments: Mapping[int, str],
+    with_secrets: bool | None,
+    file: BinaryIO,
+) -> str:
+    """Write in one of the :data:`FORMS`; gives what was written."""
+    if form == "pcapng":
+        return _write_packets(file, feed, index, view, comments, with_secrets)
+    writer = table_writer(form, EXCHANGES, file, options)
+    for exchange in _exchanges(feed, index, view):
+        writer.write(exchange)
+    writer.close()
+    return plural(len(view), "exchange")
+
+
+def _exchanges(feed: Feed, index: Index, view: Places) -> Iterator[Exchange]:
+    for place in view.tolist():
+        yield feed.exchange(index.value("place", place), index.value("length", place))
+
+
+def _write_packets(
+    file: BinaryIO,
+    feed: Feed,
+    index: Index,
+    view: Places,
+    comments: Mapping[int, str],
+    with_secrets: bool | None,
+) -> str:
+    shown: set[int] = set()
+    encrypted: set[frozenset[Endpoint]] = set()
+    said: dict[int, tuple[str, ...]] = {}
+    for exchange in _exchanges(feed, index, view):
+        for message in exchange.messages:
+            shown.update(message.frame.packets)
+        ends = exchange.client_endpoint, exchange.broker_endpoint
+        if exchange.proxied is not None:
+            ends = exchange.proxied.client, exchange.proxied.peer
+            shown.update(exchange.proxied.packets)
+        if exchange.is_encrypted:
+            encrypted.add(frozenset(ends))
+        if exchange.number in comments:
+            packet = exchange.messages[0].frame.last_packet
+            said[packet] = (*said.get(packet, ()), comments[exchange.number])
+    if encrypted and with_secrets is None:
+        raise MayHaveSecretsError("these packets are of TLS")
+    source = feed.source
+    points = input_of(source).points
+    with closing(packets_of(source, waits=False, points=points)) as capture:
+        packets = (item for item in capture if isinstance(item, Packet))
+        wanted = shown | belonging(packets, shown, source.limits, encrypted)
+    count = 0
+    with closing(packets_of(source, waits=False, points=points)) as capture:
+        writer = PcapngWriter(file, capture.interfaces, None)
+        if encrypted and with_secrets:
+            writer.write(Secrets(TLS_KEY_LOG, _key_log(source)))
+        for item in capture:
+            if isinstance(item, Packet) and item.number in wanted:
+                shown.discard(item.number)
+                writer.write(item._replace(comments=(*item.comments, *said.get(item.number, ()))))
+                count += 1
+        writer.write_names(capture.interfaces)
+        writer.write_counts(capture.interfaces)
+    if shown:
+        raise CannotSaveError(f"{plural(len(shown), 'packet')} of these cannot be read from the capture now")
+    said_of_secrets = f", {'with' if with_secrets else 'without'} the TLS secrets" if encrypted else ""
+    return f"{plural(count, 'packet')} of {plural(len(view), 'exchange')}{said_of_secrets}"
+
+
+def _key_log(source: ScreenSource) -> bytes:
+    """The secrets with which the capture's connections are decrypted. Which those are is only known to the
+    decoder, in another process, so all is decrypted again."""
+    key_logs = None if source.key_logs is None else source.key_logs.anew()
+    reading = Pass(input_of(source, waits=False), deepcopy(source.secrets), key_logs)
+    for _ in reading.events():
+        pass
+    return reading.secrets.key_log()
+
+
+TABLE_FORMS = {".csv": "csv", ".ndjson": "ndjson", ".parquet": "parquet", ".tsv": "tsv", ".arrow": "arrow"}
+"""By the end of the file's name."""
+
+
+def save_table(path: str, table: Table, rows: Iterable[Any], options: Options) -> str:
+    """Write the rows, which are what the table is made from; gives what was done, or why it was not. A file
+    that is there already stays."""
+    form = TABLE_FORMS.get(os.path.splitext(path)[1].lower())
+    if form is None:
+        return f"the name must end in one of {', '.join(TABLE_FORMS)}"
+    if os.path.lexists(path):
+        return f"{path} is there already; give another name"
+
+    def write(file: BinaryIO) -> str:
+        writer, count = table_writer(form, table, file, options), 0
+        for row in rows:
+            writer.write(row)
+            count += 1
+        writer.close()
+        return plural(count, "row")
+
+    try:
+        return write_whole(path, write)
+    except OSError as error:
+        return f"{path} cannot be written: {error.strerror or error}"
+    except NotInstalledError as error:
+        return str(error)

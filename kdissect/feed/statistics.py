@@ -1,0 +1,245 @@
+"""Statistics of what is shown, for the screens: what there is to count goes out, rows come in.
+
+The process that counts is started when a screen asks for the first statistic. It is told of every exchange
+once, in the order in which they were complete, which is what ``kdissect stats`` counts in. When the filter
+changes, counting begins anew. It waits while the second stage of a filter is still under way: exchanges that
+this finds late would come in the wrong order.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import NamedTuple
+
+import numpy as np
+
+from kdissect.analysis.fold import Row
+from kdissect.feed.batches import CountedFault, Ended, Feed
+from kdissect.feed.beside import Here, Process, Shared, Worker
+from kdissect.feed.counting import Asked, AskTables, Begin, CountedRows, Counting, Grown, Order
+from kdissect.feed.decoder import Decoded
+from kdissect.feed.filtering import Shown
+from kdissect.feed.index import Index, Places
+from kdissect.feed.stories import is_story
+from kdissect.settings.screens import Rules
+
+MOST_AT_ONCE = 100_000
+"""Places that are sent at once; more would make a key wait."""
+
+
+class CountedTables(NamedTuple):
+    """What was counted for one screen."""
+
+    tables: Mapping[str, list[Row]]
+    """By the statistic's name."""
+    left_out: int
+    """How often something was not counted because of the limit of rows."""
+    exchanges: int
+    """How many exchanges that was made of."""
+    of: int
+    """How many there were then."""
+    connections: int
+
+
+class Statistics:
+    """The screens' end.
+
+    :param shown: what is counted; None for everything, whatever is shown.
+    :param rules: what findings come from.
+    """
+
+    def __init__(
+        self,
+        index: Index,
+        feed: Feed,
+        shown: Shown | None,
+        rules: Rules = Rules(),  # noqa: B008 - it cannot be changed
+    ) -> None:
+        self._rules = rules
+        self._index, self._feed, self._shown = index, feed, shown
+        self._counter: Worker[Order, CountedRows] | None = None
+        self._asked: Asked = ()
+        self._serial = 0
+        self._results: dict[Asked, CountedTables] = {}
+        self._coming: dict[str, list[Row]] = {}
+        """Tables of which pieces have come."""
+        self._coming_left_out: dict[str, int] = {}
+        self._next_piece = 0
+        self.reason: str | None = None
+        """Why nothing more is counted; None while all is well."""
+        self._forget()
+
+    def _forget(self) -> None:
+        self._state: tuple[str, int, int] | None = None
+        """Filter, its version, and length of the index that was looked at last."""
+        self._places: Places = np.zeros(0, np.uint32)
+        """With a filter, what it shows, in the order in which it is counted."""
+        self._shown_connections: list[int] = []
+        self._count = 0
+        """How many places were sent."""
+        self._connections: set[int] = set()
+        self._names = 0
+        self._cut: dict[int, int] = {}
+        """How many faults of the snap length were sent, by connection."""
+
+    def ask(self, asked: Asked) -> None:
+        """Have these counted from now on; nothing with an empty tuple. A process that died is started
+        anew."""
+        self._asked = asked
+        if self._counter is None or (asked and self.reason is not None):
+            if not asked:
+                return
+            self.close()
+            self.reason = None
+            self._counter = self._start()
+            self._begin()
+        self._next_piece = 0
+        for other in [each for each in self._results if each != asked and any(map(is_story, each))]:
+            del self._results[other]
+        self._counter.send(AskTables(asked))
+        self.sync()
+
+    def _start(self) -> Worker[Order, CountedRows]:
+        """Beside the screens as the feed is, or at once."""
+        spool, limits = self._feed.descriptor, self._feed.source.limits
+        if isinstance(self._feed, Decoded):
+            return Here(Counting(spool, limits, self._rules))
+        return Process("the process of the statistics", Counting, Shared(spool), limits, self._rules)
+
+    def let_go(self, asked: Asked) -> None:
+        """These are no longer needed. What another screen asked for meanwhile goes on: the screen that is
+        left may hear of it after the one that is shown."""
+        if self._asked == asked:
+            self.ask(())
+
+    def _begin(self) -> None:
+        assert self._counter is not None
+        self._forget()
+        self._results.clear()
+        self._next_piece = 0
+        self._serial += 1
+        self._counter.send(Begin(self._serial))
+
+    def sync(self) -> None:
+        """Send what is new, or other; cheap where nothing is."""
+        counter, shown = self._counter, self._shown
+        if counter is None or self.reason is not None:
+            return
+        text = shown.text if shown is not None and shown.is_filtered else ""
+        if self._state is not None and self._state[0] != text:
+            self._begin()
+        if text and self.waits_for_filter is not None:
+            return
+        self._look(text)
+        start, end = self._count, min(self._wanted, self._count + MOST_AT_ONCE)
+        new = self._places[start:end] if text else np.arange(start, end, dtype=np.uint32)
+        connections = self._new_connections(text)
+        names = tuple(self._index.names[self._names :])
+        cut = tuple(self._new_cut())
+        if start == end and not connections and not names and not cut:
+            return
+        self._names += len(names)
+        self._count = end
+        self._connections.update(connections)
+        found = tuple(self._index.connections.row(place) for place in connections)
+        places = self._index.column("place")[new].astype("<i8").tobytes()
+        lengths = self._index.column("length")[new].astype("<u4").tobytes()
+        counter.send(Grown(places, lengths, found, names, cut))
+
+    def _look(self, text: str) -> None:
+        """See what there is to be counted; begins anew where something came before what was sent."""
+        shown = self._shown if text else None
+        state = text, 0 if shown is None else shown.version, len(self._index)
+        if state == self._state:
+            return
+        if shown is not None:
+            places = np.sort(shown.places, kind="stable")  # as good as sorted already
+            if not np.array_equal(places[: self._count], self._places[: self._count]):
+                self._begin()
+            self._places = places
+            counts = np.bincount(self._index.column("connection")[places])
+            self._shown_connections = np.flatnonzero(counts).tolist()
+        self._state = state
+
+    @property
+    def _wanted(self) -> int:
+        """How many exchanges there are to be counted."""
+        if self._shown is not None and self._shown.is_filtered:
+            return len(self._places)
+        return len(self._index)
+
+    def _new_connections(self, text: str) -> list[int]:
+        """Rows of connections that are over and were not sent, by their places; with a filter, of those with
+        an exchange that it shows."""
+        over = self._index.connections
+        if not text:
+            return list(range(len(self._connections), over.rows))
+        places = (place for number in self._shown_connections for place in over.places(number))
+        return [place for place in places if place not in self._connections]
+
+    def _new_cut(self) -> Iterator[CountedFault]:
+        """Faults of the snap length that were not sent."""
+        for connection, (number, first) in self._index.cut.items():
+            sent = self._cut.get(connection, 0)
+            if number > sent:
+                self._cut[connection] = number
+                yield CountedFault(number - sent, first)
+
+    @property
+    def waits_for_filter(self) -> float | None:
+        """How far a filter is that must be done first; None where none is waited for."""
+        shown = self._shown
+        return shown.progress if shown is not None and shown.is_filtered else None
+
+    @property
+    def is_busy(self) -> bool:
+        """Whether anything more is to come of what was asked for."""
+        if not self._asked or self.reason is not None:
+            return False
+        if self.waits_for_filter is not None:
+            return True
+        found = self._results.get(self._asked)
+        if found is None or self._count < self._wanted:
+            return True
+        return (found.exchanges, found.connections) != (self._count, len(self._connections))
+
+    def result(self, asked: Asked) -> CountedTables | None:
+        """What was counted so far; None if there is nothing yet."""
+        return self._results.get(asked)
+
+    def poll(self) -> bool:
+        """Send what is new, and take in what came; gives whether there is anything new."""
+        self.sync()
+        found = False
+        for message in self._counter.poll() if self._counter is not None else ():
+            if isinstance(message, Ended):
+                self.reason = message.reason
+                found = True
+            elif message.serial == self._serial:
+                found = self._take(message) or found
+        return found
+
+    def _take(self, piece: CountedRows) -> bool:
+        if piece.asked != self._asked:
+            return False
+        if piece.number == 0:
+            self._coming, self._coming_left_out = {}, {}
+        if piece.number not in (self._next_piece, 0):
+            return False  # of rows that were asked for before
+        self._next_piece = piece.number + 1
+        self._coming.setdefault(piece.table, []).extend(piece.rows)
+        self._coming_left_out[piece.table] = piece.left_out
+        if not piece.is_last:
+            return False
+        left_out = sum(self._coming_left_out.values())
+        self._results[piece.asked] = CountedTables(
+            self._coming, left_out, piece.counted, piece.of, piece.connections
+        )
+        self._next_piece = 0
+        return True
+
+    def close(self) -> None:
+        """Stop the process."""
+        if self._counter is not None:
+            self._counter.close()
+            self._counter = None

@@ -1,0 +1,168 @@
+"""Exchanges of an index → figures: the brokers' work, errors, their rate; for all, and over time.
+
+Over time there are equal spans. An exchange counts for the span in which it began.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from kdissect.feed.index import Index, Places, grades
+from kdissect.feed.rows import GRADES, IS_WORK
+from kdissect.present.form import SECOND
+
+BARS = 20
+"""Equal spans of time in which exchanges are counted."""
+PIECE = 1 << 16
+"""Exchanges that are looked at together."""
+
+NEVER = int(np.iinfo(np.int64).max)
+
+
+class Summary(NamedTuple):
+    """Figures of some exchanges."""
+
+    p50_ns: int | None = None
+    p99_ns: int | None = None
+    """Of the times that brokers worked, where known (:mod:`kdissect.analysis.waits`), by nearest rank; None
+    without any."""
+    graded: tuple[int, ...] = (0,) * len(GRADES)
+    """How many have errors, by the gravest of them."""
+    counts: tuple[int, ...] = ()
+    """Exchanges in each of the :data:`BARS` spans from the first to the last."""
+    per_second: float | None = None
+    """None where all are of one moment."""
+
+
+NOTHING = Summary()
+
+
+def summarise(index: Index, places: Places) -> Summary:
+    """The figures of these exchanges."""
+    if not len(places):
+        return NOTHING
+    flags = index.column("flags")
+    taken, time = index.column("taken_ns"), index.column("time_ns")
+    worked = np.empty(len(places), np.int64)
+    known, graded = 0, np.zeros(len(GRADES), np.intp)
+    first, last = NEVER, -NEVER
+    for some in _pieces(places):
+        graded += grades(flags[some])
+        found = taken[some][(flags[some] & IS_WORK) != 0]
+        worked[known : known + len(found)] = found
+        known += len(found)
+        times = time[some]
+        first, last = min(first, int(times.min())), max(last, int(times.max()))
+    p50, p99 = percentiles(worked[:known], 50, 99)
+    span = last - first
+    if span <= 0:
+        return Summary(p50, p99, tuple(graded.tolist()), (len(places),))
+    counts = np.zeros(BARS, np.intp)
+    for some in _pieces(places):
+        counts += np.bincount((time[some] - first) // (span // BARS + 1), minlength=BARS)
+    return Summary(p50, p99, tuple(graded.tolist()), tuple(counts.tolist()), len(places) * SECOND / span)
+
+
+def _pieces(places: Places) -> Iterator[Places]:
+    """The places in pieces, so that what is taken of the columns for them needs little memory."""
+    return (places[at : at + PIECE] for at in range(0, len(places), PIECE))
+
+
+def percentiles(values: NDArray[Any], *percents: int) -> list[int | None]:
+    """For each percentage: the smallest value that so many percent of all do not exceed. None without values.
+    Changes the order of the values."""
+    if not len(values):
+        return [None] * len(percents)
+    ranks = [max(1, -(-percent * len(values) // 100)) - 1 for percent in percents]
+    values.partition(ranks)
+    return [int(values[rank]) for rank in ranks]
+
+
+NONE = -1
+"""In a span of which no time is known."""
+
+
+class OverTime(NamedTuple):
+    """Figures by span."""
+
+    zero_ns: int
+    """What times count from: the first packet of the capture."""
+    start_ns: int
+    """Where the first span begins."""
+    length_ns: int
+    """Of each span."""
+    requests: NDArray[np.int64]
+    errors: NDArray[np.int64]
+    """Exchanges with an error that is not routine."""
+    bytes: NDArray[np.int64]
+    """Of requests and responses."""
+    p50_ns: NDArray[np.int64]
+    p99_ns: NDArray[np.int64]
+    """What brokers worked, where known (:mod:`kdissect.analysis.waits`), by nearest rank; or :data:`NONE`."""
+
+    def __len__(self) -> int:
+        return len(self.requests)
+
+    def rate(self, counts: NDArray[np.int64]) -> NDArray[np.float64]:
+        """Counts of spans by second."""
+        return counts.astype(np.float64) * (SECOND / self.length_ns)
+
+    def span(self, first: int, last: int) -> tuple[int, int]:
+        """From the beginning of one span to the end of another, in ns; the end is not in it."""
+        return self.start_ns + first * self.length_ns, self.start_ns + (last + 1) * self.length_ns
+
+    def at(self, ns: int) -> int:
+        """The span of a time; of one outside, the nearest."""
+        return max(0, min(len(self) - 1, (ns - self.start_ns) // self.length_ns))
+
+
+def over_time(index: Index, spans: int) -> OverTime | None:
+    """The exchanges so far in so many spans; None without any."""
+    end = len(index)  # which may grow meanwhile
+    if not end or spans < 1:
+        return None
+    times, flags = index.column("time_ns", 0, end), index.column("flags", 0, end)
+    first, last = int(times.min()), int(times.max())
+    start, length = _round(first, last, spans)
+    at = ((times - start) // length).astype(np.int64)
+
+    def counted(weights: NDArray[Any] | None = None) -> NDArray[np.int64]:
+        return np.bincount(at, weights, minlength=spans).astype(np.int64)
+
+    sizes = sum(np.maximum(index.column(name, 0, end), 0) for name in ("request_size", "response_size"))
+    works = (flags & IS_WORK) != 0
+    p50, p99 = _percentiles(at[works], index.column("taken_ns", 0, end)[works], spans)
+    bad = index.has_errors()[:end]
+    zero = first if index.first_ns is None else index.first_ns
+    return OverTime(zero, start, length, counted(), counted(bad), counted(np.asarray(sizes)), p50, p99)
+
+
+def _round(first: int, last: int, spans: int) -> tuple[int, int]:
+    """Where spans begin, and their length: with two digits, so that a filter of some of them can be read."""
+    wanted = (last - first) // spans + 1
+    unit = 10 ** max(0, len(str(wanted)) - 2)
+    start, length = first - first % unit, -(-wanted // unit) * unit
+    while start + spans * length <= last:
+        length += unit
+    return start, length
+
+
+def _percentiles(
+    at: NDArray[np.int64], values: NDArray[np.int64], spans: int
+) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Of the values of each span: those that half of them, and 99 %, do not exceed."""
+    ordered = values[np.lexsort((values, at))]
+    counts = np.bincount(at, minlength=spans)
+    starts = np.cumsum(counts) - counts
+    out = []
+    for percent in (50, 99):
+        found = np.full(spans, NONE, np.int64)
+        has = counts > 0
+        ranks = -(-percent * counts[has] // 100) - 1
+        found[has] = ordered[starts[has] + ranks]
+        out.append(found)
+    return out[0], out[1]

@@ -1,0 +1,100 @@
+"""Themes, and colours that can be read: the contrast of a text with its background, as WCAG 2.2 measures it.
+
+A theme gives colours for errors, warnings and what is muted; not every theme has checked them on every
+background. What is too close to its background is made darker or lighter until it can be read.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from functools import lru_cache
+from typing import Any
+
+from rich.color import Color, ColorType
+from rich.color_triplet import ColorTriplet
+from rich.style import Style
+from textual.app import App
+from textual.strip import Strip
+from textual.theme import BUILTIN_THEMES
+from textual.widget import Widget
+
+LEAST = 4.5
+"""Contrast of text (WCAG 2.2, success criterion 1.4.3)."""
+_STEPS = 20
+"""From a colour to black or white."""
+
+
+def luminance(color: ColorTriplet) -> float:
+    """Relative luminance, from 0 for black to 1 for white."""
+    parts = (
+        value / 12.92 if value <= 0.04045 else ((value + 0.055) / 1.055) ** 2.4 for value in color.normalized
+    )
+    return sum(part * share for part, share in zip(parts, (0.2126, 0.7152, 0.0722), strict=True))
+
+
+def contrast(one: ColorTriplet, other: ColorTriplet) -> float:
+    """From 1 for equal colours to 21 for black on white."""
+    dark, light = sorted((luminance(one), luminance(other)))
+    return (light + 0.05) / (dark + 0.05)
+
+
+@lru_cache(maxsize=1024)
+def legible(style: Style) -> Style:
+    """The style, its text in a colour that can be read on its background. Colours of the terminal itself stay
+    as they are: nobody knows them."""
+    text, behind = style.color, style.bgcolor
+    if text is None or behind is None or ColorType.TRUECOLOR not in (text.type, behind.type):
+        return style
+    if text.triplet is None or behind.triplet is None:
+        return style
+    return style + Style(color=Color.from_triplet(_legible(text.triplet, behind.triplet)))
+
+
+def _legible(text: ColorTriplet, behind: ColorTriplet) -> ColorTriplet:
+    """The first colour on the way to black or white, whichever is further from the background."""
+    end = max(ColorTriplet(0, 0, 0), ColorTriplet(255, 255, 255), key=lambda each: contrast(each, behind))
+    for step in range(_STEPS + 1):
+        part = step / _STEPS
+        mixed = ColorTriplet(*(round(a + (b - a) * part) for a, b in zip(text, end, strict=True)))
+        if contrast(mixed, behind) >= LEAST:
+            return mixed
+    return end
+
+
+def legible_strip(strip: Strip, app: App[Any]) -> Strip:
+    """A line of which every text can be read. The terminal's own colours, by name, are taken as Textual draws
+    them, unless it leaves them to the terminal."""
+    if app.ansi_color:
+        return strip
+    return Strip([each._replace(style=_named(each.style, app)) for each in strip], strip.cell_length)
+
+
+def _named(style: Style | None, app: App[Any]) -> Style | None:
+    if style is None or style.color is None or style.bgcolor is None:
+        return style
+    text, behind = (each.get_truecolor(app.ansi_theme) for each in (style.color, style.bgcolor))
+    if style.dim:
+        text = ColorTriplet(*((2 * a + b) // 3 for a, b in zip(text, behind, strict=True)))
+    plain = Style(color=Color.from_triplet(text), bgcolor=Color.from_triplet(behind), dim=False)
+    return legible(style + plain)
+
+
+def alarm_color(app: App[Any]) -> str:
+    """The colour of what is wrong, as rich has it: red, as far from the background as the theme needs."""
+    if app.ansi_color:
+        return "red"
+    return "#ff8a8a" if app.current_theme.dark else "#8b0000"
+
+
+class Legible(Widget):
+    """A widget whose own styles can be read, whatever the theme. Another base class stands before it."""
+
+    def get_component_rich_style(
+        self, *names: str, partial: bool = False, default: Style | None = None
+    ) -> Style:
+        return legible(super().get_component_rich_style(*names, partial=partial, default=default))
+
+
+def themes() -> Collection[str]:
+    """The names of the themes."""
+    return BUILTIN_THEMES

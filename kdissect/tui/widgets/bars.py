@@ -1,0 +1,160 @@
+"""The lines at the edges of a screen: the names of pages or panes, and the keys at its foot."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import ClassVar
+
+from rich.cells import cell_len, set_cell_size
+from rich.segment import Segment
+from textual import events
+from textual.app import ComposeResult
+from textual.message import Message
+from textual.strip import Strip
+from textual.widgets import Footer
+from textual.widgets._footer import FooterKey
+
+from kdissect.present.sanitise import CUT
+from kdissect.tui.colors import Legible
+
+LEAST_TITLE = 6
+"""Characters that are left of a title at least."""
+
+
+def _cut(title: str, most: int) -> str:
+    return title if len(title) <= most else title[: most - 1] + CUT
+
+
+class Tabs(Legible):
+    """The line.
+
+    :param titles: name, key and title of each screen, in their order.
+    """
+
+    COMPONENT_CLASSES: ClassVar[set[str]] = {"tabs--here", "tabs--other"}
+    DEFAULT_CSS = """
+    Tabs { height: 1; background: $surface; }
+    Tabs .tabs--here { background: $surface; color: $foreground; text-style: bold reverse; }
+    Tabs .tabs--other { background: $surface; color: $text-muted; }
+    """
+
+    class Chosen(Message):
+        """A title was clicked."""
+
+        def __init__(self, name: str) -> None:
+            self.name = name
+            super().__init__()
+
+    def __init__(self, titles: Sequence[tuple[str, str, str]], here: str) -> None:
+        super().__init__()
+        self._titles = titles
+        self._here = here
+
+    def turn(self, here: str) -> None:
+        """Another one is shown."""
+        self._here = here
+        self.refresh()
+
+    def _texts(self) -> list[tuple[str, str]]:
+        """Name and text of each. Where there is no room for all titles, long ones are cut; where there would
+        be little left of them, only the title of the one that is shown stands there."""
+        for apart in ("  ", " "):
+            texts = [(name, f" {key} {title}{apart[1:]}") for name, key, title in self._titles]
+            if sum(len(text) for _, text in texts) <= self.size.width:
+                return texts
+        for most in range(max(len(title) for _, _, title in self._titles) - 1, LEAST_TITLE - 1, -1):
+            texts = [
+                (name, f" {key} {title if name == self._here else _cut(title, most)}")
+                for name, key, title in self._titles
+            ]
+            if sum(len(text) for _, text in texts) <= self.size.width:
+                return texts
+        return [
+            (name, f" {key} {title} " if name == self._here else f" {key} ")
+            for name, key, title in self._titles
+        ]
+
+    def render_line(self, y: int) -> Strip:
+        here = self.get_component_rich_style("tabs--here")
+        other = self.get_component_rich_style("tabs--other")
+        segments = [Segment(text, here if name == self._here else other) for name, text in self._texts()]
+        return Strip(segments).adjust_cell_length(self.size.width, other)
+
+    def on_click(self, event: events.Click) -> None:
+        left = event.x
+        for name, text in self._texts():
+            if left < len(text):
+                self.post_message(self.Chosen(name))
+                return
+            left -= len(text)
+
+
+class PaneLine(Legible):
+    """The line."""
+
+    COMPONENT_CLASSES: ClassVar[set[str]] = {"pane-line--here", "pane-line--other"}
+    DEFAULT_CSS = """
+    PaneLine { height: 1; background: $panel; }
+    PaneLine .pane-line--here { background: $panel; color: $foreground; text-style: bold reverse; }
+    PaneLine .pane-line--other { background: $panel; color: $text-muted; }
+    """
+
+    class Chosen(Message):
+        """A tab was clicked."""
+
+        def __init__(self, name: str) -> None:
+            self.name = name
+            super().__init__()
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._tabs: Sequence[tuple[str, str]] = ()
+        self._here = ""
+        self._bytes = ""
+
+    def show(self, tabs: Sequence[tuple[str, str]], here: str, data: str) -> None:
+        """Show names and titles of tabs, one of which stands out, and what the bytes are; sanitised."""
+        self._tabs, self._here, self._bytes = tabs, here, data
+        self.refresh()
+
+    def render_line(self, y: int) -> Strip:
+        here = self.get_component_rich_style("pane-line--here")
+        other = self.get_component_rich_style("pane-line--other")
+        segments = [
+            Segment(f" {title} ", here if name == self._here else other) for name, title in self._tabs
+        ]
+        left = self.size.width - sum(cell_len(segment.text) for segment in segments)
+        if left > 1 and self._bytes:
+            text = set_cell_size(self._bytes, min(cell_len(self._bytes), left - 1))
+            segments.append(Segment(" " * (left - cell_len(text)) + text, other))
+        return Strip(segments).adjust_cell_length(self.size.width, other)
+
+    def on_click(self, event: events.Click) -> None:
+        left = event.x
+        for name, title in self._tabs:
+            width = cell_len(title) + 2
+            if left < width:
+                self.post_message(self.Chosen(name))
+                return
+            left -= width
+
+
+class KeysFooter(Footer):
+    """The keys that mean something here, without that of the palette.
+
+    Textual makes each key compact first and wide then, and computes its style anew both times. This footer
+    makes each key in its final form at once.
+    """
+
+    DEFAULT_CSS = """
+    KeysFooter:light FooterKey .footer-key--key { color: $foreground; }
+    """
+
+    def __init__(self) -> None:
+        super().__init__(show_command_palette=False)
+
+    def compose(self) -> ComposeResult:
+        for each in super().compose():
+            if isinstance(each, FooterKey):
+                each.set_reactive(FooterKey.compact, self.compact)
+            yield each

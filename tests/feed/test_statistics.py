@@ -1,0 +1,133 @@
+"""What is sent to be counted, and what comes of it."""
+
+from __future__ import annotations
+
+import time
+from typing import Any
+
+import pytest
+
+from kdissect.analysis.catalogue import statistic
+from kdissect.capture.files import read_packets
+from kdissect.feed import statistics as module
+from kdissect.feed.batches import FeedBatch
+from kdissect.feed.filtering import Shown
+from kdissect.feed.index import Index
+from kdissect.feed.statistics import Statistics
+from kdissect.present.options import Options
+from tests.cli.run import CAPTURES
+from tests.feed.feeds import decoded
+from tests.lab import dissected
+
+KIP848 = CAPTURES / "consumer-group-kip848.pcapng"
+ASKED = ("topics", "connections")
+
+
+class Screens:
+    """The index that fills, the filter, the statistics."""
+
+    def __init__(self) -> None:
+        self.feed = decoded(KIP848)
+        self.batches = [each for each in self.feed.poll() if isinstance(each, FeedBatch)]
+        self.index = Index()
+        self.shown = Shown(self.index, self.feed, Options())
+        self.statistics = Statistics(self.index, self.feed, self.shown)
+
+    def fill(self) -> None:
+        for batch in self.batches:
+            self.index.add(batch)
+        self.shown.index_grew()
+
+    def tables(self, asked: tuple[str, ...] = ASKED) -> Any:
+        until = time.monotonic() + 20
+        while self.statistics.is_busy and time.monotonic() < until:
+            self.statistics.poll()
+            time.sleep(0.001)
+        found = self.statistics.result(asked)
+        assert found is not None
+        return found.tables
+
+
+def expected(only_connection: int | None = None) -> Any:
+    found = dissected(read_packets([KIP848]))
+    out = {}
+    for text in ASKED:
+        _, fold = statistic(text)
+        for exchange in found.exchanges:
+            if only_connection in (None, exchange.connection):
+                fold.feed(exchange)
+        for connection in found.connections:
+            if only_connection in (None, connection.connection):
+                fold.feed(connection)
+        out[text] = fold.result()
+    return out
+
+
+def test_everything_is_counted_also_in_portions(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "MOST_AT_ONCE", 50)
+    screens = Screens()
+    screens.statistics.ask(ASKED)
+    screens.fill()
+    assert screens.tables() == expected()
+    screens.feed.close()
+
+
+def test_a_filter_begins_anew_and_so_does_its_end() -> None:
+    screens = Screens()
+    screens.fill()
+    screens.statistics.ask(ASKED)
+    assert screens.tables() == expected()
+    screens.shown.push("connection == 6")
+    screens.statistics.sync()
+    assert screens.tables() == expected(only_connection=6)
+    screens.shown.pop()
+    screens.statistics.sync()
+    assert screens.tables() == expected()
+    screens.feed.close()
+
+
+def test_names_that_other_exchanges_tell_name_the_topics_of_what_is_shown() -> None:
+    screens = Screens()
+    screens.fill()
+    screens.shown.push("api == Fetch and connection == 6")
+    screens.statistics.ask(ASKED)
+    assert {row["topic"] for row in screens.tables()["topics"]} == {"java43-kip848"}
+    screens.feed.close()
+
+
+def test_nothing_is_sent_where_nothing_changed(monkeypatch: pytest.MonkeyPatch) -> None:
+    screens = Screens()
+    screens.fill()
+    screens.statistics.ask(ASKED)
+    screens.tables()
+    assert screens.statistics._counter is not None
+    sent: list[object] = []
+    monkeypatch.setattr(screens.statistics._counter, "send", sent.append)
+    screens.statistics.sync()
+    assert screens.statistics.poll() is False
+    assert sent == []
+    screens.feed.close()
+
+
+def test_a_screen_that_is_left_late_does_not_stop_the_one_that_is_shown() -> None:
+    screens = Screens()
+    screens.fill()
+    screens.statistics.ask(("srt",))
+    screens.statistics.ask(ASKED)
+    screens.statistics.let_go(("srt",))
+    assert screens.tables() == expected()
+    screens.statistics.let_go(ASKED)
+    assert not screens.statistics.is_busy
+    screens.fill()
+    assert not screens.statistics.is_busy
+    screens.feed.close()
+
+
+def test_nothing_starts_before_something_is_asked_for() -> None:
+    screens = Screens()
+    screens.fill()
+    screens.statistics.ask(())
+    screens.statistics.sync()
+    assert screens.statistics._counter is None
+    assert not screens.statistics.is_busy
+    screens.feed.close()

@@ -1,0 +1,45 @@
+"""Response times over time."""
+
+from __future__ import annotations
+
+from kdissect.analysis.fold import MILLISECOND, SECOND
+from kdissect.analysis.histogram import BANDS_NS
+from kdissect.tui.pages.latency import SHADES, Heat, places_of
+from tests.feed.feeds import index_with
+
+FETCH, PRODUCE = 1, 2
+ROWS = [
+    {"api": FETCH, "api_version": 4, "time_ns": 0, "latency_ns": 10},
+    {"api": FETCH, "api_version": 4, "time_ns": 9 * SECOND, "latency_ns": 2 * MILLISECOND},
+    {"api": FETCH, "api_version": 4, "time_ns": 9 * SECOND, "latency_ns": 2 * MILLISECOND},
+    {"api": FETCH, "api_version": 5, "time_ns": 5 * SECOND, "latency_ns": 10 * SECOND},
+    {"api": PRODUCE, "api_version": 4, "time_ns": 5 * SECOND, "latency_ns": 10},
+    {"api": FETCH, "api_version": 4, "time_ns": 5 * SECOND},
+]
+
+
+def test_only_what_is_asked_for_and_has_a_response_time() -> None:
+    index = index_with(ROWS, ["Fetch", "Produce"])
+    assert places_of(index, index.order(), "Fetch", 4, []).tolist() == [0, 1, 2]
+    assert places_of(index, index.order(), "Fetch", None, []).tolist() == [0, 1, 2, 3]
+    assert places_of(index, index.order(), "Fetch", None, [("client_id", "nobody")]).tolist() == []
+
+
+def test_a_line_is_a_band_and_more_are_darker() -> None:
+    index = index_with(ROWS, ["Fetch", "Produce"])
+    index.first_ns, index.last_ns = 0, 10 * SECOND
+    heat = Heat(str)
+    heat.show(index, index.order()[:5], "all")
+    lines = [heat.cells(row, 10 + 9 + 2 + 10) for row in range(len(heat))]
+    assert len(lines) == len(BANDS_NS) + 1
+    assert lines[0] == ["≥ 3.16 s", "1", "     " + lines[0][2][5] + "    "]
+    assert lines[-1][1] == "2"
+    (two,) = (line[2] for row, line in enumerate(lines) if heat.band(row)[0] == BANDS_NS[2])
+    assert two[9] == SHADES[-1]
+    assert SHADES.index(lines[0][2][5]) < SHADES.index(two[9])
+
+
+def test_nothing_is_no_line() -> None:
+    heat = Heat(str)
+    assert len(heat) == 0
+    assert heat.headings(80)[-1].title == "no response times"

@@ -1,0 +1,91 @@
+"""Every text on every screen can be read, in both themes: measured on what is drawn."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterator
+
+import pytest
+from rich.color import Color
+from rich.color_triplet import ColorTriplet
+from rich.segment import Segment
+from rich.style import Style
+
+from kdissect.tui.app import Kdissect
+from kdissect.tui.colors import LEAST, contrast, legible
+from tests.cli.run import CAPTURES
+from tests.tui.snapshots import app_of, press, running
+
+DRAWN = frozenset("─│┌┐└┘├┤▁▂▃▄▅▆▇█▔▏▎▍▌▋▊▉╸╺━┃╭╮╰╯┼╌▕▐▀ ")
+"""Borders, bars and scroll bars: no text."""
+KEYS = {
+    "exchanges": ("e", "x"),
+    "findings": ("left",),
+    "groups": ("j",),
+    "records": ("enter",),
+}
+
+
+def _segments(app: Kdissect) -> Iterator[Segment]:
+    for strip in app.screen._compositor.render_strips():
+        yield from strip
+
+
+def illegible(app: Kdissect) -> dict[tuple[str, str], str]:
+    """By text colour and background that are too close: a text drawn so."""
+    found = {}
+    for segment in _segments(app):
+        style = segment.style
+        text = segment.text.strip()
+        if style is None or not text or set(text) <= DRAWN or style.color is None or style.bgcolor is None:
+            continue
+        one, other = style.color.get_truecolor(), style.bgcolor.get_truecolor()
+        if style.dim:
+            one = ColorTriplet(*((a + b) // 2 for a, b in zip(one, other, strict=True)))
+        if contrast(one, other) < LEAST:
+            found[one.hex, other.hex] = f"{contrast(one, other):.2f} {text}"
+    return found
+
+
+THEMES = "textual-dark", "textual-light"
+
+
+def test_every_text_can_be_read() -> None:
+    async def run() -> None:
+        app = app_of(CAPTURES / "errors.pcapng")
+        async with running(app) as pilot:
+            found: dict[tuple[str, str, str, str], str] = {}
+            for name in app.pages:
+                app.action_page(name)
+                await press(pilot, *KEYS.get(name, ()))
+                for theme in THEMES:
+                    app.theme = theme
+                    await pilot.pause(0.1)
+                    found |= {(name, theme, *colours): text for colours, text in illegible(app).items()}
+            assert not found, "\n".join(f"{colours}: {text}" for colours, text in found.items())
+
+    asyncio.run(run())
+
+
+def _style(text: str, behind: str) -> Style:
+    return Style(color=Color.parse(text), bgcolor=Color.parse(behind))
+
+
+def test_a_colour_that_can_be_read_stays() -> None:
+    style = _style("#000000", "#ffffff")
+    assert legible(style) == style
+    assert contrast(ColorTriplet(0, 0, 0), ColorTriplet(255, 255, 255)) == pytest.approx(21)
+    assert contrast(ColorTriplet(7, 7, 7), ColorTriplet(7, 7, 7)) == 1
+
+
+@pytest.mark.parametrize("behind", ["#ffffff", "#d8d8d8", "#808080", "#1e1e1e", "#000000", "#ff0000"])
+@pytest.mark.parametrize("text", ["#ffa62b", "#808080", "#ff0000", "#0178d4"])
+def test_a_colour_that_cannot_be_read_is_changed_until_it_can(text: str, behind: str) -> None:
+    made = legible(_style(text, behind))
+    assert made.color is not None
+    assert contrast(made.color.get_truecolor(), Color.parse(behind).get_truecolor()) >= LEAST
+
+
+def test_the_terminals_own_colours_stay() -> None:
+    style = Style(color="red", bgcolor="default")
+    assert legible(style) == style
