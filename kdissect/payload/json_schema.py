@@ -1,6 +1,6 @@
 """A JSON Schema's text → what compares values with it (drafts 4, 6, 7, 2019-09, 2020-12).
 
-Schemas may come from strangers. So nothing is compared that has no bound, and no address is asked: patterns,
+Schemas may come from strangers. So nothing is compared that has no bound, and no address is asked. Patterns,
 ``unevaluated…``, dynamic references and references to what is not there leave the answer open. ``format`` and
 ``content…`` are notes, as they are by default in the newer drafts. Steps and depth are bounded: a schema may
 refer to itself without end, or double its work with each reference.

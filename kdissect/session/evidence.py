@@ -118,7 +118,7 @@ def examine_request(
 
 
 def begins_plainly(data: bytes, limits: Limits = DEFAULTS) -> bool:
-    """Whether an ordinary request begins ``data``, and fits to the last byte. It has a client id in ASCII, and
+    """Whether an ordinary request begins ``data``, and fits to the last byte: with a client id in ASCII, and
     no tagged fields in its header. :func:`examine_request` tells of the others."""
     raw, left = data, len(data) - 4
     if left < HEADER_BYTES - 4 or raw[0] or raw[4] or raw[6]:
