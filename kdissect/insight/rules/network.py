@@ -254,10 +254,23 @@ def request_abandoned(facts: Facts) -> Iterator[Finding]:
                 f"{plural(len(rows), 'connection')} ended from the broker's side while a request "
                 f"({_apis(rows)}) waited for its answer; the client connected again and asked again.",
                 rows,
+                cause=_CUT_OFF_WHY,
+                fix=_CUT_OFF_DO,
             )
 
 
-def _abandoned(facts: Facts, subject: Subject, message: str, rows: list[Row]) -> Finding:
+_CUT_OFF_WHY = (
+    "The client did not give up, and the broker went on: it answered such requests before and after. So "
+    "something between the two closed these connections: a proxy, a load balancer, a firewall, a tunnel."
+)
+_CUT_OFF_DO = (
+    "Look what stands between the client and the broker, and at its log at these times: restarts, limits of "
+    "connections, a limit for how long one may last. A longer timeout of the client does not help. Set "
+    "enable.idempotence=true in producers, so that what they send again is written once."
+)
+
+
+def _abandoned(facts: Facts, subject: Subject, message: str, rows: list[Row], **written: str) -> Finding:
     exchanges = [number for row in rows for number in row["waiting_exchanges"]]
     return facts.finding(
         subject,
@@ -267,7 +280,7 @@ def _abandoned(facts: Facts, subject: Subject, message: str, rows: list[Row]) ->
         unit="s",
         threshold=facts.limit("age_s"),
         exchanges=exchanges,
-        **{**_about(rows), "filter": of_numbers(exchanges[:8])},
+        **{**_about(rows), "filter": of_numbers(exchanges[:8]), **written},
     )
 
 

@@ -113,9 +113,9 @@ def produce_refused(facts: Facts) -> Iterator[Finding]:
             )
         yield facts.finding(
             subject,
-            f"The broker refuses records of {subject.client_id or 'a producer'} for {subject.topic} for "
-            "good, "
-            f"{plural(sum(row['count'] for row in rows), 'time')}: {_FINAL[code]}.{more}",
+            f"The broker refused records of {subject.client_id or 'a producer'} for {subject.topic} "
+            f"{plural(sum(row['count'] for row in rows), 'time')}, and to send them again does not help: "
+            f"{_FINAL[code]}.{more}",
             fix=_FIXES.get(code, facts.written.do),
             filter=having(client_id=subject.client_id, topic=subject.topic, error=code),
             **_errors(rows),

@@ -55,8 +55,8 @@ def client_breaks_on_4(facts: Facts) -> Iterator[Finding]:
         yield facts.finding(
             Subject(client=client, client_id=client_id, software=software),
             f"The client{runs} {what}: it sends "
-            f"{', '.join(used[:5])}{' and others' if len(used) > 5 else ''}, versions that "
-            f"Kafka 4.0 removed{_instead(rows)}.",
+            f"{', '.join(used[:5])}{' and others' if len(used) > 5 else ''}, which "
+            f"Kafka 4.0 no longer understands{_instead(rows)}.",
             confidence=CERTAIN if all(row["limited_by"] == "client" for row in rows) else LIKELY,
             count=sum(row["count"] for row in rows),
             measure=len(used),
