@@ -3,7 +3,7 @@
 The same values in each line, in CPU seconds, the best of some runs. First fastavro alone, which reads each
 value and does nothing with it. Then kdissect's decoder alone. Then ``kdissect read -T records --schemas``,
 from the packets of a capture to lines of JSON. At last the same without decoding. Values are orders with
-lines, each with the schema's id in front.
+lines, each with the schema's id in front; then the same with a key and headers; then values with a map.
 """
 # ruff: noqa: T201
 
@@ -18,6 +18,7 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from typing import Any, NamedTuple
 
 import fastavro
 
@@ -28,7 +29,7 @@ from kdissect.payload.decoder import Decoder
 from kdissect.payload.schemas import Schema, Schemas
 from kdissect.protocol.encode import encode
 from kdissect.protocol.schema import message_struct
-from kdissect.record.records import Record
+from kdissect.record.records import Headers, Record
 from kdissect.record.write import write_batch
 
 RECORDS = 50_000
@@ -53,22 +54,56 @@ ORDER = {
 }
 
 
-def values(count: int) -> list[bytes]:
-    """Orders as a serializer of Confluent's writes them."""
-    dice, schema = random.Random(1), fastavro.parse_schema(ORDER)
+TAGS = {
+    "type": "record",
+    "name": "shop.Tags",
+    "fields": [{"name": "id", "type": "long"}, {"name": "tags", "type": {"type": "map", "values": "string"}}],
+}
+HEADERS = (("traceparent", b"00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01"), ("source", b"shop"))
+
+
+class Shape(NamedTuple):
+    """What records look like."""
+
+    schema: dict[str, Any]
+    value: Callable[[int, random.Random], dict[str, Any]]
+    key: bytes | None = None
+    headers: Headers = ()
+
+
+def order(number: int, dice: random.Random) -> dict[str, Any]:
+    """One order."""
+    lines = [{"sku": f"A-{at}", "n": at} for at in range(dice.randint(0, 4))]
+    made: dict[str, Any] = {"id": number, "customer": f"customer-{number % 97}", "total": dice.random() * 100}
+    status = dice.choice(["NEW", "PAID", "SENT"])
+    return made | {"status": status, "lines": lines, "at": 1_763_800_000_000}
+
+
+def tags(number: int, dice: random.Random) -> dict[str, Any]:
+    """Some tags."""
+    return {"id": number, "tags": {f"tag-{at}": "yes" for at in range(dice.randint(0, 4))}}
+
+
+SHAPES = {
+    "orders": Shape(ORDER, order),
+    "orders with key and headers": Shape(ORDER, order, b"customer-1", HEADERS),
+    "maps": Shape(TAGS, tags),
+}
+
+
+def values(shape: Shape, count: int) -> list[bytes]:
+    """Values as a serializer of Confluent's writes them."""
+    dice, schema = random.Random(1), fastavro.parse_schema(shape.schema)
     out = []
     for number in range(count):
-        lines = [{"sku": f"A-{at}", "n": at} for at in range(dice.randint(0, 4))]
-        order = {"id": number, "customer": f"customer-{number % 97}", "total": dice.random() * 100}
-        order |= {"status": dice.choice(["NEW", "PAID", "SENT"]), "lines": lines, "at": 1_763_800_000_000}
         file = io.BytesIO(b"\0\0\0\0\x65")
         file.seek(5)
-        fastavro.schemaless_writer(file, schema, order)
+        fastavro.schemaless_writer(file, schema, shape.value(number, dice))
         out.append(file.getvalue())
     return out
 
 
-def capture(path: Path, written: list[bytes]) -> None:
+def capture(path: Path, shape: Shape, written: list[bytes]) -> None:
     """A capture in which a client produces them."""
     talk, clock = Talk(0, 1_448), Clock()
     asked, answered = message_struct(0, 7, "request"), message_struct(0, 7, "response")
@@ -77,7 +112,8 @@ def capture(path: Path, written: list[bytes]) -> None:
         for packet in talk.opened(clock):
             file.write(packet)
         for number, at in enumerate(range(0, len(written), A_BATCH)):
-            records = [Record(n, 1, None, each) for n, each in enumerate(written[at : at + A_BATCH])]
+            several = enumerate(written[at : at + A_BATCH])
+            records = [Record(n, 1, shape.key, each, shape.headers) for n, each in several]
             part = {"index": 0, "records": write_batch(records)}
             topics = [{"name": "orders", "partitionData": [part]}]
             body = {"transactionalId": None, "acks": 1, "timeoutMs": 1, "topicData": topics}
@@ -100,11 +136,11 @@ def best(work: Callable[[], object]) -> float:
     return min(found)
 
 
-def main() -> None:
-    count = int(sys.argv[1]) if len(sys.argv) > 1 else RECORDS
-    written = values(count)
-    schema = fastavro.parse_schema(ORDER)
-    decoder = Decoder(Schemas([Schema("AVRO", json.dumps(ORDER), "101")]))
+def measure(name: str, shape: Shape, count: int) -> None:
+    """Measure and print one shape."""
+    written = values(shape, count)
+    schema = fastavro.parse_schema(shape.schema)
+    decoder = Decoder(Schemas([Schema("AVRO", json.dumps(shape.schema), "101")]))
 
     def fast() -> None:
         for each in written:
@@ -117,8 +153,8 @@ def main() -> None:
     with TemporaryDirectory() as folder:
         path, schemas, out = Path(folder, "orders.pcap"), Path(folder, "schemas"), Path(folder, "out.ndjson")
         schemas.mkdir()
-        (schemas / "101.avsc").write_text(json.dumps(ORDER))
-        capture(path, written)
+        (schemas / "101.avsc").write_text(json.dumps(shape.schema))
+        capture(path, shape, written)
         read = ["read", str(path), "-T", "records", "-o", str(out), "-q", "--jobs", "1"]
 
         def whole() -> None:
@@ -127,17 +163,23 @@ def main() -> None:
         def without() -> None:
             assert kdissect(read) == 0
 
-        for name, work in (
+        print(f"{name}: {os.path.getsize(path):,} bytes, {count:,} records")
+        for line, work in (
             ("fastavro alone", fast),
             ("decoder alone", own),
             ("capture to JSON, decoded", whole),
             ("the same, not decoded", without),
         ):
-            print(f"{name:26} {best(work) / count * 1e6:7.2f} µs a record")
+            print(f"  {line:26} {best(work) / count * 1e6:7.2f} µs a record")
             if work is whole:
                 with out.open() as lines:
                     assert sum('"valueDecoded":{"id":' in line for line in lines) == count
-        print(f"{os.path.getsize(path):,} bytes, {count:,} records")
+
+
+def main() -> None:
+    count = int(sys.argv[1]) if len(sys.argv) > 1 else RECORDS
+    for name, shape in SHAPES.items():
+        measure(name, shape, count)
 
 
 if __name__ == "__main__":

@@ -4,6 +4,7 @@ from kdissect.capture.segments cimport SegmentReader
 from kdissect.names cimport TopicNames
 from kdissect.exchange cimport Exchange
 from kdissect.model cimport Packet, Segment
+from kdissect.session.briefs cimport Brief, PairLayout
 from kdissect.session.conversation cimport Conversation, recognised_in_order
 from kdissect.session.pairing cimport Completed, Recognised
 
@@ -28,6 +29,7 @@ cdef class Dissector:
     cdef public object _listener
     cdef public object _watch
     cdef public bint _embedded
+    cdef public dict _forms
     cdef public bint _tells_tcp
     cdef public object _awaiting
     cdef public bint _told_of_secrets
@@ -57,7 +59,7 @@ cdef class Dissector:
     cdef object __weakref__
 
     cpdef feed(self, item)
-    @cython.locals(exchange=Exchange, size=Py_ssize_t, ends=bytes, events=list)
+    @cython.locals(exchange=Exchange, brief=Brief, size=Py_ssize_t, ends=bytes, events=list)
     cdef Py_ssize_t _take(self, Packet packet, list out) except -1
     @cython.locals(lane=Lane, timestamp_ns=int64_t, step=list)
     cdef list _take_short(self, Packet packet, bytes ends)
@@ -70,8 +72,12 @@ cdef class Dissector:
     cdef list _close_step(self, Conversation conversation, int64_t packet, list step)
     @cython.locals(held=int64_t)
     cdef _count_held(self, Conversation conversation)
-    @cython.locals(out=list, begun=Recognised, completed=Completed, exchange=Exchange)
+    @cython.locals(out=list, begun=Recognised, completed=Completed, exchange=Exchange, brief=Brief)
     cdef list _publish(self, list step)
+    cdef _number(self, Brief brief)
+    @cython.locals(form=PairLayout)
+    cdef _learn_brief(self, Brief brief)
+    cdef _tell_brief(self, Brief brief, list out)
     cdef _learn(self, Exchange exchange)
     @cython.locals(conversation=Conversation, step=list, key=tuple, flags=cython.int, timestamp_ns=int64_t, was_over=cython.bint, found=list, before=Conversation, newest=Conversation)
     cdef list _feed_segment(self, Segment segment)

@@ -12,7 +12,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from heapq import heapify, heappop, heappush
-from typing import Protocol
+from typing import Protocol, cast
 
 from kdissect.capture.reader import Item
 from kdissect.capture.segments import SegmentReader
@@ -22,9 +22,11 @@ from kdissect.limits import DEFAULTS, Limits
 from kdissect.model import SYN, TLS_KEY_LOG, Endpoint, Fault, Packet, Secrets, Segment
 from kdissect.names import TopicNames
 from kdissect.session.awaiting import Awaiting
+from kdissect.session.briefs import Brief
 from kdissect.session.conversation import Connection, Conversation, Listener, recognised_in_order
+from kdissect.session.conversation import Event as SessionEvent
 from kdissect.session.pairing import Completed, Recognised
-from kdissect.session.pairing import Event as SessionEvent
+from kdissect.session.quick import PairLayouts
 from kdissect.session.reopened import Reopened
 from kdissect.session.tunnelled import Key, Tunnelled
 from kdissect.tcp.duplex import Side
@@ -134,10 +136,13 @@ class Dissector:
         tells_tcp: bool = True,
         listener: Listener | None = None,
         watch: Callable[[Conversation, Segment], None] | None = None,
+        briefs: bool = False,
     ) -> None:
         """
         :param listener: hears what reassembly gives out, of all connections.
         :param watch: is given every segment that :meth:`feed` takes, with its connection, once that has it.
+        :param briefs: whether a :class:`~kdissect.session.briefs.Brief` may stand in the place of an exchange
+            among the events. Who numbers exchanges by what they are gets none.
         """
         self._watch = watch
         self._limits = limits
@@ -184,6 +189,10 @@ class Dissector:
         others, and numbers must not: these exchanges are numbered at the end."""
         self._late_bytes = 0
         self._numbering = Numbering() if numbering is None else numbering
+        self._forms: PairLayouts | None = None
+        """Where exchanges may be told in brief, what is known of their forms."""
+        if briefs and numbering is None and listener is None and watch is None and not embedded:
+            self._forms = {}
         self.packets = 0
         """How many packets of the capture were read; who feeds segments counts them."""
         self.names = TopicNames() if names is None else names
@@ -337,6 +346,9 @@ class Dissector:
                     size += len(exchange.request.frame.payload)
                 if exchange.response is not None:
                     size += len(exchange.response.frame.payload)
+            elif isinstance(event, Brief):
+                brief = event
+                size += brief.size()
         return size
 
     def _take_short(self, packet: Packet, ends: bytes) -> list[Event] | None:
@@ -460,7 +472,7 @@ class Dissector:
                 self._evict("too-many-connections", reason, segment.packet, step, crowd)
             number = self._numbering.connection(segment.packet)
             conversation = Conversation(
-                number, segment, self._limits, self._ports, self.secrets, self._listener
+                number, segment, self._limits, self._ports, self.secrets, self._listener, self._forms
             )
             self._remembered += 1
             if self._table.get(key) is not before:
@@ -626,7 +638,7 @@ class Dissector:
         events = conversation.close(AT_THE_END, cut=False)
         begun = {id(event.exchange) for event in events if isinstance(event, Recognised)}
         for event in events:
-            if isinstance(event, Fault) or id(event.exchange) not in begun:
+            if not isinstance(event, Recognised | Completed) or id(event.exchange) not in begun:
                 step.append(event)
                 continue
             self._late.append(event)
@@ -659,20 +671,38 @@ class Dissector:
     def _publish(self, step: Sequence[_Step]) -> list[Event]:
         """Number what one packet brought to light, learn from all of it, then give it out."""
         out: list[Event] = []
-        if len(step) == 1 and isinstance(step[0], Recognised):
-            begun = step[0]  # as nearly every request
-            begun.exchange.number = self._numbering.exchange(begun.exchange)
-            self._learn(begun.exchange)
-            return out
-        for begun in recognised_in_order(step):
-            exchange = begun.exchange
-            exchange.number = self._numbering.exchange(exchange)
-            self._learn(exchange)
+        if len(step) == 1:
+            if isinstance(step[0], Brief):
+                brief = step[0]
+                if not brief.number:
+                    self._number(brief)
+                if brief.is_over:
+                    self._learn_brief(brief)
+                    self._tell_brief(brief, out)
+                return out
+            if isinstance(step[0], Recognised):
+                begun = step[0]  # as nearly every request
+                begun.exchange.number = self._numbering.exchange(begun.exchange)
+                self._learn(begun.exchange)
+                return out
+        for each in recognised_in_order(step):
+            if isinstance(each, Brief):
+                self._number(each)
+            else:
+                each.number = self._numbering.exchange(each)
+                self._learn(each)
         for event in step:
             if isinstance(event, Completed):
                 completed = event
                 self._learn(completed.exchange)
-        for event in step:
+            elif isinstance(event, Brief) and event.is_over:
+                self._learn_brief(event)
+        told = {id(event): at for at, event in enumerate(step) if isinstance(event, Brief)}
+        for at, event in enumerate(step):
+            if isinstance(event, Brief):
+                if event.is_over and told[id(event)] == at:  # it may have begun in this step too
+                    self._tell_brief(event, out)
+                continue
             if isinstance(event, Completed):
                 completed = event
                 exchange = completed.exchange
@@ -686,13 +716,36 @@ class Dissector:
             self.journal.gave(len(out))
         return out
 
+    def _number(self, brief: Brief) -> None:
+        """Give a brief its number, and what waits in its place."""
+        self._numbering.exchanges += 1
+        brief.number = self._numbering.exchanges
+        if brief.became is not None:
+            brief.became.number = brief.number
+        if brief.form.teaches and not self._names_are_complete:
+            self._learn_all(brief.taught_topics())
+
+    def _learn_brief(self, brief: Brief) -> None:
+        form = brief.form
+        if (form.teaches or form.carries_metadata) and not self._names_are_complete:
+            self._learn_all(brief.taught_topics())
+
+    def _tell_brief(self, brief: Brief, out: list[Event]) -> None:
+        """Give out a brief that is over."""
+        brief.up_to_packet = _AT_THE_END if self._names_are_complete else brief.last_packet
+        brief.names, brief.names_count = self.names, len(self.names.order)
+        out.append(cast(Event, brief))  # who asked for briefs knows them
+
     def _learn(self, exchange: Exchange) -> None:
         if not self._names_are_complete:
-            for topic_id, name, packet in exchange.taught_topics():
-                if topic_id in self.names or len(self.names) < self._limits.topic_names:
-                    self.names.learn(topic_id, name, packet)
-                else:
-                    self._names_left_out += 1
+            self._learn_all(exchange.taught_topics())
+
+    def _learn_all(self, taught: Iterable[tuple[str, str, int]]) -> None:
+        for topic_id, name, packet in taught:
+            if topic_id in self.names or len(self.names) < self._limits.topic_names:
+                self.names.learn(topic_id, name, packet)
+            else:
+                self._names_left_out += 1
 
 
 def dissect(

@@ -61,8 +61,10 @@ cdef tuple _NOT_RECOGNISED
 
 @cython.locals(exchange=Exchange)
 cpdef Exchange begin_exchange(connection, client_endpoint, broker_endpoint)
-@cython.locals(seen=Survey, places=list, data=bytes, start=bytes)
+@cython.locals(seen=Survey)
 cdef bint _may_name_topics(Message message) except -1
+@cython.locals(places=list, start=bytes)
+cpdef bint may_name_topics(bytes data, Survey seen, limits) except -1
 @cython.locals(cursor=Cursor)
 cdef _places(Message message)
 @cython.locals(found=dict, places=list)

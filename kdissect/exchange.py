@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 from kdissect.embedded.decoded import Context
 from kdissect.embedded.faults import embedded_faults
 from kdissect.embedded.internal import topic_names_in_metadata, topic_record_start
+from kdissect.limits import Limits
 from kdissect.message import SASL_TOKEN, Message, Request, Response, Token
 from kdissect.model import Endpoint, Fault, endpoint_text
 from kdissect.names import METADATA_TOPIC, METADATA_TOPIC_ID, NO_NAMES, Names, is_metadata_topic
@@ -28,7 +29,7 @@ from kdissect.protocol.errors import ROUTINE, error_class, error_name, gravest
 from kdissect.protocol.program import is_error_code
 from kdissect.protocol.schema import Struct
 from kdissect.protocol.select import Selection, first_true, pick, selection
-from kdissect.protocol.survey import Place, find_places, route
+from kdissect.protocol.survey import Place, Survey, find_places, route
 from kdissect.protocol.topics import mentioned_topics, partition_of, taught_topics
 from kdissect.record.sets import read_record_set
 from kdissect.record.sound import is_sound, may_have_value
@@ -632,15 +633,19 @@ def _between(message: Message) -> int | None:
 
 
 def _may_name_topics(message: Message) -> bool:
-    """Whether there may be a record in it that names a topic: the bytes with which such a record begins stand
-    in a record set, or the records are compressed."""
     seen = message.survey()
-    if seen is None:
-        return True
+    return seen is None or may_name_topics(message.frame.payload, seen, message.limits)
+
+
+def may_name_topics(data: bytes, seen: Survey, limits: Limits) -> bool:
+    """Whether there may be a record in a message that names a topic. There may, where the bytes with which
+    such a record begins stand in a record set, and where records are compressed.
+
+    :param data: what was surveyed.
+    """
     start, places = topic_record_start(), seen.records
     for at in range(0, len(places), 2):
-        data = message.frame.payload[places[at] : places[at + 1]]
-        if may_have_value(data, start, message.limits):
+        if places[at] < places[at + 1] and may_have_value(data[places[at] : places[at + 1]], start, limits):
             return True
     return False
 

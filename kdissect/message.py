@@ -394,7 +394,7 @@ def _plain_request(frame: Frame, limits: Limits) -> Request | None:
         return None
     length = raw[8] << 8 | raw[9]
     end = _FIXED_BYTES + length
-    if raw[0] > 0x7F or raw[2] > 0x7F or end >= size:
+    if raw[0] > 0x7F or raw[2] > 0x7F or raw[8] > 0x7F or end >= size:
         return None
     for at in range(_FIXED_BYTES, end):
         if raw[at] > 0x7F:

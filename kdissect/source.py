@@ -50,6 +50,9 @@ class Input(NamedTuple):
     """Opens the packets, where they are not simply read from the files from begin to end."""
     tells_tcp: bool = True
     """Whether rows of connections tell what TCP shows."""
+    briefs: bool = False
+    """Whether a :class:`~kdissect.session.briefs.Brief` may stand in the place of an exchange among the
+    events."""
 
     def with_points(self) -> Input:
         """The same, with the capture points that the files tell. Those that are followed tell none."""
@@ -96,6 +99,7 @@ class Pass:
             secrets=secrets,
             tells_tcp=source.tells_tcp,
             listener=listener,
+            briefs=source.briefs,
         )
         teach(self._dissector.names, source.topics)
 

@@ -26,6 +26,10 @@ only_long = pytest.mark.skipif(not LONG, reason=f"{VARIABLE}=1 tries this")
 """What takes long, and of which a shorter test fails as well where the code is broken."""
 
 
+patient = pytest.mark.timeout(0 if LONG else 300)
+"""A test whose long form takes minutes, or many of them where others work too."""
+
+
 def times(short: int, long: int) -> int:
     """How many random cases are tried."""
     return long if LONG else short

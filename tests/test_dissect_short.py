@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from functools import partial
 from pathlib import Path
 from random import Random
 from typing import Any
@@ -12,11 +13,14 @@ import pytest
 from kdissect.capture.files import read_packets
 from kdissect.capture.reader import Item
 from kdissect.capture.segments import SegmentReader
-from kdissect.dissect import Dissector, Event
+from kdissect.dissect import Dissector, Event, Numbering
 from kdissect.exchange import Exchange
 from kdissect.limits import DEFAULTS
 from kdissect.message import Message
 from kdissect.model import Packet, parts
+from kdissect.present.text import Lines
+from kdissect.protocol.json_text import JsonText
+from kdissect.session.briefs import Brief
 from tests.cli.run import CAPTURES
 from tests.lab import LAB
 from tests.shared import SHARED
@@ -48,6 +52,7 @@ def now_by_one_now_by_the_other(dissector: Dissector, items: Iterable[Item], dic
 
 def told(event: Event) -> Any:
     """All that an event says."""
+    event = in_full(event)
     if not isinstance(event, Exchange):
         return event
     names = [each for each in Exchange.__slots__ if each not in ("request", "response", "topic_names")]
@@ -62,11 +67,35 @@ def said(message: Message | None) -> Any:
     return head, message.body_start, message.header_faults, parts(message.frame)
 
 
-def everything(path: Path, way: Any) -> list[Any]:
+def everything(path: Path, way: Any, dissector: Dissector | None = None) -> list[Any]:
     """What a capture tells, in order; what its connections tell at the end among it."""
-    dissector = Dissector()
+    dissector = Dissector() if dissector is None else dissector
     events = [told(event) for event in way(dissector, list(read_packets([str(path)])))]
     return [*events, *(told(event) for event in dissector.close()), dissector.packets, dissector.held_bytes]
+
+
+def in_full(event: Event | Brief) -> Event:
+    """The exchange in the place of a brief, which names the same topics."""
+    if not isinstance(event, Brief):
+        return event
+    exchange = event.exchange()
+    assert event.topics() == exchange.topics
+    assert event.latency_ns == exchange.latency_ns or exchange.response is None
+    return exchange
+
+
+def leaving_at_random(dissector: Dissector, items: Iterable[Item], dice: Random) -> Iterator[Event]:
+    """Now by one way, now by the other; and any connection may go the long way from any packet on."""
+    yield from now_by_one_now_by_the_other(dissector, _shaken(dissector, items, dice), dice)
+
+
+def _shaken(dissector: Dissector, items: Iterable[Item], dice: Random) -> Iterator[Item]:
+    for item in items:
+        if dice.random() < 0.02:
+            for conversation in dissector._conversations():
+                if dice.random() < 0.5:
+                    conversation.leave_quick()
+        yield item
 
 
 @pytest.mark.parametrize("path", [*SHIPPED, *OTHERS], ids=lambda path: f"{path.parent.name}-{path.stem}")
@@ -80,6 +109,53 @@ def test_the_short_way_tells_what_the_long_one_tells(path: Path) -> None:
         everything(path, lambda dissector, items: now_by_one_now_by_the_other(dissector, items, dice))
         == expected
     )
+
+
+@pytest.mark.parametrize("path", [*SHIPPED, *OTHERS], ids=lambda path: f"{path.parent.name}-{path.stem}")
+def test_briefs_tell_what_exchanges_tell(path: Path) -> None:
+    if path.stat().st_size > LARGE:
+        pytest.skip("large")
+    expected = everything(path, by_the_short_way)
+    assert everything(path, by_the_short_way, Dissector(briefs=True)) == expected
+    dice = Random(path.stem)
+    way = partial(leaving_at_random, dice=dice)
+    assert everything(path, way, Dissector(briefs=True)) == expected
+
+
+@pytest.mark.parametrize("path", SHIPPED, ids=lambda path: path.stem)
+def test_lines_of_briefs_are_those_of_exchanges(path: Path) -> None:
+    pages = []
+    for briefs in (False, True):
+        lines, out = Lines(colour=True), JsonText()
+        dissector = Dissector(briefs=briefs)
+        for event in by_the_short_way(dissector, read_packets([str(path)])):
+            if isinstance(event, Brief):
+                lines.write_brief(out, event)
+            elif isinstance(event, Exchange):
+                lines.write(out, event)
+        pages.append((out.take(), lines.widths))
+    assert pages[0] == pages[1]
+
+
+def test_most_exchanges_are_told_in_brief() -> None:
+    path = next(each for each in SHIPPED if each.stem.startswith("basic"))
+    found: list[type] = [
+        type(event) for event in by_the_short_way(Dissector(briefs=True), read_packets([str(path)]))
+    ]
+    assert found.count(Brief) > 2 * found.count(Exchange)
+
+
+def test_who_hears_numbers_or_looks_into_messages_gets_no_briefs() -> None:
+    path = next(each for each in SHIPPED if each.stem.startswith("basic"))
+    for dissector in (
+        Dissector(briefs=True, numbering=Numbering()),
+        Dissector(briefs=True, embedded=True),
+        Dissector(briefs=True, listener=lambda *_: None),
+        Dissector(briefs=True, watch=lambda *_: None),
+    ):
+        assert not [
+            each for each in by_the_long_way(dissector, read_packets([str(path)])) if isinstance(each, Brief)
+        ]
 
 
 @pytest.mark.parametrize("path", SHIPPED, ids=lambda path: path.stem)

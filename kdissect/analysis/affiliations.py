@@ -11,8 +11,8 @@ from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 from kdissect.analysis.fold import address
+from kdissect.analysis.room import Room
 from kdissect.exchange import Exchange
-from kdissect.limits import DEFAULTS, Limits
 
 OF_MEMBERS = frozenset(
     (
@@ -36,13 +36,18 @@ def speaker(exchange: Exchange) -> Speaker:
     return Speaker(address(exchange.client), exchange.client_id)
 
 
+_CLIENT_BYTES = 1_000
+"""About what a client with a group takes."""
+
+
 class Affiliations:
     """Groups by client."""
 
-    def __init__(self, limits: Limits = DEFAULTS) -> None:
+    def __init__(self, room: Room) -> None:
         self._groups: dict[Speaker, dict[str, set[str]]] = {}
         """The groups of each, with the topics (by name or id) that it commits or asks for in their names."""
-        self._most = limits.rows
+        self._room = room
+        self._most = room.limits.rows
 
     def see(self, exchange: Exchange) -> None:
         """To be called with every exchange."""
@@ -52,7 +57,7 @@ class Affiliations:
         for group, asked in _named(exchange.request.body()):
             groups = self._groups.get(who)
             if groups is None:
-                if len(self._groups) >= self._most:
+                if len(self._groups) >= self._most or not self._room.takes(_CLIENT_BYTES):
                     continue
                 groups = self._groups[who] = {}
             known = groups.get(group)

@@ -34,6 +34,10 @@ class _Software(NamedTuple):
 UNTOLD = _Software()
 
 
+_NAMED_BYTES = 400
+"""About what is kept of a connection."""
+
+
 @dataclass(slots=True)
 class _NamedClient:
     """What was named on one connection, first and last."""
@@ -94,9 +98,9 @@ class Clients(Statistic):
 
     def __init__(self, limits: Limits = DEFAULTS) -> None:
         super().__init__(limits)
-        self._named: Rows[int, _NamedClient] = Rows(_NamedClient, limits.rows)
+        self._named: Rows[int, _NamedClient] = Rows(_NamedClient, self.room, _NAMED_BYTES)
         """By connection."""
-        self._talks: Rows[tuple[int, _Client], _ClientTalk] = Rows(_ClientTalk, limits.rows)
+        self._talks: Rows[tuple[int, _Client], _ClientTalk] = Rows(_ClientTalk, self.room)
         """By connection and client, whose software is not told where none was named yet."""
 
     def _exchange(self, exchange: Exchange) -> None:

@@ -41,8 +41,8 @@ class ClusterModel(Fold):
 
     def __init__(self, limits: Limits = DEFAULTS) -> None:
         super().__init__(limits)
-        self._statements = Statements(limits)
-        self._log = MetadataLog(limits)
+        self._statements = Statements(self.room)
+        self._log = MetadataLog(self.room)
         self._labels = Labels(limits)
         self._history: History | None = None
         """What follows from all that, until more is said."""

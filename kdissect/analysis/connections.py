@@ -82,6 +82,7 @@ class Connections(OneTable[_Key, _ConnectionSoFar]):
 
     name = "connections"
     about = "bytes, latency, requests in flight"
+    row_bytes = 5_000
     at_every_point = True
     columns = (
         column("connection", "int64", "0, 1, … by the first packet (Wireshark's tcp.stream)"),

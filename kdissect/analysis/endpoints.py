@@ -11,6 +11,7 @@ refused or closed is told apart by what went over the wire:
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from typing import TypeVar
 
 from kdissect.analysis.declared import column, time_column
 from kdissect.analysis.fold import OneTable, Row, address, least, most, told_ns
@@ -21,6 +22,11 @@ from kdissect.session.conversation import Connection
 TELLING = ("Metadata", "FindCoordinator", "DescribeCluster")
 ALERT_BYTES = 7
 EVIDENCE = 4
+
+
+_LISTED_BYTES = 300
+"""About what one of those takes that a row lists."""
+T = TypeVar("T")
 
 
 @dataclass(slots=True)
@@ -118,11 +124,10 @@ class Endpoints(OneTable[str, _Endpoint]):
             if row is None:
                 continue
             row.told += 1
-            if node is not None and node >= 0 and len(row.nodes) < self.limits.rows:
-                row.nodes.add(node)
-            if len(row.told_to) < self.limits.rows:
-                row.told_to.add((exchange.client_id or "", address(exchange.client)))
-            row.told_by.add(exchange.broker)
+            if node is not None and node >= 0:
+                self._keep(row.nodes, node)
+            self._keep(row.told_to, (exchange.client_id or "", address(exchange.client)))
+            self._keep(row.told_by, exchange.broker)
             row.told_first_ns = least(row.told_first_ns, told_ns(exchange))
             row.told_last_ns = most(row.told_last_ns, told_ns(exchange))
             row.exchanges = sorted({*row.exchanges, exchange.number})[:EVIDENCE]
@@ -132,15 +137,20 @@ class Endpoints(OneTable[str, _Endpoint]):
         if row is None:
             return
         row.connections += 1
-        row.clients.add(address(connection.client))
+        self._keep(row.clients, address(connection.client))
         if connection.client_id is not None:
-            row.client_ids.add(connection.client_id)
+            self._keep(row.client_ids, connection.client_id)
         if connection.gap_bytes or not connection.opened:
             row.answered += connection.bytes_from_broker > 0
             said = connection.bytes_from_broker - connection.skipped_bytes  # an alert of TLS is skipped
             row.kafka += connection.protocol == "kafka" and said > 0
             return
         self._judge(row, connection)
+
+    def _keep(self, among: set[T], one: T) -> None:
+        """Add to what a row lists, as long as there is room."""
+        if one not in among and len(among) < self.limits.rows and self.room.takes(_LISTED_BYTES):
+            among.add(one)
 
     @staticmethod
     def _judge(row: _Endpoint, over: Connection) -> None:

@@ -106,6 +106,7 @@ class Exposure(OneTable[int, _ConnectionExposure]):
 
     name = "exposure"
     about = "what crosses the wire in clear: credentials, records; TLS, certificates"
+    row_bytes = 2_600
     columns = (
         column("connection", "int64", "number of the connection"),
         CLIENT_COLUMN,

@@ -20,6 +20,7 @@ from dataclasses import dataclass
 from typing import Any, ClassVar, Generic, Protocol, Self, TypeVar
 
 from kdissect.analysis.declared import Declared
+from kdissect.analysis.room import Room
 from kdissect.dissect import Event
 from kdissect.durations import DURATIONS, FORM, duration_ns
 from kdissect.exchange import Exchange
@@ -66,6 +67,8 @@ class Fold(ABC):
 
     def __init__(self, limits: Limits = DEFAULTS) -> None:
         self.limits = limits
+        self.room = Room(limits)
+        """What it may keep; where several are fed together, they share it."""
 
     def feed(self, event: Event) -> None:
         """Take in the next event."""
@@ -153,6 +156,7 @@ class View(Statistic, Generic[B]):
     def __init__(self, limits: Limits = DEFAULTS) -> None:
         super().__init__(limits)
         self.basis: B = self.basis_type(limits)  # type: ignore[assignment]
+        self.room = self.basis.room
 
     def feed(self, event: Event) -> None:
         self.basis.feed(event)
@@ -182,20 +186,32 @@ K = TypeVar("K", bound=Hashable)
 R = TypeVar("R", bound=Mergeable)
 
 
-class Rows(Generic[K, R]):
-    """Rows by key, in the order in which they came, and not too many of them."""
+ROW_BYTES = 1_500
+"""About what a row takes where nothing else is said."""
 
-    def __init__(self, new: Callable[[], R], most: int) -> None:
+
+class Rows(Generic[K, R]):
+    """Rows by key, in the order in which they came, and not too many of them.
+
+    :param row_bytes: about what one takes in memory, with what is made of it in the end.
+    :param most: how many there may be; by default ``limits.rows``.
+    """
+
+    def __init__(
+        self, new: Callable[[], R], room: Room, row_bytes: int = ROW_BYTES, most: int | None = None
+    ) -> None:
         self.rows: dict[K, R] = {}
         self.left_out = 0
         self._new = new
-        self._most = most
+        self._room = room
+        self._row_bytes = row_bytes
+        self._most = room.limits.rows if most is None else most
 
     def row(self, key: K) -> R | None:
         """The row of ``key``, made if it is not there; None, and counted, where there are too many."""
         row = self.rows.get(key)
         if row is None:
-            if len(self.rows) >= self._most:
+            if len(self.rows) >= self._most or not self._room.takes(self._row_bytes):
                 self.left_out += 1
                 return None
             row = self.rows[key] = self._new()
@@ -216,9 +232,12 @@ class OneTable(Statistic, Generic[K, R]):
     :param new: makes a row in which nothing is counted yet.
     """
 
+    row_bytes: ClassVar[int] = ROW_BYTES
+    """About what one of its rows takes in memory."""
+
     def __init__(self, new: Callable[[], R], limits: Limits) -> None:
         super().__init__(limits)
-        self._rows: Rows[K, R] = Rows(new, limits.rows)
+        self._rows: Rows[K, R] = Rows(new, self.room, self.row_bytes)
 
     def merge(self, later: Self) -> None:
         self._rows.merge(later._rows)
@@ -282,7 +301,10 @@ def begun_ns(exchange: Exchange) -> int:
 
 def told_ns(exchange: Exchange) -> int:
     """When its answer was complete; its request, where there is no answer."""
-    return exchange.messages[-1].frame.last_ns
+    if exchange.response is not None:
+        return exchange.response.frame.last_ns
+    assert exchange.request is not None
+    return exchange.request.frame.last_ns
 
 
 def address(endpoint: str) -> str:
@@ -292,11 +314,13 @@ def address(endpoint: str) -> str:
 
 def least(one: int | None, other: int | None) -> int | None:
     """The smaller of the two that are known."""
-    known = [value for value in (one, other) if value is not None]
-    return min(known, default=None)
+    if one is None or other is None:
+        return other if one is None else one
+    return other if other < one else one
 
 
 def most(one: int | None, other: int | None) -> int | None:
     """The larger of the two that are known."""
-    known = [value for value in (one, other) if value is not None]
-    return max(known, default=None)
+    if one is None or other is None:
+        return other if one is None else one
+    return other if other > one else one

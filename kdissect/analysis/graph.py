@@ -48,6 +48,10 @@ class _Edge(NamedTuple):
     host: str
 
 
+_NAMED_BYTES = 400
+"""About what is kept of a connection."""
+
+
 @dataclass(slots=True)
 class _EdgeFlow:
     """What flowed, over one connection."""
@@ -110,8 +114,8 @@ class Graph(Statistic):
     def __init__(self, limits: Limits = DEFAULTS) -> None:
         super().__init__(limits)
         self._labels = Labels(limits)
-        self._named: Rows[int, _ClientNames] = Rows(_ClientNames, limits.rows)
-        self._flows: Rows[tuple[int, _Edge], _EdgeFlow] = Rows(_EdgeFlow, limits.rows)
+        self._named: Rows[int, _ClientNames] = Rows(_ClientNames, self.room, _NAMED_BYTES)
+        self._flows: Rows[tuple[int, _Edge], _EdgeFlow] = Rows(_EdgeFlow, self.room)
 
     def _other(self, exchange: Exchange) -> None:
         self._labels.see(exchange)

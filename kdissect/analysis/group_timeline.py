@@ -53,12 +53,16 @@ class RefusalKey(NamedTuple):
     instance: str | None
 
 
+_RUN_BYTES, _NUMBER_BYTES = 700, 200
+"""About what they take: marks that repeat, or stretches of time; what is known of a connection by number."""
+
+
 class GroupTimeline(Fold):
     """Marks of groups by time."""
 
     def __init__(self, limits: Limits = DEFAULTS) -> None:
         super().__init__(limits)
-        self.lines: Timelines[str] = Timelines(limits)
+        self.lines: Timelines[str] = Timelines(self.room)
         self.beats: dict[BeatKey, RepeatedMark] = {}
         self.commits: dict[BeatKey, RepeatedMark] = {}
         self.refusals: dict[RefusalKey, RepeatedMark] = {}
@@ -107,7 +111,9 @@ class GroupTimeline(Fold):
                 take(self, exchange, request, counts)
 
     def _hear(self, connection: int) -> None:
-        if len(self.answered) < self.limits.rows:
+        if connection in self.answered:
+            return
+        if len(self.answered) < self.limits.rows and self.room.takes(_NUMBER_BYTES):
             self.answered[connection] = None
 
     def _stretch(
@@ -115,7 +121,7 @@ class GroupTimeline(Fold):
     ) -> None:
         found = kept.get(key)
         if found is None:
-            if len(kept) >= self.limits.rows:
+            if len(kept) >= self.limits.rows or not self.room.takes(_RUN_BYTES):
                 self._left_out += 1
                 return
             found = kept[key] = Stretches(gap_ns, self.limits.timeline_key_events)
@@ -205,7 +211,7 @@ class GroupTimeline(Fold):
         found = kept.get(key)
         if found is not None:
             found.merge(run)
-        elif len(kept) >= self.limits.rows:
+        elif len(kept) >= self.limits.rows or not self.room.takes(_RUN_BYTES):
             self._left_out += 1
         else:
             kept[key] = RepeatedMark(
@@ -218,7 +224,7 @@ class GroupTimeline(Fold):
         self._end(connection.connection, (connection.end_ns, connection.end))
 
     def _end(self, connection: int, end: tuple[int, str]) -> None:
-        if len(self.ends) < self.limits.rows:
+        if len(self.ends) < self.limits.rows and self.room.takes(_NUMBER_BYTES):
             self.ends[connection] = end
 
     def merge(self, later: Self) -> None:

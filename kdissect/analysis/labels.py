@@ -7,6 +7,7 @@ never. When the rows are asked for, what is known by then counts from the start.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from functools import lru_cache
 from typing import Any, NamedTuple, TypeVar
 
 from kdissect.analysis.fold import Mergeable
@@ -23,6 +24,16 @@ class Topic(NamedTuple):
 
     name: str
     topic_id: str
+
+
+@lru_cache(maxsize=4_096)
+def _by_name(name: str) -> Topic:
+    return Topic(name, "")
+
+
+@lru_cache(maxsize=4_096)
+def _by_id(topic_id: str) -> Topic:
+    return Topic("", topic_id)
 
 
 class Labels:
@@ -45,10 +56,10 @@ class Labels:
     def topic(self, name: str | None, topic_id: str | None) -> Topic:
         """The topic that a message names so."""
         if not topic_id:
-            return Topic(name or "", "")
+            return _by_name(name or "")
         if topic_id not in self._names and len(self._unnamed) < self._most:
             self._unnamed[topic_id] = None
-        return Topic("", topic_id)
+        return _by_id(topic_id)
 
     def merge(self, later: Labels) -> None:
         """Add what was told later."""

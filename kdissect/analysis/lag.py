@@ -115,11 +115,11 @@ class Lag(Statistic):
         super().__init__(limits)
         self._every_ns = every_ns
         self._labels = Labels(limits)
-        self._commits: Timelines[_Key] = Timelines(limits)
+        self._commits: Timelines[_Key] = Timelines(self.room)
         """``(ns, number, kind, offset, client id, counts, producer)``."""
-        self._ended: Timelines[str] = Timelines(limits)
+        self._ended: Timelines[str] = Timelines(self.room)
         """By transactional id: ``(ns, number, whether it was committed)``."""
-        self._ends: Ledgers[_Place] = Ledgers(2, limits.rows, limits.timeline_events)
+        self._ends: Ledgers[_Place] = Ledgers(2, limits.rows, limits.timeline_events, self.room)
         self._highest: dict[_Place, tuple[int, int]] = {}
         """The newest so far, and when it was told."""
         self._cut = 0

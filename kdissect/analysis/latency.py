@@ -43,12 +43,6 @@ class _LatencyPart:
     zeros: int = 0
     times: Histogram = field(default_factory=Histogram)
 
-    def add(self, ns: int | None) -> None:
-        if ns == 0:
-            self.zeros += 1
-        elif ns is not None:
-            self.times.add(ns)
-
     def merge(self, later: _LatencyPart) -> None:
         self.zeros += later.zeros
         self.times.merge(later.times)
@@ -131,7 +125,10 @@ class Latency(OneTable[_Key, _Parts]):
             if row is not None:
                 row.count += 1
                 for part, value in zip(row.parts.values(), values, strict=True):
-                    part.add(value)
+                    if value == 0:
+                        part.zeros += 1
+                    elif value is not None:
+                        part.times.add(value)
 
     def _topics(self, exchange: Exchange) -> list[str] | tuple[None]:
         return (exchange.topics if "topic" in self._by else None) or (None,)

@@ -6,6 +6,8 @@ from array import array
 from collections.abc import Hashable, Iterator
 from typing import Generic, TypeVar
 
+from kdissect.analysis.room import Room
+
 K = TypeVar("K", bound=Hashable)
 
 NONE = -(1 << 63)
@@ -22,14 +24,20 @@ def told(value: int) -> int | None:
     return None if value == NONE else value
 
 
-class Ledgers(Generic[K]):
-    """Rows of ``width`` 64-bit numbers each, by key. Beyond so many keys, or so many rows in all, further
-    ones are only counted."""
+KEY_BYTES = 500
+"""About what a key and its array take without rows."""
 
-    def __init__(self, width: int, keys: int, rows: int) -> None:
+
+class Ledgers(Generic[K]):
+    """Rows of ``width`` 64-bit numbers each, by key. Beyond so many keys, or so many rows in all, or where
+    there is no room, further ones are only counted."""
+
+    def __init__(self, width: int, keys: int, rows: int, room: Room) -> None:
         self._width = width
         self._most_keys = keys
         self._most_rows = rows
+        self._room = room
+        self._row_bytes = 9 * width  # arrays grow by an eighth
         self._kept: dict[K, array[int]] = {}
         self._count = 0
         self.left_out = 0
@@ -49,7 +57,7 @@ class Ledgers(Generic[K]):
         rows = len(numbers) // self._width
         room = max(0, self._most_rows - self._count)
         if kept is None:
-            if len(self._kept) >= self._most_keys or not room:
+            if len(self._kept) >= self._most_keys or not room or not self._room.takes(KEY_BYTES):
                 self.left_out += rows
                 return
             kept = self._kept[key] = array("q")
@@ -57,6 +65,9 @@ class Ledgers(Generic[K]):
             self.left_out += rows - room
             numbers = numbers[: room * self._width]
             rows = room
+        if not self._room.takes(rows * self._row_bytes):
+            self.left_out += rows
+            return
         kept.extend(numbers)
         self._count += rows
 

@@ -138,11 +138,11 @@ class Membership(Fold):
 
     def __init__(self, limits: Limits = DEFAULTS) -> None:
         super().__init__(limits)
-        self._members: Rows[MemberKey, Member] = Rows(Member, limits.rows)
-        self._stays: Rows[StayKey, Stay] = Rows(Stay, limits.rows)
-        self._hidden: Rows[StayKey, Stay] = Rows(Stay, limits.rows)
+        self._members: Rows[MemberKey, Member] = Rows(Member, self.room)
+        self._stays: Rows[StayKey, Stay] = Rows(Stay, self.room)
+        self._hidden: Rows[StayKey, Stay] = Rows(Stay, self.room)
         """What exchanges that do not count tell of stays: when they joined, and were given assignments."""
-        self._unanswered: Rows[tuple[MemberKey, int], Stay] = Rows(Stay, limits.rows)
+        self._unanswered: Rows[tuple[MemberKey, int], Stay] = Rows(Stay, self.room)
         """Members whose JoinGroup was never answered, each with the number of the exchange."""
         self.end_ns: int | None = None
         """The latest time in the capture so far."""

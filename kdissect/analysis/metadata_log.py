@@ -9,12 +9,15 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any, NamedTuple
 
 from kdissect.analysis.cluster_settings import RESOURCES, acl_text, entity_text, number_text, setting, shown
 from kdissect.analysis.cluster_told import ids, request_of, response_of
 from kdissect.analysis.fold import told_ns
 from kdissect.analysis.labels import Topic
+from kdissect.analysis.room import Room
+from kdissect.analysis.sets import record_sets
 from kdissect.analysis.statements import Statement, fields
 from kdissect.embedded.internal import decode_internal
 from kdissect.exchange import Exchange
@@ -58,11 +61,16 @@ class Logged:
     counts: bool
 
 
+_RECORD_BYTES = 1_500
+"""About what a record takes."""
+
+
 class MetadataLog:
     """The records that were fetched."""
 
-    def __init__(self, limits: Limits) -> None:
-        self._limits = limits
+    def __init__(self, room: Room) -> None:
+        self._room = room
+        self._limits = room.limits
         self._records: dict[LogPlace, Logged] = {}
         self.left_out = 0
 
@@ -77,7 +85,7 @@ class MetadataLog:
     def _add(self, place: LogPlace, logged: Logged) -> None:
         known = self._records.get(place)
         if known is None:
-            if len(self._records) >= self._limits.timeline_events:
+            if len(self._records) >= self._limits.timeline_events or not self._room.takes(_RECORD_BYTES):
                 self.left_out += 1
                 return
             self._records[place] = logged
@@ -118,8 +126,11 @@ def _read(exchange: Exchange, counts: bool, limits: Limits) -> Iterator[tuple[Lo
     request = request_of(exchange)
     cluster = request.get("clusterId") or None
     high_watermark, snapshot_end = _ends(response_of(exchange))
-    for place in exchange.record_sets():
-        if place.message is not exchange.response or not is_metadata_topic(place.topic, place.topic_id):
+    for found in record_sets(exchange, limits):
+        place = found.place
+        if not place.data or place.message is not exchange.response:
+            continue
+        if not is_metadata_topic(place.topic, place.topic_id):
             continue
         for batch in read_record_set(place.data, limits).batches:
             if batch.partial or batch.is_control:
@@ -149,12 +160,24 @@ def _records(batch: Batch) -> Iterator[tuple[int, str, tuple[Statement, ...]]]:
     for record in batch.records():
         if not record.value:
             continue
-        found = decode_internal("metadata", None, record.value)
-        tell = _TELLERS.get(found.name or "")
-        if tell is not None and found.value_part is not None:
-            said = tuple(tell(found.value_part.values))
-            if said:
-                yield record.offset, found.name or "", said
+        name, said = (_known if len(record.value) <= _KNOWN_BYTES else _told)(record.value)
+        if said:
+            yield record.offset, name, said
+
+
+def _told(value: bytes) -> tuple[str, tuple[Statement, ...]]:
+    """The name of a record, and what it says."""
+    found = decode_internal("metadata", None, value)
+    name = found.name or ""
+    tell = _TELLERS.get(name)
+    if tell is None or found.value_part is None:
+        return name, ()
+    return name, tuple(tell(found.value_part.values))
+
+
+_KNOWN_BYTES = 512
+_known = lru_cache(maxsize=1_024)(_told)
+"""The same for records that are small: every broker and controller fetches each of them."""
 
 
 def _broker(body: Body) -> Told:

@@ -11,8 +11,8 @@ from typing import Any, NamedTuple
 
 from kdissect.analysis.fold import begun_ns, told_ns
 from kdissect.analysis.labels import Labels, Topic
+from kdissect.analysis.room import Room
 from kdissect.exchange import Exchange
-from kdissect.limits import DEFAULTS, Limits
 from kdissect.protocol.schema import ZERO_UUID
 
 MOST_TEXTS = 20
@@ -36,18 +36,23 @@ class Moment(NamedTuple):
     text: str
 
 
+_FIRST_BYTES = 400
+"""About what one of them takes."""
+
+
 class Moments:
     """What was told first, and when."""
 
-    def __init__(self, limits: Limits = DEFAULTS) -> None:
-        self._labels = Labels(limits)
+    def __init__(self, room: Room) -> None:
+        self._labels = Labels(room.limits)
+        self._room = room
         self._generations: dict[tuple[str, int], _First] = {}
         """Of groups: a moment where a member joins it."""
         self._leaders: dict[tuple[Topic, int, int], _First] = {}
         """Of partitions, by leader epoch."""
         self._ended: dict[tuple[str, int], _First] = {}
         """Of transactional ids, by the exchange that ends a transaction."""
-        self._most = limits.rows
+        self._most = room.limits.rows
 
     def see(self, exchange: Exchange, counts: bool) -> None:
         """To be called with every exchange."""
@@ -124,7 +129,7 @@ class Moments:
     def _add(self, known: dict[Any, _First], key: Any, first: _First) -> None:
         before = known.get(key)
         if before is None:
-            if len(known) < self._most:
+            if len(known) < self._most and self._room.takes(_FIRST_BYTES):
                 known[key] = first
         elif first[0] < before[0]:
             known[key] = first

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any
 
 from kdissect.analysis.declared import BROKER_COLUMN, column, first_and_last
 from kdissect.analysis.fold import OneTable, Row, Span, begun_ns
+from kdissect.analysis.offers_seen import ranges_in
 from kdissect.exchange import Exchange
 from kdissect.limits import DEFAULTS, Limits
 from kdissect.protocol.apis import API_VERSIONS, api_name
@@ -28,6 +29,7 @@ class Offers(OneTable[tuple[str, Ranges], _Offer]):
 
     name = "offers"
     about = "which versions of which APIs each broker offers"
+    row_bytes = 7_500
     columns = (
         BROKER_COLUMN,
         column("offered", "json", "by API, the lowest and the highest version"),
@@ -43,7 +45,7 @@ class Offers(OneTable[tuple[str, Ranges], _Offer]):
             return
         if exchange.response.is_cut:
             return
-        ranges = _ranges(exchange.response.body())
+        ranges = _in_order(ranges_in(exchange.response))
         row = self._rows.row((exchange.broker, ranges)) if ranges else None
         if row is not None:
             row.span.add(begun_ns(exchange), exchange.number)
@@ -62,10 +64,5 @@ class Offers(OneTable[tuple[str, Ranges], _Offer]):
         return sorted(found, key=lambda row: (row["broker"], row["first_ns"], row["exchanges"]))
 
 
-def _ranges(body: dict[str, Any]) -> Ranges:
-    found = set()
-    for each in body.get("apiKeys") or ():
-        values = each.get("apiKey"), each.get("minVersion"), each.get("maxVersion")
-        if None not in values:
-            found.add(values)
-    return tuple(sorted(found))
+def _in_order(offered: Mapping[int, tuple[int, int]]) -> Ranges:
+    return tuple(sorted((key, *versions) for key, versions in offered.items()))

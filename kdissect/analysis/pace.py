@@ -161,6 +161,7 @@ class Pace(OneTable[_Key, _PaceRow]):
 
     name = "pace"
     about = "how quickly clients are served, and what holds them up"
+    row_bytes = 4_500
     columns = (
         BROKER_COLUMN,
         CLIENT_ADDRESS_COLUMN,

@@ -134,7 +134,7 @@ class Payloads(OneTable[tuple[Any, ...], _Seen]):
     def __init__(self, limits: Limits = DEFAULTS) -> None:
         super().__init__(_Seen, limits)
         self._labels = Labels(limits)
-        self._keys: Rows[tuple[Any, ...], KeyCount] = Rows(KeyCount, limits.rows)
+        self._keys: Rows[tuple[Any, ...], KeyCount] = Rows(KeyCount, self.room)
         """By form, and digest of the key. What is more than the limit counts nowhere."""
         self._decoder = Decoder(limits=limits)
         self._subjects: dict[str, str] = {}

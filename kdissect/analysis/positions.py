@@ -68,6 +68,10 @@ _Key = tuple[int, Topic, int]
 """Connection, topic, partition."""
 
 
+_POSITION_BYTES, _FETCHER_BYTES = 3_500, 900
+"""About what they take: a partition that is fetched, with its row; a connection that fetches."""
+
+
 @dataclass(slots=True)
 class _Fetcher:
     """What one connection fetches."""
@@ -205,10 +209,10 @@ class Positions(Statistic):
     def __init__(self, limits: Limits = DEFAULTS) -> None:
         super().__init__(limits)
         self._labels = Labels(limits)
-        self._fetchers: Rows[int, _Fetcher] = Rows(_Fetcher, limits.rows)
-        self._rows: Rows[_Key, Position] = Rows(Position, limits.rows)
-        self._affiliations = Affiliations(limits)
-        self._moves: Ledgers[_Key] = Ledgers(9, limits.rows, limits.timeline_events)
+        self._fetchers: Rows[int, _Fetcher] = Rows(_Fetcher, self.room, _FETCHER_BYTES)
+        self._rows: Rows[_Key, Position] = Rows(Position, self.room, _POSITION_BYTES)
+        self._affiliations = Affiliations(self.room)
+        self._moves: Ledgers[_Key] = Ledgers(9, limits.rows, limits.timeline_events, self.room)
 
     def _exchange(self, exchange: Exchange) -> None:
         for row in self._replay(exchange):

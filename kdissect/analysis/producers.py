@@ -50,6 +50,8 @@ from kdissect.session.conversation import Connection
 
 AHEAD_MS = 5_000
 """Records are dated in the future where their time lies so far beyond the packet's."""
+_RUNS_BYTES = 500
+"""About what is kept of the codecs by which a partition was fetched."""
 _RUN = 3
 """Numbers of a run of fetched batches: first offset, last offset, magic and codec."""
 _Covered = dict[int, tuple[list[int], list[int]]]
@@ -169,6 +171,7 @@ class Producers(OneTable[_Key, _Production]):
 
     name = "producers"
     about = "batches, order, resends, acks, codecs, clocks of each producer and partition"
+    row_bytes = 6_000
     columns = (
         column("producer_id", "int64", "the producer id; null without idempotence"),
         column("producer_epoch", "int16", "its last epoch"),
@@ -340,6 +343,7 @@ class Producers(OneTable[_Key, _Production]):
         if (
             len(row.sent) >= self.limits.timeline_key_events * WIDTH
             or self._kept >= self.limits.timeline_events
+            or not self.room.takes(WIDTH * 9)
         ):
             self._not_kept += 1
             return
@@ -387,7 +391,7 @@ class Producers(OneTable[_Key, _Production]):
             if batch.is_control:
                 continue
             if found is None:
-                if len(self._fetched) >= self.limits.rows:
+                if len(self._fetched) >= self.limits.rows or not self.room.takes(_RUNS_BYTES):
                     self._not_kept += 1
                     return
                 found = self._fetched[key] = _FetchedCodecs()

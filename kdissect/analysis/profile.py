@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping
 from functools import lru_cache
-from typing import NamedTuple, Self
+from typing import Any, NamedTuple, Self
 
 from kdissect.analysis.declared import column, first_and_last
 from kdissect.analysis.fold import Row, Rows, Statistic, begun_ns
@@ -32,6 +32,10 @@ _BASE = ""
 """Of what only counts what others are a share of; it has no row."""
 PERCENTS = (50, 90, 99)
 _DIRECTIONS = {"Produce": "written", "Fetch": "read", "ShareFetch": "read"}
+
+
+_MEASURE_BYTES = 3_500
+"""About what a measure takes, in slices of time, with its rows."""
 
 
 class _ProfileKey(NamedTuple):
@@ -70,6 +74,24 @@ class _Measure:
         if later.times is not None:
             self.times = self.times or SlicedTimes()
             self.times.merge(later.times)
+
+
+class _Kind:
+    """Where exchanges are counted that one client, by its client id, has with one broker, in one version of
+    one API. They are looked up once: to name and find each anew would take longer than to count."""
+
+    __slots__ = ("answers", "asked", "network", "times")
+
+    def __init__(self) -> None:
+        self.asked: list[tuple[_Measure | None, int, int]] | None = None
+        """What each of them adds to: total and count."""
+        self.answers: list[_Measure | None] | None = None
+        self.times: list[_Measure | None] | None = None
+        self.network: list[_Measure | None] | None = None
+
+
+_MOST_KINDS = 512
+"""So many are remembered at a time."""
 
 
 class _Error(NamedTuple):
@@ -114,8 +136,12 @@ class Profile(Statistic):
 
     def __init__(self, limits: Limits = DEFAULTS) -> None:
         super().__init__(limits)
-        self._rows: Rows[_ProfileKey, _Measure] = Rows(_Measure, limits.rows)
+        self._rows: Rows[_ProfileKey, _Measure] = Rows(_Measure, self.room, _MEASURE_BYTES)
         self._labels = Labels(limits)
+        self._kinds: dict[tuple[Any, ...], _Kind] = {}
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {**self.__dict__, "_kinds": {}}
 
     @property
     def left_out(self) -> int:
@@ -134,11 +160,7 @@ class Profile(Statistic):
         self._labels.see(exchange)
         ns, api = begun_ns(exchange), exchange.api or "unknown"
         errors = self._errors(exchange)
-        client = _named(stem(exchange.client_id or "(no client id)"))
-        broker = _named(exchange.broker)
-        self._talk(API, _named(api), ns, exchange, errors)
-        self._talk(BROKER, broker, ns, exchange, errors)
-        self._talk(CLIENT, client, ns, exchange, errors)
+        self._of_kind(exchange, ns, api, errors)
         for group in exchange.groups:
             self._talk(GROUP_AREA, _named(stem(group)), ns, exchange, errors)
         by_topic: dict[Topic | None, set[_Error]] = {}
@@ -147,18 +169,70 @@ class Profile(Statistic):
         of_all = by_topic.get(None, set())
         for topic in self._topics(exchange):
             self._talk(TOPIC_AREA, topic, ns, exchange, of_all | by_topic.get(topic, set()), rate=False)
-        if exchange.api_key != API_VERSIONS and exchange.api_version is not None:
-            self._part(client, CLIENT, f"{api} v{exchange.api_version}", ns, api)
-            self._count(client, CLIENT, api, _BASE, ns, 0)
-        broker_ns = split(exchange).broker_ns
-        if broker_ns is not None:
-            self._time(_named(api), API, "broker time", ns, broker_ns)
-            self._time(broker, BROKER, f"broker time of {api}", ns, broker_ns)
-            self._time(client, CLIENT, f"broker time of {api}", ns, broker_ns)
-        if exchange.network_ns is not None and exchange.latency_ns is not None:
-            self._time(client, CLIENT, "network", ns, exchange.network_ns)
         if api in _DIRECTIONS:
             self._records(exchange, ns, _DIRECTIONS[api])
+
+    def _of_kind(self, exchange: Exchange, ns: int, api: str, errors: set[_Error]) -> None:
+        """Count by API, broker and client."""
+        version = exchange.api_version
+        which = (exchange.broker_endpoint, exchange.client_id, api, version)
+        kind = self._kinds.get(which)
+        if kind is None:
+            if len(self._kinds) >= _MOST_KINDS:
+                self._kinds.clear()
+            kind = self._kinds[which] = _Kind()
+        if kind.asked is None:
+            client, broker = self._ends(exchange)
+            subjects = ((API, _named(api)), (BROKER, broker), (CLIENT, client))
+            kind.asked = [(self._row(who, area, "requests", RATE), 1, 1) for area, who in subjects]
+            if exchange.api_key != API_VERSIONS and version is not None:
+                kind.asked.append((self._row(client, CLIENT, f"{api} v{version}", SHARE, api), 1, 0))
+                kind.asked.append((self._row(client, CLIENT, api, _BASE), 0, 1))
+        for row, total, count in kind.asked:
+            if row is not None:
+                row.count(ns, total, count)
+            else:
+                self._rows.left_out += 1
+        if exchange.response is not None:
+            if kind.answers is None:
+                client, broker = self._ends(exchange)
+                subjects = ((API, _named(api)), (BROKER, broker), (CLIENT, client))
+                kind.answers = [self._row(who, area, "errors", SHARE) for area, who in subjects]
+            for answer in kind.answers:
+                if answer is not None:
+                    answer.count(ns, bool(errors))
+                else:
+                    self._rows.left_out += 1
+            if errors:
+                client, broker = self._ends(exchange)
+                for area, who in ((API, _named(api)), (BROKER, broker), (CLIENT, client)):
+                    self._name_errors(area, who, ns, errors)
+        broker_ns = split(exchange).broker_ns
+        if broker_ns is not None:
+            if kind.times is None:
+                client, broker = self._ends(exchange)
+                kind.times = [
+                    self._row(_named(api), API, "broker time", PERCENTILE),
+                    self._row(broker, BROKER, f"broker time of {api}", PERCENTILE),
+                    self._row(client, CLIENT, f"broker time of {api}", PERCENTILE),
+                ]
+            self._take_times(kind.times, ns, broker_ns)
+        if exchange.network_ns is not None and exchange.latency_ns is not None:
+            if kind.network is None:
+                kind.network = [self._row(self._ends(exchange)[0], CLIENT, "network", PERCENTILE)]
+            self._take_times(kind.network, ns, exchange.network_ns)
+
+    @staticmethod
+    def _ends(exchange: Exchange) -> tuple[Topic, Topic]:
+        """What the client and the broker are called."""
+        return _named(stem(exchange.client_id or "(no client id)")), _named(exchange.broker)
+
+    def _take_times(self, rows: list[_Measure | None], ns: int, duration_ns: int) -> None:
+        for row in rows:
+            if row is not None:
+                row.time(ns, duration_ns)
+            else:
+                self._rows.left_out += 1
 
     def _errors(self, exchange: Exchange) -> set[_Error]:
         """Its errors that are not routine."""
@@ -199,6 +273,10 @@ class Profile(Statistic):
         if exchange.response is None:
             return
         self._count(subject, area, "errors", SHARE, ns, bool(errors))
+        if errors:
+            self._name_errors(area, subject, ns, errors)
+
+    def _name_errors(self, area: str, subject: Topic, ns: int, errors: set[_Error]) -> None:
         for name, is_fatal in sorted({(each.name, each.is_fatal) for each in errors}):
             self._part(subject, area, f"{'fatal ' if is_fatal else ''}error {name}", ns, "errors")
 
@@ -225,16 +303,18 @@ class Profile(Statistic):
         if row is not None:
             row.count(ns, total)
 
+    def _row(self, subject: Topic, area: str, what: str, kind: str, of: str = "") -> _Measure | None:
+        """The row of a measure, to be counted into often; what it does not take in is counted then."""
+        before = self._rows.left_out
+        row = self._rows.row(_ProfileKey(subject, area, what, kind, of))
+        self._rows.left_out = before
+        return row
+
     def _part(self, subject: Topic, area: str, what: str, ns: int, of: str) -> None:
         """Count one of those that something else counts."""
         row = self._rows.row(_ProfileKey(subject, area, what, SHARE, of))
         if row is not None:
             row.count(ns, 1, 0)
-
-    def _time(self, subject: Topic, area: str, what: str, ns: int, duration_ns: int) -> None:
-        row = self._rows.row(_ProfileKey(subject, area, what, PERCENTILE))
-        if row is not None:
-            row.time(ns, duration_ns)
 
     # -- rows ---------------------------------------------------------------------------------------
 

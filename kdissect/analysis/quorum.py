@@ -145,7 +145,7 @@ class Quorum(Statistic):
 
     def __init__(self, limits: Limits = DEFAULTS) -> None:
         super().__init__(limits)
-        self._nodes: Rows[int, _QuorumNode] = Rows(_QuorumNode, limits.rows)
+        self._nodes: Rows[int, _QuorumNode] = Rows(_QuorumNode, self.room)
         self._leaders: dict[int, tuple[int, int]] = {}
         """Epoch: when it was first seen who leads in it, and who."""
 

@@ -57,7 +57,7 @@ class Racks(Statistic):
     def __init__(self, limits: Limits = DEFAULTS) -> None:
         super().__init__(limits)
         self._labels = Labels(limits)
-        self._rows: Rows[tuple[Any, ...], _RackFetches] = Rows(_RackFetches, limits.rows)
+        self._rows: Rows[tuple[Any, ...], _RackFetches] = Rows(_RackFetches, self.room)
         """By topic, partition, client, client id, rack and broker."""
 
     def _other(self, exchange: Exchange) -> None:

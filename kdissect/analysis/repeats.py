@@ -131,6 +131,7 @@ class Repeats(OneTable[_Key, _Repeat]):
 
     name = "repeats"
     about = "requests by outcome, on each connection: how often, and how soon one after the other"
+    row_bytes = 1_800
     columns = (
         column("connection", "int64", "number of the connection"),
         CLIENT_COLUMN,

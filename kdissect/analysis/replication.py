@@ -96,9 +96,9 @@ class Replication(Statistic):
 
     def __init__(self, limits: Limits = DEFAULTS) -> None:
         super().__init__(limits)
-        self._followers: Rows[tuple[int, str, int], _Follower] = Rows(_Follower, limits.rows)
+        self._followers: Rows[tuple[int, str, int], _Follower] = Rows(_Follower, self.room)
         """By node, broker and connection: between connections there is no gap to be blamed for."""
-        self._writes: Timelines[str] = Timelines(limits)
+        self._writes: Timelines[str] = Timelines(self.room)
         """Of each host, slow writes: sent, number, answered."""
 
     def _exchange(self, exchange: Exchange) -> None:

@@ -143,8 +143,8 @@ class Share(Statistic):
 
     def __init__(self, limits: Limits = DEFAULTS) -> None:
         super().__init__(limits)
-        self._lines: Timelines[GroupPartition] = Timelines(limits)
-        self._closed: Timelines[str] = Timelines(limits)
+        self._lines: Timelines[GroupPartition] = Timelines(self.room)
+        self._closed: Timelines[str] = Timelines(self.room)
         self._labels = Labels(limits)
         self._fetched: dict[str, int] = {}
         """When a ShareFetch of a group was answered last."""

@@ -87,7 +87,14 @@ class Sliced(Generic[S]):
 
     def _number(self, ns: int) -> int:
         """The slice of a time."""
-        self._reach(ns, ns)
+        first, last = self.first_ns, self.last_ns
+        if first is None or last is None or ns < first:
+            self._reach(ns, ns)
+        elif ns > last:
+            if (ns >> self.shift) - (first >> self.shift) < MOST_SLICES:
+                self.last_ns = ns  # what comes next, nearly always
+            else:
+                self._reach(ns, ns)
         return ns >> self.shift
 
     def _add(self, later: Sliced[S], new: type[S]) -> None:

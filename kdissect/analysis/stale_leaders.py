@@ -71,7 +71,7 @@ class StaleLeaders(Statistic):
     def __init__(self, limits: Limits = DEFAULTS) -> None:
         super().__init__(limits)
         self._labels = Labels(limits)
-        self._rows: Rows[tuple[Any, ...], _Refusals] = Rows(_Refusals, limits.rows)
+        self._rows: Rows[tuple[Any, ...], _Refusals] = Rows(_Refusals, self.room)
 
     def _other(self, exchange: Exchange) -> None:
         self._labels.see(exchange)

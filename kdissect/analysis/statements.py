@@ -13,8 +13,8 @@ from collections.abc import Hashable, Iterator
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
+from kdissect.analysis.room import Room
 from kdissect.exchange import Exchange
-from kdissect.limits import Limits
 
 Fields = tuple[tuple[str, Any], ...]
 """Name and value of what is said; what is not said is not there."""
@@ -67,13 +67,18 @@ Line = dict[tuple[str, str], list[Said]]
 """What was said of one thing, by teller and API."""
 
 
+_THING_BYTES, _LINE_BYTES, _SAID_BYTES = 500, 900, 600
+"""About what they take: a thing of which something is said, a teller's first word of it, each further one."""
+
+
 class Statements:
     """Statements by what they are about. No more than ``limits.rows`` things of a kind are kept, and the
     limits of :class:`~kdissect.analysis.timelines.Timelines` hold. What came first is kept."""
 
-    def __init__(self, limits: Limits) -> None:
+    def __init__(self, room: Room) -> None:
         self._kinds: dict[str, dict[tuple[Hashable, ...], Line]] = {}
-        self._limits = limits
+        self._room = room
+        self._limits = room.limits
         self._count = 0
         self.left_out = 0
         """How many were not kept."""
@@ -95,7 +100,7 @@ class Statements:
         things = self._kinds.setdefault(kind, {})
         line = things.get(subject)
         if line is None:
-            if len(things) >= self._limits.rows:
+            if len(things) >= self._limits.rows or not self._room.takes(_THING_BYTES):
                 self.left_out += 1
                 return
             line = things[subject] = {}
@@ -108,7 +113,11 @@ class Statements:
             last.counts = last.counts or said.counts
             return
         room = self._limits.timeline_key_events - sum(map(len, line.values()))
-        if room <= 0 or self._count >= self._limits.timeline_events:
+        if (
+            room <= 0
+            or self._count >= self._limits.timeline_events
+            or not self._room.takes(_SAID_BYTES if row is not None else _LINE_BYTES)
+        ):
             self.left_out += 1
             return
         self._count += 1

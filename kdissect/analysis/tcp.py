@@ -148,6 +148,7 @@ class Tcp(OneTable[int, _ConnectionTcp]):
     reads_tcp = True
     name = "tcp"
     about = "handshakes, round trips, windows, losses"
+    row_bytes = 3_700
     columns = (
         column("connection", "int64", "0, 1, … by the first packet (Wireshark's tcp.stream)"),
         CLIENT_COLUMN,

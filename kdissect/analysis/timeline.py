@@ -68,7 +68,7 @@ class Timeline(OneTable[int, _TimelineInterval]):
         super().__init__(_TimelineInterval, limits)
         self._length_ns = length_ns
         self._most = most
-        self._moments = Moments(limits)
+        self._moments = Moments(self.room)
 
     def _other(self, exchange: Exchange) -> None:
         self._moments.see(exchange, False)

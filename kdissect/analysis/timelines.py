@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Hashable, Iterator
 from typing import Any, Generic, TypeVar
 
-from kdissect.limits import Limits
+from kdissect.analysis.room import Room
 
 K = TypeVar("K", bound=Hashable)
 
@@ -18,13 +18,21 @@ Mark = tuple[Any, ...]
 """``(ns, number, kind, …)``: when, in which exchange, and what. Values behind them need no order."""
 
 
+KEY_BYTES = 250
+"""About what a line takes without its marks."""
+MARK_BYTES = 450
+"""About what a mark takes, and its part of a row."""
+
+
 class Timelines(Generic[K]):
     """Lines of marks by key: no more than ``limits.rows`` keys, ``limits.timeline_key_events`` of a key and
-    ``limits.timeline_events`` in all. The first are kept, further ones are only counted."""
+    ``limits.timeline_events`` in all, and what there is room for. The first are kept, further ones are only
+    counted."""
 
-    def __init__(self, limits: Limits) -> None:
+    def __init__(self, room: Room) -> None:
         self._lines: dict[K, list[Mark]] = {}
-        self._limits = limits
+        self._room = room
+        self._limits = room.limits
         self._count = 0
         self.left_out = 0
         """How many marks were not kept."""
@@ -33,11 +41,15 @@ class Timelines(Generic[K]):
         """A mark on the line of ``key``."""
         line = self._lines.get(key)
         if line is None:
-            if len(self._lines) >= self._limits.rows:
+            if len(self._lines) >= self._limits.rows or not self._room.takes(KEY_BYTES):
                 self.left_out += 1
                 return
             line = self._lines[key] = []
-        if len(line) >= self._limits.timeline_key_events or self._count >= self._limits.timeline_events:
+        if (
+            len(line) >= self._limits.timeline_key_events
+            or self._count >= self._limits.timeline_events
+            or not self._room.takes(MARK_BYTES)
+        ):
             self.left_out += 1
             return
         line.append(mark)

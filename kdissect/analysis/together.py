@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable
 from typing import Any, Self
 
 from kdissect.analysis.fold import Fold, Statistic, View
+from kdissect.analysis.room import share
 from kdissect.dissect import Event
 from kdissect.exchange import Exchange
 
@@ -23,10 +24,13 @@ class Together:
                     shared[type(each.basis)] = each.basis
                     fed.append(each.basis)
                 each.basis = shared[type(each.basis)]
+                each.room = each.basis.room
             else:
                 fed.append(each)
         self._fed = fed
+        share([each.room for each in fed])
         self._ways = self._find_ways()
+        self._others = self._take_others()
 
     def _find_ways(self) -> tuple[list[Callable[[Exchange], None]], list[Callable[[Exchange], None]]]:
         """Where exchanges go: those that count, and those that do not. :meth:`Fold.feed` would ask of each
@@ -34,12 +38,17 @@ class Together:
         ways = [each.ways() for each in self._fed]
         return [feed for feed, _ in ways], [see for _, see in ways]
 
+    def _take_others(self) -> list[Fold]:
+        """The folds that take in more than exchanges."""
+        return [each for each in self._fed if _takes_others(type(each))]
+
     def __getstate__(self) -> dict[str, Any]:
-        return {name: value for name, value in self.__dict__.items() if name != "_ways"}
+        return {name: value for name, value in self.__dict__.items() if name not in ("_ways", "_others")}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         self.__dict__.update(state)
         self._ways = self._find_ways()
+        self._others = self._take_others()
 
     def feed(self, event: Event, counts: bool = True) -> None:
         """Take in the next event.
@@ -50,7 +59,7 @@ class Together:
             for take in self._ways[0 if counts else 1]:
                 take(event)
         elif counts:
-            for fold in self._fed:
+            for fold in self._others:
                 fold.feed(event)
         else:
             for fold in self._fed:
@@ -60,3 +69,9 @@ class Together:
         """Add what the same statistics found in the events that came after."""
         for mine, theirs in zip(self._fed, later._fed, strict=True):
             mine.merge(theirs)
+            mine.room.refused |= theirs.room.refused
+
+
+def _takes_others(kind: type[Fold]) -> bool:
+    """Whether such a fold does anything with what is no exchange."""
+    return kind.feed is not Fold.feed or kind._connection is not Fold._connection

@@ -159,11 +159,11 @@ class Transactional(Fold):
     def __init__(self, limits: Limits = DEFAULTS) -> None:
         super().__init__(limits)
         self.labels = Labels(limits)
-        self.lines: Timelines[str] = Timelines(limits)
-        self.markers: Timelines[int] = Timelines(limits)
-        self.active: Timelines[int] = Timelines(limits)
-        self.stable: Timelines[Place] = Timelines(limits)
-        self.orphans: Timelines[int] = Timelines(limits)
+        self.lines: Timelines[str] = Timelines(self.room)
+        self.markers: Timelines[int] = Timelines(self.room)
+        self.active: Timelines[int] = Timelines(self.room)
+        self.stable: Timelines[Place] = Timelines(self.room)
+        self.orphans: Timelines[int] = Timelines(self.room)
         self.last_ns = 0
         """When the last exchange was over."""
 

@@ -48,6 +48,10 @@ _Read = tuple[int, Topic, int]
 """Connection, topic, partition."""
 
 
+_READER_BYTES = 700
+"""About what is kept of a connection that produces or fetches."""
+
+
 @dataclass(slots=True)
 class _Reader:
     """Who speaks on a connection."""
@@ -76,21 +80,23 @@ class Transit(Fold):
     def __init__(self, limits: Limits = DEFAULTS) -> None:
         super().__init__(limits)
         self._labels = Labels(limits)
-        self._affiliations = Affiliations(limits)
-        self._readers: Rows[int, _Reader] = Rows(_Reader, limits.connections)
-        self._produced: Ledgers[_Place] = Ledgers(9, limits.rows, limits.delivery_sets)
+        self._affiliations = Affiliations(self.room)
+        self._readers: Rows[int, _Reader] = Rows(_Reader, self.room, _READER_BYTES, limits.connections)
+        self._produced: Ledgers[_Place] = Ledgers(9, limits.rows, limits.delivery_sets, self.room)
         """base, last, sent, acknowledged, first timestamp, largest timestamp, crc, flags,
         connection."""
-        self._samples: Ledgers[_Place] = Ledgers(2 + SAMPLE, limits.rows, limits.delivery_sets // 8)
+        self._samples: Ledgers[_Place] = Ledgers(
+            2 + SAMPLE, limits.rows, limits.delivery_sets // 8, self.room
+        )
         """sent, crc, timestamps: of batches whose records lie apart."""
-        self._fetched: Ledgers[_Read] = Ledgers(9, limits.delivery_sets, limits.delivery_sets)
+        self._fetched: Ledgers[_Read] = Ledgers(9, limits.delivery_sets, limits.delivery_sets, self.room)
         """offset asked for, base, last, asked, came, first timestamp, largest timestamp, crc, flags; without
         a base where it is only asked for."""
-        self._heights: Ledgers[_Place] = Ledgers(2, limits.delivery_sets, limits.delivery_sets)
+        self._heights: Ledgers[_Place] = Ledgers(2, limits.delivery_sets, limits.delivery_sets, self.room)
         """Time, high watermark: where it rose."""
-        self._lost: Ledgers[int] = Ledgers(1, limits.connections, limits.delivery_sets)
+        self._lost: Ledgers[int] = Ledgers(1, limits.connections, limits.delivery_sets, self.room)
         """By connection: when a message was not captured."""
-        self._anew: Ledgers[int] = Ledgers(2, limits.connections, limits.delivery_sets)
+        self._anew: Ledgers[int] = Ledgers(2, limits.connections, limits.delivery_sets, self.room)
         """By connection: when a request named all that it fetches, and its session epoch."""
         self._high: dict[_Place, tuple[int, int]] = {}
         """The highest so far, and when it was told: what comes later and is no higher tells nothing."""

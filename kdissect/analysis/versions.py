@@ -20,7 +20,8 @@ from typing import Any, NamedTuple, Self
 
 from kdissect.analysis.declared import BROKER_COLUMN, CLIENT_ADDRESS_COLUMN, CLIENT_ID_COLUMN, column
 from kdissect.analysis.fold import Row, Rows, Statistic, address
-from kdissect.analysis.offers_seen import MOST_VERSIONS, OffersSeen, ranges_of
+from kdissect.analysis.offers_seen import MOST_VERSIONS, OffersSeen, Ranges, ranges_in
+from kdissect.analysis.room import Room
 from kdissect.exchange import Exchange
 from kdissect.limits import DEFAULTS, Limits
 from kdissect.protocol import apis
@@ -93,18 +94,22 @@ class _ConnectionVersions:
         self.is_whole |= other.is_whole
 
 
+_TALK_BYTES, _LINE_BYTES = 2_200, 700
+"""About what they take: what a client spoke on a connection, with its rows; what is known of a connection."""
+
+
 class VersionFacts:
     """What exchanges and connections tell, in any order; connections are known by anything that names them.
 
     ``a.merge(b)`` leaves in ``a`` what one that was told all of it would hold, as long as no limit was hit.
     """
 
-    def __init__(self, most: int) -> None:
-        """:param most: rows, and clients on connections of which facts are kept."""
-        self._most = most
-        self._talks: Rows[Talker, _SpokenVersions] = Rows(_SpokenVersions, most)
-        self._lines: Rows[Hashable, _ConnectionVersions] = Rows(_ConnectionVersions, most)
-        self._brokers: Rows[str, OffersSeen] = Rows(OffersSeen, most)
+    def __init__(self, room: Room) -> None:
+        """:param room: for clients on connections of which facts are kept."""
+        self._most = room.limits.rows
+        self._talks: Rows[Talker, _SpokenVersions] = Rows(_SpokenVersions, room, _TALK_BYTES)
+        self._lines: Rows[Hashable, _ConnectionVersions] = Rows(_ConnectionVersions, room, _LINE_BYTES)
+        self._brokers: Rows[str, OffersSeen] = Rows(OffersSeen, room, _LINE_BYTES)
 
     def spoke(self, talker: Talker, api_key: int, api_version: int, count: int = 1) -> None:
         """So many requests."""
@@ -128,12 +133,10 @@ class VersionFacts:
         talk = self._talks.rows.get(talker)
         return talk is not None and (api_key, api_version) in talk.spoken
 
-    def asked(
-        self, talker: Talker, number: int, request: Mapping[str, Any], answer: Mapping[str, Any]
-    ) -> None:
-        """ApiVersions, in exchange ``number``: the bodies of request and response. They may lack fields."""
+    def asked(self, talker: Talker, number: int, request: Mapping[str, Any], ranges: Ranges) -> None:
+        """ApiVersions, in exchange ``number``: the body of the request, which may lack fields, and what the
+        response offers."""
         line, broker = self._lines.row(talker.connection), self._brokers.row(talker.broker)
-        ranges = ranges_of(answer)
         if broker is not None:
             broker.told(number, ranges)
         if line is not None:
@@ -335,7 +338,7 @@ class Versions(Statistic):
 
     def __init__(self, limits: Limits = DEFAULTS) -> None:
         super().__init__(limits)
-        self._facts = VersionFacts(limits.rows)
+        self._facts = VersionFacts(self.room)
 
     def _exchange(self, exchange: Exchange) -> None:
         self._take(exchange, counts=True)
@@ -347,7 +350,7 @@ class Versions(Statistic):
         request = exchange.request
         if request is None or request.api_key is None or request.api_version is None:
             if exchange.api_key == apis.API_VERSIONS and exchange.response is not None:
-                self._facts.asked(_talker(exchange), exchange.number, {}, exchange.response.body())
+                self._facts.asked(_talker(exchange), exchange.number, {}, ranges_in(exchange.response))
             return
         talker, api_key, api_version = _talker(exchange), request.api_key, request.api_version
         is_news = exchange.response is not None and not self._facts.is_answered(
@@ -356,8 +359,8 @@ class Versions(Statistic):
         if is_news and exchange.error != REFUSED:
             self._facts.answered(talker.broker, api_key, api_version)
         if api_key == apis.API_VERSIONS:
-            answer = exchange.response.body() if exchange.response is not None else {}
-            self._facts.asked(talker, exchange.number, request.body(), answer)
+            ranges = ranges_in(exchange.response) if exchange.response is not None else {}
+            self._facts.asked(talker, exchange.number, request.body(), ranges)
         elif not (counts and self._facts.was_spoken(talker, api_key, api_version)):  # else it was looked at
             api = exchange.api or ""
             replica_id = replica_id_of(request.body()) if api in REPLICAS else -1

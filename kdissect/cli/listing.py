@@ -128,6 +128,18 @@ class Listing:
         """Whether there is somebody who wants to know how it goes."""
         return sys.stderr.isatty() and not self._given["quiet"]
 
+    @property
+    def tells_in_brief(self) -> bool:
+        """Whether it prints the lines of all exchanges, and no more. A
+        :class:`~kdissect.session.briefs.Brief` is enough for these."""
+        given = self._given
+        wants_more = ("fields", "dump", "explain_errors", "embedded", "strict", "count")
+        return (
+            self.form.format == "text"
+            and self.chooser is None
+            and not any(given[each] for each in wants_more)
+        )
+
     def _chosen_form(self) -> Form:
         form = chosen_form(self._given, "text")
         for name in ("records", "bytes_form"):

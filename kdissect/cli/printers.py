@@ -28,6 +28,7 @@ from kdissect.present.tables import DelimitedWriter, Writer
 from kdissect.present.text import Lines
 from kdissect.present.tree import exchange_tree
 from kdissect.protocol.json_text import JsonText
+from kdissect.session.briefs import Brief
 from kdissect.session.conversation import Connection
 
 if TYPE_CHECKING:
@@ -213,6 +214,8 @@ class LinePrinter:
         self._lines.widths = list(widths)
 
     def show(self, event: Event) -> Iterable[Event]:
+        if isinstance(event, Brief):
+            event = event.exchange()
         if not isinstance(event, Exchange):
             return ()
         self._output.line(self._lines.line(event))
@@ -229,10 +232,14 @@ class LinePrinter:
         out, rows, size = self._text, 0, 0
         try:
             for event in events:
-                if isinstance(event, Exchange):
+                if isinstance(event, Brief):
+                    self._lines.write_brief(out, event)
+                elif isinstance(event, Exchange):
                     self._lines.write(out, event)
-                    out.put(b"\n")
-                    rows, size = rows + 1, out.size()
+                else:
+                    continue
+                out.put(b"\n")
+                rows, size = rows + 1, out.size()
         finally:
             out.cut(size)
             if size:

@@ -26,6 +26,7 @@ from kdissect.model import CaptureError, Fault, Packet, Secrets
 from kdissect.names import TopicNames
 from kdissect.present.form import plural
 from kdissect.present.options import Options
+from kdissect.session.briefs import Brief
 from kdissect.session.conversation import Listener
 from kdissect.source import Input, Pass
 from kdissect.tls.keylog import Secrets as KnownSecrets
@@ -53,10 +54,13 @@ class Reading:
         count_faults: bool = False,
         unpacks: bool = True,
         tells_tcp: bool = True,
+        briefs: bool = False,
         keys: Keys | None = None,
         opener: Callable[[], Packets] | None = None,
     ) -> None:
         """
+        :param briefs: whether events may have a :class:`~kdissect.session.briefs.Brief` in the place of an
+            exchange.
         :param unpacks: whether compressed records are unpacked to count faults.
         :param tells_tcp: whether rows of connections tell what TCP shows.
         :param opener: gives the packets, where the files are not simply read from begin to end.
@@ -85,6 +89,7 @@ class Reading:
         source = Input(
             *(self.paths, options.limits, ports, topics or {}, options.embedded, None, open_file, opener),
             tells_tcp=tells_tcp,
+            briefs=briefs,
         )
         self._pass = Pass(source.with_points(), known.secrets, known.growing)
         self._progress = ProgressLine(self.paths) if progress else None
@@ -224,6 +229,9 @@ class Reading:
         """The events, which are counted now."""
         looks_inside = self.tally.looks_inside and not self.is_counted_elsewhere
         for event in events:
+            if isinstance(event, Brief):
+                self.exchanges += 1  # nothing is wrong with it
+                continue
             if isinstance(event, Exchange):
                 self.exchanges += 1
                 if looks_inside:
@@ -331,6 +339,7 @@ def reading_of(
     count_faults: bool = False,
     unpacks: bool = True,
     tells_tcp: bool = True,
+    briefs: bool = False,
     growing: bool = False,
     opener: Callable[[], Packets] | None = None,
 ) -> Iterator[Reading]:
@@ -339,6 +348,8 @@ def reading_of(
     :param twice: whether they are read more than once.
     :param unpacks: whether compressed records are unpacked to count faults.
     :param tells_tcp: whether rows of connections tell what TCP shows.
+    :param briefs: whether events may have a :class:`~kdissect.session.briefs.Brief` in the place of an
+        exchange.
     :param growing: whether packets come as they are captured.
     :param opener: gives the packets, where the files are not simply read from begin to end.
     """
@@ -354,6 +365,7 @@ def reading_of(
             count_faults=count_faults,
             unpacks=unpacks,
             tells_tcp=tells_tcp,
+            briefs=briefs,
             keys=keys,
             opener=opener,
         )

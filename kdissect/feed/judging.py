@@ -7,6 +7,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping
 
 from kdissect.analysis.fold import Row
 from kdissect.analysis.moments import Moment, Moments
+from kdissect.analysis.room import Room
 from kdissect.dissect import Event
 from kdissect.exchange import Exchange
 from kdissect.insight.finding import Finding
@@ -32,7 +33,7 @@ class Judging:
         ignored: Collection[str] = (),
     ) -> None:
         self._judge = Judge(limits)
-        self._moments = Moments(limits)
+        self._moments = Moments(Room(limits))
         self._thresholds, self._ignored = thresholds, ignored
 
     def feed(self, event: Event) -> None:

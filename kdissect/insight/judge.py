@@ -7,7 +7,7 @@ judged = judge.judged()
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from fnmatch import fnmatchcase
 from typing import Any, NamedTuple, Self
 
@@ -42,6 +42,8 @@ class Judged(NamedTuple):
     rules: int
     """How many rules could say something."""
     context: Context = Context()
+    incomplete: Sequence[str] = ()
+    """Tables that rules read and for all of which there was no room."""
 
 
 class Report(NamedTuple):
@@ -219,7 +221,8 @@ class Judge:
         run = {id: each for id, each in rules.items() if context.exchanges or each.category == CAPTURE}
         found = judge(run, rows, context, thresholds)
         found.not_judged.extend(NotJudged(id, "no Kafka was captured") for id in rules if id not in run)
-        return found
+        incomplete = [each.name for each in self._statistics.values() if each.room.refused]
+        return found._replace(incomplete=incomplete)
 
 
 def in_order(findings: Iterable[Finding]) -> list[Finding]:

@@ -114,7 +114,7 @@ class Logs(Statistic):
         super().__init__(limits)
         self.files = 0
         self.faults = 0
-        self._rows: Rows[tuple[str, int], _Log] = Rows(_Log, limits.rows)
+        self._rows: Rows[tuple[str, int], _Log] = Rows(_Log, self.room)
 
     def take(self, event: LogEvent) -> None:
         """Take in what a log directory says."""

@@ -32,14 +32,14 @@ _float64, _float32 = Struct("<d").unpack_from, Struct("<f").unpack_from
 
 
 def can_be_written(avro: AvroType) -> bool:
-    """Whether the text is that of the value. It is not with maps, where a key may come twice. It is not with
-    records in which two fields have one name. A value that is null itself is no column."""
+    """Whether the text is that of the value. It is not with records in which two fields have one name. A
+    value that is null itself is no column."""
     if avro.kind in (_NULL, _UNION):
         return False
     seen, waiting = {id(avro)}, [avro]
     while waiting:
         each = waiting.pop()
-        if each.kind == _MAP or (each.kind == _RECORD and len(set(each.names)) < len(each.names)):
+        if each.kind == _RECORD and len(set(each.names)) < len(each.names):
             return False
         for inner in (*each.types, each.item):
             if inner is not None and id(inner) not in seen:
@@ -51,7 +51,8 @@ def can_be_written(avro: AvroType) -> bool:
 def write_value(out: JsonText, avro: AvroType, cursor: Cursor, depth: int = 0) -> None:
     """Write the value that begins at the cursor.
 
-    :raises DecodeError: as :func:`~kdissect.payload.avro_values.read_value`; a part may be written then.
+    :raises DecodeError: as :func:`~kdissect.payload.avro_values.read_value`, and where a map has a key twice
+        or one that is not UTF-8. A part may be written then.
     """
     kind = avro.kind
     if kind == _STRING:
@@ -84,6 +85,8 @@ def write_value(out: JsonText, avro: AvroType, cursor: Cursor, depth: int = 0) -
         out.put(_texts(avro)[index])
     elif kind == _ARRAY:
         _array(out, avro, cursor, depth)
+    elif kind == _MAP:
+        _map(out, avro, cursor, depth)
     elif kind in (_BYTES, _FIXED) and not avro.logical:
         size = avro.size if kind == _FIXED else read_size(cursor)
         out.base64(cursor.data, cursor.take(size), size)
@@ -114,6 +117,28 @@ def _array(out: JsonText, avro: AvroType, cursor: Cursor, depth: int) -> None:
             write_value(out, item, cursor, depth + 1)  # type: ignore[arg-type]
         left = read_count(cursor)
     out.put(b"[]" if before == b"[" else b"]")
+
+
+def _map(out: JsonText, avro: AvroType, cursor: Cursor, depth: int) -> None:
+    if depth >= _DEEPEST:
+        raise too_deep(cursor)
+    item, before = avro.item, b"{"
+    data, keys = cursor.data, set()
+    left = read_count(cursor)
+    while left:
+        for _ in range(left):
+            out.put(before)
+            before = b","
+            size = read_size(cursor)
+            start = cursor.take(size)
+            key = data[start : start + size]
+            if key in keys or not out.string(data, start, size):
+                raise DecodeError("a map with a key that its text cannot have", start)
+            keys.add(key)
+            out.put(b":")
+            write_value(out, item, cursor, depth + 1)  # type: ignore[arg-type]
+        left = read_count(cursor)
+    out.put(b"{}" if before == b"{" else b"}")
 
 
 def _texts(avro: AvroType) -> list[bytes]:

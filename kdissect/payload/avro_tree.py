@@ -54,6 +54,9 @@ def draw_avro(avro: AvroType, data: bytes, start: int, name: str) -> Node:
         root.fault = fault("payload", reason, offset=error.offset)
         _close(root)
     if root.end < cursor.end:
+        if root.end > start and not root.children:  # a plain value, whose bytes must stay its own
+            root.children.append(Node("(whole)", root.type, root.value, start, root.end))
+            root.value = None
         root.children.append(Node("(rest)", "bytes", data[root.end :], root.end, cursor.end))
         root.end = cursor.end
     return root

@@ -3,7 +3,8 @@
     decoder = Decoder(schemas, rules)
     decoder.decode("orders", "value", data, headers)   ─► Decoded
 
-What does not have the form of its schema has no value and a problem, in one line; nothing is guessed instead.
+What does not have the form of its schema has a problem, in one line, and no value: nothing is guessed. JSON
+can be read without its schema, so it has its value too.
 """
 
 from __future__ import annotations
@@ -17,11 +18,12 @@ from kdissect.model import DecodeError
 from kdissect.payload.avro import decode_avro
 from kdissect.payload.avro_values import AvroType
 from kdissect.payload.framing import Framing, Headers, framing_of
+from kdissect.payload.json_schema import Checked
 from kdissect.payload.packed import Unpacker
 from kdissect.payload.plain import decode_json
-from kdissect.payload.plain_text import plain_text
+from kdissect.payload.plain_text import plain_text, said_shortly
 from kdissect.payload.proto_text import ProtoMessage
-from kdissect.payload.protobuf import decode_protobuf, message_at
+from kdissect.payload.protobuf import decode_protobuf, has_unknown, messages_at
 from kdissect.payload.recognise import (
     CERTAIN,
     LIKELY,
@@ -39,6 +41,8 @@ ASKABLE = ("confluent", "apicurio")
 """Registries whose ids ``--registry`` has; those of others mean something else there."""
 ENVELOPE = ".Envelope"
 """How Debezium's records of Avro are called at their end."""
+MISFIT = "does not have the form of its schema"
+"""How such a problem begins; behind a colon it says why."""
 
 
 Span = tuple[str, int, int]
@@ -78,14 +82,15 @@ class Decoded(NamedTuple):
     envelope: str | None = None
     compression: str | None = None
     problem: str | None = None
-    """Why there is no value although there should be one; holds nothing of the value."""
+    """Why there is no value although there should be one, or why one of JSON does not fit its schema; holds
+    nothing of the value."""
     offset: int | None = None
     """Where in the key or value the problem is."""
     is_unknown: bool = False
     """Whether the problem is that no schema is known."""
     is_unvalidated: bool = False
-    """Whether there is a JSON Schema for it, which is not compared with the value: hostile patterns in one
-    take time without end, and its references may lead to any address."""
+    """Whether there is a JSON Schema for it that leaves open whether the value fits
+    (:mod:`kdissect.payload.json_schema`)."""
     type: AvroType | ProtoMessage | None = None
     """What read it, where that tells the bytes of each part."""
     at: int = 0
@@ -164,7 +169,7 @@ class Decoder:
         reader = self.schemas.reader_of_subject(f"{topic}-{side}") if len(self.schemas) else None
         if reader is not None and data:
             found = self._by_schema(reader, data, None, headers)
-            if found.problem is None:
+            if found.problem is None or found.value is not None:
                 return found._replace(confidence=LIKELY)
         return _decoded(recognise(data, side, topic, headers, self._unpacker), None)
 
@@ -190,11 +195,13 @@ class Decoder:
                 )
             data, start = unpacked, 0
         type: AvroType | ProtoMessage | None = reader.avro
+        confidence = CERTAIN
         try:
             if reader.avro is not None:
                 value = decode_avro(reader.avro, data, start)
             elif reader.proto is not None:
-                type, start = _message_of(reader, data, start, framing)
+                messages, start = _messages_of(reader, data, start, framing)
+                type, confidence = _fitting(messages, data, start)
                 name = type.name
                 value = decode_protobuf(type, data, start)
             else:
@@ -202,19 +209,21 @@ class Decoder:
         except DecodeError as error:
             return Decoded(
                 reader.kind.lower(), None, CERTAIN, framing, name, None, compression,
-                f"does not have the form of its schema: {error.reason}", error.offset, type=type, at=start,
+                f"{MISFIT}: {said_shortly(error.reason)}", error.offset, type=type, at=start,
             )  # fmt: skip
         if type is None:
             found = enveloped(Found("json", value), headers)
+            checked = Checked(is_open=True) if reader.json is None else reader.json.check(value, len(data))
+            misfit = None if checked.problem is None else f"{MISFIT}: {said_shortly(checked.problem)}"
             return Decoded(
-                *("json", found.value, CERTAIN, framing, name, found.envelope, compression),
-                is_unvalidated=True,
+                *("json", found.value, CERTAIN, framing, name, found.envelope, compression, misfit),
+                is_unvalidated=checked.is_open,
             )
         envelope = None
         if name is not None and name.endswith(ENVELOPE) and isinstance(value, dict) and "op" in value:
             envelope = "debezium"
         return Decoded(
-            reader.kind.lower(), value, CERTAIN, framing, name, envelope, compression, type=type, at=start
+            reader.kind.lower(), value, confidence, framing, name, envelope, compression, type=type, at=start
         )
 
     def _without_schema(
@@ -257,7 +266,9 @@ class Decoder:
                 return Decoded(rule.format, value)
             except DecodeError as error:
                 return Decoded(
-                    rule.format, problem=f"is no {rule.format}: {error.reason}", offset=error.offset
+                    rule.format,
+                    problem=f"is no {rule.format}: {said_shortly(error.reason)}",
+                    offset=error.offset,
                 )
             except Exception as error:
                 return Decoded(rule.format, problem=f"is no {rule.format}: {type(error).__name__}")
@@ -291,7 +302,7 @@ class Decoder:
                     return found
                 error = error or found
             except DecodeError as failed:
-                problem = f"does not have the form of its schema: {failed.reason}"
+                problem = f"{MISFIT}: {said_shortly(failed.reason)}"
                 error = error or Decoded(
                     *(rule.format, None, CERTAIN, frame),
                     problem=problem,
@@ -319,26 +330,45 @@ def _decoded(found: Found, framing: Framing | None) -> Decoded:
     )
 
 
-def _message_of(reader: Reader, data: bytes, start: int, framing: Framing | None) -> tuple[ProtoMessage, int]:
+def _messages_of(
+    reader: Reader, data: bytes, start: int, framing: Framing | None
+) -> tuple[tuple[ProtoMessage, ...], int]:
     """The message of a Protobuf schema, and where it begins: Confluent writes indexes before it, Apicurio a
-    reference with its name."""
+    reference with its name. Indexes may name two (:func:`~kdissect.payload.protobuf.messages_at`)."""
     proto = reader.proto
     assert proto is not None
+    first = proto.messages[:1]
     if framing is None:
-        return proto.messages[0], start
+        return tuple(first), start
     if framing.registry == "confluent":
         if framing.size:
-            return message_at(proto, data, start)
-        return message_at(proto, framing.indexes)[0] if framing.indexes else proto.messages[0], start
+            return messages_at(proto, data, start)
+        return messages_at(proto, framing.indexes)[0] if framing.indexes else tuple(first), start
     if framing.registry == "glue":
-        return message_at(proto, data, start)
+        return messages_at(proto, data, start)
     if framing.registry == "apicurio" and framing.size:
         named = _apicurio_reference(data, start)
         if named is not None:
             for message in proto.messages:
                 if message.name.rpartition(".")[2] == named[0].rpartition(".")[2]:
-                    return message, named[1]
-    return proto.messages[0], start
+                    return (message,), named[1]
+    return tuple(first), start
+
+
+def _fitting(messages: tuple[ProtoMessage, ...], data: bytes, start: int) -> tuple[ProtoMessage, str]:
+    """The first of these messages that has each field of the bytes, and how sure that is."""
+    if len(messages) == 1:
+        return messages[0], CERTAIN
+    fitting = []
+    for message in messages:
+        try:
+            if not has_unknown(decode_protobuf(message, data, start)):
+                fitting.append(message)
+        except DecodeError:
+            continue
+    if len(fitting) == 1:
+        return fitting[0], LIKELY
+    return (fitting or messages)[0], POSSIBLE
 
 
 def _apicurio_reference(data: bytes, start: int) -> tuple[str, int] | None:

@@ -24,6 +24,7 @@ Headers = Sequence[tuple[str, bytes | None]]
 _HEX32 = re.compile(rb"[0-9a-fA-F]{32}")
 _AZURE = re.compile(r"[\w.-]+/[\w.-]+\+([0-9a-fA-F]{32})")
 _APICURIO = ("globalId", "contentId")
+_TELLING = ("__", "apicurio.", "content-type", "ce_specversion")
 
 
 REGISTRIES = {
@@ -83,6 +84,11 @@ def framing_of(data: bytes, headers: Headers = (), side: str = "value") -> Frami
     elif first == 0xC3 and data[1] == 1 and len(data) >= 10:
         return Framing("avro", data[9:1:-1].hex(), 10)
     return None
+
+
+def may_tell(headers: Headers) -> bool:
+    """Whether headers may say what a key or value is: most records have others only."""
+    return any(name.startswith(_TELLING) for name, _ in headers)
 
 
 def of_zeros(data: bytes) -> Framing | None:

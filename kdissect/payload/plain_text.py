@@ -1,4 +1,4 @@
-"""Bytes → text, where they are plainly that."""
+"""Bytes → text, where they are plainly that, and text for one line."""
 
 from __future__ import annotations
 
@@ -18,3 +18,9 @@ def plain_text(data: bytes, is_cut: bool = False) -> str | None:
             return None
         text = data[: error.start].decode("utf-8")
     return text if text and (text.isprintable() or text.translate(_BLANK).isprintable()) else None
+
+
+def said_shortly(text: str, longest: int = 200) -> str:
+    """A reason for one line: names of schemas may have any characters, and any number of them."""
+    text = text if len(text) <= longest else text[:longest] + "…"
+    return text if text.isprintable() else "".join(each if each.isprintable() else "\ufffd" for each in text)

@@ -34,6 +34,7 @@ SCALARS = frozenset(
 _MOST_WORDS = 64
 _KEYS = sorted(SCALARS - {"double", "float", "bytes"})
 """What a map's keys may be."""
+_ENTRY = "option map_entry = true ;"
 
 _TOKEN = re.compile(
     r"\s+|//[^\n]*|/\*.*?(?:\*/|\Z)"
@@ -77,7 +78,7 @@ class ProtoField:
 class ProtoMessage:
     """A message type."""
 
-    __slots__ = ("_names", "by_number", "fields", "name", "nested", "types")
+    __slots__ = ("_names", "by_number", "described", "fields", "is_entry", "name", "nested", "types")
 
     def __init__(self, name: str) -> None:
         self.name = name
@@ -86,7 +87,11 @@ class ProtoMessage:
         self.by_number: dict[int, ProtoField] = {}
         self._names: set[str] = set()
         self.nested: list[ProtoMessage] = []
-        """In the order of the file, by which message indexes count."""
+        """In the order of the file."""
+        self.described: list[ProtoMessage] = []
+        """The same with the entries of its maps, as protoc's descriptors have them."""
+        self.is_entry = False
+        """Whether it is the entry of a map; registries write those out (``option map_entry``)."""
         self.types: dict[str, ProtoMessage | ProtoEnum] | None = None
         """Of ``google.protobuf.Any``: the types that it may hold, by full name."""
 
@@ -102,6 +107,19 @@ class ProtoMessage:
         self._names.add(field.name)
         self.fields.append(field)
         self.by_number[field.number] = field
+
+    def nest(self, message: ProtoMessage) -> None:
+        """Add a message that is written inside it."""
+        self.nested.append(message)
+        self.described.append(message)
+
+    @property
+    def has_entry_form(self) -> bool:
+        """Whether it has the two fields of a map's entry."""
+        key, value = self.by_number.get(1), self.by_number.get(2)
+        if key is None or value is None or (key.name, value.name) != ("key", "value"):
+            return False
+        return len(self.fields) == 2 and key.kind in _KEYS and not key.is_repeated and not value.is_repeated
 
 
 class ProtoEnum:
@@ -283,7 +301,7 @@ class _Parser:
         while self._token != "}":
             word = self._token
             if word == "message":
-                message.nested.append(self._message(full, depth + 1))
+                message.nest(self._message(full, depth + 1))
             elif word == "enum":
                 self._enum(full)
             elif word == "oneof":
@@ -291,7 +309,7 @@ class _Parser:
             elif word == ";":
                 self._next()
             elif word in ("option", "extend", "extensions", "reserved"):
-                self._skip_statement()
+                message.is_entry |= self._skip_statement() == _ENTRY
             elif not word:
                 raise SchemaError(f"message {full} breaks off")
             else:
@@ -333,7 +351,7 @@ class _Parser:
         if kind == "group":
             field.name = name.lower()
             field.message = self._body(name, scope, depth + 1)
-            message.nested.append(field.message)
+            message.nest(field.message)
         else:
             self._want(";")
             if kind not in SCALARS:
@@ -354,10 +372,12 @@ class _Parser:
         self._options()
         self._want(";")
         entry = ProtoMessage(f"{scope}.{name}Entry")
+        entry.is_entry = True
         entry.add(key)
         entry.add(value)
         if value.kind not in SCALARS:
             self._to_resolve.append((value, scope))
+        message.described.append(entry)
         field.message, field.is_repeated, field.is_map = entry, True, True
         message.add(field)
 
@@ -409,6 +429,7 @@ class _Parser:
             if isinstance(found, ProtoMessage):
                 field.kind, field.message = "message", found
                 field.has_presence = not field.is_repeated
+                field.is_map = field.is_repeated and found.is_entry and found.has_entry_form
             else:
                 field.kind, field.enum = "enum", found
         self._to_resolve.clear()

@@ -43,9 +43,14 @@ class Wire(NamedTuple):
     end: int
 
 
-def message_at(file: ProtoFile, data: bytes, start: int = 0) -> tuple[ProtoMessage, int]:
-    """The message that Confluent's indexes name, and where the value begins. The indexes are a count and
+def messages_at(file: ProtoFile, data: bytes, start: int = 0) -> tuple[tuple[ProtoMessage, ...], int]:
+    """The messages that Confluent's indexes may name, and where the value begins. The indexes are a count and
     numbers, zigzag varints; a count of 0 stands for the first message.
+
+    Serializers do not agree on nested messages behind a map. Java counts what the schema's text has
+    (``ProtobufSchema.toMessageIndexes``). Others count what descriptors have, where each map has a message
+    for its entries (``_create_index_array`` of Python). Where that makes a difference there are two messages,
+    Java's first.
 
     :raises DecodeError: there are no indexes, or there is no such message.
     """
@@ -54,14 +59,19 @@ def message_at(file: ProtoFile, data: bytes, start: int = 0) -> tuple[ProtoMessa
     if not 0 <= count <= DEEPEST:
         raise DecodeError(f"{count} message indexes", start)
     indexes = [cursor.read_varint() for _ in range(count)] or [0]
-    messages, found = file.messages, None
+    by_text, by_descriptor = file.messages, file.messages
+    found: list[ProtoMessage | None] = []
     for index in indexes:
-        if not 0 <= index < len(messages):
-            raise DecodeError(f"message index {index} of {len(messages)}", start)
-        found = messages[index]
-        messages = found.nested
-    assert found is not None
-    return found, cursor.position
+        found = [each[index] if 0 <= index < len(each) else None for each in (by_text, by_descriptor)]
+        by_text, by_descriptor = (
+            [] if found[0] is None else found[0].nested,
+            [] if found[1] is None else found[1].described,
+        )
+    # Nobody writes the entry of a map alone.
+    known = [each for each in found if each is not None and not each.is_entry]
+    if not known:
+        raise DecodeError(f"no message has the indexes {', '.join(map(str, indexes))}", start)
+    return tuple(dict.fromkeys(known)), cursor.position
 
 
 def wire_fields(cursor: Cursor, depth: int = 0, group: int = 0) -> Iterator[Wire]:
@@ -148,6 +158,13 @@ def decode_protobuf(message: ProtoMessage, data: bytes, start: int = 0, depth: i
     values: dict[str, Any] = {}
     _read(message, cursor, values, depth)
     return _whole(message, values, depth)
+
+
+def has_unknown(value: Any) -> bool:
+    """Whether a value that was decoded has fields that its schema does not have."""
+    if isinstance(value, dict):
+        return UNKNOWN in value or any(map(has_unknown, value.values()))
+    return isinstance(value, list) and any(map(has_unknown, value))
 
 
 def _read(message: ProtoMessage, cursor: Cursor, values: dict[str, Any], depth: int, group: int = 0) -> None:
@@ -331,7 +348,7 @@ def base64_text(data: bytes) -> str:
 def _short_float(data: bytes) -> Any:
     """A float in the fewest digits that tell it from its neighbours, as Protobuf's JSON has it."""
     value: float = _float32(data)[0]
-    for digits in range(6, 9):
+    for digits in range(6, 10):  # nine tell any two floats apart
         short = float(f"{value:.{digits}g}")
         try:
             if Struct("<f").pack(short) == data:

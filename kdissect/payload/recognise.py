@@ -181,7 +181,36 @@ def _protobuf(data: bytes) -> Found | None:
     if len(data) < 4 or not fields:
         return None
     is_sure = len(data) >= 8 and (len(fields) > 1 or fields[0]["wire"] == "len")
-    return Found("protobuf", fields, LIKELY if is_sure else POSSIBLE)
+    envelope = "otlp" if _is_telemetry(fields) else None
+    return Found("protobuf", fields, LIKELY if is_sure else POSSIBLE, envelope)
+
+
+_RESOURCE = re.compile(
+    r"(service|telemetry\.sdk|host|process|os|k8s|container|cloud|deployment|faas)\.[a-z_.]+"
+)
+"""Names of attributes by which OpenTelemetry's conventions describe a resource."""
+
+
+def _is_telemetry(fields: list[dict[str, Any]]) -> bool:
+    """Whether a message is OTLP's: ``ResourceSpans``, ``ResourceLogs`` or ``ResourceMetrics``, each with a
+    resource (field 1) whose attributes have names of the conventions, and what it measured (field 2)."""
+    if any(each["field"] != 1 or not isinstance(each["value"], list) for each in fields):
+        return False
+    inner = fields[0]["value"]
+    if not any(each["field"] == 2 and isinstance(each["value"], list) for each in inner):
+        return False
+    resources = [each["value"] for each in inner if each["field"] == 1 and isinstance(each["value"], list)]
+    attributes = [each["value"] for resource in resources for each in resource if each["field"] == 1]
+    return any(_is_attribute(each) for each in attributes)
+
+
+def _is_attribute(value: Any) -> bool:
+    if not isinstance(value, list) or len(value) < 2:
+        return False
+    key = value[0]
+    return (
+        key["field"] == 1 and isinstance(key["value"], str) and _RESOURCE.fullmatch(key["value"]) is not None
+    )
 
 
 def _number(data: bytes) -> Found | None:

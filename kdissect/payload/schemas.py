@@ -15,6 +15,7 @@ from uuid import UUID
 
 from kdissect.payload.avro import SchemaError, avro_type
 from kdissect.payload.avro_values import ARRAY, RECORD, UNION, AvroType
+from kdissect.payload.json_schema import JsonSchema, json_schema
 from kdissect.payload.proto_known import KNOWN
 from kdissect.payload.proto_text import ProtoFile, ProtoMessage, parse_proto
 
@@ -65,6 +66,8 @@ class Reader(NamedTuple):
     """Of the record, where there is one."""
     avro: AvroType | None = None
     proto: ProtoFile | None = None
+    json: JsonSchema | None = None
+    """None where the schema cannot be used: values of JSON need none to be read."""
 
 
 class Asked(Protocol):
@@ -87,7 +90,7 @@ class Schemas:
         self._by_id: dict[str, Schema] = {}
         self._by_subject: dict[str, dict[int, Schema]] = {}
         self.files = dict(files or {})
-        """Protobuf's files by path, for imports."""
+        """Files of Protobuf and JSON Schemas by path, for imports and references."""
         self._readers: dict[str, Reader | None] = {}
         """By id; None where there is none that can be used."""
         self._subject_readers: dict[str, Reader | None] = {}
@@ -203,7 +206,7 @@ class Schemas:
         except (SchemaError, RecursionError) as error:
             reason = "nested too deep" if isinstance(error, RecursionError) else str(error)
             self.problems.append(f"{schema.origin or 'a schema'}: {_named(schema)} cannot be used: {reason}")
-            return None
+            return Reader(schema, JSON, None) if schema.kind == JSON else None
 
     def parsed(self, schema: Schema) -> Reader:
         """What reads the values of a schema.
@@ -216,7 +219,23 @@ class Schemas:
         if schema.kind == PROTOBUF:
             proto = self._proto(schema)
             return Reader(schema, PROTOBUF, proto.messages[0].name, proto=proto)
-        return Reader(schema, JSON, None)
+        texts = self._files_named_in(schema.text)
+        texts |= {reference.name: other.text for reference, other in self._referenced(schema)}
+        return Reader(schema, JSON, None, json=json_schema(schema.text, texts))
+
+    def _files_named_in(self, text: str) -> dict[str, str]:
+        """JSON Schemas of the folder that a schema may refer to, by path, and those that these refer to."""
+        found: dict[str, str] = {}
+        others = {path: other for path, other in self.files.items() if path.endswith(".json")}
+        waiting = [text]
+        while waiting and others:
+            here = waiting.pop()
+            for path in [each for each in others if each.rpartition("/")[2] in here]:
+                if len(found) < _MOST_REFERENCES:
+                    waiting.append(others[path])
+                found[path] = others.pop(path)
+                found.setdefault(path.rpartition("/")[2], found[path])
+        return found
 
     def _proto(self, schema: Schema) -> ProtoFile:
         texts: dict[str, str] = {}

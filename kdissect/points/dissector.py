@@ -329,12 +329,18 @@ def dissector_of(
     secrets: KnownSecrets | None = None,
     tells_tcp: bool = True,
     listener: Listener | None = None,
+    briefs: bool = False,
 ) -> Dissector | PointsDissector:
-    """The machine for an input: that of one capture, or that of several points, where it has some."""
+    """The machine for an input: that of one capture, or that of several points, where it has some.
+
+    :param briefs: as a Dissector has it; several points give none.
+    """
 
     def new(numbering: Numbering | None, known: KnownSecrets | None) -> Dissector:
         told = (limits, broker_ports, names, numbering)
-        return Dissector(*told, embedded=embedded, secrets=known, tells_tcp=tells_tcp, listener=listener)
+        return Dissector(
+            *told, embedded=embedded, secrets=known, tells_tcp=tells_tcp, listener=listener, briefs=briefs
+        )
 
     if points is None:
         return new(None, secrets)

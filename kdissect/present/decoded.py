@@ -12,7 +12,7 @@ from kdissect.names import Names
 from kdissect.payload.avro_text import can_be_written, write_value
 from kdissect.payload.avro_values import AvroType, values_left
 from kdissect.payload.decoder import ENVELOPE, Decoded, Decoder
-from kdissect.payload.framing import Headers, of_zeros
+from kdissect.payload.framing import Headers, may_tell, of_zeros
 from kdissect.payload.recognise import CERTAIN
 from kdissect.payload.schemas import TOPIC
 from kdissect.protocol.cursor import Cursor
@@ -82,6 +82,8 @@ def part_of(row: dict[str, Any], side: str) -> MeantValue | None:
         around.append(f"schema {told['schema']}")
     if told["confidence"] != CERTAIN:
         around.append(told["confidence"])
+    if "problem" in told:
+        around.append(told["problem"])
     return MeantValue(name, ", ".join(around), value)
 
 
@@ -96,6 +98,8 @@ class Texts:
         self._told: dict[tuple[Any, ...], bytes] = {}
         self._ready: dict[tuple[str, str, bytes], tuple[AvroType, bytes]] = {}
         """By topic, side and framing: what writes values without making them, and what is told of them."""
+        self._unsaid: dict[tuple[str, str, int], bool] = {}
+        """By topic, side and how many schemas are known: :meth:`_may_be_text`."""
 
     def write(
         self, out: JsonText, topic: str, key: bytes | None, value: bytes | None, headers: Headers
@@ -105,17 +109,23 @@ class Texts:
             self._decoder.schemas.learn(key, value)
             self._ready.clear()
         told = b""
+        is_told = bool(headers) and may_tell(headers)
         if key is not None:
-            told = b',"keyFormat":' + self._write(out, topic, "key", key, headers)
+            told = b',"keyFormat":' + self._write(out, topic, "key", key, headers, is_told)
         if value is not None:
-            told += b',"valueFormat":' + self._write(out, topic, "value", value, headers)
+            told += b',"valueFormat":' + self._write(out, topic, "value", value, headers, is_told)
         out.put(told)
         out.put(b"}\n")
 
-    def _write(self, out: JsonText, topic: str, side: str, data: bytes, headers: Headers) -> bytes:
-        """Write a decoded key or value; gives what is told of its format."""
+    def _write(
+        self, out: JsonText, topic: str, side: str, data: bytes, headers: Headers, is_told: bool
+    ) -> bytes:
+        """Write a decoded key or value; gives what is told of its format.
+
+        :param is_told: whether headers may say what it is.
+        """
         before = _BEFORE[side]
-        ready = None if headers else self._ready.get((topic, side, data[:_FRAMING]))
+        ready = None if is_told else self._ready.get((topic, side, data[:_FRAMING]))
         if ready is not None and len(data) > _FRAMING and not (data[3] == 0 == data[2] and of_zeros(data)):
             start = out.size()
             out.put(before)
@@ -128,14 +138,30 @@ class Texts:
             except DecodeError:
                 pass  # the decoder says what is wrong
             out.cut(start)
+        elif not is_told and _is_word(data) and self._may_be_text(topic, side):
+            out.put(before)
+            out.string(data, 0, len(data))
+            return _TEXT
         found = self._decoder.decode(topic, side, data, headers)
         if found.value is not None:
             out.put(before)
             out.put(dumps(found.value).encode("ascii"))
         told = self._format(found)
-        if ready is None and not headers:
+        if ready is None and not is_told:
             self._get_ready(topic, side, data, found, told)
         return told
+
+    def _may_be_text(self, topic: str, side: str) -> bool:
+        """Whether nobody said what they are: no rule, and no schema of the subject."""
+        schemas = self._decoder.schemas
+        key = topic, side, len(schemas)
+        found = self._unsaid.get(key)
+        if found is None:
+            found = self._decoder.rule(topic, side) is None
+            found = found and schemas.reader_of_subject(f"{topic}-{side}") is None
+            if len(self._unsaid) < _MOST_KEPT:
+                self._unsaid[key] = found
+        return found
 
     def _get_ready(self, topic: str, side: str, data: bytes, found: Decoded, told: bytes) -> None:
         """Remember what writes values that begin so."""
@@ -162,6 +188,19 @@ class Texts:
         return text
 
 
+def _is_word(data: bytes) -> bool:
+    """Whether bytes are text and nothing else, as most keys are. :mod:`kdissect.payload.recognise`
+    finds the same, but takes longer."""
+    return (
+        data[:1].isalnum()
+        and data.isascii()
+        and len(data) != _UUID_TEXT
+        and data.decode("ascii").isprintable()
+    )
+
+
+_UUID_TEXT = 36
+_TEXT = dumps(Decoded("text").told()).encode("ascii")
 _MOST_KEPT = 4_096
 _FRAMING = 5
 """Bytes of Confluent's."""

@@ -92,7 +92,18 @@ def measured(finding: Finding) -> str:
     if unit in ("bytes", "B"):
         return size(round(value))
     number = f"{value:,.0f}" if value == int(value) or abs(value) >= 100 else f"{value:,.3g}"
-    return f"{number} {unit}".rstrip()
+    return f"{number} {_ONE.sub(_one_of, unit) if number == '1' else unit}".rstrip()
+
+
+_ONE = re.compile(r"^[a-z-]{3,}s\b")
+"""A unit that begins with a word for several."""
+
+
+def _one_of(found: re.Match[str]) -> str:
+    several = found[0]
+    if several.endswith("ies"):
+        return several[:-3] + "y"
+    return several[:-2] if several.endswith(("ches", "shes")) else several[:-1]
 
 
 _SECONDS = {"s": SECOND, "ms": 1_000_000, "ns": 1, "us": 1_000, "µs": 1_000}
@@ -148,9 +159,11 @@ def captured_text(context: Context) -> str:
 def judged_text(judged: Judged) -> str:
     """What was judged, and what not and why, in one line."""
     text = f"judged {plural(judged.rules, 'rule')}"
-    if not judged.not_judged:
-        return text
-    return f"{text}; not judged {len(judged.not_judged):,}: {_reasons(judged.not_judged)}"
+    if judged.not_judged:
+        text += f"; not judged {len(judged.not_judged):,}: {_reasons(judged.not_judged)}"
+    if judged.incomplete:
+        text += f"; no room for all of {', '.join(judged.incomplete)}: findings may be missing"
+    return text
 
 
 _MOST_NAMED = 3

@@ -11,8 +11,9 @@ from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
 from kdissect.analysis.declared import BANDS, BYTES, DURATION, ID, TIME
+from kdissect.limits import Limits
 from kdissect.present.columns import Column, Table
-from kdissect.present.form import Clock, bars, duration, size
+from kdissect.present.form import Clock, bars, duration, plural, size
 from kdissect.present.options import Options
 from kdissect.present.sanitise import CUT, pad, sanitise, width
 
@@ -20,6 +21,17 @@ NUMBERS = frozenset(("int16", "int32", "int64", "float64"))
 MOST_TEXT, LEAST_TEXT = 48, 16
 """Cells that a column of texts has at most where the room is limited, and at least, if it needs them."""
 _GAP = 2
+
+
+def left_out_text(name: str, left_out: int, limits: Limits) -> str:
+    """What a statistic did not count, in a line.
+
+    :param name: what was asked for.
+    """
+    return (
+        f"{name}: more than {limits.rows:,} rows, the limit, or {limits.fact_bytes >> 20:,} MiB in all; "
+        f"{plural(left_out, 'count')} for others left out"
+    )
 
 
 def table_lines(
@@ -39,25 +51,22 @@ def table_lines(
     if not rows:
         yield "(no rows)"
         return
-    texts = [
-        [
-            shown(column, value, clock)
-            for column, value in zip(table.columns, table.row(row, options), strict=True)
-        ]
-        for row in rows
-    ]
-    empty = [("", "0", "0 B") if column.rare else ("",) for column in table.columns]
-    filled = [
-        at for at, not_said in enumerate(empty) if whole or any(line[at] not in not_said for line in texts)
-    ]
     headings = [column.name.removesuffix("_ns") for column in table.columns]
-    widths = {at: max(width(line[at]) for line in [headings, *texts]) for at in filled}
+    texts: dict[int, list[str]] = {}
+    values = [table.row(row, options) for row in rows]
+    for at, column in enumerate(table.columns):  # by columns: one way to show all of it is chosen once
+        show = _way_to_show(column, clock)
+        cells = ["" if (value := row[at]) is None else show(value) for row in values]
+        if whole or not _NOT_SAID[column.rare].issuperset(cells):
+            texts[at] = [headings[at], *cells]
+    widths = {at: max(map(width, cells)) for at, cells in texts.items()}
     if room is not None:
         widths = _fitting(table, widths, room, whole)
-    for line in [headings, *texts]:
-        cells = [_cell(line[at], cells, table.columns[at].type in NUMBERS) for at, cells in widths.items()]
-        yield (" " * _GAP).join(cells).rstrip()
-    left_out = [headings[at] for at in filled if at not in widths]
+    padded = [_cells(texts[at], most, table.columns[at].type in NUMBERS) for at, most in widths.items()]
+    gap = " " * _GAP
+    for line in zip(*padded, strict=True):
+        yield gap.join(line).rstrip()
+    left_out = [headings[at] for at in texts if at not in widths]
     if left_out:
         yield f"(no room for {', '.join(left_out)}: -e chooses, -o FILE or a pipe has all)"
 
@@ -87,6 +96,17 @@ def _taken(cells: Iterable[int]) -> int:
     return sum(each) + _GAP * (len(each) - 1)
 
 
+_NOT_SAID = (frozenset(("",)), frozenset(("", "0", "0 B")))
+"""Texts of columns that are left out where they have no other: of most columns, and of what is rare."""
+
+
+def _cells(texts: list[str], cells: int, is_right: bool) -> list[str]:
+    """Texts of a column in so many cells."""
+    if max(map(len, texts)) > cells or not all(map(str.isascii, texts)):
+        return [_cell(text, cells, is_right) for text in texts]
+    return [text.rjust(cells) if is_right else text.ljust(cells) for text in texts]
+
+
 def _cell(text: str, cells: int, is_right: bool) -> str:
     if width(text) > cells:
         while width(text) > cells - width(CUT):
@@ -99,18 +119,17 @@ def shown(column: Column, value: Any, clock: Clock) -> str:
     """One value for people."""
     if value is None:
         return ""
-    form = _FORMS.get(column.type)
+    return _way_to_show(column, clock)(value)
+
+
+def _way_to_show(column: Column, clock: Clock) -> Callable[[Any], str]:
+    """What shows the values of a column."""
     if column.unit == TIME:
-        return clock.text(value)
-    if column.unit == DURATION:
-        return duration(value)
-    if column.unit == BYTES:
-        return size(value)
-    if column.unit == BANDS:
-        return bars(value)
-    if column.unit == ID:
-        return str(value)
-    return form(value) if form is not None else f"{value:,}"
+        return clock.text
+    return _UNITS.get(column.unit or "") or _FORMS.get(column.type) or "{:,}".format
+
+
+_UNITS: dict[str, Callable[[Any], str]] = {DURATION: duration, BYTES: size, BANDS: bars, ID: str}
 
 
 _FORMS: dict[str, Callable[[Any], str]] = {

@@ -6,6 +6,7 @@ from kdissect.message cimport Message, Request, Response
 from kdissect.present.form cimport Clock, duration, write_size
 from kdissect.present.sanitise cimport sanitise, width
 from kdissect.protocol.json_text cimport JsonText
+from kdissect.session.briefs cimport Brief
 
 cdef int NUMBER, TIME, CONNECTION, ENDS, CLIENT, API, CORRELATION, LATENCY, SIZES
 cdef tuple _RIGHT, _COLOURS
@@ -17,7 +18,7 @@ cdef class _SharedText:
     cdef Py_ssize_t columns
 
 cdef _SharedText _told(str text)
-cdef _SharedText _ends_told(Exchange exchange)
+cdef _SharedText _ends_told(tuple ends)
 
 cdef class Lines:
     cdef public Clock _clock
@@ -30,20 +31,27 @@ cdef class Lines:
 
     @cython.locals(first=Message, start=Py_ssize_t, took=str)
     cpdef write(self, JsonText out, Exchange exchange)
+    @cython.locals(start=Py_ssize_t, took=str, topics=list)
+    cpdef write_brief(self, JsonText out, Brief brief)
     cdef Py_ssize_t _begin(self, JsonText out, int at) except -1
     @cython.locals(most=Py_ssize_t)
     cdef int _end(self, JsonText out, int at, Py_ssize_t start, Py_ssize_t columns) except -1
     @cython.locals(start=Py_ssize_t)
     cdef int _put(self, JsonText out, int at, _SharedText told) except -1
-    @cython.locals(told=_SharedText)
     cdef _SharedText _ends_of(self, Exchange exchange)
     @cython.locals(told=_SharedText)
+    cdef _SharedText _ends_between(self, tuple ends)
     cdef _SharedText _client_of(self, Exchange exchange)
-    @cython.locals(told=_SharedText, first=Message)
+    @cython.locals(told=_SharedText)
+    cdef _SharedText _client_named(self, str client)
+    @cython.locals(first=Message)
     cdef _SharedText _api_of(self, Exchange exchange)
+    @cython.locals(told=_SharedText)
+    cdef _SharedText _api_in(self, tuple key, str name)
     cdef int _write_sizes(self, JsonText out, Exchange exchange) except -1
     @cython.locals(topics=list, faults=list)
     cdef int _write_notes(self, JsonText out, Exchange exchange) except -1
+    cdef int _note_missing(self, JsonText out, str side, str why) except -1
     @cython.locals(frame=Frame)
     cdef int _note_cut(self, JsonText out, Exchange exchange, Message message) except -1
     cdef int _note(self, JsonText out, str text, str colour) except -1

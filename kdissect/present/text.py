@@ -12,12 +12,13 @@ from collections.abc import Sequence
 
 from kdissect.exchange import Exchange
 from kdissect.message import Message
-from kdissect.model import Endpoint
+from kdissect.model import Endpoint, endpoint_text
 from kdissect.present.form import Clock, duration, write_size
 from kdissect.present.options import PLAIN, Options
 from kdissect.present.sanitise import sanitise, width
 from kdissect.protocol.errors import FATAL, RETRIABLE, ROUTINE, SIGNS, graded, gravest
 from kdissect.protocol.json_text import JsonText
+from kdissect.session.briefs import Brief
 from kdissect.wording import plural
 
 MOST_TOPICS = 3
@@ -58,8 +59,8 @@ def _told(text: str) -> _SharedText:
     return _SharedText(text, width(text))
 
 
-def _ends_told(exchange: Exchange) -> _SharedText:
-    text = f"{exchange.client} → {exchange.broker}"
+def _ends_told(ends: tuple[Endpoint, Endpoint]) -> _SharedText:
+    text = f"{endpoint_text(ends[0])} → {endpoint_text(ends[1])}"
     return _SharedText(text, len(text))  # ASCII but for the arrow, which takes one cell too
 
 
@@ -116,6 +117,43 @@ class Lines:
         self._write_notes(out, exchange)
         out.trim()
 
+    def write_brief(self, out: JsonText, brief: Brief) -> None:
+        """Add the line that :meth:`write` adds of the exchange."""
+        start = self._begin(out, NUMBER)
+        out.number(brief.number)
+        self._end(out, NUMBER, start, out.size() - start)
+        start = self._begin(out, TIME)
+        self._clock.write(out, brief.asked_ns)
+        self._end(out, TIME, start, out.size() - start)
+        start = self._begin(out, CONNECTION)
+        out.number(brief.connection)
+        self._end(out, CONNECTION, start, out.size() - start)
+        self._put(out, ENDS, self._ends_between(brief.ends))
+        self._put(out, CLIENT, self._client_named(brief.client_id))
+        self._put(out, API, self._api_in(brief.form.api, brief.form.name))
+        start = self._begin(out, CORRELATION)
+        out.put(b"#")
+        out.number(brief.correlation_id)
+        self._end(out, CORRELATION, start, out.size() - start)
+        start = self._begin(out, LATENCY)
+        took = "" if brief.answer is None else duration(brief.answer_first_ns - brief.asked_ns)
+        out.text(took)
+        self._end(out, LATENCY, start, len(took))
+        start = self._begin(out, SIZES)
+        write_size(out, brief.asked_end - brief.asked_start)
+        out.put(_ARROW)
+        if brief.answer is None:
+            out.put(b"-")
+        else:
+            write_size(out, brief.answer_end - brief.answer_start)
+        self._end(out, SIZES, start, out.size() - start - 2)
+        topics = brief.topics()
+        if topics:
+            self._note(out, topics_text(topics), BLUE)
+        if brief.missing is not None:
+            self._note_missing(out, "response", brief.missing)
+        out.trim()
+
     def _begin(self, out: JsonText, at: int) -> int:
         """Begin a column; gives where its text does."""
         if at:
@@ -145,16 +183,20 @@ class Lines:
         self._end(out, at, start, told.columns)
 
     def _ends_of(self, exchange: Exchange) -> _SharedText:
-        key = (exchange.client_endpoint, exchange.broker_endpoint)
-        told = self._ends.get(key)
+        return self._ends_between((exchange.client_endpoint, exchange.broker_endpoint))
+
+    def _ends_between(self, ends: tuple[Endpoint, Endpoint]) -> _SharedText:
+        told = self._ends.get(ends)
         if told is None:
             if len(self._ends) >= _MOST_TOLD:
                 self._ends.clear()
-            told = self._ends[key] = _ends_told(exchange)
+            told = self._ends[ends] = _ends_told(ends)
         return told
 
     def _client_of(self, exchange: Exchange) -> _SharedText:
-        client = exchange.client_id or ""
+        return self._client_named(exchange.client_id or "")
+
+    def _client_named(self, client: str) -> _SharedText:
         if len(client) > _LONGEST_KEPT:
             return _told(sanitise(client, _CLIENT))
         told = self._clients.get(client)
@@ -168,12 +210,14 @@ class Lines:
         first = exchange._first()
         if first.api_key is None or first.api_version is None:
             return _told(api_text(exchange))
-        key = (first.api_key, first.api_version)
+        return self._api_in((first.api_key, first.api_version), exchange.api or "?")
+
+    def _api_in(self, key: tuple[int, int], name: str) -> _SharedText:
         told = self._apis.get(key)
         if told is None:
             if len(self._apis) >= _MOST_TOLD:
                 self._apis.clear()
-            told = self._apis[key] = _told(api_text(exchange))
+            told = self._apis[key] = _told(f"{name} v{key[1]}")
         return told
 
     def _write_sizes(self, out: JsonText, exchange: Exchange) -> None:
@@ -198,8 +242,7 @@ class Lines:
             self._note(out, error, _COLOUR_OF.get(error[0], RED))
         if exchange.missing and (exchange.request is None or exchange.response is None):
             side = "request" if exchange.request is None else "response"
-            quiet = exchange.missing == "acks=0"
-            self._note(out, f"[no {side}: {exchange.missing}]", DIM if quiet else YELLOW)
+            self._note_missing(out, side, exchange.missing)
         if exchange.request is not None:
             self._note_cut(out, exchange, exchange.request)
         if exchange.response is not None:
@@ -211,6 +254,9 @@ class Lines:
         if faults:
             kinds = dict.fromkeys(fault.kind for fault in faults)
             self._note(out, f"[faults: {', '.join(kinds)}]", RED)
+
+    def _note_missing(self, out: JsonText, side: str, why: str) -> None:
+        self._note(out, f"[no {side}: {why}]", DIM if why == "acks=0" else YELLOW)
 
     def _note_cut(self, out: JsonText, exchange: Exchange, message: Message) -> None:
         frame = message.frame

@@ -36,5 +36,5 @@ cdef class Framer:
     cdef bytes _peek(self, Py_ssize_t count)
 
 @cython.locals(raw="const unsigned char*", high=int64_t)
-cdef int64_t read_size_prefix(bytes data, Py_ssize_t at) except? -2
+cpdef int64_t read_size_prefix(bytes data, Py_ssize_t at) except? -2
 cdef Chunk _tail(Chunk chunk, int64_t count)

@@ -2,7 +2,7 @@
 
 * ``101.avsc``, ``101.proto``, ``101.json``: the schema with the id 101. A GUID is an id too.
 * ``orders-value.avsc``: the schema of the subject ``orders-value``.
-* ``common/money.proto``: for imports, by its path in the folder.
+* ``common/money.proto``, ``common/line.json``: for imports and references, by the path in the folder.
 * ``….json`` with a member ``schema``: what a registry answered, one object or a list.
 * A log directory with ``_schemas-0``, the topic in which Confluent's registry keeps its schemas.
 """
@@ -117,7 +117,7 @@ def _add(file: str, relative: str, text: str, found: list[Schema], files: dict[s
             own = id if len(several) == 1 else None
             found += [each if each.id or not own else each._replace(id=own) for each in several]
             return
-    if kind == PROTOBUF:
+    if kind in (PROTOBUF, JSON):
         files[relative] = text
         files.setdefault(os.path.basename(relative), text)
     found.append(Schema(kind, text, id, None if id is not None else stem, None, (), file))

@@ -14,8 +14,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from heapq import heappop, heappush
 
-from kdissect.session.conversation import Conversation
-from kdissect.session.pairing import Event
+from kdissect.session.conversation import Conversation, Event
 from kdissect.tls.keylog import Secrets
 
 

@@ -2,9 +2,11 @@ cimport cython
 from libc.stdint cimport int64_t
 from kdissect.capture.segments cimport SegmentReader
 from kdissect.model cimport Chunk, Frame, Segment
-from kdissect.protocol.framing cimport Framer
+from kdissect.protocol.framing cimport Framer, read_size_prefix
 from kdissect.session.dialogue cimport Dialogue
-from kdissect.session.pairing cimport Recognised
+from kdissect.session.briefs cimport Brief
+from kdissect.session.pairing cimport Completed, Recognised
+from kdissect.session.quick cimport QuickSession
 from kdissect.tcp.duplex cimport Duplex
 from kdissect.tcp.reassembly cimport Reassembler
 
@@ -15,6 +17,7 @@ cdef class Conversation:
     cdef public list _bytes
     cdef public Duplex _duplex
     cdef public bint _flushed
+    cdef public dict _forms
     cdef public tuple _framers
     cdef public object _held
     cdef public object _limits
@@ -23,6 +26,7 @@ cdef class Conversation:
     cdef public object _preambles
     cdef public tuple _proxied
     cdef public list _proxies
+    cdef public QuickSession _quick
     cdef public object _recogniser
     cdef public object _secrets
     cdef public Dialogue _session
@@ -44,9 +48,17 @@ cdef class Conversation:
     cpdef bint _is_over(self) except -1
     @cython.locals(last_ns=int64_t, silent_ns=int64_t)
     cpdef bint has_lingered(self, int64_t now_ns, int64_t linger_ns) except -1
+    @cython.locals(
+        quick=QuickSession, at=Py_ssize_t, end=Py_ssize_t, begin=Py_ssize_t, stop=Py_ssize_t, size=int64_t, place=int64_t,
+        is_request=cython.bint, framer=Framer, frame=Frame, rest=Chunk, payload=bytes, first_ns=int64_t,
+    )
+    cdef _frame_quickly(
+        self, int side, int64_t packet, int64_t timestamp_ns, int64_t offset, bytes data, Py_ssize_t start,
+        Py_ssize_t length, int64_t now, list out,
+    )
     @cython.locals(chunk=Chunk)
     cdef _take(self, pieces, packet, list out)
-    @cython.locals(framer=Framer)
+    @cython.locals(framer=Framer, chunk=Chunk, size=Py_ssize_t)
     cdef _frame(self, int side, piece, packet, list out)
     @cython.locals(found=list)
     cdef _pair(self, int side, events, packet, list out)

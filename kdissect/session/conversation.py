@@ -14,10 +14,11 @@ little more than its Duplex: a scan of ports opens many connections where no end
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
+from functools import partial
 from typing import Any, NamedTuple
 
 from kdissect.capture.segments import SegmentReader
-from kdissect.exchange import Proxied
+from kdissect.exchange import Exchange, Proxied
 from kdissect.faults import fault
 from kdissect.limits import DEFAULTS, Limits
 from kdissect.model import (
@@ -32,16 +33,23 @@ from kdissect.model import (
     Skipped,
     endpoint_text,
 )
-from kdissect.protocol.framing import REST, Framer, Witness
+from kdissect.protocol.framing import REST, Framer, Witness, read_size_prefix
+from kdissect.session.briefs import Brief
 from kdissect.session.dialogue import Dialogue
-from kdissect.session.pairing import Event, Recognised
+from kdissect.session.pairing import Completed, Recognised
+from kdissect.session.pairing import Event as SessionEvent
 from kdissect.session.preamble import Preambles, begins, facts
+from kdissect.session.quick import PairLayouts, QuickSession
 from kdissect.session.recognise import UNKNOWN, Doubt, Recogniser, Verdict, at_once
 from kdissect.tcp.duplex import Duplex, Piece, Side
 from kdissect.tcp.facts import tcp_facts
 from kdissect.tls.decrypting import Tls
 from kdissect.tls.keylog import Secrets
 from kdissect.wording import plural
+
+Event = SessionEvent | Brief
+"""A Brief stands for an exchange that has begun, where it has no number yet, and for one that is over, where
+it says so."""
 
 _NOTHING: list[Event] = []
 """Of packets without bytes, which are more than half of all. Nobody adds to it."""
@@ -104,6 +112,7 @@ class Conversation:
         "_bytes",
         "_duplex",
         "_flushed",
+        "_forms",
         "_framers",
         "_held",
         "_limits",
@@ -112,6 +121,7 @@ class Conversation:
         "_preambles",
         "_proxied",
         "_proxies",
+        "_quick",
         "_recogniser",
         "_secrets",
         "_session",
@@ -134,9 +144,11 @@ class Conversation:
         broker_ports: frozenset[int] = frozenset(),
         secrets: Secrets | None = None,
         listener: Listener | None = None,
+        forms: PairLayouts | None = None,
     ) -> None:
         """
         :param listener: hears every piece that reassembly gives out. Who wants one must not :meth:`take`.
+        :param forms: where ordinary exchanges may be told in brief, what is known of their forms.
         """
         self.number = number
         self._listener = listener
@@ -163,6 +175,9 @@ class Conversation:
         self._witnesses: tuple[Witness, ...] = ()
         """Of each direction, what says where frames may begin."""
         self._session: Dialogue | None = None
+        self._forms = forms
+        self._quick: QuickSession | None = None
+        """In the place of the session, and of the framers where they are None, while all is ordinary."""
         self._bytes = [0, 0]
         self._skipped = 0
         self._flushed = False
@@ -211,13 +226,16 @@ class Conversation:
         if not length:
             return _NOTHING
         out: list[Event] = []
-        if self._framers is not None and self._session is not None:
+        if self._quick is not None:
+            self._bytes[side] += length
+            self._frame_quickly(side, packet, timestamp_ns, offset, data, start, length, packet, out)
+        elif self._framers is not None and self._session is not None:
             self._bytes[side] += length
             framer = self._framers[side]
             frame = framer.frame_of(packet, timestamp_ns, offset, data, start, length)
             if frame is not None:
                 found = self._session.feed(frame, packet)
-                out = found if not self._proxied else self._mark(found)
+                out += found if not self._proxied else self._mark(found)
                 self._weigh()
                 return out
             self._frame(side, _chunk(packet, timestamp_ns, offset, data, start, length), packet, out)
@@ -236,6 +254,7 @@ class Conversation:
         :param exchange_number: the number of an exchange, by the one that it has.
         """
         self.number = number
+        self.leave_quick()
         if self._session is not None:
             self._session.renumber(number, exchange_number)
 
@@ -321,6 +340,8 @@ class Conversation:
         """Wait no longer for anything: all connections together hold more than ``limit``. A frame of which
         only the beginning is there is cut, and the connection goes on behind it."""
         out: list[Event] = []
+        self.leave_quick()
+        self._forms = None
         self._take(self._duplex.give_up(limit), packet, out)
         if self._tls is not None:
             out += self._hear_all(self._tls.give_up(), packet)
@@ -349,6 +370,11 @@ class Conversation:
         if self._framers is not None and self._session is not None:
             first, second = self._framers
             held += first.held_bytes() + second.held_bytes() + self._session.held_bytes()
+        elif self._quick is not None:
+            held += self._quick.held_bytes()
+            if self._framers is not None:
+                first, second = self._framers
+                held += first.held_bytes() + second.held_bytes()
         elif self._recogniser is not None:
             held += self._recogniser.held_bytes
         elif self._preambles is not None:
@@ -396,6 +422,12 @@ class Conversation:
         verdict = self._verdict or UNKNOWN
         client, protocol = verdict.client, verdict.protocol
         skipped = self._skipped
+        quick = self._quick
+        exchanges = self._session.exchanges if self._session is not None else 0
+        client_id = session.client_id if session is not None else None
+        software = session.software if session is not None else None
+        if quick is not None:
+            exchanges, client_id, software = quick.exchanges, quick.client_id, quick.software
         if self._recogniser is not None:
             skipped += sum(self._recogniser.passed)
         if self._tls is not None:
@@ -422,10 +454,10 @@ class Conversation:
             one.gaps + other.gaps,
             one.gap_bytes + other.gap_bytes,
             skipped,
-            self._session.exchanges if self._session is not None else 0,
+            exchanges,
             protocol,
-            session.client_id if session is not None else None,
-            session.software if session is not None else None,
+            client_id,
+            software,
             session.login.summary() if session is not None else None,
             self._tls.summary() if self._tls is not None else None,
             self._proxies or None,
@@ -552,41 +584,163 @@ class Conversation:
         self._recogniser = self._held = None
         self._skipped += sum(passed)
         if verdict.protocol == "kafka":
-            client, broker = verdict.client, 1 - verdict.client
             starts = (
                 self._is_opened(0) or verdict.starts[0],
                 self._is_opened(1) or verdict.starts[1],
             )
             if any(passed):
                 starts = (False, False)  # what came before is gone
-            # Where responses begin is told by the requests, also for those that come before them.
-            self._session = Dialogue(
-                self.number,
-                self._end_of(client),
-                self._end_of(broker),
-                self._limits,
-                verdict.inferred,
-                verdict.correlation_id,
-                verdict.client_id,
-                self._is_opened(0) and self._is_opened(1),
-                (self._duplex.streams[client], self._duplex.streams[broker]),
-            )
-            directions = {client: Direction.TO_BROKER, broker: Direction.FROM_BROKER}
-            self._framers = (
-                Framer(directions[0], self._limits, starts[0]),
-                Framer(directions[1], self._limits, starts[1]),
-            )
-            asked, answered = self._session.witness.begins_request, self._session.witness.begins_response
-            self._witnesses = (answered, asked) if client else (asked, answered)
+            if self._may_be_quick(verdict, starts):
+                self._begin_quickly(verdict)
+            else:
+                self._begin_session(verdict, starts)
         out: list[Event] = []
         if verdict.doubt is not None:
             out.append(self._doubt_fault(verdict.doubt))
-        if self._session is not None:
+        if self._session is not None and any(passed):
             self._tell_passed(passed, packet, out)
         for side, piece in held:
             if not isinstance(piece, Fault):
                 self._frame(side, piece, packet, out)
         return out
+
+    def _begin_session(self, verdict: Verdict, starts: tuple[bool, bool]) -> None:
+        """Begin to pair the frames of a Kafka connection.
+
+        :param starts: of each side, whether the first byte of what it said begins a frame.
+        """
+        client, broker = verdict.client, 1 - verdict.client
+        # Where responses begin is told by the requests, also for those that come before them.
+        self._session = Dialogue(
+            self.number,
+            self._end_of(client),
+            self._end_of(broker),
+            self._limits,
+            verdict.inferred,
+            verdict.correlation_id,
+            verdict.client_id,
+            self._is_opened(0) and self._is_opened(1),
+            (self._duplex.streams[client], self._duplex.streams[broker]),
+        )
+        if self._framers is None:
+            self._framers = self._new_framers(client, starts)
+        asked, answered = self._session.witness.begins_request, self._session.witness.begins_response
+        self._witnesses = (answered, asked) if client else (asked, answered)
+
+    def _new_framers(self, client: Side, starts: tuple[bool, bool]) -> tuple[Framer, Framer]:
+        directions = {client: Direction.TO_BROKER, 1 - client: Direction.FROM_BROKER}
+        return (
+            Framer(directions[0], self._limits, starts[0]),
+            Framer(directions[1], self._limits, starts[1]),
+        )
+
+    # -- the short way of frames that are as they should be --------------------------------------------
+
+    def _may_be_quick(self, verdict: Verdict, starts: tuple[bool, bool]) -> bool:
+        if self._forms is None or self._tls is not None or self._proxied or self._origin is not None:
+            return False
+        return verdict.inferred is None and starts == (True, True)
+
+    def _begin_quickly(self, verdict: Verdict) -> None:
+        assert self._forms is not None
+        client = verdict.client
+        streams, ends = self._duplex.streams, self._duplex.endpoints
+        self._quick = QuickSession(
+            self.number,
+            client,
+            (ends[client], ends[1 - client]),
+            self._limits,
+            self._is_opened(0) and self._is_opened(1),
+            streams[client],
+            streams[1 - client],
+            self._forms,
+        )
+
+    def leave_quick(self) -> None:
+        """Something is not ordinary: from here on the connection has a Session."""
+        quick, verdict = self._quick, self._verdict
+        if quick is not None and verdict is not None:
+            self._quick = None
+            self._begin_session(verdict, (True, True))
+            assert self._session is not None
+            quick.hand_over(self._session.first)
+
+    def _frame_quickly(
+        self,
+        side: Side,
+        packet: int,
+        timestamp_ns: int,
+        offset: int,
+        data: bytes,
+        start: int,
+        length: int,
+        now: int,
+        out: list[Event],
+    ) -> None:
+        """Take bytes of a stream, which stand in ``data``; what is not ordinary goes the long way.
+
+        :param now: the packet that is being read.
+        """
+        quick = self._quick
+        assert quick is not None
+        at, end = start, start + length
+        found: Event | None
+        is_request = side == quick.client
+        framer: Framer | None = None
+        if self._framers is not None:
+            framer = self._framers[side]
+        if framer is None or not framer.held_bytes():
+            while end - at >= 4:
+                size = read_size_prefix(data, at)
+                begin = at + 4
+                if size < 0 or size > end - begin or size > quick.most_bytes:
+                    break
+                place, stop = offset + at - start, begin + size
+                if is_request:
+                    found = quick.ask(now, data, begin, stop, place, timestamp_ns, packet, timestamp_ns, None)
+                else:
+                    found = quick.answer(data, begin, stop, place, timestamp_ns, packet, timestamp_ns, None)
+                if found is None:
+                    self.leave_quick()
+                    break
+                out.append(found)
+                at = stop
+            if at == end:
+                return
+        rest = _chunk(packet, timestamp_ns, offset + at - start, data, at, end - at)
+        if self._quick is None:
+            self._frame(side, rest, now, out)
+            return
+        if self._framers is None:
+            self._framers = self._new_framers(quick.client, (True, True))
+        events = self._framers[side].feed(rest, partial(self._witness_late, side))
+        for passed, event in enumerate(events):
+            if self._quick is None or not isinstance(event, Frame):
+                self.leave_quick()
+                self._pair(side, events[passed:], now, out)
+                return
+            frame = event
+            found = None
+            if frame.fault is None and not frame.searched and frame.size == len(frame.payload):
+                payload, place = frame.payload, frame.offset
+                first_ns, packet, timestamp_ns = frame.first_ns, frame.last_packet, frame.last_ns
+                if is_request:
+                    found = quick.ask(
+                        now, payload, 0, frame.size, place, first_ns, packet, timestamp_ns, frame
+                    )
+                else:
+                    found = quick.answer(payload, 0, frame.size, place, first_ns, packet, timestamp_ns, frame)
+            if found is None:
+                self.leave_quick()
+                self._pair(side, events[passed:], now, out)
+                return
+            out.append(found)
+
+    def _witness_late(self, side: Side, data: bytes, position: int, at_segment_start: bool) -> bool | None:
+        """What says where frames may begin, for a framer that has to ask it: then the connection is no
+        ordinary one."""
+        self.leave_quick()
+        return self._witnesses[side](data, position, at_segment_start)
 
     def _tell_passed(self, passed: tuple[int, int], packet: int, out: list[Event]) -> None:
         """What was let go before the connection was known to be Kafka's."""
@@ -600,6 +754,15 @@ class Conversation:
                 out.append(fault("skipped", message, packet, None, self.number))
 
     def _frame(self, side: Side, piece: Chunk | Gap, packet: int, out: list[Event]) -> None:
+        if self._quick is not None:
+            if isinstance(piece, Chunk) and not piece.packets:
+                chunk = piece
+                size = len(chunk.data)
+                self._frame_quickly(
+                    side, chunk.packet, chunk.timestamp_ns, chunk.offset, chunk.data, 0, size, packet, out
+                )
+                return
+            self.leave_quick()
         if self._framers is None or self._session is None:
             if isinstance(piece, Chunk):
                 self._skipped += len(piece.data)
@@ -634,7 +797,15 @@ class Conversation:
     def _flush(self, packet: int, reason: str) -> list[Event]:
         self._flushed = True
         out: list[Event] = []
-        self._take(self._duplex.close(), packet, out)
+        self._forms = None  # what is recognised only now is told in full
+        pieces = self._duplex.close()
+        if self._quick is not None:
+            held = any(framer.held_bytes() for framer in self._framers or ())
+            if pieces or held or self._quick.is_waiting:
+                self.leave_quick()
+            else:
+                self._quick.ending = reason
+        self._take(pieces, packet, out)
         if self._tls is not None:
             out += self._hear_all(self._tls.close(), packet)
         self._end_preambles(packet, out)
@@ -648,7 +819,7 @@ class Conversation:
         self._weigh()
         return out
 
-    def _mark(self, events: list[Event]) -> list[Event]:
+    def _mark(self, events: list[SessionEvent]) -> list[SessionEvent]:
         """Exchanges that came through TLS or a proxy say so."""
         if self._tls is None and not self._proxied:
             return events
@@ -659,7 +830,7 @@ class Conversation:
             client, peer = ends[self._verdict.client], ends[1 - self._verdict.client]
             proxied = Proxied(client, peer, self._proxied, has_login)
         for event in events:
-            if not isinstance(event, Fault):
+            if isinstance(event, Recognised | Completed):
                 event.exchange.is_encrypted = self._tls is not None
                 event.exchange.proxied = proxied
         return events
@@ -705,16 +876,18 @@ def _chunk(packet: int, timestamp_ns: int, offset: int, data: bytes, start: int,
     return chunk
 
 
-def recognised_in_order(events: Iterable[object]) -> list[Recognised]:
+def recognised_in_order(events: Iterable[object]) -> list[Exchange | Brief]:
     """The exchanges that began, in the order in which they are numbered."""
-    begun = []
+    begun: list[Exchange | Brief] = []
     for event in events:
         if isinstance(event, Recognised):
+            begun.append(event.exchange)
+        elif isinstance(event, Brief) and not event.number and event not in begun:
             begun.append(event)
     if len(begun) > 1:
         begun.sort(key=_recognised)
     return begun
 
 
-def _recognised(event: Recognised) -> tuple[int, int, int]:
-    return event.exchange.recognised
+def _recognised(begun: Exchange | Brief) -> tuple[int, int, int]:
+    return begun.recognised

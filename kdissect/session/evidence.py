@@ -16,6 +16,8 @@ from kdissect.limits import DEFAULTS, Limits
 from kdissect.message import Request, bare_frame, parse_request, parse_response
 from kdissect.model import DecodeError
 from kdissect.protocol import apis
+from kdissect.protocol.layout import layout
+from kdissect.protocol.survey import survey_at
 from kdissect.record.sets import frame_defect
 
 HEADER_BYTES = 14
@@ -113,6 +115,30 @@ def examine_request(
         whole = header
     is_broken = whole is Evidence.NONE and header is Evidence.HEADER
     return Evidence.BROKEN if is_broken else whole, end
+
+
+def begins_plainly(data: bytes, limits: Limits = DEFAULTS) -> bool:
+    """Whether an ordinary request begins ``data``, and fits to the last byte: with a client id in ASCII, and
+    no tagged fields in its header. :func:`examine_request` tells of the others."""
+    raw, left = data, len(data) - 4
+    if left < HEADER_BYTES - 4 or raw[0] or raw[4] or raw[6]:
+        return False
+    size = raw[1] << 16 | raw[2] << 8 | raw[3]
+    length = raw[12] << 8 | raw[13]
+    body, end = HEADER_BYTES + length, 4 + size
+    if size > left or size > limits.frame_bytes or not 0 < length <= LONGEST_CLIENT_ID or body > end:
+        return False
+    key, version = raw[5], raw[7]
+    known = layout(key, version, "request")
+    if known.header_version == 2:
+        if body >= end or raw[body]:
+            return False
+        body += 1
+    elif known.header_version != 1:
+        return False
+    if known.way is None or not data[HEADER_BYTES : HEADER_BYTES + length].isascii():
+        return False
+    return version in apis.versions(key) and survey_at(known.way, data, body, end, limits) is not None
 
 
 def _may_be_newer(key: int, version: int) -> bool:

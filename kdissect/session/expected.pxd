@@ -12,5 +12,6 @@ cdef class Expected:
     cdef public dict _runs
 
     cpdef lose(self)
+    cpdef bint serves(self, int api_key) except -1
     @cython.locals(seen=Survey)
     cpdef tuple judge(self, Exchange exchange, Request asked, Response response)

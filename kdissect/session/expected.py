@@ -70,6 +70,15 @@ class Expected:
         for run in self._runs.values():
             run.is_begun = False
 
+    def serves(self, api_key: int) -> bool:
+        """An answer without an error came. False if :meth:`judge` must be asked of it: errors before it may
+        be over."""
+        if self._runs:
+            return False
+        if api_key not in self._served:
+            self._served.add(api_key)
+        return True
+
     def judge(self, exchange: Exchange, asked: Request, response: Response) -> tuple[int, ...]:
         """The codes of the errors in a response that are routine. To be called with every response, in order.
 

@@ -12,7 +12,7 @@ from kdissect.session.throttling cimport told_ms
 from kdissect.session.witness cimport FrameWitness
 from kdissect.tcp.reassembly cimport Reassembler
 
-cdef int API_VERSIONS, PRODUCE, SASL_AUTHENTICATE, SASL_HANDSHAKE, FEW
+cdef int API_VERSIONS, PRODUCE, SASL_AUTHENTICATE, SASL_HANDSHAKE, _FEW
 cdef int64_t _ALWAYS, _MILLISECOND, _NEVER
 cdef object _TO_BROKER
 

@@ -62,6 +62,7 @@ PARTITION_BYTES = 100
 FEW = 16
 """Topics and record sets of a request that waits: what of it was found out is kept with it, if it is no more.
 It costs less than the request's object."""
+_FEW = FEW
 
 
 TURNING_EFFORT = 1 << 20
@@ -337,7 +338,7 @@ class Session:
         """Whether the broker sends no response to it."""
         seen = produce.survey()
         if seen is not None:
-            if len(seen.mentions) + len(seen.records) > FEW:
+            if len(seen.mentions) + len(seen.records) > _FEW:
                 produce.forget_body()  # as below
             return seen.acks == 0
         body = produce.body()
@@ -644,9 +645,7 @@ class Session:
             self.login.read_token(request.body().get("authBytes") or b"")
 
     def _count_told(self) -> None:
-        words = (self.client_id, self.client_id, self.software)  # the witness has the client id too
-        told = sum(len(word) for word in words if word is not None)
-        self._told_bytes = told if told > ORDINARY_TOLD_BYTES else 0
+        self._told_bytes = told_bytes(self.client_id, self.software)
 
     def _learn_from_response(self, exchange: Exchange) -> None:
         """:param exchange: a login's, or one of ApiVersions."""
@@ -662,6 +661,14 @@ class Session:
             self.login.outcome = "authenticated"
             lifetime = exchange.response.body().get("sessionLifetimeMs") or 0
             self.login.lasts(exchange.response.frame.last_ns, lifetime)
+
+
+def told_bytes(client_id: str | None, software: str | None) -> int:
+    """What it costs to remember what a client says of itself."""
+    told = 0 if software is None else len(software)
+    if client_id is not None:
+        told += 2 * len(client_id)  # the witness has it too
+    return told if told > ORDINARY_TOLD_BYTES else 0
 
 
 @cache

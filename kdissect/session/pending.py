@@ -63,6 +63,11 @@ class Pending:
         elif same != self._serial:
             self._by_correlation[request.correlation_id] = [same, self._serial]
 
+    def begin_at(self, said: Serial) -> None:
+        """So many were said, and wait no more, before the first is added."""
+        self._serial = said
+        self._oldest = said + 1
+
     def find(self, correlation_id: int) -> Serial | None:
         """The oldest request with this correlation id."""
         same = self._by_correlation.get(correlation_id)

@@ -33,7 +33,13 @@ from kdissect.limits import DEFAULTS, Limits
 from kdissect.model import Chunk, Gap
 from kdissect.protocol.framing import PART_BYTES
 from kdissect.session.chain import Chain
-from kdissect.session.evidence import Evidence, defect_of, examine_request, is_telling_response
+from kdissect.session.evidence import (
+    Evidence,
+    begins_plainly,
+    defect_of,
+    examine_request,
+    is_telling_response,
+)
 from kdissect.tcp.duplex import Side
 from kdissect.tls.records import LONGEST_FRAGMENT
 
@@ -104,7 +110,7 @@ def at_once(data: bytes, side: Side, limits: Limits = DEFAULTS) -> Verdict | Non
     """The verdict of the first piece of a connection, if that begins with a request that fits to the last
     byte. Nearly all do. A Recogniser would give the same verdict. None if more has to be looked at.
     """
-    if examine_request(data, 0, limits)[0] is not Evidence.EXACT:
+    if not begins_plainly(data, limits) and examine_request(data, 0, limits)[0] is not Evidence.EXACT:
         return None
     correlation_id = int.from_bytes(data[8:12], "big", signed=True)
     return Verdict("kafka", side, (side == 0, side == 1), None, correlation_id)

@@ -29,6 +29,11 @@ def answers_first(request: Request) -> bool:
     key, version = request.api_key, request.api_version
     if key is None or version is None:
         return False
+    return answers_first_in(key, version)
+
+
+def answers_first_in(key: int, version: int) -> bool:
+    """The same of an API in a version."""
     return key >= _NEWER_API or version in api_traits(key).answers_first
 
 

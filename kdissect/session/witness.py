@@ -71,6 +71,11 @@ class FrameWitness:
             self._client_text = request.client_id
             self._client_id = request.client_id.encode("utf-8", "surrogateescape")
 
+    def know(self, client_id: str) -> None:
+        """The same of a client whose requests were read by somebody else."""
+        self._client_text = client_id
+        self._client_id = client_id.encode("utf-8", "surrogateescape")
+
     def begins_request(self, data: bytes, position: int, at_segment_start: bool) -> bool | None:
         """Whether a request begins here: one that fits exactly, or the header of a known client's. Where the
         roles turned round, a response to the other's too."""

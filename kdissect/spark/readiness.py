@@ -9,6 +9,8 @@ import json
 from typing import TYPE_CHECKING, Any
 
 from kdissect.analysis.fold import address
+from kdissect.analysis.offers_seen import ranges_of
+from kdissect.analysis.room import Room
 from kdissect.analysis.versions import (
     REFUSED,
     REPLICAS,
@@ -44,7 +46,7 @@ def readiness(spark: SparkSession) -> tuple[DataFrame, int]:
     """The rows of the table ``versions`` that a release of Kafka does not have any more, worst first. Also
     how often something was left out because there was no room.
     """
-    facts = VersionFacts(DEFAULTS.rows)
+    facts = VersionFacts(Room(DEFAULTS))
     for row in spark.sql(_SPOKEN).toLocalIterator():
         talker = _talker(row)
         facts.spoke(talker, row.api_key, row.api_version, row["count"])
@@ -53,7 +55,7 @@ def readiness(spark: SparkSession) -> tuple[DataFrame, int]:
         if is_of_broker(row.api, row.api_version, replica_id_of(_body(row.sample))):
             facts.is_between_brokers(talker.connection)
     for row in spark.sql(_ASKED).toLocalIterator():
-        facts.asked(_talker(row), row.number, _body(row.request), _body(row.response))
+        facts.asked(_talker(row), row.number, _body(row.request), ranges_of(_body(row.response)))
     if "opened" in spark.table("connections").columns:  # tables of older releases do not have it
         for row in spark.sql(_WHOLE).toLocalIterator():
             if is_whole(row.opened, row.gaps, row.skipped_bytes):

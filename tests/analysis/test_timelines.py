@@ -5,6 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
+from kdissect.analysis.room import Room
 from kdissect.analysis.timelines import Mark, Timelines
 from kdissect.limits import DEFAULTS
 
@@ -14,7 +15,7 @@ MARKS = st.lists(
 
 
 def lines(marks: list[tuple[str, Mark]], **limits: int) -> Timelines[str]:
-    found: Timelines[str] = Timelines(DEFAULTS._replace(**limits))
+    found: Timelines[str] = Timelines(Room(DEFAULTS._replace(**limits)))
     for key, mark in marks:
         found.add(key, mark)
     return found

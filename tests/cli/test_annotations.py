@@ -115,6 +115,30 @@ def test_the_section_tells_all_findings(capsysbinary: pytest.CaptureFixture[byte
     assert told == [f"kdissect {each['severity']} {each['finding']}" for each in found]
 
 
+@pytest.mark.parametrize(
+    ("name", "found"),
+    [
+        ("wrong-advertised-listener", "listener-unreachable"),
+        ("client-0.10.2-on-4.3", "request-refused-by-close"),
+    ],
+)
+def test_findings_that_look_at_tcp_are_known_too(
+    name: str, found: str, capsysbinary: pytest.CaptureFixture[bytes], tmp_path: Path
+) -> None:
+    capture, out = CAPTURES / "incidents" / f"{name}.pcapng.gz", tmp_path / "out.pcapng"
+    assert found in {each["finding"] for each in findings(capsysbinary, capture)}
+    annotated(capsysbinary, out, "--comment", "findings", capture=capture)
+    assert f" {found}: " in section_comment(out)
+
+
+def test_a_filter_knows_findings_that_look_at_tcp(capsysbinary: pytest.CaptureFixture[bytes]) -> None:
+    capture = CAPTURES / "incidents" / "client-0.10.2-on-4.3.pcapng.gz"
+    asked = ("-Y", 'finding == "request-refused-by-close"')
+    assert run(capsysbinary, "read", capture, *asked).lines
+    ran = run(capsysbinary, "stats", capture, *asked, "-z", "srt", "-T", "ndjson")
+    assert ran.lines
+
+
 def test_standard_input_can_be_annotated_too(tmp_path: Path) -> None:
     out = tmp_path / "out.pcapng"
     ran = run_with(CAPTURE.read_bytes(), "read", "-", "-w", str(out), "--comment", "findings")

@@ -18,7 +18,7 @@ from typing import NamedTuple, cast
 
 from kdissect.capture.files import read_packets
 from kdissect.capture.segments import SegmentReader
-from kdissect.dissect import Dissector
+from kdissect.dissect import Dissector, Event
 from kdissect.exchange import Exchange
 from kdissect.faults import KINDS
 from kdissect.limits import DEFAULTS
@@ -52,6 +52,7 @@ from tests.fuzz.commands import config, config_seeds, log, log_seeds, schema, sc
 from tests.fuzz.payloads import payload, payload_seeds
 from tests.lab import DATA, Case, dissected_case
 from tests.tcp.segments import BROKER, CLIENT
+from tests.test_dissect_short import told
 
 SLOWEST_S = 1.0
 """CPU time that an input may take; none is larger than 64 KiB."""
@@ -137,13 +138,17 @@ def streams(data: bytes) -> None:
     """Segments of one connection, after a byte that says by which limits: a byte with side and flags, a
     length, how far the numbers are from where they should be, the payload. What is in the messages and
     records others look at."""
-    dissector = Dissector(_LIMITS[data[0] % len(_LIMITS)] if data else DEFAULTS)
-    events: list[object] = []
+    limits = _LIMITS[data[0] % len(_LIMITS)] if data else DEFAULTS
+    dissector = Dissector(limits)
+    events: list[Event] = []
     for segment in _segments(data[1:]):
         events += dissector.feed(segment)
     events += dissector.close()
     assert dissector.held_bytes == 0
     assert astray(events) == {}
+    quick = Dissector(limits, briefs=True)
+    briefs = [event for segment in _segments(data[1:]) for event in quick.feed(segment)]
+    assert [*map(told, briefs), *map(told, quick.close())] == [told(event) for event in events]
     for event in events:
         if isinstance(event, Exchange):
             whole = event.request is not None and event.response is not None and not event.response.is_cut

@@ -13,7 +13,7 @@ from hypothesis import given, settings
 from kdissect.model import DecodeError
 from kdissect.payload.avro import SchemaError, avro_type, decode_avro
 from kdissect.payload.avro_values import DEEPEST
-from tests.amount import times
+from tests.amount import patient, times
 from tests.payload import schemas_made
 
 LIST = {
@@ -34,6 +34,7 @@ def decode(schema: Any, data: bytes) -> Any:
     return decode_avro(avro_type(json.dumps(schema)), data)
 
 
+@patient
 @settings(max_examples=times(150, 10_000), deadline=None)
 @given(schemas_made.avro())
 def test_a_value_is_what_fastavro_reads(made: tuple[Any, Any]) -> None:

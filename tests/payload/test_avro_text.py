@@ -15,7 +15,7 @@ from kdissect.payload.avro_values import values_left
 from kdissect.protocol.cursor import Cursor
 from kdissect.protocol.json_form import dumps
 from kdissect.protocol.json_text import JsonText
-from tests.amount import times
+from tests.amount import patient, times
 from tests.payload import schemas_made
 from tests.payload.test_avro import LIST, written
 
@@ -28,6 +28,7 @@ def text(schema: Any, data: bytes) -> str:
     return out.take().decode("ascii")
 
 
+@patient
 @settings(max_examples=times(100, 10_000), deadline=None)
 @given(schemas_made.avro())
 def test_the_text_is_that_of_the_value(made: tuple[Any, Any]) -> None:
@@ -46,6 +47,8 @@ def test_the_text_is_that_of_the_value(made: tuple[Any, Any]) -> None:
         ({"type": "record", "name": "R", "fields": []}, b""),
         ({"type": "array", "items": "int"}, b"\x01\x02\x02\x00"),
         (LIST, b"\x02\x02\x04\x00"),
+        ({"type": "map", "values": "int"}, b"\0"),
+        ({"type": "map", "values": "int"}, b"\x03\x06\x02a\x02\x02b\x04\0"),
     ],
 )
 def test_some_texts(schema: Any, data: bytes) -> None:
@@ -60,6 +63,9 @@ def test_some_texts(schema: Any, data: bytes) -> None:
         (["null", "int"], b"\x04"),
         ({"type": "enum", "name": "E", "symbols": ["A"]}, b"\x02"),
         ({"type": "fixed", "name": "F", "size": 100}, b"a"),
+        ({"type": "map", "values": "int"}, b"\x04\x02a\x02\x02a\x04\0"),
+        ({"type": "map", "values": "int"}, b"\x02\x02\xff\x02\0"),
+        ({"type": "map", "values": "null"}, b"\xfe\xff\xff\xff\x0f"),
     ],
 )
 def test_hostile_bytes_end_in_an_error(schema: Any, data: bytes) -> None:
@@ -73,7 +79,7 @@ def test_hostile_bytes_end_in_an_error(schema: Any, data: bytes) -> None:
         (LIST, True),
         ("null", False),
         (["null", "int"], False),
-        ({"type": "array", "items": {"type": "map", "values": "int"}}, False),
+        ({"type": "array", "items": {"type": "map", "values": "int"}}, True),
         ({"type": "record", "name": "R", "fields": [{"name": "a", "type": "int"}] * 2}, False),
     ],
 )

@@ -6,15 +6,17 @@ import json
 from typing import Any
 
 from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from kdissect.payload.avro import avro_type
 from kdissect.payload.avro_tree import draw_avro
-from tests.amount import times
+from tests.amount import patient, times
 from tests.payload import schemas_made
 from tests.payload.test_avro import decode, written
 from tests.payload.trees import see_that_leaves_cover, value_of
 
 
+@patient
 @settings(max_examples=times(80, 5_000), deadline=None)
 @given(schemas_made.avro())
 def test_leaves_cover_every_byte_once(made: tuple[Any, Any]) -> None:
@@ -23,6 +25,17 @@ def test_leaves_cover_every_byte_once(made: tuple[Any, Any]) -> None:
     root = draw_avro(avro_type(json.dumps(schema)), data, 5, "value")
     see_that_leaves_cover([root], 5, len(data))
     assert root.fault is None
+
+
+@patient
+@settings(max_examples=times(80, 5_000), deadline=None)
+@given(schemas_made.avro(), st.binary(max_size=3), st.integers(0, 9))
+def test_leaves_cover_bytes_that_do_not_fit_too(made: tuple[Any, Any], more: bytes, cut: int) -> None:
+    schema, value = made
+    data = b"\0\0\0\0\x05" + written(schema, value) + more
+    data = data[: max(5, len(data) - cut)]
+    root = draw_avro(avro_type(json.dumps(schema)), data, 5, "value")
+    see_that_leaves_cover([root], 5, len(data))
 
 
 def test_fields_have_their_values_and_bytes() -> None:

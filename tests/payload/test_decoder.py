@@ -11,7 +11,7 @@ import pytest
 
 from kdissect.model import DecodeError
 from kdissect.payload.decoder import Decoder, Rule
-from kdissect.payload.schemas import Schema, Schemas
+from kdissect.payload.schemas import Reference, Schema, Schemas
 
 ORDER = '{"type": "record", "name": "shop.Order", "fields": [{"name": "id", "type": "int"}]}'
 PROTO = 'syntax = "proto3"; package shop; message Other { string s = 1; } message Order { int32 id = 1; }'
@@ -146,3 +146,79 @@ def test_what_is_told_beside_the_value_is_json() -> None:
         "problem": "does not have the form of its schema: the varlong breaks off",
         "offset": 5,
     }
+
+
+@pytest.mark.parametrize(
+    ("data", "value", "name", "confidence"),
+    [
+        (b"\x0a\x01a", {"b": "a"}, "shop.Order.Second", "likely"),
+        (b"\x18\x05", {"c": 5}, "shop.Order.Third", "likely"),
+        (b"", {"c": 0}, "shop.Order.Third", "possible"),
+    ],
+)
+def test_bytes_say_which_of_two_messages_was_meant(
+    data: bytes, value: Any, name: str, confidence: str
+) -> None:
+    """Java counts nested messages without the entries of maps, others with them."""
+    text = """syntax = "proto3"; package shop; message Order {
+        message First { int32 a = 1; }
+        map<string, int32> counts = 1;
+        message Second { string b = 1; }
+        message Third { int64 c = 3; } }"""
+    decoder = Decoder(Schemas([Schema("PROTOBUF", text, "1")]))
+    found = decoder.decode("orders", "value", framed(1, b"\x04\0\x04" + data))
+    assert (found.value, found.name, found.confidence) == (value, name, confidence)
+
+
+JSON_ORDER = """{"type": "object", "required": ["id"], "properties":
+    {"id": {"type": "integer"}, "code": {"pattern": "^A"}, "line": {"$ref": "line.json"}}}"""
+
+
+@pytest.mark.parametrize(
+    ("value", "problem", "is_unvalidated"),
+    [
+        ({"id": 3}, None, False),
+        ({"id": "secret"}, "id: a string where an integer is needed", False),
+        ({"id": 3, "code": "B"}, None, True),
+        ({"id": "secret", "code": "B"}, "id: a string where an integer is needed", False),
+        ({"id": 3, "line": {"n": "secret"}}, "line.n: a string where a number is needed", False),
+    ],
+)
+def test_json_is_compared_with_its_schema_and_stays_readable(
+    value: Any, problem: str | None, is_unvalidated: bool
+) -> None:
+    line = '{"properties": {"n": {"type": "number"}}}'
+    order = Schema("JSON", JSON_ORDER, "1", "orders-value", 1, (Reference("line.json", "line", 1),))
+    file = Schema("JSON", JSON_ORDER, "3")
+    known = Schemas(
+        [order, Schema("JSON", line, "2", "line", 1), file], {"sub/line.json": line, "no.json": "{"}
+    )
+    data = json.dumps(value).encode()
+    whole = None if problem is None else f"does not have the form of its schema: {problem}"
+    for given, confidence in ((framed(1, data), "certain"), (framed(3, data), "certain"), (data, "likely")):
+        found = Decoder(known).decode("orders", "value", given)
+        assert (found.format, found.value, found.confidence) == ("json", value, confidence)
+        assert (found.problem, found.is_unvalidated) == (whole, is_unvalidated)
+        assert "secret" not in json.dumps(found.told())
+    assert known.problems == []
+
+
+def test_a_json_schema_that_cannot_be_used_is_told_once_and_values_stay_readable() -> None:
+    known = Schemas(
+        [Schema("JSON", "{", "1"), Schema("JSON", '{"$ref": "x"}', "2", references=(Reference("x", "x", 1),))]
+    )
+    for id in ("1", "2"):
+        found = Decoder(known).decode("orders", "value", framed(int(id), b"5"))
+        assert (found.value, found.problem, found.is_unvalidated) == (5, None, True)
+    assert len(known.problems) == 2
+
+
+def test_a_name_in_a_problem_stays_in_its_line() -> None:
+    enum = json.dumps({"type": "enum", "name": "E\n\x1b[31m" + "x" * 1_000, "symbols": ["A"]})
+    object = json.dumps({"required": ["\n\u202e" + "x" * 1_000]})
+    known = Schemas([Schema("AVRO", enum, "1"), Schema("JSON", object, "2")])
+    for id, data in ((1, b"\x04"), (2, b"{}")):
+        problem = Decoder(known).decode("orders", "value", framed(id, data)).problem
+        assert problem is not None
+        assert problem.isprintable()
+        assert len(problem) < 300

@@ -13,7 +13,7 @@ from kdissect.model import Node
 from kdissect.payload import proto_tree
 from kdissect.payload.proto_text import parse_proto
 from kdissect.payload.proto_tree import draw_protobuf
-from tests.amount import times
+from tests.amount import patient, times
 from tests.payload.test_protobuf import HEAD, TYPES, compiled, message
 from tests.payload.trees import see_that_leaves_cover
 
@@ -57,6 +57,7 @@ def test_fields_have_their_values_and_bytes() -> None:
     see_that_leaves_cover([root], 0, len(DATA))
 
 
+@patient
 @settings(max_examples=times(30, 3_000), deadline=None)
 @given(message(), st.binary(max_size=4))
 def test_leaves_cover_every_byte_once(made: tuple[str, dict[str, Any]], before: bytes) -> None:
@@ -68,7 +69,8 @@ def test_leaves_cover_every_byte_once(made: tuple[str, dict[str, Any]], before: 
     see_that_leaves_cover([root], len(before), len(data))
 
 
-@settings(max_examples=times(300, 20_000), deadline=None)
+@patient
+@settings(max_examples=times(300, 5_000), deadline=None)
 @given(st.binary(max_size=30))
 def test_bytes_that_are_something_else_are_covered_too(data: bytes) -> None:
     for schema in (parse_proto(SHOP).messages[0], None):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+import struct
 import time
 from base64 import b64decode, b64encode
 from collections.abc import Mapping
@@ -21,8 +22,8 @@ from kdissect.model import DecodeError
 from kdissect.payload.avro import SchemaError
 from kdissect.payload.proto_known import KNOWN
 from kdissect.payload.proto_text import LONGEST_NAME, UNKNOWN, ProtoFile, ProtoMessage, parse_proto
-from kdissect.payload.protobuf import decode_protobuf, message_at, raw_fields
-from tests.amount import times
+from kdissect.payload.protobuf import decode_protobuf, messages_at, raw_fields
+from tests.amount import patient, times
 
 NUMBERS = {
     **dict.fromkeys(("int32", "sint32", "sfixed32"), st.integers(-(1 << 31), (1 << 31) - 1)),
@@ -144,6 +145,7 @@ def same(left: Any, right: Any) -> bool:
     return bool(left == right)
 
 
+@patient
 @settings(max_examples=times(40, 10_000), deadline=None)
 @given(message())
 def test_a_message_is_what_protobuf_reads(made: tuple[str, dict[str, Any]]) -> None:
@@ -209,6 +211,15 @@ def test_fields_of_all_kinds(hex: str, value: Any) -> None:
         assert found["parent"]["lines"] == {"5": {"sku": "ab"}}  # a message that comes twice grows
 
 
+def test_a_float_has_as_many_digits_as_tell_it_from_its_neighbours() -> None:
+    message = parse_proto(HEAD + "message M { float f = 1; }").messages[0]
+    for value in (0.1, 0.10811113566160202, 16777216.0, 1.17549435e-38):
+        bytes_of = struct.pack("<f", value)
+        found = decode_protobuf(message, b"\x0d" + bytes_of)["f"]
+        assert struct.pack("<f", found) == bytes_of
+        assert len(repr(found)) <= 15
+
+
 def test_what_the_schema_does_not_have_stays() -> None:
     found = decode_protobuf(shop().messages[0], bytes.fromhex("1063 f80701 2d00000000"))
     assert found[UNKNOWN] == [
@@ -225,12 +236,66 @@ def test_indexes_name_a_message_of_the_file() -> None:
         (b"\x06\0\x02\0", "shop.Order.Line.Deep"),
     ):
         if name.endswith("Deep"):  # the group is the first message inside
-            assert message_at(shop(), data)[0].name == name
+            assert [each.name for each in messages_at(shop(), data)[0]] == [name]
         else:
-            assert message_at(shop(), data) == (shop().named[name], len(data))
+            assert messages_at(shop(), data) == ((shop().named[name],), len(data))
     for wrong in (b"\x02\x08", b"\x01", b"\x02", b""):
         with pytest.raises(DecodeError):
-            message_at(shop(), wrong)
+            messages_at(shop(), wrong)
+
+
+NESTED = """
+message Order {
+  message First { int32 a = 1; }
+  map<string, int32> counts = 1;
+  message Second { string b = 2; }
+  message Third { int64 c = 3; }
+}
+"""
+
+
+def test_serializers_count_nested_messages_behind_a_map_in_two_ways() -> None:
+    """Java counts in the schema's text, others in descriptors, which have a message for the map's entries."""
+    described = compiled(HEAD + NESTED).DESCRIPTOR
+    assert [each.name for each in described.nested_types] == ["First", "CountsEntry", "Second", "Third"]
+    file = parse_proto(HEAD + NESTED)
+    for index, names in enumerate((["First"], ["Second"], ["Third", "Second"], ["Third"])):
+        found, at = messages_at(file, bytes((4, 0, index * 2)))
+        assert [each.name.rpartition(".")[2] for each in found] == names
+        assert at == 3
+    with pytest.raises(DecodeError, match="no message has the indexes 0, 4"):
+        messages_at(file, b"\x04\0\x08")
+
+
+def test_a_map_may_be_written_as_messages_of_its_entries() -> None:
+    """So registries write the schemas that they got as descriptors."""
+    written = (
+        HEAD
+        + """
+    message Order {
+      repeated .made.Order.CountsEntry counts = 1;
+      repeated Pair pairs = 2;
+      message CountsEntry { option map_entry = true; string key = 1; Line value = 2; }
+      message Pair { string key = 1; Line value = 2; }
+    }
+    message Line { int32 n = 1; }
+    """
+    )
+    made = compiled(HEAD + "message Order { map<string, Line> counts = 1; } message Line { int32 n = 1; }")()
+    made.counts["a"].n, made.counts["b"].n = 1, 2
+    file = parse_proto(written)
+    found = decode_protobuf(file.messages[0], made.SerializeToString())
+    assert found == {"counts": {"a": {"n": 1}, "b": {"n": 2}}, "pairs": []}
+    assert messages_at(file, b"\x04\0\x02")[0] == (file.named["made.Order.Pair"],)
+
+
+@pytest.mark.parametrize(
+    "fields", ["string key = 1;", "Line key = 1; int32 value = 2;", "int32 a = 1; int32 b = 2;"]
+)
+def test_what_says_that_it_is_an_entry_and_has_not_the_form_is_a_message(fields: str) -> None:
+    text = f"message M {{ repeated E es = 1; message E {{ option map_entry = true; {fields} }} }}"
+    found = decode_protobuf(parse_proto(HEAD + text + "message Line {}").messages[0], b"\x0a\0")
+    assert isinstance(found["es"], list)
 
 
 def test_without_a_schema_there_are_numbers_and_wire_types() -> None:

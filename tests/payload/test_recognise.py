@@ -145,6 +145,31 @@ def test_envelopes_are_told(value: Any, headers: Any, envelope: str | None, insi
     assert (seen.envelope, seen.value) == (envelope, inside)
 
 
+def message(*fields: tuple[int, bytes]) -> bytes:
+    """A message of Protobuf whose fields are bytes."""
+    return b"".join(bytes((number << 3 | 2, len(data))) + data for number, data in fields)
+
+
+def telemetry(attribute: bytes, scope: int = 2) -> bytes:
+    """``ResourceSpans`` with a span, as a collector writes it to Kafka."""
+    resource = message((1, message((1, attribute), (2, message((1, b"shop"))))))
+    span = message((1, bytes(range(16))), (2, bytes(range(8))), (5, b"GET /"))
+    return message((1, message((1, resource), (scope, message((2, span))))))
+
+
+def test_telemetry_in_protobuf_is_told() -> None:
+    seen = found(telemetry(b"service.name"))
+    assert (seen.format, seen.envelope, seen.confidence) == ("protobuf", "otlp", "likely")
+    assert seen.value[0]["field"] == 1
+    assert found(telemetry(b"telemetry.sdk.language") * 2).envelope == "otlp"
+    for other in (
+        telemetry(b"colour"),
+        telemetry(b"service.name", 3),
+        message((1, b"service.name"), (2, b"x")),
+    ):
+        assert found(other).envelope is None
+
+
 PACKED = {
     "gzip": gzip.compress,
     "zstd": zstandard.compress,

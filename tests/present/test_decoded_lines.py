@@ -6,6 +6,8 @@ import io
 import json
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from kdissect.cli.formats import columns_of
 from kdissect.payload.decoder import Decoder, Rule
@@ -17,6 +19,7 @@ from kdissect.present.records import record_rows
 from kdissect.present.tables import row_line
 from kdissect.record.records import Record
 from kdissect.record.write import write_batch
+from tests.amount import times
 from tests.analysis.produced import produce
 from tests.lab import dissected_case
 
@@ -64,3 +67,57 @@ def test_values_of_a_schema_are_those_of_rows() -> None:
     list(DecodedLinesWriter(TABLE, out, options()).write(exchange))
     assert out.getvalue() == wanted
     assert wanted.count(b'"valueDecoded":{"a":') == 3
+
+
+MAP = {"type": "record", "name": "M", "fields": [{"name": "m", "type": {"type": "map", "values": "int"}}]}
+DATA = (
+    st.binary(max_size=8)
+    | st.text('ab1 -:{"[<é\n', max_size=40).map(str.encode)
+    | st.sampled_from(
+        [b"12345678-1234-4234-9234-123456789abc", b"a" * 36, b'"a"', b"5", b"true", b"a" * 5_000]
+    )
+    | st.builds(
+        lambda id, rest: b"\0\0\0\0" + bytes((id,)) + rest,
+        st.integers(0, 3),
+        st.binary(max_size=6) | st.sampled_from([b"\x02\x02a\x02\0", b"\x04\x02a\x02\x02a\x04\0", b"\0"]),
+    )
+)
+NAMES = (
+    "trace",
+    "ce_specversion",
+    "__value_schema_id",
+    "__key_schema_id",
+    "content-type",
+    "apicurio.value.globalId",
+)
+HEADERS = st.lists(
+    st.tuples(
+        st.sampled_from(NAMES), st.none() | st.sampled_from([b"1.0", b"\0\0\0\0\x01", b"avro/binary+x"])
+    ),
+    max_size=2,
+)
+
+
+@settings(max_examples=times(100, 5_000), deadline=None)
+@given(
+    st.lists(st.tuples(st.none() | DATA, st.none() | DATA, HEADERS), min_size=1, max_size=5), st.booleans()
+)
+def test_lines_are_those_of_rows_whatever_records_hold(
+    made: list[tuple[bytes | None, bytes | None, list[tuple[str, bytes | None]]]], has_subject: bool
+) -> None:
+    subjects = [Schema("AVRO", '"string"', None, "t-value")] if has_subject else []
+    rules = [Rule("t", "key", "hex", decode=bytes.hex)] if has_subject else []
+
+    def options() -> Options:
+        known = Schemas(
+            [Schema("AVRO", json.dumps(MAP), "1"), Schema("JSON", '{"type": "object"}', "2"), *subjects]
+        )
+        return Options(payloads=Decoder(known, rules))
+
+    records = [Record(at, 0, key, value, tuple(headers)) for at, (key, value, headers) in enumerate(made)]
+    exchange = produce(0, write_batch(records))
+    by_row = options()
+    wanted = b"".join(row_line(TABLE, row, by_row) for row in record_rows(exchange, by_row))
+    out = io.BytesIO()
+    list(DecodedLinesWriter(TABLE, out, options()).write(exchange))
+    assert out.getvalue() == wanted

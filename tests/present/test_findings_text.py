@@ -70,6 +70,10 @@ def test_an_effect_stands_indented_below_its_cause() -> None:
         (3050, "bytes", "3.0 KiB"),
         (1234567, "records", "1,234,567 records"),
         (0.25, "%", "0.25 %"),
+        (1, "records", "1 record"),
+        (1, "batches", "1 batch"),
+        (1, "directories", "1 directory"),
+        (1, "% of the values", "1 % of the values"),
         (None, "", ""),
     ],
 )

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from kdissect.exchange import Exchange
 from kdissect.faults import fault
 from kdissect.limits import DEFAULTS, Limits
 from kdissect.model import Direction, Fault, Frame, Segment
-from kdissect.session.conversation import Connection, Conversation, recognised_in_order
-from kdissect.session.pairing import Completed, Event
+from kdissect.session.conversation import Connection, Conversation, Event, recognised_in_order
+from kdissect.session.pairing import Completed
 from tests.kafka import METADATA_RESPONSE_1, request, response
 
 
@@ -20,13 +22,13 @@ def run(segments: list[Segment], limits: Limits = DEFAULTS) -> tuple[list[Exchan
         fed = conversation.feed(segment) if segment else conversation.close(10**9, cut=True)
         for begun in recognised_in_order(fed):
             number += 1
-            begun.exchange.number = number
+            begun.number = number
         events += fed
     exchanges = sorted(completed(events), key=lambda e: e.number)
     return exchanges, [e for e in events if isinstance(e, Fault)], conversation.summary()
 
 
-def completed(events: list[Event]) -> list[Exchange]:
+def completed(events: Sequence[Event]) -> list[Exchange]:
     """The exchanges of which nothing more will come."""
     return [event.exchange for event in events if isinstance(event, Completed)]
 

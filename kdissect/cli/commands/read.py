@@ -12,7 +12,7 @@ import click
 
 from kdissect.capture.following import FollowedFiles
 from kdissect.capture.reader import Packets
-from kdissect.cli.annotating import KINDS, Annotated
+from kdissect.cli.annotating import FINDINGS, KINDS, Annotated
 from kdissect.cli.config import Config, load_config
 from kdissect.cli.errors import Unreadable, Wrong, complain
 from kdissect.cli.formats import FOLLOW
@@ -95,6 +95,8 @@ class _Read:
             raise Wrong("--with-secrets goes with -w: rows have no secrets")
         elif given["comments"]:
             raise Wrong("--comment goes with -w: comments are written to packets")
+        self._judges = FINDINGS in given["comments"] or (chooser is not None and chooser.must_judge)
+        """Rows have nothing of TCP, but some rules look at it."""
         self._following: FollowedFiles | None = None
         self._jobs = jobs_of(given, paths)
         if given["follow"]:
@@ -124,7 +126,8 @@ class _Read:
             progress=listing.talks and (output is not None or not sys.stdout.isatty()),
             count_faults=listing.talks or given["strict"],
             unpacks=given["strict"] or listing.form.format != "text",
-            tells_tcp=False,
+            tells_tcp=self._judges,
+            briefs=listing.tells_in_brief and given["packets_to"] is None and self._jobs.processes == 1,
             growing=follows,
             opener=self._follow if follows else None,
         ) as reading:

@@ -16,7 +16,7 @@ from kdissect.insight.finding import CERTAIN, INFO, LIKELY, NOTICE, WARNING, Fin
 from kdissect.insight.rule import Facts, rule
 from kdissect.insight.rules.offsets import together
 from kdissect.insight.words import named, of_numbers, share
-from kdissect.payload.decoder import ASKABLE
+from kdissect.payload.decoder import ASKABLE, MISFIT
 from kdissect.wording import plural
 
 explains("payload-mixed", "payload-undecodable", shares=("topic",))
@@ -134,7 +134,12 @@ def schema_unknown(facts: Facts) -> Iterator[Finding]:
     if framed and all(row["schemas"] is None for row in framed):
         facts.cannot_judge("needs --schemas or --registry, or the topic _schemas from its beginning")
         return
-    unknown = [row for row in framed if row["format"] == "unknown" and row["subject"] is None]
+    # A schema that is there and broken makes values undecodable.
+    unknown = [
+        row
+        for row in framed
+        if row["format"] == "unknown" and row["subject"] is None and not row["undecodable"]
+    ]
     for (topic, part), rows in together(unknown, "topic", "part").items():
         ids = sorted({str(row["schema_id"] or row["schema_guid"]) for row in rows})
         if len(ids) > facts.limit("most_ids"):
@@ -166,7 +171,7 @@ def payload_undecodable(facts: Facts) -> Iterator[Finding]:
         problems = sorted({problem for row in rows for problem in row["problems"]})
         yield facts.finding(
             Subject(topic=topic),
-            f"{plural(count, part)} of {topic} cannot be decoded: {problems[0]}.",
+            f"{plural(count, part)} of {topic} {_trouble(problems[0], count)}.",
             count=count,
             measure=count,
             unit="records",
@@ -245,6 +250,14 @@ def _family(row: Row) -> str:
     if row["format"] in _TEXTS:
         return TEXT
     return str(row["format"]) if row["format"] in _SAYS_ITSELF else BINARY
+
+
+def _trouble(problem: str, count: int) -> str:
+    what, _, reason = problem.partition(": ")
+    if what != MISFIT:
+        return f"cannot be decoded: {problem}"
+    verb, whose = ("does", "its") if count == 1 else ("do", "their")
+    return f"{verb} not have the form of {whose} schema: {reason}"
 
 
 def _is(count: int) -> str:

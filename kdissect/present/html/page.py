@@ -84,13 +84,16 @@ def table(
         if more
         else ""
     )
+    kind = "scroll long" if len(lines) > _LONG else "scroll"
     return (
-        f'<div class="scroll" tabindex="0" role="group" aria-label="{text(caption)}">'
+        f'<div class="{kind}" tabindex="0" role="group" aria-label="{text(caption)}">'
         f"<table><caption>{text(caption)}</caption><thead><tr>{head}</tr></thead>"
         f"<tbody>{''.join(lines)}</tbody></table></div>{under}"
     )
 
 
+_LONG = 25
+"""Rows of a table that is scrolled by itself on a screen; on paper all are there."""
 _LONGEST_LINE = 30
 """Characters of a cell that are not broken into lines: names with hyphens would be."""
 

@@ -364,13 +364,18 @@ class ExchangesPage(SplitPage):
 
     def action_by(self, operation: str) -> None:
         """Filter by the field under the cursor of the tree, or else by the column under that of the list."""
-        detail = self.panes.detail
-        if detail is None or not self._shows_chosen:
-            return
-        if not self.list_pane.has_focus:
-            text = filter_of_line(detail, self.panes.chosen())
+        if self.list_pane.has_focus:
+            # The panes may still show another row: their exchange is decoded beside the screen.
+            place = self.chosen_place()
+            exchange = None if place is None else self.kdissect.exchange_at(place)
+            if exchange is None:
+                return
+            text = filter_of_column(self._column() or "what", exchange)
         else:
-            text = filter_of_column(self._column() or "what", detail.exchange)
+            detail = self.panes.detail
+            if detail is None or not self._shows_chosen:
+                return
+            text = filter_of_line(detail, self.panes.chosen())
         shown = self.kdissect.shown
         if text is None:
             self.say("no filter asks for this")

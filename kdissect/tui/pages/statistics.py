@@ -325,7 +325,9 @@ class StatisticsPage(Page, OrderedScreen):
             parts = [self.kdissect.shown.why_none]
         if counted is not None and counted.left_out:
             most = self.kdissect.feed.source.limits.rows
-            parts.append(f"the first {most:,} rows are kept, {plural(counted.left_out, 'count')} left out")
+            parts.append(
+                f"at most the first {most:,} rows are kept, {plural(counted.left_out, 'count')} left out"
+            )
         return parts
 
     def status(self) -> list[Item]:

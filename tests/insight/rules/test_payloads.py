@@ -168,10 +168,20 @@ def given(*exchanges: Exchange) -> dict[Any, list[Row]]:
 def test_records_that_do_not_fit_their_schema_are_told_without_what_they_hold() -> None:
     rows = given(sent(0, b"\0\0\0\0\x07\x06abc", b"\0\0\0\0\x07\x20secret"))
     (found,) = said("payload-undecodable", rows)
-    assert found.message.startswith("1 value of t cannot be decoded: does not have the form of its schema")
+    assert found.message.startswith("1 value of t does not have the form of its schema: a length of 16, and")
     assert "secret" not in json.dumps(rows[Payloads]) + found.message
     (unknown,) = said("schema-unknown", given(sent(0, b"\0\0\0\0\x09\x06abc")))
     assert (unknown.confidence, "among the schemas that are given" in unknown.message) == ("likely", True)
+
+
+def test_a_broken_schema_is_not_unknown() -> None:
+    statistic = Payloads()
+    statistic.use(Decoder(Schemas([Schema("AVRO", "{", "7")])))
+    statistic.feed(sent(0, b"\0\0\0\0\x07\x06abc"))
+    rows: dict[Any, list[Row]] = {Payloads: statistic.result()}
+    assert not said("schema-unknown", rows)
+    (found,) = said("payload-undecodable", rows)
+    assert found.message == "1 value of t cannot be decoded: schema 7 cannot be used."
 
 
 def test_schemas_inside_each_message_are_counted() -> None:

@@ -70,6 +70,16 @@ def test_filtering_by_the_api_of_the_row_and_the_way_back() -> None:
     with_page(step)
 
 
+def test_a_row_filters_before_its_panes_are_there() -> None:
+    async def step(pilot: Pilot[None], app: Kdissect, page: ExchangesPage) -> None:
+        page._decode = lambda *_: None  # type: ignore[method-assign,assignment]
+        await pilot.press("j", "j", "j", "=")
+        await pilot.pause()
+        assert app.shown.text == "api == CreateTopics"
+
+    with_page(step)
+
+
 def test_filtering_by_the_column_under_the_cursor() -> None:
     async def step(pilot: Pilot[None], app: Kdissect, page: ExchangesPage) -> None:
         await press(pilot, "e", *["right"] * 8, "=")

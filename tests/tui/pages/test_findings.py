@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 from collections.abc import Awaitable, Callable
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -117,7 +118,12 @@ def test_sorted_by_severity_the_worst_are_first() -> None:
 INCIDENTS = CAPTURES / "incidents"
 KILLED = INCIDENTS / "member-killed.pcapng.gz"
 
-FOUND = len(explain(KILLED).findings)
+
+@cache
+def killed() -> tuple[Finding, ...]:
+    """What is found in it."""
+    return tuple(explain(KILLED).findings)
+
 
 Pressing = Callable[[Pilot[None]], Awaitable[None]]
 
@@ -155,13 +161,13 @@ def test_the_worst_is_first_and_all_of_it_is_said_below(size: tuple[int, int]) -
         assert "why   It sent no heartbeat" in text
         text = await press(pilot, "j")
         assert "explained by session-timeout" in text
-        assert f"{FOUND} findings" in text
+        assert f"{len(killed())} findings" in text
 
     with_app(step, width=size[0], height=size[1])
 
 
 def test_enter_leads_to_its_exchanges_and_escape_back_to_it() -> None:
-    finding = explain(KILLED).findings[1]
+    finding = killed()[1]
     chosen = compile_filter(finding.filter)
     numbers = [each.number for each in read(KILLED) if chosen.matches(each)]
 
@@ -188,7 +194,7 @@ def test_a_filter_takes_no_finding_away() -> None:
         app.shown.push("api == Metadata")
         await filtered(pilot)
         text = await press(pilot, "9")
-        assert f"{FOUND} findings" in text
+        assert f"{len(killed())} findings" in text
         assert "of all, not of what the filter shows" in text
 
     with_app(step)
@@ -211,11 +217,11 @@ def test_the_table_is_saved_in_the_columns_of_explain(tmp_path: Path) -> None:
     async def step(pilot: Pilot[None]) -> None:
         await press(pilot, "9", "w")
         pilot.app.screen.query_one(Input).value = str(path)
-        assert f"{FOUND} rows" in await press(pilot, "enter")
+        assert f"{len(killed())} rows" in await press(pilot, "enter")
 
     with_app(step)
     rows = [json.loads(line) for line in path.read_text().splitlines()]
-    assert [row["finding"] for row in rows] == [each.id for each in explain(KILLED).findings]
+    assert [row["finding"] for row in rows] == [each.id for each in killed()]
     assert rows[1]["because"] == rows[0]["key"]
 
 
@@ -287,7 +293,7 @@ def test_a_range_of_time_is_a_filter_on_all_screens_until_it_is_taken_back() -> 
 
 
 def test_findings_of_another_time_are_left_out_and_that_is_said() -> None:
-    findings = explain(KILLED).findings
+    findings = killed()
     first = min(each.first_ns for each in findings if each.first_ns is not None)
 
     async def step(pilot: Pilot[None]) -> None:
@@ -299,10 +305,10 @@ def test_findings_of_another_time_are_left_out_and_that_is_said() -> None:
         page.kdissect.shown.narrow_to(*over.span(0, last))
         await filtered(pilot)
         text = screen_text(page.kdissect)
-        assert f"0 of {FOUND} findings in this range of time" in text
-        assert f"None of {FOUND} findings is of this range" in text
+        assert f"0 of {len(killed())} findings in this range of time" in text
+        assert f"None of {len(killed())} findings is of this range" in text
         text = await press(pilot, "escape")
-        assert f"{FOUND} findings" in text
+        assert f"{len(killed())} findings" in text
 
     with_home(step)
 

@@ -32,6 +32,7 @@ from kdissect.present.columns import Source, Table
 from kdissect.present.form import Clock, plural
 from kdissect.present.html.sheet import Made
 from kdissect.present.options import PLAIN, Options
+from kdissect.present.statistics_text import left_out_text
 from kdissect.present.tables import FORMATS
 from kdissect.spark.progress import Meter
 from kdissect.spark.shape import epochs, with_moments
@@ -239,10 +240,7 @@ class _Stats:
         """Say what was not counted, and what is damaged: damage to a file is no failure of the whole."""
         for name, left_out in zip(self._names, found.left_out, strict=True):
             if left_out:
-                complain(
-                    f"{name}: more than {self._settings.limits.rows:,} rows, the limit; "
-                    f"{plural(left_out, 'count')} for others left out"
-                )
+                complain(left_out_text(name, left_out, self._settings.limits))
         complaints = Complaints()
         for fault in found.damage:
             complaints.tell(None, fault)

@@ -1,0 +1,90 @@
+cimport cython
+from libc.stdint cimport int64_t
+from kdissect.exchange cimport Exchange, begin_exchange, may_name_topics
+from kdissect.message cimport Request, Response, parse_request, parse_response
+from kdissect.model cimport Frame
+from kdissect.names cimport TopicNames
+from kdissect.protocol.layout cimport Layout, layout
+from kdissect.protocol.survey cimport Route, Survey, survey_at
+
+cdef int64_t _NOT_KNOWN
+
+@cython.final
+cdef class PairLayout:
+    cdef public Layout answered
+    cdef public bint answers_first
+    cdef public tuple api
+    cdef public Layout asked
+    cdef public bint carries_metadata
+    cdef public bint is_brief
+    cdef public int key
+    cdef public str name
+    cdef public bint teaches
+    cdef public int version
+
+@cython.freelist(64)
+@cython.no_gc
+@cython.final
+cdef class Brief:
+    cdef public int64_t after_api_key
+    cdef public bytes answer
+    cdef public Py_ssize_t answer_body
+    cdef public Py_ssize_t answer_end
+    cdef public int64_t answer_first_ns
+    cdef public Frame answer_frame
+    cdef public int64_t answer_ns
+    cdef public int64_t answer_offset
+    cdef public int64_t answer_packet
+    cdef public Survey answer_seen
+    cdef public Py_ssize_t answer_start
+    cdef public bytes asked
+    cdef public Py_ssize_t asked_body
+    cdef public Py_ssize_t asked_end
+    cdef public int64_t asked_first_ns
+    cdef public Frame asked_frame
+    cdef public int64_t asked_ns
+    cdef public int64_t asked_offset
+    cdef public int64_t asked_packet
+    cdef public Survey asked_seen
+    cdef public Py_ssize_t asked_start
+    cdef public Exchange became
+    cdef public int64_t behind_id
+    cdef public int64_t behind_ns
+    cdef public bint breaks_quota
+    cdef public str client_id
+    cdef public int64_t connection
+    cdef public int64_t correlation_id
+    cdef public tuple ends
+    cdef public PairLayout form
+    cdef public bint is_behind
+    cdef public bint is_over
+    cdef public object limits
+    cdef public str missing
+    cdef public TopicNames names
+    cdef public Py_ssize_t names_count
+    cdef public int64_t network_ns
+    cdef public int64_t number
+    cdef public int64_t recognised_packet
+    cdef public int64_t think_ns
+    cdef public int64_t throttle_ns
+    cdef public int64_t up_to_packet
+
+    @cython.locals(way=Route)
+    cpdef Survey survey_request(self)
+    cpdef Py_ssize_t size(self) except -1
+    @cython.locals(frame=Frame, payload=bytes, request=Request)
+    cpdef Request request(self)
+    @cython.locals(frame=Frame, payload=bytes)
+    cpdef Response response(self)
+    @cython.locals(exchange=Exchange)
+    cpdef Exchange exchange(self)
+    @cython.locals(found=list, asked=Survey, answered=Survey)
+    cpdef list topics(self)
+    cdef _add_topics(self, list mentions, list found)
+    @cython.locals(form=PairLayout, asked=Survey, answered=Survey, out=list)
+    cpdef taught_topics(self)
+    @cython.locals(asked=Survey, answered=Survey)
+    cdef bint _has_metadata(self) except -1
+
+cdef bint _name_metadata(list mentions) except -1
+cdef _or_none(int64_t value)

@@ -1,0 +1,249 @@
+"""An exchange in brief: numbers, and where its bytes stand. Lines are written of it as it is; where anybody
+wants more, an Exchange is made of it that tells the same.
+
+A brief has only what is ordinary: a request and its whole answer, or a Produce without one. Both were found
+where they had to be, in plain headers, with nothing wrong in them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from kdissect.exchange import METADATA_CARRIERS, Exchange, begin_exchange, may_name_topics
+from kdissect.limits import Limits
+from kdissect.message import Request, Response, parse_request, parse_response
+from kdissect.model import Direction, Endpoint, Frame
+from kdissect.names import METADATA_TOPIC, METADATA_TOPIC_ID, TopicNames
+from kdissect.protocol import apis
+from kdissect.protocol.layout import Layout, layout
+from kdissect.protocol.survey import Survey, survey_at
+from kdissect.session.throttling import answers_first_in
+
+_TO_BROKER, _FROM_BROKER = Direction.TO_BROKER, Direction.FROM_BROKER
+
+NOT_KNOWN = -1
+"""What a number of a brief is that an exchange has as None."""
+_NOT_KNOWN = NOT_KNOWN
+
+
+class PairLayout:
+    """What the definitions say of an API in a version, for both of its messages."""
+
+    __slots__ = (
+        *("answered", "answers_first", "api", "asked", "carries_metadata", "is_brief", "key", "name"),
+        *("teaches", "version"),
+    )
+
+    def __init__(self, key: int, version: int) -> None:
+        self.key, self.version = key, version
+        self.api = (key, version)
+        self.asked: Layout = layout(key, version, "request")
+        self.answered: Layout = layout(key, version, "response")
+        headers = self.asked.header_version in (1, 2) and self.answered.header_version in (0, 1)
+        is_login = key in (apis.SASL_HANDSHAKE, apis.SASL_AUTHENTICATE)
+        self.is_brief = (
+            headers and not is_login and self.asked.way is not None and self.answered.way is not None
+        )
+        """Whether its exchanges are told in brief. Those of a login are not, nor those that must be decoded
+        to find what is asked of them."""
+        self.name = self.asked.name
+        self.teaches = self.asked.teaches or self.answered.teaches
+        """Whether names of topic ids may stand in it."""
+        self.carries_metadata = key in METADATA_CARRIERS
+        """Whether the records of ``__cluster_metadata`` may be in it."""
+        self.answers_first = answers_first_in(key, version)
+        """As :func:`~kdissect.session.throttling.answers_first`."""
+
+
+class Brief:
+    """An exchange in brief. Times are in nanoseconds since the epoch. An exchange has None where this has
+    :data:`NOT_KNOWN`."""
+
+    __slots__ = (
+        *("after_api_key", "answer", "answer_body", "answer_end", "answer_first_ns", "answer_frame"),
+        *("answer_ns", "answer_offset", "answer_packet", "answer_seen", "answer_start"),
+        *("asked", "asked_body", "asked_end", "asked_first_ns", "asked_frame"),
+        *("asked_ns", "asked_offset", "asked_packet", "asked_seen", "asked_start"),
+        *("became", "behind_id", "behind_ns", "breaks_quota", "client_id", "connection", "correlation_id"),
+        *("ends", "form", "is_behind", "is_over", "limits", "missing", "names", "names_count"),
+        *("network_ns", "number", "recognised_packet", "think_ns", "throttle_ns", "up_to_packet"),
+    )
+
+    def __init__(
+        self,
+        connection: int,
+        ends: tuple[Endpoint, Endpoint],
+        form: PairLayout,
+        correlation_id: int,
+        client_id: str,
+        limits: Limits,
+    ) -> None:
+        """Begin one, of which the places of its bytes and its times are to be set."""
+        self.connection = connection
+        self.ends = ends
+        """The client's endpoint and the broker's."""
+        self.form = form
+        self.correlation_id = correlation_id
+        self.client_id = client_id
+        self.limits = limits
+        self.number = 0
+        self.recognised_packet = 0
+        """The packet that was read when it was recognised."""
+        self.is_over = False
+        """Whether nothing more comes of it."""
+        self.missing: str | None = None
+        self.became: Exchange | None = None
+        """The exchange that goes on in its place, or is given out in its place."""
+        self.asked = b""
+        """The request stands in it, without its size: from ``asked_start`` to ``asked_end``."""
+        self.asked_start = self.asked_body = self.asked_end = self.asked_offset = 0
+        self.asked_packet = self.asked_first_ns = self.asked_ns = 0
+        self.asked_frame: Frame | None = None
+        """The frame, where several packets carried it."""
+        self.asked_seen: Survey | None = None
+        self.answer: bytes | None = None
+        """The same of the response."""
+        self.answer_start = self.answer_body = self.answer_end = self.answer_offset = 0
+        self.answer_packet = self.answer_first_ns = self.answer_ns = 0
+        self.answer_frame: Frame | None = None
+        self.answer_seen: Survey | None = None
+        self.behind_ns = self.network_ns = self.throttle_ns = _NOT_KNOWN
+        self.think_ns = self.after_api_key = _NOT_KNOWN
+        self.is_behind = self.breaks_quota = False
+        """Whether it waited behind the answer with the id ``behind_id``."""
+        self.behind_id = 0
+        self.names: TopicNames | None = None
+        """Of topic ids: the first ``names_count`` that packets up to ``up_to_packet`` told."""
+        self.up_to_packet = self.names_count = 0
+
+    @property
+    def latency_ns(self) -> int:
+        """From the request's last byte to the answer's first; may be negative, as captured."""
+        return self.answer_first_ns - self.asked_ns
+
+    @property
+    def last_packet(self) -> int:
+        """The last packet that carried bytes of it."""
+        return self.asked_packet if self.answer is None else max(self.asked_packet, self.answer_packet)
+
+    @property
+    def recognised(self) -> tuple[int, int, int]:
+        """As of an exchange."""
+        return self.recognised_packet, self.connection, self.asked_offset
+
+    def survey_request(self) -> Survey | None:
+        """What listings ask of the request; None where it has to be decoded."""
+        if self.asked_seen is None:
+            way = self.form.asked.way
+            assert way is not None
+            self.asked_seen = survey_at(way, self.asked, self.asked_body, self.asked_end, self.limits)
+        return self.asked_seen
+
+    def size(self) -> int:
+        """The bytes of its messages."""
+        return self.asked_end - self.asked_start + self.answer_end - self.answer_start
+
+    def request(self) -> Request:
+        """The request as a message."""
+        frame = self.asked_frame
+        if frame is None:
+            payload = self.asked[self.asked_start : self.asked_end]
+            packet, ns = self.asked_packet, self.asked_ns
+            frame = Frame(
+                _TO_BROKER, self.asked_offset, payload, len(payload), packet, ns, packet, ns, (packet,)
+            )
+        request = parse_request(frame, self.limits)
+        request.client_id = self.client_id  # one text for all of them
+        return request
+
+    def response(self) -> Response:
+        """The response as a message; there must be one."""
+        frame = self.answer_frame
+        if frame is None:
+            assert self.answer is not None
+            payload = self.answer[self.answer_start : self.answer_end]
+            packet, ns = self.answer_packet, self.answer_ns
+            frame = Frame(
+                _FROM_BROKER, self.answer_offset, payload, len(payload), packet, ns, packet, ns, (packet,)
+            )
+        key, version = self.form.api
+        return parse_response(frame, key, version, self.limits)
+
+    def exchange(self) -> Exchange:
+        """The exchange that it tells of, so far."""
+        client, broker = self.ends
+        exchange = begin_exchange(self.connection, client, broker)
+        exchange.number = self.number
+        exchange.recognised = self.recognised
+        exchange.missing = self.missing
+        exchange.request = self.request()
+        if self.answer is not None:
+            exchange.response = self.response()
+        exchange.behind_ns = _or_none(self.behind_ns)
+        exchange.network_ns = _or_none(self.network_ns)
+        exchange.throttle_ns = _or_none(self.throttle_ns)
+        exchange.think_ns = _or_none(self.think_ns)
+        exchange.after_api_key = _or_none(self.after_api_key)
+        exchange.behind_correlation_id = self.behind_id if self.is_behind else None
+        exchange.breaks_quota = self.breaks_quota
+        if self.names is not None:
+            exchange.topic_names = self.names.up_to(self.up_to_packet, self.names_count)
+        return exchange
+
+    def topics(self) -> list[str]:
+        """As :attr:`kdissect.exchange.Exchange.topics`, of one that is over."""
+        found: list[str] = []
+        asked, answered = self.survey_request(), self.answer_seen
+        if asked is not None:
+            self._add_topics(asked.mentions, found)
+        if answered is not None:
+            self._add_topics(answered.mentions, found)
+        return found if len(found) < 2 else list(dict.fromkeys(found))
+
+    def _add_topics(self, mentions: list[tuple[str | None, str | None]], found: list[str]) -> None:
+        for topic, topic_id in mentions:
+            name = topic
+            if not name:
+                name = topic_id
+                if topic_id and self.names is not None:
+                    name = self.names.find(topic_id, self.up_to_packet, self.names_count) or topic_id
+            if name and (not found or name != found[-1]):
+                found.append(name)
+
+    def taught_topics(self) -> Iterable[tuple[str, str, int]]:
+        """As :meth:`kdissect.exchange.Exchange.taught_topics`."""
+        form = self.form
+        if form.carries_metadata and self._has_metadata():
+            return self.exchange().taught_topics()
+        if not form.teaches:
+            return ()
+        out: list[tuple[str, str, int]] = []
+        if form.asked.teaches:
+            asked = self.survey_request()
+            if asked is None:
+                return self.exchange().taught_topics()
+            if asked.taught is not None:
+                out += [(topic_id, name, self.asked_packet) for topic_id, name in asked.taught]
+        answered = self.answer_seen
+        if form.answered.teaches and answered is not None and answered.taught is not None:
+            out += [(topic_id, name, self.answer_packet) for topic_id, name in answered.taught]
+        return out
+
+    def _has_metadata(self) -> bool:
+        """Whether its answer may have records of ``__cluster_metadata`` that name topics."""
+        asked, answered = self.survey_request(), self.answer_seen
+        if self.answer is None:
+            return False
+        if asked is None or answered is None:
+            return True
+        if not (_name_metadata(asked.mentions) or _name_metadata(answered.mentions)):
+            return False
+        return may_name_topics(self.answer, answered, self.limits)
+
+
+def _name_metadata(mentions: list[tuple[str | None, str | None]]) -> bool:
+    return (METADATA_TOPIC, None) in mentions or (None, METADATA_TOPIC_ID) in mentions
+
+
+def _or_none(value: int) -> int | None:
+    return None if value < 0 else value

@@ -1,0 +1,77 @@
+cimport cython
+from libc.stdint cimport int64_t
+from kdissect.exchange cimport Exchange
+from kdissect.message cimport Request, Response
+from kdissect.model cimport Frame
+from kdissect.protocol.survey cimport Route, Survey, survey_at
+from kdissect.record.sound cimport is_sound
+from kdissect.session.briefs cimport Brief, PairLayout
+from kdissect.session.expected cimport Expected
+from kdissect.session.pairing cimport Completed, Session
+from kdissect.session.throttling cimport told_ms
+from kdissect.tcp.reassembly cimport Reassembler
+
+cdef int API_VERSIONS, PRODUCE, _FEW
+cdef int64_t _ALWAYS, _MILLISECOND, _NEVER, _NOT_KNOWN, _ON_ITS_WAY_NS, _REQUEST_BYTES
+cdef Py_ssize_t _HEADER_BYTES, _LONGEST_TEXT, _MOST_FORMS
+
+cdef class QuickSession:
+    cdef public bint _answers_first
+    cdef public bytes _client
+    cdef public int64_t _connection
+    cdef public tuple _ends
+    cdef public Expected _expected
+    cdef public dict _forms
+    cdef public int64_t _latest_api_key
+    cdef public PairLayout _latest_form
+    cdef public int64_t _latest_id
+    cdef public int64_t _latest_ns
+    cdef public object _limits
+    cdef public Py_ssize_t _most_waiting
+    cdef public int64_t _mute_end_ns
+    cdef public Reassembler _requests
+    cdef public Reassembler _responses
+    cdef public int64_t _serial
+    cdef public int64_t _told_bytes
+    cdef public list _waiting
+    cdef public int64_t _waiting_bytes
+    cdef public int client
+    cdef public str client_id
+    cdef public str ending
+    cdef public int64_t exchanges
+    cdef public int64_t most_bytes
+    cdef public object software
+
+    cpdef int64_t held_bytes(self) except -1
+    @cython.locals(
+        raw="const unsigned char*", length=Py_ssize_t, body=Py_ssize_t, key=cython.int, form=PairLayout, client=bytes,
+        high=int64_t, correlation_id=int64_t, waiting=Brief, seen=Survey, brief=Brief, way=Route,
+    )
+    cpdef Brief ask(
+        self, int64_t packet, bytes data, Py_ssize_t start, Py_ssize_t end, int64_t offset, int64_t first_ns,
+        int64_t last_packet, int64_t last_ns, Frame frame,
+    )
+    @cython.locals(
+        raw="const unsigned char*", brief=Brief, high=int64_t, correlation_id=int64_t, form=PairLayout, body=Py_ssize_t,
+        key=cython.int, seen=Survey, throttle_ms=int64_t, throttle_ns=int64_t, exchange=Exchange,
+        is_error=cython.bint, way=Route,
+    )
+    cpdef answer(
+        self, bytes data, Py_ssize_t start, Py_ssize_t end, int64_t offset, int64_t first_ns, int64_t last_packet,
+        int64_t last_ns, Frame frame,
+    )
+    @cython.locals(found=PairLayout, latest=PairLayout)
+    cdef PairLayout _form(self, int key, int version)
+    @cython.locals(asked=Survey, answered=Survey)
+    cdef bint _is_sound(self, Brief brief) except -1
+    @cython.locals(before=int64_t, asked=int64_t, think=int64_t)
+    cdef _tell_thinking(self, Brief brief)
+    @cython.locals(
+        asked=int64_t, before=int64_t, behind=int64_t, answered=int64_t, network=int64_t, path=int64_t, left=int64_t,
+        muted=int64_t,
+    )
+    cdef bint _tell_wait(self, Brief brief, int64_t throttle_ns) except -1
+
+cdef _begin(Brief brief)
+@cython.locals(places=list, at=Py_ssize_t)
+cdef bint _are_sound(bytes data, Survey seen, limits) except -1

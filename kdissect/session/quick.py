@@ -1,0 +1,405 @@
+"""Frames of one connection → exchanges in brief: the short way of :mod:`kdissect.session.pairing`.
+
+It takes what nearly all connections have: requests of one client, each with an id of its own, and their whole
+answers in that order. What it takes it pairs, times and judges as a Session does. It leaves all else alone,
+and says so. A Session then takes over, with the requests that wait. The connection has that one from then on.
+
+A request that waits is a Brief (:mod:`kdissect.session.briefs`). Some exchanges cannot be told in brief: they
+have an error or a defect, or a body that must be decoded. These come out whole.
+"""
+
+from __future__ import annotations
+
+from kdissect.exchange import Exchange
+from kdissect.limits import Limits
+from kdissect.message import Request, Response
+from kdissect.model import Endpoint, Frame
+from kdissect.protocol.apis import API_VERSIONS, PRODUCE
+from kdissect.protocol.survey import Survey, survey_at
+from kdissect.record.sound import is_sound
+from kdissect.session.briefs import NOT_KNOWN, Brief, PairLayout
+from kdissect.session.expected import Expected
+from kdissect.session.greeting import shows_answers_first, software
+from kdissect.session.pairing import FEW, ON_ITS_WAY_NS, Completed, Session, told_bytes
+from kdissect.session.pending import REQUEST_BYTES
+from kdissect.session.throttling import told_ms
+from kdissect.tcp.reassembly import Reassembler
+
+MOST_WAITING = 64
+"""Requests that may wait here; with more the connection leaves."""
+_MOST_FORMS = 4_096
+_LONGEST_TEXT = 0x7FFF
+"""What is more is no length, but null."""
+_HEADER_BYTES = 10
+"""What a request begins with: API, version, correlation id, length of the client id."""
+_NEVER = -(1 << 63)
+_ALWAYS = (1 << 63) - 1
+_MILLISECOND = 1_000_000
+_ON_ITS_WAY_NS = ON_ITS_WAY_NS
+_FEW = FEW
+_REQUEST_BYTES = REQUEST_BYTES
+_NOT_KNOWN = NOT_KNOWN
+
+PairLayouts = dict[int, PairLayout]
+"""By API and version, of one reading: the definitions may be others in the next."""
+
+
+class QuickSession:
+    """The machine of one Kafka connection that was captured from its begin, as long as it is ordinary.
+
+    The parameters are those of :class:`~kdissect.session.pairing.Session`.
+
+    :param client: its side of the connection.
+    :param ends: the client's endpoint and the broker's.
+    :param forms: those that are known so far.
+    """
+
+    __slots__ = (
+        *("_answers_first", "_client", "_connection", "_ends", "_expected", "_forms", "_latest_api_key"),
+        *(
+            "_latest_form",
+            "_latest_id",
+            "_latest_ns",
+            "_limits",
+            "_most_waiting",
+            "_mute_end_ns",
+            "_requests",
+            "_responses",
+        ),
+        *("_serial", "_told_bytes", "_waiting", "_waiting_bytes"),
+        *("client", "client_id", "ending", "exchanges", "most_bytes", "software"),
+    )
+
+    def __init__(
+        self,
+        connection: int,
+        client: int,
+        ends: tuple[Endpoint, Endpoint],
+        limits: Limits,
+        from_start: bool,
+        requests: Reassembler,
+        responses: Reassembler,
+        forms: PairLayouts,
+    ) -> None:
+        self._connection = connection
+        self.client = client
+        self._ends = ends
+        self._limits = limits
+        self.most_bytes = limits.frame_bytes
+        """Of a frame."""
+        self._requests = requests
+        self._responses = responses
+        self._forms = forms
+        self._expected = Expected(from_start)
+        self._client: bytes | None = None
+        """The client's id as its requests have it; None before the first."""
+        self.client_id: str | None = None
+        self.software: str | None = None
+        self._told_bytes = 0
+        self._waiting: list[Brief] = []
+        """Requests without their answers, the oldest first."""
+        self._most_waiting = min(MOST_WAITING, limits.pending_requests)
+        self._waiting_bytes = 0
+        self._serial = 0
+        """How many requests have waited or wait."""
+        self._answers_first = False
+        self._latest_ns = _NEVER
+        self._latest_id = 0
+        self._latest_api_key = _NOT_KNOWN
+        self._latest_form: PairLayout | None = None
+        """That of the latest request: the next one nearly always has it too."""
+        self._mute_end_ns = _NEVER
+        self.ending = "capture ended"
+        self.exchanges = 0
+
+    @property
+    def is_waiting(self) -> bool:
+        """Whether requests wait for their responses."""
+        return bool(self._waiting)
+
+    def held_bytes(self) -> int:
+        """What requests cost that wait, and what is remembered of the client."""
+        return self._waiting_bytes + self._told_bytes
+
+    def ask(
+        self,
+        packet: int,
+        data: bytes,
+        start: int,
+        end: int,
+        offset: int,
+        first_ns: int,
+        last_packet: int,
+        last_ns: int,
+        frame: Frame | None,
+    ) -> Brief | None:
+        """Take a whole frame of the client's. None if it is not ordinary: nothing was taken.
+
+        :param packet: the one being read.
+        :param data: the frame stands in it, without its size, from ``start`` to ``end``.
+        :param offset: of its size, in the stream.
+        :param frame: it, where several packets carried it.
+        """
+        raw = data
+        if end - start < _HEADER_BYTES or first_ns < 0 or last_ns < 0:
+            return None
+        length = raw[start + 8] << 8 | raw[start + 9]
+        body = start + _HEADER_BYTES + length
+        if raw[start] != 0 or raw[start + 2] != 0 or length > _LONGEST_TEXT or body > end:
+            return None
+        if len(self._waiting) >= self._most_waiting:
+            return None
+        key = raw[start + 1]
+        form = self._form(key, raw[start + 3])
+        if not form.is_brief:
+            return None
+        if form.asked.header_version == 2:
+            if body >= end or raw[body] != 0:
+                return None
+            body += 1
+        client = self._client
+        if client is None:
+            client = data[start + _HEADER_BYTES : start + _HEADER_BYTES + length]
+            if not client.isascii():
+                return None
+        elif len(client) != length or not data.startswith(client, start + _HEADER_BYTES):
+            return None
+        high = raw[start + 4]  # a number of its own: compiled, a byte would have no room to the left
+        correlation_id = high << 24 | raw[start + 5] << 16 | raw[start + 6] << 8 | raw[start + 7]
+        if high > 0x7F:
+            correlation_id -= 0x1_0000_0000
+        for waiting in self._waiting:
+            if waiting.correlation_id == correlation_id:
+                return None
+        seen: Survey | None = None
+        if key == PRODUCE:
+            way = form.asked.way
+            assert way is not None
+            seen = survey_at(way, data, body, end, self._limits)
+            if seen is None:
+                return None
+        if self._client is None:
+            self._client, self.client_id = client, client.decode("ascii")
+            self._count_told()
+        assert self.client_id is not None
+        # Made part by part: compiled, that is several times faster than a call with all of them.
+        brief = Brief.__new__(Brief)
+        _begin(brief)
+        brief.connection, brief.ends, brief.form = self._connection, self._ends, form
+        brief.client_id, brief.limits = self.client_id, self._limits
+        brief.correlation_id, brief.recognised_packet = correlation_id, packet
+        brief.asked, brief.asked_start, brief.asked_end, brief.asked_body = data, start, end, body
+        brief.asked_offset, brief.asked_packet = offset, last_packet
+        brief.asked_first_ns, brief.asked_ns, brief.asked_frame = first_ns, last_ns, frame
+        self.exchanges += 1
+        self._tell_thinking(brief)
+        if key == API_VERSIONS:
+            told = software(brief.request())
+            if told is not None:
+                self.software = told
+                self._count_told()
+        if seen is not None:
+            if len(seen.mentions) + len(seen.records) <= _FEW:
+                brief.asked_seen = seen
+            if seen.acks == 0:
+                brief.missing, brief.is_over = "acks=0", True
+                brief.asked_seen = seen
+                return brief
+        self._waiting.append(brief)
+        self._waiting_bytes += _REQUEST_BYTES + 2 * (end - start)
+        self._serial += 1
+        return brief
+
+    def answer(
+        self,
+        data: bytes,
+        start: int,
+        end: int,
+        offset: int,
+        first_ns: int,
+        last_packet: int,
+        last_ns: int,
+        frame: Frame | None,
+    ) -> Brief | Completed | None:
+        """Take a whole frame of the broker's; the parameters are those of :meth:`ask`. Gives the exchange in
+        brief, or as it is where there is more to say. None if it is not the answer to the oldest request, or
+        not ordinary: nothing was taken."""
+        raw = data
+        if end - start < 4 or not self._waiting or first_ns < 0 or last_ns < 0:
+            return None
+        brief = self._waiting[0]
+        high = raw[start]  # as above
+        correlation_id = high << 24 | raw[start + 1] << 16 | raw[start + 2] << 8 | raw[start + 3]
+        if high > 0x7F:
+            correlation_id -= 0x1_0000_0000
+        if correlation_id != brief.correlation_id:
+            return None
+        form, body = brief.form, start + 4
+        key = form.key
+        if form.answered.header_version == 1:
+            if body >= end or raw[body] != 0:
+                return None
+            body += 1
+        del self._waiting[0]
+        self._waiting_bytes -= _REQUEST_BYTES + 2 * (brief.asked_end - brief.asked_start)
+        brief.answer, brief.answer_start, brief.answer_end, brief.answer_body = data, start, end, body
+        brief.answer_offset, brief.answer_packet = offset, last_packet
+        brief.answer_first_ns, brief.answer_ns, brief.answer_frame = first_ns, last_ns, frame
+        seen: Survey | None = None
+        if key != API_VERSIONS or end - body < 2 or raw[body] != 0 or raw[body + 1] != 0x23:
+            way = form.answered.way
+            assert way is not None
+            seen = survey_at(way, data, body, end, self._limits)
+        brief.answer_seen = seen
+        throttle_ms = told_ms(brief.response()) if seen is None else seen.throttle_ms
+        throttle_ns = throttle_ms * _MILLISECOND if throttle_ms > 0 else 0
+        if throttle_ns and not self._answers_first:
+            self._answers_first = form.answers_first
+        if self._tell_wait(brief, throttle_ns):
+            throttle_ns = 0  # it is over
+        self._latest_api_key, self._latest_ns, self._latest_id = key, last_ns, correlation_id
+        self._mute_end_ns = _NEVER
+        if throttle_ns:
+            self._mute_end_ns = first_ns + throttle_ns if first_ns <= _ALWAYS - throttle_ns else _ALWAYS
+        exchange: Exchange | None = brief.exchange() if seen is None else None
+        if key == API_VERSIONS and not self._answers_first:
+            is_error = (
+                seen.error != 0 if seen is not None else exchange is not None and exchange.error is not None
+            )
+            if not is_error:
+                self._answers_first = form.answers_first or shows_answers_first(brief.response())
+        if seen is None or seen.error or not self._expected.serves(key):
+            exchange = brief.exchange() if exchange is None else exchange
+            assert isinstance(exchange.request, Request)
+            assert isinstance(exchange.response, Response)
+            exchange.routine = self._expected.judge(exchange, exchange.request, exchange.response)
+        elif self._is_sound(brief):
+            brief.is_over = True
+            return brief
+        brief.became = brief.exchange() if exchange is None else exchange
+        return Completed(brief.became)
+
+    def hand_over(self, session: Session) -> None:
+        """Let a Session that has just begun go on in the place of this one."""
+        session.client_id, session.software = self.client_id, self.software
+        session.exchanges = self.exchanges
+        session.ending = self.ending
+        session._told_bytes = self._told_bytes
+        session._saw_request = self.exchanges > 0
+        session._saw_response = self._latest_ns != _NEVER
+        session._expected = self._expected
+        session._answers_first = self._answers_first
+        session._latest_ns, session._mute_end_ns = self._latest_ns, self._mute_end_ns
+        if session._saw_response:
+            session._latest_id, session._latest_api_key = self._latest_id, self._latest_api_key
+            session._is_latest = True
+        if self.client_id is not None:
+            session.witness.know(self.client_id)
+        session._pending.begin_at(self._serial - len(self._waiting))
+        session._answered = self._serial - len(self._waiting)
+        for brief in self._waiting:
+            exchange = brief.became = brief.exchange()
+            session._pending.add(exchange, 0)
+
+    def _form(self, key: int, version: int) -> PairLayout:
+        latest = self._latest_form
+        if latest is not None and latest.key == key and latest.version == version:
+            return latest
+        found = self._forms.get(key << 16 | version)
+        if found is None:
+            if len(self._forms) >= _MOST_FORMS:
+                self._forms.clear()
+            found = self._forms[key << 16 | version] = PairLayout(key, version)
+        self._latest_form = found
+        return found
+
+    def _is_sound(self, brief: Brief) -> bool:
+        """Whether nothing is wrong with both messages and what listings look at of their records."""
+        asked, answered = brief.survey_request(), brief.answer_seen
+        if asked is None or answered is None:
+            return False
+        if asked.records and not _are_sound(brief.asked, asked, self._limits):
+            return False
+        answer = brief.answer
+        return not answered.records or (answer is not None and _are_sound(answer, answered, self._limits))
+
+    def _tell_thinking(self, brief: Brief) -> None:
+        """As :meth:`Session._tell_thinking`."""
+        before, asked = self._latest_ns, brief.asked_first_ns
+        if before < 0:
+            return
+        think = asked - before
+        if self._responses.path_ns > 0:
+            think -= self._responses.path_ns
+        think = max(think, 0)
+        if not self._waiting:
+            brief.think_ns = think
+        if self._mute_end_ns > asked and think >= _ON_ITS_WAY_NS:
+            brief.breaks_quota = 2 * think < self._mute_end_ns - before
+
+    def _tell_wait(self, brief: Brief, throttle_ns: int) -> bool:
+        """As :meth:`Session._tell_wait`."""
+        brief.after_api_key = self._latest_api_key
+        asked, before, answered = brief.asked_ns, self._latest_ns, brief.answer_first_ns
+        network = path = 0
+        if self._requests.round_trip_ns > 0:
+            network = self._requests.round_trip_ns
+            if self._requests.path_ns >= 0:
+                brief.network_ns = path = self._requests.path_ns
+        before = min(before, answered)  # it was sent again: that is the network's time
+        behind = 0
+        if before > asked:
+            behind = before - asked - network
+            behind = max(behind, 0)
+            if behind:
+                brief.is_behind, brief.behind_id = True, self._latest_id
+        brief.behind_ns, brief.throttle_ns = behind, 0
+        if answered <= asked:
+            if path:
+                brief.network_ns = 0  # nothing was shorter than this
+            return False
+        left = answered - asked - behind
+        if left < path:
+            brief.network_ns = path = left
+        left -= path
+        muted = 0
+        if self._mute_end_ns > asked:
+            muted = self._mute_end_ns - asked - network - behind
+            muted = max(muted, 0)
+            muted = min(muted, left)
+            brief.throttle_ns = muted
+        if throttle_ns == 0 or self._answers_first or left - muted < throttle_ns:
+            return False
+        brief.throttle_ns = muted + throttle_ns
+        return True
+
+    def _count_told(self) -> None:
+        """As :meth:`Session._count_told`."""
+        self._told_bytes = told_bytes(self.client_id, self.software)
+
+
+def _begin(brief: Brief) -> None:
+    """Set what all briefs begin with, as ``__init__`` does."""
+    brief.number = brief.up_to_packet = brief.names_count = 0
+    brief.missing = brief.became = brief.names = None
+    brief.asked_seen = brief.answer_seen = brief.answer = brief.answer_frame = None
+    brief.answer_start = brief.answer_body = brief.answer_end = brief.answer_offset = 0
+    brief.answer_packet = brief.answer_first_ns = brief.answer_ns = 0
+    brief.behind_ns = brief.network_ns = brief.throttle_ns = _NOT_KNOWN
+    brief.think_ns = brief.after_api_key = _NOT_KNOWN
+    brief.is_over = brief.is_behind = brief.breaks_quota = False
+    brief.behind_id = 0
+
+
+def _are_sound(data: bytes, seen: Survey, limits: Limits) -> bool:
+    """Whether every record set that was found is sound by its headers and checksums."""
+    places, at = seen.records, 0
+    while at < len(places):
+        if not is_sound(data, places[at], places[at + 1], limits, False):
+            return False
+        at += 2
+    return True
+
+
+def _has_error(exchange: Exchange | None) -> bool:
+    return exchange is not None and exchange.error is not None

@@ -1,0 +1,116 @@
+"""Folds that are fed together have one budget of memory, and none is without room for the others' sake."""
+
+from __future__ import annotations
+
+import gc
+import sys
+from collections.abc import Iterator
+from types import BuiltinFunctionType, FunctionType, MethodType, ModuleType
+from typing import Any
+
+from kdissect.analysis.catalogue import STATISTICS, statistic
+from kdissect.analysis.room import Room, share
+from kdissect.analysis.together import Together
+from kdissect.exchange import Exchange
+from kdissect.limits import DEFAULTS
+from tests.analysis.folds import events_of
+
+BUDGET = 1 << 20
+
+
+def rooms(count: int, budget: int) -> list[Room]:
+    found = [Room(DEFAULTS._replace(fact_bytes=budget)) for _ in range(count)]
+    share(found)
+    return found
+
+
+def test_a_fold_alone_may_take_everything() -> None:
+    room = Room(DEFAULTS._replace(fact_bytes=100))
+    assert room.takes(60)
+    assert not room.takes(41)
+    assert room.refused
+    assert room.takes(40)
+    assert room.held == 100
+
+
+def test_one_that_has_much_to_keep_leaves_room_for_the_others() -> None:
+    greedy, *others = rooms(10, 1_000)
+    while greedy.takes(10):
+        pass
+    assert greedy.held < 1_000 // 4
+    assert all(each.takes(50) for each in others)
+    assert not any(each.refused for each in others)
+
+
+def test_all_together_keep_to_the_budget() -> None:
+    every = rooms(5, 1_000)
+    for each in every:
+        while each.takes(7):
+            pass
+    assert 900 < sum(each.held for each in every) <= 1_000
+
+
+def test_what_was_taken_before_counts() -> None:
+    one, other = (Room(DEFAULTS._replace(fact_bytes=100)) for _ in range(2))
+    assert one.takes(90)
+    share([one, other])
+    assert not other.takes(40)
+    assert other.takes(25)
+
+
+def test_folds_keep_no_more_than_the_budget_however_long_a_capture_is() -> None:
+    """The same traffic again and again, each time with other clients: rows of clients, connections and
+    brokers would grow without end."""
+    limits = DEFAULTS._replace(fact_bytes=BUDGET)
+    names = [each for each, found in STATISTICS.items() if not found.is_deep]
+    together = Together([statistic(each, limits)[1] for each in names])
+    sizes = []
+    for copies in (range(6), range(6, 12), range(12, 18)):
+        for exchange in moved("java43-groups", copies):
+            together.feed(exchange)
+        sizes.append(size_of(together))
+    assert sizes[2] < 2 * BUDGET
+    assert sizes[2] - sizes[1] < sizes[0] / 20
+    assert sum(each.left_out for each in together.statistics) > 0
+
+
+def moved(case: str, copies: range) -> Iterator[Exchange]:
+    """The exchanges of a capture, each copy later and with other addresses and connections."""
+    found = [each for each in events_of(case) if isinstance(each, Exchange)]
+    last = found[-1].last_packet
+    for copy in copies:
+        for each in found:
+            endpoints = (each.client_endpoint, each.broker_endpoint)
+            client, broker = (end[:1] + bytes([copy]) + end[2:] for end in endpoints)
+            other = Exchange(
+                each.connection + 1_000 * copy,
+                client,
+                broker,
+                each.request,
+                each.response,
+                each.missing,
+                number=each.number + len(found) * copy,
+                topic_names=each.topic_names,
+                behind_ns=each.behind_ns,
+                network_ns=each.network_ns,
+                throttle_ns=each.throttle_ns,
+            )
+            assert other.last_packet <= last
+            yield other
+
+
+_CODE = (type, ModuleType, FunctionType, BuiltinFunctionType, MethodType)
+
+
+def size_of(root: Any) -> int:
+    """Bytes of everything that is reached from it."""
+    seen: set[int] = set()
+    waiting, size = [root], 0
+    while waiting:
+        each = waiting.pop()
+        if id(each) in seen or isinstance(each, _CODE):
+            continue
+        seen.add(id(each))
+        size += sys.getsizeof(each)
+        waiting.extend(gc.get_referents(each))
+    return size
