@@ -11,6 +11,7 @@ from textual import events
 from textual.app import ComposeResult
 from textual.message import Message
 from textual.strip import Strip
+from textual.widget import Widget
 from textual.widgets import Footer
 from textual.widgets._footer import FooterKey
 
@@ -143,7 +144,8 @@ class KeysFooter(Footer):
     """The keys that mean something here, without that of the palette.
 
     Textual makes each key compact first and wide then, and computes its style anew both times. This footer
-    makes each key in its final form at once.
+    makes each key in its final form at once. Where there is no room for all, the last ones are left out, but
+    never the very last: it is that of the help, which has them all.
     """
 
     DEFAULT_CSS = """
@@ -152,9 +154,26 @@ class KeysFooter(Footer):
 
     def __init__(self) -> None:
         super().__init__(show_command_palette=False)
+        self._room = 0
+        """The cells for which the keys were made."""
 
     def compose(self) -> ComposeResult:
-        for each in super().compose():
+        self._room = self.app.size.width
+        made = list(super().compose())
+        while len(made) > 2 and sum(map(_cells, made)) > self._room:
+            del made[-2]
+        for each in made:
             if isinstance(each, FooterKey):
                 each.set_reactive(FooterKey.compact, self.compact)
             yield each
+
+    def on_resize(self) -> None:
+        if self._room != self.app.size.width:
+            self.refresh(recompose=True)
+
+
+def _cells(key: Widget) -> int:
+    """Cells of a key with its word, and of the blanks around them."""
+    if not isinstance(key, FooterKey):
+        return 0
+    return cell_len(key.key_display) + cell_len(key.description) + 3

@@ -252,7 +252,7 @@ def test_the_screens_begin_with_what_happened(size: tuple[int, int]) -> None:
         over = page.time_line.over_time
         assert over is not None
         assert int(over.requests.sum()) == len(page.kdissect.index)
-        assert page.ends_here
+        assert page.way_out == "Quit"
 
     with_home(step, width=size[0], height=size[1])
 
@@ -337,9 +337,9 @@ def test_one_key_shows_all_that_is_said_of_a_finding() -> None:
         assert "why   It sent no heartbeat" in text
         assert "do    " in text
         assert "requests ≤" not in text
-        assert not page.ends_here
+        assert page.way_out == "Filter back"
         assert "requests ≤" in await press(pilot, "escape")
-        assert page.ends_here
+        assert page.way_out == "Quit"
 
     with_home(step, width=80, height=24)
 
