@@ -144,8 +144,8 @@ class KeysFooter(Footer):
     """The keys that mean something here, without that of the palette.
 
     Textual makes each key compact first and wide then, and computes its style anew both times. This footer
-    makes each key in its final form at once. Where there is no room for all, the last ones are left out, but
-    never the very last: it is that of the help, which has them all.
+    makes each key in its final form at once. Where there is no room for all, it leaves out the last keys, but
+    not the very last. That one opens the help, which has them all.
     """
 
     DEFAULT_CSS = """
