@@ -6,7 +6,7 @@
 
 Sizes are estimates: what is kept, and the row that is made of it. Half of the budget is divided evenly, so
 that no fold is without room where another one has much to keep. The rest is for whoever needs it first; none
-of four or more may take over a quarter of it.
+of several may take over half of it.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from collections.abc import Sequence
 
 from kdissect.limits import Limits
 
-_QUARTER = 4
+_HALF = 2
 
 
 class _Common:
@@ -71,7 +71,7 @@ def share(rooms: Sequence[Room]) -> None:
     whole = min(each.limits.fact_bytes for each in rooms)
     own = whole // 2 // len(rooms)
     common = whole - own * len(rooms)
-    most = own + common // min(len(rooms), _QUARTER)
+    most = own + common // min(len(rooms), _HALF)
     shared = _Common(common)
     for each in rooms:
         each._move(own, most, shared)
