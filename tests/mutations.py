@@ -49,6 +49,8 @@ def is_caught(mutation: Mutation, copy: Path) -> bool:
     path.write_text(whole.replace(mutation.old, mutation.new), "utf-8")
     command = [sys.executable, "-m", "pytest", "-x", "-n", "0", "-p", "no:cacheprovider", *mutation.tests]
     environment = {**os.environ, "PYTHONPATH": str(copy), "KDISSECT_PURE": "1"}
+    # Bytecode of a change of the same length, made in the same second, would be taken for the next one's.
+    environment["PYTHONDONTWRITEBYTECODE"] = "1"
     try:
         done = subprocess.run(
             command,

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from fractions import Fraction
 from math import isfinite
 from typing import Any
 
@@ -106,6 +105,8 @@ def _multiple(run: Run, said: Any, value: Any, depth: int, schema: dict[str, Any
     if isinstance(value, int) and isinstance(said, int):
         fits = value % said == 0
     else:  # by its digits: 0.3 is a multiple of 0.1
+        from fractions import Fraction  # it brings decimal, which a start can do without
+
         fits = (Fraction(str(value)) / Fraction(str(said))).denominator == 1
     return None if fits else Wrong(f"no multiple of {said}")
 

@@ -57,7 +57,13 @@ REACH = 6
 
 def test_every_limit_that_dissecting_has_is_tried() -> None:
     others = {"packet_bytes", "block_bytes"}  # of files
-    others |= {"rows", "timeline_events", "timeline_key_events", "delivery_sets"}  # of statistics
+    others |= {
+        "rows",
+        "timeline_events",
+        "timeline_key_events",
+        "delivery_sets",
+        "fact_bytes",
+    }  # of statistics
     assert set(SMALL) == set(Limits._fields) - others
 
 

@@ -337,7 +337,7 @@ def test_one_key_shows_all_that_is_said_of_a_finding() -> None:
         assert "why   It sent no heartbeat" in text
         assert "do    " in text
         assert "requests ≤" not in text
-        assert page.way_out == "Filter back"
+        assert page.way_out == "Back"
         assert "requests ≤" in await press(pilot, "escape")
         assert page.way_out == "Quit"
 
