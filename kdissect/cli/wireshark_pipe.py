@@ -8,6 +8,8 @@ import sys
 from contextlib import ExitStack, closing, suppress
 from typing import Any, BinaryIO
 
+import click
+
 from kdissect.capture.writer import PcapngWriter
 from kdissect.cli.capturing import live_in_own_home, opened, started, way_out, with_capability
 from kdissect.cli.config import load_config
@@ -61,11 +63,19 @@ class WiresharkPipe:
 
     def run(self) -> int:
         """Capture until Wireshark has enough; gives the exit code."""
+        # Before privileges are given up: under sudo the pipe is root's.
+        with self._open_pipe() as pipe:
+            try:
+                return self._capture(pipe)
+            except click.ClickException as error:
+                # Wireshark looks for a message once, when the pipe is closed.
+                complain(error.format_message())
+                return error.exit_code
+
+    def _capture(self, pipe: BinaryIO) -> int:
         keys = keys_of({"key_logs": self._key_logs, "rsa_keys": ()}, self._config.limits, growing=True)
         limits = self._config.limits
         with ExitStack() as stack:
-            # Before privileges are given up: under sudo the pipe is root's.
-            pipe = stack.enter_context(self._open_pipe())
             found = self._opened()
             session = started(found, lambda: Session(found.openers))
             stack.enter_context(closing(session))

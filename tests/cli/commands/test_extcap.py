@@ -13,6 +13,8 @@ from pathlib import Path
 import pytest
 
 from kdissect.capture.pcapng import HEADER_BYTES, PcapngReader
+from kdissect.cli import wireshark_pipe
+from kdissect.cli.wireshark_pipe import WiresharkPipe
 from kdissect.model import Packet
 from tests.cli.run import CAPTURES, run
 from tests.live.machine import Network, ended, eventually, network, nobody
@@ -77,6 +79,22 @@ def test_no_permission_is_one_line_with_the_way_out(tmp_path: Path) -> None:
     assert (done.returncode, done.stderr.count("\n")) == (5, 1), done.stderr
     assert done.stderr.startswith("kdissect: lo: you are not permitted to capture: start Wireshark so: ")
     assert done.stderr.endswith(" wireshark\n")
+
+
+def test_what_went_wrong_is_said_before_the_pipe_is_closed(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """Wireshark looks for a message once, when the pipe is closed, and shows an empty one else."""
+    pipe = (tmp_path / "pipe").open("wb")
+    said: list[tuple[bool, str]] = []
+    monkeypatch.setattr(WiresharkPipe, "_open_pipe", lambda _: pipe)
+    monkeypatch.setattr(wireshark_pipe, "complain", lambda text: said.append((pipe.closed, text)))
+    given = {"comments": True, "port": None, "keylog": None, "key_log": None, "fifo": "pipe"}
+    filtered = {"capture_filter": "tcp prt 9092", "allow_root": True}
+    code = WiresharkPipe("lo", {**given, **filtered}).run()
+    assert code in (2, 5)  # without the right to capture that is said first
+    assert [is_closed for is_closed, _ in said] == [False]
+    assert pipe.closed
 
 
 class Reader(threading.Thread):
