@@ -82,7 +82,7 @@ class Limits(NamedTuple):
     delivery_sets: int = 200_000
     """Record sets that were produced, and as many that were fetched, of which it is remembered when; each
     takes about 80 bytes."""
-    fact_bytes: int = 240 * MIB
+    fact_bytes: int = 224 * MIB
     """What the statistics of one reading hold together, and the rows made of it, by an estimate. What comes
     first is kept; what is left out is counted."""
 
