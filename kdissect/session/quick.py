@@ -399,7 +399,3 @@ def _are_sound(data: bytes, seen: Survey, limits: Limits) -> bool:
             return False
         at += 2
     return True
-
-
-def _has_error(exchange: Exchange | None) -> bool:
-    return exchange is not None and exchange.error is not None
