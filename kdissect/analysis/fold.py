@@ -25,6 +25,7 @@ from kdissect.dissect import Event
 from kdissect.durations import DURATIONS, FORM, duration_ns
 from kdissect.exchange import Exchange
 from kdissect.limits import DEFAULTS, Limits
+from kdissect.session.briefs import Brief
 from kdissect.session.conversation import Connection
 
 Row = dict[str, Any]
@@ -62,6 +63,9 @@ class Fold(ABC):
     reads_tcp: ClassVar[bool] = False
     """Whether it reads what the rows of connections tell of TCP."""
 
+    takes_briefs: ClassVar[bool] = False
+    """Whether it takes in an exchange that is told in brief as it is."""
+
     is_deep: ClassVar[bool] = False
     """Whether it unpacks every record, and is fed only where that is asked for."""
 
@@ -74,6 +78,8 @@ class Fold(ABC):
         """Take in the next event."""
         if isinstance(event, Exchange):
             self._exchange(event)
+        elif isinstance(event, Brief):
+            self._brief(event)
         elif isinstance(event, Connection) and (self.at_every_point or not event.is_copy):
             self._connection(event)
 
@@ -89,6 +95,10 @@ class Fold(ABC):
     @abstractmethod
     def _exchange(self, exchange: Exchange) -> None:
         """Take in an exchange."""
+
+    def _brief(self, brief: Brief) -> None:
+        """Take in an exchange in brief, of which it counts what it counts of the whole one."""
+        self._exchange(brief.exchange())
 
     def _other(self, exchange: Exchange) -> None:  # noqa: B027 - most exchanges tell of themselves only
         """Take in an exchange that does not count."""

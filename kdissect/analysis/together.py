@@ -9,6 +9,7 @@ from kdissect.analysis.fold import Fold, Statistic, View
 from kdissect.analysis.room import share
 from kdissect.dissect import Event
 from kdissect.exchange import Exchange
+from kdissect.session.briefs import Brief
 
 
 class Together:
@@ -50,6 +51,11 @@ class Together:
         self._ways = self._find_ways()
         self._others = self._take_others()
 
+    @property
+    def takes_briefs(self) -> bool:
+        """Whether a :class:`~kdissect.session.briefs.Brief` is enough for all of them."""
+        return all(each.takes_briefs for each in self._fed)
+
     def feed(self, event: Event, counts: bool = True) -> None:
         """Take in the next event.
 
@@ -58,6 +64,9 @@ class Together:
         if isinstance(event, Exchange):
             for take in self._ways[0 if counts else 1]:
                 take(event)
+        elif isinstance(event, Brief):
+            for fold in self._fed:
+                fold.feed(event)
         elif counts:
             for fold in self._others:
                 fold.feed(event)
