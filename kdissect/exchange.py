@@ -271,6 +271,20 @@ class Exchange:
         return None if self.response is None else self.response.frame.size
 
     @property
+    def begun_ns(self) -> int:
+        """When it began, by what was captured: its request was complete, or its response came."""
+        if self.request is not None:
+            return self.request.frame.last_ns
+        return self._first().frame.first_ns
+
+    @property
+    def told_ns(self) -> int:
+        """When its answer was complete; its request, where there is no answer."""
+        if self.response is not None:
+            return self.response.frame.last_ns
+        return self._first().frame.last_ns
+
+    @property
     def latency_ns(self) -> int | None:
         """Nanoseconds from the request's last byte to the response's first; may be negative, as captured.
         None also where two absurd timestamps are further apart than 64 bits can say."""

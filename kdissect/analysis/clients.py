@@ -17,7 +17,7 @@ from kdissect.analysis.declared import (
     column,
     first_and_last,
 )
-from kdissect.analysis.fold import Row, Rows, Span, Statistic, address, begun_ns, told_ns
+from kdissect.analysis.fold import Row, Rows, Span, Statistic, address
 from kdissect.exchange import Exchange
 from kdissect.limits import DEFAULTS, Limits
 from kdissect.protocol import apis
@@ -118,8 +118,8 @@ class Clients(Statistic):
         talk.request_bytes += request.frame.size
         if exchange.response is not None:
             talk.response_bytes += exchange.response.frame.size
-        talk.span.add(begun_ns(exchange), exchange.number)
-        talk.span.add(told_ns(exchange), exchange.number)
+        talk.span.add(exchange.begun_ns, exchange.number)
+        talk.span.add(exchange.told_ns, exchange.number)
         if request.api_key is not None and request.api_version is not None:
             spoken = request.api_key, request.api_version
             talk.spoken[spoken] = talk.spoken.get(spoken, 0) + 1

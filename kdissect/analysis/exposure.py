@@ -25,7 +25,7 @@ from kdissect.analysis.declared import (
     first_and_last,
     time_column,
 )
-from kdissect.analysis.fold import SECOND, OneTable, Row, Span, begun_ns, told_ns
+from kdissect.analysis.fold import SECOND, OneTable, Row, Span
 from kdissect.analysis.labels import Labels, Topic
 from kdissect.analysis.sets import record_sets
 from kdissect.exchange import Exchange
@@ -150,7 +150,7 @@ class Exposure(OneTable[int, _ConnectionExposure]):
 
     def __init__(self, limits: Limits = DEFAULTS) -> None:
         super().__init__(_ConnectionExposure, limits)
-        self._labels = Labels(limits)
+        self._labels = Labels(self.latest, limits)
 
     def _exchange(self, exchange: Exchange) -> None:
         self._take(exchange, True)
@@ -159,7 +159,6 @@ class Exposure(OneTable[int, _ConnectionExposure]):
         self._take(exchange, False)
 
     def _take(self, exchange: Exchange, counts: bool) -> None:
-        self._labels.see(exchange)
         row = self._rows.row(exchange.connection)
         if row is None:
             return
@@ -177,8 +176,8 @@ class Exposure(OneTable[int, _ConnectionExposure]):
             return
         row.requests += 1
         row.bytes += sum(message.frame.size for message in exchange.messages)
-        row.span.add(begun_ns(exchange), exchange.number)
-        row.span.add(told_ns(exchange), exchange.number)
+        row.span.add(exchange.begun_ns, exchange.number)
+        row.span.add(exchange.told_ns, exchange.number)
         if _carries_secrets(exchange) and exchange.api is not None:
             row.secrets.add(exchange.api)
         for setting in _readable(exchange):

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from kdissect.analysis.declared import BROKER_COLUMN, column, first_and_last
-from kdissect.analysis.fold import OneTable, Row, Span, begun_ns
+from kdissect.analysis.fold import OneTable, Row, Span
 from kdissect.analysis.offers_seen import ranges_in
 from kdissect.exchange import Exchange
 from kdissect.limits import DEFAULTS, Limits
@@ -27,6 +27,7 @@ class _Offer:
 class Offers(OneTable[tuple[str, Ranges], _Offer]):
     """A row a broker and what it offers: several where that changed."""
 
+    apis = frozenset(("ApiVersions",))
     name = "offers"
     about = "which versions of which APIs each broker offers"
     row_bytes = 7_500
@@ -48,7 +49,7 @@ class Offers(OneTable[tuple[str, Ranges], _Offer]):
         ranges = _in_order(ranges_in(exchange.response))
         row = self._rows.row((exchange.broker, ranges)) if ranges else None
         if row is not None:
-            row.span.add(begun_ns(exchange), exchange.number)
+            row.span.add(exchange.begun_ns, exchange.number)
 
     def result(self) -> list[Row]:
         found = [

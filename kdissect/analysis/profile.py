@@ -13,7 +13,7 @@ from functools import lru_cache
 from typing import Any, NamedTuple, Self
 
 from kdissect.analysis.declared import column, first_and_last
-from kdissect.analysis.fold import Row, Rows, Statistic, begun_ns
+from kdissect.analysis.fold import Row, Rows, Statistic
 from kdissect.analysis.labels import Labels, Topic
 from kdissect.analysis.sets import record_sets
 from kdissect.analysis.slices import Estimate, SlicedSums, SlicedTimes
@@ -137,7 +137,7 @@ class Profile(Statistic):
     def __init__(self, limits: Limits = DEFAULTS) -> None:
         super().__init__(limits)
         self._rows: Rows[_ProfileKey, _Measure] = Rows(_Measure, self.room, _MEASURE_BYTES)
-        self._labels = Labels(limits)
+        self._labels = Labels(self.latest, limits)
         self._kinds: dict[tuple[Any, ...], _Kind] = {}
 
     def __getstate__(self) -> dict[str, Any]:
@@ -153,12 +153,8 @@ class Profile(Statistic):
 
     # -- counting -----------------------------------------------------------------------------------
 
-    def _other(self, exchange: Exchange) -> None:
-        self._labels.see(exchange)
-
     def _exchange(self, exchange: Exchange) -> None:
-        self._labels.see(exchange)
-        ns, api = begun_ns(exchange), exchange.api or "unknown"
+        ns, api = exchange.begun_ns, exchange.api or "unknown"
         errors = self._errors(exchange)
         self._of_kind(exchange, ns, api, errors)
         for group in exchange.groups:

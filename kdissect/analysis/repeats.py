@@ -20,7 +20,7 @@ from kdissect.analysis.declared import (
     column,
     first_and_last,
 )
-from kdissect.analysis.fold import MILLISECOND, SECOND, OneTable, Row, Span, begun_ns
+from kdissect.analysis.fold import MILLISECOND, SECOND, OneTable, Row, Span
 from kdissect.analysis.labels import Labels, Topic
 from kdissect.analysis.topics import replica_id
 from kdissect.exchange import Exchange
@@ -157,13 +157,9 @@ class Repeats(OneTable[_Key, _Repeat]):
 
     def __init__(self, limits: Limits = DEFAULTS) -> None:
         super().__init__(_Repeat, limits)
-        self._labels = Labels(limits)
-
-    def _other(self, exchange: Exchange) -> None:
-        self._labels.see(exchange)
+        self._labels = Labels(self.latest, limits)
 
     def _exchange(self, exchange: Exchange) -> None:
-        self._labels.see(exchange)
         if exchange.request is None or exchange.response is None:
             return
         outcomes: set[tuple[Topic, int, int]] = set()
@@ -190,7 +186,7 @@ class Repeats(OneTable[_Key, _Repeat]):
         if exchange.api == "Fetch":
             row.replica_id = max(row.replica_id, replica_id(exchange))
             content = 0
-        ns, number = begun_ns(exchange), exchange.number
+        ns, number = exchange.begun_ns, exchange.number
         row.client, row.broker = exchange.client, exchange.broker
         row.client_id = exchange.client_id if exchange.client_id is not None else row.client_id
         row.span.add(ns, number)
