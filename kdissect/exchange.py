@@ -89,7 +89,15 @@ class Exchange:
     """
 
     __slots__ = (
-        *("_base_offsets", "_faults", "after_api_key", "behind_correlation_id", "behind_ns"),
+        *(
+            "_base_offsets",
+            "_broker",
+            "_client",
+            "_faults",
+            "after_api_key",
+            "behind_correlation_id",
+            "behind_ns",
+        ),
         *("broker_endpoint", "breaks_quota"),
         *("client_endpoint", "connection", "embedded", "inferred", "is_encrypted", "missing", "network_ns"),
         *("number", "principal", "proxied", "recognised", "request", "response", "routine"),
@@ -176,6 +184,8 @@ class Exchange:
         """Where it was seen; None where the input has one capture point."""
         self._faults: tuple[Fault, ...] | None = None
         self._base_offsets: dict[PartitionKey, int | None] | None = None
+        self._client: str | None = None
+        self._broker: str | None = None
         """What the response to a Produce tells, once it was asked for."""
 
     def __repr__(self) -> str:
@@ -183,11 +193,15 @@ class Exchange:
 
     @property
     def client(self) -> str:
-        return endpoint_text(self.client_endpoint)
+        if self._client is None:
+            self._client = endpoint_text(self.client_endpoint)
+        return self._client
 
     @property
     def broker(self) -> str:
-        return endpoint_text(self.broker_endpoint)
+        if self._broker is None:
+            self._broker = endpoint_text(self.broker_endpoint)
+        return self._broker
 
     @property
     def messages(self) -> tuple[Message, ...]:
@@ -636,7 +650,7 @@ def begin_exchange(connection: int, client_endpoint: Endpoint, broker_endpoint: 
     exchange.routine = ()
     exchange.behind_ns = exchange.behind_correlation_id = exchange.network_ns = None
     exchange.throttle_ns = exchange.think_ns = exchange.after_api_key = None
-    exchange._faults = exchange._base_offsets = None
+    exchange._faults = exchange._base_offsets = exchange._client = exchange._broker = None
     return exchange
 
 

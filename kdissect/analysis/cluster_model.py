@@ -13,7 +13,7 @@ from kdissect.analysis.cluster_configs import Configs
 from kdissect.analysis.cluster_events import Changes, Events
 from kdissect.analysis.cluster_history import Change, Cluster, Spell
 from kdissect.analysis.cluster_nodes import Nodes
-from kdissect.analysis.cluster_told import TELLING, told
+from kdissect.analysis.cluster_told import LED, TELLING, told
 from kdissect.analysis.cluster_topics import TopicHistory
 from kdissect.analysis.fold import Fold, most
 from kdissect.analysis.labels import Labels
@@ -94,7 +94,8 @@ class ClusterModel(Fold):
         api = exchange.api or ""
         if api not in TELLING:
             return
-        self._tell(exchange, api, counts)
+        if api not in LED or exchange.error is not None:
+            self._tell(exchange, api, counts)
         if may_have_log(exchange, api) and self._log.see(exchange, counts):
             self._history = None
 

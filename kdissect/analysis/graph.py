@@ -176,7 +176,13 @@ class Graph(Statistic):
             place = each.place
             if place.message is asked:
                 topic = self._labels.topic(place.topic, None if place.topic else place.topic_id)
-                found.setdefault(topic, Batches()).merge(each.batches)
+                if topic in found:
+                    both = Batches()
+                    both.merge(found[topic])
+                    both.merge(each.batches)
+                    found[topic] = both
+                else:
+                    found[topic] = each.batches  # nobody changes it
         for topic, batches in found.items():
             if follower >= 0:
                 host = address(exchange.client)

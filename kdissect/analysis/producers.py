@@ -376,7 +376,10 @@ class Producers(OneTable[_Key, _Production]):
             done_ns,
             crc32(exchange.broker.encode()),
         )
-        row.sent.extend(map(_fit, kept))
+        try:
+            row.sent.extend(array("q", kept))
+        except OverflowError:
+            row.sent.extend(map(_fit, kept))
         self._kept += 1
 
     def _read(self, fetched: SharedSet) -> None:

@@ -28,6 +28,9 @@ from kdissect.limits import DEFAULTS, Limits
 from kdissect.protocol.errors import error_name
 from kdissect.protocol.topics import partition_of
 
+new_tuple = tuple.__new__
+"""``new_tuple(_Stretch, values)``: without the second call that NamedTuple's own ``__new__`` costs."""
+
 AT_ONCE_NS = 50 * MILLISECOND
 SOON_NS = SECOND
 NEVER_THE_SAME = frozenset(
@@ -50,11 +53,9 @@ class _Stretch(NamedTuple):
     """What they ask for; 0 where that does not matter."""
 
     def joined(self, later: _Stretch) -> _Stretch:
-        return later._replace(
-            requests=self.requests + later.requests,
-            first_ns=self.first_ns,
-            first_exchange=self.first_exchange,
-        )
+        requests = self.requests + later.requests
+        together = (requests, self.first_ns, later.last_ns, self.first_exchange, later.content)
+        return new_tuple(_Stretch, together)
 
 
 @dataclass(slots=True)
@@ -64,6 +65,10 @@ class _LongestStretches:
     head: _Stretch | None = None
     best: _Stretch | None = None
     tail: _Stretch | None = None
+
+    def go_on(self, ns: int, number: int, content: int, gap_ns: int) -> None:
+        """The next request."""
+        self.add(new_tuple(_Stretch, (1, ns, ns, number, content)), gap_ns)
 
     def add(self, later: _Stretch, gap_ns: int) -> None:
         """The next one; it goes on with the last where it follows soon."""
@@ -191,8 +196,8 @@ class Repeats(OneTable[_Key, _Repeat]):
         row.client_id = exchange.client_id if exchange.client_id is not None else row.client_id
         row.span.add(ns, number)
         row.count += 1
-        row.at_once.add(_Stretch(1, ns, ns, number, content), AT_ONCE_NS)
-        row.soon.add(_Stretch(1, ns, ns, number, 0), SOON_NS)
+        row.at_once.go_on(ns, number, content, AT_ONCE_NS)
+        row.soon.go_on(ns, number, 0, SOON_NS)
         if len(row.exchanges) < EVIDENCE:
             row.exchanges.append(number)
 

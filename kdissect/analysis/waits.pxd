@@ -3,8 +3,10 @@ from kdissect.exchange cimport Exchange
 from kdissect.message cimport Message
 from kdissect.protocol.survey cimport Survey
 
-@cython.locals(request=Message, response=Message)
+cdef tuple _known
 cpdef split(Exchange exchange)
+@cython.locals(request=Message, response=Message)
+cdef _split(Exchange exchange, served)
 @cython.locals(data=bytes)
 cpdef tuple asked_wait(Message request)
 @cython.locals(seen=Survey)
