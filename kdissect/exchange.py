@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from functools import cache
+from functools import cache, lru_cache
 from itertools import chain
 from typing import Any, NamedTuple
 
@@ -194,13 +194,13 @@ class Exchange:
     @property
     def client(self) -> str:
         if self._client is None:
-            self._client = endpoint_text(self.client_endpoint)
+            self._client = _text_of(self.client_endpoint)
         return self._client
 
     @property
     def broker(self) -> str:
         if self._broker is None:
-            self._broker = endpoint_text(self.broker_endpoint)
+            self._broker = _text_of(self.broker_endpoint)
         return self._broker
 
     @property
@@ -652,6 +652,10 @@ def begin_exchange(connection: int, client_endpoint: Endpoint, broker_endpoint: 
     exchange.throttle_ns = exchange.think_ns = exchange.after_api_key = None
     exchange._faults = exchange._base_offsets = exchange._client = exchange._broker = None
     return exchange
+
+
+_text_of = lru_cache(maxsize=4_096)(endpoint_text)
+"""One text for all exchanges of a connection: tables keep it often."""
 
 
 def _between(message: Message) -> int | None:

@@ -8,7 +8,7 @@ before it.
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import NamedTuple, Self
+from typing import Any, NamedTuple, Self
 
 from kdissect.analysis.declared import (
     CLIENT_ADDRESS_COLUMN,
@@ -73,6 +73,10 @@ class _ClientTalk:
         self.span.merge(later.span)
 
 
+_MOST_TALKERS = 256
+"""So many are remembered at a time."""
+
+
 class _Client(NamedTuple):
     client: str
     client_id: str | None
@@ -102,18 +106,28 @@ class Clients(Statistic):
         """By connection."""
         self._talks: Rows[tuple[int, _Client], _ClientTalk] = Rows(_ClientTalk, self.room)
         """By connection and client, whose software is not told where none was named yet."""
+        self._talkers: dict[tuple[Any, ...], _ClientTalk] = {}
+        """Those that spoke lately."""
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {**self.__dict__, "_talkers": {}}
 
     def _exchange(self, exchange: Exchange) -> None:
         request = exchange.request
         if request is None:
             return
         named = self._software(exchange)
-        client = _Client(
-            address(exchange.client), exchange.client_id, named.last if named is not None else UNTOLD
-        )
-        talk = self._talks.row((exchange.connection, client))
+        software = named.last if named is not None else UNTOLD
+        talker = exchange.connection, exchange.client_endpoint, exchange.client_id, software
+        talk = self._talkers.get(talker)
         if talk is None:
-            return
+            client = _Client(address(exchange.client), exchange.client_id, software)
+            talk = self._talks.row((exchange.connection, client))
+            if talk is None:
+                return
+            if len(self._talkers) >= _MOST_TALKERS:
+                self._talkers.clear()
+            self._talkers[talker] = talk
         talk.exchanges += 1
         talk.request_bytes += request.frame.size
         if exchange.response is not None:

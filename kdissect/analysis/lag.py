@@ -133,14 +133,16 @@ class Lag(Statistic):
 
     def _take(self, exchange: Exchange, counts: bool) -> None:
         take = _TAKEN.get(exchange.api or "")
-        if take is not None and exchange.response is not None and exchange.request is not None:
+        if exchange.response is None or exchange.request is None:
+            return
+        if exchange.api == "Produce":
+            self._produce(exchange)
+        elif take is not None:
             take(self, exchange, exchange.request.body(), exchange.response.body(), counts)
 
     # -- where logs end ---------------------------------------------------------------------------------
 
-    def _produce(
-        self, exchange: Exchange, asked: dict[str, Any], answer: dict[str, Any], counts: bool
-    ) -> None:
+    def _produce(self, exchange: Exchange) -> None:
         for found in record_sets(exchange, self.limits):
             place = found.place
             base = exchange.assigned_base_offset(place)
@@ -389,7 +391,6 @@ def _whole(
 
 
 _TAKEN = {
-    "Produce": Lag._produce,
     "Fetch": Lag._fetch,
     "ListOffsets": Lag._list,
     "OffsetCommit": Lag._commit,
@@ -400,4 +401,4 @@ _TAKEN = {
     "EndTxn": Lag._transaction,
     "InitProducerId": Lag._transaction,
 }
-Lag.apis = frozenset(_TAKEN)
+Lag.apis = frozenset((*_TAKEN, "Produce"))

@@ -176,7 +176,7 @@ class Repeats(OneTable[_Key, _Repeat]):
         elif exchange.response.is_cut:
             return  # what it says where the capture lacks bytes is not known
         elif exchange.api not in NEVER_THE_SAME or _is_idle(exchange):
-            outcomes.add((self._labels.topic(None, None), 0, -1))
+            outcomes = _GOOD
         for topic, code, partition in sorted(outcomes):
             row = self._rows.row((topic, exchange.connection, exchange.api or "", code, partition))
             if row is not None:
@@ -209,6 +209,9 @@ class Repeats(OneTable[_Key, _Repeat]):
         self._labels.settle()
         rows = self._labels.by_name(self._rows.rows, _Repeat)
         return [_result(key, row) for key, row in sorted(rows.items(), key=lambda each: _order(each[0]))]
+
+
+_GOOD: set[tuple[Topic, int, int]] = {(Topic("", ""), 0, -1)}
 
 
 def _is_idle(exchange: Exchange) -> bool:
