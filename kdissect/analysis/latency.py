@@ -114,7 +114,11 @@ class Latency(OneTable[_Key, _Parts]):
         latency = exchange.latency_ns
         if latency is None or exchange.api is None:
             return
-        rows = [self._rows.row(self._key(exchange, topic)) for topic in self._topics(exchange)]
+        if self._by:
+            rows = [self._rows.row(self._key(exchange, topic)) for topic in self._topics(exchange)]
+        else:
+            plain = exchange.api_key, exchange.api, exchange.api_version, None, None, None, None
+            rows = [self._rows.row(plain)]
         _, wait_ns, broker_ns = split(exchange)
         values = [latency, exchange.behind_ns, exchange.throttle_ns, exchange.network_ns, exchange.served_ns]
         values += [wait_ns, broker_ns, exchange.request_transfer_ns, exchange.response_transfer_ns]
