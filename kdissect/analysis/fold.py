@@ -86,8 +86,8 @@ class Fold(ABC):
             self._connection(event)
 
     def ways(self) -> tuple[Callable[[Exchange], None], Callable[[Exchange], None]]:
-        """What :meth:`feed` and :meth:`see` do with an exchange, for a caller that knows that it is one, that
-        it is of one of the :attr:`apis`, and that :attr:`latest` has seen it."""
+        """What :meth:`feed` and :meth:`see` do with an exchange. The caller knows that it is one of the
+        :attr:`apis`, and has shown it to :attr:`latest`."""
         return self._exchange, self._other
 
     def see(self, event: Event) -> None:

@@ -21,7 +21,7 @@ class Namer(Protocol):
         """Give the names that are known by now to the ids that had none."""
 
 
-class _Seen:
+class _SharedLatest:
     """What was seen by all that share it."""
 
     __slots__ = ("namers", "names", "ns", "packet")
@@ -39,7 +39,7 @@ class Latest:
     __slots__ = ("_seen",)
 
     def __init__(self) -> None:
-        self._seen = _Seen()
+        self._seen = _SharedLatest()
 
     def see(self, exchange: Exchange) -> None:
         """To be called with every exchange."""
