@@ -5,6 +5,7 @@ from kdissect.message cimport Message
 from kdissect.protocol.survey cimport Survey
 from kdissect.session.briefs cimport Brief
 
+cdef tuple _known
 cpdef split(Exchange exchange)
 @cython.locals(turn=int64_t, served=int64_t)
 cpdef split_brief(Brief brief)
