@@ -7,12 +7,13 @@ from typing import ClassVar
 
 from rich.cells import cell_len, set_cell_size
 from rich.segment import Segment
+from rich.text import Text
 from textual import events
 from textual.app import ComposeResult
 from textual.message import Message
 from textual.strip import Strip
 from textual.widget import Widget
-from textual.widgets import Footer
+from textual.widgets import Footer, Static
 from textual.widgets._footer import FooterKey
 
 from kdissect.present.sanitise import CUT
@@ -88,6 +89,25 @@ class Tabs(Legible):
                 self.post_message(self.Chosen(name))
                 return
             left -= len(text)
+
+
+class OneLine(Static):
+    """A line of text. Its place stays as it is, whatever stands in it: Textual would lay out the whole screen
+    anew for each text."""
+
+    DEFAULT_CSS = """
+    OneLine { height: 1; }
+    """
+
+    def __init__(self, *, id: str) -> None:
+        super().__init__(id=id, markup=False)
+        self._text = Text()
+
+    def show(self, text: Text) -> None:
+        """Write a text, if it is another."""
+        if text != self._text or text.spans != self._text.spans:
+            self._text = text
+            self.update(text, layout=False)
 
 
 class PaneLine(Legible):

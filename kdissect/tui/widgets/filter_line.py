@@ -34,6 +34,7 @@ from kdissect.settings.actions import PLACES
 from kdissect.settings.remembered import Remembered
 from kdissect.tui.colors import alarm_color
 from kdissect.tui.keys import bindings_of
+from kdissect.tui.widgets.bars import OneLine
 from kdissect.tui.widgets.dialogs import Ask
 
 COUNT_SECONDS = 0.1
@@ -88,7 +89,7 @@ class FilterLine(Vertical):
     DEFAULT_CSS = """
     FilterLine { height: auto; display: none; }
     FilterLine.-set, FilterLine.-open { display: block; }
-    FilterLine #filter-set { height: 1; background: $surface; }
+    FilterLine #filter-set { background: $surface; }
     FilterLine.-open #filter-set { display: none; }
     FilterLine Horizontal, FilterLine #filter-said, FilterLine OptionList { display: none; }
     FilterLine.-open Horizontal, FilterLine.-open #filter-said { display: block; }
@@ -121,7 +122,7 @@ class FilterLine(Vertical):
         self._count: Timer | None = None
 
     def compose(self) -> ComposeResult:
-        yield Static(id="filter-set", markup=False)
+        yield OneLine(id="filter-set")
         with Horizontal():
             yield Static("/ ", id="filter-slash", markup=False)
             yield FilterInput(
@@ -168,7 +169,7 @@ class FilterLine(Vertical):
                 line.append(f"  {shown.progress:.0%} asked", "reverse")
             for hint in (*shown.hints, *hints_of_saved(shown.text, self._remembered.named)):
                 line.append(f"  {sanitise(hint, None)}", "yellow")
-        self.query_one("#filter-set", Static).update(line)
+        self.query_one("#filter-set", OneLine).show(line)
 
     def on_click(self, event: events.Click) -> None:
         if not self.is_open:

@@ -143,6 +143,8 @@ class VirtualTable(ScrollView, Legible, can_focus=True):
         self._inks: Mapping[str, str] = getattr(rows, "inks", {})
         """Those of :class:`Inked` rows."""
         self._strips: LRUCache[Hashable, Strip] = LRUCache(STRIPS)
+        self._drawn: Hashable = None
+        """What was on the screen when rows changed last."""
 
     @property
     def page(self) -> int:
@@ -156,10 +158,13 @@ class VirtualTable(ScrollView, Legible, can_focus=True):
 
     def rows_changed(self, cursor: int | None = None) -> None:
         """The rows are others, or more. Keeps the cursor in its place unless another is given."""
-        self.virtual_size = Size(self.columns, len(self.rows) + 1)
+        self._count_rows()
         self.cursor = self.cursor if cursor is None else cursor
         self._show_cursor()
-        self.refresh()
+        visible = self._visible()
+        if visible != self._drawn:
+            self._drawn = visible
+            self.refresh()
 
     def rows_look_different(self) -> None:
         """The same rows are to be written in another way."""
@@ -171,8 +176,27 @@ class VirtualTable(ScrollView, Legible, can_focus=True):
         super().notify_style_update()
 
     def on_resize(self) -> None:
-        self.virtual_size = Size(self.columns, len(self.rows) + 1)
+        self._count_rows()
         self._show_cursor()
+
+    def _count_rows(self) -> None:
+        """Tell the scroll bar how many rows there are. It is there in any case, so nothing is laid out anew,
+        as Textual would ten times a second while rows come."""
+        size = Size(self.columns, len(self.rows) + 1)
+        if size != self.virtual_size:
+            if self.styles.is_auto_height:  # then its own height is another
+                self.virtual_size = size
+                return
+            self.set_reactive(VirtualTable.virtual_size, size)
+            self.vertical_scrollbar.window_virtual_size = size.height
+            self.scroll_y = self.validate_scroll_y(self.scroll_y)
+
+    def _visible(self) -> Hashable:
+        """What tells the rows that are on the screen from what else could be there."""
+        top, width = self.scroll_offset.y, self.columns
+        rows = range(top, min(top + self.page, len(self.rows)))
+        keys = tuple(self.rows.key(row) for row in rows)
+        return keys, tuple(self.rows.headings(width)), width, self.cursor
 
     def render_line(self, y: int) -> Strip:
         width = self.columns
