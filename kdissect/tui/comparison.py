@@ -169,9 +169,7 @@ class ComparisonScreen(OrderedScreen):
             what = plural(count, "significant difference")
         else:
             what = plural(count, self._view if self._view in AREAS else "finding")
-        hidden = self.rows.without_room(self.list_pane.columns)
-        more = f"{plural(hidden, 'column')} without room" if hidden else ""
-        self.say_notes([each for each in (what, more) if each])
+        self.say_notes([what])
 
     def say(self, text: str) -> None:
         self.query_one("#where", OneLine).show(Text(f" {sanitise(text, None)}", no_wrap=True))

@@ -6,7 +6,7 @@ marked in the line and explained below it. What may be written at the cursor is 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import ClassVar
 
 from rich.highlighter import Highlighter
@@ -106,6 +106,8 @@ class FilterLine(Vertical):
     def __init__(self, shown: Shown, remembered: Remembered) -> None:
         super().__init__()
         self._shown, self._remembered = shown, remembered
+        self.apply: Callable[[str], object] = shown.push
+        """What is done with a filter that was written."""
         self._wrong = _Wrong()
         self._filter: Filter | None = None
         """What is written, if it is a filter."""
@@ -329,7 +331,7 @@ class FilterLine(Vertical):
         if self._filter is not None:
             self._remembered.use(self._filter)
         self.close()
-        self._shown.push(self.input.value)
+        self.apply(self.input.value)
 
     def _ask_name(self) -> None:
         if self._filter is None:

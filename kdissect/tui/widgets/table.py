@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Iterator, Mapping, Sequence
 from itertools import groupby
-from typing import ClassVar, NamedTuple, Protocol
+from typing import ClassVar, NamedTuple, Protocol, runtime_checkable
 
 from rich.cells import cell_len, set_cell_size
 from rich.segment import Segment
@@ -65,6 +65,17 @@ class Inked(Protocol):
 
     inks: Mapping[str, str]
     """A character: the component class that colours it."""
+
+
+@runtime_checkable
+class ColumnsOnPages(Protocol):
+    """Rows whose columns have not always room: the arrow keys lead to the others."""
+
+    def columns_hint(self, width: int) -> str:
+        """What is said of the others in a table that is so wide; nothing where all have room."""
+
+    def turn_columns(self, step: int, width: int) -> bool:
+        """Show other columns, those after them (1) or before them (-1); gives whether there are any."""
 
 
 class TableMessage(Message):
@@ -127,6 +138,9 @@ class VirtualTable(ScrollView, Legible, can_focus=True):
         def __init__(self, table: VirtualTable, row: int) -> None:
             self.row = row
             super().__init__(table)
+
+    class Turned(TableMessage):
+        """Other columns are shown."""
 
     class HeadingClicked(TableMessage):
         """A click on the head of a column, by its place among those that are shown."""
@@ -198,12 +212,49 @@ class VirtualTable(ScrollView, Legible, can_focus=True):
         keys = tuple(self.rows.key(row) for row in rows)
         return keys, tuple(self.rows.headings(width)), width, self.cursor
 
+    # -- columns without room -------------------------------------------------------------------------
+
+    @property
+    def hint(self) -> str:
+        """What is said of columns that have no room."""
+        return self.rows.columns_hint(self.columns) if isinstance(self.rows, ColumnsOnPages) else ""
+
+    @property
+    def has_room_for_hint(self) -> bool:
+        """Whether it stands behind the heads; if not, the screen is to say it elsewhere."""
+        headings = self.rows.headings(self.columns)
+        left = self.columns - sum(heading.width for heading in headings) - len(headings) + 1
+        last = headings[-1]
+        if not last.is_right:
+            left += last.width - cell_len(last.title)
+        return left > cell_len(self.hint)
+
+    def _turn(self, step: int) -> bool:
+        """Show other columns; gives whether there are any."""
+        if not isinstance(self.rows, ColumnsOnPages) or not self.rows.turn_columns(step, self.columns):
+            return False
+        self.column = None
+        self.rows_look_different()
+        self.post_message(self.Turned(self))
+        return True
+
+    def _turn_on(self) -> None:
+        """Show the next columns; after the last, the first ones."""
+        if not self._turn(1):
+            while self._turn(-1):
+                pass
+
+    # -- drawing --------------------------------------------------------------------------------------
+
     def render_line(self, y: int) -> Strip:
         width = self.columns
         if y == 0:
             style = self.get_component_rich_style("table--header")
-            headings = self.rows.headings(width)
-            return self._line(headings, [heading.title for heading in headings], style, self.column)
+            headings, hint = self.rows.headings(width), self.hint
+            line = self._line(headings, [heading.title for heading in headings], style, self.column)
+            if not hint or not self.has_room_for_hint:
+                return line
+            return Strip([*line.crop(0, width - cell_len(hint)), Segment(hint, style)], width)
         row = self.scroll_offset.y + y - 1
         if row >= len(self.rows):
             return Strip.blank(width, self.rich_style)
@@ -304,11 +355,14 @@ class VirtualTable(ScrollView, Legible, can_focus=True):
         self.post_message(self.AtEnd(self))
 
     def action_column(self, step: int) -> None:
-        """Go to the column to the right (1) or left; out of the first to the whole row."""
-        if self._has_columns:
-            at = -1 if self.column is None else self.column
-            last = len(self.rows.headings(self.columns)) - 1
-            self.column = clamp(at + step, -1, last) if at + step >= 0 else None
+        """Go to the column to the right (1) or left; out of the first to the whole row. Beyond them come the
+        columns without room."""
+        at = -1 if self.column is None else self.column
+        last = len(self.rows.headings(self.columns)) - 1
+        if not self._has_columns or not -1 <= at + step <= last:
+            self._turn(step)
+        else:
+            self.column = at + step if at + step >= 0 else None
 
     def action_choose(self) -> None:
         if len(self.rows):
@@ -325,7 +379,17 @@ class VirtualTable(ScrollView, Legible, can_focus=True):
                 return column
         return None
 
+    def on_mouse_scroll_right(self) -> None:
+        self._turn(1)
+
+    def on_mouse_scroll_left(self) -> None:
+        self._turn(-1)
+
     def on_click(self, event: events.Click) -> None:
+        hint = cell_len(self.hint) if self.hint and self.has_room_for_hint else 0
+        if event.y == 0 and self.columns - hint <= event.x < self.columns:
+            self._turn_on()
+            return
         if event.y == 0:
             column = self._column_at(event.x)
             if column is not None:
