@@ -19,8 +19,14 @@ TOP = Path(__file__).resolve().parents[1]
 CAPTURES = TOP / "captures"
 LAB = TOP / "tests" / "data" / "lab"
 """Captures of real brokers and clients, with what they said of it themselves."""
-REAL = ("java44-on-44", "cluster43-combined", "streams-protocol-2", "librdkafka-new", "broker-0.9")
-REAL += ("kafkajs-on-39",)
+REAL = (
+    "java44-on-44",
+    "cluster43-combined",
+    "streams-protocol-2",
+    "librdkafka-new",
+    "broker-0.9",
+    "kafkajs-on-39",
+)
 """Those of them that speed is measured on."""
 KINDS = ("basic-kafka43", "consumer-group-kip848", "errors", "share-group-kafka43", "transactions-kafka39")
 """Captures that are repeated, one after another."""

@@ -746,21 +746,3 @@ class Dissector:
                 self.names.learn(topic_id, name, packet)
             else:
                 self._names_left_out += 1
-
-
-def dissect(
-    items: Iterable[Item],
-    limits: Limits = DEFAULTS,
-    broker_ports: frozenset[int] = frozenset(),
-    names: TopicNames | None = None,
-    secrets: KnownSecrets | None = None,
-) -> Iterator[Event]:
-    """Everything that a capture holds, in the order in which it is complete.
-
-    ``names`` are those of an earlier pass over the same capture, which then count from its start. TLS is
-    decrypted with ``secrets`` and with those that the capture has.
-    """
-    dissector = Dissector(limits, broker_ports, names, secrets=secrets)
-    for item in items:
-        yield from dissector.feed(item)
-    yield from dissector.close()

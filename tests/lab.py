@@ -14,10 +14,11 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from kdissect.capture.files import read_packets
-from kdissect.dissect import Event, dissect
+from kdissect.dissect import Event
 from kdissect.exchange import Exchange
 from kdissect.model import Fault, Packet, Secrets
 from kdissect.session.conversation import Connection
+from tests.dissecting import dissect
 
 DATA = Path(__file__).parent / "data"
 LAB = DATA / "lab"

@@ -9,12 +9,13 @@ from pathlib import Path
 import pytest
 
 from kdissect.capture.files import read_packets
-from kdissect.dissect import Event, dissect
+from kdissect.dissect import Event
 from kdissect.exchange import Exchange
 from kdissect.limits import DEFAULTS
 from kdissect.model import CaptureError, Packet
 from kdissect.source import Input, Pass, secrets_of
 from tests.cli.run import CAPTURES
+from tests.dissecting import dissect
 
 BASIC = str(CAPTURES / "basic-kafka43.pcapng")
 

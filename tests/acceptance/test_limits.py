@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from kdissect.capture.segments import SegmentReader
-from kdissect.dissect import Event, dissect
+from kdissect.dissect import Event
 from kdissect.exchange import Exchange
 from kdissect.limits import DEFAULTS, Limits
 from kdissect.model import Fault, Packet, Segment
@@ -20,6 +20,7 @@ from kdissect.session.conversation import Connection
 from tests.acceptance.mutate import connections, damaged_capture, look_at
 from tests.accounts import astray
 from tests.amount import times
+from tests.dissecting import dissect
 
 SMALL: dict[str, tuple[int, ...]] = {
     "layers": (1, 2),

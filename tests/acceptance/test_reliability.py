@@ -10,12 +10,12 @@ import sys
 import pytest
 
 from kdissect.capture.files import read_packets
-from kdissect.dissect import dissect
 from kdissect.exchange import Exchange
 from kdissect.model import Fault
 from tests.acceptance.malicious import MALICIOUS, cost, malicious, wrong_variants
 from tests.amount import LONG
 from tests.cli.run import run
+from tests.dissecting import dissect
 from tests.lab import dissected
 from tests.shared import requires_shared, shared
 

@@ -8,12 +8,13 @@ from typing import Any
 
 from kdissect.analysis.catalogue import STATISTICS, statistic
 from kdissect.analysis.fold import Row, Statistic
-from kdissect.dissect import Event, dissect
+from kdissect.dissect import Event
 from kdissect.exchange import Exchange
 from kdissect.limits import DEFAULTS, Limits
 from kdissect.message import parse_request, parse_response
 from kdissect.model import Direction, Frame
 from tests.acceptance.request_log import Entry, entry, exchange_key
+from tests.dissecting import dissect
 from tests.kafka import request, response
 from tests.lab import Case
 from tests.tcp.segments import BROKER, CLIENT

@@ -8,9 +8,10 @@ from functools import cache
 from pathlib import Path
 
 from kdissect.capture.files import read_packets
-from kdissect.dissect import Event, dissect
+from kdissect.dissect import Event
 from kdissect.exchange import Exchange
 from kdissect.model import Fault, Packet, Secrets
+from tests.dissecting import dissect
 from tests.shared import SHARED
 
 Item = Packet | Secrets | Fault

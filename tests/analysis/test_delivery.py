@@ -10,10 +10,10 @@ import pytest
 
 from kdissect.analysis.fold import MILLISECOND, Row
 from kdissect.capture.files import read_packets
-from kdissect.dissect import dissect
 from kdissect.model import Packet
 from tests.analysis.folds import fold, rows_of
 from tests.analysis.traffic import commit, fetch, produce
+from tests.dissecting import dissect
 from tests.shared import requires_shared, shared
 
 

@@ -11,10 +11,11 @@ import pytest
 from kdissect.analysis.fold import MILLISECOND
 from kdissect.analysis.membership import HEARTBEATS
 from kdissect.capture.files import read_packets
-from kdissect.dissect import Event, dissect
+from kdissect.dissect import Event
 from kdissect.exchange import Exchange
 from kdissect.session.conversation import Connection
 from tests.analysis.folds import fold, logged, made, rows_of
+from tests.dissecting import dissect
 from tests.lab import Case
 from tests.shared import requires_shared, shared
 

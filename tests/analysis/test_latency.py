@@ -9,8 +9,9 @@ import pytest
 from kdissect.analysis.fold import MILLISECOND, Row
 from kdissect.analysis.latency import PARTS
 from kdissect.capture.files import read_packets
-from kdissect.dissect import Event, dissect
+from kdissect.dissect import Event
 from tests.analysis.folds import fold, rows_of
+from tests.dissecting import dissect
 from tests.shared import requires_shared, shared
 
 

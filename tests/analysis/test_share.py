@@ -9,8 +9,9 @@ import pytest
 
 from kdissect.analysis.fold import Row
 from kdissect.capture.files import read_packets
-from kdissect.dissect import Event, dissect
+from kdissect.dissect import Event
 from tests.analysis.folds import fold, made, rows_of
+from tests.dissecting import dissect
 
 INCIDENT = Path(__file__).parents[2] / "captures" / "incidents" / "share-delivery-limit.pcapng.gz"
 TOPIC = "lVhqmGaYRoKUVMnTbJRSXA"

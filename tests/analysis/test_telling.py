@@ -10,9 +10,9 @@ from kdissect.analysis.beside import MOST_BEFORE, Beside
 from kdissect.analysis.story import Offset, of_client, of_group, of_offset, of_transactional_id
 from kdissect.analysis.telling import told
 from kdissect.capture.files import read_packets
-from kdissect.dissect import dissect
 from kdissect.exchange import Exchange
 from tests.cli.run import CAPTURES
+from tests.dissecting import dissect
 
 
 def exchanges(name: str) -> list[Exchange]:

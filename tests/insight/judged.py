@@ -6,10 +6,11 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from kdissect.capture.files import read_packets
-from kdissect.dissect import Event, dissect
+from kdissect.dissect import Event
 from kdissect.insight.context import Context
 from kdissect.insight.finding import Finding
 from kdissect.insight.judge import Judge, Judged
+from tests.dissecting import dissect
 
 CAPTURES = Path(__file__).parents[2] / "captures"
 """The captures that are shipped."""

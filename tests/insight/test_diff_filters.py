@@ -9,7 +9,6 @@ import pytest
 
 from kdissect.analysis.slow import Slowness
 from kdissect.capture.files import read_packets
-from kdissect.dissect import dissect
 from kdissect.exchange import Exchange
 from kdissect.filter.compiled import compile_filter
 from kdissect.insight.diff import differences
@@ -18,6 +17,7 @@ from kdissect.insight.difference import Difference
 from kdissect.insight.judge import Report
 from kdissect.insight.whole import whole_judge
 from kdissect.present.options import Options
+from tests.dissecting import dissect
 from tests.insight.judged import CAPTURES
 
 SIDES = CAPTURES / "basic-kafka43.pcapng", CAPTURES / "transactions-kafka39.pcapng"

@@ -9,11 +9,12 @@ import pytest
 
 from kdissect.analysis.fold import SECOND
 from kdissect.capture.files import read_packets
-from kdissect.dissect import Event, dissect
+from kdissect.dissect import Event
 from kdissect.insight.context import Context
 from kdissect.insight.finding import Finding, Subject
 from kdissect.insight.judge import CLEAR_NS, Judge, judge
 from kdissect.insight.rule import Facts, Rule
+from tests.dissecting import dissect
 from tests.insight.judged import CAPTURES
 
 

@@ -1,11 +1,12 @@
 from __future__ import annotations
 
 from kdissect.capture.files import read_packets
-from kdissect.dissect import Event, dissect
+from kdissect.dissect import Event
 from kdissect.exchange import Exchange
 from kdissect.jobs.batches import AT_ONCE, BATCH_EVENTS, FIRST_EVENTS, EventBatch, used_up
 from kdissect.model import Fault
 from tests.cli.run import CAPTURES
+from tests.dissecting import dissect
 
 FAULT = Fault("file", "damaged", "a text")
 

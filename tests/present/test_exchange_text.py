@@ -10,7 +10,6 @@ from pathlib import Path
 import pytest
 
 from kdissect.capture.files import read_packets
-from kdissect.dissect import dissect
 from kdissect.exchange import Exchange
 from kdissect.model import Packet
 from kdissect.present import columns
@@ -20,6 +19,7 @@ from kdissect.present.options import BYTES_FORMS, Options
 from kdissect.present.tables import row_line
 from kdissect.present.writers import table_writer
 from tests.amount import some
+from tests.dissecting import dissect
 from tests.present.captures import SECRET, secret_talks, write_capture
 
 CAPTURES = sorted((Path(__file__).resolve().parents[2] / "captures").glob("*.pcap*"))

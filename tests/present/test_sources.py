@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from kdissect.capture.files import read_packets
-from kdissect.dissect import dissect
 from kdissect.exchange import Exchange
 from kdissect.model import Fault
 from kdissect.present.catalogue import TABLES
@@ -11,6 +10,7 @@ from kdissect.present.options import Options
 from kdissect.present.sources import sources_of
 from kdissect.session.conversation import Connection
 from tests.cli.run import CAPTURES
+from tests.dissecting import dissect
 
 EVENTS = list(dissect(read_packets([CAPTURES / "loss.pcapng"])))
 

@@ -9,7 +9,6 @@ from typing import NamedTuple
 
 from kdissect.capture.reader import Item
 from kdissect.capture.writer import PcapngWriter
-from kdissect.dissect import dissect
 from kdissect.exchange import Exchange
 from kdissect.limits import DEFAULTS
 from kdissect.model import Packet, Segment
@@ -17,6 +16,7 @@ from kdissect.scrub.scrubbing import Counts, Scrubbing
 from kdissect.scrub.search import Search
 from kdissect.scrub.values import Scrubber
 from tests.capture.build import ethernet
+from tests.dissecting import dissect
 from tests.kafka import Talk
 from tests.lab import Dissected, dissected
 

@@ -10,12 +10,13 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from kdissect.capture.files import read_packets
-from kdissect.dissect import Event, dissect
+from kdissect.dissect import Event
 from kdissect.limits import DEFAULTS, Limits
 from kdissect.present.arrow import RowBatches
 from kdissect.present.options import PLAIN
 from kdissect.present.sources import sources_of
 from kdissect.spark.tables import full_table
+from tests.dissecting import dissect
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame

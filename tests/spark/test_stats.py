@@ -18,7 +18,7 @@ from kdissect.analysis.together import Together
 from kdissect.capture.files import read_packets
 from kdissect.capture.points import find_points
 from kdissect.cli import main
-from kdissect.dissect import Event, dissect
+from kdissect.dissect import Event
 from kdissect.insight.judge import Judge
 from kdissect.limits import DEFAULTS, Limits
 from kdissect.points.dissector import dissector_of
@@ -30,6 +30,7 @@ from kdissect.spark.folds import Found, found
 from kdissect.spark.questions import Asked
 from kdissect.spark.settings import Settings
 from kdissect.spark.tables import types, with_point
+from tests.dissecting import dissect
 from tests.points.places import BASIC, MS, brokers_of, elsewhere, packets_of, written
 from tests.spark.cuts import cut, pcap
 from tests.spark.same import CAPTURES

@@ -12,10 +12,10 @@ from pathlib import Path
 import pytest
 
 from kdissect.capture.files import read_packets
-from kdissect.dissect import dissect
 from kdissect.exchange import Exchange
 from kdissect.live.journal import status_of
 from kdissect.model import Fault
+from tests.dissecting import dissect
 from tests.kafka import METADATA_RESPONSE_1, framed, request, response
 from tests.live.requires import requires_raw_sockets
 from tests.tui.terminals import Terminal

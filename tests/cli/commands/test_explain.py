@@ -14,7 +14,6 @@ import pytest
 import kdissect
 from kdissect.capture.files import read_packets
 from kdissect.cli.states import load, save
-from kdissect.dissect import dissect
 from kdissect.insight.catalogue import RULES
 from kdissect.insight.finding import Finding
 from kdissect.insight.judge import Judge, of_captures
@@ -23,6 +22,7 @@ from kdissect.present.findings import FINDINGS
 from kdissect.protocol.errors import errors
 from tests.amount import some
 from tests.cli.run import CAPTURES, Ran, run, run_with
+from tests.dissecting import dissect
 
 LOSS = CAPTURES / "loss.pcapng"
 HEALTHY = CAPTURES / "basic-kafka43.pcapng"

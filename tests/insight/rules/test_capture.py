@@ -5,12 +5,12 @@ from __future__ import annotations
 import pytest
 
 from kdissect.capture.files import read_packets
-from kdissect.dissect import dissect
 from kdissect.insight.catalogue import RULES
 from kdissect.insight.context import Context, Some, Spoken
 from kdissect.insight.finding import CERTAIN, NOTICE, Finding
 from kdissect.insight.judge import judge
 from kdissect.model import Fault, Packet, Secrets
+from tests.dissecting import dissect
 from tests.insight.judged import CAPTURES, context_of, findings_of, judged, judged_file
 from tests.lab import Case
 

@@ -13,9 +13,9 @@ from kdissect.analysis.racks import Racks
 from kdissect.analysis.replication import Replication
 from kdissect.analysis.stale_leaders import StaleLeaders
 from kdissect.capture.files import read_packets
-from kdissect.dissect import dissect
 from kdissect.exchange import Exchange
 from tests.analysis.folds import events_of, made
+from tests.dissecting import dissect
 from tests.insight.judged import CAPTURES
 from tests.insight.made import row, said
 

@@ -10,7 +10,7 @@ from kdissect.capture.files import read_packets
 from kdissect.cli.commands.live.conditions import Conditions
 from kdissect.cli.commands.live.findings import EVERY_SECONDS, LiveFindings
 from kdissect.cli.errors import Wrong
-from kdissect.dissect import Event, dissect
+from kdissect.dissect import Event
 from kdissect.insight.finding import Finding, Subject
 from kdissect.insight.judge import Judge
 from kdissect.limits import DEFAULTS
@@ -18,6 +18,7 @@ from kdissect.live.journal import Status
 from kdissect.live.metrics import Metrics
 from kdissect.present.options import PLAIN
 from tests.cli.run import CAPTURES
+from tests.dissecting import dissect
 
 
 def finding(id: str, resolved_ns: int | None = None) -> Finding:
