@@ -55,7 +55,7 @@ class Judging:
         looked_at = {
             "captured": captured_text(judged.context),
             "judged": judged_text(judged),
-            "short": f"judged {judged.rules}, not {len(judged.not_judged)}",
+            "short": f"{judged.rules:,} rules judged, {len(judged.not_judged):,} not",
             "first_ns": judged.context.first_ns,
         }
         return list(_rows(judged.findings)), looked_at
