@@ -88,7 +88,7 @@ def turned(
     turn: int,
 ) -> Turned:
     """The columns of a page. On the first stand those that are wanted most. On each of the others stand the
-    kept ones, so that rows can be told from each other, and then those without room on a page before.
+    kept ones, which tell rows from each other. Behind them stand those without room on a page before.
 
     :param fit: gives the cells of the columns that are wanted most, in so much room.
     :param needs: cells that each column needs.

@@ -116,7 +116,12 @@ class OrderedScreen(PanesScreen):
         self.open(self.rows.row(event.row))
 
     def on_resize(self) -> None:
-        self.call_after_refresh(self.tell)  # how many columns have room
+        self.call_after_refresh(self._tell_columns)
+
+    def _tell_columns(self) -> None:
+        """Say how many columns have no room now, unless the screen was left before it was made."""
+        if self.is_attached and self.query("#list"):
+            self.tell()
 
     @on(VirtualTable.Turned)
     def _columns_turned(self) -> None:
