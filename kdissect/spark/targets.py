@@ -123,7 +123,8 @@ class Folder:
         os.makedirs(path, mode=0o700, exist_ok=True)
         shutil.rmtree(final, ignore_errors=True)
         os.rename(staged, final)
-        os.rmdir(os.path.dirname(staged))
+        # With what a run that died left of another table.
+        shutil.rmtree(os.path.dirname(staged), ignore_errors=True)
 
     def read(self, spark: SparkSession, name: str, schema: StructType) -> DataFrame:
         return spark.read.schema(schema).parquet(f"{self.where}/{name}")
@@ -258,8 +259,9 @@ class Iceberg:
         catalog = self._known
         if not self.has(name):
             catalog.create_namespace_if_not_exists(self._namespace)
-            made = catalog.create_table(self._name(name), schema)
-            with made.update_spec() as spec:
+            # In one commit: a run that dies leaves no table without its partitions.
+            whole = catalog.create_table_transaction(self._name(name), schema)
+            with whole as made, made.update_spec() as spec:
                 for part in parts:
                     spec.add_identity(part)
         table = catalog.load_table(self._name(name))
