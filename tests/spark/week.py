@@ -2,7 +2,7 @@
 
 equal      in each target, ``spark batch --append`` of each night (:mod:`tests.spark.nights`) gives what one
            reading of all files gives; before night 4 the state is made one of an older release
-kills      the same, with runs that are killed at random moments; the next run follows each
+kills      the same, with runs that are killed at random moments; the next run follows each of them
 questions  the ten questions of ``kdissect help spark``, asked of the tables, have the answers of
            ``kdissect stats``
 
@@ -27,21 +27,30 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from random import Random
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import pyarrow as pa
+import pyarrow.parquet as pq
 
 from kdissect.cli import main as kdissect
+from kdissect.spark import views
 from kdissect.spark.launch import session
 from kdissect.spark.targets import target_of
+from tests.spark import answers
 from tests.spark.conftest import CHEAPER
-from tests.spark.nights import NIGHTS, RULE, TABLES, Week, plain
+from tests.spark.nights import NIGHTS, POINTS, RULE, TABLES, Week, plain
+from tests.spark.test_stats import events_of
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
 
 KINDS = ("delta", "iceberg", "parquet")
 UPGRADED = 4
 """Before this night the release changes."""
-_FIRST_SECONDS = 8.0
-"""How long a night takes, before one was measured."""
-_SLOWER = 2.0
-"""How much longer than ours the first run of a process takes."""
+STAGES = ("start", "plan", "state", *TABLES)
+"""What a run comes by, in this order."""
+_AFTER_SECONDS = dict.fromkeys(TABLES, 0.5) | {"start": 6.0, "plan": 4.0, "state": 2.0}
+"""How long after each of those a run is killed, at most."""
 
 
 class Place(NamedTuple):
@@ -66,6 +75,11 @@ class Place(NamedTuple):
         return self.folder / "runs"
 
     @property
+    def asked(self) -> Path:
+        """The tables of statistics."""
+        return self.folder / "asked"
+
+    @property
     def to(self) -> str:
         """What ``--to`` is given."""
         return f"iceberg:lake.{self.folder.name}" if self.kind == "iceberg" else f"{self.kind}:{self.out}"
@@ -80,17 +94,20 @@ class Place(NamedTuple):
 
     def rows(self, name: str) -> list[dict[str, Any]]:
         """The rows of a table."""
-        import pyarrow.parquet as pq
+        return self.table(name).to_pylist()  # type: ignore[no-any-return]
 
+    def table(self, name: str) -> pa.Table:
+        """The same as Arrow has it."""
         if self.kind == "parquet":
             files = sorted((self.out / name).glob("run=*/**/*.parquet"))
-            return [row for file in files for row in pq.ParquetFile(file).read().to_pylist()]
+            read = [pq.ParquetFile(file).read() for file in files]
+            return pa.concat_tables(read, promote_options="default")
         if self.kind == "delta":
             import deltalake
 
-            return deltalake.DeltaTable(str(self.out / name)).to_pyarrow_table().to_pylist()  # type: ignore[no-any-return]
+            return deltalake.DeltaTable(str(self.out / name)).to_pyarrow_table()
         catalog = target_of(self.to)._known  # type: ignore[attr-defined]
-        return catalog.load_table(f"{self.folder.name}.{name}").scan().to_arrow().to_pylist()  # type: ignore[no-any-return]
+        return catalog.load_table(f"{self.folder.name}.{name}").scan().to_arrow()
 
     def differences(self, expected: Mapping[str, Sequence[str]]) -> list[str]:
         """Rows that are lost, and rows that are there too often."""
@@ -100,6 +117,21 @@ class Place(NamedTuple):
             for word, rest in (("lost", Counter(rows) - found), ("too often", found - Counter(rows))):
                 out += [f"{name}: {word} {count}: {row[:200]}" for row, count in rest.items()]
         return out
+
+    def reached(self, stage: str, number: int) -> bool:
+        """Whether a run is so far, or farther."""
+        if stage == "start" or (self.runs / f"run-{number}.json").exists():
+            return True
+        if stage == "plan":
+            return (self.runs / f"plan-{number}.json").exists()
+        if stage == "state":
+            return any((self.runs / "state").glob(f"{number}/*.state"))
+        folders = {
+            "parquet": (f"out/_staged/{stage}", f"out/{stage}/run={number}"),
+            "delta": (f"out/{stage}/data/{number}",),
+            "iceberg": (f"../lake/{self.folder.name}*/{stage}/data/{number}",),
+        }
+        return any(list(self.folder.glob(f"{folder}/_SUCCESS")) for folder in folders[self.kind])
 
     def upgrade(self) -> None:
         """Make the state one of another release, which this one cannot load."""
@@ -125,18 +157,11 @@ def run(here: Place) -> None:
     assert code in (0, 3), f"exit code {code}"
 
 
-class Killed(NamedTuple):
-    """What became of a run that was to be killed."""
+def killed(here: Place, number: int, stage: str, seconds: float) -> str:
+    """A night's run as a process group of its own, which is killed; gives how far it was.
 
-    was_over: bool
-    state: str
-    """How far it was."""
-
-
-def killed(here: Place, is_time: Any) -> Killed:
-    """A night's run as a process group of its own, which is killed when it is time.
-
-    :param is_time: tells, given how many seconds the session has been there.
+    :param stage: ``start``, when the session is there; ``plan``; ``state``; or the table that is written.
+    :param seconds: how long after that it is killed.
     """
     command = [sys.executable, "-m", "tests.spark.week", "--child", json.dumps(here.arguments)]
     process = subprocess.Popen(
@@ -144,59 +169,70 @@ def killed(here: Place, is_time: Any) -> Killed:
     )
     assert process.stdout is not None
     assert process.stdout.readline() == b"ready\n"
-    begun = time.monotonic()
-    while not is_time(time.monotonic() - begun) and process.poll() is None:
-        time.sleep(0.005)
-    was_over = process.poll() is not None
+    while process.poll() is None and not here.reached(stage, number):
+        time.sleep(0.01)
+    with suppress(subprocess.TimeoutExpired):
+        process.wait(seconds)
+    word = "killed" if process.poll() is None else "was over"
     with suppress(ProcessLookupError):
         os.killpg(process.pid, signal.SIGKILL)
     process.wait()
     process.stdout.close()
-    return Killed(was_over, _how_far(here))
-
-
-def _how_far(here: Place) -> str:
-    plans, ended = (len(list(here.runs.glob(f"{word}-*.json"))) for word in ("plan", "run"))
-    if plans == ended:
-        return f"between runs {ended} and {ended + 1}"
-    states = len(list((here.runs / "state").glob(f"{plans}/*.state")))
-    tables = [] if here.kind == "iceberg" else [name for name in TABLES if _has(here, name, plans)]
-    return f"in run {plans}: {states} states, tables: {' '.join(tables) or '-'}"
-
-
-def _has(here: Place, name: str, number: int) -> bool:
-    folder = here.out / name
-    if here.kind == "parquet":
-        return (folder / f"run={number}").exists()
-    return any(f'"version":{number}' in log.read_text() for log in (folder / "_delta_log").glob("*.json"))
+    reached = [each for each in STAGES if here.reached(each, number)]
+    return f"{word} after {reached[-1]}"
 
 
 def nights(here: Place, kills: int, seed: int) -> None:
     """A week in a target."""
     random = Random(seed)
     chosen = Counter(random.randrange(NIGHTS) for _ in range(kills))
-    week, took = Week(here.spool), _FIRST_SECONDS
+    week, died = Week(here.spool), 0
     for night in week:
         if night == UPGRADED:
             here.upgrade()
         for _ in range(chosen[night]):
-            moment = random.uniform(0, _SLOWER * took)
-            told = killed(here, lambda seconds, moment=moment: seconds >= moment)
-            word = "was over," if told.was_over else "killed"
-            print(f"  {here.kind}, night {night}, {moment:.2f} s: {word} {told.state}", flush=True)
-        begun = time.monotonic()
+            stage, seconds = random.choice(STAGES), random.random()
+            seconds *= _AFTER_SECONDS[stage]
+            word = killed(here, night + 1, stage, seconds)
+            died += word.startswith("killed")
+            print(f"  {here.kind}, night {night}, {stage} + {seconds:.2f} s: {word}", flush=True)
         run(here)
-        took = min(took, time.monotonic() - begun)
     wrong = here.differences(week.expected())
     for line in wrong[:20]:
         print(f"  {line}")
     rows = sum(len(here.rows(name)) for name in TABLES)
     print(
-        f"{here.kind}: {NIGHTS} nights, {len(week.paths())} files, {kills} kills (seed {seed}),"
+        f"{here.kind}: {NIGHTS} nights, {len(week.paths())} files, {died} kills (seed {seed}),"
         f" {rows} rows: {'NOT EQUAL' if wrong else 'equal'}",
         flush=True,
     )
     assert not wrong
+
+
+def questions(here: Place, spark: SparkSession) -> None:
+    """The ten questions, of a week that is there."""
+    week = Week(here.spool)
+    arguments = here.arguments
+    inputs = [arguments[2], "--capture-point", RULE, "--master", "local[2]", "-q"]
+    assert kdissect(["spark", "stats", *inputs, "--all", "--out", str(here.asked)]) == 0
+    made = views(spark, here.asked)
+    for name in TABLES:
+        spark.createDataFrame(here.table(name)).createOrReplaceTempView(name)
+    # Numbers count in each capture point.
+    asked = {
+        question: query.replace("e.number", "e.number and r.capture_point = e.capture_point")
+        for question, query in answers.questions().items()
+    }
+    found = {
+        question: [row.asDict() for row in spark.sql(query).collect()] for question, query in asked.items()
+    }
+    for name in {*made, *TABLES}:
+        spark.catalog.dropTempView(name)
+    tables = [list(week.events(point)) for point in POINTS]
+    whole = [events_of(*week.paths(point)) for point in POINTS]
+    answers.check(found, tables, whole)
+    rows = sum(map(len, found.values()))
+    print(f"{here.kind}: {len(found)} questions, {rows} rows: as kdissect stats", flush=True)
 
 
 def child(arguments: list[str]) -> None:
@@ -220,14 +256,18 @@ def main() -> None:
     parts = ("equal", "kills", "questions")
     if unknown := set(given.parts) - set(parts):
         parser.error(f"no part is {', '.join(unknown)}: {', '.join(parts)}")
+    wanted = given.parts or parts
     seed = Random().randrange(10**6) if given.seed is None else given.seed
     with lake() as folder:
-        session("local[2]", CHEAPER, os.devnull)
-        for part in given.parts or parts:
-            for kind in given.target or KINDS:
-                if part != "questions":
-                    here = Place(folder / f"{part}_{kind}", kind)
-                    nights(here, given.kills if part == "kills" else 0, seed)
+        spark = session("local[2]", CHEAPER, os.devnull)
+        for kind in given.target or KINDS:
+            if "kills" in wanted:
+                nights(Place(folder / f"killed_{kind}", kind), given.kills, seed)
+            if "equal" in wanted or "questions" in wanted:
+                here = Place(folder / f"whole_{kind}", kind)
+                nights(here, 0, seed)
+                if "questions" in wanted:
+                    questions(here, spark)
     spent = [resource.getrusage(who) for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)]
     seconds = sum(each.ru_utime + each.ru_stime for each in spent)
     print(f"{seconds:.0f} s of CPU, without the JVM of this process")
