@@ -75,11 +75,6 @@ class Place(NamedTuple):
         return self.folder / "runs"
 
     @property
-    def asked(self) -> Path:
-        """The tables of statistics."""
-        return self.folder / "asked"
-
-    @property
     def to(self) -> str:
         """What ``--to`` is given."""
         return f"iceberg:lake.{self.folder.name}" if self.kind == "iceberg" else f"{self.kind}:{self.out}"
@@ -128,7 +123,7 @@ class Place(NamedTuple):
             return any((self.runs / "state").glob(f"{number}/*.state"))
         folders = {
             "parquet": (f"out/_staged/{stage}", f"out/{stage}/run={number}"),
-            "delta": (f"out/{stage}/data/{number}",),
+            "delta": (f"out/{stage}/run={number}",),
             "iceberg": (f"../lake/{self.folder.name}*/{stage}/data/{number}",),
         }
         return any(list(self.folder.glob(f"{folder}/_SUCCESS")) for folder in folders[self.kind])
@@ -214,9 +209,10 @@ def questions(here: Place, spark: SparkSession) -> None:
     week = Week(here.spool)
     arguments = here.arguments
     inputs = [arguments[2], "--capture-point", RULE, "--master", "local[2]", "-q"]
-    assert kdissect(["spark", "stats", *inputs, "--all", "--out", str(here.asked)]) == 0
-    made = views(spark, here.asked)
-    for name in TABLES:
+    # There are statistics beside the tables. Only an engine with its catalog knows tables of Iceberg.
+    assert kdissect(["spark", "stats", *inputs, "--all", "--out", str(here.out)]) == 0
+    made = views(spark, here.out)
+    for name in TABLES if here.kind == "iceberg" else ():
         spark.createDataFrame(here.table(name)).createOrReplaceTempView(name)
     # Numbers count in each capture point.
     asked = {
