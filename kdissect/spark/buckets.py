@@ -22,7 +22,7 @@ from kdissect.spark.plan import CapturePoint
 from kdissect.spark.progress import Note
 from kdissect.spark.rows import batches_of
 from kdissect.spark.settings import Settings
-from kdissect.spark.tables import ddl, table_at
+from kdissect.spark.tables import ddl
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -106,5 +106,4 @@ def _dissect(
         numbers = ((kind, packet, given) for _, packet, kind, given in own if kind != _START)
         things = things_of(task.paths, settings, task.bucket, note)
         events = events_of(things, settings, numbers, names[task.point])
-        table = table_at(full, task.name, settings.head)
-        yield from batches_of(events, table, settings, Choice(settings), note)
+        yield from batches_of(events, full, task.name, settings, Choice(settings), note)

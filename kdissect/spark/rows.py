@@ -1,4 +1,4 @@
-"""Events → record batches of one table, for Spark."""
+"""Events → record batches of the tables, for Spark."""
 
 from __future__ import annotations
 
@@ -11,41 +11,97 @@ from kdissect.dissect import Event
 from kdissect.exchange import Exchange
 from kdissect.limits import Limits
 from kdissect.model import Fault, Packet, Secrets, Segment, endpoint_text
-from kdissect.present.arrow import RowBatches
+from kdissect.present.arrow import RowBatches, arrow_schema
 from kdissect.present.columns import Table
+from kdissect.present.record_batches import PlainBatch, record_batches
+from kdissect.present.record_columns import RecordBatches
 from kdissect.present.sources import sources_of
 from kdissect.spark.choice import Choice
 from kdissect.spark.progress import Note
 from kdissect.spark.replay import size_of
 from kdissect.spark.settings import Settings
-from kdissect.spark.tables import PLACED, placed
+from kdissect.spark.tables import PLACED, POINT, place_of, placed, table_at
 
 PACKETS_A_BLOCK = 1_024
 
 
+class TableRows:
+    """The rows of one table that the events of a capture point bring.
+
+    Records come in columns, a whole batch of a producer at a time, where each of its rows is wanted as it is.
+
+    :param table: the columns that are made.
+    :param point: the name of the capture point.
+    :param choice: says which rows are made; it is of this table.
+    """
+
+    def __init__(self, table: Table, point: str, settings: Settings, choice: Choice) -> None:
+        self.schema = arrow_schema(table)
+        self.name = table.name
+        self._choice = choice
+        self._options = settings.shown
+        self._point = point or None
+        self._with_place = settings.places and table.name in PLACED
+        self._rows = RowBatches(table_at(table, point, settings.head), self._options)
+        self._records = RecordBatches(table) if _goes_in_columns(table, settings) else None
+
+    def takes(self, event: Event) -> bool:
+        """Whether the next event may bring rows. Each event is to be asked for once."""
+        return self._choice.event(event)
+
+    def feed(self, event: Event) -> Iterator[Any]:
+        """Take in an event that may bring rows; gives the record batches that are full now."""
+        if self._records is not None:
+            if isinstance(event, Exchange) and any(each.may_have_records() for each in event.messages):
+                yield from self._in_columns(self._records, event)
+            return
+        sources: Iterator[Any] = sources_of(self.name, event, self._options)
+        chosen = (source for source in sources if self._choice.row(event, source))
+        for source in placed(event, chosen) if self._with_place else chosen:
+            if (batch := self._rows.add(source)) is not None:
+                yield batch
+
+    def close(self) -> Iterator[Any]:
+        """What waits."""
+        batch = (self._rows if self._records is None else self._records).take()
+        if batch is not None:
+            yield batch
+
+    def _in_columns(self, records: RecordBatches, exchange: Exchange) -> Iterator[Any]:
+        more = {POINT: self._point, **place_of(exchange)}
+        for found in record_batches(exchange, self._options):
+            if isinstance(found, PlainBatch):
+                found.common.update(more)
+                if (batch := records.add(found)) is not None:
+                    yield batch
+                continue
+            for row in found:
+                if (batch := records.add_row(row | more)) is not None:
+                    yield batch
+
+
+def _goes_in_columns(table: Table, settings: Settings) -> bool:
+    """Whether no row of a batch of records is left out, changed or decoded further."""
+    changes = settings.filter is not None or settings.head is not None
+    return table.name == "records" and not (changes or settings.embedded or settings.decodes)
+
+
 def batches_of(
-    events: Iterable[Event], table: Table, settings: Settings, choice: Choice, note: Note
+    events: Iterable[Event], table: Table, point: str, settings: Settings, choice: Choice, note: Note
 ) -> Iterator[Any]:
     """The chosen rows of ``table`` that the events bring."""
-    shown = settings.shown
-    rows = RowBatches(table, shown)
-    with_place = settings.places and table.name in PLACED
+    rows = TableRows(table, point, settings, choice)
     with rarely_collected():
         for event in events:
             if isinstance(event, Fault) and event.layer == "file":
                 note.damage += 1
-            if not choice.event(event):
+            if not rows.takes(event):
                 continue
             if isinstance(event, Exchange):
                 note.rows_of(size_of(event))
-            sources: Iterator[Any] = sources_of(table.name, event, shown)
-            chosen = (source for source in sources if choice.row(event, source))
-            for source in placed(event, chosen) if with_place else chosen:
-                if (batch := rows.add(source)) is not None:
-                    yield batch
+            yield from rows.feed(event)
         note.write()
-        if (batch := rows.take()) is not None:
-            yield batch
+        yield from rows.close()
 
 
 def packet_batches(

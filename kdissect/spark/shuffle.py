@@ -33,7 +33,7 @@ from kdissect.spark.progress import Note
 from kdissect.spark.rows import batches_of
 from kdissect.spark.settings import Settings
 from kdissect.spark.splits import Part, PartReader, parts_of
-from kdissect.spark.tables import ddl, table_at
+from kdissect.spark.tables import ddl
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -182,8 +182,7 @@ def _dissect(
         numbers: deque[tuple[int, int, int]] = deque()
         things = _noted(_things(own, numbers), note)
         events: Iterator[Event] = events_of(things, settings, _taken(numbers), names)
-        table = table_at(full, point, settings.head)
-        yield from batches_of(events, table, settings, Choice(settings), note)
+        yield from batches_of(events, full, point, settings, Choice(settings), note)
 
 
 def _noted(things: Iterable[Thing], note: Note) -> Iterator[Thing]:

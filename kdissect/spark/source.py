@@ -195,18 +195,18 @@ class CaptureReader(DataSourceReader):
         settings, share = self._settings, partition
         note = Note(settings.progress, f"{settings.table}-{share.index}")
         full = settings.full_table(settings.table)
-        table = table_at(full.select(self._names), share.point, settings.head)
+        table = full.select(self._names)
         if settings.table == "packets":
-            items = packets_of(share.paths, settings)
-            yield from packet_batches(items, table, settings.limits, share.index, share.count, note)
+            items, own = packets_of(share.paths, settings), table_at(table, share.point, settings.head)
+            yield from packet_batches(items, own, settings.limits, share.index, share.count, note)
             return
         choice = Choice(settings, self._conditions)
         if settings.layer == "file":
             damage: Iterable[Fault] = damage_of(share.paths, settings, note)
-            yield from batches_of(damage, table, settings, choice, note)
+            yield from batches_of(damage, table, share.point, settings, choice, note)
             return
         events = share_of(share.paths, settings, share.index, share.count, note)
-        yield from batches_of(events, table, settings, choice, note)
+        yield from batches_of(events, table, share.point, settings, choice, note)
 
 
 def replicated(spark: SparkSession, settings: Settings, paths: list[str]) -> DataFrame:

@@ -26,12 +26,12 @@ from pyspark.sql.types import StructType
 
 from kdissect.dissect import Event
 from kdissect.exchange import Exchange
-from kdissect.present.arrow import RowBatches, arrow_schema
 from kdissect.present.columns import Table
-from kdissect.present.sources import sources_of
 from kdissect.spark.carried import States
+from kdissect.spark.choice import Choice
 from kdissect.spark.progress import Note
 from kdissect.spark.replay import size_of
+from kdissect.spark.rows import TableRows
 from kdissect.spark.settings import Settings
 from kdissect.spark.shape import epochs, with_moments
 from kdissect.spark.spool import (
@@ -44,7 +44,7 @@ from kdissect.spark.spool import (
     to_offset,
 )
 from kdissect.spark.step import events_at_end, events_of_batch
-from kdissect.spark.tables import PLACED, ddl, placed, table_at
+from kdissect.spark.tables import ddl
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -233,18 +233,20 @@ def step(
             else:
                 own = [span for span in spans if span.point == point]
                 events = events_of_batch(folder, batch, point, own, settings, note)
-            at_point = [table_at(table, point, settings.head) for table in tables]
-            yield from _wide_batches(events, at_point, settings, note)
+            rows = [_rows_of(table, point, settings) for table in tables]
+            yield from _wide_batches(events, rows, note)
             note.write()
 
 
+def _rows_of(table: Table, point: str, settings: Settings) -> TableRows:
+    return TableRows(table, point, settings, Choice(settings._replace(table=table.name)))
+
+
 def _wide_batches(
-    events: Iterable[Event], tables: Sequence[Table], settings: Settings, note: Note
+    events: Iterable[Event], tables: Sequence[TableRows], note: Note
 ) -> Iterator[pa.RecordBatch]:
-    shown = settings.shown
-    rows = [RowBatches(table, shown) for table in tables]
-    structs = [pa.struct(list(arrow_schema(table))) for table in tables]
-    schema = pa.schema([(table.name, kind) for table, kind in zip(tables, structs, strict=True)])
+    structs = [pa.struct(list(rows.schema)) for rows in tables]
+    schema = pa.schema([(rows.name, kind) for rows, kind in zip(tables, structs, strict=True)])
 
     def wide(at: int, batch: pa.RecordBatch) -> pa.RecordBatch:
         columns = [pa.nulls(batch.num_rows, kind) for kind in structs]
@@ -254,11 +256,9 @@ def _wide_batches(
     for event in events:
         if isinstance(event, Exchange):
             note.rows_of(size_of(event))
-        for at, table in enumerate(tables):
-            sources: Iterator[Any] = sources_of(table.name, event, shown)
-            for source in placed(event, sources) if settings.places and table.name in PLACED else sources:
-                if (batch := rows[at].add(source)) is not None:
-                    yield wide(at, batch)
-    for at, each in enumerate(rows):
-        if (batch := each.take()) is not None:
+        for at, rows in enumerate(tables):
+            for batch in rows.feed(event) if rows.takes(event) else ():
+                yield wide(at, batch)
+    for at, rows in enumerate(tables):
+        for batch in rows.close():
             yield wide(at, batch)

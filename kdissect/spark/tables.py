@@ -11,7 +11,7 @@ from kdissect.exchange import Exchange
 from kdissect.present.catalogue import EXCHANGE_BATCHES, PACKETS
 from kdissect.present.catalogue import TABLES as READ_TABLES
 from kdissect.present.columns import Column, Source, Table
-from kdissect.present.options import Options
+from kdissect.present.options import PLAIN, Options
 
 TABLES = {**READ_TABLES, "batches": EXCHANGE_BATCHES, "packets": PACKETS}
 
@@ -84,6 +84,12 @@ def _time(row: Placed, _: Options) -> int | None:
 def _broker(row: Placed, options: Options) -> str | None:
     event = row.event
     return _EXCHANGES_BROKER.value(event, options) if isinstance(event, Exchange) else None
+
+
+def place_of(exchange: Exchange) -> dict[str, Any]:
+    """When and where an exchange was, by the names of the columns that tell it."""
+    row = Placed(exchange, {})
+    return {column.name: column.value(row, PLAIN) for column in _PLACE}
 
 
 _EXCHANGES_BROKER = TABLES["exchanges"].column("broker")
