@@ -65,6 +65,7 @@ cdef class Brief:
     cdef public int64_t network_ns
     cdef public int64_t number
     cdef public int64_t recognised_packet
+    cdef public tuple routine
     cdef public int64_t think_ns
     cdef public int64_t throttle_ns
     cdef public int64_t up_to_packet

@@ -66,7 +66,7 @@ class Brief:
         *("asked_ns", "asked_offset", "asked_packet", "asked_seen", "asked_start"),
         *("became", "behind_id", "behind_ns", "breaks_quota", "client_id", "connection", "correlation_id"),
         *("ends", "form", "is_behind", "is_over", "limits", "missing", "names", "names_count"),
-        *("network_ns", "number", "recognised_packet", "think_ns", "throttle_ns", "up_to_packet"),
+        *("network_ns", "number", "recognised_packet", "routine", "think_ns", "throttle_ns", "up_to_packet"),
     )
 
     def __init__(
@@ -112,6 +112,8 @@ class Brief:
         self.is_behind = self.breaks_quota = False
         """Whether it waited behind the answer with the id ``behind_id``."""
         self.behind_id = 0
+        self.routine: tuple[int, ...] = ()
+        """The codes of its errors that are routine there."""
         self.names: TopicNames | None = None
         """Of topic ids: the first ``names_count`` that packets up to ``up_to_packet`` told."""
         self.up_to_packet = self.names_count = 0
@@ -186,6 +188,7 @@ class Brief:
         exchange.after_api_key = _or_none(self.after_api_key)
         exchange.behind_correlation_id = self.behind_id if self.is_behind else None
         exchange.breaks_quota = self.breaks_quota
+        exchange.routine = self.routine
         if self.names is not None:
             exchange.topic_names = self.names.up_to(self.up_to_packet, self.names_count)
         return exchange

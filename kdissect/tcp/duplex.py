@@ -216,21 +216,24 @@ class Duplex:
         length: int,
     ) -> bool:
         """Take an ordinary segment as :meth:`feed` does. Nearly all are ordinary. An ordinary segment has the
-        next bytes of its side, or no bytes, while nothing waits. It acknowledges bytes that were given out.
-        It has ACK, neither SYN nor FIN nor RST, and no options beyond a timestamp. Its bytes, which stand in
-        ``data``, may then go on at once. False if it is another: nothing was taken, and it is to be fed.
+        next bytes of its side, or no bytes, while nothing waits. It acknowledges bytes that were given out,
+        or the end behind them. It has ACK, neither SYN nor FIN nor RST, and no options beyond a timestamp.
+        Its bytes, which stand in ``data``, may then go on at once. False if it is another: nothing was taken,
+        and it is to be fed.
         """
         ours, theirs = self.streams
         if side:
             ours, theirs = theirs, ours
         if self.reset or self._queued_cost or window == 0 or ours._zero_since_ns >= 0:
             return False
-        if theirs.acknowledged is None or not ours.is_even() or not theirs.is_even():
+        if not ours.is_even() or not theirs.is_even():
             return False
-        if length and ours._place(seq) != ours.next:
+        if length and (ours._place(seq) != ours.next or ours.ended_at is not None):
             return False
-        heard, known = theirs._place(ack), theirs.acknowledged
-        if heard < 0 or heard > theirs.next or known > theirs.next:
+        heard, most = theirs._place(ack), theirs.next
+        if theirs.ended_at is not None and not length:
+            most += theirs.ended_at == most  # of the FIN
+        if heard < 0 or heard > most or (theirs.acknowledged is not None and theirs.acknowledged > most):
             return False
         self.packets += 1
         self.last_packet = packet

@@ -271,8 +271,8 @@ class Reassembler:
         return self._feed_slow(piece, identity)
 
     def is_even(self) -> bool:
-        """Whether nothing is in doubt, nothing waits, and the end did not come."""
-        if not self._base_is_sure or self._initials is not None or self.ended_at is not None:
+        """Whether nothing is in doubt, and nothing waits."""
+        if not self._base_is_sure or self._initials is not None:
             return False
         return self._waiting is None or not self._waiting
 
