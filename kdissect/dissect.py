@@ -372,7 +372,10 @@ class Dissector:
         step = conversation.take(packet.number, timestamp_ns, lane.side, self._segments, packet.data)
         if step is None:
             return None
-        if not self._segments.length:
+        if self._segments.is_end:
+            if conversation._is_over() and conversation.number not in self._closed:
+                self._wait_for(conversation, timestamp_ns)
+        elif not self._segments.length:
             return []
         return self._close_step(conversation, packet.number, step)  # type: ignore[arg-type]  # nobody else's
 

@@ -21,6 +21,7 @@ cdef class PairLayout:
     cdef public str name
     cdef public bint teaches
     cdef public int version
+    cdef public str waits
 
 @cython.freelist(64)
 @cython.no_gc

@@ -17,6 +17,7 @@ from kdissect.names import METADATA_TOPIC, METADATA_TOPIC_ID, TopicNames
 from kdissect.protocol import apis
 from kdissect.protocol.layout import Layout, layout
 from kdissect.protocol.survey import Survey, survey_at
+from kdissect.protocol.traits import traits_of_api
 from kdissect.session.throttling import answers_first_in
 
 _TO_BROKER, _FROM_BROKER = Direction.TO_BROKER, Direction.FROM_BROKER
@@ -31,7 +32,7 @@ class PairLayout:
 
     __slots__ = (
         *("answered", "answers_first", "api", "asked", "carries_metadata", "is_brief", "key", "name"),
-        *("teaches", "version"),
+        *("teaches", "version", "waits"),
     )
 
     def __init__(self, key: int, version: int) -> None:
@@ -51,6 +52,8 @@ class PairLayout:
         """Whether names of topic ids may stand in it."""
         self.carries_metadata = key in METADATA_CARRIERS
         """Whether the records of ``__cluster_metadata`` may be in it."""
+        self.waits = traits_of_api(self.name).waits
+        """What a request may wait for because the client asks for it; None where it may not."""
         self.answers_first = answers_first_in(key, version)
         """As :func:`~kdissect.session.throttling.answers_first`."""
 

@@ -221,10 +221,22 @@ class Conversation:
         stream = duplex.streams[side]
         offset = stream.next
         if not duplex.take(
-            packet, timestamp_ns, side, seen.seq, seen.ack, seen.window, seen.identity, data, start, length
+            packet,
+            timestamp_ns,
+            side,
+            seen.seq,
+            seen.ack,
+            seen.window,
+            seen.identity,
+            data,
+            start,
+            length,
+            seen.is_end,
         ):
             return None
         if not length:
+            if seen.is_end and duplex.is_finished():
+                return self._flush(packet, "connection closed")
             return _NOTHING
         out: list[Event] = []
         if self._quick is not None:
