@@ -33,7 +33,7 @@ from kdissect.protocol.plan import ARRAY, COMPACT_ARRAY, STRING, STRUCT, WIDTHS,
 from kdissect.protocol.program import THROTTLE_FIELD
 from kdissect.protocol.schema import Struct
 from kdissect.protocol.survey import Survey
-from kdissect.protocol.traits import traits_of_api
+from kdissect.protocol.traits import api_traits, traits_of_api
 from kdissect.session.briefs import Brief
 
 MILLISECOND = 1_000_000
@@ -88,7 +88,7 @@ def split(exchange: Exchange) -> WaitAndWork:
     asked, response, took, found = _known
     if asked is exchange and found is not None and response is exchange.response and took == served:
         return found
-    found = _split(traits_of_api(exchange.api).waits, exchange.turn_ns, served, exchange, None)
+    found = _split(api_traits(exchange.api_key).waits, exchange.turn_ns, served, exchange, None)
     _known = (exchange, exchange.response, served, found)
     return found
 

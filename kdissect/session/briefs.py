@@ -17,7 +17,7 @@ from kdissect.names import METADATA_TOPIC, METADATA_TOPIC_ID, TopicNames
 from kdissect.protocol import apis
 from kdissect.protocol.layout import Layout, layout
 from kdissect.protocol.survey import Survey, survey_at
-from kdissect.protocol.traits import traits_of_api
+from kdissect.protocol.traits import api_traits
 from kdissect.session.throttling import answers_first_in
 
 _TO_BROKER, _FROM_BROKER = Direction.TO_BROKER, Direction.FROM_BROKER
@@ -52,7 +52,7 @@ class PairLayout:
         """Whether names of topic ids may stand in it."""
         self.carries_metadata = key in METADATA_CARRIERS
         """Whether the records of ``__cluster_metadata`` may be in it."""
-        self.waits = traits_of_api(self.name).waits
+        self.waits = api_traits(key).waits
         """What a request may wait for because the client asks for it; None where it may not."""
         self.answers_first = answers_first_in(key, version)
         """As :func:`~kdissect.session.throttling.answers_first`."""
@@ -242,6 +242,8 @@ class Brief:
             return False
         if asked is None or answered is None:
             return True
+        if not answered.records:
+            return False
         if not (_name_metadata(asked.mentions) or _name_metadata(answered.mentions)):
             return False
         return may_name_topics(self.answer, answered, self.limits)
