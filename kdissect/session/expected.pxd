@@ -30,9 +30,9 @@ cdef class _Answered:
     cdef object _about
     cdef Brief _brief
     cdef Exchange _exchange
-    cdef readonly int64_t answered_ns
-    cdef readonly str api
-    cdef readonly object api_key
+    cdef public int64_t answered_ns
+    cdef public str api
+    cdef public object api_key
 
     @cython.locals(asked=Survey)
     cdef about(self)
