@@ -17,7 +17,7 @@ _LARGE = 1 << 20
 _LOOK_AFTER = 2_000, 5, 30
 """Objects, looks at the youngest, looks at those that outlived one. A frame makes thousands of objects, and a
 look at two thousand takes less than a millisecond. A look at all of them takes as long as some frames, so it
-is for times when no key comes (:func:`look_at_all`); without any, it comes after three hundred thousand objects."""
+is for times when no key comes (:func:`look_at_all`). Without any, it comes after 300,000 objects."""
 _WORTH_A_LOOK = 2
 """Looks at those that outlived one, since all of them were looked at: some ten thousand objects."""
 

@@ -279,6 +279,9 @@ class GroupsPage(StatisticsPage):
         """Show the next rebalance, or the one before; at first, the first or the last. A group without any
         leaves the key to the screens."""
         if not self.rebalances:
+            if not self.is_at_rest:
+                self.say("no rebalance so far: the groups are being counted")
+                return
             self.kdissect.action_turn_page(step)
             return
         last = len(self.rebalances) - 1
