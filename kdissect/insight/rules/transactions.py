@@ -83,6 +83,7 @@ def transaction_hanging(facts: Facts) -> Iterator[Finding]:
         yield facts.finding(
             _subject(row),
             f"{_upper(_what(row))} {opened}{known}, and nobody has ended it.{_held(row)}",
+            confidence=LIKELY if facts.context.gap_bytes else CERTAIN,  # the end may be among what is missing
             measure=measure_ns / SECOND,
             unit="s",
             threshold=facts.limit("held_s"),
