@@ -109,13 +109,17 @@ optimisation; the others call Python most of the time, and the level takes the c
 BUSY = frozenset(
     {
         "kdissect.model",
+        "kdissect.names",
+        "kdissect.capture.pcap",
         "kdissect.capture.segments",
         "kdissect.tcp.duplex",
         "kdissect.tcp.reassembly",
         "kdissect.protocol.framing",
         "kdissect.message",
         "kdissect.exchange",
+        "kdissect.session.briefs",
         "kdissect.session.conversation",
+        "kdissect.session.evidence",
         "kdissect.session.expected",
         "kdissect.session.pairing",
         "kdissect.session.pending",
