@@ -1,15 +1,15 @@
 """What stands on the screen, as text; and running the application without a terminal.
 
 Nobody sees the frames that an application without a terminal draws. They were more than a third of what these
-tests took. So nothing is drawn until a test looks, and once at the end of each. ``test_terminal.py`` and
-``test_drawing.py`` draw every frame.
+tests took. So nothing is drawn until a test looks, and once at the end of each. ``test_terminal.py``,
+``test_screens.py`` and ``test_drawing.py`` draw every frame.
 """
 
 from __future__ import annotations
 
 import io
 from collections.abc import AsyncIterator, Iterator
-from contextlib import asynccontextmanager, contextmanager, suppress
+from contextlib import asynccontextmanager, contextmanager, nullcontext, suppress
 from pathlib import Path
 from typing import Any
 from unittest import mock
@@ -80,10 +80,15 @@ def undrawn() -> Iterator[None]:
 
 
 @asynccontextmanager
-async def running(app: Kdissect, width: int = 120, height: int = 40) -> AsyncIterator[Pilot[None]]:
-    """The application on a screen of this size, when everything has come to rest."""
+async def running(
+    app: Kdissect, width: int = 120, height: int = 40, *, drawn: bool = False
+) -> AsyncIterator[Pilot[None]]:
+    """The application on a screen of this size, when everything has come to rest.
+
+    :param drawn: whether every frame is drawn.
+    """
     try:
-        with undrawn():
+        with nullcontext() if drawn else undrawn():
             async with app.run_test(size=(width, height)) as pilot:
                 await settle(pilot)
                 yield pilot
