@@ -31,9 +31,9 @@ from kdissect.spark.shape import epochs, needs_places, of_connections, partition
 from kdissect.spark.spool import Position, Read, Span, Spool, spans_between
 from kdissect.spark.step import events_of_batch
 from kdissect.spark.storage import list_files
-from kdissect.spark.stream import step, struct_of
-from kdissect.spark.tables import ddl
+from kdissect.spark.stream import step
 from kdissect.spark.targets import Target
+from kdissect.spark.wide import table_in, wide_ddl
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -155,7 +155,7 @@ def _run(
     _renew(spark, runs, plan.number, settings)
     names = tuple(dict.fromkeys((*asked.tables, *_COUNTED)))
     tables = tuple(settings.full_table(name) for name in names)
-    schema = ", ".join(f"`{table.name}` struct<{struct_of(ddl(table))}>" for table in tables)
+    schema = wide_ddl((table.name, table) for table in tables)
     points = tuple(sorted({span.point for span in spans}))
     work = partial(step, points, spans, runs.states, plan.number, tables, settings)
     rows = spark.range(0, len(points), 1, len(points)).mapInArrow(work, schema).persist()
@@ -166,7 +166,7 @@ def _run(
             f.count_if(lost).alias("not_captured"),
             f.coalesce(f.sum("connections.gap_bytes"), f.lit(0)).alias("gap_bytes"),
         ).collect()[0]
-        frames = {name: rows.where(rows[name].isNotNull()).select(f"{name}.*") for name in names}
+        frames = {name: table_in(rows, name) for name in names}
         tell(frames["faults"].where("layer = 'file'"))
         for table in tables:
             if table.name in asked.tables:

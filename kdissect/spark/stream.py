@@ -44,7 +44,7 @@ from kdissect.spark.spool import (
     to_offset,
 )
 from kdissect.spark.step import events_at_end, events_of_batch
-from kdissect.spark.tables import ddl
+from kdissect.spark.wide import Widener, table_in, wide_ddl
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -158,12 +158,12 @@ class Tables:
         # Damage is told, whether the table of faults is wanted or not.
         known = self._names if self._tell is None else dict.fromkeys((*self._names, "faults"))
         tables = tuple(_table(name, settings) for name in known)
-        schema = ", ".join(f"`{table.name}` struct<{struct_of(ddl(table))}>" for table in tables)
+        schema = wide_ddl((table.name, table) for table in tables)
         work = partial(step, tuple(tasks), spans, self._states, batch, tables, settings)
         rows = spark.range(0, max(1, len(tasks)), 1, max(1, len(tasks))).mapInArrow(work, schema).persist()
         try:
             for table in tables:
-                own = rows.where(rows[table.name].isNotNull()).select(f"{table.name}.*")
+                own = table_in(rows, table.name)
                 if table.name in self._names:
                     writer = (
                         with_moments(own, epochs(table)).write.mode("overwrite").option("compression", "zstd")
@@ -206,11 +206,6 @@ def _table(name: str, settings: Settings) -> Table:
     return settings.full_table(name)
 
 
-def struct_of(schema: str) -> str:
-    """A schema in Spark's words as that of a struct."""
-    return schema.replace("` ", "`:")
-
-
 def step(
     points: Sequence[str],
     spans: list[Span] | None,
@@ -245,20 +240,12 @@ def _rows_of(table: Table, point: str, settings: Settings) -> TableRows:
 def _wide_batches(
     events: Iterable[Event], tables: Sequence[TableRows], note: Note
 ) -> Iterator[pa.RecordBatch]:
-    structs = [pa.struct(list(rows.schema)) for rows in tables]
-    schema = pa.schema([(rows.name, kind) for rows, kind in zip(tables, structs, strict=True)])
-
-    def wide(at: int, batch: pa.RecordBatch) -> pa.RecordBatch:
-        columns = [pa.nulls(batch.num_rows, kind) for kind in structs]
-        columns[at] = pa.StructArray.from_arrays(batch.columns, fields=list(structs[at]))
-        return pa.record_batch(columns, schema=schema)
-
+    widener = Widener([(rows.name, rows.schema) for rows in tables])
     for event in events:
         if isinstance(event, Exchange):
             note.rows_of(size_of(event))
         for at, rows in enumerate(tables):
-            for batch in rows.feed(event) if rows.takes(event) else ():
-                yield wide(at, batch)
+            if rows.takes(event):
+                yield from widener.widened(at, rows.feed(event))
     for at, rows in enumerate(tables):
-        for batch in rows.close():
-            yield wide(at, batch)
+        yield from widener.widened(at, rows.close())

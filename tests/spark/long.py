@@ -1,8 +1,8 @@
 """What takes too long for every change: ``python -m tests.spark.long [PART…] [--only GLOB] [--seconds N]``.
 
-captures   every capture in ``captures/`` and of the lab: all tables equal those without Spark, by replicas,
-           buckets and shuffle; exchanges with 1, 2 and 7 tasks. ``--only`` takes those whose name matches;
-           after ``--seconds`` no further one is begun, and it is said how many were left out
+captures   every capture in ``captures/`` and of the lab: all tables equal those without Spark, made in one
+           pass by 1, 2 and 7 tasks. ``--only`` takes those whose name matches; after ``--seconds`` no further
+           one is begun, and it is said how many were left out
 kills      a stream that is killed at 10 random moments gives what a batch gives
 cluster    a standalone master and two workers, started from the installed pyspark: equal tables
 """
@@ -20,13 +20,18 @@ from argparse import ArgumentParser, RawDescriptionHelpFormatter
 from fnmatch import fnmatch
 from pathlib import Path
 from random import Random
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import kdissect.spark
+from kdissect.cli import main as main_of_kdissect
 from kdissect.spark.launch import session
+from kdissect.spark.plan import plan as planned
+from kdissect.spark.settings import Settings
+from kdissect.spark.several import Asked, make_tables
+from kdissect.spark.targets import Folder
 from tests.shared import SHARED, shared
 from tests.spark.cuts import cut
-from tests.spark.same import CAPTURES, TABLES, read_rows, spark_rows
+from tests.spark.same import CAPTURES, TABLES, read_rows, spark_rows, written_rows
 from tests.spark.test_stream import SMALL, kill, rows, run
 from tests.spark.test_stream import TABLES as STREAMED
 
@@ -37,26 +42,25 @@ MASTER = "spark://127.0.0.1:7177"
 
 
 def captures(only: str, seconds: float) -> None:
-    """Every capture, every table, each strategy."""
+    """Every capture, every table."""
     end = time.monotonic() + seconds
     paths = sorted(CAPTURES.glob("*.pcap*"))
     if SHARED is not None:
         paths += sorted(shared("testdata/captures/lab").glob("*/*.pcap*"))
     paths = [path for path in paths if fnmatch(path.name, only)]
-    spark = session("local[2]", {}, os.devnull)
     done = compared = 0
     for path in paths:
         if time.monotonic() > end:
             break
-        for name in TABLES:
-            expected = read_rows(name, [path])
-            for strategy in ("replicas", "buckets", "shuffle"):
-                for tasks in (1, 2, 7) if name == "exchanges" else (2,):
-                    options: dict[str, Any] = {"tasks": tasks, "split_bytes": 200_000}
-                    frame = kdissect.spark.table(spark, name, path, strategy=strategy, **options)
-                    assert spark_rows(frame) == expected, (path, name, strategy, tasks)
+        expected = {name: read_rows(name, [path]) for name in TABLES}
+        for tasks in (1, 2, 7):
+            with tempfile.TemporaryDirectory() as folder:
+                command = ["spark", "batch", str(path), "--out", folder, "--tasks", str(tasks), "-q"]
+                more = [word for name in TABLES for word in ("--table", name)]
+                main_of_kdissect([*command, *more, "--overwrite", "--master", "local[2]"])
+                for name in TABLES:
+                    assert written_rows(Path(folder) / name) == expected[name], (path, name, tasks)
                     compared += 1
-            spark.catalog.clearCache()
         done += 1
         print(f"{path.name} of {path.parent.name}: equal", flush=True)
     print(f"captures: {done} of {len(paths)}, {compared} tables equal")
@@ -119,10 +123,17 @@ def cluster() -> None:
 
 def _compare(spark: SparkSession) -> None:
     path = CAPTURES / "basic-kafka43.pcapng"
-    for strategy in ("replicas", "buckets", "shuffle"):
+    for name in TABLES:
+        frame = kdissect.spark.table(spark, name, path, tasks=2)
+        assert spark_rows(frame) == read_rows(name, [path]), name
+    plan = planned([str(path)], Settings(tasks=3))
+    with tempfile.TemporaryDirectory() as folder:
+        asked = Asked(TABLES, (), Settings(tasks=3))
+        made = make_tables(spark, plan, asked, Folder(folder), asks_faults=False)
+        assert made.folder is not None
+        made.write(overwrite=True)
         for name in TABLES:
-            frame = kdissect.spark.table(spark, name, path, strategy=strategy, tasks=2)
-            assert spark_rows(frame) == read_rows(name, [path]), (name, strategy)
+            assert written_rows(Path(folder) / name) == read_rows(name, [path]), name
     print("cluster: equal")
 
 
