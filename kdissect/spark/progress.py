@@ -1,7 +1,7 @@
 """How far the tasks are: each writes a note into a folder that they share with the driver, which adds up.
 
-A note is a file of one line, replaced as a whole. It has the bytes of captures that were read. It also has the
-bytes of messages and the exchanges that became rows, and the faults of files.
+A note is a file of one line, replaced as a whole. It has the bytes of captures that were read. It also has
+the bytes of messages and the exchanges that became rows, and the faults of files.
 """
 
 from __future__ import annotations

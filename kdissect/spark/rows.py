@@ -127,7 +127,7 @@ class PacketRows:
             segment = self._reader.feed(item)
             if (item.number // PACKETS_A_BLOCK) % self._count != self._index:
                 continue
-            source = _packet(item, segment if isinstance(segment, Segment) else None)
+            source = packet_row(item, segment if isinstance(segment, Segment) else None)
             if (batch := self._rows.add(source)) is not None:
                 yield batch
 
@@ -137,7 +137,8 @@ class PacketRows:
             yield batch
 
 
-def _packet(packet: Packet, segment: Segment | None) -> dict[str, Any]:
+def packet_row(packet: Packet, segment: Segment | None) -> dict[str, Any]:
+    """The row of a packet, with the segment in it."""
     row: dict[str, Any] = {
         "packet": packet.number,
         "time_ns": packet.timestamp_ns,
