@@ -35,6 +35,8 @@ cdef class Exchange:
     cdef public object seen
     cdef public tuple _faults
     cdef public dict _base_offsets
+    cdef public object _client
+    cdef public object _broker
 
     @cython.locals(request=Message, response=Message)
     cpdef int64_t _last(self) except -1

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from functools import cache
+from functools import cache, lru_cache
 from itertools import chain
 from typing import Any, NamedTuple
 
@@ -89,7 +89,15 @@ class Exchange:
     """
 
     __slots__ = (
-        *("_base_offsets", "_faults", "after_api_key", "behind_correlation_id", "behind_ns"),
+        *(
+            "_base_offsets",
+            "_broker",
+            "_client",
+            "_faults",
+            "after_api_key",
+            "behind_correlation_id",
+            "behind_ns",
+        ),
         *("broker_endpoint", "breaks_quota"),
         *("client_endpoint", "connection", "embedded", "inferred", "is_encrypted", "missing", "network_ns"),
         *("number", "principal", "proxied", "recognised", "request", "response", "routine"),
@@ -176,6 +184,8 @@ class Exchange:
         """Where it was seen; None where the input has one capture point."""
         self._faults: tuple[Fault, ...] | None = None
         self._base_offsets: dict[PartitionKey, int | None] | None = None
+        self._client: str | None = None
+        self._broker: str | None = None
         """What the response to a Produce tells, once it was asked for."""
 
     def __repr__(self) -> str:
@@ -183,11 +193,15 @@ class Exchange:
 
     @property
     def client(self) -> str:
-        return endpoint_text(self.client_endpoint)
+        if self._client is None:
+            self._client = _text_of(self.client_endpoint)
+        return self._client
 
     @property
     def broker(self) -> str:
-        return endpoint_text(self.broker_endpoint)
+        if self._broker is None:
+            self._broker = _text_of(self.broker_endpoint)
+        return self._broker
 
     @property
     def messages(self) -> tuple[Message, ...]:
@@ -269,6 +283,20 @@ class Exchange:
     def response_size(self) -> int | None:
         """Bytes that the response announces, captured or not, without the 4-byte size."""
         return None if self.response is None else self.response.frame.size
+
+    @property
+    def begun_ns(self) -> int:
+        """When it began, by what was captured: its request was complete, or its response came."""
+        if self.request is not None:
+            return self.request.frame.last_ns
+        return self._first().frame.first_ns
+
+    @property
+    def told_ns(self) -> int:
+        """When its answer was complete; its request, where there is no answer."""
+        if self.response is not None:
+            return self.response.frame.last_ns
+        return self._first().frame.last_ns
 
     @property
     def latency_ns(self) -> int | None:
@@ -622,8 +650,12 @@ def begin_exchange(connection: int, client_endpoint: Endpoint, broker_endpoint: 
     exchange.routine = ()
     exchange.behind_ns = exchange.behind_correlation_id = exchange.network_ns = None
     exchange.throttle_ns = exchange.think_ns = exchange.after_api_key = None
-    exchange._faults = exchange._base_offsets = None
+    exchange._faults = exchange._base_offsets = exchange._client = exchange._broker = None
     return exchange
+
+
+_text_of = lru_cache(maxsize=4_096)(endpoint_text)
+"""One text for all exchanges of a connection: tables keep it often."""
 
 
 def _between(message: Message) -> int | None:

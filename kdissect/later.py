@@ -3,7 +3,11 @@ cost every start."""
 
 from __future__ import annotations
 
+import sys
 from importlib import import_module
+from importlib.machinery import PathFinder
+from importlib.util import find_spec, module_from_spec
+from types import ModuleType
 from typing import Any
 
 
@@ -15,14 +19,39 @@ class Later:
         else:
             zstandard = Later("zstandard")
 
+    :param part: a module of the package ``name`` that has what is asked for. It is loaded without the rest of
+        the package where that is possible.
     :raises ImportError: it is asked for something, and cannot be imported.
     """
 
-    def __init__(self, name: str) -> None:
+    def __init__(self, name: str, part: str | None = None) -> None:
         self._name = name
+        self._part = part
 
     def __getattr__(self, name: str) -> Any:
         """What was not asked for before: from then on it stands here."""
-        found = getattr(import_module(self.__dict__["_name"]), name)
+        package, part = self.__dict__["_name"], self.__dict__["_part"]
+        module = None if part is None else _alone(package, part)
+        if not hasattr(module, name):
+            module = import_module(package)
+        found = getattr(module, name)
         setattr(self, name, found)
         return found
+
+
+def _alone(package: str, part: str) -> ModuleType | None:
+    """A module of a package, loaded without its package. None where it is not there, or not of this form."""
+    name = f"{package}.{part}"
+    if name in sys.modules:
+        return sys.modules[name]
+    try:
+        whole = find_spec(package)
+        spec = None if whole is None else PathFinder.find_spec(name, whole.submodule_search_locations)
+        if spec is None or spec.loader is None:
+            return None
+        module = module_from_spec(spec)
+        spec.loader.exec_module(module)
+    except (ImportError, ValueError):  # the import of the package says what is wrong
+        return None
+    sys.modules[name] = module
+    return module

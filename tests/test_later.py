@@ -33,6 +33,23 @@ def test_what_is_not_there_is_missing_when_it_is_asked_for() -> None:
         assert Later("string").anything
 
 
+def test_a_part_is_loaded_without_its_package() -> None:
+    code = (
+        "import sys; from kdissect.later import Later; found = Later('crc32c', '_crc32c'); "
+        "print(found.crc32c(b'123456789'), 'crc32c' in sys.modules); "
+        "import crc32c; print(crc32c.crc32c(b'123456789'), found.CRC32CHash is crc32c.CRC32CHash)"
+    )
+    run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert run.stdout.split() == ["3808858755", "False", "3808858755", "True"]
+
+
+def test_where_there_is_no_such_part_the_package_is_imported() -> None:
+    assert Later("string", "_part").digits == "0123456789"
+    assert Later("json", "_part").loads("1") == 1
+    with pytest.raises(ImportError):
+        assert Later("kdissect_has_no_such_module", "_part").anything
+
+
 def test_a_start_imports_nothing_that_it_does_not_need(tmp_path: Path) -> None:
     path = tmp_path / "empty.pcap"
     path.write_bytes(

@@ -8,7 +8,7 @@ before it.
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import NamedTuple, Self
+from typing import Any, NamedTuple, Self
 
 from kdissect.analysis.declared import (
     CLIENT_ADDRESS_COLUMN,
@@ -17,7 +17,7 @@ from kdissect.analysis.declared import (
     column,
     first_and_last,
 )
-from kdissect.analysis.fold import Row, Rows, Span, Statistic, address, begun_ns, told_ns
+from kdissect.analysis.fold import Row, Rows, Span, Statistic, address
 from kdissect.exchange import Exchange
 from kdissect.limits import DEFAULTS, Limits
 from kdissect.protocol import apis
@@ -73,6 +73,10 @@ class _ClientTalk:
         self.span.merge(later.span)
 
 
+_MOST_TALKERS = 256
+"""So many are remembered at a time."""
+
+
 class _Client(NamedTuple):
     client: str
     client_id: str | None
@@ -102,24 +106,34 @@ class Clients(Statistic):
         """By connection."""
         self._talks: Rows[tuple[int, _Client], _ClientTalk] = Rows(_ClientTalk, self.room)
         """By connection and client, whose software is not told where none was named yet."""
+        self._talkers: dict[tuple[Any, ...], _ClientTalk] = {}
+        """Those that spoke lately."""
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {**self.__dict__, "_talkers": {}}
 
     def _exchange(self, exchange: Exchange) -> None:
         request = exchange.request
         if request is None:
             return
         named = self._software(exchange)
-        client = _Client(
-            address(exchange.client), exchange.client_id, named.last if named is not None else UNTOLD
-        )
-        talk = self._talks.row((exchange.connection, client))
+        software = named.last if named is not None else UNTOLD
+        talker = exchange.connection, exchange.client_endpoint, exchange.client_id, software
+        talk = self._talkers.get(talker)
         if talk is None:
-            return
+            client = _Client(address(exchange.client), exchange.client_id, software)
+            talk = self._talks.row((exchange.connection, client))
+            if talk is None:
+                return
+            if len(self._talkers) >= _MOST_TALKERS:
+                self._talkers.clear()
+            self._talkers[talker] = talk
         talk.exchanges += 1
         talk.request_bytes += request.frame.size
         if exchange.response is not None:
             talk.response_bytes += exchange.response.frame.size
-        talk.span.add(begun_ns(exchange), exchange.number)
-        talk.span.add(told_ns(exchange), exchange.number)
+        talk.span.add(exchange.begun_ns, exchange.number)
+        talk.span.add(exchange.told_ns, exchange.number)
         if request.api_key is not None and request.api_version is not None:
             spoken = request.api_key, request.api_version
             talk.spoken[spoken] = talk.spoken.get(spoken, 0) + 1

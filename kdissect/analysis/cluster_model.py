@@ -7,21 +7,49 @@ follows from it is decided when rows are asked for (:mod:`kdissect.analysis.clus
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Self
+from typing import Any, Self
 
 from kdissect.analysis.cluster_configs import Configs
 from kdissect.analysis.cluster_events import Changes, Events
 from kdissect.analysis.cluster_history import Change, Cluster, Spell
 from kdissect.analysis.cluster_nodes import Nodes
-from kdissect.analysis.cluster_told import TELLING, told
+from kdissect.analysis.cluster_told import LED, TELLING, told
 from kdissect.analysis.cluster_topics import TopicHistory
-from kdissect.analysis.fold import Fold, most, told_ns
+from kdissect.analysis.fold import Fold, most
 from kdissect.analysis.labels import Labels
-from kdissect.analysis.metadata_log import MetadataLog, may_have_log
-from kdissect.analysis.statements import Source, Statements
+from kdissect.analysis.metadata_log import CARRIERS, MetadataLog, may_have_log
+from kdissect.analysis.statements import Kept, Source, Statement, Statements
 from kdissect.exchange import Exchange
 from kdissect.limits import DEFAULTS, Limits
 from kdissect.session.conversation import Connection
+
+_REPEATED = ("ApiVersions", "Metadata", "FindCoordinator", "DescribeCluster", "DescribeTopicPartitions")
+"""APIs whose answers brokers repeat to the letter, and that follow from the two bodies and the client id."""
+_MOST_REMEMBERED, _MOST_BYTES = 256, 16_384
+"""So many messages are remembered, of no more bytes each, and so many tellers of each."""
+
+
+class _Message:
+    """What a message says."""
+
+    __slots__ = ("kept", "statements")
+
+    def __init__(self, statements: tuple[Statement, ...]) -> None:
+        self.statements = statements
+        self.kept: dict[str, Kept] = {}
+        """Where that is kept, by teller."""
+
+
+def _words(exchange: Exchange) -> tuple[Any, ...] | None:
+    """What an exchange says is the same where this is; None where that would take long to compare."""
+    request, response = exchange.request, exchange.response
+    if request is None or response is None:
+        return None
+    asked, answer = request.frame.payload[request.body_start :], response.frame.payload[response.body_start :]
+    if len(asked) + len(answer) > _MOST_BYTES:
+        return None
+    is_cut = request.is_cut or response.is_cut
+    return exchange.api_key, exchange.api_version, exchange.client_id, asked, answer, is_cut
 
 
 @dataclass
@@ -39,15 +67,19 @@ class History:
 class ClusterModel(Fold):
     """What was said of clusters."""
 
+    apis = TELLING.union(CARRIERS)
+
     def __init__(self, limits: Limits = DEFAULTS) -> None:
         super().__init__(limits)
         self._statements = Statements(self.room)
         self._log = MetadataLog(self.room)
-        self._labels = Labels(limits)
+        self._labels = Labels(self.latest, limits)
+        self._read: dict[tuple[Any, ...], _Message] = {}
+        """Messages that were read lately."""
         self._history: History | None = None
         """What follows from all that, until more is said."""
-        self.end_ns: int | None = None
-        """The latest time in the capture so far."""
+        self._closed_ns: int | None = None
+        """When the last connection was over."""
 
     def _exchange(self, exchange: Exchange) -> None:
         self._see(exchange, True)
@@ -56,30 +88,53 @@ class ClusterModel(Fold):
         self._see(exchange, False)
 
     def _connection(self, connection: Connection) -> None:
-        self.end_ns = most(self.end_ns, connection.end_ns)
+        self._closed_ns = most(self._closed_ns, connection.end_ns)
 
     def _see(self, exchange: Exchange, counts: bool) -> None:
-        self._labels.see(exchange)
-        ns, api = told_ns(exchange), exchange.api or ""
-        if self.end_ns is None or ns > self.end_ns:
-            self.end_ns = ns
+        api = exchange.api or ""
         if api not in TELLING:
             return
-        source: Source | None = None
-        for statement in told(exchange, self._labels):
-            if source is None:
-                source = Source(ns, exchange.number, api, exchange.broker, counts)
-                self._history = None
-            self._statements.add(statement, source)
+        if api not in LED or exchange.error is not None:
+            self._tell(exchange, api, counts)
         if may_have_log(exchange, api) and self._log.see(exchange, counts):
             self._history = None
+
+    def _tell(self, exchange: Exchange, api: str, counts: bool) -> None:
+        """Keep what an exchange says. Most of what brokers say they say again and again, to each client."""
+        words = _words(exchange) if api in _REPEATED else None
+        message = None if words is None else self._read.get(words)
+        if message is None:
+            message = _Message(tuple(told(exchange, self._labels)))
+            if words is not None and all(each.by is None for each in message.statements):
+                if len(self._read) >= _MOST_REMEMBERED:
+                    self._read.clear()
+                self._read[words] = message
+        if not message.statements:
+            return
+        self._history = None
+        source = Source(exchange.told_ns, exchange.number, api, exchange.broker, counts)
+        before = message.kept.get(source.teller)
+        if before is None or not self._statements.again(before, source):
+            kept = self._statements.add(message.statements, source)
+            if len(message.kept) >= _MOST_REMEMBERED:
+                message.kept.clear()
+            if kept is not None:
+                message.kept[source.teller] = kept
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {**self.__dict__, "_read": {}}
 
     def merge(self, later: Self) -> None:
         self._statements.merge(later._statements)
         self._log.merge(later._log)
         self._labels.merge(later._labels)
-        self.end_ns = most(self.end_ns, later.end_ns)
+        self._closed_ns = most(self._closed_ns, later._closed_ns)
         self._history = None
+
+    @property
+    def end_ns(self) -> int | None:
+        """The latest time in the capture so far."""
+        return most(self._closed_ns, self.latest.ns)
 
     @property
     def left_out(self) -> int:

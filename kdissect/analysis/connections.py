@@ -14,7 +14,7 @@ from kdissect.analysis.declared import (
     graded_errors,
 )
 from kdissect.analysis.depth import Depth
-from kdissect.analysis.fold import OneTable, Row, Span, begun_ns, told_ns
+from kdissect.analysis.fold import OneTable, Row, Span
 from kdissect.analysis.grades import Grades
 from kdissect.analysis.histogram import Histogram
 from kdissect.exchange import Exchange
@@ -129,8 +129,8 @@ class Connections(OneTable[_Key, _ConnectionSoFar]):
         if row is None:
             return
         row.count(exchange, exchange.request_time_ns, exchange.response_start_ns)
-        row.span.add(begun_ns(exchange), exchange.number)
-        row.span.add(told_ns(exchange), exchange.number)
+        row.span.add(exchange.begun_ns, exchange.number)
+        row.span.add(exchange.told_ns, exchange.number)
         for copy in () if exchange.seen is None else exchange.seen.copies:
             other = self._rows.row((exchange.connection, copy.point))
             if other is not None:

@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from typing import TypeVar
 
 from kdissect.analysis.declared import column, time_column
-from kdissect.analysis.fold import OneTable, Row, address, least, most, told_ns
+from kdissect.analysis.fold import OneTable, Row, address, least, most
 from kdissect.exchange import Exchange
 from kdissect.limits import DEFAULTS, Limits
 from kdissect.session.conversation import Connection
@@ -77,6 +77,7 @@ class Endpoints(OneTable[str, _Endpoint]):
     """The statistic ``endpoints``."""
 
     reads_tcp = True
+    apis = frozenset(TELLING)
     name = "endpoints"
     about = "addresses of brokers: told to whom, connected to by whom, and what came of it"
     columns = (
@@ -128,8 +129,8 @@ class Endpoints(OneTable[str, _Endpoint]):
                 self._keep(row.nodes, node)
             self._keep(row.told_to, (exchange.client_id or "", address(exchange.client)))
             self._keep(row.told_by, exchange.broker)
-            row.told_first_ns = least(row.told_first_ns, told_ns(exchange))
-            row.told_last_ns = most(row.told_last_ns, told_ns(exchange))
+            row.told_first_ns = least(row.told_first_ns, exchange.told_ns)
+            row.told_last_ns = most(row.told_last_ns, exchange.told_ns)
             row.exchanges = sorted({*row.exchanges, exchange.number})[:EVIDENCE]
 
     def _connection(self, connection: Connection) -> None:

@@ -88,11 +88,10 @@ class Errors(OneTable[_Key, _ErrorTimes]):
 
     def __init__(self, limits: Limits = DEFAULTS, by: tuple[str, ...] = ()) -> None:
         super().__init__(_ErrorTimes, limits)
-        self._labels = Labels(limits)
+        self._labels = Labels(self.latest, limits)
         self._by = frozenset(by or GROUPINGS)
 
     def _exchange(self, exchange: Exchange) -> None:
-        self._labels.see(exchange)
         response = exchange.response
         if response is None or exchange.error is None:
             return
@@ -119,9 +118,6 @@ class Errors(OneTable[_Key, _ErrorTimes]):
             partition if "partition" in by else None,
         )
         return topic, exchange.api, code, exchange.class_of(code), whose
-
-    def _other(self, exchange: Exchange) -> None:
-        self._labels.see(exchange)
 
     def merge(self, later: Self) -> None:
         self._labels.merge(later._labels)

@@ -25,7 +25,7 @@ from kdissect.analysis.declared import (
     first_and_last,
     time_column,
 )
-from kdissect.analysis.fold import SECOND, OneTable, Row, Span, begun_ns, told_ns
+from kdissect.analysis.fold import SECOND, OneTable, Row, Span
 from kdissect.analysis.labels import Labels, Topic
 from kdissect.analysis.sets import record_sets
 from kdissect.exchange import Exchange
@@ -150,7 +150,7 @@ class Exposure(OneTable[int, _ConnectionExposure]):
 
     def __init__(self, limits: Limits = DEFAULTS) -> None:
         super().__init__(_ConnectionExposure, limits)
-        self._labels = Labels(limits)
+        self._labels = Labels(self.latest, limits)
 
     def _exchange(self, exchange: Exchange) -> None:
         self._take(exchange, True)
@@ -159,7 +159,6 @@ class Exposure(OneTable[int, _ConnectionExposure]):
         self._take(exchange, False)
 
     def _take(self, exchange: Exchange, counts: bool) -> None:
-        self._labels.see(exchange)
         row = self._rows.row(exchange.connection)
         if row is None:
             return
@@ -167,22 +166,25 @@ class Exposure(OneTable[int, _ConnectionExposure]):
         row.client_id = exchange.client_id if exchange.client_id is not None else row.client_id
         row.principal = exchange.principal if exchange.principal is not None else row.principal
         row.encrypted = row.encrypted or exchange.is_encrypted
-        if exchange.api == "SaslHandshake" and exchange.request is not None:
+        api = exchange.api or ""
+        if api == "SaslHandshake" and exchange.request is not None:
             mechanism = exchange.request.body().get("mechanism")
             row.mechanism = mechanism if isinstance(mechanism, str) else row.mechanism
-        elif exchange.api in _LOGINS:
+        elif api in _LOGINS:
             row.login = row.login or exchange.request is not None
             row.login_exchanges = [*row.login_exchanges, exchange.number][:4]
         if not counts:
             return
         row.requests += 1
-        row.bytes += sum(message.frame.size for message in exchange.messages)
-        row.span.add(begun_ns(exchange), exchange.number)
-        row.span.add(told_ns(exchange), exchange.number)
-        if _carries_secrets(exchange) and exchange.api is not None:
-            row.secrets.add(exchange.api)
-        for setting in _readable(exchange):
-            row.read(setting, exchange.number)
+        for message in exchange.messages:
+            row.bytes += message.frame.size
+        row.span.add(exchange.begun_ns, exchange.number)
+        row.span.add(exchange.told_ns, exchange.number)
+        if api in _MAY_HOLD_SECRETS:
+            if _carries_secrets(exchange):
+                row.secrets.add(api)
+            for setting in _readable(exchange):
+                row.read(setting, exchange.number)
         for each in record_sets(exchange, self.limits):
             place = each.place
             if place.data:
@@ -256,6 +258,15 @@ def _credentials(
     if row.login or (over is not None and not over.opened):
         return None
     return NONE
+
+
+_MAY_HOLD_SECRETS = frozenset(
+    (
+        *("AlterUserScramCredentials", "CreateDelegationToken", "DescribeDelegationToken"),
+        *("AlterConfigs", "IncrementalAlterConfigs", "DescribeConfigs"),
+    )
+)
+"""What the two functions below look into."""
 
 
 def _carries_secrets(exchange: Exchange) -> bool:

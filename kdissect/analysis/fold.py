@@ -20,11 +20,13 @@ from dataclasses import dataclass
 from typing import Any, ClassVar, Generic, Protocol, Self, TypeVar
 
 from kdissect.analysis.declared import Declared
+from kdissect.analysis.latest import Latest
 from kdissect.analysis.room import Room
 from kdissect.dissect import Event
 from kdissect.durations import DURATIONS, FORM, duration_ns
 from kdissect.exchange import Exchange
 from kdissect.limits import DEFAULTS, Limits
+from kdissect.session.briefs import Brief
 from kdissect.session.conversation import Connection
 
 Row = dict[str, Any]
@@ -62,33 +64,51 @@ class Fold(ABC):
     reads_tcp: ClassVar[bool] = False
     """Whether it reads what the rows of connections tell of TCP."""
 
+    takes_briefs: ClassVar[bool] = False
+    """Whether it takes in an exchange that is told in brief as it is."""
+
     is_deep: ClassVar[bool] = False
     """Whether it unpacks every record, and is fed only where that is asked for."""
+
+    apis: ClassVar[frozenset[str] | None] = None
+    """The APIs whose exchanges it takes in, by their names; None for all. An exchange of which something is
+    missing is for all, whatever its API."""
 
     def __init__(self, limits: Limits = DEFAULTS) -> None:
         self.limits = limits
         self.room = Room(limits)
         """What it may keep; where several are fed together, they share it."""
+        self.latest = Latest()
+        """What the exchanges so far told last, those of other APIs too; they share it as well."""
 
     def feed(self, event: Event) -> None:
         """Take in the next event."""
         if isinstance(event, Exchange):
+            self.latest.see(event)
             self._exchange(event)
+        elif isinstance(event, Brief):
+            self._brief(event)
         elif isinstance(event, Connection) and (self.at_every_point or not event.is_copy):
             self._connection(event)
 
     def ways(self) -> tuple[Callable[[Exchange], None], Callable[[Exchange], None]]:
-        """What :meth:`feed` and :meth:`see` do with an exchange, for a caller that knows that it is one."""
+        """What :meth:`feed` and :meth:`see` do with an exchange. The caller knows that it is one of the
+        :attr:`apis`, and has shown it to :attr:`latest`."""
         return self._exchange, self._other
 
     def see(self, event: Event) -> None:
         """Take in the next event where it is not to be counted: only for what it tells of others."""
         if isinstance(event, Exchange):
+            self.latest.see(event)
             self._other(event)
 
     @abstractmethod
     def _exchange(self, exchange: Exchange) -> None:
         """Take in an exchange."""
+
+    def _brief(self, brief: Brief) -> None:
+        """Take in an exchange in brief, of which it counts what it counts of the whole one."""
+        self._exchange(brief.exchange())
 
     def _other(self, exchange: Exchange) -> None:  # noqa: B027 - most exchanges tell of themselves only
         """Take in an exchange that does not count."""
@@ -157,6 +177,7 @@ class View(Statistic, Generic[B]):
         super().__init__(limits)
         self.basis: B = self.basis_type(limits)  # type: ignore[assignment]
         self.room = self.basis.room
+        self.latest = self.basis.latest
 
     def feed(self, event: Event) -> None:
         self.basis.feed(event)
@@ -289,22 +310,6 @@ class Span:
         if self.first_ns is None or self.last_ns is None or self.last_ns <= self.first_ns:
             return None
         return count * SECOND / (self.last_ns - self.first_ns)
-
-
-def begun_ns(exchange: Exchange) -> int:
-    """When an exchange began, by what was captured: its request was complete, or its response came."""
-    if exchange.request is not None:
-        return exchange.request.frame.last_ns
-    assert exchange.response is not None
-    return exchange.response.frame.first_ns
-
-
-def told_ns(exchange: Exchange) -> int:
-    """When its answer was complete; its request, where there is no answer."""
-    if exchange.response is not None:
-        return exchange.response.frame.last_ns
-    assert exchange.request is not None
-    return exchange.request.frame.last_ns
 
 
 def address(endpoint: str) -> str:

@@ -28,7 +28,7 @@ class Grades:
 
     def add_codes(self, exchange: Exchange) -> None:
         """Count every error code of an exchange."""
-        for code, _ in exchange.error_codes():
+        for code in exchange.codes():
             self.add(exchange.class_of(code))
 
     def merge(self, later: Grades) -> None:

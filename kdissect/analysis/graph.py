@@ -13,7 +13,7 @@ from typing import Any, NamedTuple, Self
 
 from kdissect.analysis.batches import Batches
 from kdissect.analysis.declared import CLIENT_ID_COLUMN, column, first_and_last
-from kdissect.analysis.fold import Row, Rows, Span, Statistic, address, begun_ns, told_ns
+from kdissect.analysis.fold import Row, Rows, Span, Statistic, address
 from kdissect.analysis.labels import Labels, Topic
 from kdissect.analysis.sets import record_sets
 from kdissect.exchange import Exchange
@@ -113,19 +113,18 @@ class Graph(Statistic):
 
     def __init__(self, limits: Limits = DEFAULTS) -> None:
         super().__init__(limits)
-        self._labels = Labels(limits)
+        self._labels = Labels(self.latest, limits)
         self._named: Rows[int, _ClientNames] = Rows(_ClientNames, self.room, _NAMED_BYTES)
         self._flows: Rows[tuple[int, _Edge], _EdgeFlow] = Rows(_EdgeFlow, self.room)
 
     def _other(self, exchange: Exchange) -> None:
-        self._labels.see(exchange)
         self._learn(exchange)
 
     def _exchange(self, exchange: Exchange) -> None:
         self._other(exchange)
         if exchange.request is None:
             return
-        ns = begun_ns(exchange)
+        ns = exchange.begun_ns
         for edge, batches in self._edges(exchange, exchange.api or ""):
             flow = self._flows.row((exchange.connection, edge))
             if flow is None:
@@ -133,7 +132,7 @@ class Graph(Statistic):
             flow.exchanges += 1
             flow.encrypted = flow.encrypted and exchange.is_encrypted
             flow.span.add(ns, exchange.number)
-            flow.span.add(told_ns(exchange), exchange.number)
+            flow.span.add(exchange.told_ns, exchange.number)
             if batches is not None:
                 flow.records = _sum(flow.records, batches.records)
                 flow.bytes = _sum(flow.bytes, batches.set_bytes)
@@ -177,7 +176,13 @@ class Graph(Statistic):
             place = each.place
             if place.message is asked:
                 topic = self._labels.topic(place.topic, None if place.topic else place.topic_id)
-                found.setdefault(topic, Batches()).merge(each.batches)
+                if topic in found:
+                    both = Batches()
+                    both.merge(found[topic])
+                    both.merge(each.batches)
+                    found[topic] = both
+                else:
+                    found[topic] = each.batches  # nobody changes it
         for topic, batches in found.items():
             if follower >= 0:
                 host = address(exchange.client)

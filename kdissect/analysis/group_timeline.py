@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, NamedTuple, Self
 
-from kdissect.analysis.fold import MILLISECOND, SECOND, Fold, address, begun_ns, most, told_ns
+from kdissect.analysis.fold import MILLISECOND, SECOND, Fold, address, most
 from kdissect.analysis.group_marks import (
     RepeatedMark,
     beat_of,
@@ -69,8 +69,9 @@ class GroupTimeline(Fold):
         self.fetches: dict[tuple[str, str | None], Stretches] = {}
         self.holes: dict[int, Stretches] = {}
         """By connection."""
-        self.labels = Labels(limits)
-        self.end_ns: int | None = None
+        self.labels = Labels(self.latest, limits)
+        self._closed_ns: int | None = None
+        """When the last connection was over."""
         self.ends: dict[int, tuple[int, str]] = {}
         """When connections were over, and how."""
         self.answered: dict[int, None] = {}
@@ -78,6 +79,11 @@ class GroupTimeline(Fold):
         self.changes = 0
         """How often something was added that rows follow from."""
         self._left_out = 0
+
+    @property
+    def end_ns(self) -> int | None:
+        """The latest time in the capture so far."""
+        return most(self._closed_ns, self.latest.ns)
 
     def _exchange(self, exchange: Exchange) -> None:
         self._take(exchange, True)
@@ -87,20 +93,18 @@ class GroupTimeline(Fold):
 
     def _take(self, exchange: Exchange, counts: bool) -> None:
         self.changes += 1
-        self.labels.see(exchange)
-        self.end_ns = most(self.end_ns, told_ns(exchange))
         is_lost = exchange.request is None or (
             exchange.response is None and exchange.missing not in _NOT_LOST
         )
         if is_lost or (exchange.api in _TAKEN and any(each.is_cut for each in exchange.messages)):
-            self._stretch(self.holes, exchange.connection, HOLE_GAP_NS, begun_ns(exchange), told_ns(exchange))
+            self._stretch(self.holes, exchange.connection, HOLE_GAP_NS, exchange.begun_ns, exchange.told_ns)
         if exchange.request is None:
             return
         api = exchange.api or ""
         if api == "Fetch":
             if exchange.response is not None:
                 whose = address(exchange.client), exchange.client_id
-                self._stretch(self.fetches, whose, FETCH_GAP_NS, begun_ns(exchange), told_ns(exchange))
+                self._stretch(self.fetches, whose, FETCH_GAP_NS, exchange.begun_ns, exchange.told_ns)
             return
         take = _TAKEN.get(api)
         if take is not None:
@@ -202,7 +206,7 @@ class GroupTimeline(Fold):
         self._run(self.refusals, key, exchange, counts)
 
     def _run(self, kept: dict[Any, RepeatedMark], key: Any, exchange: Exchange, counts: bool) -> None:
-        ns = told_ns(exchange)
+        ns = exchange.told_ns
         self._add(
             kept, key, RepeatedMark(ns, ns, exchange.number, exchange.number, 1, counts, who_of(exchange))
         )
@@ -220,7 +224,7 @@ class GroupTimeline(Fold):
 
     def _connection(self, connection: Connection) -> None:
         self.changes += 1
-        self.end_ns = most(self.end_ns, connection.end_ns)
+        self._closed_ns = most(self._closed_ns, connection.end_ns)
         self._end(connection.connection, (connection.end_ns, connection.end))
 
     def _end(self, connection: int, end: tuple[int, str]) -> None:
@@ -247,7 +251,7 @@ class GroupTimeline(Fold):
         for connection in later.answered:
             self._hear(connection)
         self.labels.merge(later.labels)
-        self.end_ns = most(self.end_ns, later.end_ns)
+        self._closed_ns = most(self._closed_ns, later._closed_ns)
         for connection, end in later.ends.items():
             self._end(connection, end)
         self._left_out += later._left_out
@@ -270,3 +274,4 @@ _TAKEN: dict[str, Callable[[GroupTimeline, Exchange, dict[str, Any], bool], None
     "LeaveGroup": GroupTimeline._leave,
 }
 """What is taken of each API."""
+GroupTimeline.apis = frozenset((*_TAKEN, "Fetch"))

@@ -11,9 +11,8 @@ from functools import lru_cache
 from typing import Any, NamedTuple, TypeVar
 
 from kdissect.analysis.fold import Mergeable
-from kdissect.exchange import Exchange
+from kdissect.analysis.latest import Latest
 from kdissect.limits import DEFAULTS, Limits
-from kdissect.names import NO_NAMES, Names
 
 R = TypeVar("R", bound=Mergeable)
 K = TypeVar("K", bound=tuple[Any, ...])
@@ -37,21 +36,17 @@ def _by_id(topic_id: str) -> Topic:
 
 
 class Labels:
-    """Names of topic ids."""
+    """Names of topic ids.
 
-    def __init__(self, limits: Limits = DEFAULTS) -> None:
+    :param latest: knows the names that were told so far.
+    """
+
+    def __init__(self, latest: Latest, limits: Limits = DEFAULTS) -> None:
         self._names: dict[str, str] = {}
         self._unnamed: dict[str, None] = {}
         self._most = limits.rows
-        self._told: Names = NO_NAMES
-        """What was told by the latest packet of the exchanges so far."""
-        self._packet = 0
-
-    def see(self, exchange: Exchange) -> None:
-        """To be called with every exchange, as each may have told names."""
-        told = exchange.topic_names
-        if told is not self._told and exchange.last_packet >= self._packet:
-            self._packet, self._told = exchange.last_packet, told
+        self._latest = latest
+        latest.tell(self)
 
     def topic(self, name: str | None, topic_id: str | None) -> Topic:
         """The topic that a message names so."""
@@ -63,13 +58,10 @@ class Labels:
 
     def merge(self, later: Labels) -> None:
         """Add what was told later."""
-        self.settle()
-        later.settle()
+        self._latest.merge(later._latest)
         self._names = {**later._names, **self._names}
         both = {**self._unnamed, **later._unnamed}
         self._unnamed = {each: None for each in both if each not in self._names}
-        if later._packet >= self._packet:
-            self._packet, self._told = later._packet, later._told
 
     def name(self, topic: Topic) -> str | None:
         """Its name; its id where the name was not known when :meth:`settle` was called; None for no topic."""
@@ -89,8 +81,9 @@ class Labels:
 
     def settle(self) -> None:
         """Give the names that are known by now to the ids that had none."""
+        told = self._latest.names
         for topic_id in list(self._unnamed):
-            name = self._told.get(topic_id)
+            name = told.get(topic_id)
             if name is not None:
                 self._names[topic_id] = name
                 del self._unnamed[topic_id]

@@ -17,7 +17,7 @@ from dataclasses import dataclass, field
 from typing import Any, NamedTuple, Self
 
 from kdissect.analysis.declared import GROUP_COLUMN, PARTITION_COLUMN, TOPIC_COLUMN, column, time_column
-from kdissect.analysis.fold import SECOND, Row, Statistic, told_ns
+from kdissect.analysis.fold import SECOND, Row, Statistic
 from kdissect.analysis.labels import Labels, Topic
 from kdissect.analysis.ledgers import Ledgers
 from kdissect.analysis.sets import record_sets
@@ -114,7 +114,7 @@ class Lag(Statistic):
     def __init__(self, limits: Limits = DEFAULTS, every_ns: int | None = None) -> None:
         super().__init__(limits)
         self._every_ns = every_ns
-        self._labels = Labels(limits)
+        self._labels = Labels(self.latest, limits)
         self._commits: Timelines[_Key] = Timelines(self.room)
         """``(ns, number, kind, offset, client id, counts, producer)``."""
         self._ended: Timelines[str] = Timelines(self.room)
@@ -132,16 +132,17 @@ class Lag(Statistic):
         self._take(exchange, False)
 
     def _take(self, exchange: Exchange, counts: bool) -> None:
-        self._labels.see(exchange)
         take = _TAKEN.get(exchange.api or "")
-        if take is not None and exchange.response is not None and exchange.request is not None:
+        if exchange.response is None or exchange.request is None:
+            return
+        if exchange.api == "Produce":
+            self._produce(exchange)
+        elif take is not None:
             take(self, exchange, exchange.request.body(), exchange.response.body(), counts)
 
     # -- where logs end ---------------------------------------------------------------------------------
 
-    def _produce(
-        self, exchange: Exchange, asked: dict[str, Any], answer: dict[str, Any], counts: bool
-    ) -> None:
+    def _produce(self, exchange: Exchange) -> None:
         for found in record_sets(exchange, self.limits):
             place = found.place
             base = exchange.assigned_base_offset(place)
@@ -174,7 +175,7 @@ class Lag(Statistic):
         """An answer tells that the log goes up to an offset. What is no news is not kept."""
         if partition is None or offset < 0:
             return
-        ns, place = told_ns(exchange), (topic, partition)
+        ns, place = exchange.told_ns, (topic, partition)
         highest, since_ns = self._highest.get(place, (-1, ns))
         if offset > highest or ns < since_ns:
             if offset > highest and (place in self._highest or len(self._highest) < self.limits.rows):
@@ -242,7 +243,7 @@ class Lag(Statistic):
     ) -> None:
         if not isinstance(group, str) or partition is None:
             return
-        mark: Mark = (told_ns(exchange), exchange.number, kind, offset, exchange.client_id, counts, producer)
+        mark: Mark = (exchange.told_ns, exchange.number, kind, offset, exchange.client_id, counts, producer)
         self._commits.add((group, topic, partition), mark)
 
     def _transaction(
@@ -252,7 +253,7 @@ class Lag(Statistic):
         name = asked.get("transactionalId")
         if isinstance(name, str) and answer.get("errorCode") == 0:
             is_committed = exchange.api == "EndTxn" and bool(asked.get("committed"))
-            self._ended.add(name, (told_ns(exchange), exchange.number, is_committed))
+            self._ended.add(name, (exchange.told_ns, exchange.number, is_committed))
 
     def _partitions(self, topics: Any, name: str) -> Iterator[tuple[Topic, dict[str, Any]]]:
         for each in topics or ():
@@ -390,7 +391,6 @@ def _whole(
 
 
 _TAKEN = {
-    "Produce": Lag._produce,
     "Fetch": Lag._fetch,
     "ListOffsets": Lag._list,
     "OffsetCommit": Lag._commit,
@@ -401,3 +401,4 @@ _TAKEN = {
     "EndTxn": Lag._transaction,
     "InitProducerId": Lag._transaction,
 }
+Lag.apis = frozenset((*_TAKEN, "Produce"))

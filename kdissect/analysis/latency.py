@@ -114,21 +114,23 @@ class Latency(OneTable[_Key, _Parts]):
         latency = exchange.latency_ns
         if latency is None or exchange.api is None:
             return
-        rows = [self._rows.row(self._key(exchange, topic)) for topic in self._topics(exchange)]
-        known = split(exchange)
-        values = (
-            *(latency, exchange.behind_ns, exchange.throttle_ns, exchange.network_ns, exchange.served_ns),
-            *(known.wait_ns, known.broker_ns),
-            *(exchange.request_transfer_ns, exchange.response_transfer_ns, exchange.think_ns),
-        )
+        if self._by:
+            rows = [self._rows.row(self._key(exchange, topic)) for topic in self._topics(exchange)]
+        else:
+            plain = exchange.api_key, exchange.api, exchange.api_version, None, None, None, None
+            rows = [self._rows.row(plain)]
+        _, wait_ns, broker_ns = split(exchange)
+        values = [latency, exchange.behind_ns, exchange.throttle_ns, exchange.network_ns, exchange.served_ns]
+        values += [wait_ns, broker_ns, exchange.request_transfer_ns, exchange.response_transfer_ns]
+        values.append(exchange.think_ns)
         for row in rows:
             if row is not None:
                 row.count += 1
                 for part, value in zip(row.parts.values(), values, strict=True):
-                    if value == 0:
-                        part.zeros += 1
-                    elif value is not None:
+                    if value:
                         part.times.add(value)
+                    elif value is not None:
+                        part.zeros += 1
 
     def _topics(self, exchange: Exchange) -> list[str] | tuple[None]:
         return (exchange.topics if "topic" in self._by else None) or (None,)

@@ -22,7 +22,7 @@ from dataclasses import dataclass, field
 from typing import Any, NamedTuple, Self
 
 from kdissect.analysis.assigned import assigned_by_heartbeat, assigned_by_sync, told_by_join
-from kdissect.analysis.fold import Fold, Rows, Span, address, least, most, told_ns
+from kdissect.analysis.fold import Fold, Rows, Span, address, least, most
 from kdissect.analysis.grades import Grades
 from kdissect.analysis.stays import Stay, waiting
 from kdissect.exchange import Exchange
@@ -144,8 +144,8 @@ class Membership(Fold):
         """What exchanges that do not count tell of stays: when they joined, and were given assignments."""
         self._unanswered: Rows[tuple[MemberKey, int], Stay] = Rows(Stay, self.room)
         """Members whose JoinGroup was never answered, each with the number of the exchange."""
-        self.end_ns: int | None = None
-        """The latest time in the capture so far."""
+        self._closed_ns: int | None = None
+        """When the last connection was over."""
         self.ends: dict[int, int] = {}
         """When connections were over."""
 
@@ -154,9 +154,15 @@ class Membership(Fold):
         self._stays.merge(later._stays)
         self._hidden.merge(later._hidden)
         self._unanswered.merge(later._unanswered)
-        self.end_ns = most(self.end_ns, later.end_ns)
+        self.latest.merge(later.latest)
+        self._closed_ns = most(self._closed_ns, later._closed_ns)
         for connection, end_ns in later.ends.items():
             self._end(connection, end_ns)
+
+    @property
+    def end_ns(self) -> int | None:
+        """The latest time in the capture so far."""
+        return most(self._closed_ns, self.latest.ns)
 
     @property
     def left_out(self) -> int:
@@ -164,7 +170,6 @@ class Membership(Fold):
         return sum(table.left_out for table in tables)
 
     def _exchange(self, exchange: Exchange) -> None:
-        self.end_ns = most(self.end_ns, told_ns(exchange))
         count = _COUNTED.get(exchange.api or "")
         if count is None or exchange.request is None:
             return
@@ -173,7 +178,6 @@ class Membership(Fold):
             count(self, exchange, request)
 
     def _other(self, exchange: Exchange) -> None:
-        self.end_ns = most(self.end_ns, told_ns(exchange))
         if exchange.request is None or exchange.api not in ("JoinGroup", "SyncGroup"):
             return
         request, response = exchange.request.body(), _body(exchange)
@@ -188,7 +192,7 @@ class Membership(Fold):
             _sync_times(self._hidden.row(_stay_key(request, generation, member_id)), exchange)
 
     def _connection(self, connection: Connection) -> None:
-        self.end_ns = most(self.end_ns, connection.end_ns)
+        self._closed_ns = most(self._closed_ns, connection.end_ns)
         self._end(connection.connection, connection.end_ns)
 
     def _end(self, connection: int, end_ns: int) -> None:
@@ -303,7 +307,7 @@ class Membership(Fold):
         if _is_good(_body(exchange)) and request.get("generationId", -1) >= 0:
             stay = self._stay(exchange, request, request["generationId"], request.get("memberId"), "classic")
             if stay is not None:
-                stay.beat(told_ns(exchange))
+                stay.beat(exchange.told_ns)
 
     def _leave(self, exchange: Exchange, request: dict[str, Any]) -> None:
         members = request.get("members")
@@ -349,7 +353,7 @@ class Membership(Fold):
         if _is_good(response) and response.get("memberEpoch", -1) >= 0:
             stay = self._stay(exchange, request, response["memberEpoch"], member_id, kind)
             if stay is not None:
-                stay.beat(told_ns(exchange))
+                stay.beat(exchange.told_ns)
                 stay.protocol = request.get("serverAssignor") or stay.protocol
                 assigned = assigned_by_heartbeat(response)
                 stay.assigned = assigned if assigned is not None else stay.assigned
@@ -384,7 +388,7 @@ class Membership(Fold):
         stay = self._stays.row(_stay_key(request, generation, member_id))
         if stay is not None:
             stay.types.add(kind)
-            stay.span.add(told_ns(exchange), exchange.number)
+            stay.span.add(exchange.told_ns, exchange.number)
         return stay
 
 
@@ -411,7 +415,7 @@ def _join_times(stay: Stay | None, exchange: Exchange) -> None:
     assert exchange.request is not None
     if stay is not None:
         stay.join_ns = least(stay.join_ns, exchange.request.frame.last_ns)
-        stay.joined_ns = most(stay.joined_ns, told_ns(exchange))
+        stay.joined_ns = most(stay.joined_ns, exchange.told_ns)
         stay.asked_ns = most(stay.asked_ns, stay.joined_ns)
 
 
@@ -420,14 +424,14 @@ def _sync_times(stay: Stay | None, exchange: Exchange) -> None:
     if stay is None:
         return
     if _is_good(_body(exchange)):
-        stay.sync_ns = least(stay.sync_ns, told_ns(exchange))
+        stay.sync_ns = least(stay.sync_ns, exchange.told_ns)
         return
     waits = waiting(exchange)
     if waits is not None:
         stay.merge_times(Stay(waits=waits))
     elif exchange.response is None or exchange.missing is not None:
         stay.is_lost = True
-    stay.asked_ns = most(stay.asked_ns, told_ns(exchange))
+    stay.asked_ns = most(stay.asked_ns, exchange.told_ns)
 
 
 _COUNTED: dict[str, Callable[[Membership, Exchange, dict[str, Any]], None]] = {
@@ -439,3 +443,4 @@ _COUNTED: dict[str, Callable[[Membership, Exchange, dict[str, Any]], None]] = {
     "LeaveGroup": Membership._leave,
 }
 """What is counted of each API."""
+Membership.apis = frozenset((*_COUNTED, "JoinGroup", "SyncGroup"))

@@ -6,7 +6,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from kdissect.analysis.declared import CLIENT_ADDRESS_COLUMN, CLIENT_ID_COLUMN, column, first_and_last
-from kdissect.analysis.fold import OneTable, Row, Span, address, begun_ns
+from kdissect.analysis.fold import OneTable, Row, Span, address
 from kdissect.analysis.pace import is_of_brokers
 from kdissect.exchange import Exchange
 from kdissect.limits import DEFAULTS, Limits
@@ -36,6 +36,7 @@ class _Asked:
 class MetadataAsked(OneTable[tuple[str, str], _Asked]):
     """A row a client and client id."""
 
+    apis = frozenset(("Metadata",))
     name = "metadata_asked"
     about = "who asks for metadata, and of how many topics"
     columns = (
@@ -58,7 +59,7 @@ class MetadataAsked(OneTable[tuple[str, str], _Asked]):
         row = self._rows.row((address(exchange.client), exchange.client_id or ""))
         if row is None:
             return
-        ns = begun_ns(exchange)
+        ns = exchange.begun_ns
         row.requests += 1
         row.span.add(ns, exchange.number)
         body = exchange.request.body()

@@ -14,7 +14,6 @@ from typing import Any, NamedTuple
 
 from kdissect.analysis.cluster_settings import RESOURCES, acl_text, entity_text, number_text, setting, shown
 from kdissect.analysis.cluster_told import ids, request_of, response_of
-from kdissect.analysis.fold import told_ns
 from kdissect.analysis.labels import Topic
 from kdissect.analysis.room import Room
 from kdissect.analysis.sets import record_sets
@@ -142,7 +141,7 @@ def _read(exchange: Exchange, counts: bool, limits: Limits) -> Iterator[tuple[Lo
                     if snapshot_end is None
                     else LogPlace(cluster, snapshot_end, False, offset)
                 )
-                ns = told_ns(exchange)
+                ns = exchange.told_ns
                 yield at, Logged(name, said, ns, exchange.number, exchange.broker, is_fresh, counts)
 
 

@@ -9,8 +9,8 @@ from collections.abc import Iterator
 from itertools import pairwise
 from typing import Any, NamedTuple
 
-from kdissect.analysis.fold import begun_ns, told_ns
 from kdissect.analysis.labels import Labels, Topic
+from kdissect.analysis.latest import Latest
 from kdissect.analysis.room import Room
 from kdissect.exchange import Exchange
 from kdissect.protocol.schema import ZERO_UUID
@@ -43,8 +43,8 @@ _FIRST_BYTES = 400
 class Moments:
     """What was told first, and when."""
 
-    def __init__(self, room: Room) -> None:
-        self._labels = Labels(room.limits)
+    def __init__(self, room: Room, latest: Latest) -> None:
+        self._labels = Labels(latest, room.limits)
         self._room = room
         self._generations: dict[tuple[str, int], _First] = {}
         """Of groups: a moment where a member joins it."""
@@ -56,7 +56,6 @@ class Moments:
 
     def see(self, exchange: Exchange, counts: bool) -> None:
         """To be called with every exchange."""
-        self._labels.see(exchange)
         api = exchange.api
         if api in _MEMBERS or api in _EPOCHS:
             self._member(exchange, counts)
@@ -76,7 +75,7 @@ class Moments:
             ):
                 outcome = "committed" if body.get("committed") else "aborted"
                 key = body["transactionalId"], exchange.number
-                self._add(self._ended, key, (told_ns(exchange), True, counts, outcome))
+                self._add(self._ended, key, (exchange.told_ns, True, counts, outcome))
 
     def _member(self, exchange: Exchange, counts: bool) -> None:
         asked = exchange.request.body() if exchange.request is not None else {}
@@ -86,17 +85,17 @@ class Moments:
             return
         if exchange.api == "JoinGroup":
             if answer.get("errorCode") == 0 and answer.get("generationId", -1) >= 0:
-                first = told_ns(exchange), True, counts, "generation"
+                first = exchange.told_ns, True, counts, "generation"
                 self._add(self._generations, (group, answer["generationId"]), first)
         elif exchange.api in _EPOCHS:
             if answer.get("errorCode") == 0 and answer.get("memberEpoch", 0) > 0:
                 is_news = answer.get("assignment") is not None or "activeTasks" in answer
-                first = told_ns(exchange), is_news, counts, "member epoch"
+                first = exchange.told_ns, is_news, counts, "member epoch"
                 self._add(self._generations, (group, answer["memberEpoch"]), first)
         else:
             generation = asked.get("generationId", asked.get("generationIdOrMemberEpoch", -1))
             if generation >= 0:
-                self._add(self._generations, (group, generation), (begun_ns(exchange), False, counts, ""))
+                self._add(self._generations, (group, generation), (exchange.begun_ns, False, counts, ""))
 
     def _hints(self, exchange: Exchange, counts: bool) -> None:
         """Brokers that are not the leader tell who is (KIP-951)."""
@@ -123,7 +122,7 @@ class Moments:
     ) -> None:
         epoch, leader = told.get("leaderEpoch", -1), told.get(name, -1)
         if partition is not None and epoch >= 0 and leader >= 0:
-            first = told_ns(exchange), True, counts, str(leader)
+            first = exchange.told_ns, True, counts, str(leader)
             self._add(self._leaders, (topic, partition, epoch), first)
 
     def _add(self, known: dict[Any, _First], key: Any, first: _First) -> None:

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from kdissect.analysis.declared import BROKER_COLUMN, column, first_and_last
-from kdissect.analysis.fold import OneTable, Row, Span, begun_ns
+from kdissect.analysis.fold import OneTable, Row, Span
 from kdissect.analysis.offers_seen import ranges_in
 from kdissect.exchange import Exchange
 from kdissect.limits import DEFAULTS, Limits
@@ -27,6 +27,7 @@ class _Offer:
 class Offers(OneTable[tuple[str, Ranges], _Offer]):
     """A row a broker and what it offers: several where that changed."""
 
+    apis = frozenset(("ApiVersions",))
     name = "offers"
     about = "which versions of which APIs each broker offers"
     row_bytes = 7_500
@@ -39,16 +40,23 @@ class Offers(OneTable[tuple[str, Ranges], _Offer]):
 
     def __init__(self, limits: Limits = DEFAULTS) -> None:
         super().__init__(_Offer, limits)
+        self._offered: tuple[Mapping[int, tuple[int, int]], Ranges] = {}, ()
 
     def _exchange(self, exchange: Exchange) -> None:
         if exchange.api_key != API_VERSIONS or exchange.response is None or exchange.error is not None:
             return
         if exchange.response.is_cut:
             return
-        ranges = _in_order(ranges_in(exchange.response))
+        ranges = self._ordered(ranges_in(exchange.response))
         row = self._rows.row((exchange.broker, ranges)) if ranges else None
         if row is not None:
-            row.span.add(begun_ns(exchange), exchange.number)
+            row.span.add(exchange.begun_ns, exchange.number)
+
+    def _ordered(self, offered: Mapping[int, tuple[int, int]]) -> Ranges:
+        """In order; most connections are offered what the one before was."""
+        if offered is not self._offered[0]:
+            self._offered = offered, _in_order(offered)
+        return self._offered[1]
 
     def result(self) -> list[Row]:
         found = [

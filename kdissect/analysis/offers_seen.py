@@ -91,6 +91,9 @@ class OffersSeen:
 
     def told(self, number: int, ranges: Ranges) -> None:
         """An exchange told these offers."""
+        if ranges is self.ranges:  # what most exchanges tell
+            self.number = max(self.number, number)
+            return
         if not ranges or (number == self.number and ranges == self.ranges):
             return
         if number == self.number:

@@ -16,7 +16,7 @@ from kdissect.analysis.declared import (
     column,
     first_and_last,
 )
-from kdissect.analysis.fold import MILLISECOND, SECOND, OneTable, Row, Span, address, begun_ns
+from kdissect.analysis.fold import MILLISECOND, SECOND, OneTable, Row, Span, address
 from kdissect.analysis.histogram import Histogram
 from kdissect.analysis.quotas import COUNTED, Quota
 from kdissect.analysis.waits import Wait, asked_wait, is_long_poll, split
@@ -65,7 +65,7 @@ class _Worst:
         if len(self.worst) < WORST or this < self.worst[-1]:
             insort(self.worst, this)
             del self.worst[WORST:]
-        self.span.add(begun_ns(exchange), exchange.number)
+        self.span.add(exchange.begun_ns, exchange.number)
 
     def merge(self, later: _Worst) -> None:
         self.count += later.count
@@ -237,7 +237,7 @@ class Pace(OneTable[_Key, _PaceRow]):
         row = self._rows.row((exchange.broker, address(exchange.client), exchange.client_id or "", api))
         if row is None:
             return
-        row.span.add(begun_ns(exchange), exchange.number)
+        row.span.add(exchange.begun_ns, exchange.number)
         row.latency.add(latency)
         if latency <= -BACKWARDS_NS:
             row.happens("backwards", -latency, exchange)
@@ -250,7 +250,7 @@ class Pace(OneTable[_Key, _PaceRow]):
             row.behind_ns += behind
             if behind >= BEHIND_NS:
                 row.happens("behind", behind, exchange)
-                row.waited(begun_ns(exchange) // SECOND, 1, behind)
+                row.waited(exchange.begun_ns // SECOND, 1, behind)
                 if behind >= POLLED_NS and exchange.after_api_key in (FETCH, SHARE_FETCH):
                     row.happens("polled", behind, exchange)
         assert exchange.response is not None

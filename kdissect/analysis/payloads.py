@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 from typing import Any, NamedTuple, Self
 
 from kdissect.analysis.declared import TOPIC_COLUMN, column, first_and_last
-from kdissect.analysis.fold import OneTable, Row, Rows, Span, address, begun_ns
+from kdissect.analysis.fold import OneTable, Row, Rows, Span, address
 from kdissect.analysis.frequent import KeyCount, RecordSpot, Top, digest_of, tops
 from kdissect.analysis.labels import Labels, Topic
 from kdissect.embedded.internal import family_of_topic
@@ -91,6 +91,7 @@ def least_texts(texts: set[str]) -> set[str]:
 class Payloads(OneTable[tuple[Any, ...], _Seen]):
     """The statistic ``payloads``."""
 
+    apis = frozenset(DIRECTIONS)
     name = "payloads"
     about = "formats and schemas of keys and values (unpacks every record)"
     is_deep = True
@@ -133,7 +134,7 @@ class Payloads(OneTable[tuple[Any, ...], _Seen]):
 
     def __init__(self, limits: Limits = DEFAULTS) -> None:
         super().__init__(_Seen, limits)
-        self._labels = Labels(limits)
+        self._labels = Labels(self.latest, limits)
         self._keys: Rows[tuple[Any, ...], KeyCount] = Rows(KeyCount, self.room)
         """By form, and digest of the key. What is more than the limit counts nowhere."""
         self._decoder = Decoder(limits=limits)
@@ -147,7 +148,6 @@ class Payloads(OneTable[tuple[Any, ...], _Seen]):
         self._decoder = decoder
 
     def _exchange(self, exchange: Exchange) -> None:
-        self._labels.see(exchange)
         direction = DIRECTIONS.get(exchange.api or "")
         if direction is None:
             return
@@ -159,9 +159,6 @@ class Payloads(OneTable[tuple[Any, ...], _Seen]):
                     at = self._batch(exchange, direction, place, batch, assigned, at)
                 if assigned is not None:
                     assigned = None if batch.count is None else assigned + batch.count
-
-    def _other(self, exchange: Exchange) -> None:
-        self._labels.see(exchange)
 
     def _batch(
         self,
@@ -180,7 +177,7 @@ class Payloads(OneTable[tuple[Any, ...], _Seen]):
         if family_of_topic(name) is not None or name == TOPIC:
             return at
         topic = self._labels.topic(place.topic, place.topic_id)
-        ns, number = begun_ns(exchange), exchange.number
+        ns, number = exchange.begun_ns, exchange.number
         producer = f"{exchange.client_id or '(no client id)'}@{address(exchange.client)}"
         is_packed = batch.codec not in (None, "none")
         shift = None if assigned is None or batch.base_offset is None else assigned - batch.base_offset

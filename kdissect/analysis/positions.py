@@ -31,7 +31,7 @@ from dataclasses import dataclass, field
 from typing import Any, Self
 
 from kdissect.analysis.aborted import has_unnamed, is_beyond
-from kdissect.analysis.affiliations import Affiliations, Speaker
+from kdissect.analysis.affiliations import OF_MEMBERS, Affiliations, Speaker
 from kdissect.analysis.declared import (
     BROKER_COLUMN,
     CLIENT_COLUMN,
@@ -44,7 +44,7 @@ from kdissect.analysis.declared import (
     graded_errors,
     time_column,
 )
-from kdissect.analysis.fold import Row, Rows, Statistic, address, begun_ns, least, most, told_ns
+from kdissect.analysis.fold import Row, Rows, Statistic, address, least, most
 from kdissect.analysis.labels import Labels, Topic
 from kdissect.analysis.ledgers import NONE, Ledgers
 from kdissect.analysis.position import Position
@@ -107,6 +107,7 @@ class _Fetcher:
 class Positions(Statistic):
     """The statistic ``positions``."""
 
+    apis = frozenset(("Fetch", *OF_MEMBERS))
     name = "positions"
     about = "fetch sessions replayed: offsets and lag of each fetcher"
     columns = (
@@ -208,7 +209,7 @@ class Positions(Statistic):
 
     def __init__(self, limits: Limits = DEFAULTS) -> None:
         super().__init__(limits)
-        self._labels = Labels(limits)
+        self._labels = Labels(self.latest, limits)
         self._fetchers: Rows[int, _Fetcher] = Rows(_Fetcher, self.room, _FETCHER_BYTES)
         self._rows: Rows[_Key, Position] = Rows(Position, self.room, _POSITION_BYTES)
         self._affiliations = Affiliations(self.room)
@@ -223,7 +224,6 @@ class Positions(Statistic):
 
     def _replay(self, exchange: Exchange) -> Iterable[Position]:
         """Go on by one exchange; gives the rows of the partitions that it names."""
-        self._labels.see(exchange)
         self._affiliations.see(exchange)
         if exchange.api_key != FETCH:
             return ()
@@ -237,7 +237,7 @@ class Positions(Statistic):
         if exchange.response is not None:
             self._answer(exchange, exchange.response.body(), fetcher, touched)
         for row in touched.values():
-            row.span.add(begun_ns(exchange), exchange.number)
+            row.span.add(exchange.begun_ns, exchange.number)
         return touched.values()
 
     def _ask(
@@ -248,7 +248,7 @@ class Positions(Statistic):
         step = fetcher.steps
         fetcher.steps += 1
         fetcher.replica_id = replica_id(exchange)
-        fetcher.last_ns = most(fetcher.last_ns, begun_ns(exchange))
+        fetcher.last_ns = most(fetcher.last_ns, exchange.begun_ns)
         if exchange.client_id is not None:
             fetcher.client_id = exchange.client_id
         if body.get("sessionId"):
@@ -270,7 +270,7 @@ class Positions(Statistic):
             if row is not None and "fetchOffset" in partition:
                 row.ask(step, partition["fetchOffset"])
                 key = exchange.connection, topic, partition["partition"]
-                ns, offset = begun_ns(exchange), partition["fetchOffset"]
+                ns, offset = exchange.begun_ns, partition["fetchOffset"]
                 most_bytes = partition.get("partitionMaxBytes", 0)
                 self._moves.add(key, ns, exchange.number, offset, NONE, NONE, NONE, 0, 0, most_bytes)
                 fetcher.asked[topic, partition["partition"]] = row
@@ -306,7 +306,7 @@ class Positions(Statistic):
                     for name in ("highWatermark", "lastStableOffset", "logStartOffset")
                 )
                 key = exchange.connection, topic, partition["partitionIndex"]
-                ns, number = told_ns(exchange), exchange.number
+                ns, number = exchange.told_ns, exchange.number
                 came = NONE if is_cut and not news else news
                 self._moves.add(key, ns, number, NONE, *told, came, code or 0, len(records))
                 if news:

@@ -23,7 +23,7 @@ from kdissect.analysis.declared import (
     first_and_last,
     graded_errors,
 )
-from kdissect.analysis.fold import MILLISECOND, OneTable, Row, Span, address, begun_ns
+from kdissect.analysis.fold import MILLISECOND, OneTable, Row, Span, address
 from kdissect.analysis.grades import Grades
 from kdissect.analysis.headers import HEADER_BYTES, Header
 from kdissect.analysis.histogram import Histogram
@@ -169,6 +169,7 @@ class _FetchedCodecs:
 class Producers(OneTable[_Key, _Production]):
     """The statistic ``producers``."""
 
+    apis = frozenset(("Produce", "Fetch"))
     name = "producers"
     about = "batches, order, resends, acks, codecs, clocks of each producer and partition"
     row_bytes = 6_000
@@ -263,7 +264,7 @@ class Producers(OneTable[_Key, _Production]):
 
     def __init__(self, limits: Limits = DEFAULTS) -> None:
         super().__init__(_Production, limits)
-        self._labels = Labels(limits)
+        self._labels = Labels(self.latest, limits)
         self._fetched: dict[tuple[Topic, int], _FetchedCodecs] = {}
         self._kept = 0
         """Batches and runs that are kept."""
@@ -286,7 +287,6 @@ class Producers(OneTable[_Key, _Production]):
             self._blind[connection] = None
 
     def _take(self, exchange: Exchange, counts: bool) -> None:
-        self._labels.see(exchange)
         if exchange.request is None:
             self._see_no_more(exchange.connection)
         elif exchange.api == "Produce":
@@ -300,7 +300,7 @@ class Producers(OneTable[_Key, _Production]):
         assert request is not None
         acks = request.body().get("acks")
         answers = _answers(exchange) if exchange.error is not None else {}
-        client, ns = address(exchange.client), begun_ns(exchange)
+        client, ns = address(exchange.client), exchange.begun_ns
         rows: dict[int, _Production] = {}
         for found in record_sets(exchange, self.limits):
             place = found.place
@@ -376,7 +376,10 @@ class Producers(OneTable[_Key, _Production]):
             done_ns,
             crc32(exchange.broker.encode()),
         )
-        row.sent.extend(map(_fit, kept))
+        try:
+            row.sent.extend(array("q", kept))
+        except OverflowError:
+            row.sent.extend(map(_fit, kept))
         self._kept += 1
 
     def _read(self, fetched: SharedSet) -> None:

@@ -13,7 +13,7 @@ from functools import lru_cache
 from typing import Any, NamedTuple, Self
 
 from kdissect.analysis.declared import column, first_and_last
-from kdissect.analysis.fold import Row, Rows, Statistic, begun_ns
+from kdissect.analysis.fold import Row, Rows, Statistic
 from kdissect.analysis.labels import Labels, Topic
 from kdissect.analysis.sets import record_sets
 from kdissect.analysis.slices import Estimate, SlicedSums, SlicedTimes
@@ -38,14 +38,9 @@ _MEASURE_BYTES = 3_500
 """About what a measure takes, in slices of time, with its rows."""
 
 
-class _ProfileKey(NamedTuple):
-    subject: Topic
-    """Of areas that are no topics, their name stands for the topic's."""
-    area: str
-    what: str
-    kind: str
-    of: str = ""
-    """What it is a share of."""
+_ProfileKey = tuple[Topic, str, str, str, str]
+"""The subject (of areas that are no topics, their name stands for the topic's), the area, what, the kind, and
+what it is a share of."""
 
 
 class _Measure:
@@ -137,11 +132,12 @@ class Profile(Statistic):
     def __init__(self, limits: Limits = DEFAULTS) -> None:
         super().__init__(limits)
         self._rows: Rows[_ProfileKey, _Measure] = Rows(_Measure, self.room, _MEASURE_BYTES)
-        self._labels = Labels(limits)
+        self._labels = Labels(self.latest, limits)
         self._kinds: dict[tuple[Any, ...], _Kind] = {}
+        self._batches: dict[tuple[Topic, str], list[_Measure | None]] = {}
 
     def __getstate__(self) -> dict[str, Any]:
-        return {**self.__dict__, "_kinds": {}}
+        return {**self.__dict__, "_kinds": {}, "_batches": {}}
 
     @property
     def left_out(self) -> int:
@@ -153,12 +149,8 @@ class Profile(Statistic):
 
     # -- counting -----------------------------------------------------------------------------------
 
-    def _other(self, exchange: Exchange) -> None:
-        self._labels.see(exchange)
-
     def _exchange(self, exchange: Exchange) -> None:
-        self._labels.see(exchange)
-        ns, api = begun_ns(exchange), exchange.api or "unknown"
+        ns, api = exchange.begun_ns, exchange.api or "unknown"
         errors = self._errors(exchange)
         self._of_kind(exchange, ns, api, errors)
         for group in exchange.groups:
@@ -289,30 +281,45 @@ class Profile(Statistic):
                 if batch.is_control:
                     continue
                 records = batch.records or 0
-                self._count(topic, TOPIC_AREA, f"records {done}", RATE, ns, records)
-                self._count(topic, TOPIC_AREA, f"bytes {done}", RATE, ns, batch.size)
+                totals = records, batch.size, batch.size, records, 0
+                for row, total in zip(self._of_batches(topic, done), totals, strict=False):
+                    if row is not None:
+                        row.count(ns, total)
+                    else:
+                        self._rows.left_out += 1
                 if done == "written":
-                    self._count(topic, TOPIC_AREA, "batch size", MEAN, ns, batch.size)
-                    self._count(topic, TOPIC_AREA, "records per batch", MEAN, ns, records)
                     self._part(topic, TOPIC_AREA, f"codec {batch.codec}", ns, "codec")
-                    self._count(topic, TOPIC_AREA, "codec", _BASE, ns, 0)
+
+    def _of_batches(self, topic: Topic, done: str) -> list[_Measure | None]:
+        """Where batches of a topic are counted: records, bytes, and of those that are written the size of
+        each, its records, and their number."""
+        found = self._batches.get((topic, done))
+        if found is None:
+            if len(self._batches) >= _MOST_KINDS:
+                self._batches.clear()
+            kinds = [(f"records {done}", RATE), (f"bytes {done}", RATE)]
+            if done == "written":
+                kinds += [("batch size", MEAN), ("records per batch", MEAN), ("codec", _BASE)]
+            found = [self._row(topic, TOPIC_AREA, what, kind) for what, kind in kinds]
+            self._batches[topic, done] = found
+        return found
 
     def _count(self, subject: Topic, area: str, what: str, kind: str, ns: int, total: int) -> None:
         """Count one, which comes to a total."""
-        row = self._rows.row(_ProfileKey(subject, area, what, kind))
+        row = self._rows.row((subject, area, what, kind, ""))
         if row is not None:
             row.count(ns, total)
 
     def _row(self, subject: Topic, area: str, what: str, kind: str, of: str = "") -> _Measure | None:
         """The row of a measure, to be counted into often; what it does not take in is counted then."""
         before = self._rows.left_out
-        row = self._rows.row(_ProfileKey(subject, area, what, kind, of))
+        row = self._rows.row((subject, area, what, kind, of))
         self._rows.left_out = before
         return row
 
     def _part(self, subject: Topic, area: str, what: str, ns: int, of: str) -> None:
         """Count one of those that something else counts."""
-        row = self._rows.row(_ProfileKey(subject, area, what, SHARE, of))
+        row = self._rows.row((subject, area, what, SHARE, of))
         if row is not None:
             row.count(ns, 1, 0)
 
@@ -330,6 +337,7 @@ def _is_follower(exchange: Exchange) -> bool:
     return exchange.request is not None and replica_id_of(exchange.request.body()) >= 0
 
 
+@lru_cache(maxsize=4096)
 def _named(name: str) -> Topic:
     return Topic(name, "")
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any, Self
 
 from kdissect.analysis.declared import ID, column, time_column
-from kdissect.analysis.fold import MILLISECOND, SECOND, Row, Rows, Statistic, begun_ns, least, most
+from kdissect.analysis.fold import MILLISECOND, SECOND, Row, Rows, Statistic, least, most
 from kdissect.analysis.histogram import Histogram
 from kdissect.exchange import Exchange
 from kdissect.limits import DEFAULTS, Limits
@@ -107,6 +107,7 @@ class _QuorumNode:
 class Quorum(Statistic):
     """The statistic ``quorum``: a row a node."""
 
+    apis = frozenset(_APIS)
     name = "quorum"
     about = "nodes of KRaft: votes, elections, lag, heartbeats"
     columns = (
@@ -162,7 +163,7 @@ class Quorum(Statistic):
         request = exchange.request.body()
         response = exchange.response.body() if exchange.response is not None else {}
         if api == "Vote":
-            self._vote(begun_ns(exchange), request, response)
+            self._vote(exchange.begun_ns, request, response)
         elif api == "BrokerHeartbeat":
             self._heartbeat(exchange, request, response)
         elif api == "DescribeQuorum":
@@ -203,7 +204,7 @@ class Quorum(Statistic):
             row.is_voter = True
             row.epoch = most(row.epoch, epoch)
             if api == "BeginQuorumEpoch":
-                self._lead(epoch, begun_ns(exchange), leader)
+                self._lead(epoch, exchange.begun_ns, leader)
 
     def _lead(self, epoch: int, ns: int, leader: int) -> None:
         known = self._leaders.get(epoch)
@@ -212,7 +213,7 @@ class Quorum(Statistic):
         self._leaders[epoch] = (ns, leader) if known is None else min(known, (ns, leader))
 
     def _described(self, exchange: Exchange, response: Body) -> None:
-        ns = begun_ns(exchange)
+        ns = exchange.begun_ns
         for each in _partitions(response):
             if each.get("errorCode"):
                 continue
@@ -236,7 +237,7 @@ class Quorum(Statistic):
         row = self._row(node)
         if row is None:
             return
-        ns = begun_ns(exchange)
+        ns = exchange.begun_ns
         row.fetches.add(ns)
         asked = [
             each
@@ -266,7 +267,7 @@ class Quorum(Statistic):
         row = self._row(request.get("brokerId"))
         if row is None:
             return
-        ns = begun_ns(exchange)
+        ns = exchange.begun_ns
         row.beats.add(ns, request.get("brokerEpoch", -1))
         if response and response.get("errorCode") == 0:
             told = ns, exchange.number, bool(response.get("isFenced"))

@@ -11,6 +11,7 @@ from __future__ import annotations
 from kdissect.analysis.fold import SECOND
 from kdissect.exchange import Exchange
 from kdissect.protocol.apis import FETCH, PRODUCE
+from kdissect.session.briefs import Brief
 
 WINDOW_S = 10.5
 """Ten full windows, and on average half of the one that goes on."""
@@ -41,10 +42,22 @@ class Quota:
         if request is None or response is None or request.api_key is None:
             return
         key = request.api_key
-        if key not in (_PRODUCE, _FETCH):
+        if key in (_PRODUCE, _FETCH):
+            size = request.frame.size if key == _PRODUCE else response.frame.size
+            self._answered(request.frame.first_ns, response.frame.first_ns, size, throttle_ms)
+
+    def add_brief(self, brief: Brief, throttle_ms: int) -> None:
+        """The same of one in brief."""
+        key = brief.form.key
+        if key == _PRODUCE:
+            size = brief.asked_end - brief.asked_start
+        elif key == _FETCH:
+            size = brief.answer_end - brief.answer_start
+        else:
             return
-        asked_ns, ns = request.frame.first_ns, response.frame.first_ns
-        size = request.frame.size if key == _PRODUCE else response.frame.size
+        self._answered(brief.asked_first_ns, brief.answer_first_ns, size, throttle_ms)
+
+    def _answered(self, asked_ns: int, ns: int, size: int, throttle_ms: int) -> None:
         if throttle_ms:
             self._throttle(ns, throttle_ms, size)
         self._count(asked_ns, ns, size)

@@ -13,7 +13,7 @@ from kdissect.analysis.declared import (
     column,
     first_and_last,
 )
-from kdissect.analysis.fold import Row, Rows, Span, Statistic, address, begun_ns
+from kdissect.analysis.fold import Row, Rows, Span, Statistic, address
 from kdissect.analysis.labels import Labels, Topic
 from kdissect.analysis.sets import record_sets
 from kdissect.exchange import Exchange
@@ -39,6 +39,7 @@ class _RackFetches:
 class Racks(Statistic):
     """The statistic ``racks``: a row for each consumer, partition and broker that it was given records by."""
 
+    apis = frozenset(("Fetch",))
     name = "racks"
     about = "from which brokers consumers in which rack fetch"
     columns = (
@@ -56,15 +57,11 @@ class Racks(Statistic):
 
     def __init__(self, limits: Limits = DEFAULTS) -> None:
         super().__init__(limits)
-        self._labels = Labels(limits)
+        self._labels = Labels(self.latest, limits)
         self._rows: Rows[tuple[Any, ...], _RackFetches] = Rows(_RackFetches, self.room)
         """By topic, partition, client, client id, rack and broker."""
 
-    def _other(self, exchange: Exchange) -> None:
-        self._labels.see(exchange)
-
     def _exchange(self, exchange: Exchange) -> None:
-        self._labels.see(exchange)
         if exchange.api != "Fetch" or exchange.request is None or exchange.response is None:
             return
         request = exchange.request.body()
@@ -80,7 +77,7 @@ class Racks(Statistic):
             row = self._rows.row((topic, place.partition, *whose))
             if row is not None:
                 one = _RackFetches(1, len(place.data), [exchange.number])
-                one.span.add(begun_ns(exchange), exchange.number)
+                one.span.add(exchange.begun_ns, exchange.number)
                 row.merge(one)
 
     def merge(self, later: Self) -> None:

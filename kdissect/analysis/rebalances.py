@@ -41,16 +41,16 @@ class GroupRebalances(GroupTimeline):
 
     def __init__(self, limits: Limits = DEFAULTS) -> None:
         super().__init__(limits)
-        self._found: tuple[int, list[Rebalance]] = 0, []
+        self._found: tuple[Any, list[Rebalance]] = None, []
 
     def rebalances(self) -> list[Rebalance]:
         """All rebalances that have an exchange that counts, by group and time."""
-        if self._found[0] != self.changes:
-            self._found = self.changes, _rebalances_of(self)
+        if self._found[0] != (self.changes, self.end_ns):
+            self._found = (self.changes, self.end_ns), _rebalances_of(self)
         return self._found[1]
 
     def __getstate__(self) -> dict[str, Any]:
-        return {**self.__dict__, "_found": (0, [])}
+        return {**self.__dict__, "_found": (None, [])}
 
 
 class _RebalanceTable(View[GroupRebalances]):

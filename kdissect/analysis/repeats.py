@@ -20,13 +20,16 @@ from kdissect.analysis.declared import (
     column,
     first_and_last,
 )
-from kdissect.analysis.fold import MILLISECOND, SECOND, OneTable, Row, Span, begun_ns
+from kdissect.analysis.fold import MILLISECOND, SECOND, OneTable, Row, Span
 from kdissect.analysis.labels import Labels, Topic
 from kdissect.analysis.topics import replica_id
 from kdissect.exchange import Exchange
 from kdissect.limits import DEFAULTS, Limits
 from kdissect.protocol.errors import error_name
 from kdissect.protocol.topics import partition_of
+
+new_tuple = tuple.__new__
+"""``new_tuple(_Stretch, values)``: without the second call that NamedTuple's own ``__new__`` costs."""
 
 AT_ONCE_NS = 50 * MILLISECOND
 SOON_NS = SECOND
@@ -50,11 +53,9 @@ class _Stretch(NamedTuple):
     """What they ask for; 0 where that does not matter."""
 
     def joined(self, later: _Stretch) -> _Stretch:
-        return later._replace(
-            requests=self.requests + later.requests,
-            first_ns=self.first_ns,
-            first_exchange=self.first_exchange,
-        )
+        requests = self.requests + later.requests
+        together = (requests, self.first_ns, later.last_ns, self.first_exchange, later.content)
+        return new_tuple(_Stretch, together)
 
 
 @dataclass(slots=True)
@@ -64,6 +65,10 @@ class _LongestStretches:
     head: _Stretch | None = None
     best: _Stretch | None = None
     tail: _Stretch | None = None
+
+    def go_on(self, ns: int, number: int, content: int, gap_ns: int) -> None:
+        """The next request."""
+        self.add(new_tuple(_Stretch, (1, ns, ns, number, content)), gap_ns)
 
     def add(self, later: _Stretch, gap_ns: int) -> None:
         """The next one; it goes on with the last where it follows soon."""
@@ -157,13 +162,9 @@ class Repeats(OneTable[_Key, _Repeat]):
 
     def __init__(self, limits: Limits = DEFAULTS) -> None:
         super().__init__(_Repeat, limits)
-        self._labels = Labels(limits)
-
-    def _other(self, exchange: Exchange) -> None:
-        self._labels.see(exchange)
+        self._labels = Labels(self.latest, limits)
 
     def _exchange(self, exchange: Exchange) -> None:
-        self._labels.see(exchange)
         if exchange.request is None or exchange.response is None:
             return
         outcomes: set[tuple[Topic, int, int]] = set()
@@ -175,7 +176,7 @@ class Repeats(OneTable[_Key, _Repeat]):
         elif exchange.response.is_cut:
             return  # what it says where the capture lacks bytes is not known
         elif exchange.api not in NEVER_THE_SAME or _is_idle(exchange):
-            outcomes.add((self._labels.topic(None, None), 0, -1))
+            outcomes = _GOOD
         for topic, code, partition in sorted(outcomes):
             row = self._rows.row((topic, exchange.connection, exchange.api or "", code, partition))
             if row is not None:
@@ -190,13 +191,13 @@ class Repeats(OneTable[_Key, _Repeat]):
         if exchange.api == "Fetch":
             row.replica_id = max(row.replica_id, replica_id(exchange))
             content = 0
-        ns, number = begun_ns(exchange), exchange.number
+        ns, number = exchange.begun_ns, exchange.number
         row.client, row.broker = exchange.client, exchange.broker
         row.client_id = exchange.client_id if exchange.client_id is not None else row.client_id
         row.span.add(ns, number)
         row.count += 1
-        row.at_once.add(_Stretch(1, ns, ns, number, content), AT_ONCE_NS)
-        row.soon.add(_Stretch(1, ns, ns, number, 0), SOON_NS)
+        row.at_once.go_on(ns, number, content, AT_ONCE_NS)
+        row.soon.go_on(ns, number, 0, SOON_NS)
         if len(row.exchanges) < EVIDENCE:
             row.exchanges.append(number)
 
@@ -208,6 +209,9 @@ class Repeats(OneTable[_Key, _Repeat]):
         self._labels.settle()
         rows = self._labels.by_name(self._rows.rows, _Repeat)
         return [_result(key, row) for key, row in sorted(rows.items(), key=lambda each: _order(each[0]))]
+
+
+_GOOD: set[tuple[Topic, int, int]] = {(Topic("", ""), 0, -1)}
 
 
 def _is_idle(exchange: Exchange) -> bool:

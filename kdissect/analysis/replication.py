@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from typing import Any, Self
 
 from kdissect.analysis.declared import BROKER_COLUMN, ID, column, first_and_last, time_column
-from kdissect.analysis.fold import MILLISECOND, SECOND, Row, Rows, Span, Statistic, begun_ns
+from kdissect.analysis.fold import MILLISECOND, SECOND, Row, Rows, Span, Statistic
 from kdissect.analysis.histogram import Histogram
 from kdissect.analysis.timelines import Timelines
 from kdissect.exchange import Exchange
@@ -71,6 +71,7 @@ class _Follower:
 class Replication(Statistic):
     """The statistic ``replication``."""
 
+    apis = frozenset(("Produce", "Fetch"))
     name = "replication"
     about = "followers: how they fetch, lag, and hold up writes"
     columns = (
@@ -117,7 +118,7 @@ class Replication(Statistic):
         if latency is None or latency < SLOW_NS or exchange.request is None:
             return
         if exchange.request.body().get("acks") == -1:
-            asked = begun_ns(exchange)
+            asked = exchange.begun_ns
             self._writes.add(_host(exchange.broker), (asked, exchange.number, asked + latency))
 
     def _fetch(self, exchange: Exchange, node: int, request: Body) -> None:
@@ -128,7 +129,7 @@ class Replication(Statistic):
         row = self._followers.row((node, exchange.broker, exchange.connection))
         if row is None:
             return
-        ns = begun_ns(exchange)
+        ns = exchange.begun_ns
         one = _Follower(1, first=(ns, exchange.number), last_ns=ns, version=exchange.api_version or 0)
         one.span.add(ns, exchange.number)
         if exchange.response is not None and (request.get("topics") or exchange.error is not None):

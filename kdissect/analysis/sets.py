@@ -54,7 +54,7 @@ class SharedSet:
         return self._merged
 
 
-class _Latest:
+class _AskedLast:
     """The exchange that was asked for last."""
 
     __slots__ = ("known",)
@@ -66,7 +66,7 @@ class _Latest:
         thread sees half of it."""
 
 
-_latest = _Latest()
+_latest = _AskedLast()
 
 
 def record_sets(exchange: Exchange, limits: Limits) -> list[SharedSet]:

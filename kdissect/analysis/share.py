@@ -105,6 +105,7 @@ class _MemberShare:
 class Share(Statistic):
     """The statistic ``share``: a row a member and partition of a share group."""
 
+    apis = frozenset(("ShareFetch", "ShareAcknowledge"))
     name = "share"
     about = "share groups: records acquired, accepted, released, delivered again, by member"
     columns = (
@@ -145,7 +146,7 @@ class Share(Statistic):
         super().__init__(limits)
         self._lines: Timelines[GroupPartition] = Timelines(self.room)
         self._closed: Timelines[str] = Timelines(self.room)
-        self._labels = Labels(limits)
+        self._labels = Labels(self.latest, limits)
         self._fetched: dict[str, int] = {}
         """When a ShareFetch of a group was answered last."""
         self._clients: dict[str, str | None] = {}
@@ -157,7 +158,6 @@ class Share(Statistic):
         self._take(exchange, False)
 
     def _take(self, exchange: Exchange, counts: bool) -> None:
-        self._labels.see(exchange)
         if exchange.request is None or exchange.api not in ("ShareFetch", "ShareAcknowledge"):
             return
         request = exchange.request.body()

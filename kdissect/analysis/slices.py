@@ -85,18 +85,6 @@ class Sliced(Generic[S]):
                 wide.merge(each)
         self.shift = shift
 
-    def _number(self, ns: int) -> int:
-        """The slice of a time."""
-        first, last = self.first_ns, self.last_ns
-        if first is None or last is None or ns < first:
-            self._reach(ns, ns)
-        elif ns > last:
-            if (ns >> self.shift) - (first >> self.shift) < MOST_SLICES:
-                self.last_ns = ns  # what comes next, nearly always
-            else:
-                self._reach(ns, ns)
-        return ns >> self.shift
-
     def _add(self, later: Sliced[S], new: type[S]) -> None:
         """Add all slices of another."""
         if later.first_ns is None or later.last_ns is None:
@@ -118,7 +106,13 @@ class SlicedSums(Sliced[Sums]):
 
     def add(self, ns: int, total: int, count: int = 1) -> None:
         """Count at a time."""
-        number = self._number(ns)
+        first = self.first_ns
+        if first is not None and ns >= first and (ns >> self.shift) - (first >> self.shift) < MOST_SLICES:
+            if self.last_ns is None or ns > self.last_ns:
+                self.last_ns = ns
+        else:
+            self._reach(ns, ns)
+        number = ns >> self.shift
         found = self.slices.get(number)
         if found is None:
             found = self.slices[number] = Sums()
@@ -183,7 +177,13 @@ class SlicedTimes(Sliced[Histogram]):
 
     def add(self, ns: int, duration_ns: int) -> None:
         """Count a duration at a time."""
-        number = self._number(ns)
+        first = self.first_ns
+        if first is not None and ns >= first and (ns >> self.shift) - (first >> self.shift) < MOST_SLICES:
+            if self.last_ns is None or ns > self.last_ns:
+                self.last_ns = ns
+        else:
+            self._reach(ns, ns)
+        number = ns >> self.shift
         found = self.slices.get(number)
         if found is None:
             found = self.slices[number] = Histogram()

@@ -19,7 +19,7 @@ from typing import Any, Self
 
 from kdissect.analysis.fold import MILLISECOND, SECOND
 from kdissect.analysis.histogram import Histogram
-from kdissect.analysis.waits import is_long_poll, waits_for_members
+from kdissect.analysis.waits import asked_wait, is_long_poll, waits_for_members
 from kdissect.exchange import Exchange
 
 PERCENT = 99
@@ -43,7 +43,7 @@ def taken_ns(exchange: Exchange) -> int | None:
         return None
     if not is_long_poll(exchange.api):
         return own
-    longest = exchange.request.body().get("maxWaitMs")
+    longest, _ = asked_wait(exchange.request)
     return None if longest is None else max(0, own - max(0, longest) * MILLISECOND)
 
 

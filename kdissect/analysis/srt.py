@@ -12,9 +12,11 @@ from kdissect.analysis.declared import BANDS, column
 from kdissect.analysis.fold import OneTable, Row, address
 from kdissect.analysis.histogram import Histogram
 from kdissect.analysis.quotas import Quota
-from kdissect.analysis.waits import Wait, split
+from kdissect.analysis.waits import Wait, WaitAndWork, split, split_brief
 from kdissect.exchange import Exchange
 from kdissect.limits import DEFAULTS, Limits
+from kdissect.model import Endpoint, endpoint_text
+from kdissect.session.briefs import Brief
 from kdissect.session.throttling import told_ms
 
 GROUPINGS = ("broker", "client", "client_id", "topic")
@@ -49,16 +51,29 @@ class _ServiceTimes:
         if latency is None or response is None:
             self.unanswered += 1
             return
+        throttle = told_ms(response)
+        self._answered(latency, split(exchange), throttle)
+        self.quota.add(exchange, throttle)
+
+    def add_brief(self, brief: Brief) -> None:
+        """Count an exchange in brief."""
+        seen = brief.answer_seen
+        if seen is None:  # it has no answer
+            self.unanswered += 1
+            return
+        throttle = max(0, seen.throttle_ms)
+        self._answered(brief.answer_first_ns - brief.asked_ns, split_brief(brief), throttle)
+        self.quota.add_brief(brief, throttle)
+
+    def _answered(self, latency: int, known: WaitAndWork, throttle: int) -> None:
         self.latency.add(latency)
-        wait, _, broker_ns = split(exchange)
+        wait, _, broker_ns = known
         if wait is not _NONE:
             self.may_wait += 1
             if wait is _WAITED_OUT:
                 self.waited_out += 1
         if broker_ns is not None:
             self.work.add(broker_ns)
-        throttle = told_ms(response)
-        self.quota.add(exchange, throttle)
         if throttle > 0:
             self.throttled += 1
             self.throttle_ms += throttle
@@ -149,6 +164,7 @@ class ResponseTimes(OneTable[_Key, _ServiceTimes]):
         ),
     )
     groupings = GROUPINGS
+    takes_briefs = True
 
     def __init__(self, limits: Limits = DEFAULTS, by: tuple[str, ...] = ()) -> None:
         super().__init__(_ServiceTimes, limits)
@@ -162,23 +178,45 @@ class ResponseTimes(OneTable[_Key, _ServiceTimes]):
         if not self._by:
             self._add(exchange, (first.api_key, api, first.api_version, None, None, None, None))
             return
+        ends = exchange.client_endpoint, exchange.broker_endpoint
         for topic in (exchange.topics if "topic" in self._by else ()) or (None,):
-            self._add(exchange, self._key(exchange, topic))
+            key = self._key((exchange.api_key, api, exchange.api_version), ends, exchange.client_id, topic)
+            self._add(exchange, key)
 
     def _add(self, exchange: Exchange, key: _Key) -> None:
         row = self._rows.row(key)
         if row is not None:
             row.add(exchange)
 
-    def _key(self, exchange: Exchange, topic: str | None) -> _Key:
+    def _brief(self, brief: Brief) -> None:
+        form = brief.form
+        if not self._by:
+            self._add_brief(brief, (form.key, form.name, form.version, None, None, None, None))
+            return
+        ends = brief.ends
+        for topic in (brief.topics() if "topic" in self._by else ()) or (None,):
+            api = form.key, form.name, form.version
+            self._add_brief(brief, self._key(api, ends, brief.client_id, topic))
+
+    def _add_brief(self, brief: Brief, key: _Key) -> None:
+        row = self._rows.row(key)
+        if row is not None:
+            row.add_brief(brief)
+
+    def _key(
+        self,
+        api: tuple[int | None, str, int | None],
+        ends: tuple[Endpoint, Endpoint],
+        client_id: str | None,
+        topic: str | None,
+    ) -> _Key:
         by = self._by
+        client, broker = ends
         return (
-            exchange.api_key,
-            exchange.api or "",
-            exchange.api_version,
-            exchange.broker if "broker" in by else None,
-            address(exchange.client) if "client" in by else None,
-            exchange.client_id if "client_id" in by else None,
+            *api,
+            endpoint_text(broker) if "broker" in by else None,
+            address(endpoint_text(client)) if "client" in by else None,
+            client_id if "client_id" in by else None,
             topic,
         )
 

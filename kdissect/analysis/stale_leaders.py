@@ -18,7 +18,7 @@ from kdissect.analysis.declared import (
     column,
     first_and_last,
 )
-from kdissect.analysis.fold import Row, Rows, Span, Statistic, address, told_ns
+from kdissect.analysis.fold import Row, Rows, Span, Statistic, address
 from kdissect.analysis.labels import Labels, Topic
 from kdissect.exchange import Exchange
 from kdissect.limits import DEFAULTS, Limits
@@ -53,6 +53,7 @@ class _Refusals:
 class StaleLeaders(Statistic):
     """The statistic ``stale_leaders``."""
 
+    apis = frozenset(("Produce", "Fetch"))
     name = "stale_leaders"
     about = "refusals of brokers that do not lead"
     columns = (
@@ -70,14 +71,10 @@ class StaleLeaders(Statistic):
 
     def __init__(self, limits: Limits = DEFAULTS) -> None:
         super().__init__(limits)
-        self._labels = Labels(limits)
+        self._labels = Labels(self.latest, limits)
         self._rows: Rows[tuple[Any, ...], _Refusals] = Rows(_Refusals, self.room)
 
-    def _other(self, exchange: Exchange) -> None:
-        self._labels.see(exchange)
-
     def _exchange(self, exchange: Exchange) -> None:
-        self._labels.see(exchange)
         api = exchange.api
         if api not in ("Produce", "Fetch") or exchange.error not in NOT_LEADER or exchange.response is None:
             return
@@ -102,7 +99,7 @@ class StaleLeaders(Statistic):
         row = self._rows.row(key)
         if row is not None:
             one = _Refusals(1, exchanges=[exchange.number])
-            one.span.add(told_ns(exchange), exchange.number)
+            one.span.add(exchange.told_ns, exchange.number)
             row.merge(one)
 
     def merge(self, later: Self) -> None:

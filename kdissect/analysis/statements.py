@@ -9,7 +9,7 @@ others does not make what is known go to and fro. The time when each broker bega
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterator
+from collections.abc import Hashable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -58,6 +58,14 @@ class Said:
     last_number: int
     counts: bool
 
+    def take(self, ns: int, number: int, last_ns: int, last_number: int, counts: bool) -> None:
+        """It was said at these times, too."""
+        if ns < self.ns or (ns == self.ns and number < self.number):
+            self.ns, self.number = ns, number
+        if last_ns > self.last_ns or (last_ns == self.last_ns and last_number > self.last_number):
+            self.last_ns, self.last_number = last_ns, last_number
+        self.counts = self.counts or counts
+
     def copy(self) -> Said:
         """The same, to be changed by itself."""
         return Said(self.fields, self.by, self.ns, self.number, self.last_ns, self.last_number, self.counts)
@@ -65,6 +73,9 @@ class Said:
 
 Line = dict[tuple[str, str], list[Said]]
 """What was said of one thing, by teller and API."""
+
+Kept = list[tuple[list[Said], Said]]
+"""Where the statements of a message are kept: what the teller said of a thing, and the last of that."""
 
 
 _THING_BYTES, _LINE_BYTES, _SAID_BYTES = 500, 900, 600
@@ -83,35 +94,48 @@ class Statements:
         self.left_out = 0
         """How many were not kept."""
 
-    def add(self, statement: Statement, source: Source) -> None:
-        """A statement, after those that were said before."""
-        said = Said(
-            statement.fields,
-            statement.by,
-            source.ns,
-            source.number,
-            source.ns,
-            source.number,
-            source.counts,
-        )
-        self._add(statement.kind, statement.subject, (source.teller, source.told_by), said)
+    def add(self, statements: Sequence[Statement], source: Source) -> Kept | None:
+        """Statements of one message, after those that were said before.
 
-    def _add(self, kind: str, subject: tuple[Hashable, ...], teller: tuple[str, str], said: Said) -> None:
+        :returns: where they are kept, for :meth:`again`; None if not all are.
+        """
+        teller = source.teller, source.told_by
+        kept: Kept | None = []
+        for kind, subject, found, by in statements:
+            said = Said(found, by, source.ns, source.number, source.ns, source.number, source.counts)
+            row = self._add(kind, subject, teller, said)
+            if row is None:
+                kept = None
+            elif kept is not None:
+                kept.append((row, row[-1]))
+        return kept
+
+    @staticmethod
+    def again(kept: Kept, source: Source) -> bool:
+        """The same message once more. False, and nothing is added, if something else was said since."""
+        for row, said in kept:
+            if row[-1] is not said:
+                return False
+        ns, number, counts = source.ns, source.number, source.counts
+        for _, said in kept:
+            said.take(ns, number, ns, number, counts)
+        return True
+
+    def _add(
+        self, kind: str, subject: tuple[Hashable, ...], teller: tuple[str, str], said: Said
+    ) -> list[Said] | None:
+        """What the teller said of it, with this as the last; None where it is not kept."""
         things = self._kinds.setdefault(kind, {})
         line = things.get(subject)
         if line is None:
             if len(things) >= self._limits.rows or not self._room.takes(_THING_BYTES):
                 self.left_out += 1
-                return
+                return None
             line = things[subject] = {}
         row = line.get(teller)
         if row is not None and row[-1].fields == said.fields and row[-1].by == said.by:
-            last = row[-1]
-            last.ns, last.number = min((last.ns, last.number), (said.ns, said.number))
-            latest = max((last.last_ns, last.last_number), (said.last_ns, said.last_number))
-            last.last_ns, last.last_number = latest
-            last.counts = last.counts or said.counts
-            return
+            row[-1].take(said.ns, said.number, said.last_ns, said.last_number, said.counts)
+            return row
         room = self._limits.timeline_key_events - sum(map(len, line.values()))
         if (
             room <= 0
@@ -119,12 +143,13 @@ class Statements:
             or not self._room.takes(_SAID_BYTES if row is not None else _LINE_BYTES)
         ):
             self.left_out += 1
-            return
+            return None
         self._count += 1
         if row is None:
-            line[teller] = [said]
+            row = line[teller] = [said]
         else:
             row.append(said)
+        return row
 
     def merge(self, later: Statements) -> None:
         """Add those of another that came after."""

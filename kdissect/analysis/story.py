@@ -9,7 +9,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from kdissect.analysis.fold import address, begun_ns
+from kdissect.analysis.fold import address
 from kdissect.analysis.telling import committed, records_of, told
 from kdissect.exchange import Exchange
 from kdissect.limits import DEFAULTS, Limits
@@ -82,7 +82,7 @@ class Story:
             return
         did = told(exchange, self._limits)
         kind, records = (text, 0) if text else (did.kind, did.records)
-        ns, last = begun_ns(exchange), self._last.get(exchange.connection)
+        ns, last = exchange.begun_ns, self._last.get(exchange.connection)
         if last is not None and last.kind == kind:
             last.count += 1
             last.last_ns = max(last.last_ns, ns)

@@ -18,7 +18,7 @@ from kdissect.analysis.declared import (
     column,
     first_and_last,
 )
-from kdissect.analysis.fold import MILLISECOND, SECOND, OneTable, Row, least, most, told_ns
+from kdissect.analysis.fold import MILLISECOND, SECOND, OneTable, Row, least, most
 from kdissect.analysis.waits import asked_wait, is_long_poll, waits_for_members
 from kdissect.exchange import Exchange
 from kdissect.limits import DEFAULTS, Limits
@@ -212,7 +212,7 @@ class Tcp(OneTable[int, _ConnectionTcp]):
             return
         row.exchanges += 1
         api = exchange.api or ""
-        last = told_ns(exchange), exchange.number, api, exchange.missing or ""
+        last = exchange.told_ns, exchange.number, api, exchange.missing or ""
         if row.last is None or last > row.last:
             row.last = last
         if exchange.client_id is not None:

@@ -68,7 +68,7 @@ class Timeline(OneTable[int, _TimelineInterval]):
         super().__init__(_TimelineInterval, limits)
         self._length_ns = length_ns
         self._most = most
-        self._moments = Moments(self.room)
+        self._moments = Moments(self.room, self.latest)
 
     def _other(self, exchange: Exchange) -> None:
         self._moments.see(exchange, False)

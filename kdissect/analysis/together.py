@@ -6,9 +6,14 @@ from collections.abc import Callable, Iterable
 from typing import Any, Self
 
 from kdissect.analysis.fold import Fold, Statistic, View
+from kdissect.analysis.latest import Latest
+from kdissect.analysis.latest import share as share_latest
 from kdissect.analysis.room import share
 from kdissect.dissect import Event
 from kdissect.exchange import Exchange
+from kdissect.session.briefs import Brief
+
+Take = Callable[[Exchange], None]
 
 
 class Together:
@@ -24,31 +29,41 @@ class Together:
                     shared[type(each.basis)] = each.basis
                     fed.append(each.basis)
                 each.basis = shared[type(each.basis)]
-                each.room = each.basis.room
+                each.room, each.latest = each.basis.room, each.basis.latest
             else:
                 fed.append(each)
         self._fed = fed
         share([each.room for each in fed])
-        self._ways = self._find_ways()
-        self._others = self._take_others()
+        share_latest([each.latest for each in fed])
+        self._find_ways()
 
-    def _find_ways(self) -> tuple[list[Callable[[Exchange], None]], list[Callable[[Exchange], None]]]:
-        """Where exchanges go: those that count, and those that do not. :meth:`Fold.feed` would ask of each
-        event what it is, once more for each fold."""
-        ways = [each.ways() for each in self._fed]
-        return [feed for feed, _ in ways], [see for _, see in ways]
+    def _find_ways(self) -> None:
+        """Find where events go. :meth:`Fold.feed` would ask of each what it is, once more for each fold."""
+        self._see = self._fed[0].latest.see if self._fed else Latest().see
+        self._others = [each for each in self._fed if _takes_others(type(each))]
+        self._every = [each.ways()[0] for each in self._fed], [each.ways()[1] for each in self._fed]
+        """What takes in exchanges that count, and those that do not."""
+        self._by_api: tuple[dict[str | None, list[Take]], dict[str | None, list[Take]]] = {}, {}
+        """The same of whole exchanges of an API, where there was one."""
 
-    def _take_others(self) -> list[Fold]:
-        """The folds that take in more than exchanges."""
-        return [each for each in self._fed if _takes_others(type(each))]
+    def _takers(self, api: str | None, counts: bool) -> list[Take]:
+        """What takes in whole exchanges of an API."""
+        found = [each.ways() for each in self._fed if each.apis is None or api in each.apis]
+        out = [count for count, _ in found] if counts else [see for _, see in found]
+        self._by_api[not counts][api] = out
+        return out
 
     def __getstate__(self) -> dict[str, Any]:
-        return {name: value for name, value in self.__dict__.items() if name not in ("_ways", "_others")}
+        return {name: self.__dict__[name] for name in ("statistics", "_fed")}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         self.__dict__.update(state)
-        self._ways = self._find_ways()
-        self._others = self._take_others()
+        self._find_ways()
+
+    @property
+    def takes_briefs(self) -> bool:
+        """Whether a :class:`~kdissect.session.briefs.Brief` is enough for all of them."""
+        return all(each.takes_briefs for each in self._fed)
 
     def feed(self, event: Event, counts: bool = True) -> None:
         """Take in the next event.
@@ -56,8 +71,18 @@ class Together:
         :param counts: whether it is to be counted; else it is only seen, for what it tells of others.
         """
         if isinstance(event, Exchange):
-            for take in self._ways[0 if counts else 1]:
+            self._see(event)
+            at = 0 if counts else 1
+            if event.missing is not None:
+                takers = self._every[at]
+            else:
+                api = event.api
+                takers = self._by_api[at].get(api) or self._takers(api, counts)
+            for take in takers:
                 take(event)
+        elif isinstance(event, Brief):
+            for fold in self._fed:
+                fold.feed(event)
         elif counts:
             for fold in self._others:
                 fold.feed(event)
@@ -67,6 +92,8 @@ class Together:
 
     def merge(self, later: Self) -> None:
         """Add what the same statistics found in the events that came after."""
+        if self._fed:
+            self._fed[0].latest.merge(later._fed[0].latest)
         for mine, theirs in zip(self._fed, later._fed, strict=True):
             mine.merge(theirs)
             mine.room.refused |= theirs.room.refused

@@ -21,7 +21,7 @@ from kdissect.analysis.declared import (
     first_and_last,
     graded_errors,
 )
-from kdissect.analysis.fold import OneTable, Row, Span, begun_ns
+from kdissect.analysis.fold import OneTable, Row, Span
 from kdissect.analysis.grades import Grades
 from kdissect.analysis.labels import Labels, Topic
 from kdissect.analysis.sets import record_sets
@@ -53,6 +53,7 @@ class _Traffic:
 class Topics(OneTable[tuple[Topic, int | None, str], _Traffic]):
     """The statistic ``topics``."""
 
+    apis = frozenset(DIRECTIONS)
     name = "topics"
     about = "batches, records, bytes of each partition, by direction"
     columns = (
@@ -95,10 +96,9 @@ class Topics(OneTable[tuple[Topic, int | None, str], _Traffic]):
 
     def __init__(self, limits: Limits = DEFAULTS) -> None:
         super().__init__(_Traffic, limits)
-        self._labels = Labels(limits)
+        self._labels = Labels(self.latest, limits)
 
     def _exchange(self, exchange: Exchange) -> None:
-        self._labels.see(exchange)
         direction = DIRECTIONS.get(exchange.api or "")
         if direction is None:
             return
@@ -114,16 +114,13 @@ class Topics(OneTable[tuple[Topic, int | None, str], _Traffic]):
                     if place.message.is_cut:  # then the capture lacks bytes, not the log
                         row.batches.corrupt -= found.batches.corrupt
                     else:
-                        row.corrupt.add(begun_ns(exchange), exchange.number)
+                        row.corrupt.add(exchange.begun_ns, exchange.number)
         for code, ancestors in exchange.error_codes():
             topic, topic_id, partition = partition_of(ancestors)
             if partition is not None:
                 row = self._row(exchange, topic, topic_id, partition, direction, here)
                 if row is not None:
                     row.errors.add(exchange.class_of(code))
-
-    def _other(self, exchange: Exchange) -> None:
-        self._labels.see(exchange)
 
     def _row(
         self,
@@ -139,7 +136,7 @@ class Topics(OneTable[tuple[Topic, int | None, str], _Traffic]):
         if row is not None and id(row) not in here:
             here[id(row)] = row
             row.exchanges += 1
-            row.span.add(begun_ns(exchange), exchange.number)
+            row.span.add(exchange.begun_ns, exchange.number)
         return row
 
     def merge(self, later: Self) -> None:

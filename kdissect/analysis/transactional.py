@@ -12,7 +12,7 @@ from collections.abc import Iterable, Iterator
 from struct import Struct
 from typing import Any, NamedTuple, Self
 
-from kdissect.analysis.fold import Fold, begun_ns, told_ns
+from kdissect.analysis.fold import Fold
 from kdissect.analysis.headers import headers
 from kdissect.analysis.labels import Labels, Topic
 from kdissect.analysis.sets import record_sets
@@ -158,14 +158,12 @@ class Transactional(Fold):
 
     def __init__(self, limits: Limits = DEFAULTS) -> None:
         super().__init__(limits)
-        self.labels = Labels(limits)
+        self.labels = Labels(self.latest, limits)
         self.lines: Timelines[str] = Timelines(self.room)
         self.markers: Timelines[int] = Timelines(self.room)
         self.active: Timelines[int] = Timelines(self.room)
         self.stable: Timelines[Place] = Timelines(self.room)
         self.orphans: Timelines[int] = Timelines(self.room)
-        self.last_ns = 0
-        """When the last exchange was over."""
 
     def _exchange(self, exchange: Exchange) -> None:
         self._take(exchange, True)
@@ -174,8 +172,6 @@ class Transactional(Fold):
         self._take(exchange, False)
 
     def _take(self, exchange: Exchange, counts: bool) -> None:
-        self.labels.see(exchange)
-        self.last_ns = max(self.last_ns, told_ns(exchange))
         api = exchange.api
         if exchange.request is None and api != "Fetch":
             self.orphans.add(exchange.connection, _orphan(exchange))
@@ -200,7 +196,7 @@ class Transactional(Fold):
             **told,
         }
         mark = Mark(
-            ns=begun_ns(exchange),
+            ns=exchange.begun_ns,
             number=exchange.number,
             kind=kind,
             done_ns=exchange.response_time_ns,
@@ -394,7 +390,7 @@ class Transactional(Fold):
                     epoch = each.get("producerEpoch", -1)
                     epoch = epoch if 0 <= epoch < 1 << 15 else None  # it has 32 bits here
                     found = (epoch, place, start, each.get("lastTimestamp", -1))
-                    mark = Active(begun_ns(exchange), exchange.number, *found, counts)
+                    mark = Active(exchange.begun_ns, exchange.number, *found, counts)
                     self.active.add(each["producerId"], mark)
 
     def _fetched(self, exchange: Exchange, counts: bool) -> None:
@@ -479,7 +475,6 @@ class Transactional(Fold):
         self.active.merge(later.active)
         self.stable.merge(later.stable)
         self.orphans.merge(later.orphans)
-        self.last_ns = max(self.last_ns, later.last_ns)
 
     @property
     def left_out(self) -> int:
@@ -510,6 +505,7 @@ _TAKEN = {
     "WriteTxnMarkers": Transactional._markers,
     "DescribeProducers": Transactional._producers,
 }
+Transactional.apis = frozenset((*_TAKEN, "Fetch", "Produce"))
 
 
 _SHORT = 1_024
@@ -523,7 +519,7 @@ def _orphan(exchange: Exchange) -> Orphan:
     assert exchange.response is not None
     payload = exchange.response.frame.payload
     short = payload if len(payload) <= _SHORT else None
-    found = Orphan(begun_ns(exchange), exchange.number, short)
+    found = Orphan(exchange.begun_ns, exchange.number, short)
     if len(payload) != _ENDED.size:
         return found
     _, tags, throttle_ms, error, producer_id, epoch, more = _ENDED.unpack(payload)

@@ -7,10 +7,10 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Callable, Iterable
-from typing import Any, Self
+from typing import Any
 
 from kdissect.analysis.declared import CLIENT_COLUMN, CLIENT_ID_COLUMN, column, time_column
-from kdissect.analysis.fold import SECOND, Row, Statistic
+from kdissect.analysis.fold import SECOND, Row, View
 from kdissect.analysis.labels import Topic
 from kdissect.analysis.transaction import (
     ABORTED,
@@ -24,8 +24,6 @@ from kdissect.analysis.transaction import (
     doubt,
 )
 from kdissect.analysis.transactional import Active, Mark, Marker, Orphan, Place, ReadableTo, Transactional
-from kdissect.exchange import Exchange
-from kdissect.limits import DEFAULTS, Limits
 
 MOST_EXCHANGES = 8
 _NOBODY: tuple[int | None, Active | None] = (None, None)
@@ -33,7 +31,7 @@ HELD_NS = SECOND
 """Where the producer was not captured: for how long readers are held back, at least, by what is a row."""
 
 
-class Transactions(Statistic):
+class Transactions(View[Transactional]):
     """The statistic ``transactions``."""
 
     name = "transactions"
@@ -108,29 +106,18 @@ class Transactions(Statistic):
         time_column("last_ns", "time of its last request"),
     )
 
-    def __init__(self, limits: Limits = DEFAULTS) -> None:
-        super().__init__(limits)
-        self._all = Transactional(limits)
-
-    def _exchange(self, exchange: Exchange) -> None:
-        self._all._exchange(exchange)
-
-    def _other(self, exchange: Exchange) -> None:
-        self._all._other(exchange)
-
-    def merge(self, later: Self) -> None:
-        self._all.merge(later._all)
+    basis_type = Transactional
 
     @property
     def left_out(self) -> int:
-        return self._all.left_out + max(0, len(self._rows()) - self.limits.rows)
+        return self.basis.left_out + max(0, len(self._rows()) - self.limits.rows)
 
     def result(self) -> list[Row]:
         return self._rows()[: self.limits.rows]
 
     def _rows(self) -> list[Row]:
-        self._all.labels.settle()
-        return _Reading(self._all).rows()
+        self.basis.labels.settle()
+        return _Reading(self.basis).rows()
 
 
 class _Reading:

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any, NamedTuple, Self
 
-from kdissect.analysis.affiliations import Affiliations, Speaker, speaker
+from kdissect.analysis.affiliations import OF_MEMBERS, Affiliations, Speaker, speaker
 from kdissect.analysis.deliveries import (
     NO_LOSS,
     Again,
@@ -22,7 +22,7 @@ from kdissect.analysis.deliveries import (
     deliver,
     read_again,
 )
-from kdissect.analysis.fold import Fold, Rows, begun_ns
+from kdissect.analysis.fold import Fold, Rows
 from kdissect.analysis.headers import SAMPLE, Header, sets_of, stamps_of
 from kdissect.analysis.labels import Labels, Topic
 from kdissect.analysis.ledgers import NONE, Ledgers, known, told
@@ -77,9 +77,11 @@ class Consumer(NamedTuple):
 class Transit(Fold):
     """What was produced and what was fetched, by topic and partition, until it is joined."""
 
+    apis = frozenset(("Produce", *FETCHES, *OF_MEMBERS))
+
     def __init__(self, limits: Limits = DEFAULTS) -> None:
         super().__init__(limits)
-        self._labels = Labels(limits)
+        self._labels = Labels(self.latest, limits)
         self._affiliations = Affiliations(self.room)
         self._readers: Rows[int, _Reader] = Rows(_Reader, self.room, _READER_BYTES, limits.connections)
         self._produced: Ledgers[_Place] = Ledgers(9, limits.rows, limits.delivery_sets, self.room)
@@ -110,11 +112,10 @@ class Transit(Fold):
         self._take(exchange, 0)
 
     def _take(self, exchange: Exchange, flags: int) -> None:
-        self._labels.see(exchange)
         self._affiliations.see(exchange)
         api = exchange.api
         if exchange.missing in LOST:
-            self._lost.add(exchange.connection, begun_ns(exchange))
+            self._lost.add(exchange.connection, exchange.begun_ns)
         if api == "Produce":
             self._produce(exchange, flags)
         elif api in FETCHES:

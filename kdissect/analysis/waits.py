@@ -32,7 +32,9 @@ from kdissect.message import Message
 from kdissect.protocol.plan import ARRAY, COMPACT_ARRAY, STRING, STRUCT, WIDTHS, least_bytes
 from kdissect.protocol.program import THROTTLE_FIELD
 from kdissect.protocol.schema import Struct
+from kdissect.protocol.survey import Survey
 from kdissect.protocol.traits import traits_of_api
+from kdissect.session.briefs import Brief
 
 MILLISECOND = 1_000_000
 
@@ -70,6 +72,9 @@ class WaitAndWork(NamedTuple):
     """The broker's work: ``served_ns`` without that wait; None where it is not known."""
 
 
+_known: tuple[Exchange | None, Message | None, int | None, WaitAndWork | None] = (None, None, None, None)
+"""The exchange that was asked for last, its response and the time that it was served in, and the answer: many
+statistics ask for the same one. One value, so that no thread sees half of it."""
 _new = tuple.__new__
 """``_new(WaitAndWork, values)``: without the second call that NamedTuple's own ``__new__`` costs."""
 _POSSIBLE, _NO_WAIT = WaitAndWork(Wait.POSSIBLE, None, None), WaitAndWork(Wait.NONE, None, None)
@@ -78,26 +83,58 @@ _POSSIBLE, _NO_WAIT = WaitAndWork(Wait.POSSIBLE, None, None), WaitAndWork(Wait.N
 
 def split(exchange: Exchange) -> WaitAndWork:
     """What is known of the response time of a whole exchange."""
+    global _known  # noqa: PLW0603 - a memory of one
     served = exchange.served_ns
-    waits = traits_of_api(exchange.api).waits
+    asked, response, took, found = _known
+    if asked is exchange and found is not None and response is exchange.response and took == served:
+        return found
+    found = _split(exchange.api, exchange.turn_ns, served, exchange, None)
+    _known = (exchange, exchange.response, served, found)
+    return found
+
+
+def split_brief(brief: Brief) -> WaitAndWork:
+    """The same of an exchange in brief that has its answer."""
+    turn = brief.answer_first_ns - brief.asked_ns - brief.behind_ns - brief.throttle_ns
+    served = turn - brief.network_ns if brief.network_ns > 0 else turn
+    return _split(brief.form.name, turn, served, None, brief)
+
+
+def _split(
+    api: str | None, turn: int | None, served: int | None, exchange: Exchange | None, brief: Brief | None
+) -> WaitAndWork:
+    """What is known of a response time, by its API and the exchange, in one of its two forms."""
+    waits = traits_of_api(api).waits
     if served is None:
         return _NO_WAIT if waits is None else _POSSIBLE
     if waits == "members":
         return _POSSIBLE
-    request, response = exchange.request, exchange.response
-    if waits != "records" or request is None or response is None:
+    if waits != "records":
         return _new(WaitAndWork, (Wait.NONE, 0, served))
-    longest, least = asked_wait(request)
+    if brief is not None:
+        longest, least = _asked_wait_in_brief(brief)
+    elif exchange is None or exchange.request is None or exchange.response is None:
+        return _new(WaitAndWork, (Wait.NONE, 0, served))
+    else:
+        longest, least = asked_wait(exchange.request)
     if longest is None:
         return _POSSIBLE
     if longest <= 0:
         return _new(WaitAndWork, (Wait.NONE, 0, served))
-    asked_ns, turn = longest * MILLISECOND, exchange.turn_ns
+    asked_ns = longest * MILLISECOND
     # With the network: the smallest round trip may be a little too long.
-    if turn is not None and turn >= asked_ns and not _has_reason(exchange, response, least):
-        wait = min(served, asked_ns)
-        return _new(WaitAndWork, (Wait.WAITED_OUT, wait, served - wait))
-    return _POSSIBLE
+    if turn is None or turn < asked_ns:
+        return _POSSIBLE
+    if brief is not None:
+        has_reason = _has_reason_in_brief(brief, least)
+    else:
+        assert exchange is not None
+        assert exchange.response is not None
+        has_reason = _has_reason(exchange, exchange.response, least)
+    if has_reason:
+        return _POSSIBLE
+    wait = min(served, asked_ns)
+    return _new(WaitAndWork, (Wait.WAITED_OUT, wait, served - wait))
 
 
 def asked_wait(request: Message) -> tuple[int | None, int]:
@@ -109,9 +146,24 @@ def asked_wait(request: Message) -> tuple[int | None, int]:
         at += request.body_start
         data = request.frame.payload[at : at + 8]
         if len(data) == 8:
-            return int.from_bytes(data[:4], "big", signed=True), int.from_bytes(data[4:], "big", signed=True)
+            return _wait_in(data)
     body = request.body()
     return body.get("maxWaitMs"), body.get("minBytes", 1)
+
+
+def _asked_wait_in_brief(brief: Brief) -> tuple[int | None, int]:
+    """The same of a request in brief."""
+    struct = brief.form.asked.struct
+    at = None if struct is None else _place(struct)
+    if at is not None:
+        at += brief.asked_body
+        if at + 8 <= brief.asked_end:
+            return _wait_in(brief.asked[at : at + 8])
+    return asked_wait(brief.request())
+
+
+def _wait_in(data: bytes) -> tuple[int, int]:
+    return int.from_bytes(data[:4], "big", signed=True), int.from_bytes(data[4:], "big", signed=True)
 
 
 @cache
@@ -135,16 +187,37 @@ def _has_reason(exchange: Exchange, response: Message, least: int) -> bool:
     known."""
     seen = response.survey()
     if seen is not None:  # most are told by this, and need not be decoded
-        size = sum(seen.records[1::2]) - sum(seen.records[::2])
-        if seen.error or seen.throttle_ms or size >= least:
-            return True
-        struct = response.body_struct()
-        if struct is not None and len(response.frame.payload) - response.body_start < _with_a_topic(struct):
-            return False  # without a partition there is no other reason
+        size = len(response.frame.payload) - response.body_start
+        known = _reason_seen(seen, response.body_struct(), size, least)
+        if known is not None:
+            return known
     body = response.decoded()
     if body.struct is None or body.faults or response.is_cut:
         return True
     return _values_have_reason(exchange, body.values, least)
+
+
+def _has_reason_in_brief(brief: Brief, least: int) -> bool:
+    """The same of an exchange in brief."""
+    seen = brief.answer_seen
+    if seen is not None:
+        struct, size = brief.form.answered.struct, brief.answer_end - brief.answer_body
+        known = _reason_seen(seen, struct, size, least)
+        if known is not None:
+            return known
+    exchange = brief.exchange()
+    assert exchange.response is not None
+    return _has_reason(exchange, exchange.response, least)
+
+
+def _reason_seen(seen: Survey, struct: Struct | None, size: int, least: int) -> bool | None:
+    """Whether there was another reason, by the survey of a response whose body has ``size`` bytes. None where
+    that does not tell."""
+    if seen.error or seen.throttle_ms or sum(seen.records[1::2]) - sum(seen.records[::2]) >= least:
+        return True
+    if struct is not None and size < _with_a_topic(struct):
+        return False  # without a partition there is no other reason
+    return None
 
 
 @cache

@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from kdissect.analysis.fold import begun_ns
 from kdissect.cli.completing import a_filter
 from kdissect.cli.config import load_config, saved_filters
 from kdissect.cli.errors import Wrong, complain
@@ -212,7 +211,7 @@ class Within:
 
     def has(self, exchange: Exchange) -> bool:
         """Whether an exchange begins in it."""
-        first_ns, ns = self.first_ns() or 0, begun_ns(exchange)
+        first_ns, ns = self.first_ns() or 0, exchange.begun_ns
         if self._since is not None and ns < self._since.ns_since_epoch(first_ns):
             return False
         return self._until is None or ns < self._until.ns_since_epoch(first_ns)

@@ -115,6 +115,10 @@ class Folding(Generic[C]):
         """Whether what is fed reads what the rows of connections tell of TCP."""
         return True
 
+    def _takes_briefs(self) -> bool:
+        """Whether exchanges may be told in brief to what is fed."""
+        return False
+
     def run(self, finish: Callable[[BinaryIO, Reading], R]) -> tuple[Reading, R]:
         """Read and feed; then ``finish`` with the output, also where Ctrl-C ended the input.
 
@@ -152,6 +156,7 @@ class Folding(Generic[C]):
                 count_faults=counts_faults,
                 unpacks=bool(given.get("strict")),
                 tells_tcp=self._reads_tcp() or (self._chooser is not None and self._chooser.must_judge),
+                briefs=self._takes_briefs() and self._chooser is None and self._jobs.processes == 1,
             ) as reading,
         ):
             self._reading = reading
@@ -185,6 +190,9 @@ class TableFolding(Folding[Together]):
 
     def _reads_tcp(self) -> bool:
         return any(each.reads_tcp for each in self.statistics)
+
+    def _takes_briefs(self) -> bool:
+        return self.counted.takes_briefs and not self._given["strict"]
 
     def print(self, print_rows: Callable[[BinaryIO, Reading], int]) -> int:
         """Read, count, print; gives the exit code.

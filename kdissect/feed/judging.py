@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping
 
 from kdissect.analysis.fold import Row
+from kdissect.analysis.latest import Latest
 from kdissect.analysis.moments import Moment, Moments
 from kdissect.analysis.room import Room
 from kdissect.dissect import Event
@@ -33,13 +34,15 @@ class Judging:
         ignored: Collection[str] = (),
     ) -> None:
         self._judge = Judge(limits)
-        self._moments = Moments(Room(limits))
+        self._latest = Latest()
+        self._moments = Moments(Room(limits), self._latest)
         self._thresholds, self._ignored = thresholds, ignored
 
     def feed(self, event: Event) -> None:
         """Take in the next event."""
         self._judge.feed(event)
         if isinstance(event, Exchange):
+            self._latest.see(event)
             self._moments.see(event, True)
 
     def rows(self) -> tuple[list[Row], Row]:
@@ -52,7 +55,7 @@ class Judging:
         looked_at = {
             "captured": captured_text(judged.context),
             "judged": judged_text(judged),
-            "short": f"judged {judged.rules}, not {len(judged.not_judged)}",
+            "short": f"{judged.rules:,} rules judged, {len(judged.not_judged):,} not",
             "first_ns": judged.context.first_ns,
         }
         return list(_rows(judged.findings)), looked_at

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from typing import Self
 
-from kdissect.analysis.fold import Fold, begun_ns, least, most, told_ns
+from kdissect.analysis.fold import Fold, least, most
 from kdissect.dissect import Event
 from kdissect.exchange import Exchange
 from kdissect.faults import is_cut
@@ -80,7 +80,7 @@ class Coverage(Fold):
     def _exchange(self, exchange: Exchange) -> None:
         self._exchanges += 1
         self._one_sided += exchange.missing == _NOT_CAPTURED
-        self._span(begun_ns(exchange), told_ns(exchange))
+        self._span(exchange.begun_ns, exchange.told_ns)
 
     def _connection(self, connection: Connection) -> None:
         number = connection.connection

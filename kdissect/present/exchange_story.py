@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 
 from kdissect.analysis.beside import Beside
-from kdissect.analysis.fold import begun_ns
 from kdissect.analysis.telling import told
 from kdissect.exchange import Exchange
 from kdissect.insight.finding import Finding
@@ -41,11 +40,11 @@ def exchange_lines(
     options: Options,
 ) -> Iterator[str]:
     """Everything that is known of why an exchange took so long, or failed."""
-    start = begun_ns(exchange) if first_ns is None else first_ns
+    start = exchange.begun_ns if first_ns is None else first_ns
     who = sanitise(exchange.client_id or exchange.client)
     yield (
         f"#{exchange.number} {exchange.api} v{exchange.api_version} of {who} to broker {exchange.broker}, "
-        f"at {(begun_ns(exchange) - start) / SECOND:.3f}"
+        f"at {(exchange.begun_ns - start) / SECOND:.3f}"
     )
     yield from paragraph(f"{who} {told(exchange, options.limits).text}.", "  ")
     if exchange.inferred is not None:
@@ -105,12 +104,12 @@ def _error(exchange: Exchange) -> Iterator[str]:
 
 
 def _listed(title: str, found: Iterable[Exchange], start: int, options: Options) -> Iterator[str]:
-    exchanges = sorted(found, key=lambda each: (begun_ns(each), each.number))
+    exchanges = sorted(found, key=lambda each: (each.begun_ns, each.number))
     if not exchanges:
         return
     yield ""
     yield title
-    times = [f"{(begun_ns(each) - start) / SECOND:.3f}" for each in exchanges]
+    times = [f"{(each.begun_ns - start) / SECOND:.3f}" for each in exchanges]
     room = max(map(len, times))
     for time, each in zip(times, exchanges, strict=True):
         took = "" if each.latency_ns is None else f", {duration(each.latency_ns)}"

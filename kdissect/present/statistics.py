@@ -17,18 +17,27 @@ from kdissect.present.options import Options
 from kdissect.present.sanitise import valid_text
 
 
-def _value(name: str, kind: str, row: dict[str, Any], _: Options) -> Any:
+def _value(name: str, row: dict[str, Any], _: Options) -> Any:
+    return row[name]
+
+
+def _text(name: str, row: dict[str, Any], _: Options) -> str | None:
     value = row[name]
-    if value is None:
-        return None
-    if kind == "text":
-        return valid_text(value)
-    return [valid_text(each) for each in value] if kind == "texts" else value
+    return None if value is None else valid_text(value)
+
+
+def _texts(name: str, row: dict[str, Any], _: Options) -> list[str] | None:
+    value = row[name]
+    return None if value is None else [valid_text(each) for each in value]
+
+
+_BY_TYPE = {"text": _text, "texts": _texts}
 
 
 def _column(declared: Declared) -> Column:
     name, kind, meaning, unit, rare, kept = declared
-    return Column(name, kind, meaning, partial(_value, name, kind), unit=unit, rare=rare, kept=kept)
+    value = partial(_BY_TYPE.get(kind, _value), name)
+    return Column(name, kind, meaning, value, unit=unit, rare=rare, kept=kept)
 
 
 def table_of(statistic: type[Statistic]) -> Table:

@@ -53,13 +53,12 @@ def table_lines(
         return
     headings = [column.name.removesuffix("_ns") for column in table.columns]
     texts: dict[int, list[str]] = {}
-    values = [table.row(row, options) for row in rows]
     for at, column in enumerate(table.columns):  # by columns: one way to show all of it is chosen once
-        show = _way_to_show(column, clock)
-        cells = ["" if (value := row[at]) is None else show(value) for row in values]
+        value = column.value
+        cells = _all_shown([value(row, options) for row in rows], column, clock)
         if whole or not _NOT_SAID[column.rare].issuperset(cells):
             texts[at] = [headings[at], *cells]
-    widths = {at: max(map(width, cells)) for at, cells in texts.items()}
+    widths = {at: max(map(width, set(cells))) for at, cells in texts.items()}
     if room is not None:
         widths = _fitting(table, widths, room, whole)
     padded = [_cells(texts[at], most, table.columns[at].type in NUMBERS) for at, most in widths.items()]
@@ -113,6 +112,19 @@ def _cell(text: str, cells: int, is_right: bool) -> str:
             text = text[:-1]
         text += CUT
     return pad(text, cells, is_right)
+
+
+def _all_shown(values: list[Any], column: Column, clock: Clock) -> list[str]:
+    """The values of a column. What is there often is made a text once."""
+    show = _way_to_show(column, clock)
+    if column.type not in _OFTEN_THE_SAME or column.unit == BANDS:
+        return ["" if value is None else show(value) for value in values]
+    texts = {value: "" if value is None else show(value) for value in set(values)}
+    return [texts[value] for value in values]
+
+
+_OFTEN_THE_SAME = frozenset(("text", "bool", "int16", "int32", "int64"))
+"""Types of which equal values have equal texts."""
 
 
 def shown(column: Column, value: Any, clock: Clock) -> str:

@@ -1,6 +1,9 @@
 cimport cython
 from libc.stdint cimport int64_t, uint64_t
 
+cdef Py_ssize_t _MOST_UUIDS
+cdef dict _uuids
+@cython.locals(text=str)
 cpdef str uuid_text(bytes data)
 
 @cython.freelist(64)

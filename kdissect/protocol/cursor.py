@@ -29,9 +29,19 @@ def cursor_at(data: bytes, position: int, limits: Limits) -> Cursor:
     return cursor
 
 
+_MOST_UUIDS = 4_096
+"""So many are remembered: messages name the same topics again and again."""
+_uuids: dict[bytes, str] = {}
+
+
 def uuid_text(data: bytes) -> str:
     """A uuid in Kafka's own form (``Uuid.toString``): base64url without padding, 22 characters."""
-    return urlsafe_b64encode(data)[:22].decode("ascii")
+    text = _uuids.get(data)
+    if text is None:
+        if len(_uuids) >= _MOST_UUIDS:
+            _uuids.clear()
+        text = _uuids[data] = urlsafe_b64encode(data)[:22].decode("ascii")
+    return text
 
 
 class Cursor:

@@ -6,8 +6,6 @@ cdef int PASS, ERROR, ACKS, THROTTLE, TEXT, BYTES, RECORDS, TOPIC_ID, LIST, MAYB
 cdef int COMPACT, NULLABLE, OPEN, A_TOPIC, A_GROUP, A_TRANSACTIONAL_ID, A_KEY, BESIDE_ID, TELLS, TEACHES
 cdef str RECORD_FIELD, OFFSET_FIELD
 cdef int64_t _UNUSUAL, _SHORT, _LOW, _NO_VARINT, _PLAIN_BYTES
-cdef Py_ssize_t _MOST_IDS
-cdef dict _ids
 cdef bytes _ZERO
 
 @cython.freelist(64)
@@ -68,7 +66,6 @@ cdef int _int16(const unsigned char* raw, int64_t at) noexcept
 @cython.locals(high=int64_t)
 cdef int64_t _int32(const unsigned char* raw, int64_t at) noexcept
 cdef bint _is_ascii(const unsigned char* raw, int64_t at, int64_t size) noexcept
-@cython.locals(text=str)
 cdef str _id_text(bytes data)
 cdef _note(Survey found, str text, int what)
 cdef list _with(list names, str name)

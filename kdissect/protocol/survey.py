@@ -57,9 +57,6 @@ Place = tuple[str | None, str | None, int | None, str, int, int]
 """Topic, topic id, partition; the field's name; where it begins in the buffer, and its bytes. Of a base
 offset, the offset and 0."""
 
-_MOST_IDS = 4_096
-"""Topic ids whose text is kept."""
-_ids: dict[bytes, str] = {}
 _ZERO = bytes(16)
 _SHORT = 64
 """A string up to so many bytes is looked at byte by byte: is it ASCII?"""
@@ -471,12 +468,7 @@ def _is_ascii(raw: bytes, at: int, size: int) -> bool:
 
 def _id_text(data: bytes) -> str:
     """A topic id in Kafka's form; empty for that of none."""
-    text = _ids.get(data)
-    if text is None:
-        if len(_ids) >= _MOST_IDS:
-            _ids.clear()
-        text = _ids[data] = "" if data == _ZERO else uuid_text(data)
-    return text
+    return "" if data == _ZERO else uuid_text(data)
 
 
 def _note(found: Survey, text: str, what: int) -> None:

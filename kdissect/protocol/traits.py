@@ -37,7 +37,7 @@ def api_traits(key: int | None) -> ApiTraits:
 
 def traits_of_api(name: str | None) -> ApiTraits:
     """The traits of an API, by its name as :attr:`kdissect.exchange.Exchange.api` has it."""
-    return _traits_of_api(library(), name)
+    return _by_name(library()).get(name, NO_TRAITS)
 
 
 def field_traits(message: str) -> FieldTraits:
@@ -70,9 +70,9 @@ def _api_traits(known: Library, key: int | None) -> ApiTraits:
     return own.api(key).api if key in own.apis and key is not None else NO_TRAITS
 
 
-@lru_cache(maxsize=4096)
-def _traits_of_api(known: Library, name: str | None) -> ApiTraits:
-    return _api_traits(known, next((key for key, (each, _) in known.apis.items() if each == name), None))
+@lru_cache(maxsize=4)
+def _by_name(known: Library) -> dict[str | None, ApiTraits]:
+    return {name: _api_traits(known, key) for key, (name, _) in reversed(known.apis.items())}
 
 
 @lru_cache(maxsize=4096)

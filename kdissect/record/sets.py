@@ -41,7 +41,7 @@ from kdissect.wording import plural
 if TYPE_CHECKING:
     import crc32c
 else:
-    crc32c = Later("crc32c")
+    crc32c = Later("crc32c", "_crc32c")
 
 _HONEST_RATIO = 32
 """What a whole set may unpack to, beyond one batch's limit: text and JSON reach 5 to 20."""

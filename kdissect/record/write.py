@@ -27,7 +27,7 @@ from kdissect.record.records import Record
 if TYPE_CHECKING:
     import crc32c
 else:
-    crc32c = Later("crc32c")
+    crc32c = Later("crc32c", "_crc32c")
 
 
 def write_varint(value: int) -> bytes:

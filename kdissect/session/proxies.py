@@ -21,7 +21,7 @@ from kdissect.model import DecodeError, Endpoint, endpoint_text
 if TYPE_CHECKING:
     import crc32c
 else:
-    crc32c = Later("crc32c")
+    crc32c = Later("crc32c", "_crc32c")
 
 V2_SIGNATURE = b"\r\n\r\n\0\r\nQUIT\n"
 V1_BYTES = 107

@@ -29,6 +29,9 @@ PAGES = {
 }
 """The screens that a key leads to, in that order, and their titles."""
 
+SHORT_TITLES = {"Connections": "Conns", "Transactions": "Txns"}
+"""Titles where there is not room for all."""
+
 DIFF_VIEWS = {
     "changes": "Changes",
     "findings": "Findings",
@@ -192,6 +195,8 @@ ACTIONS: tuple[Action, ...] = (
     _A("zoom", "exchanges", "\\", "Zoom", "only this pane; again for all", "zoom"),
     _A("more-list", "exchanges", "+", "More list", "more room for the list", "room(1)"),
     _A("less-list", "exchanges", "- _", "Less list", "less room for the list", "room(-1)"),
+    _A("more-list", "statistics records diff", "+", "More room", "more room for this pane", "room(1)"),
+    _A("less-list", "statistics records diff", "- _", "Less room", "less room for this pane", "room(-1)"),
     _A("pause", "exchanges", "space", "Pause", "keep the list as it is; decoding goes on", "pause"),
     _A(
         "other-side",

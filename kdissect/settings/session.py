@@ -8,17 +8,21 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from pathlib import Path
-from typing import NamedTuple
+from typing import NamedTuple, TypeVar
 
 from kdissect.settings.actions import PAGES
 
 MOST_BYTES = 1 << 16
 """More is not read of the file."""
+MOST_LINES = 1_000
+"""Lines of a pane."""
 LEAST_SHARE, MOST_SHARE = 1, 9
 """Tenths of the height that a list can have."""
+
+Kept = TypeVar("Kept", int, bool)
 
 
 class LastSession(NamedTuple):
@@ -31,7 +35,11 @@ class LastSession(NamedTuple):
     sort: tuple[str, bool] | None = None
     """The column of the index that the list is ordered by, and whether the largest stand first."""
     share: int | None = None
-    """Tenths of the height that the list has."""
+    """Tenths of the height that the list of exchanges has."""
+    heights: tuple[tuple[str, str, int], ...] = ()
+    """Screen, pane, and its lines: of the screens whose bars were moved."""
+    orders: tuple[tuple[str, str, bool], ...] = ()
+    """Screen, title of the column that orders its list, and whether the largest stand first."""
 
 
 def load(path: Path) -> LastSession:
@@ -45,7 +53,7 @@ def load(path: Path) -> LastSession:
 
 
 def _understood(found: Mapping[str, object]) -> LastSession:
-    page, filter, columns, sort, share = (found.get(name) for name in LastSession._fields)
+    page, filter, columns, sort, share, heights, orders = (found.get(name) for name in LastSession._fields)
     is_order = (
         isinstance(sort, list) and len(sort) == 2 and isinstance(sort[0], str) and isinstance(sort[1], bool)
     )
@@ -57,7 +65,18 @@ def _understood(found: Mapping[str, object]) -> LastSession:
         tuple(names),
         (sort[0], sort[1]) if is_order and isinstance(sort, list) else None,
         share if is_share and isinstance(share, int) else None,
+        tuple(each for each in _of_screens(heights, int) if 0 < each[2] <= MOST_LINES),
+        tuple(_of_screens(orders, bool)),
     )
+
+
+def _of_screens(found: object, kind: type[Kept]) -> Iterator[tuple[str, str, Kept]]:
+    """Those of a list that are made of a screen, a name, and a value of this kind."""
+    for each in found if isinstance(found, list) else ():
+        if isinstance(each, list) and len(each) == 3 and isinstance(each[0], str) and each[0] in PAGES:
+            _, name, value = each
+            if isinstance(name, str) and type(value) is kind:
+                yield each[0], name, value
 
 
 def save(path: Path, session: LastSession) -> None:

@@ -163,12 +163,13 @@ def findings(
 
 
 def views(spark: SparkSession, folder: str | PathLike[str]) -> list[str]:
-    """Make a temporary view of each table of Parquet that ``kdissect spark batch`` or ``stats`` wrote.
+    """Make a temporary view of each table of Parquet or Delta that ``spark batch`` or ``spark stats`` wrote.
 
     Views of statistics begin with ``stats_``. Files that differ in their columns are one table, by name.
 
     :returns: the names of the views.
     :raises FileNotFoundError: there is no such folder.
+    :raises NotInstalledError: it has tables of Delta, whose library is not installed.
     """
     out = []
     for inner, prefix in ((fspath(folder), ""), (os.path.join(folder, "stats"), "stats_")):

@@ -133,11 +133,6 @@ class States:
                     out.append(point)
         return out
 
-    def remove(self, point: str) -> None:
-        """Forget all states of a capture point."""
-        for number in self._batches(point):
-            self._path(point, number).unlink()
-
     def save(self, point: str, batch: int, carried: Carried) -> None:
         """Keep what a batch leaves."""
         data = pickle.dumps(carried, pickle.HIGHEST_PROTOCOL)

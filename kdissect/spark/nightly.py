@@ -22,14 +22,15 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import pyarrow as pa
 
 import kdissect
-from kdissect.spark.carried import StateError, States
+from kdissect.spark.carried import Carried, StateError, States
 from kdissect.spark.progress import Note
 from kdissect.spark.quality import NOT_CAPTURED
+from kdissect.spark.replay import new_dissector
 from kdissect.spark.runs import Plan, Runs, digest_of
 from kdissect.spark.settings import Settings
 from kdissect.spark.shape import epochs, needs_places, of_connections, partitioned, with_moments
 from kdissect.spark.spool import Position, Read, Span, Spool, spans_between
-from kdissect.spark.step import events_of_batch
+from kdissect.spark.step import events_of_spans, keep
 from kdissect.spark.storage import list_files
 from kdissect.spark.stream import step
 from kdissect.spark.targets import Target
@@ -226,7 +227,7 @@ def _renew(spark: SparkSession, runs: Runs, number: int, settings: Settings) -> 
                     f" {span.path}, which is gone; go on with that version"
                 )
         history.append(spans)
-    work = partial(_again, tuple(old), history, runs.states, settings)
+    work = partial(_again, tuple(old), history, runs.states, number, settings)
     spark.range(0, len(old), 1, len(old)).mapInArrow(work, "point string").count()
 
 
@@ -234,17 +235,18 @@ def _again(
     points: Sequence[str],
     history: Sequence[Sequence[Span]],
     folder: str,
+    number: int,
     settings: Settings,
     numbers: Iterable[pa.RecordBatch],
 ) -> Iterator[pa.RecordBatch]:
-    """Read what earlier runs read, and keep the state of each."""
-    states = States(folder)
+    """Read what earlier runs read, and keep the state at the end. The old one stays until then, so that a run
+    that dies here is done again."""
     for each in numbers:
         for at in each.column(0).to_pylist():
-            states.remove(points[at])
-            for batch, spans in enumerate(history, 1):
+            carried = Carried(new_dissector(settings))
+            for spans in history:
                 own = [span for span in spans if span.point == points[at]]
-                if own:
-                    for _ in events_of_batch(states, batch, points[at], own, settings, Note(None, "")):
-                        pass
+                for _ in events_of_spans(carried, own, settings, Note(None, "")):
+                    pass
+            keep(States(folder), points[at], number - 1, carried)
             yield pa.record_batch([[points[at]]], names=["point"])

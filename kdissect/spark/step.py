@@ -1,8 +1,13 @@
-"""One batch of a stream: what appeared of a capture point → its events, and what is carried on."""
+"""One batch of a stream: what appeared of a capture point → its events, and what is carried on.
+
+Files of a batch that overlap are merged by packet time, as :mod:`kdissect.capture.files` merges them.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from heapq import heappop, heappush
 from itertools import islice
 
 from kdissect.capture.files import read_packets
@@ -35,15 +40,23 @@ def events_of_batch(
         carried = Carried(new_dissector(settings))
     else:
         yield from _learn(carried, settings)
+    yield from events_of_spans(carried, list(spans), settings, note)
+    keep(states, point, batch, carried)
+
+
+def events_of_spans(
+    carried: Carried, spans: Sequence[Span], settings: Settings, note: Note
+) -> Iterator[Event]:
+    """What spans bring to light, which are as :func:`kdissect.spark.spool.spans_between` has them."""
+    yield from _events_of_files(carried, [span for span in spans if not span.is_gone], settings, note)
     for span in spans:
         if span.is_gone:
             yield from _gone(carried, span)
-            continue
-        if carried.firsts.get(span.path) not in (None, span.first_ns):
-            carried.forget(span.path)
-        _know_again(carried, span)
-        yield from _events_of_span(carried, span, settings, note)
-    carried.dissector.secrets.rsa_keys = ()  # private keys stay where they are
+
+
+def keep(states: States, point: str, batch: int, carried: Carried) -> None:
+    """Keep what a batch leaves. Private keys stay where they are."""
+    carried.dissector.secrets.rsa_keys = ()
     states.save(point, batch, carried)
 
 
@@ -53,10 +66,13 @@ def events_at_end(states: States, batch: int, point: str, settings: Settings) ->
     if carried is None:
         return
     yield from _learn(carried, settings)
-    for path in list(carried.items):
-        if path not in carried.final:
-            span = Span(point, path, carried.sizes[path], True, carried.firsts[path], False)
-            yield from _events_of_span(carried, span, settings, Note(None, ""))
+    still_open = [
+        Span(point, path, carried.sizes[path], True, carried.firsts[path], False)
+        for path in carried.items
+        if path not in carried.final
+    ]
+    still_open.sort(key=lambda span: (span.first_ns or 0, span.path))
+    yield from _events_of_files(carried, still_open, settings, Note(None, ""))
     yield from carried.dissector.close()
 
 
@@ -88,30 +104,66 @@ def _gone(carried: Carried, span: Span) -> Iterator[Fault]:
     carried.forget(span.path)
 
 
-def _events_of_span(carried: Carried, span: Span, settings: Settings, note: Note) -> Iterator[Event]:
-    if span.path in carried.final:
-        if grown := span.size - carried.sizes[span.path]:
-            words = f"{span.path}: grew by {grown} bytes after a later file was read; they are left out"
-            yield fault("late-file", words, offset=carried.sizes[span.path])
-        carried.sizes[span.path] = span.size
+def _events_of_files(
+    carried: Carried, spans: Iterable[Span], settings: Settings, note: Note
+) -> Iterator[Event]:
+    """What spans bring to light, which are in the order of their first packets."""
+    last_ns = carried.last_ns
+    for item in _merged(spans, lambda span: _new_items(carried, span, settings, last_ns)):
+        if isinstance(item, Packet):
+            note.packet(len(item.data))
+        yield from carried.dissector.feed(_renumbered(item, carried))
+
+
+def _merged(spans: Iterable[Span], items_of: Callable[[Span], Iterator[Item]]) -> Iterator[Item]:
+    """The items of spans by packet time; each keeps its own order. A file is opened when its first packet is
+    next. What is no packet stays behind the packet that it follows."""
+    waiting = deque(enumerate(spans))
+    heap: list[tuple[int, int, Packet, Iterator[Item]]] = []
+    while waiting or heap:
+        if waiting and (not heap or (waiting[0][1].first_ns or 0) <= heap[0][0]):
+            order, span = waiting.popleft()
+            items = items_of(span)
+        else:
+            _, order, packet, items = heappop(heap)
+            yield packet
+        for item in items:
+            if isinstance(item, Packet):
+                heappush(heap, (item.timestamp_ns, order, item, items))
+                break
+            yield item
+
+
+def _new_items(carried: Carried, span: Span, settings: Settings, last_ns: int | None) -> Iterator[Item]:
+    """The items of a span that were not taken in yet; when all were given, it is noted how far it was read.
+
+    :param last_ns: the latest time of a packet of earlier batches.
+    """
+    path = span.path
+    if carried.firsts.get(path) not in (None, span.first_ns):
+        carried.forget(path)
+    _know_again(carried, span)
+    if path in carried.final:
+        if grown := span.size - carried.sizes[path]:
+            words = f"{path}: grew by {grown} bytes after a later file was read; they are left out"
+            yield fault("late-file", words, offset=carried.sizes[path])
+        carried.sizes[path] = span.size
         return
-    known = carried.items.get(span.path, 0)
-    if not known and _is_late(carried, span):
-        yield fault("late-file", _late_words(carried, span))
+    known = carried.items.get(path, 0)
+    if not known and span.first_ns and last_ns is not None and span.first_ns < last_ns:
+        yield fault("late-file", _late_words(path, span.first_ns, last_ns))
     taken = 0
     for item in _items(span, settings):
         taken += 1
         if taken > known:
-            if isinstance(item, Packet):
-                note.packet(len(item.data))
-            yield from carried.dissector.feed(_renumbered(item, carried))
+            yield item
     if span.is_settled:
         yield from _waiting(span, settings, taken)
-    carried.items[span.path] = max(taken, known)
-    carried.sizes[span.path] = span.size
-    carried.firsts[span.path] = span.first_ns
+    carried.items[path] = max(taken, known)
+    carried.sizes[path] = span.size
+    carried.firsts[path] = span.first_ns
     if span.is_final:
-        carried.final.add(span.path)
+        carried.final.add(path)
 
 
 def _waiting(span: Span, settings: Settings, taken: int) -> Iterator[Fault]:
@@ -146,13 +198,9 @@ def _renumbered(item: Item, carried: Carried) -> Item:
     return item
 
 
-def _is_late(carried: Carried, span: Span) -> bool:
-    return bool(span.first_ns) and carried.last_ns is not None and (span.first_ns or 0) < carried.last_ns
-
-
-def _late_words(carried: Carried, span: Span) -> str:
+def _late_words(path: str, first_ns: int, last_ns: int) -> str:
     clock = Clock("u")
     return (
-        f"{span.path}: its first packet is of {clock.text(span.first_ns or 0)}, packets up to"
-        f" {clock.text(carried.last_ns or 0)} were read before; it is read after them"
+        f"{path}: its first packet is of {clock.text(first_ns)}, packets up to {clock.text(last_ns)} were"
+        " read before; it is read after them"
     )

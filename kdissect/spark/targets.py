@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
 KINDS = ("parquet", "delta", "iceberg", "table")
 RUN = "run"
-"""The partition of Parquet, and the property of a snapshot, that tells the run."""
+"""The partition of Parquet, and the folder of Delta, that tells the run."""
 _APPLICATION = "kdissect"
 """Whose transactions they are, in Delta's log."""
 _NO_PARTITION = "__HIVE_DEFAULT_PARTITION__"
@@ -144,7 +144,8 @@ class Folder:
         os.makedirs(path, mode=0o700, exist_ok=True)
         shutil.rmtree(final, ignore_errors=True)
         os.rename(staged, final)
-        os.rmdir(os.path.dirname(staged))
+        # With what a run that died left of another table.
+        shutil.rmtree(os.path.dirname(staged), ignore_errors=True)
 
     def read(self, spark: SparkSession, name: str, schema: StructType | str) -> DataFrame:
         return spark.read.schema(schema).parquet(f"{self.where}/{name}")
@@ -209,7 +210,8 @@ class Delta:
         if table is not None and run is not None and (table.transaction_version(_APPLICATION) or 0) >= run:
             return
         schema = deltalake.Schema.from_arrow(_arrow(frame))
-        folder = f"data/{_label(run)}"
+        # Spark reads folders of several runs as one table if their names are a partition's.
+        folder = f"{RUN}={_label(run)}"
         _write(frame, f"{path}/{folder}", parts, "overwrite")
         actions: list[AddAction | RemoveAction] = [
             AddAction(f"{folder}/{file.path}", file.size, file.partition, file.modified_ms, True, file.stats)
@@ -291,8 +293,9 @@ class Iceberg:
         catalog = self._known
         if not self.has(name):
             catalog.create_namespace_if_not_exists(self._namespace)
-            made = catalog.create_table(self._name(name), schema)
-            with made.update_spec() as spec:
+            # In one commit: a run that dies leaves no table without its partitions.
+            whole = catalog.create_table_transaction(self._name(name), schema)
+            with whole as made, made.update_spec() as spec:
                 for part in parts:
                     spec.add_identity(part)
         table = catalog.load_table(self._name(name))
@@ -335,15 +338,28 @@ class _File(NamedTuple):
 
 
 def stored(spark: SparkSession, path: str, schema: str) -> DataFrame:
-    """A table of Parquet. Files that differ in their columns are one table, by name.
+    """A table of Parquet or Delta. Files that differ in their columns are one table, by name.
 
     :param schema: what it has where nothing was written: of a table without rows, a partition has no file.
+    :raises NotInstalledError: it is of Delta, whose library is not installed.
     """
-    if not is_remote(path) and not any(
+    paths = [path]
+    if os.path.isdir(f"{path}/_delta_log"):
+        paths = _delta_files(path)  # others in its folder do not count
+    elif not is_remote(path) and not any(
         name.endswith(".parquet") for _, _, names in os.walk(path) for name in names
     ):
+        paths = []
+    if not paths:
         return spark.createDataFrame([], schema)
-    return spark.read.option("mergeSchema", "true").parquet(path)
+    return spark.read.option("mergeSchema", "true").option("basePath", path).parquet(*paths)
+
+
+def _delta_files(path: str) -> list[str]:
+    _needs("deltalake", "delta")
+    from deltalake import DeltaTable
+
+    return list(DeltaTable(path).file_uris())
 
 
 def _label(run: int | None) -> str:

@@ -49,8 +49,9 @@ from kdissect.tui.pages.ordering import USUAL
 from kdissect.tui.pages.page import Page
 from kdissect.tui.pages.problems import ProblemsPage
 from kdissect.tui.pages.records import RecordsPage
+from kdissect.tui.pages.rooms import PanesScreen
 from kdissect.tui.pages.start import Looks, Start
-from kdissect.tui.pages.statistics import StatisticsPage
+from kdissect.tui.pages.statistics import OrderedScreen, StatisticsPage
 from kdissect.tui.pages.story import StoryPage
 from kdissect.tui.pages.topics import TopicsPage
 from kdissect.tui.pages.transactions import TransactionsPage
@@ -138,6 +139,7 @@ class Kdissect(Host):
         }
         figures = (page for page in self.pages.values() if isinstance(page, StatisticsPage))
         self.pages["facts"] = FactsPage(frozenset(name for page in figures for name in page.names))
+        self._arrange_as(self.settings.before)
         for name, page in self.pages.items():
             self.install_screen(page, name)  # so that it stays when another is shown
         self.push_screen("exchanges")  # made in any case: other screens lead to it
@@ -177,7 +179,26 @@ class Kdissect(Host):
             self.columns if self.columns != self.settings.columns else (),
             page.order_of_list if page.is_mounted and page.order_of_list != USUAL else None,
             page.share if page.share != USUAL_SHARE else None,
+            tuple((name, *each) for name, panes in self._of_panes() for each in panes.heights.items()),
+            tuple(
+                (name, each.rows.sorted_by, each.rows.descending)
+                for name, each in self.pages.items()
+                if isinstance(each, OrderedScreen) and name in PAGES and each.rows.sorted_by is not None
+            ),
         )
+
+    def _of_panes(self) -> list[tuple[str, PanesScreen]]:
+        """The screens whose panes stand above one another, with their names."""
+        return [(name, each) for name, each in self.pages.items() if isinstance(each, PanesScreen)]
+
+    def _arrange_as(self, before: LastSession) -> None:
+        """Give panes and lists the room and the order that they had."""
+        for name, panes in self._of_panes():
+            panes.heights = {pane: lines for page, pane, lines in before.heights if page == name}
+        for name, title, descending in before.orders:
+            page = self.pages.get(name)
+            if isinstance(page, OrderedScreen):
+                page.rows.sorted_by, page.rows.descending = title, descending
 
     def _poll(self) -> bool:
         """Take in what came; gives whether anything did."""

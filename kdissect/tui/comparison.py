@@ -12,7 +12,6 @@ from textual import on
 from textual.app import App, ComposeResult, SuspendNotSupported
 from textual.binding import BindingType
 from textual.command import Provider
-from textual.widgets import Static
 
 from kdissect.analysis.fold import Row
 from kdissect.analysis.profile import AREAS
@@ -43,7 +42,7 @@ from kdissect.tui.lists.differences import (
 )
 from kdissect.tui.pages.findings import text_of
 from kdissect.tui.pages.statistics import OrderedScreen, Saved
-from kdissect.tui.widgets.bars import KeysFooter, Tabs
+from kdissect.tui.widgets.bars import KeysFooter, OneLine, Tabs
 from kdissect.tui.widgets.dialogs import Choose, Help
 from kdissect.tui.widgets.table import VirtualTable
 from kdissect.tui.widgets.text_pane import TextPane
@@ -88,11 +87,11 @@ class ComparisonScreen(OrderedScreen):
         self._tables = {CHANGES: self.rows}
 
     def compose(self) -> ComposeResult:
-        yield Static(id="status", markup=False)
+        yield OneLine(id="status")
         yield self._tabs()
         yield VirtualTable(self.rows, id="list")
         yield TextPane(id="said")
-        yield Static(id="where", markup=False)
+        yield OneLine(id="where")
         yield KeysFooter()
 
     def _tabs(self) -> Tabs:
@@ -107,7 +106,7 @@ class ComparisonScreen(OrderedScreen):
         self.tell()
 
     def on_resize(self) -> None:
-        self.query_one("#status", Static).update(self._status())
+        self.query_one("#status", OneLine).show(self._status())
         self.call_after_refresh(self.tell)
 
     def _status(self) -> Text:
@@ -170,12 +169,10 @@ class ComparisonScreen(OrderedScreen):
             what = plural(count, "significant difference")
         else:
             what = plural(count, self._view if self._view in AREAS else "finding")
-        hidden = self.rows.without_room(self.list_pane.columns)
-        more = f"{plural(hidden, 'column')} without room" if hidden else ""
-        self.say_notes([each for each in (what, more) if each])
+        self.say_notes([what])
 
     def say(self, text: str) -> None:
-        self.query_one("#where", Static).update(Text(f" {sanitise(text, None)}", no_wrap=True))
+        self.query_one("#where", OneLine).show(Text(f" {sanitise(text, None)}", no_wrap=True))
 
     # -- what is said of a row ------------------------------------------------------------------------
 

@@ -52,7 +52,7 @@ class Screens(Server):
     def initialize_logging(self) -> None:
         """Only what goes wrong is told, without tracebacks: they would show values."""
         handler = logging.StreamHandler()
-        handler.setFormatter(_OneLine("kdissect: %(message)s"))
+        handler.setFormatter(_OneLineFormatter("kdissect: %(message)s"))
         logging.basicConfig(level=logging.WARNING, handlers=[handler])
         # asyncio warns of a visitor's screens that end later than the server's loop. That is no fault.
         logging.getLogger("asyncio").setLevel(logging.ERROR)
@@ -123,7 +123,7 @@ class Screens(Server):
         return hmac.compare_digest(given.encode("utf-8", "replace"), self._token.encode())
 
 
-class _OneLine(logging.Formatter):
+class _OneLineFormatter(logging.Formatter):
     def formatException(self, ei: object) -> str:  # noqa: N802 - logging's name
         return ""
 

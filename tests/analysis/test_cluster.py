@@ -92,6 +92,16 @@ def test_a_leader_holds_from_when_it_was_told_to_when_another_was() -> None:
     assert (one["preferred"], other["preferred"]) == (True, False)
 
 
+def test_what_is_said_to_the_letter_after_something_else_is_said_anew() -> None:
+    """The same bytes are not read again, but they count from when they came."""
+    told = [metadata(1, 1), metadata(2, 1), metadata(3, 2, epoch=1), metadata(4, 1), metadata(5, 1, epoch=2)]
+    again = [metadata(6, 1, epoch=2), metadata(7, 1, epoch=2)]
+    assert changes(*told) == [("leader-moved", "orders-0", "1", "2"), ("leader-moved", "orders-0", "2", "1")]
+    assert changes(*told, *again) == changes(*told)
+    rows = view(ClusterPartitions, *told, *again)
+    assert [(row["leader"], row["from_ns"] // SECOND) for row in rows] == [(1, 1), (2, 3), (1, 5)]
+
+
 def test_what_is_told_first_is_no_change() -> None:
     assert changes(metadata(1, 1)) == []
 

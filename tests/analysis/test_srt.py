@@ -4,14 +4,21 @@ from __future__ import annotations
 
 from collections import Counter
 from math import ceil
+from pathlib import Path
 from typing import Any
 
 import pytest
 
+from kdissect.analysis.catalogue import statistic
 from kdissect.analysis.fold import MILLISECOND
-from kdissect.analysis.waits import Wait, split
+from kdissect.analysis.together import Together
+from kdissect.analysis.waits import Wait, split, split_brief
+from kdissect.capture.files import read_packets
+from kdissect.dissect import Dissector, Event
+from kdissect.session.briefs import Brief
 from tests.acceptance.test_request_log import LOGGED_CASES
 from tests.analysis.folds import fold, logged, made, rows_of
+from tests.test_dissect_short import LARGE, OTHERS, SHIPPED
 
 GRAIN_NS = 1_000
 """The log's times are rounded to microseconds."""
@@ -159,3 +166,43 @@ def test_rows_are_told_apart_as_asked() -> None:
     assert "eager0" in {row["client_id"] for row in by_client}
     assert sum(row["count"] for row in by_client) == sum(row["count"] for row in plain) == 427
     assert {row["client"] for row in rows_of("srt,client", "ipv6")} == {"[::1]"}
+
+
+@pytest.mark.parametrize("path", [*SHIPPED, *OTHERS], ids=lambda path: f"{path.parent.name}-{path.stem}")
+def test_exchanges_in_brief_count_as_whole_ones_do(path: Path) -> None:
+    if path.stat().st_size > LARGE:
+        pytest.skip("large")
+    rows = []
+    for briefs in (False, True):
+        dissector = Dissector(briefs=briefs)
+        asked = [statistic(text)[1] for text in ("srt", "srt,broker,client,client_id,topic")]
+        counted = Together(asked)
+        events: list[Event] = []
+        for step in dissector.feed_all(read_packets([str(path)])):
+            events += step
+        events += dissector.close()
+        for event in events:
+            counted.feed(event)
+            if isinstance(event, Brief) and event.answer is not None:
+                assert split_brief(event) == split(event.exchange())
+        rows.append([each.result() for each in asked])
+    assert rows[0] == rows[1]
+
+
+def test_who_counts_briefs_says_so() -> None:
+    assert Together([statistic("srt")[1]]).takes_briefs
+    assert not Together([statistic("srt")[1], statistic("topics")[1]]).takes_briefs
+
+
+def test_a_statistic_that_knows_no_briefs_counts_the_exchanges_that_they_tell() -> None:
+    path = next(each for each in SHIPPED if each.stem.startswith("basic"))
+    rows = []
+    for briefs in (False, True):
+        versions = statistic("versions")[1]
+        dissector = Dissector(briefs=briefs)
+        for events in dissector.feed_all(read_packets([str(path)])):
+            for event in events:
+                versions.feed(event)
+        rows.append(versions.result())
+    assert rows[0] == rows[1]
+    assert rows[0]

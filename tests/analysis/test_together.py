@@ -7,8 +7,10 @@ import pickle
 import pytest
 
 from kdissect.analysis.catalogue import statistic
+from kdissect.analysis.offers import Offers
 from kdissect.analysis.together import Together
-from tests.analysis.folds import SPEC, events_of, fold
+from kdissect.exchange import Exchange
+from tests.analysis.folds import SPEC, events_of, fold, made
 
 CASE = "java43-groups"
 
@@ -43,3 +45,26 @@ def test_views_of_one_fold_are_fed_once() -> None:
     (row,) = (each for each in groups.result() if each["group"] == "java43-groups-coop")
     (alone,) = (each for each in fold("groups", events_of(CASE)).result() if each["group"] == row["group"])
     assert row["heartbeats"] == alone["heartbeats"] > 0
+
+
+class Noted(Offers):
+    """Notes what comes to it."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.came: list[Exchange] = []
+
+    def _exchange(self, exchange: Exchange) -> None:
+        self.came.append(exchange)
+
+
+def test_exchanges_come_to_those_that_take_in_their_api() -> None:
+    """Those of which something is missing come to all: it may be lost of any API."""
+    noted = Noted()
+    counted = Together((noted,))
+    exchanges = [each for each in events_of(CASE) if isinstance(each, Exchange) and each.missing is None]
+    lost = made("Heartbeat", 0, {"groupId": "g", "generationId": 1, "memberId": "m"}, None)
+    lost.missing = "not captured"
+    for each in (*exchanges, lost):
+        counted.feed(each)
+    assert noted.came == [*(each for each in exchanges if each.api == "ApiVersions"), lost]

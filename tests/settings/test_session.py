@@ -9,7 +9,11 @@ import pytest
 
 from kdissect.settings.session import LastSession, load, save
 
-LEFT = LastSession("latency", "api == Fetch", ("number", "api"), ("latency_ns", True), 7)
+LEFT = LastSession(
+    *("latency", "api == Fetch", ("number", "api"), ("latency_ns", True), 7),
+    (("groups", "list", 5), ("groups", "members", 12)),
+    (("topics", "Lag", True),),
+)
 
 
 def test_what_is_kept_comes_back_and_only_the_user_can_read_it(tmp_path: Path) -> None:
@@ -27,6 +31,7 @@ def test_what_is_kept_comes_back_and_only_the_user_can_read_it(tmp_path: Path) -
         "[]",
         "{",
         '{"page": "nowhere", "share": 99, "sort": [1], "columns": [1], "filter": 3}',
+        '{"heights": [["groups", "list", 0], ["x", "list", 5], 3], "orders": [["groups", "Group", 1]]}',
         "[" * 9_999,
     ],
 )

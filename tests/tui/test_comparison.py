@@ -175,7 +175,8 @@ def test_order_all_of_the_text_help_and_commands() -> None:
         text = await press(pilot, "escape", "question_mark")
         assert "What changed between two captures" in text
         await press(pilot, "G")
-        assert "its exchanges in the capture before" in await press(pilot, "g", *"jjj")
+        read = [await press(pilot, "g"), *[await press(pilot, "pagedown") for _ in range(3)]]
+        assert any("its exchanges in the capture before" in each for each in read)
         await press(pilot, "escape", "colon")
         pilot.app.screen.query_one(Input).value = "old"
         await pilot.pause(0.3)

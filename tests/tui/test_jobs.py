@@ -7,6 +7,7 @@ line and the one that ends it do.
 from __future__ import annotations
 
 import asyncio
+import re
 from pathlib import Path
 from typing import NamedTuple
 
@@ -15,6 +16,7 @@ from textual.pilot import Pilot
 from textual.widgets import Input
 
 from kdissect import read
+from kdissect.help import page
 from kdissect.tui.app import Kdissect
 from kdissect.tui.pages.exchanges import ExchangesPage
 from tests.cli.run import CAPTURES
@@ -86,6 +88,39 @@ LAB = (
         MOST_FOR_WHY,
     ),
     Job(
+        "why a produce failed",
+        "invalid-timestamp/capture.pcapng",
+        ("6", "i"),
+        ("INVALID_TIMESTAMP (fatal)", "is too far from the broker's time", "tried to write 1 record"),
+        MOST_FOR_WHY,
+    ),
+    Job(
+        "why a produce failed",
+        "transaction-timeout/capture.pcapng",
+        ("6", "i"),
+        ("INVALID_PRODUCER_EPOCH (fatal)", "or its transaction timed out", "its transactions may last 3,000"),
+        MOST_FOR_WHY,
+    ),
+    Job(
+        "a transaction that did not end well",
+        "transaction-timeout/capture.pcapng",
+        ("T",),
+        ("◷ timed-out", "ended by the coordinator, after 3 s"),
+        MOST_FOR_WHY,
+    ),
+    Job(
+        "one consumer's rebalance",
+        "max-poll-exceeded/capture.pcapng.gz",
+        ("4", "less_than_sign"),
+        ("generation 5 → 6", "member-left by mailer-1: the consumer is being closed", "members 2 → 1"),
+    ),
+    Job(
+        "one consumer's rebalance",
+        "kip848-member-silent/capture.pcapng.gz",
+        ("4", "less_than_sign"),
+        ("generation 4 → 5", "no partition stood still", "new-member by feeder-c-2"),
+    ),
+    Job(
         "a transaction from begin to commit",
         "hanging-transaction/capture.pcapng.gz",
         ("T",),
@@ -153,26 +188,34 @@ def test_the_slowest_is_the_first_of_the_list() -> None:
             await press(pilot, *SHIPPED[0].keys, "home")
             app = pilot.app
             assert isinstance(app, Kdissect)
-            page = app.screen
-            assert isinstance(page, ExchangesPage)
-            place = page.chosen_place()
+            exchanges = app.screen
+            assert isinstance(exchanges, ExchangesPage)
+            place = exchanges.chosen_place()
             assert place is not None
             assert app.index.value("latency_ns", place) == slowest
 
     asyncio.run(run())
 
 
+SUBSET = ("slash", TYPED + "number <= 20", "enter", "w", "enter", TYPED, "enter")
+
+
 def test_a_subset_is_saved(tmp_path: Path) -> None:
     path = tmp_path / "some.pcapng"
-
-    async def run() -> None:
-        async with running(app_of(INCIDENTS / "poison-pill.pcapng.gz", home=None)) as pilot:
-            await press(pilot, "1", "slash")
-            pilot.app.screen.query_one(Input).value = "number <= 20"
-            await press(pilot, "enter", "w")
-            await press(pilot, "enter")
-            pilot.app.screen.query_one(Input).value = str(path)
-            await press(pilot, "enter")
-
-    asyncio.run(run())
+    job = Job("a subset", "poison-pill", (*SUBSET[:5], TYPED + str(path), *SUBSET[6:]), ())
+    check(job, INCIDENTS / "poison-pill.pcapng.gz")
     assert len(list(read(path))) == 20
+
+
+_NAMES = {"slash": "/", "less_than_sign": "<", "enter": "Enter"}
+
+
+@pytest.mark.parametrize(
+    "keys", {*(job.keys for job in (*SHIPPED, *LAB)), SUBSET}, ids=lambda keys: " ".join(keys)[:20]
+)
+def test_the_help_has_the_keys(keys: tuple[str, ...]) -> None:
+    wanted = [_NAMES.get(key, key) for key in keys if not key.startswith(TYPED)]
+    table = page("screens").partition("| question | keys |")[2].partition("\n\n")[0]
+    rows = (line.split(" | ")[1] for line in table.splitlines() if " | " in line)
+    parts = (re.findall("`([^`]*)`", row) for row in rows)
+    assert wanted in [[key for part in row if " == " not in part for key in part.split()] for row in parts]

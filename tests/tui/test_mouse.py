@@ -10,7 +10,7 @@ from textual.pilot import Pilot
 from textual.widgets import Footer
 
 from kdissect import read
-from kdissect.settings.actions import PAGE_KEYS, PAGES
+from kdissect.settings.actions import PAGE_KEYS, PAGES, SHORT_TITLES
 from kdissect.tui.app import Kdissect
 from kdissect.tui.pages.exchanges import ExchangesPage
 from kdissect.tui.widgets.bars import Tabs
@@ -73,7 +73,7 @@ def test_a_click_on_a_heading_orders_the_list_and_another_turns_it() -> None:
 @pytest.mark.parametrize("name", [name for name in PAGES if name != "exchanges"])
 def test_a_click_on_a_title_shows_the_screen(name: str) -> None:
     async def step(pilot: Pilot[None], page: ExchangesPage) -> None:
-        await click(pilot, f" {PAGE_KEYS[name]} {PAGES[name][:5]}")
+        await click(pilot, f" {PAGE_KEYS[name]} {SHORT_TITLES.get(PAGES[name], PAGES[name])[:4]}")
         assert page.kdissect.screen is page.kdissect.pages[name]
 
     with_page(step)
@@ -146,5 +146,32 @@ def test_the_bar_between_list_and_panes_is_dragged() -> None:
         assert page.share == 3
         await pilot.mouse_down(offset=(10, page.panes.region.y + 4))
         assert not page.panes.has_class("-held")
+
+    with_page(step)
+
+
+def test_a_click_on_the_hint_shows_columns_that_have_no_room() -> None:
+    async def step(pilot: Pilot[None], page: ExchangesPage) -> None:
+        first = page.rows.names(page.list_pane.columns)
+        hint = page.list_pane.hint
+        await click(pilot, hint)
+        assert page.rows.names(page.list_pane.columns)[2] not in first
+        for _ in range(5):
+            if page.list_pane.hint == hint:
+                break
+            await click(pilot, page.list_pane.hint)
+        assert page.rows.names(page.list_pane.columns) == first
+
+    with_page(step)
+
+
+def test_the_arrow_key_goes_on_from_the_last_column_to_those_without_room() -> None:
+    async def step(pilot: Pilot[None], page: ExchangesPage) -> None:
+        first = page.rows.names(page.list_pane.columns)
+        await press(pilot, *["right"] * (len(first) + 1))
+        other = page.rows.names(page.list_pane.columns)
+        assert other[2] not in first
+        await press(pilot, "left")
+        assert page.rows.names(page.list_pane.columns) == first
 
     with_page(step)

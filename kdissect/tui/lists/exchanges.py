@@ -22,7 +22,7 @@ from kdissect.feed.rows import (
 )
 from kdissect.present.form import Clock, duration, plural, seconds, size
 from kdissect.protocol.errors import FATAL, RETRIABLE, ROUTINE, SIGNS, graded
-from kdissect.tui.lists.layout import Needs, Want, evenly, granted, shortened, taken
+from kdissect.tui.lists.layout import Needs, Want, evenly, granted, shortened, taken, turned
 from kdissect.tui.marks import Marks
 from kdissect.tui.widgets.table import Heading
 
@@ -87,6 +87,10 @@ class Exchanges:
         """The columns and their heads, after what they were made of."""
         self._layouts = 0
         """How many different ones there have been."""
+        self._turn = 0
+        """Which page of columns is shown (:func:`~kdissect.tui.lists.layout.turned`)."""
+        self._hint = ""
+        """What is said of columns without room."""
         self._marks = marks if marks is not None else Marks()
         self.slow = np.zeros(0, np.int64)
         """By the number of an API's name: what an exchange takes no longer unless it is slow
@@ -133,10 +137,21 @@ class Exchanges:
     def headings(self, width: int) -> Sequence[Heading]:
         return self._layout(width)[1]
 
+    def columns_hint(self, width: int) -> str:
+        self._layout(width)
+        return self._hint
+
+    def turn_columns(self, step: int, width: int) -> bool:
+        self._layout(width)
+        before, self._turn = self._turn, max(0, self._turn + step)
+        self._layout(width)
+        return self._turn != before
+
     def _layout(self, width: int) -> _Layout:
         """The columns and their heads, as they were, unless something that counts for them is another."""
         self.needs.look()
-        known = (width, self.needs.all, self.needs.ends, self.clock.letter, self.chosen, self.sorted_by)
+        looks = self.clock.letter, self.chosen, self.sorted_by, self._turn
+        known = (width, self.needs.all, self.needs.ends, *looks)
         if self._laid_out is None or self._laid_out[0] != known:
             before, found = self._laid_out, self._lay_out(width)
             self._laid_out = known, found
@@ -147,10 +162,13 @@ class Exchanges:
         chosen = ["mark", *(name for name in self.chosen if name in COLUMNS)] if self.chosen else []
         names = chosen or _ORDER
         needs = [self._need(name) for name in names]
-        if chosen:
-            widths = self._fitted_to_chosen(chosen, needs, width)
-        else:
-            widths = self._fitted(needs, width)
+
+        def fit(room: int) -> list[int]:
+            return self._fitted_to_chosen(chosen, needs, room) if chosen else self._fitted(needs, room)
+
+        kept = [at for at, name in enumerate(names) if name in _KEPT]
+        found = turned(fit, needs, kept, width, self._turn)
+        widths, self._hint, self._turn = found
         headings = [
             COLUMNS[name].heading._replace(width=cells) for name, cells in zip(names, widths, strict=True)
         ]
@@ -176,7 +194,8 @@ class Exchanges:
         can = [at for at, name in enumerate(names) if COLUMNS[name].is_text]
         least = [Want(at, min(need, _LEAST_TEXT) if at in can else need) for at, need in enumerate(needs)]
         most = [Want(at, needs[at]) for at in can]
-        return granted(least, evenly([least[at] for at in can], most), len(names), room)
+        wants = [*least[2:], *evenly([least[at] for at in can], most)]
+        return granted(least[:2], wants, len(names), room)
 
     def _need(self, name: str) -> int:
         """Cells for what stands in a column, and its head with the mark of the order."""
@@ -375,6 +394,8 @@ _ORDER = (
     *("correlation_id", "latency_ns", "sizes", "info"),
 )
 """The columns that are shown where none are chosen, as far as there is room."""
+_KEPT = ("mark", "number")
+"""Columns that stand beside those without room for all."""
 _ALL = 1_000
 _MUST = (
     *(("mark", _ALL), ("number", _ALL), ("request_time_ns", _ALL), ("what", 14), ("latency_ns", _ALL)),

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 from kdissect.analysis.fold import Row
 from kdissect.present.form import duration, size
 from kdissect.present.sanitise import sanitise, width
-from kdissect.tui.lists.layout import Want, evenly, granted
+from kdissect.tui.lists.layout import Turned, Want, evenly, granted, turned
 from kdissect.tui.widgets.table import Heading
 
 MEASURED = 300
@@ -55,6 +55,8 @@ class Figures:
     """The rows, in an order.
 
     :param key: what tells a row from all others, so that the cursor can stay on it.
+    :param turns: whether the arrow keys lead to columns without room; if not, the screen tells of them in
+        another place.
     """
 
     def __init__(
@@ -62,6 +64,8 @@ class Figures:
         columns: Sequence[FigureColumn],
         key: Callable[[Row], Hashable],
         tone: Callable[[Row], str | None] = lambda row: None,
+        *,
+        turns: bool = True,
     ) -> None:
         self.columns = columns
         self.sorted_by: str | None = None
@@ -69,17 +73,20 @@ class Figures:
         self.descending = False
         self._identity = key
         self._tone = tone
+        self._turns = turns
         self._as_they_came: Sequence[Row] = ()
         self._rows: Sequence[Row] = ()
         self._version = 0
         self._layouts: dict[int, list[tuple[FigureColumn, Heading]]] = {}
-        self._hidden: dict[int, int] = {}
-        """How many columns are left out, by the width of the table."""
+        self._hints: dict[int, str] = {}
+        """What is said of columns without room, by the width of the table."""
+        self._turn = 0
+        """Which page of columns is shown (:func:`~kdissect.tui.lists.layout.turned`)."""
 
     def show(self, rows: Sequence[Row], columns: Sequence[FigureColumn] | None = None) -> None:
         """Take other rows, perhaps with other columns."""
         if columns is not None and columns is not self.columns:
-            self.columns = columns
+            self.columns, self._turn = columns, 0
             if self.sorted_by not in [column.title for column in columns]:
                 self.sorted_by = None
         self._as_they_came = rows
@@ -158,10 +165,16 @@ class Figures:
     def headings(self, width: int) -> Sequence[Heading]:
         return [heading for _, heading in self._layout(width)]
 
-    def without_room(self, width: int) -> int:
-        """How many columns have something to tell, but no room."""
+    def columns_hint(self, width: int) -> str:
         self._layout(width)
-        return self._hidden.get(width, 0)
+        return self._hints.get(width, "")
+
+    def turn_columns(self, step: int, width: int) -> bool:
+        self._layout(width)
+        before, self._turn = self._turn, max(0, self._turn + step)
+        self._changed()
+        self._layout(width)
+        return self._turn != before
 
     def cells(self, row: int, width: int) -> Sequence[str]:
         return [column.text(self._rows[row]) for column, _ in self._layout(width)]
@@ -202,11 +215,16 @@ class Figures:
             ]
             wants += evenly([least[at] for at in texts], enough)
         wants += (most[at] for at in by_rank if columns[at].rank >= NICE)
-        widths = granted(must, wants, len(columns), room)
-        self._hidden[room] = sum(1 for cells in widths if not cells)
+
+        def fit(cells: int) -> list[int]:
+            return granted(must, wants, len(columns), cells)
+
+        needs = [each.cells for each in most]
+        found = turned(fit, needs, by_rank[:1], room, self._turn) if self._turns else Turned(fit(room))
+        self._hints[room], self._turn = found.hint, found.turn
         return [
             (column, Heading(self._title(column), cells, column.is_right))
-            for column, cells in zip(columns, widths, strict=True)
+            for column, cells in zip(columns, found.widths, strict=True)
             if cells
         ]
 

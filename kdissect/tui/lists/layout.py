@@ -9,7 +9,7 @@ Rows are looked at once, when they are new, so that this costs nothing while a l
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -63,6 +63,52 @@ def evenly(least: Sequence[Want], most: Sequence[Want]) -> Iterable[Want]:
             for low, high in zip(least, most, strict=True):
                 if low.cells < cells <= high.cells:
                     yield Want(low.column, cells)
+
+
+HINT_CELLS = 8
+"""Cells at the right of the heads that pages of columns keep for the hint of :func:`turned`."""
+
+
+class Turned(NamedTuple):
+    """The columns that are shown where there is not room for all."""
+
+    widths: list[int]
+    """The cells of each column; 0 for one that is not shown."""
+    hint: str = ""
+    """How many others there are, and the arrow keys that lead there."""
+    turn: int = 0
+    """Which page of columns this is: 0 for those wanted most."""
+
+
+def turned(
+    fit: Callable[[int], list[int]],
+    needs: Sequence[int],
+    kept: Collection[int],
+    room: int,
+    turn: int,
+) -> Turned:
+    """The columns of a page. On the first stand those that are wanted most. On each of the others stand the
+    kept ones, which tell rows from each other. Behind them stand those without room on a page before.
+
+    :param fit: gives the cells of the columns that are wanted most, in so much room.
+    :param needs: cells that each column needs.
+    """
+    first = fit(room)
+    if all(first):
+        return Turned(first)
+    base = [cells if at in kept else 0 for at, cells in enumerate(first)]
+    others: list[list[int]] = []
+    for at, need in enumerate(needs):
+        if first[at]:
+            continue
+        if not others or need >= room - HINT_CELLS - taken(others[-1]):
+            others.append(list(base))
+        others[-1][at] = max(1, min(need, room - HINT_CELLS - taken(base) - 1))
+    turn = min(turn, len(others))
+    if not turn:
+        return Turned(first, f"+{first.count(0)} →")
+    on = " →" if turn < len(others) else ""
+    return Turned(others[turn - 1], f"← {turn}/{len(others)}{on}", turn)
 
 
 def taken(widths: Iterable[int]) -> int:

@@ -35,7 +35,7 @@ from kdissect.payload.framing import framing_of
 from kdissect.present.form import Clock, size
 from kdissect.present.payload import is_json, one_line
 from kdissect.present.sanitise import CUT
-from kdissect.tui.lists.layout import Want, granted, taken
+from kdissect.tui.lists.layout import Turned, Want, granted, taken, turned
 from kdissect.tui.widgets.table import Heading
 
 CARRIERS = ("Produce", "Fetch", "FetchSnapshot", "ShareFetch")
@@ -67,6 +67,8 @@ _HEADINGS = (
 )
 """The columns, with the most cells that they take."""
 _AT = {heading.title: at for at, heading in enumerate(_HEADINGS)}
+_KEPT = ("Part", "Offset")
+"""Columns that stand beside those without room for all."""
 _ALL = 1_000
 _MUST = (("Topic", 8), ("Part", _ALL), ("Offset", _ALL), ("Key", 8), ("Value", 10))
 _WANTS = (
@@ -110,6 +112,8 @@ class RecordRows:
         """Cells that columns need, as far as was seen."""
         self._layouts = 0
         """How often it was other ones."""
+        self._turn = 0
+        """Which page of columns is shown (:func:`~kdissect.tui.lists.layout.turned`)."""
         self.begin(None)
 
     def begin(self, chosen: Filter | None) -> None:
@@ -220,17 +224,33 @@ class RecordRows:
         line = self.line(row)
         return None if line is None else self._index.value("number", line.place)
 
-    def headings(self, width: int) -> Sequence[Heading]:
+    def columns_hint(self, width: int) -> str:
+        return self._turned(width).hint
+
+    def turn_columns(self, step: int, width: int) -> bool:
+        before = self._turned(width).turn
+        self._turn = max(0, before + step)
+        self._turn = self._turned(width).turn
+        self._layouts += 1
+        return self._turn != before
+
+    def _turned(self, width: int) -> Turned:
         self._measure()
+        return turned(self._fitted, self._needs, [_AT[title] for title in _KEPT], width, self._turn)
+
+    def _fitted(self, room: int) -> list[int]:
         must = [Want(_AT[title], self._cells_of(title, cells)) for title, cells in _MUST]
         wants = [Want(_AT[title], self._cells_of(title, cells)) for title, cells in _WANTS]
-        widths = granted(must, wants, len(_HEADINGS), width)
+        widths = granted(must, wants, len(_HEADINGS), room)
         if not all(widths):  # what is too little for the next column: the value would have to give it back
-            widths[_AT["Key"]] += max(0, width - taken(widths))
-        found = zip(_HEADINGS, widths, strict=True)
-        return [
-            each if each.title == "Value" else each._replace(width=cells) for each, cells in found if cells
-        ]
+            widths[_AT["Key"]] += max(0, room - taken(widths))
+        return widths
+
+    def headings(self, width: int) -> Sequence[Heading]:
+        widths = self._turned(width).widths
+        rest = _AT["Value"] if widths[_AT["Value"]] else max(at for at, cells in enumerate(widths) if cells)
+        found = enumerate(zip(_HEADINGS, widths, strict=True))
+        return [each._replace(width=0 if at == rest else cells) for at, (each, cells) in found if cells]
 
     def _cells_of(self, title: str, cells: int) -> int:
         most = _HEADINGS[_AT[title]].width

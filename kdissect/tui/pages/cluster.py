@@ -286,7 +286,7 @@ class ClusterPage(StatisticsPage):
             shown = [each for each in shown if each["source"] != "default"]
         self.state.show(shown, VIEW_COLUMNS[self.view])
         brokers, state = (self.query_one(name, VirtualTable) for name in ("#brokers", "#state"))
-        brokers.styles.height = len(self.brokers) + 2
+        self.wish(brokers, len(self.brokers) + 2)
         at = next((at for at in range(len(self.state)) if self.state.row(at)["is_new"]), 0)
         brokers.rows_changed(0)
         state.rows_changed(at)

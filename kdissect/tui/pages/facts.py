@@ -209,12 +209,5 @@ class FactsPage(StatisticsPage):
     def what(self) -> str:
         return f"{self.chosen}: {plural(len(self.rows), 'row')}"
 
-    def notes(self) -> list[str]:
-        hidden = self.rows.without_room(self.list_pane.columns)
-        parts = super().notes()
-        if hidden:
-            parts.append(f"no room for {plural(hidden, 'column')}: w saves all")
-        return parts
-
     def filter_of(self, row: Row) -> str | None:
         return filter_of(self.chosen, row)

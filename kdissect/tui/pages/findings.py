@@ -32,6 +32,7 @@ from kdissect.tui.lists.figures import FigureColumn, Figures
 from kdissect.tui.pages.ordering import Sparing
 from kdissect.tui.pages.page import BACK, FILTER_BACK, QUIT
 from kdissect.tui.pages.statistics import Saved, StatisticsPage
+from kdissect.tui.widgets.filter_line import FilterLine
 from kdissect.tui.widgets.table import VirtualTable
 from kdissect.tui.widgets.text_pane import TextPane
 from kdissect.tui.widgets.time_line import TimeLine
@@ -79,7 +80,7 @@ def _columns(clock: Clock) -> tuple[FigureColumn, ...]:
             least=8,
         ),
         FigureColumn("Finding", _id, lambda row: finding_of(row).id, 0, False, 40, False, 24),
-        FigureColumn("Whose", _where, _where, 0, False, 48, False, 20),
+        FigureColumn("Whose", _where, _where, 0, False, 80, False, 20),
         FigureColumn("Measured", lambda row: sanitise(row["measure"]), None, 1),
         FigureColumn("Count", _count, lambda row: finding_of(row).count, 3),
         FigureColumn("First", first, lambda row: finding_of(row).first_ns, 4, is_most_first=False),
@@ -87,7 +88,7 @@ def _columns(clock: Clock) -> tuple[FigureColumn, ...]:
             "Confidence",
             lambda row: finding_of(row).confidence,
             lambda row: CONFIDENCES.index(finding_of(row).confidence),
-            5,
+            4,
             is_right=False,
             is_most_first=False,
         ),
@@ -104,7 +105,10 @@ def finding_of(row: Row) -> Finding:
 def figures(clock: Clock) -> Figures:
     """The rows, empty."""
     return Figures(
-        _columns(clock), lambda row: finding_of(row).key, lambda row: _TONES.get(finding_of(row).severity)
+        _columns(clock),
+        lambda row: finding_of(row).key,
+        lambda row: _TONES.get(finding_of(row).severity),
+        turns=False,  # all of it stands below
     )
 
 
@@ -230,6 +234,16 @@ class FindingsPage(StatisticsPage):
         yield FindingsTable(self.rows, id="list")
         yield TextPane(id="finding")
 
+    def on_mount(self) -> None:
+        self.query_one(FilterLine).apply = self._filter_written
+
+    def _filter_written(self, text: str) -> None:
+        """Show the exchanges: findings are of all of them, so nothing here would change."""
+        if text.strip():
+            self.kdissect.filter_by(text)
+        else:
+            self.kdissect.shown.push(text)
+
     @property
     def text_pane(self) -> TextPane:
         """All that is said of one."""
@@ -254,7 +268,7 @@ class FindingsPage(StatisticsPage):
         span = self.kdissect.shown.span
         found = counted.tables[FINDINGS]
         self.rows.show(found if span is None else [row for row in found if _is_in(finding_of(row), span)])
-        self.list_pane.styles.height = max(_LEAST_ROWS, len(self.rows)) + 2  # its head, and a line above it
+        self.wish(self.list_pane, max(_LEAST_ROWS, len(self.rows)) + 2)  # its head, and a line above it
         self.time_line.show(self.time_line.over_time, counted.tables[MARKS])
 
     def index_grew(self) -> None:

@@ -123,8 +123,15 @@ def _named(row: Row, before: int | None = None) -> str:
     return f"generation {after}" if before is None else f"generation {before} → {after}"
 
 
+def _stood_still(ns: int | None) -> str:
+    """How long a rebalance stopped partitions; nothing where that is not known."""
+    if ns is None:
+        return ""
+    return f"partitions stood still {duration(ns)}" if ns else "no partition stood still"
+
+
 def _stood(row: Row) -> str:
-    stood = "" if row["stopped_ns"] is None else f"partitions stood still {duration(row['stopped_ns'])}"
+    stood = _stood_still(row["stopped_ns"])
     unfinished = NOT_FINISHED if row["completed"] is False else ""
     return ", ".join(each for each in (stood, unfinished) if each)
 
@@ -224,11 +231,11 @@ class GroupsPage(StatisticsPage):
     def fill(self, counted: CountedTables) -> None:
         rows = counted.tables["groups"]
         self.rows.show(rows)
-        self.list_pane.styles.height = max(1, len(rows)) + 2
+        self.wish(self.list_pane, max(1, len(rows)) + 2)
 
     def on_resize(self) -> None:
         height = self.app.size.height
-        self.query_one("#rebalance").styles.height = 4 if height < LOW else 6 if height < HIGH else 12
+        self.wish(self.query_one("#rebalance"), 4 if height < LOW else 6 if height < HIGH else 12)
 
     def cursor_moved(self) -> None:
         row = self.chosen_row()

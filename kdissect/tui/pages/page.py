@@ -17,11 +17,12 @@ from textual.widgets import Static
 from kdissect.feed.stories import Subject
 from kdissect.present.form import plural
 from kdissect.present.sanitise import sanitise
+from kdissect.system.heap import keep_what_there_is
 from kdissect.tui.colors import alarm_color
 from kdissect.tui.host import Host
 from kdissect.tui.keys import bindings_of
 from kdissect.tui.widgets import status
-from kdissect.tui.widgets.bars import KeysFooter, Tabs
+from kdissect.tui.widgets.bars import KeysFooter, OneLine, Tabs
 from kdissect.tui.widgets.filter_line import FilterLine
 from kdissect.tui.widgets.status import Item, status_line
 
@@ -37,8 +38,8 @@ class Page(Screen[None]):
     :meth:`index_grew` and :meth:`filter_changed`."""
 
     DEFAULT_CSS = """
-    Page #status { height: 1; background: $panel; color: $foreground; }
-    Page #where { height: 1; background: $panel; color: $text-muted; }
+    Page #status { background: $panel; color: $foreground; }
+    Page #where { background: $panel; color: $text-muted; }
     Page #no-kafka { height: auto; display: none; padding: 0 1; color: $text-warning; }
     Page.-no-kafka #no-kafka { display: block; }
     Page.-tiny Tabs { display: none; }
@@ -66,6 +67,7 @@ class Page(Screen[None]):
 
     def on_mount(self) -> None:
         self.app.theme_changed_signal.subscribe(self, lambda _: self._theme_changed())
+        self.call_after_refresh(keep_what_there_is)  # a page that was made stays
 
     def _theme_changed(self) -> None:
         """What is wrong has another colour."""
@@ -73,12 +75,12 @@ class Page(Screen[None]):
             self._show_status()
 
     def compose(self) -> ComposeResult:
-        yield Static(id="status", markup=False)
+        yield OneLine(id="status")
         yield Tabs(self.kdissect.titles(), self.kdissect.name_of(self))
         yield FilterLine(self.kdissect.shown, self.kdissect.remembered)
         yield Static(id="no-kafka", markup=False)
         yield from self.body()
-        yield Static(id="where", markup=False)
+        yield OneLine(id="where")
         yield KeysFooter()
 
     def body(self) -> ComposeResult:
@@ -111,7 +113,7 @@ class Page(Screen[None]):
         self._show_status()
 
     def _show_status(self) -> None:
-        self.query_one("#status", Static).update(status_line(self.status(), self.app.size.width))
+        self.query_one("#status", OneLine).show(status_line(self.status(), self.app.size.width))
 
     def filter_changed(self) -> None:
         """Other exchanges are shown (:attr:`Kdissect.shown`)."""
@@ -186,7 +188,7 @@ class Page(Screen[None]):
         """Write into the line above the keys, unless a question stands there."""
         if self.kdissect.is_asking:
             return
-        self.query_one("#where", Static).update(Text(f" {sanitise(text, None)}", no_wrap=True))
+        self.query_one("#where", OneLine).show(Text(f" {sanitise(text, None)}", no_wrap=True))
 
     def action_filter(self) -> None:
         self.query_one(FilterLine).open()

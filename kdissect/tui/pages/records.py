@@ -24,6 +24,7 @@ from kdissect.system.editor import CannotEditError, edit, editor_of
 from kdissect.tui.keys import bindings_of
 from kdissect.tui.lists.records import RecordRows
 from kdissect.tui.pages.page import BACK, Page
+from kdissect.tui.pages.rooms import PanesScreen
 from kdissect.tui.selecting import filter_of_record, joined
 from kdissect.tui.widgets import status
 from kdissect.tui.widgets.dialogs import Choose
@@ -43,7 +44,7 @@ TIMES = "uae"
 """Forms of times, in the order in which the key goes through them; records do not count from a packet."""
 
 
-class RecordsPage(Page):
+class RecordsPage(Page, PanesScreen):
     """The screen. It begins to list when it is shown for the first time."""
 
     DEFAULT_CSS = """

@@ -24,7 +24,7 @@ from kdissect.present.sanitise import sanitise
 from kdissect.settings.actions import PLACES
 from kdissect.tui.host import CAPTURE, Host, is_of_interfaces
 from kdissect.tui.keys import bindings_of
-from kdissect.tui.widgets.bars import KeysFooter
+from kdissect.tui.widgets.bars import KeysFooter, OneLine
 
 LOOK_SECONDS = 1.0
 
@@ -124,7 +124,7 @@ class Start(Screen[None]):
             if self._rates is not None:
                 yield InterfaceList(self._rates)
         yield Static(HOW, id="how", markup=False)
-        yield Static(id="where", markup=False)
+        yield OneLine(id="where")
         yield KeysFooter()
 
     def on_mount(self) -> None:
@@ -148,7 +148,7 @@ class Start(Screen[None]):
 
     def say(self, text: str) -> None:
         """Write into the line above the keys."""
-        self.query_one("#where", Static).update(Text(f" {sanitise(text, None)}", no_wrap=True))
+        self.query_one("#where", OneLine).show(Text(f" {sanitise(text, None)}", no_wrap=True))
 
     def _list(self, paths: Sequence[str], title: object) -> None:
         """Offer other paths; the first is what an empty field means."""

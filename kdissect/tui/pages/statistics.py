@@ -11,7 +11,6 @@ from rich.cells import cell_len
 from textual import on, work
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
-from textual.screen import Screen
 from textual.timer import Timer
 
 from kdissect.analysis.fold import Row
@@ -27,6 +26,7 @@ from kdissect.present.statistics import STATISTICS
 from kdissect.tui.keys import bindings_of
 from kdissect.tui.lists.figures import Figures
 from kdissect.tui.pages.page import Page
+from kdissect.tui.pages.rooms import PanesScreen
 from kdissect.tui.widgets import status
 from kdissect.tui.widgets.dialogs import Ask, Choose
 from kdissect.tui.widgets.status import Item
@@ -43,7 +43,7 @@ class Saved(NamedTuple):
     """What the table is made from."""
 
 
-class OrderedScreen(Screen[None]):
+class OrderedScreen(PanesScreen):
     """The screen. Its table has the id ``list``."""
 
     rows: Figures
@@ -84,6 +84,9 @@ class OrderedScreen(Screen[None]):
         if self.rows.sorted_by is not None:  # which the column's head says too
             order = "largest" if self.rows.descending else "smallest"
             told.append(f"by {self.rows.sorted_by}, {order} first")
+        tables = [each for each in self.query(VirtualTable) if each.columns and each.display]
+        hints = [each.hint for each in tables if each.hint and not each.has_room_for_hint]
+        told[1:1] = (f"columns: {each}" for each in hints)
         while len(told) > 1 and cell_len("   ".join(told)) >= self.app.size.width:
             told.pop()
         self.say("   ".join(told))
@@ -111,6 +114,18 @@ class OrderedScreen(Screen[None]):
     @on(VirtualTable.Chosen, "#list")
     def _chosen(self, event: VirtualTable.Chosen) -> None:
         self.open(self.rows.row(event.row))
+
+    def on_resize(self) -> None:
+        self.call_after_refresh(self._tell_columns)
+
+    def _tell_columns(self) -> None:
+        """Say how many columns have no room now, unless the screen was left before it was made."""
+        if self.is_attached and self.query("#list"):
+            self.tell()
+
+    @on(VirtualTable.Turned)
+    def _columns_turned(self) -> None:
+        self.tell()
 
     # -- the order ------------------------------------------------------------------------------------
 

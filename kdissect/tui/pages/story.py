@@ -10,7 +10,7 @@ from textual.app import ComposeResult
 from textual.binding import BindingType
 from textual.widgets import Static
 
-from kdissect.analysis.fold import Row, begun_ns
+from kdissect.analysis.fold import Row
 from kdissect.analysis.story import StoryLine
 from kdissect.exchange import Exchange
 from kdissect.feed.counting import Asked
@@ -131,7 +131,7 @@ class StoryPage(StatisticsPage):
         exchange, line = self._exchange, _line(row)
         if exchange is None or line.connection != exchange.connection:
             return False
-        return line.exchange <= exchange.number and line.ns <= begun_ns(exchange) <= line.last_ns
+        return line.exchange <= exchange.number and line.ns <= exchange.begun_ns <= line.last_ns
 
     def _say_what_it_is(self) -> None:
         exchange, subject = self._exchange, self._subject

@@ -275,8 +275,8 @@ class TransactionsPage(StatisticsPage):
         start = index.first_ns or 0
         self.lines.show(rows, CellSpan(start, max(start + 1, index.last_ns or 0)))
         self.set_class(not rows, "-none")
-        self.list_pane.styles.height = max(_LEAST_ROWS, len(rows)) + 1
-        self.ids_pane.styles.height = len(self.lines) + 2 if len(self.lines) else 0
+        self.wish(self.list_pane, max(_LEAST_ROWS, len(rows)) + 1)
+        self.wish(self.ids_pane, len(self.lines) + 2 if len(self.lines) else 0)
         if self._wanted is not None and rows:
             ns, names = self._wanted
             self._wanted = None if not self.statistics.is_busy else self._wanted

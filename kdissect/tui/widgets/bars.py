@@ -7,23 +7,17 @@ from typing import ClassVar
 
 from rich.cells import cell_len, set_cell_size
 from rich.segment import Segment
+from rich.text import Text
 from textual import events
 from textual.app import ComposeResult
 from textual.message import Message
 from textual.strip import Strip
 from textual.widget import Widget
-from textual.widgets import Footer
+from textual.widgets import Footer, Static
 from textual.widgets._footer import FooterKey
 
-from kdissect.present.sanitise import CUT
+from kdissect.settings.actions import SHORT_TITLES
 from kdissect.tui.colors import Legible
-
-LEAST_TITLE = 6
-"""Characters that are left of a title at least."""
-
-
-def _cut(title: str, most: int) -> str:
-    return title if len(title) <= most else title[: most - 1] + CUT
 
 
 class Tabs(Legible):
@@ -57,19 +51,15 @@ class Tabs(Legible):
         self.refresh()
 
     def _texts(self) -> list[tuple[str, str]]:
-        """Name and text of each. Where there is no room for all titles, long ones are cut; where there would
-        be little left of them, only the title of the one that is shown stands there."""
+        """Name and text of each. Where there is not room for all titles, some are shorter; where that is not
+        enough, only the title of the screen that is shown stands there."""
         for apart in ("  ", " "):
             texts = [(name, f" {key} {title}{apart[1:]}") for name, key, title in self._titles]
             if sum(len(text) for _, text in texts) <= self.size.width:
                 return texts
-        for most in range(max(len(title) for _, _, title in self._titles) - 1, LEAST_TITLE - 1, -1):
-            texts = [
-                (name, f" {key} {title if name == self._here else _cut(title, most)}")
-                for name, key, title in self._titles
-            ]
-            if sum(len(text) for _, text in texts) <= self.size.width:
-                return texts
+        texts = [(name, f" {key} {SHORT_TITLES.get(title, title)}") for name, key, title in self._titles]
+        if sum(len(text) for _, text in texts) <= self.size.width:
+            return texts
         return [
             (name, f" {key} {title} " if name == self._here else f" {key} ")
             for name, key, title in self._titles
@@ -88,6 +78,25 @@ class Tabs(Legible):
                 self.post_message(self.Chosen(name))
                 return
             left -= len(text)
+
+
+class OneLine(Static):
+    """A line of text. Its place stays as it is, whatever stands in it: Textual would lay out the whole screen
+    anew for each text."""
+
+    DEFAULT_CSS = """
+    OneLine { height: 1; }
+    """
+
+    def __init__(self, *, id: str) -> None:
+        super().__init__(id=id, markup=False)
+        self._text = Text()
+
+    def show(self, text: Text) -> None:
+        """Write a text, if it is another."""
+        if text != self._text or text.style != self._text.style:
+            self._text = text
+            self.update(text, layout=False)
 
 
 class PaneLine(Legible):

@@ -6,7 +6,7 @@ marked in the line and explained below it. What may be written at the cursor is 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import ClassVar
 
 from rich.highlighter import Highlighter
@@ -34,6 +34,7 @@ from kdissect.settings.actions import PLACES
 from kdissect.settings.remembered import Remembered
 from kdissect.tui.colors import alarm_color
 from kdissect.tui.keys import bindings_of
+from kdissect.tui.widgets.bars import OneLine
 from kdissect.tui.widgets.dialogs import Ask
 
 COUNT_SECONDS = 0.1
@@ -88,7 +89,7 @@ class FilterLine(Vertical):
     DEFAULT_CSS = """
     FilterLine { height: auto; display: none; }
     FilterLine.-set, FilterLine.-open { display: block; }
-    FilterLine #filter-set { height: 1; background: $surface; }
+    FilterLine #filter-set { background: $surface; }
     FilterLine.-open #filter-set { display: none; }
     FilterLine Horizontal, FilterLine #filter-said, FilterLine OptionList { display: none; }
     FilterLine.-open Horizontal, FilterLine.-open #filter-said { display: block; }
@@ -105,6 +106,8 @@ class FilterLine(Vertical):
     def __init__(self, shown: Shown, remembered: Remembered) -> None:
         super().__init__()
         self._shown, self._remembered = shown, remembered
+        self.apply: Callable[[str], object] = shown.push
+        """What is done with a filter that was written."""
         self._wrong = _Wrong()
         self._filter: Filter | None = None
         """What is written, if it is a filter."""
@@ -121,7 +124,7 @@ class FilterLine(Vertical):
         self._count: Timer | None = None
 
     def compose(self) -> ComposeResult:
-        yield Static(id="filter-set", markup=False)
+        yield OneLine(id="filter-set")
         with Horizontal():
             yield Static("/ ", id="filter-slash", markup=False)
             yield FilterInput(
@@ -168,7 +171,7 @@ class FilterLine(Vertical):
                 line.append(f"  {shown.progress:.0%} asked", "reverse")
             for hint in (*shown.hints, *hints_of_saved(shown.text, self._remembered.named)):
                 line.append(f"  {sanitise(hint, None)}", "yellow")
-        self.query_one("#filter-set", Static).update(line)
+        self.query_one("#filter-set", OneLine).show(line)
 
     def on_click(self, event: events.Click) -> None:
         if not self.is_open:
@@ -328,7 +331,7 @@ class FilterLine(Vertical):
         if self._filter is not None:
             self._remembered.use(self._filter)
         self.close()
-        self._shown.push(self.input.value)
+        self.apply(self.input.value)
 
     def _ask_name(self) -> None:
         if self._filter is None:

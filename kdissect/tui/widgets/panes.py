@@ -16,7 +16,7 @@ from textual.app import ComposeResult
 from textual.binding import BindingType
 from textual.containers import Horizontal, Vertical
 from textual.message import Message
-from textual.widgets import Static, Tree
+from textual.widgets import Tree
 from textual.widgets.tree import TreeNode
 
 from kdissect.model import Node
@@ -28,7 +28,7 @@ from kdissect.settings.actions import PLACES
 from kdissect.system.heap import uncollected
 from kdissect.tui.host import Host
 from kdissect.tui.keys import bindings_of
-from kdissect.tui.widgets.bars import PaneLine
+from kdissect.tui.widgets.bars import OneLine, PaneLine
 from kdissect.tui.widgets.bytes_pane import BytesPane
 from kdissect.tui.widgets.field_tree import (
     FieldTree,
@@ -282,7 +282,7 @@ class DetailPanes(Vertical):
             self.bytes_pane.show(spot.data, self.detail.hidden(spot.data), spot.start, spot.end)
             meaning = self.detail.meaning_of(spot)
             text = where_text(spot) if meaning is None else f" {meaning}"
-            self.screen.query_one("#where", Static).update(Text(text, no_wrap=True))
+            self.screen.query_one("#where", OneLine).show(Text(text, no_wrap=True))
         if self.tab in _IN_TREE:
             self.tab = _side_of(node) or self.tab
         self._show_line()

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Iterator, Mapping, Sequence
 from itertools import groupby
-from typing import ClassVar, NamedTuple, Protocol
+from typing import ClassVar, NamedTuple, Protocol, runtime_checkable
 
 from rich.cells import cell_len, set_cell_size
 from rich.segment import Segment
@@ -65,6 +65,17 @@ class Inked(Protocol):
 
     inks: Mapping[str, str]
     """A character: the component class that colours it."""
+
+
+@runtime_checkable
+class ColumnsOnPages(Protocol):
+    """Rows whose columns have not always room: the arrow keys lead to the others."""
+
+    def columns_hint(self, width: int) -> str:
+        """What is said of the others in a table that is so wide; nothing where all have room."""
+
+    def turn_columns(self, step: int, width: int) -> bool:
+        """Show other columns, those after them (1) or before them (-1); gives whether there are any."""
 
 
 class TableMessage(Message):
@@ -128,6 +139,9 @@ class VirtualTable(ScrollView, Legible, can_focus=True):
             self.row = row
             super().__init__(table)
 
+    class Turned(TableMessage):
+        """Other columns are shown."""
+
     class HeadingClicked(TableMessage):
         """A click on the head of a column, by its place among those that are shown."""
 
@@ -143,6 +157,8 @@ class VirtualTable(ScrollView, Legible, can_focus=True):
         self._inks: Mapping[str, str] = getattr(rows, "inks", {})
         """Those of :class:`Inked` rows."""
         self._strips: LRUCache[Hashable, Strip] = LRUCache(STRIPS)
+        self._drawn: Hashable = None
+        """What was on the screen when rows changed last."""
 
     @property
     def page(self) -> int:
@@ -156,10 +172,13 @@ class VirtualTable(ScrollView, Legible, can_focus=True):
 
     def rows_changed(self, cursor: int | None = None) -> None:
         """The rows are others, or more. Keeps the cursor in its place unless another is given."""
-        self.virtual_size = Size(self.columns, len(self.rows) + 1)
+        self._count_rows()
         self.cursor = self.cursor if cursor is None else cursor
         self._show_cursor()
-        self.refresh()
+        visible = self._visible()
+        if visible != self._drawn:
+            self._drawn = visible
+            self.refresh()
 
     def rows_look_different(self) -> None:
         """The same rows are to be written in another way."""
@@ -171,15 +190,71 @@ class VirtualTable(ScrollView, Legible, can_focus=True):
         super().notify_style_update()
 
     def on_resize(self) -> None:
-        self.virtual_size = Size(self.columns, len(self.rows) + 1)
+        self._count_rows()
         self._show_cursor()
+
+    def _count_rows(self) -> None:
+        """Tell the scroll bar how many rows there are. It is there in any case, so nothing is laid out anew,
+        as Textual would ten times a second while rows come."""
+        size = Size(self.columns, len(self.rows) + 1)
+        if size != self.virtual_size:
+            if self.styles.is_auto_height:  # then its own height is another
+                self.virtual_size = size
+                return
+            self.set_reactive(VirtualTable.virtual_size, size)
+            self.vertical_scrollbar.window_virtual_size = size.height
+            self.scroll_y = self.validate_scroll_y(self.scroll_y)
+
+    def _visible(self) -> Hashable:
+        """What tells the rows that are on the screen from what else could be there."""
+        top, width = self.scroll_offset.y, self.columns
+        rows = range(top, min(top + self.page, len(self.rows)))
+        keys = tuple(self.rows.key(row) for row in rows)
+        return keys, tuple(self.rows.headings(width)), width, self.cursor
+
+    # -- columns without room -------------------------------------------------------------------------
+
+    @property
+    def hint(self) -> str:
+        """What is said of columns that have no room."""
+        return self.rows.columns_hint(self.columns) if isinstance(self.rows, ColumnsOnPages) else ""
+
+    @property
+    def has_room_for_hint(self) -> bool:
+        """Whether it stands behind the heads; if not, the screen is to say it elsewhere."""
+        headings = self.rows.headings(self.columns)
+        left = self.columns - sum(heading.width for heading in headings) - len(headings) + 1
+        last = headings[-1]
+        if not last.is_right:
+            left += last.width - cell_len(last.title)
+        return left > cell_len(self.hint)
+
+    def _turn(self, step: int) -> bool:
+        """Show other columns; gives whether there are any."""
+        if not isinstance(self.rows, ColumnsOnPages) or not self.rows.turn_columns(step, self.columns):
+            return False
+        self.column = None
+        self.rows_look_different()
+        self.post_message(self.Turned(self))
+        return True
+
+    def _turn_on(self) -> None:
+        """Show the next columns; after the last, the first ones."""
+        if not self._turn(1):
+            while self._turn(-1):
+                pass
+
+    # -- drawing --------------------------------------------------------------------------------------
 
     def render_line(self, y: int) -> Strip:
         width = self.columns
         if y == 0:
             style = self.get_component_rich_style("table--header")
-            headings = self.rows.headings(width)
-            return self._line(headings, [heading.title for heading in headings], style, self.column)
+            headings, hint = self.rows.headings(width), self.hint
+            line = self._line(headings, [heading.title for heading in headings], style, self.column)
+            if not hint or not self.has_room_for_hint:
+                return line
+            return Strip([*line.crop(0, width - cell_len(hint)), Segment(hint, style)], width)
         row = self.scroll_offset.y + y - 1
         if row >= len(self.rows):
             return Strip.blank(width, self.rich_style)
@@ -280,11 +355,14 @@ class VirtualTable(ScrollView, Legible, can_focus=True):
         self.post_message(self.AtEnd(self))
 
     def action_column(self, step: int) -> None:
-        """Go to the column to the right (1) or left; out of the first to the whole row."""
-        if self._has_columns:
-            at = -1 if self.column is None else self.column
-            last = len(self.rows.headings(self.columns)) - 1
-            self.column = clamp(at + step, -1, last) if at + step >= 0 else None
+        """Go to the column to the right (1) or left; out of the first to the whole row. Beyond them come the
+        columns without room."""
+        at = -1 if self.column is None else self.column
+        last = len(self.rows.headings(self.columns)) - 1
+        if not self._has_columns or not -1 <= at + step <= last:
+            self._turn(step)
+        else:
+            self.column = at + step if at + step >= 0 else None
 
     def action_choose(self) -> None:
         if len(self.rows):
@@ -301,7 +379,17 @@ class VirtualTable(ScrollView, Legible, can_focus=True):
                 return column
         return None
 
+    def on_mouse_scroll_right(self) -> None:
+        self._turn(1)
+
+    def on_mouse_scroll_left(self) -> None:
+        self._turn(-1)
+
     def on_click(self, event: events.Click) -> None:
+        hint = cell_len(self.hint) if self.hint and self.has_room_for_hint else 0
+        if event.y == 0 and self.columns - hint <= event.x < self.columns:
+            self._turn_on()
+            return
         if event.y == 0:
             column = self._column_at(event.x)
             if column is not None:

@@ -33,7 +33,12 @@ GUTTER = 17
 SIGNS = {REBALANCE: "▲", LEADER: "◆", TRANSACTION: "●"}
 MIXED = "✱"
 """Moments of more than one kind."""
-_WORDS = {REBALANCE: "rebalance", LEADER: "leader", TRANSACTION: "transaction"}
+_WORDS = (
+    {REBALANCE: "rebalance", LEADER: "leader", TRANSACTION: "transaction"},
+    {REBALANCE: "rebalance", LEADER: "lead", TRANSACTION: "txn"},
+    {REBALANCE: "rebal", LEADER: "lead", TRANSACTION: "tx"},
+)
+"""The words for them, shorter where several are to have room."""
 _BLOCKS = " ▁▂▃▄▅▆▇█"
 _SHADE = "▒"
 _EIGHTHS = 8
@@ -239,7 +244,8 @@ class TimeLine(Legible, can_focus=True):
         over = self.over_time
         assert over is not None
         kinds = dict.fromkeys(mark["kind"] for mark in self.marks)
-        label = " ".join(f"{SIGNS[kind]}{_WORDS[kind][: 15 if len(kinds) == 1 else 4]}" for kind in kinds)
+        labels = [" ".join(f"{SIGNS[kind]}{words[kind]}" for kind in kinds) for words in _WORDS]
+        label = next((each for each in labels if len(each) < GUTTER), labels[-1])
         return label, [(self._signs.get(at, " "), "time--mark") for at in range(len(over))]
 
     def _axis(self) -> tuple[str, list[Cell]]:

@@ -74,11 +74,26 @@ def test_columns_that_the_user_chose_are_all_there_and_texts_give_way() -> None:
     index = index_with([{"client": 1, "broker": 2, "topics": 3, "request_packet": 7}], texts)
     rows = Exchanges(index, chosen=("client", "broker", "topics", "request_packet", "info"))
     for width in range(50, 120):
-        found = rows.headings(width)
-        assert len(found) == 6
-        assert sum(each.width for each in found) + len(found) - 1 < width or width < 65
+        found, hint = rows.headings(width), rows.columns_hint(width)
+        assert sum(each.width for each in found) + len(found) - 1 < width
+        assert hint == (f"+{6 - len(found)} →" if len(found) < 6 else "")
+        assert len(found) == 6 or width < 65
     assert room(rows, "Address", 200) == len(texts[0])
     assert room(rows, "Topics", 200) == 50
+
+
+def test_columns_without_room_stand_on_pages_of_their_own() -> None:
+    rows = rows_of(1, 2)
+    first = rows.names(70)
+    assert rows.columns_hint(70) == f"+{len(rows.names(1_000)) - len(first)} →"
+    seen = set(first)
+    while rows.turn_columns(1, 70):
+        names = rows.names(70)
+        assert list(names[:2]) == ["mark", "number"]
+        assert len(rows.cells(0, 70)) == len(names) > 2
+        seen |= set(names)
+    assert seen == set(rows.names(1_000))
+    assert rows.turn_columns(-1, 1_000) is False  # where all have room there is one page
 
 
 def test_a_row_is_drawn_anew_when_a_longer_name_of_an_api_came() -> None:

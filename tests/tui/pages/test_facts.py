@@ -54,16 +54,31 @@ def test_every_statistic_is_shown_sorted_and_sanitised(name: str) -> None:
         cells = [cell for row in range(2) for cell in figures.cells(row, room)]
         assert all(cell.isprintable() for cell in cells)
     assert len(figures.headings(5_000)) == len(STATISTICS[name].columns)
-    assert figures.without_room(5_000) == 0
+    assert figures.columns_hint(5_000) == ""
     for column in figures.columns:
         figures.sort_by(column.title)
         figures.turn()
     assert len(figures) == 2
 
 
-def test_columns_without_room_are_counted() -> None:
+def test_columns_without_room_are_counted_and_a_key_leads_to_them() -> None:
     figures = shown("tcp", row_of("tcp"))
-    assert len(figures.headings(80)) + figures.without_room(80) == len(STATISTICS["tcp"].columns)
+    first = [each.title for each in figures.headings(80)]
+    hidden = len(STATISTICS["tcp"].columns) - len(first)
+    assert figures.columns_hint(80) == f"+{hidden} →"
+    seen = set(first)
+    while figures.turn_columns(1, 80):
+        titles = [each.title for each in figures.headings(80)]
+        assert titles[0] == first[0]
+        assert len(titles) > 1
+        seen |= set(titles)
+        assert figures.columns_hint(80).startswith("← ")
+        assert all(len(figures.cells(row, 80)) == len(titles) for row in range(len(figures)))
+    assert seen == {each.title for each in figures.columns}
+    assert "→" not in figures.columns_hint(80)
+    while figures.turn_columns(-1, 80):
+        pass
+    assert [each.title for each in figures.headings(80)] == first
 
 
 def test_what_is_rare_is_not_said_where_it_is_0() -> None:
@@ -169,7 +184,9 @@ def test_a_table_is_sorted_and_saved_whole(tmp_path: Path) -> None:
 
     async def step(pilot: Pilot[None]) -> None:
         page = await choose(pilot, "producers")
-        assert "no room for" in await press(pilot, "w", "escape")
+        assert "columns: +" in await press(pilot, "w", "escape")
+        assert "← 1/" in await press(pilot, "right")
+        assert "columns: +" in await press(pilot, "left")
         assert "largest first" in await press(pilot, "s") or page.rows.sorted_by is not None
         await press(pilot, "w")
         pilot.app.screen.query_one(Input).value = str(path)

@@ -172,7 +172,8 @@ def test_enter_leads_to_its_exchanges_and_escape_back_to_it() -> None:
     numbers = [each.number for each in read(KILLED) if chosen.matches(each)]
 
     async def step(pilot: Pilot[None]) -> None:
-        await press(pilot, "9", "j", "enter")
+        await press(pilot, "9")
+        await press(pilot, "j", "enter")
         app = await filtered(pilot)
         assert app.screen is app.pages["exchanges"]
         assert sorted(app.index.column("number")[app.shown.places].tolist()) == sorted(numbers)
@@ -183,6 +184,22 @@ def test_enter_leads_to_its_exchanges_and_escape_back_to_it() -> None:
         assert "explained by session-timeout" in text
         await press(pilot, "tab", "enter")  # from its text too
         assert (await filtered(pilot)).screen is app.pages["exchanges"]
+
+    with_app(step)
+
+
+def test_a_filter_that_is_written_here_shows_the_exchanges() -> None:
+    async def step(pilot: Pilot[None]) -> None:
+        app = pilot.app
+        assert isinstance(app, Kdissect)
+        await press(pilot, "9", "slash")
+        pilot.app.screen.query_one(Input).value = "api == Metadata"
+        await press(pilot, "enter")
+        assert app.screen is app.pages["exchanges"]
+        assert app.shown.text == "api == Metadata"
+        await press(pilot, "escape")
+        assert app.screen is app.pages["findings"]
+        assert app.shown.text == ""
 
     with_app(step)
 

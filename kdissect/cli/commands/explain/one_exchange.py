@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import Any
 
 from kdissect.analysis.beside import Beside
-from kdissect.analysis.fold import begun_ns, told_ns
 from kdissect.cli.config import load_config
 from kdissect.cli.errors import Wrong
 from kdissect.cli.exit_codes import DONE
@@ -62,4 +61,4 @@ def _is_about(each: Finding, exchange: Exchange) -> bool:
         return True
     if each.category == "capture" or each.first_ns is None or each.last_ns is None:
         return exchange.connection in each.connections
-    return each.first_ns <= told_ns(exchange) and each.last_ns >= begun_ns(exchange)
+    return each.first_ns <= exchange.told_ns and each.last_ns >= exchange.begun_ns

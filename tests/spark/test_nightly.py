@@ -1,0 +1,66 @@
+"""Runs that add what is new, without Spark: they find what one reading of all files finds."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pyarrow as pa
+import pytest
+
+from kdissect.model import Fault
+from kdissect.spark import nightly as runs
+from kdissect.spark.carried import Carried, States
+from kdissect.spark.replay import new_dissector
+from kdissect.spark.settings import Settings
+from kdissect.spark.spool import Span
+from tests.spark.cuts import cut
+from tests.spark.nights import NIGHTS, RULE, Made, Week
+from tests.spark.same import CAPTURES
+from tests.spark.simulated import Nightly
+
+
+def test_a_week_is_one_reading(tmp_path: Path) -> None:
+    week, nightly, made = Week(tmp_path / "in"), Nightly(tmp_path / "state", RULE), Made()
+    late = []
+    for _ in week:
+        for point, event in nightly.add(*sorted((tmp_path / "in").iterdir())):
+            made.add(point, event)
+            late += [event.message] if isinstance(event, Fault) and event.kind == "late-file" else []
+    assert len(week.paths()) > 2 * NIGHTS * 3
+    (line,) = late
+    assert "broker-3/day-2-21.pcap" in line
+    found, expected = made.rows(), week.expected()
+    for name, rows in expected.items():
+        assert found[name] == rows, name
+        assert rows, name
+
+
+def test_the_state_of_another_release_stays_until_it_is_made_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "in").mkdir()
+    files = sorted(cut(CAPTURES / "basic-kafka43.pcapng", tmp_path / "in", 3))
+    states = States(str(tmp_path / "state"))
+    states.prepare()
+    with monkeypatch.context() as older:
+        older.setattr("kdissect.__version__", "0.0.1")
+        for batch in (1, 2):
+            states.save("", batch, Carried(new_dissector(Settings())))
+    history = [
+        [Span("", str(file), file.stat().st_size, True, 1 + at, False)] for at, file in enumerate(files)
+    ]
+
+    def renew() -> None:
+        number = pa.record_batch([[0]], names=["id"])
+        list(runs._again([""], history, states.folder, 3, Settings(), [number]))
+
+    with monkeypatch.context() as dying:
+        dying.setattr(runs, "keep", lambda *_: 1 / 0)
+        with pytest.raises(ZeroDivisionError):
+            renew()
+    assert states.of_others(3) == [""]
+    renew()
+    assert states.of_others(3) == []
+    carried = states.load("", 3)
+    assert carried is not None
+    assert (carried.packets, carried.final) == (313, set(map(str, files)))

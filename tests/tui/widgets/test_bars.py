@@ -1,0 +1,44 @@
+"""The lines at the edges of a screen."""
+
+from __future__ import annotations
+
+import asyncio
+
+from rich.text import Text
+from textual.app import App, ComposeResult
+
+from kdissect.tui.widgets.bars import OneLine
+
+
+class Lines(App[None]):
+    """A line, and how often the screen was laid out."""
+
+    laid_out = 0
+
+    def compose(self) -> ComposeResult:
+        yield OneLine(id="line")
+
+    def on_mount(self) -> None:
+        self.screen.screen_layout_refresh_signal.subscribe(self, self._count)
+
+    def _count(self, _: object) -> None:
+        self.laid_out += 1
+
+
+def test_another_text_lays_nothing_out_anew() -> None:
+    async def run() -> None:
+        app = Lines()
+        async with app.run_test(size=(40, 5)) as pilot:
+            await pilot.pause()
+            before = app.laid_out
+            line = app.query_one(OneLine)
+            for text in ("one", "two", "a longer one"):
+                line.show(Text(text))
+                await pilot.pause()
+                assert text in str(line.render_line(0).text)
+            assert app.laid_out == before
+            line.show(Text("a longer one", "bold"))
+            await pilot.pause()
+            assert any(segment.style is not None and segment.style.bold for segment in line.render_line(0))
+
+    asyncio.run(run())
