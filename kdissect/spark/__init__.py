@@ -18,18 +18,15 @@ installed where the workers run.
 
 from __future__ import annotations
 
-import os
 import warnings
 from collections.abc import Collection, Iterable, Mapping
 from os import PathLike, fspath
 from typing import TYPE_CHECKING, Any
 
-from kdissect.present.statistics import STATISTICS
 from kdissect.spark.copies import merged
 from kdissect.spark.settings import Settings
-from kdissect.spark.storage import counts, list_files
-from kdissect.spark.tables import TABLES, ddl
-from kdissect.spark.targets import stored
+from kdissect.spark.storage import list_files
+from kdissect.spark.stored import all_stored
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -162,26 +159,21 @@ def findings(
     return spark.createDataFrame(found(spark, settings, _listed(paths), judgement).tables[0])
 
 
-def views(spark: SparkSession, folder: str | PathLike[str]) -> list[str]:
-    """Make a temporary view of each table of Parquet or Delta that ``spark batch`` or ``spark stats`` wrote.
+def views(spark: SparkSession, place: str | PathLike[str]) -> list[str]:
+    """Make a temporary view of each table that ``spark batch`` or ``spark stats`` wrote.
 
     Views of statistics begin with ``stats_``. Files that differ in their columns are one table, by name.
 
+    :param place: the folder of Parquet or Delta, or what ``--to`` named: ``iceberg:CATALOG.NAMESPACE``.
     :returns: the names of the views.
     :raises FileNotFoundError: there is no such folder.
-    :raises NotInstalledError: it has tables of Delta, whose library is not installed.
+    :raises NotInstalledError: the tables are of Delta or Iceberg, whose library is not installed.
+    :raises TargetError: the catalog of Iceberg does not answer.
     """
-    out = []
-    for inner, prefix in ((fspath(folder), ""), (os.path.join(folder, "stats"), "stats_")):
-        names = sorted(os.listdir(inner)) if not prefix or os.path.isdir(inner) else []
-        for name in names:
-            path = os.path.join(inner, name)
-            if counts(name) and os.path.isdir(path) and (prefix or name in TABLES):
-                known = TABLES.get(name) if not prefix else STATISTICS.get(name)
-                frame = stored(spark, path, "" if known is None else ddl(known))
-                frame.createOrReplaceTempView(prefix + name)
-                out.append(prefix + name)
-    return out
+    found = all_stored(spark, fspath(place))
+    for name, frame in found.items():
+        frame.createOrReplaceTempView(name)
+    return list(found)
 
 
 _OF_ROWS = ("table", "stats", "columns", "places", "payload", "records", "embedded", "layer", "pushdown")

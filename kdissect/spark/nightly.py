@@ -22,11 +22,12 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import pyarrow as pa
 
 import kdissect
+from kdissect.spark.asked import difference, told
 from kdissect.spark.carried import Carried, StateError, States
 from kdissect.spark.progress import Note
 from kdissect.spark.quality import NOT_CAPTURED
 from kdissect.spark.replay import new_dissector
-from kdissect.spark.runs import Plan, Runs, digest_of
+from kdissect.spark.runs import Plan, Runs, RunsError, digest_of
 from kdissect.spark.settings import Settings
 from kdissect.spark.shape import epochs, needs_places, of_connections, partitioned, with_moments
 from kdissect.spark.spool import Position, Read, Span, Spool, spans_between
@@ -87,6 +88,8 @@ class Outcome(NamedTuple):
     """As in the table of runs."""
     is_repeated: bool
     """Whether it is one that had died."""
+    closes: bool = False
+    """Whether it wrote what was open, as the last."""
 
 
 def add_new(
@@ -97,20 +100,28 @@ def add_new(
     runs: Runs,
     tell: Callable[[DataFrame], None],
     doubled: Callable[[str, str], None],
+    closes: bool = False,
 ) -> list[Outcome]:
     """Do again what had died, then read what is new; gives nothing where nothing is.
 
     :param tell: is given the faults of files.
     :param doubled: is told a file that is a copy of another.
+    :param closes: whether no run comes after: what is open then is written, by a run of its own.
     :raises CaptureError: there are no such files.
     :raises StateError: what is carried cannot be used.
+    :raises RunsError: earlier runs asked for something else, or the last one closed the tables.
     :raises TargetError: rows cannot be written.
     """
     States(runs.states).prepare()
     out = []
     number = runs.last() + 1
-    if (died := runs.plan(number)) is not None:
-        out.append(Outcome(_run(spark, died, target, runs, _asked_of(died, asked), tell), True))
+    died = runs.plan(number)
+    before = died or runs.plan(number - 1)
+    if before is not None and (change := difference(before.asked, _text_of(asked))) is not None:
+        raise RunsError(f"{change}, as in run {before.number}, or take another --out")
+    if died is not None:
+        row = _run(spark, died, target, runs, _asked_of(died, asked), tell)
+        out.append(Outcome(row, True, died.closes))
         number += 1
     start = runs.position(number - 1)
     inputs = Inputs(paths, start, runs.digests())
@@ -118,24 +129,34 @@ def add_new(
     end = Spool("", settings.capture_point, settings.limits, there=inputs).next(start)
     for path, other in inputs.doubles.items():
         doubled(path, other)
+    last = runs.plan(number - 1)
+    is_closed = last is not None and last.closes
     if end != start:
+        if is_closed:
+            raise RunsError(f"{runs.folder}: run {number - 1} closed these tables; take another --out")
         changed = [path for path, read in end.items() if start.get(path) != read]
         digests = {path: digest_of(path, end[path].size) for path in changed}
         plan = Plan(number, end, digests, _text_of(asked))
         runs.begin(plan)
         out.append(Outcome(_run(spark, plan, target, runs, asked, tell), False))
+        number += 1
+    if closes and not is_closed and number > 1:
+        plan = Plan(number, end, {}, _text_of(asked), closes=True)
+        runs.begin(plan)
+        out.append(Outcome(_run(spark, plan, target, runs, asked, tell), False, closes=True))
     return out
 
 
 def _text_of(asked: Asked) -> dict[str, Any]:
-    settings = asked.settings._replace(progress=None)
-    return {"tables": list(asked.tables), "by": list(asked.by), "options": settings.options()}
+    return told(asked.tables, asked.by, asked.settings)
 
 
 def _asked_of(plan: Plan, now: Asked) -> Asked:
     """What a plan asked for; secrets and the folder of progress are those of now."""
     value = plan.asked
-    settings = Settings.of(value["options"])._replace(progress=now.settings.progress)
+    own = now.settings
+    settings = Settings.of(value["options"])
+    settings = settings._replace(progress=own.progress, keylog=own.keylog, rsa_key=own.rsa_key)
     return Asked(tuple(value["tables"]), tuple(value["by"]), settings)
 
 
@@ -152,12 +173,13 @@ def _run(
     begun, started_ns = time.monotonic(), time.time_ns()
     settings = asked.settings._replace(places=needs_places(asked.by))
     start = runs.position(plan.number - 1)
-    spans = spans_between(start, plan.end, settings.capture_point)
+    spans = None if plan.closes else spans_between(start, plan.end, settings.capture_point)
     _renew(spark, runs, plan.number, settings)
     names = tuple(dict.fromkeys((*asked.tables, *_COUNTED)))
     tables = tuple(settings.full_table(name) for name in names)
     schema = wide_ddl((table.name, table) for table in tables)
-    points = tuple(sorted({span.point for span in spans}))
+    known = States(runs.states).points() if spans is None else {span.point for span in spans}
+    points = tuple(sorted(known))
     work = partial(step, points, spans, runs.states, plan.number, tables, settings)
     rows = spark.range(0, len(points), 1, len(points)).mapInArrow(work, schema).persist()
     try:

@@ -23,13 +23,13 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 from urllib.parse import unquote
 
 from kdissect.spark.storage import is_remote
+from kdissect.spark.tables import TABLES
 from kdissect.spark.writing import move_files, remove
 from kdissect.wording import NotInstalledError, how_to_install
 
 if TYPE_CHECKING:
     import pyarrow as pa
-    from pyspark.sql import DataFrame, SparkSession
-    from pyspark.sql.types import StructType
+    from pyspark.sql import DataFrame
 
 KINDS = ("parquet", "delta", "iceberg", "table")
 RUN = "run"
@@ -78,9 +78,6 @@ class Target(Protocol):
         :raises TargetError: they cannot be written.
         """
 
-    def read(self, spark: SparkSession, name: str, schema: StructType | str) -> DataFrame:
-        """A table that was written whole, with the schema that it was written with."""
-
 
 def target_of(text: str) -> Target:
     """What ``--to`` names.
@@ -97,16 +94,20 @@ def target_of(text: str) -> Target:
     if kind == "table":
         return Catalog(where)
     if kind == "delta":
-        _needs("deltalake", "delta")
+        needs("deltalake", "delta")
         return Delta(where.rstrip("/"))
-    _needs("pyiceberg", "iceberg")
+    needs("pyiceberg", "iceberg")
     catalog, dot, namespace = where.partition(".")
     if not dot or not namespace:
         raise ValueError(f"--to {text}: the form is iceberg:CATALOG.NAMESPACE")
     return Iceberg(catalog, namespace)
 
 
-def _needs(module: str, extra: str) -> None:
+def needs(module: str, extra: str) -> None:
+    """See that a target's library is there.
+
+    :raises NotInstalledError: it is not.
+    """
     from importlib.util import find_spec
 
     if find_spec(module) is None:
@@ -147,9 +148,6 @@ class Folder:
         # With what a run that died left of another table.
         shutil.rmtree(os.path.dirname(staged), ignore_errors=True)
 
-    def read(self, spark: SparkSession, name: str, schema: StructType | str) -> DataFrame:
-        return spark.read.schema(schema).parquet(f"{self.where}/{name}")
-
 
 class Catalog:
     """Tables of the session's catalog."""
@@ -170,9 +168,6 @@ class Catalog:
         assert not isinstance(frame, Staged)
         writer = frame.write.mode("overwrite" if overwrite else "error").partitionBy(*parts)
         writer.option("compression", "zstd").saveAsTable(f"{self.where}.{name}")
-
-    def read(self, spark: SparkSession, name: str, schema: StructType | str) -> DataFrame:
-        return spark.table(f"{self.where}.{name}")
 
 
 class Delta:
@@ -238,11 +233,11 @@ class Delta:
             commit_properties=properties,
         )
 
-    def read(self, spark: SparkSession, name: str, schema: StructType | str) -> DataFrame:
+    def files(self, name: str) -> list[str]:
+        """The files of a table, as it is now."""
         from deltalake import DeltaTable
 
-        path = self._path(name)
-        return _read_files(spark, DeltaTable(path).file_uris(), path, schema)
+        return list(DeltaTable(self._path(name)).file_uris())
 
 
 class Iceberg:
@@ -319,10 +314,14 @@ class Iceberg:
             if files:
                 transaction.add_files(files, snapshot_properties={_APPLICATION: _label(run)})
 
-    def read(self, spark: SparkSession, name: str, schema: StructType | str) -> DataFrame:
+    def names(self) -> list[str]:
+        """The tables of captures that are there."""
+        return [name for name in TABLES if self.has(name)]
+
+    def files(self, name: str) -> list[str]:
+        """The files of a table, as it is now."""
         table = self._known.load_table(self._name(name))
-        files = [task.file.file_path for task in table.scan().plan_files()]
-        return _read_files(spark, files, None, schema)
+        return [task.file.file_path for task in table.scan().plan_files()]
 
 
 class _File(NamedTuple):
@@ -335,31 +334,6 @@ class _File(NamedTuple):
     modified_ms: int
     partition: dict[str, str | None]
     stats: str
-
-
-def stored(spark: SparkSession, path: str, schema: str) -> DataFrame:
-    """A table of Parquet or Delta. Files that differ in their columns are one table, by name.
-
-    :param schema: what it has where nothing was written: of a table without rows, a partition has no file.
-    :raises NotInstalledError: it is of Delta, whose library is not installed.
-    """
-    paths = [path]
-    if os.path.isdir(f"{path}/_delta_log"):
-        paths = _delta_files(path)  # others in its folder do not count
-    elif not is_remote(path) and not any(
-        name.endswith(".parquet") for _, _, names in os.walk(path) for name in names
-    ):
-        paths = []
-    if not paths:
-        return spark.createDataFrame([], schema)
-    return spark.read.option("mergeSchema", "true").option("basePath", path).parquet(*paths)
-
-
-def _delta_files(path: str) -> list[str]:
-    _needs("deltalake", "delta")
-    from deltalake import DeltaTable
-
-    return list(DeltaTable(path).file_uris())
 
 
 def _label(run: int | None) -> str:
@@ -387,17 +361,6 @@ def _arrow(frame: DataFrame | Staged) -> Any:
     from pyspark.sql.pandas.types import to_arrow_schema
 
     return to_arrow_schema(frame.schema, timezone="UTC")
-
-
-def _read_files(
-    spark: SparkSession, files: Sequence[str], base: str | None, schema: StructType | str
-) -> DataFrame:
-    if not files:
-        return spark.createDataFrame([], schema)
-    reader = spark.read.schema(schema)
-    if base is not None:
-        reader = reader.option("basePath", base)
-    return reader.parquet(*files)
 
 
 def _files(folder: str) -> Iterator[_File]:

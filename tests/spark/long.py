@@ -4,7 +4,8 @@ captures   every capture in ``captures/`` and of the lab: all tables equal those
            pass by 1, 2 and 7 tasks. ``--only`` takes those whose name matches; after ``--seconds`` no further
            one is begun, and it is said how many were left out
 kills      a stream that is killed at 10 random moments gives what a batch gives
-cluster    a standalone master and two workers, started from the installed pyspark: equal tables
+cluster    a standalone master and two workers, started from the installed pyspark: equal tables, also where
+           a worker is killed; and what ``kdissect doctor spark --cluster`` says of it
 """
 
 # ruff: noqa: T201
@@ -12,17 +13,22 @@ cluster    a standalone master and two workers, started from the installed pyspa
 from __future__ import annotations
 
 import os
+import signal
 import subprocess
 import sys
 import tempfile
+import threading
 import time
 from argparse import ArgumentParser, RawDescriptionHelpFormatter
+from collections.abc import Sequence
+from contextlib import suppress
 from fnmatch import fnmatch
 from pathlib import Path
 from random import Random
 from typing import TYPE_CHECKING
 
 import kdissect.spark
+from benchmarks.traffic import grow
 from kdissect.cli import main as main_of_kdissect
 from kdissect.spark.launch import session
 from kdissect.spark.plan import plan as planned
@@ -110,15 +116,34 @@ def cluster() -> None:
                     subprocess.Popen([spark_class, *command], env=environment, stderr=subprocess.DEVNULL)
                 )
                 time.sleep(8)
+            _doctor(work)
             spark = session(
                 MASTER, {"spark.driver.host": "127.0.0.1", "spark.executor.memory": "600m"}, os.devnull
             )
             _compare(spark)
+            _killed(spark, [process.pid for process in processes])
             spark.stop()
         finally:
             for process in processes:
                 process.terminate()
                 process.wait()
+
+
+def _doctor(work: str) -> None:
+    """What is said of these workers; and of them with another Python, which has nothing."""
+    capture = str(CAPTURES / "errors.pcapng")
+    usual = {"spark.driver.host": "127.0.0.1", "spark.executor.memory": "600m"}
+    for more, code in (({}, 0), ({"spark.pyspark.python": "/usr/bin/false"}, 3)):
+        pairs = [f"--conf={key}={value}" for key, value in {**usual, **more}.items()]
+        command = [sys.executable, "-m", "kdissect", "doctor", "spark", "--cluster", MASTER, *pairs]
+        done = subprocess.run(
+            [*command, "--path", capture, "--path", work], check=False, stdout=subprocess.PIPE
+        )
+        told = done.stdout.decode()
+        print(told, end="", flush=True)
+        assert done.returncode == code, code
+        assert ("all workers write, and it is seen here" in told) == (code == 0)
+    print("doctor: as it is")
 
 
 def _compare(spark: SparkSession) -> None:
@@ -135,6 +160,55 @@ def _compare(spark: SparkSession) -> None:
         for name in TABLES:
             assert written_rows(Path(folder) / name) == read_rows(name, [path]), name
     print("cluster: equal")
+
+
+def _killed(spark: SparkSession, pids: Sequence[int]) -> None:
+    """A worker that writes is killed; the task is done again."""
+    with tempfile.TemporaryDirectory() as name:
+        capture, out = Path(name) / "large.pcap", Path(name) / "out"
+        grow(capture, 4_000_000)
+        killed: list[int] = []
+
+        def kill() -> None:
+            while not killed and time.monotonic() < end:
+                if any(path.stat().st_size > 100_000 for path in out.glob("_staged-*/*/*.parquet")):
+                    killed.extend(_tasks_of(pids))
+                    for pid in killed:
+                        os.kill(pid, signal.SIGKILL)
+                time.sleep(0.05)
+
+        end = time.monotonic() + 600
+        killing = threading.Thread(target=kill, daemon=True)
+        killing.start()
+        settings = Settings()
+        asked = Asked(TABLES, (), settings)
+        made = make_tables(spark, planned([str(capture)], settings), asked, Folder(str(out)), False)
+        killing.join(1)
+        assert killed
+        # The file of the killed attempt is there still, and does not count.
+        assert len(list(out.glob("_staged-*/exchanges/*.parquet"))) == 2
+        assert [each.read for each in made.outcomes] == [capture.stat().st_size]
+        made.write(overwrite=False)
+        for table in TABLES:
+            assert written_rows(out / table) == read_rows(table, [capture]), table
+    print("cluster, a worker killed: equal")
+
+
+def _tasks_of(pids: Sequence[int]) -> list[int]:
+    """The Python processes that do tasks below these processes: those below ``pyspark.daemon``."""
+    parents: dict[int, int] = {}
+    for entry in Path("/proc").glob("[0-9]*"):
+        with suppress(OSError):
+            parents[int(entry.name)] = int((entry / "stat").read_text().rpartition(")")[2].split()[1])
+    below, found = set(pids), []
+    while more := {pid for pid, parent in parents.items() if parent in below} - below:
+        below |= more
+    for pid in below:
+        with suppress(OSError, KeyError):
+            commands = [Path(f"/proc/{each}/cmdline").read_bytes() for each in (pid, parents[pid])]
+            if all(b"pyspark.daemon" in command for command in commands):
+                found.append(pid)
+    return found
 
 
 PARTS = ("captures", "kills", "cluster")

@@ -27,6 +27,8 @@ An archive is a virtual environment that moves (venv-pack, or conda-pack):
   env/bin/venv-pack -p env -o kdissect.tar.gz
 A relative spark.pyspark.python is only the workers'. Without pushdown=False, Spark asks the driver's Python
 for a plan, by the same name. --scratch names a folder that all share, for progress.
+kdissect doctor spark --cluster MASTER --path CAPTURES --path TABLES runs a small job there. It says which
+workers lack kdissect, have another version, or do not reach a path.
 Workers write the tables into --out, so driver and workers must share that folder too. Where they do not, as
 with Spark Connect, or where pyarrow cannot write, Spark writes the tables. That takes more memory and time.
 

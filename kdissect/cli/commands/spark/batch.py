@@ -56,6 +56,12 @@ if TYPE_CHECKING:
     "--append", is_flag=True, help="Add what is new since the last run with --append. A repeat adds nothing."
 )
 @click.option(
+    "--close",
+    "closes",
+    is_flag=True,
+    help="With --append: no run comes after this one, so write what is still open.",
+)
+@click.option(
     "--runs",
     "runs_folder",
     metavar="DIR",
@@ -189,6 +195,8 @@ class _Batch:
         if not given["append"]:
             if given["runs_folder"] is not None:
                 raise Wrong("--runs goes with --append")
+            if given["closes"]:
+                raise Wrong("--close goes with --append")
             return
         for option in ("overwrite", "merge_points", "two_pass", "filter"):
             if given[option]:
@@ -239,19 +247,24 @@ class _Batch:
             asked = Night(self._tables, tuple(given["partition_by"]), settings)
             try:
                 outcomes = add_new(
-                    spark, given["inputs"], self._target, asked, runs, tell_damage, _tell_double
+                    spark,
+                    given["inputs"],
+                    self._target,
+                    asked,
+                    runs,
+                    tell_damage,
+                    _tell_double,
+                    given["closes"],
                 )
             except CaptureError as error:
                 raise Unreadable(str(error)) from None
-        for row, is_repeated in outcomes:
+        for row, is_repeated, closes in outcomes:
             again = ", which had died, again" if is_repeated else ""
-            _say(
-                given,
-                f"run {row['run']}{again}: {plural(row['files'], 'file')}, {plural(row['rows'], 'row')}",
-            )
+            read = "what was open" if closes else plural(row["files"], "file")
+            _say(given, f"run {row['run']}{again}: {read}, {plural(row['rows'], 'row')}")
         if not outcomes:
             _say(given, "nothing new: no file is new or longer")
-        is_faulty = given["strict"] and any(row["faults"] for row, _ in outcomes)
+        is_faulty = given["strict"] and any(each.row["faults"] for each in outcomes)
         return FAULTS_SEEN if is_faulty else DONE
 
     def _ending(self, outcomes: Sequence[Outcome], rows: int | None) -> int:

@@ -25,8 +25,8 @@ from kdissect.present.statistics_text import table_lines
 from kdissect.present.tables import json_line
 from kdissect.spark.quality import SECTION
 from kdissect.spark.report import SECTIONS, Report
+from kdissect.spark.stored import stored
 from kdissect.spark.tables import POINT, TABLES, ddl, with_point
-from kdissect.spark.targets import stored
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession

@@ -22,12 +22,16 @@ from kdissect.cli.commands.spark.sessions import (
 from kdissect.cli.errors import Unreadable, Wrong
 from kdissect.cli.exit_codes import DONE
 from kdissect.cli.spans import SpanOption
+from kdissect.spark.asked import difference, first, told
 from kdissect.spark.carried import StateError, States
 from kdissect.spark.launch import is_connect
 from kdissect.spark.progress import Meter
 from kdissect.spark.spool import SETTLE_SECONDS, files_in
 from kdissect.spark.storage import is_remote
 from kdissect.spark.tables import TABLES
+
+_ASKED = "asked.json"
+"""In the checkpoint: what its first start asked for."""
 
 
 @click.command("stream")
@@ -102,8 +106,12 @@ def command(**given: Any) -> int:
     states = States(os.path.join(checkpoint, "state"))
     try:
         states.prepare()
+        now = told(names, (), settings)
+        change = difference(first(os.path.join(checkpoint, _ASKED), now), now)
     except (StateError, OSError) as error:
         raise Wrong(str(error)) from None
+    if change is not None:
+        raise Wrong(f"{change}, as in the batches before, or take another --out")
     with running(given) as (spark, scratch):
         from kdissect.spark.stream import Tables, start
 
@@ -121,8 +129,11 @@ def command(**given: Any) -> int:
             tell_damage,
             shown if talks else None,
         )
-        now = given["available_now"]
-        trigger = {"availableNow": True} if now else {"processingTime": f"{given['trigger']} seconds"}
+        trigger = (
+            {"availableNow": True}
+            if given["available_now"]
+            else {"processingTime": f"{given['trigger']} seconds"}
+        )
         at_most, settle = given["max_bytes_per_batch"], given["settle"]
         query = start(
             spark, folder, tables, os.path.join(checkpoint, "spark"), settings, at_most, settle, trigger
