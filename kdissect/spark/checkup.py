@@ -90,6 +90,7 @@ def _ask(spark: SparkSession, paths: Sequence[str]) -> list[dict[str, Any]] | No
     """The answers; None where none comes."""
     from pyspark import cloudpickle
 
+    pickling: Any = cloudpickle  # which has no types
     answers: list[Any] = []
     errors: list[Exception] = []
 
@@ -101,13 +102,13 @@ def _ask(spark: SparkSession, paths: Sequence[str]) -> list[dict[str, Any]] | No
         except Exception as error:
             errors.append(error)
 
-    cloudpickle.register_pickle_by_value(probe)
+    pickling.register_pickle_by_value(probe)
     try:
         asking = threading.Thread(target=ask, daemon=True)
         asking.start()
         asking.join(WAIT_SECONDS)
     finally:
-        cloudpickle.unregister_pickle_by_value(probe)
+        pickling.unregister_pickle_by_value(probe)
     if errors:
         raise errors[0]
     return [json.loads(each.told) for each in answers] if answers else None

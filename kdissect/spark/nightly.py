@@ -88,8 +88,8 @@ class Outcome(NamedTuple):
     """As in the table of runs."""
     is_repeated: bool
     """Whether it is one that had died."""
-    closes: bool = False
-    """Whether it wrote what was open, as the last."""
+    reads: bool = True
+    """Whether it read something: it may have written what was open."""
 
 
 def add_new(
@@ -101,12 +101,14 @@ def add_new(
     tell: Callable[[DataFrame], None],
     doubled: Callable[[str, str], None],
     closes: bool = False,
+    drains: bool = False,
 ) -> list[Outcome]:
     """Do again what had died, then read what is new; gives nothing where nothing is.
 
     :param tell: is given the faults of files.
     :param doubled: is told a file that is a copy of another.
     :param closes: whether no run comes after: what is open then is written, by a run of its own.
+    :param drains: whether what is open then is written, and connections begin anew in the next run.
     :raises CaptureError: there are no such files.
     :raises StateError: what is carried cannot be used.
     :raises RunsError: earlier runs asked for something else, or the last one closed the tables.
@@ -121,7 +123,7 @@ def add_new(
         raise RunsError(f"{change}, as in run {before.number}, or take another --out")
     if died is not None:
         row = _run(spark, died, target, runs, _asked_of(died, asked), tell)
-        out.append(Outcome(row, True, died.closes))
+        out.append(Outcome(row, True, not (died.closes or died.drains)))
         number += 1
     start = runs.position(number - 1)
     inputs = Inputs(paths, start, runs.digests())
@@ -140,10 +142,12 @@ def add_new(
         runs.begin(plan)
         out.append(Outcome(_run(spark, plan, target, runs, asked, tell), False))
         number += 1
-    if closes and not is_closed and number > 1:
-        plan = Plan(number, end, {}, _text_of(asked), closes=True)
+        last = plan
+    is_open = last is not None and not last.closes and not (drains and last.drains)
+    if (closes or drains) and is_open:
+        plan = Plan(number, end, {}, _text_of(asked), closes, drains)
         runs.begin(plan)
-        out.append(Outcome(_run(spark, plan, target, runs, asked, tell), False, closes=True))
+        out.append(Outcome(_run(spark, plan, target, runs, asked, tell), False, reads=False))
     return out
 
 
@@ -173,14 +177,16 @@ def _run(
     begun, started_ns = time.monotonic(), time.time_ns()
     settings = asked.settings._replace(places=needs_places(asked.by))
     start = runs.position(plan.number - 1)
-    spans = None if plan.closes else spans_between(start, plan.end, settings.capture_point)
+    ends = plan.closes or plan.drains
+    spans = None if ends else spans_between(start, plan.end, settings.capture_point)
     _renew(spark, runs, plan.number, settings)
     names = tuple(dict.fromkeys((*asked.tables, *_COUNTED)))
     tables = tuple(settings.full_table(name) for name in names)
     schema = wide_ddl((table.name, table) for table in tables)
     known = States(runs.states).points() if spans is None else {span.point for span in spans}
     points = tuple(sorted(known))
-    work = partial(step, points, spans, runs.states, plan.number, tables, settings)
+    drained_at = plan.number if plan.drains else None
+    work = partial(step, points, spans, runs.states, plan.number, tables, settings, drained_at)
     rows = spark.range(0, len(points), 1, len(points)).mapInArrow(work, schema).persist()
     try:
         lost = f.col("exchanges.missing").isin(*NOT_CAPTURED)
@@ -216,6 +222,8 @@ def _run(
         "kdissect": kdissect.__version__,
         "spark": spark.version,
     }
+    if plan.drains:
+        States(runs.states).end_drain(plan.number)
     runs.end(row)
     States(runs.states).forget()
     return row
@@ -239,8 +247,11 @@ def _renew(spark: SparkSession, runs: Runs, number: int, settings: Settings) -> 
     if not old:
         return
     ends: list[Position] = [{}, *(runs.position(each) for each in range(1, number))]
-    history: list[list[Span]] = []
-    for start, end in pairwise(ends):
+    history: list[list[Span] | None] = []
+    for earlier, (start, end) in enumerate(pairwise(ends), 1):
+        if (plan := runs.plan(earlier)) is not None and plan.drains:
+            history.append(None)
+            continue
         spans = [span for span in spans_between(start, end, settings.capture_point) if span.point in old]
         for span in spans:
             if not span.is_gone and not os.path.exists(span.path):
@@ -255,18 +266,26 @@ def _renew(spark: SparkSession, runs: Runs, number: int, settings: Settings) -> 
 
 def _again(
     points: Sequence[str],
-    history: Sequence[Sequence[Span]],
+    history: Sequence[Sequence[Span] | None],
     folder: str,
     number: int,
     settings: Settings,
     numbers: Iterable[pa.RecordBatch],
 ) -> Iterator[pa.RecordBatch]:
     """Read what earlier runs read, and keep the state at the end. The old one stays until then, so that a run
-    that dies here is done again."""
+    that dies here is done again.
+
+    :param history: what each run read; None: it drained the state.
+    """
     for each in numbers:
         for at in each.column(0).to_pylist():
             carried = Carried(new_dissector(settings))
             for spans in history:
+                if spans is None:
+                    for _ in carried.dissector.close():
+                        pass
+                    carried = carried.drained().begun(new_dissector(settings))
+                    continue
                 own = [span for span in spans if span.point == points[at]]
                 for _ in events_of_spans(carried, own, settings, Note(None, "")):
                     pass

@@ -47,11 +47,14 @@ class Plan(NamedTuple):
     """Tables, partitions and options: a run that is done again does the same, and so do all runs after it."""
     closes: bool = False
     """Whether it reads nothing, writes what is open, and is the last."""
+    drains: bool = False
+    """Whether it reads nothing, writes what is open, and connections begin anew after it."""
 
     @property
     def identity(self) -> str:
         """One word for what is read and how: the same input has the same."""
-        told = [sorted(self.digests.values()), self.asked, *(["closes"] if self.closes else [])]
+        told = [sorted(self.digests.values()), self.asked]
+        told += [word for word in ("closes", "drains") if getattr(self, word)]
         return hashlib.sha256(json.dumps(told, sort_keys=True).encode()).hexdigest()[:16]
 
 
@@ -123,8 +126,8 @@ class Runs:
             return None
         value = self._read(path)
         try:
-            closes = value.get("closes", False)
-            return Plan(number, of_offset(value["end"]), value["digests"], value["asked"], closes)
+            ends = (value.get(word, False) for word in ("closes", "drains"))
+            return Plan(number, of_offset(value["end"]), value["digests"], value["asked"], *ends)
         except (KeyError, TypeError):
             raise RunsError(f"{path} is damaged") from None
 
@@ -141,7 +144,7 @@ class Runs:
     def begin(self, plan: Plan) -> None:
         """Keep what a run reads."""
         value: dict[str, Any] = {"end": to_offset(plan.end), "digests": plan.digests, "asked": plan.asked}
-        value["closes"] = plan.closes
+        value |= {"closes": plan.closes, "drains": plan.drains}
         self._write(f"plan-{plan.number}.json", value)
 
     def end(self, row: dict[str, Any]) -> None:

@@ -62,6 +62,12 @@ if TYPE_CHECKING:
     help="With --append: no run comes after this one, so write what is still open.",
 )
 @click.option(
+    "--drain",
+    "drains",
+    is_flag=True,
+    help="With --append: write what is open, so that another release can go on.",
+)
+@click.option(
     "--runs",
     "runs_folder",
     metavar="DIR",
@@ -195,9 +201,12 @@ class _Batch:
         if not given["append"]:
             if given["runs_folder"] is not None:
                 raise Wrong("--runs goes with --append")
-            if given["closes"]:
-                raise Wrong("--close goes with --append")
+            for option in ("close", "drain"):
+                if given[f"{option}s"]:
+                    raise Wrong(f"--{option} goes with --append")
             return
+        if given["closes"] and given["drains"]:
+            raise Wrong("--close says that no run comes after, --drain that one does: give one of them")
         for option in ("overwrite", "merge_points", "two_pass", "filter"):
             if given[option]:
                 letter = "-Y" if option == "filter" else "--" + option.replace("_", "-")
@@ -255,12 +264,13 @@ class _Batch:
                     tell_damage,
                     _tell_double,
                     given["closes"],
+                    given["drains"],
                 )
             except CaptureError as error:
                 raise Unreadable(str(error)) from None
-        for row, is_repeated, closes in outcomes:
+        for row, is_repeated, reads in outcomes:
             again = ", which had died, again" if is_repeated else ""
-            read = "what was open" if closes else plural(row["files"], "file")
+            read = plural(row["files"], "file") if reads else "what was open"
             _say(given, f"run {row['run']}{again}: {read}, {plural(row['rows'], 'row')}")
         if not outcomes:
             _say(given, "nothing new: no file is new or longer")

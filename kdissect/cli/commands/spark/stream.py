@@ -59,6 +59,12 @@ _ASKED = "asked.json"
     help="With --available-now: nothing more comes, so write what is still open.",
 )
 @click.option(
+    "--drain",
+    "drains",
+    is_flag=True,
+    help="With --available-now: write what is open, so that another release can go on.",
+)
+@click.option(
     "--trigger",
     type=SpanOption("s", 0),
     default=10.0,
@@ -87,8 +93,11 @@ def command(**given: Any) -> int:
 
     If it is killed, start it again with the same folders: it goes on where it was.
     """
-    if given["closes"] and not given["available_now"]:
-        raise Wrong("--close goes with --available-now")
+    for option in ("close", "drain"):
+        if given[f"{option}s"] and not given["available_now"]:
+            raise Wrong(f"--{option} goes with --available-now")
+    if given["closes"] and given["drains"]:
+        raise Wrong("--close says that nothing more comes, --drain that more does: give one of them")
     if not os.path.isdir(given["folder"]):
         why = "a stream reads a folder of this machine" if is_remote(given["folder"]) else "is no folder"
         raise Unreadable(f"{given['folder']}: {why}")
@@ -142,6 +151,8 @@ def command(**given: Any) -> int:
         query.awaitTermination()
         if given["closes"]:
             tables.end(spark)
+        if given["drains"]:
+            tables.drain(spark)
     return DONE
 
 
