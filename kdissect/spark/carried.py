@@ -198,6 +198,10 @@ class States:
         """Whether nothing is open behind a batch."""
         return (self._folder / str(batch) / _DRAINED).is_dir()
 
+    def is_draining(self, batch: int) -> bool:
+        """Whether a drain behind a batch has begun, and has not come to its end."""
+        return (self._folder / str(batch) / _DRAINING).is_dir()
+
     def _write(self, path: Path, point: str, size: int, data: bytes, drained: int | None) -> None:
         head = {
             "format": FORMAT,

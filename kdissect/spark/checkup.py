@@ -41,7 +41,7 @@ def check_cluster(spark: SparkSession, master: str, paths: Sequence[str]) -> Ite
     except Exception as error:
         if not is_of_spark(error):
             raise
-        yield "workers", "missing", f"{why(error)}; {_HOW}"
+        yield "workers", "missing", f"{why(error).rstrip('.')}; {_HOW}"
         return
     if told is None:
         details = (

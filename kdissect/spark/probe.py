@@ -1,6 +1,6 @@
 """What a worker says of itself. It gets these functions as they are written here: it may have no kdissect.
 
-So this module imports nothing but Python's own library. Functions import the rest where they need it.
+So this module imports Python's own library only. Functions import the rest where they need it.
 """
 
 from __future__ import annotations
@@ -32,9 +32,9 @@ def tell(paths: Sequence[str], seconds: float, batches: Iterable[Any]) -> Iterat
 def facts(paths: Sequence[str]) -> dict[str, Any]:
     """Which programs are here, and what is seen at these paths.
 
-    :returns: ``host``, ``python``, ``program``; ``kdissect`` is its version, or null where it cannot be
-        imported, and then ``why`` tells the reason; ``seen`` has by path null, or why it cannot be used;
-        ``wrote`` has by folder a file that was written into it.
+    :returns: ``host``, ``python`` and ``program`` say where it is. ``kdissect`` is its version. It is null if it
+        cannot be imported, and ``why`` tells the reason. ``seen`` has each path: null, or why it cannot be
+        used. ``wrote`` has each folder, and a file that was written into it.
     """
     found: dict[str, Any] = {
         "host": socket.gethostname(),

@@ -141,9 +141,9 @@ class Tables:
     def add(self, frame: DataFrame, batch: int) -> None:
         """A batch: read its spans and write its folders."""
         spans = [Span(*row) for row in frame.collect()]
-        if batch and not States(self._states).is_drained(batch - 1):
+        if States(self._states).is_draining(batch - 1):
             for name in self._names:
-                remove(self._folder(name, -batch))  # of a drain that was not completed
+                remove(self._folder(name, -batch))  # of a drain that died
         with nullcontext() if self._shown is None else self._shown(batch):
             self._run(frame.sparkSession, batch, [span.point for span in spans], spans)
         States(self._states).forget()

@@ -10,8 +10,8 @@ import pyarrow.parquet as pq
 import pytest
 
 from kdissect.cli import main
-from kdissect.cli.commands.spark.sessions import running
 from kdissect.cli.errors import Wrong
+from kdissect.cli.spark_sessions import running
 from tests.spark.cuts import cut
 from tests.spark.same import CAPTURES, TABLES, read_rows, written_rows
 

@@ -125,8 +125,10 @@ def test_what_is_drained_any_release_reads(
 def test_a_drain_that_died_is_done_again(states: States) -> None:
     states.save("one", 1, Carried(Dissector()))
     states.drain("one", 1, Carried(Dissector(), packets=1).drained())
+    assert states.is_draining(1)
     states.forget()
     assert not states.is_drained(1)
+    assert not states.is_draining(1)
     for packets in (2, 3):  # it may also die behind its last step
         states.drain("one", 1, Carried(Dissector(), packets=packets).drained())
         states.end_drain(1)

@@ -18,7 +18,9 @@ import pytest
 
 from kdissect.cli import main
 from kdissect.spark import stream as streaming
+from kdissect.spark.asked import first, told
 from kdissect.spark.carried import States
+from kdissect.spark.settings import Settings
 from tests.amount import only_long
 from tests.spark.cuts import cut
 from tests.spark.same import CAPTURES, in_order, read_rows, without_moments
@@ -109,6 +111,7 @@ def test_what_is_drained_is_there_once_and_another_release_goes_on(
     assert sorted(numbers) == list(range(1, len(found) + 1))
 
 
+@only_long
 @pytest.mark.usefixtures("spark")
 def test_a_drain_that_died_is_forgotten_when_more_comes(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
@@ -247,3 +250,13 @@ def test_tables_of_another_stream_are_not_mixed_with(
     (line,) = capsys.readouterr().err.splitlines()
     assert "out/exchanges is there already" in line
     assert not Path("out/_checkpoint").exists()
+
+
+def test_other_options_than_before_are_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    folder, checkpoint = tmp_path / "folder", tmp_path / "out" / "_checkpoint"
+    folder.mkdir()
+    checkpoint.mkdir(parents=True)
+    first(str(checkpoint / "asked.json"), told(TABLES, (), Settings(payload="none")))
+    assert run(folder, tmp_path / "out", "--payload", "full") == 2
+    (line,) = capsys.readouterr().err.splitlines()
+    assert "--payload is not given; give none, as in the batches before" in line

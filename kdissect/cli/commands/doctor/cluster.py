@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from kdissect.cli.commands.spark.sessions import running, within_reach
+from kdissect.cli.spark_sessions import running, within_reach
 
 
 def cluster_rows(master: str, conf: Sequence[str], paths: Sequence[str]) -> Iterator[tuple[str, str, str]]:

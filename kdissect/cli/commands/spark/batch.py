@@ -10,7 +10,10 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from kdissect.cli.commands.spark.sessions import (
+from kdissect.cli.errors import Unreadable, Wrong, complain
+from kdissect.cli.exit_codes import DONE, FAULTS_SEEN
+from kdissect.cli.output import shown
+from kdissect.cli.spark_sessions import (
     USUAL_TABLES,
     conf_of,
     content_options,
@@ -22,9 +25,6 @@ from kdissect.cli.commands.spark.sessions import (
     tell_faults,
     within_reach,
 )
-from kdissect.cli.errors import Unreadable, Wrong, complain
-from kdissect.cli.exit_codes import DONE, FAULTS_SEEN
-from kdissect.cli.output import shown
 from kdissect.model import CaptureError
 from kdissect.present.form import plural
 from kdissect.present.nearest import nearest

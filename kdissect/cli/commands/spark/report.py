@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from kdissect.cli.commands.spark.sessions import running, session_options, within_reach
 from kdissect.cli.commands.spark.stats import FOLDER, REPORT, folder_of, of_rows
 from kdissect.cli.errors import Unreadable, Wrong, complain
 from kdissect.cli.exit_codes import DONE, FAULTS_SEEN
 from kdissect.cli.output import open_output
+from kdissect.cli.spark_sessions import running, session_options, within_reach
 from kdissect.insight.whole import TABLES as OF_REPORT
 from kdissect.present.columns import Table, dict_column
 from kdissect.present.findings import FINDINGS

@@ -9,7 +9,10 @@ from typing import Any
 
 import click
 
-from kdissect.cli.commands.spark.sessions import (
+from kdissect.cli.errors import Unreadable, Wrong
+from kdissect.cli.exit_codes import DONE
+from kdissect.cli.spans import SpanOption
+from kdissect.cli.spark_sessions import (
     USUAL_TABLES,
     content_options,
     refuse_file,
@@ -19,9 +22,6 @@ from kdissect.cli.commands.spark.sessions import (
     tell_damage,
     within_reach,
 )
-from kdissect.cli.errors import Unreadable, Wrong
-from kdissect.cli.exit_codes import DONE
-from kdissect.cli.spans import SpanOption
 from kdissect.spark.asked import difference, first, told
 from kdissect.spark.carried import StateError, States
 from kdissect.spark.launch import is_connect

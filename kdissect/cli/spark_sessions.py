@@ -1,4 +1,4 @@
-"""What the commands of ``kdissect spark`` share: options, settings, and a session while one runs."""
+"""What commands that use Spark share: options, settings, and a session while one runs."""
 
 from __future__ import annotations
 
