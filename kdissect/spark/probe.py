@@ -32,8 +32,8 @@ def tell(paths: Sequence[str], seconds: float, batches: Iterable[Any]) -> Iterat
 def facts(paths: Sequence[str]) -> dict[str, Any]:
     """Which programs are here, and what is seen at these paths.
 
-    :returns: ``host``, ``python`` and ``program`` say where it is. ``kdissect`` is its version. It is null if it
-        cannot be imported, and ``why`` tells the reason. ``seen`` has each path: null, or why it cannot be
+    :returns: ``host``, ``python`` and ``program`` say where it is. ``kdissect`` is its version. It is null if
+        it cannot be imported, and ``why`` tells the reason. ``seen`` has each path: null, or why it cannot be
         used. ``wrote`` has each folder, and a file that was written into it.
     """
     found: dict[str, Any] = {
