@@ -18,6 +18,7 @@ from kdissect.analysis.cluster_settings import SETTINGS, accepted
 from kdissect.analysis.labels import Labels
 from kdissect.analysis.statements import Statement, fields, who
 from kdissect.exchange import Exchange
+from kdissect.message import Message
 from kdissect.names import is_metadata_topic
 
 Told = Iterator[Statement]
@@ -97,7 +98,7 @@ def real_id(topic_id: str | None) -> str | None:
 
 def _metadata(exchange: Exchange, labels: Labels) -> Told:
     request, response = request_of(exchange), response_of(exchange)
-    yield from _brokers(response, "nodeId")
+    yield from _brokers(response, "nodeId", is_listing=not _is_cut(exchange.response))
     if response.get("controllerId", -1) >= 0:
         yield Statement("named-controller", (), fields(id=response["controllerId"]))
     creates = request.get("allowAutoTopicCreation", True) if exchange.request is not None else False
@@ -147,11 +148,17 @@ def _brokers(response: Body, id_name: str, listed: str = "brokers", is_listing: 
         yield Statement("cluster", (), fields(id=response["clusterId"]))
     places = []
     for each in brokers:
-        place = each.get(id_name, -1), each.get("host") or "", each.get("port", -1)
-        places.append(place)
-        yield Statement("endpoint", place, fields(rack=each.get("rack")))
+        if each.get("port") is not None:  # else the message breaks off before it
+            place = each.get(id_name, -1), each.get("host") or "", each["port"]
+            places.append(place)
+            yield Statement("endpoint", place, fields(rack=each.get("rack")))
     if brokers and is_listing:
         yield Statement("listing", (), fields(nodes=tuple(sorted(places))))
+
+
+def _is_cut(message: Message | None) -> bool:
+    """Whether lists in a message may lack their end."""
+    return message is not None and message.is_cut
 
 
 def _described_cluster(exchange: Exchange, labels: Labels) -> Told:
@@ -160,7 +167,8 @@ def _described_cluster(exchange: Exchange, labels: Labels) -> Told:
         return
     is_of_controllers = response.get("endpointType") == 2
     has_fenced = bool(request.get("includeFencedBrokers"))
-    yield from _brokers(response, "brokerId", is_listing=not has_fenced and not is_of_controllers)
+    is_listing = not has_fenced and not is_of_controllers and not _is_cut(exchange.response)
+    yield from _brokers(response, "brokerId", is_listing=is_listing)
     if has_fenced:
         for each in response.get("brokers") or ():
             yield Statement("node", (each.get("brokerId"),), fields(fenced=each.get("isFenced")))
@@ -296,11 +304,13 @@ def _states(exchange: Exchange, labels: Labels) -> Told:
     for broker in request.get("liveBrokers") or ():
         first = {"host": broker.get("v0Host"), "port": broker.get("v0Port")}
         for each in broker.get("endpoints") or (first,):
-            place = broker.get("id", -1), each.get("host") or "", each.get("port", -1)
+            if each.get("port") is None:
+                continue  # the message breaks off before it
+            place = broker.get("id", -1), each.get("host") or "", each["port"]
             places.append(place)
             found = fields(rack=broker.get("rack"), listener=each.get("listener"))
             yield Statement("endpoint", place, found)
-    if places:
+    if places and not _is_cut(exchange.request):
         yield Statement("listing", (), fields(nodes=tuple(sorted(places))))
     for topic in request.get("topicStates") or ():
         for each in topic.get("partitionStates") or ():
@@ -340,7 +350,8 @@ def _registered(exchange: Exchange, labels: Labels) -> Told:
         yield Statement("node", (node,), fields(is_there=True, epoch=epoch, is_registered=True))
     for each in request.get("listeners") or ():
         found = fields(rack=request.get("rack"), listener=each.get("name"))
-        yield Statement("endpoint", (node, each.get("host"), each.get("port")), found)
+        if each.get("port") is not None:
+            yield Statement("endpoint", (node, each.get("host"), each["port"]), found)
 
 
 def _heartbeat(exchange: Exchange, labels: Labels) -> Told:
@@ -350,7 +361,7 @@ def _heartbeat(exchange: Exchange, labels: Labels) -> Told:
             fenced=response.get("isFenced"),
             epoch=request.get("brokerEpoch"),
             wants_fence=bool(request.get("wantFence")) or None,
-            is_stopping=bool(request.get("wantShutDown")) or None,
+            is_stopping=bool(request.get("wantShutDown") or response.get("shouldShutDown")) or None,
             offline_dirs=len(request.get("offlineLogDirs") or ()) or None,
         )
         yield Statement("node", (request.get("brokerId"),), found)

@@ -11,9 +11,9 @@ No credential is kept: only that one was sent, by which mechanism, and whose it 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
 from dataclasses import dataclass, field
 from datetime import datetime
+from functools import cache, lru_cache
 from typing import Any, Self
 
 from kdissect.analysis.declared import (
@@ -31,13 +31,20 @@ from kdissect.analysis.sets import record_sets
 from kdissect.exchange import Exchange
 from kdissect.limits import DEFAULTS, Limits
 from kdissect.message import SASL_TOKEN
-from kdissect.protocol.config_names import is_secret_config
+from kdissect.protocol.config_names import TOPIC, is_secret_config
+from kdissect.protocol.definition import ALWAYS
+from kdissect.protocol.library import Library, library
+from kdissect.protocol.schema import Struct
+from kdissect.protocol.select import Selection, pick, selection
+from kdissect.protocol.traits import field_traits
 from kdissect.session.conversation import Connection
 
 CLEAR, TOKEN, HASHED, NONE, ENCRYPTED = "clear", "token-clear", "hashed", "none", "encrypted"
 _LOGINS = frozenset(("SaslAuthenticate", SASL_TOKEN))
 _KINDS = {"PLAIN": CLEAR, "OAUTHBEARER": TOKEN, "AWS_MSK_IAM": HASHED}
 _SECRET_CONFIG = re.compile(r"password|secret|jaas\.config|credential|keystore\.key|token", re.IGNORECASE)
+_IF_SENSITIVE, _IF_REPEATED = "if sensitive", "if repeated"
+"""Rules of the definitions: a config as a broker tells it, and what a broker says of a request."""
 _MOST_TOPICS = 64
 """That are named of a connection."""
 _MOST_SETTINGS = 64
@@ -180,11 +187,8 @@ class Exposure(OneTable[int, _ConnectionExposure]):
             row.bytes += message.frame.size
         row.span.add(exchange.begun_ns, exchange.number)
         row.span.add(exchange.told_ns, exchange.number)
-        if api in _MAY_HOLD_SECRETS:
-            if _carries_secrets(exchange):
-                row.secrets.add(api)
-            for setting in _readable(exchange):
-                row.read(setting, exchange.number)
+        if _may_hold_secrets(library(), api):
+            _look_for_secrets(row, exchange, api)
         for each in record_sets(exchange, self.limits):
             place = each.place
             if place.data:
@@ -260,49 +264,64 @@ def _credentials(
     return NONE
 
 
-_MAY_HOLD_SECRETS = frozenset(
-    (
-        *("AlterUserScramCredentials", "CreateDelegationToken", "DescribeDelegationToken"),
-        *("AlterConfigs", "IncrementalAlterConfigs", "DescribeConfigs"),
-    )
-)
-"""What the two functions below look into."""
+_OPAQUE = frozenset(("PushTelemetry",))
+"""APIs with a field that outputs hide because nobody knows what is in it. It is no credential."""
 
 
-def _carries_secrets(exchange: Exchange) -> bool:
-    """Whether what must stay secret stands in its messages, logins apart."""
-    api = exchange.api
-    if api == "AlterUserScramCredentials" and exchange.request is not None:
-        return bool(exchange.request.body().get("upsertions"))
-    if api in ("CreateDelegationToken", "DescribeDelegationToken") and exchange.response is not None:
-        body = exchange.response.body()
-        return bool(body.get("hmac") or body.get("tokens"))
-    if api in ("AlterConfigs", "IncrementalAlterConfigs") and exchange.request is not None:
-        return any(
-            bool(config.get("value")) and _is_secret(resource, config)
-            for resource in exchange.request.body().get("resources") or ()
-            for config in resource.get("configs") or ()
-        )
-    return False
+@lru_cache(maxsize=4096)
+def _may_hold_secrets(_: Library, api: str) -> bool:
+    """Whether the definitions say of an API that its messages may hold secrets, logins apart."""
+    if api in _LOGINS or api in _OPAQUE:
+        return False
+    return any(_secret_fields(f"{api}{kind}") for kind in ("Request", "Response"))
 
 
-def _readable(exchange: Exchange) -> Iterator[str]:
-    """Settings that say they are secrets, and that a broker tells to whoever may describe them. It hides
-    those that it knows as passwords, but not others, as those of plug-ins."""
-    if exchange.api != "DescribeConfigs" or exchange.response is None:
-        return
-    for resource in exchange.response.body().get("results") or ():
-        for config in resource.get("configs") or ():
-            if config.get("value") and not config.get("isSensitive") and _is_secret(resource, config):
-                yield config["name"]
+def _secret_fields(message: str) -> dict[str, str]:
+    """The fields of a message class that may be secrets, with the rule. What holds another message is no
+    secret itself. What a broker says of a request repeats what the request has."""
+    traits = field_traits(message)
+    return {
+        name: rule
+        for name, rule in traits.secrets.items()
+        if name not in traits.holds and rule != _IF_REPEATED
+    }
 
 
-def _is_secret(resource: dict[str, Any], config: dict[str, Any]) -> bool:
-    """Whether a setting says that it is a secret, and is none of Kafka's that are not."""
+@cache
+def _selected(struct: Struct) -> tuple[dict[str, str], Selection]:
+    rules = _secret_fields(struct.name)
+    return rules, selection(struct, lambda field: field.name in rules)
+
+
+def _look_for_secrets(row: _ConnectionExposure, exchange: Exchange, api: str) -> None:
+    """Note secrets in its messages. A broker hides the settings that it knows as passwords, but not others,
+    as those of plug-ins: these are readable for whoever may describe them."""
+    for message in exchange.messages:
+        body = message.decoded()
+        if body.struct is None:
+            continue
+        rules, plan = _selected(body.struct)
+        for name, value, ancestors in pick(plan, body.values) if plan else ():
+            rule, config = rules[name], ancestors[-1]
+            if not value:
+                continue
+            if rule == _IF_SENSITIVE:
+                if config.get("isSensitive") is False and _is_secret(ancestors, config):
+                    row.read(config["name"], exchange.number)
+            elif rule == ALWAYS or _is_secret(ancestors, config):
+                row.secrets.add(api)
+
+
+def _is_secret(ancestors: tuple[dict[str, Any], ...], config: dict[str, Any]) -> bool:
+    """Whether a setting says that it is a secret, and is none of Kafka's that are not.
+
+    :param ancestors: the structs around it. None of them names a kind of resource where topics are made.
+    """
     name = config.get("name")
     if not isinstance(name, str) or _SECRET_CONFIG.search(name) is None:
         return False
-    return is_secret_config(resource.get("resourceType"), name)
+    kinds = (each["resourceType"] for each in reversed(ancestors) if "resourceType" in each)
+    return is_secret_config(next(kinds, TOPIC), name)
 
 
 def _ms(ms: Any) -> int | None:

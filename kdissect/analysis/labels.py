@@ -69,14 +69,20 @@ class Labels:
 
     def by_name(self, rows: Mapping[K, R], new: Callable[[], R]) -> dict[tuple[Any, ...], R]:
         """The rows under names, where a Topic stands first in their keys: those of an id and of its name
-        are one."""
+        are one. Do not change them: most are the rows themselves."""
         self.settle()
         out: dict[tuple[Any, ...], R] = {}
-        for (topic, *rest), row in rows.items():
-            key = (self.name(topic), *rest)
-            if key not in out:
-                out[key] = new()
-            out[key].merge(row)
+        joined: set[tuple[Any, ...]] = set()
+        for key, row in rows.items():
+            named = (self.name(key[0]), *key[1:])
+            one = out.setdefault(named, row)
+            if one is row:
+                continue
+            if named not in joined:
+                joined.add(named)
+                out[named] = new()
+                out[named].merge(one)
+            out[named].merge(row)
         return out
 
     def settle(self) -> None:

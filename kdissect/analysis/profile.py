@@ -52,15 +52,17 @@ class _Measure:
         self.counted: SlicedSums | None = None
         self.times: SlicedTimes | None = None
 
-    def count(self, ns: int, total: int, count: int = 1) -> None:
+    def sums(self) -> SlicedSums:
+        """Where it is counted into."""
         if self.counted is None:
             self.counted = SlicedSums()
-        self.counted.add(ns, total, count)
+        return self.counted
 
-    def time(self, ns: int, duration_ns: int) -> None:
+    def durations(self) -> SlicedTimes:
+        """Where times are counted into."""
         if self.times is None:
             self.times = SlicedTimes()
-        self.times.add(ns, duration_ns)
+        return self.times
 
     def merge(self, later: _Measure) -> None:
         if later.counted is not None:
@@ -78,11 +80,11 @@ class _Kind:
     __slots__ = ("answers", "asked", "network", "times")
 
     def __init__(self) -> None:
-        self.asked: list[tuple[_Measure | None, int, int]] | None = None
+        self.asked: list[tuple[SlicedSums | None, int, int]] | None = None
         """What each of them adds to: total and count."""
-        self.answers: list[_Measure | None] | None = None
-        self.times: list[_Measure | None] | None = None
-        self.network: list[_Measure | None] | None = None
+        self.answers: list[SlicedSums | None] | None = None
+        self.times: list[SlicedTimes | None] | None = None
+        self.network: list[SlicedTimes | None] | None = None
 
 
 _MOST_KINDS = 512
@@ -134,7 +136,7 @@ class Profile(Statistic):
         self._rows: Rows[_ProfileKey, _Measure] = Rows(_Measure, self.room, _MEASURE_BYTES)
         self._labels = Labels(self.latest, limits)
         self._kinds: dict[tuple[Any, ...], _Kind] = {}
-        self._batches: dict[tuple[Topic, str], list[_Measure | None]] = {}
+        self._batches: dict[tuple[Topic, str], list[SlicedSums | None]] = {}
 
     def __getstate__(self) -> dict[str, Any]:
         return {**self.__dict__, "_kinds": {}, "_batches": {}}
@@ -155,12 +157,11 @@ class Profile(Statistic):
         self._of_kind(exchange, ns, api, errors)
         for group in exchange.groups:
             self._talk(GROUP_AREA, _named(stem(group)), ns, exchange, errors)
-        by_topic: dict[Topic | None, set[_Error]] = {}
-        for each in errors:
-            by_topic.setdefault(each.topic, set()).add(each)
-        of_all = by_topic.get(None, set())
         for topic in self._topics(exchange):
-            self._talk(TOPIC_AREA, topic, ns, exchange, of_all | by_topic.get(topic, set()), rate=False)
+            theirs = (
+                {each for each in errors if each.topic is None or each.topic == topic} if errors else errors
+            )
+            self._talk(TOPIC_AREA, topic, ns, exchange, theirs, rate=False)
         if api in _DIRECTIONS:
             self._records(exchange, ns, _DIRECTIONS[api])
 
@@ -176,23 +177,24 @@ class Profile(Statistic):
         if kind.asked is None:
             client, broker = self._ends(exchange)
             subjects = ((API, _named(api)), (BROKER, broker), (CLIENT, client))
-            kind.asked = [(self._row(who, area, "requests", RATE), 1, 1) for area, who in subjects]
+            kind.asked = [(self._sums(who, area, "requests", RATE), 1, 1) for area, who in subjects]
             if exchange.api_key != API_VERSIONS and version is not None:
-                kind.asked.append((self._row(client, CLIENT, f"{api} v{version}", SHARE, api), 1, 0))
-                kind.asked.append((self._row(client, CLIENT, api, _BASE), 0, 1))
-        for row, total, count in kind.asked:
-            if row is not None:
-                row.count(ns, total, count)
+                kind.asked.append((self._sums(client, CLIENT, f"{api} v{version}", SHARE, api), 1, 0))
+                kind.asked.append((self._sums(client, CLIENT, api, _BASE), 0, 1))
+        for sums, total, count in kind.asked:
+            if sums is not None:
+                sums.add(ns, total, count)
             else:
                 self._rows.left_out += 1
         if exchange.response is not None:
             if kind.answers is None:
                 client, broker = self._ends(exchange)
                 subjects = ((API, _named(api)), (BROKER, broker), (CLIENT, client))
-                kind.answers = [self._row(who, area, "errors", SHARE) for area, who in subjects]
-            for answer in kind.answers:
-                if answer is not None:
-                    answer.count(ns, bool(errors))
+                kind.answers = [self._sums(who, area, "errors", SHARE) for area, who in subjects]
+            has_errors = bool(errors)
+            for answers in kind.answers:
+                if answers is not None:
+                    answers.add(ns, has_errors)
                 else:
                     self._rows.left_out += 1
             if errors:
@@ -204,14 +206,14 @@ class Profile(Statistic):
             if kind.times is None:
                 client, broker = self._ends(exchange)
                 kind.times = [
-                    self._row(_named(api), API, "broker time", PERCENTILE),
-                    self._row(broker, BROKER, f"broker time of {api}", PERCENTILE),
-                    self._row(client, CLIENT, f"broker time of {api}", PERCENTILE),
+                    self._durations(_named(api), API, "broker time"),
+                    self._durations(broker, BROKER, f"broker time of {api}"),
+                    self._durations(client, CLIENT, f"broker time of {api}"),
                 ]
             self._take_times(kind.times, ns, broker_ns)
         if exchange.network_ns is not None and exchange.latency_ns is not None:
             if kind.network is None:
-                kind.network = [self._row(self._ends(exchange)[0], CLIENT, "network", PERCENTILE)]
+                kind.network = [self._durations(self._ends(exchange)[0], CLIENT, "network")]
             self._take_times(kind.network, ns, exchange.network_ns)
 
     @staticmethod
@@ -219,10 +221,10 @@ class Profile(Statistic):
         """What the client and the broker are called."""
         return _named(stem(exchange.client_id or "(no client id)")), _named(exchange.broker)
 
-    def _take_times(self, rows: list[_Measure | None], ns: int, duration_ns: int) -> None:
+    def _take_times(self, rows: list[SlicedTimes | None], ns: int, duration_ns: int) -> None:
         for row in rows:
             if row is not None:
-                row.time(ns, duration_ns)
+                row.add(ns, duration_ns)
             else:
                 self._rows.left_out += 1
 
@@ -241,10 +243,11 @@ class Profile(Statistic):
         return found
 
     def _topics(self, exchange: Exchange) -> list[Topic]:
-        ids = exchange.topic_ids()
+        topics = exchange.topics
+        ids = exchange.topic_ids() if topics else ()
         return [
             self._labels.topic(None, each) if each in ids else self._labels.topic(each, None)
-            for each in exchange.topics
+            for each in topics
         ]
 
     def _topic(self, exchange: Exchange, name: str | None, topic_id: str | None) -> Topic:
@@ -282,15 +285,15 @@ class Profile(Statistic):
                     continue
                 records = batch.records or 0
                 totals = records, batch.size, batch.size, records, 0
-                for row, total in zip(self._of_batches(topic, done), totals, strict=False):
-                    if row is not None:
-                        row.count(ns, total)
+                for sums, total in zip(self._of_batches(topic, done), totals, strict=False):
+                    if sums is not None:
+                        sums.add(ns, total)
                     else:
                         self._rows.left_out += 1
                 if done == "written":
                     self._part(topic, TOPIC_AREA, f"codec {batch.codec}", ns, "codec")
 
-    def _of_batches(self, topic: Topic, done: str) -> list[_Measure | None]:
+    def _of_batches(self, topic: Topic, done: str) -> list[SlicedSums | None]:
         """Where batches of a topic are counted: records, bytes, and of those that are written the size of
         each, its records, and their number."""
         found = self._batches.get((topic, done))
@@ -300,7 +303,7 @@ class Profile(Statistic):
             kinds = [(f"records {done}", RATE), (f"bytes {done}", RATE)]
             if done == "written":
                 kinds += [("batch size", MEAN), ("records per batch", MEAN), ("codec", _BASE)]
-            found = [self._row(topic, TOPIC_AREA, what, kind) for what, kind in kinds]
+            found = [self._sums(topic, TOPIC_AREA, what, kind) for what, kind in kinds]
             self._batches[topic, done] = found
         return found
 
@@ -308,12 +311,22 @@ class Profile(Statistic):
         """Count one, which comes to a total."""
         row = self._rows.row((subject, area, what, kind, ""))
         if row is not None:
-            row.count(ns, total)
+            row.sums().add(ns, total)
 
-    def _row(self, subject: Topic, area: str, what: str, kind: str, of: str = "") -> _Measure | None:
+    def _sums(self, subject: Topic, area: str, what: str, kind: str, of: str = "") -> SlicedSums | None:
+        """Where a measure is counted, often."""
+        row = self._often((subject, area, what, kind, of))
+        return None if row is None else row.sums()
+
+    def _durations(self, subject: Topic, area: str, what: str) -> SlicedTimes | None:
+        """Where times are counted, often."""
+        row = self._often((subject, area, what, PERCENTILE, ""))
+        return None if row is None else row.durations()
+
+    def _often(self, key: _ProfileKey) -> _Measure | None:
         """The row of a measure, to be counted into often; what it does not take in is counted then."""
         before = self._rows.left_out
-        row = self._rows.row((subject, area, what, kind, of))
+        row = self._rows.row(key)
         self._rows.left_out = before
         return row
 
@@ -321,7 +334,7 @@ class Profile(Statistic):
         """Count one of those that something else counts."""
         row = self._rows.row((subject, area, what, SHARE, of))
         if row is not None:
-            row.count(ns, 1, 0)
+            row.sums().add(ns, 1, 0)
 
     # -- rows ---------------------------------------------------------------------------------------
 

@@ -100,7 +100,7 @@ class Racks(Statistic):
                 "broker": broker,
                 "fetches": row.fetches,
                 "bytes": row.bytes,
-                "exchanges": row.exchanges,
+                "exchanges": [*row.exchanges],
                 "first_ns": row.span.first_ns,
                 "last_ns": row.span.last_ns,
             }

@@ -65,6 +65,29 @@ class Sliced(Generic[S]):
     shift: int = SHORTEST_SHIFT
     first_ns: int | None = None
     last_ns: int | None = None
+    _now: S | None = field(default=None, compare=False, repr=False)
+    """The slice that was counted into last: mostly the next one is, too."""
+    _from_ns: int = field(default=0, compare=False, repr=False)
+    _to_ns: int = field(default=0, compare=False, repr=False)
+    """It ends before this."""
+
+    def _at(self, ns: int, new: type[S]) -> S:
+        """The slice of this time, which is covered from now on."""
+        last = self.last_ns
+        if self._now is None or last is None or not self._from_ns <= ns < self._to_ns:
+            self._reach(ns, ns)
+            number = ns >> self.shift
+            found = self.slices.get(number)
+            if found is None:
+                found = self.slices[number] = new()
+            self._now = found
+            self._from_ns = number << self.shift
+            self._to_ns = self._from_ns + (1 << self.shift)
+        elif ns > last:
+            self.last_ns = ns
+        elif self.first_ns is None or ns < self.first_ns:
+            self.first_ns = ns
+        return self._now
 
     def _reach(self, first_ns: int, last_ns: int) -> None:
         """Cover these times, too."""
@@ -84,6 +107,7 @@ class Sliced(Generic[S]):
             if wide is not each:
                 wide.merge(each)
         self.shift = shift
+        self._now = None
 
     def _add(self, later: Sliced[S], new: type[S]) -> None:
         """Add all slices of another."""
@@ -106,16 +130,7 @@ class SlicedSums(Sliced[Sums]):
 
     def add(self, ns: int, total: int, count: int = 1) -> None:
         """Count at a time."""
-        first = self.first_ns
-        if first is not None and ns >= first and (ns >> self.shift) - (first >> self.shift) < MOST_SLICES:
-            if self.last_ns is None or ns > self.last_ns:
-                self.last_ns = ns
-        else:
-            self._reach(ns, ns)
-        number = ns >> self.shift
-        found = self.slices.get(number)
-        if found is None:
-            found = self.slices[number] = Sums()
+        found = self._at(ns, Sums)
         found.count += count
         found.total += total
 
@@ -177,17 +192,7 @@ class SlicedTimes(Sliced[Histogram]):
 
     def add(self, ns: int, duration_ns: int) -> None:
         """Count a duration at a time."""
-        first = self.first_ns
-        if first is not None and ns >= first and (ns >> self.shift) - (first >> self.shift) < MOST_SLICES:
-            if self.last_ns is None or ns > self.last_ns:
-                self.last_ns = ns
-        else:
-            self._reach(ns, ns)
-        number = ns >> self.shift
-        found = self.slices.get(number)
-        if found is None:
-            found = self.slices[number] = Histogram()
-        found.add(duration_ns)
+        self._at(ns, Histogram).add(duration_ns)
 
     def merge(self, later: SlicedTimes) -> None:
         """Add what was counted later."""

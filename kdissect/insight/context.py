@@ -6,6 +6,8 @@ from typing import NamedTuple
 
 from kdissect.analysis.fold import SECOND
 
+PAUSE_NS = 120 * SECOND
+
 
 class Some(NamedTuple):
     """Connections of some kind."""
@@ -60,6 +62,25 @@ class Context(NamedTuple):
     """Why most of those of TLS are not decrypted."""
     spoken: tuple[Spoken, ...] = ()
     """What there was, the most frequent first."""
+
+    silences: tuple[tuple[int, int], ...] = ()
+    """Times, from and to, of four seconds or more in which nobody at all asked, answered, connected or
+    closed."""
+
+    @property
+    def pauses(self) -> tuple[tuple[int, int], ...]:
+        """Those of two minutes or more. Clients that wait for an answer give up and ask again sooner. So the
+        machine slept, its clock was set, or captures were put together."""
+        return tuple(each for each in self.silences if each[1] - each[0] >= PAUSE_NS)
+
+    def may_lack(self, from_ns: int, to_ns: int) -> bool:
+        """Whether the capture has a hole in this time: bytes are missing, and nothing was captured."""
+        return self.gap_bytes > 0 and any(begin < to_ns and from_ns < end for begin, end in self.silences)
+
+    def awake_ns(self, from_ns: int, to_ns: int) -> int:
+        """How much of this time was none of the pauses."""
+        slept = (min(to_ns, end) - max(from_ns, begin) for begin, end in self.pauses)
+        return to_ns - from_ns - sum(each for each in slept if each > 0)
 
     @property
     def span_ns(self) -> int:

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections import Counter
+from itertools import pairwise
 from typing import Self
 
-from kdissect.analysis.fold import Fold, least, most
+from kdissect.analysis.fold import SECOND, Fold, least, most
 from kdissect.dissect import Event
 from kdissect.exchange import Exchange
 from kdissect.faults import is_cut
@@ -18,6 +19,10 @@ from kdissect.session.conversation import Connection
 _OF_ONE = " for client random"
 """What follows is another one for each connection."""
 _NOT_CAPTURED = "not captured"
+_STEP_NS, _SILENT_STEPS = 2 * SECOND, 2
+"""Where nothing happens in so many steps of time, the capture is silent."""
+_MOST_STEPS = 100_000
+"""That are kept: two days."""
 _WHYS = 100
 """Reasons for darkness that are told apart."""
 
@@ -67,6 +72,9 @@ class Coverage(Fold):
         self._whys: Counter[str] = Counter()
         self._spoken: Counter[tuple[str, str]] = Counter()
         self._left_out = 0
+        self._most_steps = min(_MOST_STEPS, limits.timeline_events)
+        self._steps: set[int] = set()
+        """Steps of time in which anything happened."""
 
     def feed(self, event: Event) -> None:
         if isinstance(event, Fault):
@@ -120,6 +128,9 @@ class Coverage(Fold):
     def _span(self, first_ns: int, last_ns: int) -> None:
         self._first_ns = least(self._first_ns, first_ns)
         self._last_ns = most(self._last_ns, last_ns)
+        if len(self._steps) < self._most_steps:
+            self._steps.add(first_ns // _STEP_NS)
+            self._steps.add(last_ns // _STEP_NS)
 
     def merge(self, later: Self) -> None:
         self._first_ns = least(self._first_ns, later._first_ns)
@@ -137,6 +148,7 @@ class Coverage(Fold):
         self._one_side.merge(later._one_side)
         self._dark.merge(later._dark)
         self._mid_stream.merge(later._mid_stream)
+        self._steps |= later._steps
         self._whys.update(later._whys)
         self._spoken.update(later._spoken)
         self._left_out += later._left_out
@@ -144,6 +156,15 @@ class Coverage(Fold):
     @property
     def left_out(self) -> int:
         return self._left_out
+
+    def _silences(self) -> tuple[tuple[int, int], ...]:
+        if len(self._steps) >= self._most_steps:
+            return ()  # what came then was not kept
+        return tuple(
+            ((before + 1) * _STEP_NS, after * _STEP_NS)
+            for before, after in pairwise(sorted(self._steps))
+            if after - before > _SILENT_STEPS
+        )
 
     def context(self) -> Context:
         """What was captured as of now."""
@@ -166,6 +187,7 @@ class Coverage(Fold):
             in_the_dark=self._dark.some(),
             in_mid_stream=self._mid_stream.some(),
             cut=Some(len(cut), tuple(cut[:MOST_EVIDENCE])),
+            silences=self._silences(),
             why_dark=min(self._whys, key=lambda why: (-self._whys[why], why), default=""),
             spoken=tuple(
                 Spoken(*what, count)

@@ -16,9 +16,10 @@ from kdissect.analysis.cluster import (
 from kdissect.analysis.fold import SECOND, Row, Statistic
 from kdissect.analysis.together import Together
 from kdissect.exchange import Exchange
-from kdissect.model import Endpoint
+from kdissect.message import parse_response
+from kdissect.model import Endpoint, Frame
 from kdissect.wording import REDACTED
-from tests.analysis.folds import events_of, made, rows_of
+from tests.analysis.folds import events_of, fold, made, rows_of
 
 CLUSTER = "JmDRag1LQtSxVsWp_vQmxQ"
 TOPIC_ID, OTHER_ID = "ewUjRWHKRpegPyS-F2cjZA", "1cBZW0BvQAKdqDj1yV6z5A"
@@ -332,3 +333,40 @@ def test_tables_of_one_fold_are_fed_once() -> None:
     views = [ClusterBrokers(), ClusterTopics()]
     Together(views)
     assert views[0].basis is views[1].basis
+
+
+def test_a_list_that_is_cut_tells_of_no_broker_that_is_gone() -> None:
+    brokers = [{"nodeId": each, "host": f"b{each}", "port": 9092, "rack": None} for each in (1, 2)]
+    answer = {"brokers": brokers, "controllerId": 1, "topics": []}
+    whole = made("Metadata", 1, {"topics": []}, answer, (1, 2))
+    cut = made("Metadata", 1, {"topics": []}, answer, (3, 4))
+    assert cut.response is not None
+    for length in range(4, cut.response.frame.size):
+        was = cut.response.frame
+        frame = Frame(was.direction, 0, was.payload[:length], was.size, 3, 3, 4, 4, (4,))
+        short = made("Metadata", 1, {"topics": []}, None, (3, 4))
+        assert short.request is not None
+        short.response = parse_response(frame, short.request.api_key, short.request.api_version)
+        assert [row["what"] for row in fold("cluster_changes", [whole, short]).result()] == []
+
+
+def test_whoever_is_told_to_shut_down_is_stopping() -> None:
+    """The request that asks for it may be cut."""
+    beats = [
+        made("BrokerHeartbeat", 0, asked, {**answer, "throttleTimeMs": 0, "errorCode": 0}, (at, at + 1))
+        for at, asked, answer in (
+            (1, BEAT, {"isCaughtUp": True, "isFenced": False, "shouldShutDown": False}),
+            (3, BEAT, {"isCaughtUp": True, "isFenced": True, "shouldShutDown": True}),
+        )
+    ]
+    rows = fold("cluster_changes", beats).result()
+    assert "broker-stopping" in {row["what"] for row in rows}
+
+
+BEAT = {
+    "brokerId": 2,
+    "brokerEpoch": 7,
+    "currentMetadataOffset": 9,
+    "wantFence": False,
+    "wantShutDown": False,
+}

@@ -6,6 +6,11 @@ from typing import Any
 
 import pytest
 
+from kdissect.analysis.fold import Row
+from kdissect.client.filling import values_of
+from kdissect.protocol.apis import api_key
+from kdissect.protocol.json_form import to_json
+from kdissect.protocol.schema import message_struct
 from tests.analysis.folds import fold, made, rows_of
 
 
@@ -88,3 +93,42 @@ def test_settings_that_say_they_are_secrets_and_are_told(
     assert row["readable"] == ([name] if is_told else [])
     assert len(row["readable_exchanges"]) == is_told
     assert "hunter2" not in repr(row)
+
+
+@pytest.mark.parametrize(
+    ("api", "version", "asked", "answered", "carries"),
+    [
+        ("RenewDelegationToken", 2, {"hmac": "a2V5"}, {}, True),
+        ("ExpireDelegationToken", 2, {"hmac": "a2V5"}, {}, True),
+        ("CreateDelegationToken", 2, {}, {"hmac": "a2V5"}, True),
+        ("CreateDelegationToken", 2, {}, {"errorCode": 64}, False),
+        ("PushTelemetry", 0, {"metrics": "a2V5"}, {}, False),
+        ("SaslAuthenticate", 2, {"authBytes": "AGEAYg=="}, {}, False),
+        ("AlterUserScramCredentials", 0, {"upsertions": [], "deletions": []}, {}, False),
+    ],
+)
+def test_the_definitions_say_what_is_a_secret(
+    api: str, version: int, asked: dict[str, Any], answered: dict[str, Any], carries: bool
+) -> None:
+    assert _exposed(api, version, asked, answered)["secrets"] == ([api] if carries else [])
+
+
+@pytest.mark.parametrize(
+    ("name", "carries"), [("sink.password", True), ("retention.ms", False), ("sink.url", False)]
+)
+def test_settings_of_topics_to_be_made(name: str, carries: bool) -> None:
+    topic = {"name": "t", "configs": [{"name": name, "value": "hunter2"}]}
+    row = _exposed("CreateTopics", 7, {"topics": [topic]}, {})
+    assert row["secrets"] == (["CreateTopics"] if carries else [])
+    assert "hunter2" not in repr(row)
+
+
+def _exposed(api: str, version: int, asked: dict[str, Any], answered: dict[str, Any]) -> Row:
+    """The row of an exchange whose other fields have their defaults."""
+    request, response = (
+        to_json(struct, values_of(struct, told))
+        for kind, told in (("request", asked), ("response", answered))
+        for struct in (message_struct(api_key(api), version, kind),)
+    )
+    (row,) = fold("exposure", [made(api, version, request, response)]).result()
+    return row

@@ -100,6 +100,8 @@ def leader_moved(facts: Facts) -> Iterator[Finding]:
 def leader_flaps(facts: Facts) -> Iterator[Finding]:
     """The leader of a partition moves to and fro, and nobody asked for it."""
     partitions: dict[str, list[Row]] = {}
+    leaders: dict[str, str] = {}
+    """The last broker that led each. A leader that goes and comes back has moved nowhere."""
     restarts = _changes(facts, "broker-gone", "broker-appeared", "broker-stopping", "broker-registered")
     for row in _changes(facts, "leader-moved"):
         is_restart = any(
@@ -107,7 +109,11 @@ def leader_flaps(facts: Facts) -> Iterator[Finding]:
             and abs(each["ns"] - row["ns"]) <= 3 * TOGETHER_NS
             for each in restarts
         )
-        if row["by"] is None and row["before"] != NOBODY and not is_restart:
+        if row["after"] == NOBODY:
+            continue
+        before = leaders.get(row["subject"], row["before"])
+        leaders[row["subject"]] = row["after"]
+        if row["by"] is None and before not in (NOBODY, row["after"]) and not is_restart:
             partitions.setdefault(row["subject"], []).append(row)
     moves, window_ns = int(facts.limit("moves")), facts.limit("window_s") * SECOND
     for rows in partitions.values():

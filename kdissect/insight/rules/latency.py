@@ -309,7 +309,12 @@ def stalls(facts: Facts) -> dict[str, list[Row]]:
 def broker_stalled(facts: Facts) -> Iterator[Finding]:
     """A broker answered nobody for a while, then all at once."""
     for broker, found in stalls(facts).items():
-        stood = [row for row in found if row["stalled_ns"] >= facts.limit("stalled_s") * SECOND]
+        stood = [
+            row
+            for row in found
+            if row["stalled_ns"] >= facts.limit("stalled_s") * SECOND
+            and facts.context.awake_ns(row["from_ns"], row["to_ns"]) == row["to_ns"] - row["from_ns"]
+        ]
         if not stood:
             continue
         longest = max(stood, key=lambda row: row["stalled_ns"])

@@ -146,21 +146,19 @@ def unknown_topic_loop(facts: Facts) -> Iterator[Finding]:
             count = sum(row["count"] for row in rows)
             first_ns, last_ns = min(row["first_ns"] for row in rows), max(row["last_ns"] for row in rows)
             wrong = sum(row["count"] for row in rows if row["error"] == WRONG_NAME)
-            is_loop = (
-                count >= facts.limit("answers") and last_ns - first_ns >= facts.limit("seconds") * SECOND
-            )
+            took_ns = facts.context.awake_ns(first_ns, last_ns)
+            is_loop = count >= facts.limit("answers") and took_ns >= facts.limit("seconds") * SECOND
             if not is_loop and wrong < facts.limit("wrong_names"):
                 continue
             why = "cannot be the name of a topic" if wrong else "does not exist"
             yield facts.finding(
                 Subject(client_id=client_id, client=client, topic=topic),
-                f"The client asked {count:,} times in {span(last_ns - first_ns)} for topic {topic}, which "
-                f"{why}.",
+                f"The client asked {count:,} times in {span(took_ns)} for topic {topic}, which {why}.",
                 count=count,
                 measure=count,
                 unit="answers",
                 threshold=facts.limit("answers"),
-                cost_ns=last_ns - first_ns,
+                cost_ns=took_ns,
                 first_ns=first_ns,
                 last_ns=last_ns,
                 exchanges=[number for row in rows for number in row["exchanges"]],

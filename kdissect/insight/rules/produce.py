@@ -7,7 +7,8 @@ from collections.abc import Iterable, Iterator
 
 from kdissect.analysis.cluster import ClusterTopics
 from kdissect.analysis.errors import Errors
-from kdissect.analysis.fold import SECOND, Row
+from kdissect.analysis.fold import MILLISECOND, SECOND, Row
+from kdissect.analysis.pace import Pace
 from kdissect.analysis.producers import Producers
 from kdissect.insight.causes import explains
 from kdissect.insight.finding import CERTAIN, CRITICAL, INFO, LIKELY, NOTICE, WARNING, Finding, Subject
@@ -382,9 +383,10 @@ def producer_id_churn(facts: Facts) -> Iterator[Finding]:
         )
 
 
-@rule("time-in-future", WARNING, CERTAIN, needs=(Producers,), batches=10)
+@rule("time-in-future", WARNING, CERTAIN, needs=(Producers, Pace), batches=10)
 def time_in_future(facts: Facts) -> Iterator[Finding]:
     """Records are dated after they were sent."""
+    backwards_ns = max((row["backwards_max_ns"] or 0 for row in facts.rows(Pace)), default=0)
 
     def is_taken(row: Row) -> bool:  # what is refused for its time says so itself
         return row["ahead"] > 0 and "INVALID_TIMESTAMP" not in row["error_codes"]
@@ -396,6 +398,9 @@ def time_in_future(facts: Facts) -> Iterator[Finding]:
         if batches < facts.limit("batches"):
             continue
         most_ms = max(row["skew_max_ms"] for row in rows)
+        if most_ms * MILLISECOND <= 2 * backwards_ns:
+            facts.cannot_judge(f"the clock of the capture was set back by {span(backwards_ns)} or more")
+            continue
         sent_ms = rows[0]["first_ns"] / 1e6
         unit = (
             " That is what comes of giving microseconds or nanoseconds where milliseconds are meant."

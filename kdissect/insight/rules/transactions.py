@@ -83,6 +83,7 @@ def transaction_hanging(facts: Facts) -> Iterator[Finding]:
         yield facts.finding(
             _subject(row),
             f"{_upper(_what(row))} {opened}{known}, and nobody has ended it.{_held(row)}",
+            confidence=LIKELY if facts.context.gap_bytes else CERTAIN,  # the end may be among what is missing
             measure=measure_ns / SECOND,
             unit="s",
             threshold=facts.limit("held_s"),
@@ -124,7 +125,12 @@ def lso_lag(facts: Facts) -> Iterator[Finding]:
 @rule("transaction-timed-out", WARNING, CERTAIN, needs=(Transactions,))
 def transaction_timed_out(facts: Facts) -> Iterator[Finding]:
     """The coordinator ended a transaction because it took too long."""
-    for subject, rows in _by_id(facts, lambda row: row["outcome"] == "timed-out").items():
+
+    def is_known(row: Row) -> bool:  # where nothing was captured for a while, another may have ended it
+        begin, last = row["begin_ns"], row["last_ns"]
+        return begin is None or facts.context.awake_ns(begin, last) == last - begin
+
+    for subject, rows in _by_id(facts, lambda row: row["outcome"] == "timed-out" and is_known(row)).items():
         row = rows[0]
         limit = "its timeout" if row["timeout_ms"] is None else f"{span(row['timeout_ms'] * MILLISECOND)}"
         learnt = [each for row in rows for each in row["errors"] if each in _REFUSED]

@@ -105,6 +105,21 @@ def test_a_leader_flaps_with_the_third_move_that_nobody_asked_for() -> None:
     assert said("leader-flaps", *rows, change("broker-gone", 399, node_id=1)) == []
 
 
+def test_a_leader_that_goes_and_comes_back_does_not_flap() -> None:
+    rows = [
+        each
+        for at in (1, 100, 200, 300)
+        for each in (moved(at, "1", "none"), change("leader-moved", at + 10, before="none", after="1"))
+    ]
+    assert said("leader-flaps", *rows) == []
+    between = [
+        moved(1, "1", "2"),
+        moved(100, "2", "none"),
+        change("leader-moved", 101, before="none", after="1"),
+    ]
+    assert said("leader-flaps", *between, moved(200, "1", "2"))[0].count == 3
+
+
 def test_a_copy_out_of_sync_says_how_long() -> None:
     shrunk = change("isr-shrunk", 10, before="1,2", after="1", node_id=2)
     grown = change("isr-grown", 14, before="1", after="1,2", node_id=2)

@@ -221,6 +221,23 @@ def test_the_edge_of_a_missing_member(hold_ms: int, missing: list[str], count: i
     assert len(told("rebalance-missing-member", rebalances=[row])) == count
 
 
+@pytest.mark.parametrize(
+    ("silent_s", "session_ms", "count"), [(9.9, 6_000, 0), (10, 6_000, 1), (14.9, 45_000, 0), (15, 45_000, 1)]
+)
+def test_where_the_capture_ends_first_a_silent_member_is_missing(
+    silent_s: float, session_ms: int, count: int
+) -> None:
+    last_s = 100 - silent_s
+    lost = member("m", 0, last_s, session_timeout_ms=session_ms)
+    row = rebalance(
+        last_s + 1, joined_ns=None, synced_ns=None, completed=False, stopped_ns=round((silent_s - 1) * SECOND)
+    )
+    row["missing"] = ["m-id"]
+    told_of = told("rebalance-missing-member", rebalances=[row], members=[lost])
+    assert len(told_of) == count
+    assert not told("rebalance-missing-member", rebalances=[row])
+
+
 def test_a_group_that_grows_or_is_shut_down_is_no_storm() -> None:
     grows = [rebalance(20 * each, trigger_client_id=f"c-{each}") for each in range(1, 8)]
     shrinks = [

@@ -11,7 +11,9 @@ from kdissect.analysis.pace import Pace
 from kdissect.analysis.stalls import Spikes, Stalls
 from kdissect.analysis.tcp import Tcp
 from kdissect.insight.catalogue import RULES
+from kdissect.insight.context import Context
 from kdissect.insight.finding import INFO, WARNING, Finding
+from kdissect.insight.judge import judge
 from tests.insight.judged import CAPTURES, judged_file
 from tests.insight.made import MS, T0, S, check_pages, said_by, zeros
 from tests.shared import requires_shared, shared
@@ -89,6 +91,18 @@ def test_where_the_network_was_cut_nobody_stood_still() -> None:
     assert not said_by(("broker-stalled",), stall(), cut)
     elsewhere = Tcp, zeros(Tcp, connection=9, outage_ns=3 * S, outage_from_ns=T0 - S)
     assert said_by(("broker-stalled",), stall(), elsewhere)
+
+
+def test_where_the_capture_slept_nobody_stood_still() -> None:
+    rule = RULES["broker-stalled"]
+    _, row = stall(from_ns=T0, to_ns=T0 + 3_600 * S, stalled_ns=3_600 * S)
+    rows = {need: [row] if need is Stalls else [] for need in rule.needs}
+    whole = Context(T0, T0 + 3_700 * S)
+    assert judge({rule.id: rule}, rows, whole).findings
+    asleep = whole._replace(silences=((T0 + S, T0 + 3_599 * S),))
+    assert not judge({rule.id: rule}, rows, asleep).findings
+    quiet = whole._replace(silences=((T0 + S, T0 + 61 * S),))
+    assert judge({rule.id: rule}, rows, quiet).findings
 
 
 def queue(seconds: list[tuple[int, int, int]], latency_ns: int, **values: Any) -> tuple[type[Pace], Row]:

@@ -9,6 +9,7 @@ import pytest
 from kdissect.analysis.cluster import ClusterTopics
 from kdissect.analysis.errors import Errors
 from kdissect.analysis.fold import SECOND, Row
+from kdissect.analysis.pace import Pace
 from kdissect.analysis.producers import Producers
 from kdissect.insight.catalogue import RULES
 from kdissect.insight.finding import CRITICAL, INFO, NOTICE, WARNING, Finding
@@ -196,6 +197,13 @@ def test_records_in_the_future_count_from_10_batches() -> None:
     assert "dated up to 50.0 min after they were sent (10 batches)" in found.message
     refused = producer(ahead=10, skew_max_ms=3_000_000, error_codes=["INVALID_TIMESTAMP"])
     assert not judged("time-in-future", refused)
+
+
+@pytest.mark.parametrize(("set_back_s", "count"), [(None, 1), (14, 1), (15, 0), (30, 0)])
+def test_nobody_lives_in_the_future_of_a_clock_that_was_set_back(set_back_s: int | None, count: int) -> None:
+    backwards = {"backwards_max_ns": set_back_s * SECOND if set_back_s is not None else None}
+    rows = {Producers: [producer(ahead=10, skew_max_ms=30_000)], Pace: [backwards]}
+    assert len(said("time-in-future", rows)) == count
 
 
 def test_a_wrong_unit_of_time_is_recognised() -> None:

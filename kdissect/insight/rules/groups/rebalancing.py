@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Iterator
 from itertools import pairwise
 
-from kdissect.analysis.fold import SECOND, Row
+from kdissect.analysis.fold import MILLISECOND, SECOND, Row
 from kdissect.analysis.groups import Members
 from kdissect.analysis.rebalances import Rebalances, RebalanceSteps
 from kdissect.insight.causes import explains
@@ -172,7 +172,9 @@ def rebalance_long(facts: Facts) -> Iterator[Finding]:
 
 def _may_be_over(row: Row, facts: Facts) -> bool:
     """Whether the end of a rebalance may be missing. In the newer groups a single heartbeat is the end."""
-    return row["completed"] is False and "classic" not in row["types"] and facts.context.gap_bytes > 0
+    if row["completed"] is not False or not facts.context.gap_bytes:
+        return False
+    return "classic" not in row["types"] or facts.context.may_lack(when(row), over(row))
 
 
 def _phase(row: Row, members: dict[tuple[str, str], Row]) -> str:
@@ -210,7 +212,22 @@ def _hold_ns(row: Row) -> int | None:
     return None if until_ns is None else until_ns - row["last_join_ns"]
 
 
-@rule("rebalance-missing-member", WARNING, CERTAIN, needs=(Rebalances, Members), hold_s=1)
+def _are_silent(row: Row, members: dict[tuple[str, str], Row], silent_s: float) -> bool:
+    """Whether those who did not come are gone. Where the capture ends before the rebalance does, they may
+    still come: a member learns of it by its next heartbeat, at the latest after a third of its session."""
+    if row["completed"] is not False:
+        return True
+    for each in row["missing"]:
+        member = members.get((row["group"], each))
+        if member is None or member["last_ns"] is None:
+            return False
+        least_ns = max(silent_s * SECOND, (member["session_timeout_ms"] or 0) * MILLISECOND // 3)
+        if over(row) - member["last_ns"] < least_ns:
+            return False
+    return True
+
+
+@rule("rebalance-missing-member", WARNING, CERTAIN, needs=(Rebalances, Members), hold_s=1, silent_s=10)
 def rebalance_missing_member(facts: Facts) -> Iterator[Finding]:
     """The coordinator waited for a member that was gone."""
     members = names_of(facts.rows(Members))
@@ -221,6 +238,8 @@ def rebalance_missing_member(facts: Facts) -> Iterator[Finding]:
             for row in rows
             if row["missing"] and row["stopped_ns"] is not None
             if (hold_ns := _hold_ns(row) or 0) >= least_ns
+            and not _may_be_over(row, facts)
+            and _are_silent(row, members, facts.limit("silent_s"))
         ]
         if not found:
             continue
