@@ -8,6 +8,7 @@ again: see ``kdissect/leaves.py``.
 
 from __future__ import annotations
 
+import itertools
 import os
 import runpy
 import sys
@@ -26,12 +27,18 @@ except ImportError:  # run by hand
 TOP = Path(__file__).resolve().parents[1]
 DIRECTIVES = {"language_level": 3, "annotation_typing": False}
 """Annotations are for people and mypy; C types stand in the ``.pxd`` files."""
+_BUSY = runpy.run_path(str(TOP / "kdissect" / "leaves.py"))["BUSY"]
 
 
-def compile_leaves(top: Path, work: Path) -> list[tuple[Path, str]]:
+def compile_leaves(
+    top: Path, work: Path, tell: Callable[[str], None] = lambda _: None
+) -> list[tuple[Path, str]]:
     """Compile the leaves below ``top``: each library, and the path that it has in the package.
 
+    What all leaves need of Cython is compiled once, as a library of its own: that is a sixth of all C.
     Whatever goes wrong raises.
+
+    :param tell: is told how far it is.
     """
     from Cython.Build import cythonize
     from setuptools import Distribution, Extension
@@ -44,14 +51,27 @@ def compile_leaves(top: Path, work: Path) -> list[tuple[Path, str]]:
         # The longest first: no processor then has nothing to do while another compiles the last one.
         leaves = sorted(table["LEAVES"], key=lambda name: _source(name).stat().st_size, reverse=True)
         extensions = [_extension(name, name in table["LOOPS"], Extension) for name in leaves]
+        shared = Extension(table["SHARED"], [], extra_compile_args=extensions[-1].extra_compile_args)
+        begin = time.monotonic()
         made = cythonize(
-            extensions,
+            [shared, *extensions],
             build_dir=str(work / "c"),
             compiler_directives=DIRECTIVES,
+            shared_utility_qualified_name=table["SHARED"],
             nthreads=os.cpu_count(),
             quiet=True,
         )
-        command = build_ext(Distribution({"name": "kdissect", "ext_modules": made}))
+        tell(f"wrote {len(made)} modules in C in {time.monotonic() - begin:.0f} s")
+        count = itertools.count(1)
+
+        class Told(build_ext):
+            """Tells of each module that it compiled."""
+
+            def build_extension(self, ext: Any) -> None:
+                super().build_extension(ext)
+                tell(f"compiled {next(count)} of {len(made)}: {ext.name}")
+
+        command = Told(Distribution({"name": "kdissect", "ext_modules": made}))
         command.build_lib, command.build_temp = str(work / "lib"), str(work / "temp")
         command.parallel = os.cpu_count()
         command.ensure_finalized()
@@ -72,7 +92,8 @@ def _source(name: str) -> Path:
 def _extension(name: str, has_loops: bool, kind: Callable[..., Any]) -> Any:
     flags: list[str] = []
     if sys.platform != "win32":
-        flags = ["-O2" if has_loops else "-O1", "-g0", "-fwrapv"]
+        level = "-O2" if has_loops else "-O1" if name in _BUSY else "-Og"
+        flags = [level, "-g0", "-w", "-fwrapv"]
     return kind(name, [str(_source(name))], extra_compile_args=flags)
 
 
@@ -89,7 +110,7 @@ class CustomBuildHook(BuildHookInterface):  # type: ignore[misc]
         self.app.display_info(f"compiling hot modules on {os.cpu_count()} processors: a minute or two")
         begin = time.monotonic()
         try:
-            made = compile_leaves(Path(self.root), Path(self._work.name))
+            made = compile_leaves(Path(self.root), Path(self._work.name), self.app.display_info)
         except (Exception, SystemExit) as error:  # whatever it is: the sources alone are enough
             self.app.display_warning(f"the hot modules stay pure Python: {type(error).__name__}: {error}")
             return
@@ -111,7 +132,7 @@ def main(folder: str = str(TOP)) -> None:
     """Compile in place."""
     top = Path(folder).resolve()
     with tempfile.TemporaryDirectory(prefix="kdissect-build-") as work:
-        _put_in_place(compile_leaves(top, Path(work)), top)
+        _put_in_place(compile_leaves(top, Path(work), print), top)
 
 
 def _put_in_place(made: list[tuple[Path, str]], top: Path) -> None:

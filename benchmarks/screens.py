@@ -20,6 +20,7 @@ from pathlib import Path
 
 from kdissect.feed.decoder import Decoder
 from kdissect.feed.source import ScreenSource
+from kdissect.source import Input
 
 EXCHANGES = 1_000_000
 
@@ -31,7 +32,7 @@ def main() -> int:
     parser.add_argument("--since", type=float, help=argparse.SUPPRESS)
     given = parser.parse_args()
     if given.since is not None:
-        decoder = Decoder(ScreenSource((str(given.capture),)))  # as the command does: first of all
+        decoder = Decoder(ScreenSource(Input((str(given.capture),))))  # as the command does: first of all
 
         from benchmarks.screens_figures import measure
 

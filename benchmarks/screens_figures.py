@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import os
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
 from typing import Any, NamedTuple
 
@@ -53,7 +53,8 @@ class Watched(Kdissect):
 
     since = 0.0
     """When everything began, by :func:`time.time`."""
-    drawn_at = 0.0
+    drawn_at = worked = 0.0
+    """When it drew last, and how much processor time its thread had taken by then."""
     drawn: asyncio.Event
     """Set when it drew."""
     first_page = 0.0
@@ -61,7 +62,7 @@ class Watched(Kdissect):
 
     def _display(self, screen: Any, renderable: Any) -> None:
         super()._display(screen, renderable)
-        self.drawn_at = time.perf_counter()
+        self.drawn_at, self.worked = time.perf_counter(), time.thread_time()
         self.drawn.set()
         if (
             not self.first_page
@@ -71,31 +72,39 @@ class Watched(Kdissect):
             self.first_page = time.time() - self.since
 
 
+class Answer(NamedTuple):
+    """What a key took to its frame, in seconds."""
+
+    waited: float
+    worked: float
+    """Processor time of the thread that draws: it is the same on a machine that is busy."""
+
+
 class Bench:
     """A run of the application."""
 
     def __init__(self, app: Watched, pilot: Pilot[None]) -> None:
         self.app, self.pilot = app, pilot
 
-    async def key_to_frame(self, key: str) -> float | None:
-        """Seconds from a key to the frame that answers it; None if none does."""
+    async def key_to_frame(self, key: str) -> Answer | None:
+        """What a key took to the frame that answers it; None if none does."""
         self.app.drawn.clear()
-        began = time.perf_counter()
+        began, worked = time.perf_counter(), time.thread_time()
         self.app.simulate_key(key)
         with suppress(TimeoutError):
             await asyncio.wait_for(self.app.drawn.wait(), FRAME_SECONDS)
-            return self.app.drawn_at - began
+            return Answer(self.app.drawn_at - began, self.app.worked - worked)
         return None
 
-    async def keys(self, count: int, pause: float = 0.02) -> list[float]:
-        """The times of so many keys, in order of length."""
+    async def keys(self, count: int, pause: float = 0.02) -> list[Answer]:
+        """What so many keys took."""
         out = []
         for number in range(count):
             taken = await self.key_to_frame(KEYS[number % len(KEYS)])
             if taken is not None:
                 out.append(taken)
             await asyncio.sleep(pause)
-        return sorted(out)
+        return out
 
     async def until(self, what: Callable[[], bool], seconds: float) -> float:
         """Wait; gives how long it took."""
@@ -117,8 +126,18 @@ def _ms(name: str, seconds: float, limit: float | None = None) -> Figure:
     return Figure(name, seconds * 1_000, "ms", limit)
 
 
-def _percentile(times: list[float], percent: int) -> float:
-    return times[max(1, -(-percent * len(times) // 100)) - 1]
+def _percentile(values: Iterable[float], percent: int) -> float:
+    ordered = sorted(values)
+    return ordered[max(1, -(-percent * len(ordered) // 100)) - 1]
+
+
+def _of_keys(name: str, answers: Sequence[Answer], limit: float | None = None) -> Iterator[Figure]:
+    """What keys took: half of them, and nearly all."""
+    for percent in (50, 99):
+        at_most = limit if percent == 99 else None
+        waited, worked = (_percentile(each, percent) for each in zip(*answers, strict=True))
+        yield _ms(f"{name}, p{percent}", waited, at_most)
+        yield _ms("  of processor time", worked)
 
 
 async def measure(feed: Feed, since: float, keys: int = 300, wait: float = 3_600) -> list[Figure]:
@@ -139,15 +158,12 @@ async def _measure(bench: Bench, keys: int, wait: float) -> list[Figure]:
     out = [_ms("start to first page", app.first_page, 1_500)]
     loading = await bench.keys(keys // 3, pause=0.05)
     if app.ended is None and loading:
-        out.append(_ms("key to frame while reading, p50", _percentile(loading, 50)))
-        out.append(_ms("key to frame while reading, p99", _percentile(loading, 99)))
+        out += _of_keys("key to frame while reading", loading, 50)
     out.append(_ms("the rest of the reading", await bench.until(lambda: app.ended is not None, wait)))
     await bench.pilot.pause(0.5)
     rows = len(app.index)
     out.append(Figure("exchanges", rows, ""))
-    times = await bench.keys(keys)
-    out.append(_ms("key to frame, p50", _percentile(times, 50)))
-    out.append(_ms("key to frame, p99", _percentile(times, 99), 50))
+    out += _of_keys("key to frame", await bench.keys(keys), 50)
     out += await _filters(bench)
     out += await _deep_filter(bench)
     limit = 120 * 1024 + 120 * rows / 1024
@@ -186,7 +202,7 @@ async def _deep_filter(bench: Bench) -> list[Figure]:
     out = [_ms("deep filter, first results", time.perf_counter() - began, 500)]
     times = await bench.keys(50, pause=0.05)
     if times:
-        out.append(_ms("key to frame while it goes on, p99", _percentile(times, 99)))
+        out += _of_keys("key to frame while it goes on", times)
     began = time.perf_counter()
     shown.pop()
     await bench.until(lambda: shown.progress is None, 5)

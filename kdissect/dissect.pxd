@@ -23,6 +23,9 @@ cdef class Lane:
     cdef public Conversation conversation
     cdef public int side
 
+@cython.locals(lane=Lane)
+cdef Lane _lane(Conversation conversation, int side)
+
 cdef class Dissector:
     cdef public object _limits
     cdef public int64_t _most_waiting
@@ -63,12 +66,19 @@ cdef class Dissector:
     cdef Py_ssize_t _take(self, Packet packet, list out) except -1
     @cython.locals(lane=Lane, timestamp_ns=int64_t, step=list)
     cdef list _take_short(self, Packet packet, bytes ends)
-    @cython.locals(conversation=Conversation, lane=Lane)
-    cdef _open_lane(self, bytes ends, Segment segment)
+    @cython.locals(conversation=Conversation, source=bytes, destination=bytes, other=bytes, size=Py_ssize_t, side=cython.int)
+    cdef _open_lanes(self, bytes ends, Segment segment)
     @cython.locals(lane=Lane)
     cdef _close_lanes(self, Conversation conversation)
     @cython.locals(silent_ns=int64_t)
     cdef bint _has_lingered(self, int64_t now_ns) except -1
+    cdef _wait_for(self, Conversation conversation, int64_t since_ns)
+    @cython.locals(conversation=Conversation, before=Py_ssize_t)
+    cdef _forget_lingering(self, int64_t now_ns, list step)
+    cdef _forget(self, Conversation conversation, list step)
+    cdef _sum_up(self, Conversation conversation, end, list step)
+    cdef _close_late(self, Conversation conversation, list step)
+    cdef _remove(self, Conversation conversation)
     cdef list _close_step(self, Conversation conversation, int64_t packet, list step)
     @cython.locals(held=int64_t)
     cdef _count_held(self, Conversation conversation)

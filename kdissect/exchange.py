@@ -25,7 +25,7 @@ from kdissect.protocol.entities import (
     named,
     named_around,
 )
-from kdissect.protocol.errors import ROUTINE, error_class, error_name, gravest
+from kdissect.protocol.errors import class_in, error_name, gravest
 from kdissect.protocol.program import is_error_code
 from kdissect.protocol.schema import Struct
 from kdissect.protocol.select import Selection, first_true, pick, selection
@@ -400,7 +400,7 @@ class Exchange:
 
     def class_of(self, code: int) -> str:
         """How grave one of its errors is."""
-        return ROUTINE if code in self.routine else error_class(code)
+        return class_in(code, self.routine)
 
     @property
     def groups(self) -> list[str]:

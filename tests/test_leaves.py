@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from kdissect.leaves import LEAVES, LOOPS, OUTDATED, PURE, is_outdated
+from kdissect.leaves import BUSY, LEAVES, LOOPS, OUTDATED, PURE, SHARED, is_outdated
 
 TOP = Path(__file__).resolve().parents[1]
 SUFFIX = EXTENSION_SUFFIXES[0]
@@ -94,4 +94,10 @@ def test_outdated_modules_are_passed_over_with_one_line(tmp_path: Path) -> None:
 
 
 def test_what_is_optimised_more_is_compiled() -> None:
-    assert set(LEAVES) > LOOPS
+    assert set(LEAVES) > LOOPS | BUSY
+    assert not LOOPS & BUSY
+
+
+def test_what_all_compiled_modules_share_is_no_leftover(checkout: Path) -> None:
+    (checkout / f"{SHARED.replace('.', '/')}{SUFFIX}").touch()
+    assert not is_outdated(checkout)

@@ -96,6 +96,10 @@ class Fold(ABC):
         :attr:`apis`, and has shown it to :attr:`latest`."""
         return self._exchange, self._other
 
+    def way_of_briefs(self) -> Callable[[Brief], None]:
+        """What :meth:`feed` does with an exchange in brief."""
+        return self._brief
+
     def see(self, event: Event) -> None:
         """Take in the next event where it is not to be counted: only for what it tells of others."""
         if isinstance(event, Exchange):

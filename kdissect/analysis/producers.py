@@ -7,10 +7,8 @@ sent again is told in :mod:`kdissect.analysis.resends`. No record is unpacked.
 from __future__ import annotations
 
 from array import array
-from bisect import bisect_right
-from dataclasses import dataclass, field
 from typing import Any, Self
-from zlib import compress, crc32
+from zlib import crc32
 
 from kdissect.analysis.declared import (
     BYTES,
@@ -23,11 +21,11 @@ from kdissect.analysis.declared import (
     first_and_last,
     graded_errors,
 )
-from kdissect.analysis.fold import MILLISECOND, OneTable, Row, Span, address
-from kdissect.analysis.grades import Grades
+from kdissect.analysis.fetched_codecs import Covered, FetchedCodecs, as_fetched, way_of
+from kdissect.analysis.fold import OneTable, Row, Span, address
 from kdissect.analysis.headers import HEADER_BYTES, Header
-from kdissect.analysis.histogram import Histogram
 from kdissect.analysis.labels import Labels, Topic
+from kdissect.analysis.production import Production, fit, sample
 from kdissect.analysis.resends import (
     ACKS_0,
     GOOD,
@@ -42,131 +40,17 @@ from kdissect.analysis.resends import (
 from kdissect.analysis.sets import SharedSet, record_sets
 from kdissect.exchange import Exchange, RecordSetPlace
 from kdissect.limits import DEFAULTS, Limits
-from kdissect.protocol.errors import error_name
 from kdissect.protocol.schema import ZERO_UUID
-from kdissect.record.batch import CODEC_BITS
-from kdissect.record.compression import CODECS, decompress
+from kdissect.record.compression import CODECS
 from kdissect.session.conversation import Connection
 
-AHEAD_MS = 5_000
-"""Records are dated in the future where their time lies so far beyond the packet's."""
 _RUNS_BYTES = 500
 """About what is kept of the codecs by which a partition was fetched."""
-_RUN = 3
-"""Numbers of a run of fetched batches: first offset, last offset, magic and codec."""
-_Covered = dict[int, tuple[list[int], list[int]]]
-"""By magic and codec, where the stretches of offsets begin and end that were fetched so."""
 _Key = tuple[Topic, int, int, str | None, str]
 """Topic, partition, producer id, client id, address."""
 
 
-SAMPLED_BYTES = 256 << 10
-"""About one batch is looked into for so many bytes; the checksum chooses it, so that it is always the "
-"same."""
-LOOKED_AT_BYTES = 16 << 10
-"""Of a batch that is not compressed, so much is tried."""
-MOST_UNPACKED_BYTES = 1 << 20
-"""Compressed batches that are larger are not looked into."""
-
-
-@dataclass(slots=True)
-class _Sampled:
-    """How well batches are, or could be, compressed."""
-
-    bytes: int = 0
-    """Of all of them."""
-    before: int = 0
-    """Of the samples, uncompressed."""
-    after: int = 0
-    """Of the samples, compressed."""
-
-    @property
-    def ratio(self) -> float | None:
-        return self.after / self.before if self.before else None
-
-    def merge(self, later: _Sampled) -> None:
-        self.bytes += later.bytes
-        self.before += later.before
-        self.after += later.after
-
-
-@dataclass(slots=True)
-class _Production:
-    """What one producer wrote to one partition."""
-
-    requests: int = 0
-    batches: int = 0
-    records: int = 0
-    bytes: int = 0
-    sizes: Histogram = field(default_factory=Histogram)
-    counts: Histogram = field(default_factory=Histogram)
-    codecs: set[str] = field(default_factory=set)
-    plain: _Sampled = field(default_factory=_Sampled)
-    """Batches that are not compressed; of the samples, what zlib makes of them."""
-    packed: _Sampled = field(default_factory=_Sampled)
-    """Compressed ones; of the samples, what is in them."""
-    acks: set[int] = field(default_factory=set)
-    transactional: int = 0
-    linger: Histogram = field(default_factory=Histogram)
-    skew: Histogram = field(default_factory=Histogram)
-    ahead: int = 0
-    errors: Grades = field(default_factory=Grades)
-    error_names: set[str] = field(default_factory=set)
-    span: Span = field(default_factory=Span)
-    epoch: tuple[int, int, int] | None = None
-    """When and in which exchange the last was, and which."""
-    sent: array[int] = field(default_factory=lambda: array("q"))
-    counted: bool = False
-
-    def merge(self, later: _Production) -> None:
-        self.requests += later.requests
-        self.batches += later.batches
-        self.records += later.records
-        self.bytes += later.bytes
-        self.sizes.merge(later.sizes)
-        self.counts.merge(later.counts)
-        self.codecs |= later.codecs
-        self.plain.merge(later.plain)
-        self.packed.merge(later.packed)
-        self.acks |= later.acks
-        self.transactional += later.transactional
-        self.linger.merge(later.linger)
-        self.skew.merge(later.skew)
-        self.ahead += later.ahead
-        self.errors.merge(later.errors)
-        self.error_names |= later.error_names
-        self.span.merge(later.span)
-        if later.epoch is not None and (self.epoch is None or later.epoch >= self.epoch):
-            self.epoch = later.epoch
-        self.sent.extend(later.sent)
-        self.counted = self.counted or later.counted
-
-
-@dataclass(slots=True)
-class _FetchedCodecs:
-    """By which codecs the batches of a partition were fetched."""
-
-    runs: array[int] = field(default_factory=lambda: array("q"))
-
-    def add(self, first: int, last: int, codec: int) -> bool:
-        """Take in a batch; whether it needed a run of its own."""
-        runs = self.runs
-        if len(runs) and runs[-1] == codec and runs[-2] + 1 == first:
-            runs[-2] = last
-            return False
-        runs.extend((first, last, codec))
-        return True
-
-    def covered(self) -> _Covered:
-        """Which offsets were fetched in which way."""
-        return {way: _covered(spans) for way, spans in _by_way(self.runs).items()}
-
-    def merge(self, later: _FetchedCodecs) -> None:
-        for at in range(0, len(later.runs), _RUN):
-            self.add(*later.runs[at : at + _RUN])
-
-
-class Producers(OneTable[_Key, _Production]):
+class Producers(OneTable[_Key, Production]):
     """The statistic ``producers``."""
 
     apis = frozenset(("Produce", "Fetch"))
@@ -263,9 +147,9 @@ class Producers(OneTable[_Key, _Production]):
     )
 
     def __init__(self, limits: Limits = DEFAULTS) -> None:
-        super().__init__(_Production, limits)
+        super().__init__(Production, limits)
         self._labels = Labels(self.latest, limits)
-        self._fetched: dict[tuple[Topic, int], _FetchedCodecs] = {}
+        self._fetched: dict[tuple[Topic, int], FetchedCodecs] = {}
         self._kept = 0
         """Batches and runs that are kept."""
         self._not_kept = 0
@@ -301,7 +185,7 @@ class Producers(OneTable[_Key, _Production]):
         acks = request.body().get("acks")
         answers = _answers(exchange) if exchange.error is not None else {}
         client, ns = address(exchange.client), exchange.begun_ns
-        rows: dict[int, _Production] = {}
+        rows: dict[int, Production] = {}
         for found in record_sets(exchange, self.limits):
             place = found.place
             if place.message is not request:
@@ -324,14 +208,14 @@ class Producers(OneTable[_Key, _Production]):
                 if counts:
                     is_first = id(row) not in rows
                     rows[id(row)] = row
-                    _count(row, exchange, batch, code if is_first else 0, ns, is_first)
-                    _sample(row, place.data, batch, self.limits)
+                    row.count(exchange, batch, code if is_first else 0, ns, is_first)
+                    sample(row, place.data, batch, self.limits)
                     if isinstance(acks, int):
                         row.acks.add(acks)
 
     def _keep(
         self,
-        row: _Production,
+        row: Production,
         exchange: Exchange,
         place: RecordSetPlace,
         batch: Header,
@@ -366,7 +250,7 @@ class Producers(OneTable[_Key, _Production]):
             batch.records or 0,
             batch.size,
             batch.crc,
-            _way(batch),
+            way_of(batch),
             batch.base_timestamp,
             batch.max_timestamp,
             _first_record(place.data, batch),
@@ -379,7 +263,7 @@ class Producers(OneTable[_Key, _Production]):
         try:
             row.sent.extend(array("q", kept))
         except OverflowError:
-            row.sent.extend(map(_fit, kept))
+            row.sent.extend(map(fit, kept))
         self._kept += 1
 
     def _read(self, fetched: SharedSet) -> None:
@@ -397,11 +281,11 @@ class Producers(OneTable[_Key, _Production]):
                 if len(self._fetched) >= self.limits.rows or not self.room.takes(_RUNS_BYTES):
                     self._not_kept += 1
                     return
-                found = self._fetched[key] = _FetchedCodecs()
+                found = self._fetched[key] = FetchedCodecs()
             first = batch.base_offset if batch.magic >= 2 else batch.last_offset
             if self._kept >= self.limits.timeline_events:
                 self._not_kept += 1
-            elif found.add(_fit(first), _fit(batch.last_offset), _way(batch)):
+            elif found.add(fit(first), fit(batch.last_offset), way_of(batch)):
                 self._kept += 1
 
     def merge(self, later: Self) -> None:
@@ -409,7 +293,7 @@ class Producers(OneTable[_Key, _Production]):
         super().merge(later)
         for key, theirs in later._fetched.items():
             if key in self._fetched or len(self._fetched) < self.limits.rows:
-                self._fetched.setdefault(key, _FetchedCodecs()).merge(theirs)
+                self._fetched.setdefault(key, FetchedCodecs()).merge(theirs)
             else:
                 self._not_kept += 1
         for connection in later._blind:
@@ -422,8 +306,8 @@ class Producers(OneTable[_Key, _Production]):
         return self._rows.left_out + self._not_kept
 
     def result(self) -> list[Row]:
-        rows = self._labels.by_name(self._rows.rows, _Production)
-        fetched: dict[tuple[Any, ...], _FetchedCodecs] = self._labels.by_name(self._fetched, _FetchedCodecs)
+        rows = self._labels.by_name(self._rows.rows, Production)
+        fetched: dict[tuple[Any, ...], FetchedCodecs] = self._labels.by_name(self._fetched, FetchedCodecs)
         writers: dict[tuple[Any, Any], int] = {}
         for topic, partition, *_ in rows:
             writers[topic, partition] = writers.get((topic, partition), 0) + 1
@@ -435,13 +319,13 @@ class Producers(OneTable[_Key, _Production]):
         )
         return sorted(found, key=_order)
 
-    def _result(self, key: tuple[Any, ...], row: _Production, is_sole: bool, fetched: _Covered) -> Row:
+    def _result(self, key: tuple[Any, ...], row: Production, is_sole: bool, fetched: Covered) -> Row:
         topic, partition, producer_id, client_id, client = key
         batches = unpacked(row.sent)
         has_id = producer_id >= 0
         found = account_of(batches, has_id, is_sole)
         is_blind = any(each.connection in self._blind for each in batches)
-        ways, recompressed, converted = _as_fetched(batches, fetched)
+        ways, recompressed, converted = as_fetched(batches, fetched)
         (records_p50,), (bytes_p50,) = row.counts.percentiles(50), row.sizes.percentiles(50)
         (linger_p50,) = row.linger.percentiles(50)
         sequences = [each.sequence for each in batches if each.sequence >= 0]
@@ -497,55 +381,6 @@ class Producers(OneTable[_Key, _Production]):
         }
 
 
-def _count(row: _Production, exchange: Exchange, batch: Header, code: int, ns: int, is_first: bool) -> None:
-    """Count a batch.
-
-    :param is_first: whether it is the first of its request in this row.
-    """
-    row.counted = True
-    row.requests += is_first
-    row.span.add(ns, exchange.number)
-    row.batches += 1
-    row.records += batch.records or 0
-    row.bytes += batch.size
-    row.sizes.add(batch.size)
-    if batch.records is not None:
-        row.counts.add(batch.records)
-    row.codecs.add(batch.codec)
-    row.transactional += batch.is_transactional
-    epoch = (ns, exchange.number, batch.producer_epoch)
-    if row.epoch is None or epoch >= row.epoch:
-        row.epoch = epoch
-    if code:
-        row.errors.add(exchange.class_of(code))
-        row.error_names.add(error_name(code))
-    if batch.base_timestamp > 0 and not batch.is_log_append_time:
-        row.linger.add(_fit(ns - batch.base_timestamp * MILLISECOND))
-    if batch.max_timestamp > 0 and not batch.is_log_append_time:
-        ahead_ms = batch.max_timestamp - ns // MILLISECOND
-        row.skew.add(_fit(ahead_ms))
-        row.ahead += ahead_ms > AHEAD_MS
-
-
-def _sample(row: _Production, data: bytes, batch: Header, limits: Limits) -> None:
-    """Look whether compression helps, into one batch of many."""
-    found = row.packed if batch.is_compressed else row.plain
-    found.bytes += batch.size
-    if batch.magic < 2 or batch.crc * SAMPLED_BYTES >= batch.size << 32:
-        return
-    start, end = batch.position + HEADER_BYTES, batch.position + batch.size
-    if not batch.is_compressed:
-        part = data[start : min(end, start + LOOKED_AT_BYTES)]
-        found.before += len(part)
-        found.after += len(compress(part, 1))
-    elif batch.size <= MOST_UNPACKED_BYTES:
-        packed = data[start:end]
-        unpacked = decompress(batch.attributes & CODEC_BITS, packed, batch.magic, limits)
-        if unpacked.fault is None:
-            found.before += len(unpacked.data)
-            found.after += len(packed)
-
-
 def _answers(exchange: Exchange) -> dict[tuple[str | None, Any], int]:
     """The error codes of an answer, by name or id of the topic and by partition."""
     found: dict[tuple[str | None, Any], int] = {}
@@ -556,10 +391,6 @@ def _answers(exchange: Exchange) -> dict[tuple[str | None, Any], int]:
             code = part.get("errorCode") or 0
             found[topic.get("name") or topic_id, part.get("index")] = code
     return found
-
-
-def _way(batch: Header) -> int:
-    return batch.magic * 8 + (batch.attributes & 7)
 
 
 def _first_record(data: bytes, batch: Header) -> int:
@@ -575,50 +406,6 @@ def _first_record(data: bytes, batch: Header) -> int:
             body = (size >> 1) ^ -(size & 1)
             return crc32(data[start : at + 1 + body]) if 0 <= body <= end - at - 1 else -1
     return -1
-
-
-def _fit(value: int) -> int:
-    """A number of 64 bits."""
-    return min(max(value, -(1 << 63)), (1 << 63) - 1)
-
-
-def _as_fetched(batches: list[SentBatch], covered: _Covered) -> tuple[set[int], int, int]:
-    """How the offsets of these batches were fetched, and how many with another codec or magic."""
-    recompressed = converted = 0
-    found: set[int] = set()
-    for each in batches:
-        if each.offset < 0:
-            continue
-        here = {way for way, (starts, ends) in covered.items() if _holds(starts, ends, each.offset)}
-        found |= here
-        recompressed += any(way % 8 != each.codec % 8 for way in here)
-        converted += any(way // 8 != each.codec // 8 for way in here)
-    return found, recompressed, converted
-
-
-def _by_way(runs: array[int]) -> dict[int, list[tuple[int, int]]]:
-    found: dict[int, list[tuple[int, int]]] = {}
-    for at in range(0, len(runs), _RUN):
-        found.setdefault(runs[at + 2], []).append((runs[at], runs[at + 1]))
-    return found
-
-
-def _covered(spans: list[tuple[int, int]]) -> tuple[list[int], list[int]]:
-    """Where the stretches begin and end that these cover together."""
-    starts: list[int] = []
-    ends: list[int] = []
-    for first, last in sorted(spans):
-        if ends and first <= ends[-1] + 1:
-            ends[-1] = max(ends[-1], last)
-        else:
-            starts.append(first)
-            ends.append(last)
-    return starts, ends
-
-
-def _holds(starts: list[int], ends: list[int], offset: int) -> bool:
-    at = bisect_right(starts, offset) - 1
-    return at >= 0 and offset <= ends[at]
 
 
 def _ends(span: Span) -> list[int]:

@@ -169,6 +169,9 @@ class ResponseTimes(OneTable[_Key, _ServiceTimes]):
     def __init__(self, limits: Limits = DEFAULTS, by: tuple[str, ...] = ()) -> None:
         super().__init__(_ServiceTimes, limits)
         self._by = by
+        self._known: dict[tuple[int, int], _ServiceTimes] = {}
+        """Without groupings, the rows of exchanges in brief by API key and version: found without their
+        key."""
 
     def _exchange(self, exchange: Exchange) -> None:
         api = exchange.api
@@ -191,17 +194,20 @@ class ResponseTimes(OneTable[_Key, _ServiceTimes]):
     def _brief(self, brief: Brief) -> None:
         form = brief.form
         if not self._by:
-            self._add_brief(brief, (form.key, form.name, form.version, None, None, None, None))
+            row = self._known.get(form.api)
+            if row is None:
+                row = self._rows.row((form.key, form.name, form.version, None, None, None, None))
+                if row is None:
+                    return
+                self._known[form.api] = row
+            row.add_brief(brief)
             return
         ends = brief.ends
         for topic in (brief.topics() if "topic" in self._by else ()) or (None,):
             api = form.key, form.name, form.version
-            self._add_brief(brief, self._key(api, ends, brief.client_id, topic))
-
-    def _add_brief(self, brief: Brief, key: _Key) -> None:
-        row = self._rows.row(key)
-        if row is not None:
-            row.add_brief(brief)
+            row = self._rows.row(self._key(api, ends, brief.client_id, topic))
+            if row is not None:
+                row.add_brief(brief)
 
     def _key(
         self,

@@ -45,6 +45,7 @@ class Together:
         """What takes in exchanges that count, and those that do not."""
         self._by_api: tuple[dict[str | None, list[Take]], dict[str | None, list[Take]]] = {}, {}
         """The same of whole exchanges of an API, where there was one."""
+        self._briefs = [each.way_of_briefs() for each in self._fed]
 
     def _takers(self, api: str | None, counts: bool) -> list[Take]:
         """What takes in whole exchanges of an API."""
@@ -70,7 +71,10 @@ class Together:
 
         :param counts: whether it is to be counted; else it is only seen, for what it tells of others.
         """
-        if isinstance(event, Exchange):
+        if isinstance(event, Brief):
+            for take_brief in self._briefs:
+                take_brief(event)
+        elif isinstance(event, Exchange):
             self._see(event)
             at = 0 if counts else 1
             if event.missing is not None:
@@ -80,9 +84,6 @@ class Together:
                 takers = self._by_api[at].get(api) or self._takers(api, counts)
             for take in takers:
                 take(event)
-        elif isinstance(event, Brief):
-            for fold in self._fed:
-                fold.feed(event)
         elif counts:
             for fold in self._others:
                 fold.feed(event)

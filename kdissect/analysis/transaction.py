@@ -24,7 +24,7 @@ from dataclasses import dataclass, field
 from functools import cache
 
 from kdissect.analysis.fold import MILLISECOND, SECOND
-from kdissect.analysis.transactional import (
+from kdissect.analysis.transaction_marks import (
     ADD,
     END,
     INIT,

@@ -3,14 +3,14 @@
 Nothing is decided here. Marks of a transactional id are kept on its line. Marks that name only a producer id
 (markers, answers of DescribeProducers) stand on the line of that id. What a partition shows readers stands on
 the line of the partition. Answers to requests that were not captured stand on the line of their connection.
-:mod:`kdissect.analysis.transaction` runs over them.
+The marks are those of :mod:`kdissect.analysis.transaction_marks`.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from struct import Struct
-from typing import Any, NamedTuple, Self
+from typing import Any, Self
 
 from kdissect.analysis.fold import Fold
 from kdissect.analysis.headers import headers
@@ -18,21 +18,30 @@ from kdissect.analysis.labels import Labels, Topic
 from kdissect.analysis.sets import record_sets
 from kdissect.analysis.timelines import Timelines
 from kdissect.analysis.topics import replica_id
+from kdissect.analysis.transaction_marks import (
+    ADD,
+    END,
+    INIT,
+    NO_PRODUCER,
+    OFFSETS,
+    PRODUCE,
+    TOLD,
+    Active,
+    Mark,
+    Marker,
+    Orphan,
+    Place,
+    ReadableTo,
+    Written,
+)
 from kdissect.embedded.internal import decode_internal
 from kdissect.exchange import Exchange
 from kdissect.limits import DEFAULTS, Limits
-from kdissect.message import parse_response
-from kdissect.model import DecodeError, Direction, Frame
-from kdissect.protocol.apis import api_key
 from kdissect.protocol.errors import error_name
 from kdissect.protocol.schema import ZERO_UUID
 from kdissect.record.sets import read_record_set
 
-Place = tuple[Topic, int]
-"""A partition."""
-
 STATE_TOPIC = "__transaction_state"
-NO_PRODUCER = -1
 _BY_BROKERS = 4
 """From this version on AddPartitionsToTxn is sent by brokers (KIP-890)."""
 _FIRST_OF_V2 = 12
@@ -41,116 +50,6 @@ _END_OF_V2 = 5
 """The same of EndTxn; its answer tells the next epoch."""
 _OFFSETS_OF_V2 = 5
 """The same of TxnOffsetCommit."""
-
-INIT, ADD, PRODUCE, OFFSETS, END, TOLD = "init", "add", "produce", "offsets", "end", "told"
-
-
-class Written(NamedTuple):
-    """A batch that a Produce request of a transaction holds."""
-
-    place: Place
-    sequence: int
-    records: int
-    size: int
-    offset: int | None
-    """That the broker gave its first record."""
-    error: str | None
-
-
-class Mark(NamedTuple):
-    """What an exchange says of a transactional id."""
-
-    ns: int
-    """When it began."""
-    number: int
-    kind: str
-    done_ns: int | None
-    """When its answer was complete."""
-    counts: bool
-    """Whether the filter chooses it."""
-    client_id: str | None
-    client: str | None
-    """None where a broker asked."""
-    connection: int
-    coordinator: str | None
-    producer_id: int | None
-    epoch: int | None
-    error: str | None
-    """The first error of the answer, by name."""
-    missing: str | None
-    """Why the answer is not there."""
-    api_version: int
-    version: str | None
-    """Of the protocol of transactions: TV1, TV2, as far as this tells."""
-    parts: tuple[Place, ...] = ()
-    """Partitions that take part, by this."""
-    written: tuple[Written, ...] = ()
-    group: str | None = None
-    offsets: tuple[Place, ...] = ()
-    """Partitions whose offsets are committed."""
-    committed: bool | None = None
-    timeout_ms: int | None = None
-    state: str | None = None
-    """As the coordinator tells it."""
-    start_ns: int | None = None
-    """When the transaction began, by the coordinator."""
-    is_new: bool = False
-    """Whether an InitProducerId comes from a producer that begins, which has no id yet."""
-
-
-class Marker(NamedTuple):
-    """The end of a transaction as a partition has it, or as the coordinator orders it."""
-
-    ns: int
-    number: int
-    epoch: int
-    committed: bool
-    place: Place | None
-    offset: int | None
-    """Of the control record; None for a WriteTxnMarkers."""
-
-
-class ReadableTo(NamedTuple):
-    """How far a partition could be read, as an answer told."""
-
-    ns: int
-    number: int
-    stable: int
-    high: int
-
-
-class Active(NamedTuple):
-    """A transaction that is open in a partition, by an answer of DescribeProducers."""
-
-    ns: int
-    number: int
-    epoch: int | None
-    place: Place
-    start_offset: int
-    last_ms: int
-    counts: bool
-
-
-class Orphan(NamedTuple):
-    """An answer to a request that was not captured: nobody knows what was asked. Where its bytes read as the
-    answer to EndTxn of version 2 of the protocol, what they say: whoever knows the producer can tell."""
-
-    ns: int
-    number: int
-    payload: bytes | None
-    """None where it is long: it may be anything then."""
-    producer_id: int | None = None
-    epoch: int | None = None
-
-    def may_answer(self, api: str, version: int) -> bool:
-        """Whether its bytes read as an answer to such a request."""
-        if self.payload is None:
-            return True
-        found = Frame(Direction.FROM_BROKER, 0, self.payload, len(self.payload), 0, 0, 0, 0, (0,))
-        try:
-            return parse_response(found, api_key(api), version).decoded().is_exact
-        except DecodeError:
-            return False
 
 
 class Transactional(Fold):

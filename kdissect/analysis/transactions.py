@@ -23,7 +23,8 @@ from kdissect.analysis.transaction import (
     Transaction,
     doubt,
 )
-from kdissect.analysis.transactional import Active, Mark, Marker, Orphan, Place, ReadableTo, Transactional
+from kdissect.analysis.transaction_marks import Active, Mark, Marker, Orphan, Place, ReadableTo
+from kdissect.analysis.transactional import Transactional
 
 MOST_EXCHANGES = 8
 _NOBODY: tuple[int | None, Active | None] = (None, None)

@@ -9,7 +9,7 @@ cdef tuple _known
 cpdef split(Exchange exchange)
 @cython.locals(turn=int64_t, served=int64_t)
 cpdef split_brief(Brief brief)
-cdef _split(str api, turn, served, Exchange exchange, Brief brief)
+cdef _split(str waits, turn, served, Exchange exchange, Brief brief)
 @cython.locals(data=bytes)
 cpdef tuple asked_wait(Message request)
 cdef tuple _asked_wait_in_brief(Brief brief)

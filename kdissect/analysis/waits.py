@@ -33,7 +33,7 @@ from kdissect.protocol.plan import ARRAY, COMPACT_ARRAY, STRING, STRUCT, WIDTHS,
 from kdissect.protocol.program import THROTTLE_FIELD
 from kdissect.protocol.schema import Struct
 from kdissect.protocol.survey import Survey
-from kdissect.protocol.traits import traits_of_api
+from kdissect.protocol.traits import api_traits, traits_of_api
 from kdissect.session.briefs import Brief
 
 MILLISECOND = 1_000_000
@@ -88,7 +88,7 @@ def split(exchange: Exchange) -> WaitAndWork:
     asked, response, took, found = _known
     if asked is exchange and found is not None and response is exchange.response and took == served:
         return found
-    found = _split(exchange.api, exchange.turn_ns, served, exchange, None)
+    found = _split(api_traits(exchange.api_key).waits, exchange.turn_ns, served, exchange, None)
     _known = (exchange, exchange.response, served, found)
     return found
 
@@ -97,14 +97,14 @@ def split_brief(brief: Brief) -> WaitAndWork:
     """The same of an exchange in brief that has its answer."""
     turn = brief.answer_first_ns - brief.asked_ns - brief.behind_ns - brief.throttle_ns
     served = turn - brief.network_ns if brief.network_ns > 0 else turn
-    return _split(brief.form.name, turn, served, None, brief)
+    return _split(brief.form.waits, turn, served, None, brief)
 
 
 def _split(
-    api: str | None, turn: int | None, served: int | None, exchange: Exchange | None, brief: Brief | None
+    waits: str | None, turn: int | None, served: int | None, exchange: Exchange | None, brief: Brief | None
 ) -> WaitAndWork:
-    """What is known of a response time, by its API and the exchange, in one of its two forms."""
-    waits = traits_of_api(api).waits
+    """What is known of a response time, by what requests of its API may wait for, and by the exchange in one
+    of its two forms."""
     if served is None:
         return _NO_WAIT if waits is None else _POSSIBLE
     if waits == "members":

@@ -14,6 +14,7 @@ cdef class SegmentReader:
     cdef public int64_t identity
     cdef public int64_t start
     cdef public int64_t length
+    cdef public bint is_end
 
     @cython.locals(
         link_type=cython.int, data=bytes, raw="const unsigned char*", size=Py_ssize_t, at=Py_ssize_t, told=Py_ssize_t,

@@ -37,11 +37,13 @@ class SegmentReader:
         """Of the segment that was glanced at last, as :class:`~kdissect.model.Segment` has them."""
         self.start = self.length = 0
         """Where its payload begins in the packet's data, and its bytes."""
+        self.is_end = False
+        """Whether it has FIN."""
 
     def glance(self, packet: Packet) -> bytes | None:
         """Read the headers of an ordinary packet without an object for its segment. Nearly all packets are
-        ordinary. They are TCP on plain IP, wholly captured, with ACK and neither SYN, FIN nor RST, and no
-        options beyond a timestamp.
+        ordinary. They are TCP on plain IP, wholly captured, with ACK and neither SYN nor RST, and no options
+        beyond a timestamp. A FIN comes without bytes.
 
         :returns: the bytes of the addresses and ports; None for another packet, which is to be fed.
         """
@@ -77,9 +79,12 @@ class SegmentReader:
             return None
         header_bytes = (raw[at + 12] >> 4) * 4
         flags = raw[at + 13]
-        if flags & (ACK | SYN | FIN | RST) != ACK or header_bytes > TIMESTAMP_HEADER:
+        if flags & (ACK | SYN | RST) != ACK or header_bytes > TIMESTAMP_HEADER:
             return None
         if not 20 <= header_bytes <= length or at + length > size:
+            return None
+        self.is_end = flags & FIN != 0
+        if self.is_end and length != header_bytes:
             return None
         high = raw[at + 4]  # a number of its own: compiled, a byte would have no room to the left
         self.seq = high << 24 | raw[at + 5] << 16 | raw[at + 6] << 8 | raw[at + 7]

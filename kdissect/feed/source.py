@@ -6,7 +6,6 @@ The decoder reads them once as they come; who saves packets reads them again.
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
 from functools import partial
 from typing import NamedTuple
 
@@ -14,7 +13,7 @@ from kdissect.capture.files import read_packets
 from kdissect.capture.following import FollowedFiles, Following
 from kdissect.capture.keylogs import KeyLogs
 from kdissect.capture.reader import Packets, Points
-from kdissect.limits import DEFAULTS, Limits
+from kdissect.limits import Limits
 from kdissect.live.spooled import Spooled
 from kdissect.model import CaptureError
 from kdissect.source import Input
@@ -24,29 +23,33 @@ from kdissect.tls.keylog import Secrets
 class ScreenSource(NamedTuple):
     """What to decode, and how."""
 
-    paths: tuple[str, ...]
-    limits: Limits = DEFAULTS
-    ports: frozenset[int] = frozenset()
-    """Ports whose connections are taken for Kafka's."""
-    topics: Mapping[str, str] = {}
-    """Names of topic ids that no capture tells."""
+    input: Input
+    """The files, and how they are read. With ``spool`` the paths are only names."""
     is_live: bool = False
     """Whether packets come as they are captured: what they bring to light does not wait for more of them."""
     secrets: Secrets | None = None
     """With which TLS is decrypted, beside those that the capture has."""
     key_logs: KeyLogs | None = None
-    """Of which more may come."""
+    """Files from which more secrets may come."""
     spool: str | None = None
-    """The folder of a capture process (:mod:`kdissect.live.journal`), whose files are decoded; ``paths`` are
-    only names then."""
+    """The folder of a capture process (:mod:`kdissect.live.journal`), whose files are decoded."""
     follows: bool = False
     """Whether the files grow, or are folders in which files appear."""
-
     scratch: str = ""
-    """A temporary folder of ours in which the paths stand: it is left out where something is said of them."""
+    """A temporary folder of ours in which the paths stand. Messages leave it out."""
+
+    @property
+    def paths(self) -> tuple[str, ...]:
+        """The files, or the interfaces of a capture process."""
+        return self.input.paths
+
+    @property
+    def limits(self) -> Limits:
+        """The limits of decoding."""
+        return self.input.limits
 
     def said(self, error: CaptureError) -> str:
-        """Why it cannot be read, in the words of who named it."""
+        """Why it cannot be read, with the names that the user gave."""
         return str(error).replace(os.path.join(self.scratch, ""), "") if self.scratch else str(error)
 
     @property
@@ -58,9 +61,9 @@ class ScreenSource(NamedTuple):
 def input_of(source: ScreenSource, *, waits: bool = True) -> Input:
     """What the decoder reads.
 
-    :param waits: whether it waits for packets that are still to come.
+    :param waits: whether to wait for packets that are still to come.
     """
-    found = Input(source.paths, source.limits, source.ports, source.topics, embedded=True)
+    found = source.input._replace(embedded=True)
     if source.spool is not None or source.follows:
         return found._replace(open_packets=partial(packets_of, source, waits=waits))
     return found.with_points()
@@ -69,7 +72,7 @@ def input_of(source: ScreenSource, *, waits: bool = True) -> Input:
 def packets_of(source: ScreenSource, *, waits: bool, points: Points | None = None) -> Packets:
     """The packets of a source.
 
-    :param waits: whether those are waited for that are still to come.
+    :param waits: whether to wait for those that are still to come.
     :raises CaptureError: the source has no packets to read.
     """
     following: Following

@@ -6,6 +6,7 @@ from kdissect.message cimport Message, Request, Response
 from kdissect.present.form cimport Clock, duration, write_size
 from kdissect.present.sanitise cimport sanitise, width
 from kdissect.protocol.json_text cimport JsonText
+from kdissect.protocol.survey cimport Survey
 from kdissect.session.briefs cimport Brief
 
 cdef int NUMBER, TIME, CONNECTION, ENDS, CLIENT, API, CORRELATION, LATENCY, SIZES
@@ -28,10 +29,11 @@ cdef class Lines:
     cdef public dict _ends
     cdef public dict _clients
     cdef public dict _apis
+    cdef public dict _errors
 
     @cython.locals(first=Message, start=Py_ssize_t, took=str)
     cpdef write(self, JsonText out, Exchange exchange)
-    @cython.locals(start=Py_ssize_t, took=str, topics=list)
+    @cython.locals(start=Py_ssize_t, took=str, topics=list, answered=Survey, error=str)
     cpdef write_brief(self, JsonText out, Brief brief)
     cdef Py_ssize_t _begin(self, JsonText out, int at) except -1
     @cython.locals(most=Py_ssize_t)
@@ -48,6 +50,8 @@ cdef class Lines:
     cdef _SharedText _api_of(self, Exchange exchange)
     @cython.locals(told=_SharedText)
     cdef _SharedText _api_in(self, tuple key, str name)
+    @cython.locals(key=tuple)
+    cdef str _error_in(self, list codes, tuple routine)
     cdef int _write_sizes(self, JsonText out, Exchange exchange) except -1
     @cython.locals(topics=list, faults=list)
     cdef int _write_notes(self, JsonText out, Exchange exchange) except -1

@@ -16,7 +16,7 @@ from kdissect.model import Endpoint, endpoint_text
 from kdissect.present.form import Clock, duration, write_size
 from kdissect.present.options import PLAIN, Options
 from kdissect.present.sanitise import sanitise, width
-from kdissect.protocol.errors import FATAL, RETRIABLE, ROUTINE, SIGNS, graded, gravest
+from kdissect.protocol.errors import FATAL, RETRIABLE, ROUTINE, SIGNS, class_in, error_name, graded, gravest
 from kdissect.protocol.json_text import JsonText
 from kdissect.session.briefs import Brief
 from kdissect.wording import plural
@@ -40,6 +40,7 @@ _ARROW = " → ".encode()
 _MOST_TOLD = 4_096
 """Texts of a kind that are kept for the lines to come."""
 _LONGEST_KEPT = 64
+_MOST_CODES = 16
 _CLIENT = 32
 """Characters of a client id that are shown."""
 
@@ -78,6 +79,8 @@ class Lines:
         self._clients: dict[str, _SharedText] = {}
         self._apis: dict[tuple[int, int], _SharedText] = {}
         """By key and version."""
+        self._errors: dict[tuple[int, ...], str] = {}
+        """By the codes of a response, those of them that are routine, and the count of the former."""
 
     def line(self, exchange: Exchange) -> str:
         """One line, without its end."""
@@ -150,6 +153,10 @@ class Lines:
         topics = brief.topics()
         if topics:
             self._note(out, topics_text(topics), BLUE)
+        answered = brief.answer_seen
+        if answered is not None and answered.error:
+            error = self._error_in(answered.errors, brief.routine)
+            self._note(out, error, _COLOUR_OF.get(error[0], RED))
         if brief.missing is not None:
             self._note_missing(out, "response", brief.missing)
         out.trim()
@@ -220,6 +227,22 @@ class Lines:
             told = self._apis[key] = _told(f"{name} v{key[1]}")
         return told
 
+    def _error_in(self, codes: list[int] | None, routine: tuple[int, ...]) -> str:
+        """The text of a response's error codes.
+
+        :param routine: those of them that are routine there.
+        """
+        assert codes is not None
+        if len(codes) > _MOST_CODES:
+            return _error_told(codes, routine)
+        key = (*codes, *routine, len(codes))
+        told = self._errors.get(key)
+        if told is None:
+            if len(self._errors) >= _MOST_TOLD:
+                self._errors.clear()
+            told = self._errors[key] = _error_told(codes, routine)
+        return told
+
     def _write_sizes(self, out: JsonText, exchange: Exchange) -> None:
         """``98 B → 4.2 KiB``; ``-`` for the side that is missing."""
         if exchange.request is None:
@@ -277,9 +300,15 @@ def error_text(exchange: Exchange) -> str:
     """``✗ TOPIC_AUTHORIZATION_FAILED (fatal)``: the first error, with the sign of the gravest; empty without
     one."""
     error = exchange.error
-    if error is None:
-        return ""
-    classes = exchange.error_classes()
+    return "" if error is None else _with_sign(error, exchange.error_classes())
+
+
+def _error_told(codes: Sequence[int], routine: tuple[int, ...]) -> str:
+    """The same of the codes of a response."""
+    return _with_sign(error_name(codes[0]), [class_in(code, routine) for code in codes])
+
+
+def _with_sign(error: str, classes: Sequence[str]) -> str:
     grave, name = gravest(classes), sanitise(error)
     return name if grave is None else f"{SIGNS[grave]} {graded(name, classes[0], grave)}"
 

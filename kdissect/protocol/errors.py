@@ -8,7 +8,7 @@ the first error is asked for. Whether an error is routine depends on what came b
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Container, Iterable, Mapping
 from functools import cache
 from typing import NamedTuple
 
@@ -100,6 +100,14 @@ def error_class(code: int) -> str:
     clients (``Errors.forCode``)."""
     known = errors().get(code)
     return FATAL if known is None else known.error_class
+
+
+def class_in(code: int, routine: Container[int]) -> str:
+    """How grave an error is in a response.
+
+    :param routine: the codes that are routine there.
+    """
+    return ROUTINE if code in routine else error_class(code)
 
 
 def gravest(classes: Iterable[str]) -> str | None:

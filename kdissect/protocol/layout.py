@@ -51,7 +51,7 @@ class Layout:
 
 
 _MOST = 4_096
-"""Layouts that are kept: what captured bytes may ask for is too much to keep it all."""
+"""So many layouts are kept of each kind, then all are worked out anew: captured bytes may ask for any."""
 _requests: dict[int, Layout] = {}
 _responses: dict[int, Layout] = {}
 
@@ -66,12 +66,6 @@ def layout(api_key: int, version: int, kind: str) -> Layout:
             known.clear()
         found = known[key] = Layout(api_key, version, kind)
     return found
-
-
-def forget_layouts() -> None:
-    """Work them out anew: the definitions are others."""
-    _requests.clear()
-    _responses.clear()
 
 
 def _header_version(api_key: int, version: int, kind: str) -> int:

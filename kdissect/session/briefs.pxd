@@ -21,6 +21,7 @@ cdef class PairLayout:
     cdef public str name
     cdef public bint teaches
     cdef public int version
+    cdef public str waits
 
 @cython.freelist(64)
 @cython.no_gc
@@ -65,6 +66,7 @@ cdef class Brief:
     cdef public int64_t network_ns
     cdef public int64_t number
     cdef public int64_t recognised_packet
+    cdef public tuple routine
     cdef public int64_t think_ns
     cdef public int64_t throttle_ns
     cdef public int64_t up_to_packet

@@ -17,6 +17,7 @@ from kdissect.names import METADATA_TOPIC, METADATA_TOPIC_ID, TopicNames
 from kdissect.protocol import apis
 from kdissect.protocol.layout import Layout, layout
 from kdissect.protocol.survey import Survey, survey_at
+from kdissect.protocol.traits import api_traits
 from kdissect.session.throttling import answers_first_in
 
 _TO_BROKER, _FROM_BROKER = Direction.TO_BROKER, Direction.FROM_BROKER
@@ -31,7 +32,7 @@ class PairLayout:
 
     __slots__ = (
         *("answered", "answers_first", "api", "asked", "carries_metadata", "is_brief", "key", "name"),
-        *("teaches", "version"),
+        *("teaches", "version", "waits"),
     )
 
     def __init__(self, key: int, version: int) -> None:
@@ -51,6 +52,8 @@ class PairLayout:
         """Whether names of topic ids may stand in it."""
         self.carries_metadata = key in METADATA_CARRIERS
         """Whether the records of ``__cluster_metadata`` may be in it."""
+        self.waits = api_traits(key).waits
+        """What a request may wait for because the client asks for it; None where it may not."""
         self.answers_first = answers_first_in(key, version)
         """As :func:`~kdissect.session.throttling.answers_first`."""
 
@@ -66,7 +69,7 @@ class Brief:
         *("asked_ns", "asked_offset", "asked_packet", "asked_seen", "asked_start"),
         *("became", "behind_id", "behind_ns", "breaks_quota", "client_id", "connection", "correlation_id"),
         *("ends", "form", "is_behind", "is_over", "limits", "missing", "names", "names_count"),
-        *("network_ns", "number", "recognised_packet", "think_ns", "throttle_ns", "up_to_packet"),
+        *("network_ns", "number", "recognised_packet", "routine", "think_ns", "throttle_ns", "up_to_packet"),
     )
 
     def __init__(
@@ -112,6 +115,8 @@ class Brief:
         self.is_behind = self.breaks_quota = False
         """Whether it waited behind the answer with the id ``behind_id``."""
         self.behind_id = 0
+        self.routine: tuple[int, ...] = ()
+        """The codes of its errors that are routine there."""
         self.names: TopicNames | None = None
         """Of topic ids: the first ``names_count`` that packets up to ``up_to_packet`` told."""
         self.up_to_packet = self.names_count = 0
@@ -186,6 +191,7 @@ class Brief:
         exchange.after_api_key = _or_none(self.after_api_key)
         exchange.behind_correlation_id = self.behind_id if self.is_behind else None
         exchange.breaks_quota = self.breaks_quota
+        exchange.routine = self.routine
         if self.names is not None:
             exchange.topic_names = self.names.up_to(self.up_to_packet, self.names_count)
         return exchange
@@ -236,6 +242,8 @@ class Brief:
             return False
         if asked is None or answered is None:
             return True
+        if not answered.records:
+            return False
         if not (_name_metadata(asked.mentions) or _name_metadata(answered.mentions)):
             return False
         return may_name_topics(self.answer, answered, self.limits)

@@ -4,9 +4,11 @@ from kdissect.capture.segments cimport SegmentReader
 from kdissect.model cimport Chunk, Frame, Segment
 from kdissect.protocol.framing cimport Framer, read_size_prefix
 from kdissect.session.dialogue cimport Dialogue
+from kdissect.session.evidence cimport begins_plainly
 from kdissect.session.briefs cimport Brief
 from kdissect.session.pairing cimport Completed, Recognised
 from kdissect.session.quick cimport QuickSession
+from kdissect.session.recognise cimport plain_verdict
 from kdissect.tcp.duplex cimport Duplex
 from kdissect.tcp.reassembly cimport Reassembler
 
@@ -56,6 +58,10 @@ cdef class Conversation:
         self, int side, int64_t packet, int64_t timestamp_ns, int64_t offset, bytes data, Py_ssize_t start,
         Py_ssize_t length, int64_t now, list out,
     )
+    cdef bint _begins_plainly(self, int side, bytes data, Py_ssize_t start, Py_ssize_t length) except -1
+    @cython.locals(streams=tuple, ends=tuple, client=cython.int)
+    cdef _begin_quickly(self, verdict)
+    cdef bint _is_opened(self, int side) except -1
     @cython.locals(chunk=Chunk)
     cdef _take(self, pieces, packet, list out)
     @cython.locals(framer=Framer, chunk=Chunk, size=Py_ssize_t)

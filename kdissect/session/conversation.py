@@ -36,11 +36,12 @@ from kdissect.model import (
 from kdissect.protocol.framing import REST, Framer, Witness, read_size_prefix
 from kdissect.session.briefs import Brief
 from kdissect.session.dialogue import Dialogue
+from kdissect.session.evidence import begins_plainly
 from kdissect.session.pairing import Completed, Recognised
 from kdissect.session.pairing import Event as SessionEvent
 from kdissect.session.preamble import Preambles, begins, facts
 from kdissect.session.quick import PairLayouts, QuickSession
-from kdissect.session.recognise import UNKNOWN, Doubt, Recogniser, Verdict, at_once
+from kdissect.session.recognise import UNKNOWN, Doubt, Recogniser, Verdict, at_once, plain_verdict
 from kdissect.tcp.duplex import Duplex, Piece, Side
 from kdissect.tcp.facts import tcp_facts
 from kdissect.tls.decrypting import Tls
@@ -213,17 +214,29 @@ class Conversation:
         :param seen: has its numbers.
         :param data: the packet that it came in.
         """
-        if self._tls is not None or self._flushed:
+        start, length = seen.start, seen.length
+        if self._tls is not None or (self._flushed and length):
             return None
         duplex = self._duplex
-        start, length = seen.start, seen.length
         stream = duplex.streams[side]
         offset = stream.next
         if not duplex.take(
-            packet, timestamp_ns, side, seen.seq, seen.ack, seen.window, seen.identity, data, start, length
+            packet,
+            timestamp_ns,
+            side,
+            seen.seq,
+            seen.ack,
+            seen.window,
+            seen.identity,
+            data,
+            start,
+            length,
+            seen.is_end,
         ):
             return None
         if not length:
+            if seen.is_end and duplex.is_finished():
+                return self._flush(packet, "connection closed")
             return _NOTHING
         out: list[Event] = []
         if self._quick is not None:
@@ -242,6 +255,9 @@ class Conversation:
         elif self._verdict is not None:
             self._bytes[side] += length
             self._skipped += length
+        elif self._begins_plainly(side, data, start, length):
+            self._bytes[side] += length
+            self._frame_quickly(side, packet, timestamp_ns, offset, data, start, length, packet, out)
         else:
             chunk = _chunk(packet, timestamp_ns, offset, data, start, length)
             self._take(((side, chunk),), packet, out)
@@ -326,10 +342,6 @@ class Conversation:
         last_ns = self._duplex.last_ns
         silent_ns = now_ns - last_ns  # compiled, it overflows between absurd times, and is negative then
         return now_ns > last_ns and (silent_ns > linger_ns or silent_ns < 0) and self._is_over()
-
-    def is_waited_for(self, now_ns: int, linger_ns: int) -> bool:
-        """Whether it is over and more may still come of it."""
-        return self.is_over and not self.has_lingered(now_ns, linger_ns)
 
     @property
     def last_packet(self) -> int:
@@ -640,6 +652,22 @@ class Conversation:
         if self._forms is None or self._tls is not None or self._proxied or self._origin is not None:
             return False
         return verdict.inferred is None and starts == (True, True)
+
+    def _begins_plainly(self, side: Side, data: bytes, start: int, length: int) -> bool:
+        """Whether the first bytes of a connection settle that it is Kafka's and may be told in brief. That is
+        what :meth:`_hear` finds of nearly all. If not, nothing has changed.
+
+        :param data: they stand in it.
+        """
+        if self._forms is None or self._recogniser is not None or self._preambles is not None:
+            return False
+        if self._broker_ports or self._proxied or not self._is_opened(0) or not self._is_opened(1):
+            return False
+        if not begins_plainly(data, start, start + length, self._limits):
+            return False
+        self._verdict = plain_verdict(data, start, side)
+        self._begin_quickly(self._verdict)
+        return True
 
     def _begin_quickly(self, verdict: Verdict) -> None:
         assert self._forms is not None

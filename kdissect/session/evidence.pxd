@@ -7,10 +7,10 @@ from kdissect.protocol.survey cimport survey_at
 @cython.locals(left=int64_t, size=int64_t, end=int64_t)
 cpdef tuple examine_request(data, Py_ssize_t position, limits=*)
 @cython.locals(
-    raw="const unsigned char*", left=Py_ssize_t, size=Py_ssize_t, length=Py_ssize_t, body=Py_ssize_t, end=Py_ssize_t,
-    key=cython.int, version=cython.int, known=Layout,
+    raw="const unsigned char*", left=Py_ssize_t, size=Py_ssize_t, length=Py_ssize_t, name=Py_ssize_t, body=Py_ssize_t,
+    end=Py_ssize_t, key=cython.int, version=cython.int, known=Layout,
 )
-cpdef bint begins_plainly(bytes data, limits=*) except -1
+cpdef bint begins_plainly(bytes data, Py_ssize_t start, Py_ssize_t stop, limits=*) except -1
 cdef bint _may_be_newer(key, version) except -1
 cdef _examine_header(data, Py_ssize_t position, int64_t size)
 @cython.locals(at=int64_t, is_flexible=cython.bint)

@@ -117,18 +117,20 @@ def examine_request(
     return Evidence.BROKEN if is_broken else whole, end
 
 
-def begins_plainly(data: bytes, limits: Limits = DEFAULTS) -> bool:
-    """Whether an ordinary request begins ``data``, and fits to the last byte: with a client id in ASCII, and
-    no tagged fields in its header. :func:`examine_request` tells of the others."""
-    raw, left = data, len(data) - 4
-    if left < HEADER_BYTES - 4 or raw[0] or raw[4] or raw[6]:
+def begins_plainly(data: bytes, start: int, stop: int, limits: Limits = DEFAULTS) -> bool:
+    """Whether an ordinary request begins the bytes of ``data`` from ``start`` to ``stop``, and fits to its
+    last byte. It has a client id in ASCII, and no tagged fields in its header. :func:`examine_request` tells
+    of the others. No preamble of a proxy begins so."""
+    raw, left = data, stop - start - 4
+    if left < HEADER_BYTES - 4 or raw[start] or raw[start + 4] or raw[start + 6]:
         return False
-    size = raw[1] << 16 | raw[2] << 8 | raw[3]
-    length = raw[12] << 8 | raw[13]
-    body, end = HEADER_BYTES + length, 4 + size
+    size = raw[start + 1] << 16 | raw[start + 2] << 8 | raw[start + 3]
+    length = raw[start + 12] << 8 | raw[start + 13]
+    name, end = start + HEADER_BYTES, start + 4 + size
+    body = name + length
     if size > left or size > limits.frame_bytes or not 0 < length <= LONGEST_CLIENT_ID or body > end:
         return False
-    key, version = raw[5], raw[7]
+    key, version = raw[start + 5], raw[start + 7]
     known = layout(key, version, "request")
     if known.header_version == 2:
         if body >= end or raw[body]:
@@ -136,7 +138,7 @@ def begins_plainly(data: bytes, limits: Limits = DEFAULTS) -> bool:
         body += 1
     elif known.header_version != 1:
         return False
-    if known.way is None or not data[HEADER_BYTES : HEADER_BYTES + length].isascii():
+    if known.way is None or not data[name : name + length].isascii():
         return False
     return version in apis.versions(key) and survey_at(known.way, data, body, end, limits) is not None
 

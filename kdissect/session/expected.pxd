@@ -1,7 +1,9 @@
 cimport cython
+from libc.stdint cimport int64_t
 from kdissect.exchange cimport Exchange
 from kdissect.message cimport Request, Response
 from kdissect.protocol.survey cimport Survey
+from kdissect.session.briefs cimport Brief, PairLayout
 
 cdef tuple _NONE
 
@@ -13,5 +15,31 @@ cdef class Expected:
 
     cpdef lose(self)
     cpdef bint serves(self, int api_key) except -1
-    @cython.locals(seen=Survey)
+    @cython.locals(codes=list)
     cpdef tuple judge(self, Exchange exchange, Request asked, Response response)
+    @cython.locals(seen=Survey, form=PairLayout)
+    cpdef tuple judge_brief(self, Brief brief)
+    @cython.locals(found=dict, out=list)
+    cdef tuple _judge_errors(self, _Answered told, list codes)
+    cdef bint _is_within(self, int code, bound, _Answered told) except -1
+    cdef bint _has_begun(self, api_key, bound) except -1
+    cdef _end_runs(self, _Answered told, codes)
+
+@cython.final
+cdef class _Answered:
+    cdef object _about
+    cdef Brief _brief
+    cdef Exchange _exchange
+    cdef public int64_t answered_ns
+    cdef public str api
+    cdef public object api_key
+
+    @cython.locals(asked=Survey)
+    cdef about(self)
+    cdef dict body(self)
+    cdef list places_of(self, int code)
+    cdef Exchange _whole(self)
+
+cdef _about(Exchange exchange)
+@cython.locals(seen=Survey, about=set)
+cdef _about_in_brief(int api_key, Survey asked, Survey answered)

@@ -17,7 +17,10 @@ from kdissect.exchange import Exchange
 from kdissect.message import Request, Response
 from kdissect.names import METADATA_TOPIC
 from kdissect.protocol.apis import FETCH
+from kdissect.protocol.entities import COORDINATORS
 from kdissect.protocol.errors import Bound, errors
+from kdissect.protocol.survey import Survey
+from kdissect.session.briefs import Brief
 
 MOST_RUNS = 64
 """Runs that are remembered of a connection; more are not judged."""
@@ -84,38 +87,48 @@ class Expected:
 
         :param exchange: it has both messages.
         """
-        seen = response.survey()
-        if (seen.error != 0) if seen is not None else (exchange.error is not None):
-            return self._judge_errors(exchange, asked, response)
+        codes = exchange.codes()
+        if codes:
+            return self._judge_errors(_Answered(exchange, None), codes)
         if asked.api_key is not None and asked.api_key not in self._served:
             self._served.add(asked.api_key)
         if self._runs:
-            self._end_runs(exchange, asked, frozenset())
+            self._end_runs(_Answered(exchange, None), frozenset())
         return _NONE
 
-    def _judge_errors(self, exchange: Exchange, asked: Request, response: Response) -> tuple[int, ...]:
-        found = dict.fromkeys(exchange.codes())
+    def judge_brief(self, brief: Brief) -> tuple[int, ...]:
+        """The same of an exchange in brief that has its answer's survey."""
+        seen = brief.answer_seen
+        assert seen is not None
+        form = brief.form
+        if seen.errors is not None:
+            return self._judge_errors(_Answered(None, brief), seen.errors)
+        if form.key not in self._served:
+            self._served.add(form.key)
         if self._runs:
-            self._end_runs(exchange, asked, frozenset(found))
+            self._end_runs(_Answered(None, brief), frozenset())
+        return _NONE
+
+    def _judge_errors(self, told: _Answered, codes: list[int]) -> tuple[int, ...]:
+        found = dict.fromkeys(codes)
+        if self._runs:
+            self._end_runs(told, frozenset(found))
         out = []
         for code in found:
             known = errors().get(code)
             bound = known.bound if known is not None else None
-            if bound is None or (bound.apis and exchange.api not in bound.apis):
+            if bound is None or (bound.apis and told.api not in bound.apis):
                 continue
-            if self._is_within(code, bound, exchange):
+            if self._is_within(code, bound, told):
                 out.append(code)
-        if asked.api_key is not None:
-            self._refused.add(asked.api_key)
+        if told.api_key is not None:
+            self._refused.add(told.api_key)
         return tuple(out)
 
-    def _is_within(self, code: int, bound: Bound, exchange: Exchange) -> bool:
-        asked, response = exchange.request, exchange.response
-        assert asked is not None
-        assert asked.api_key is not None
-        assert response is not None
-        api_key, now_ns = asked.api_key, response.frame.last_ns
-        key = (code, api_key, _about(exchange))
+    def _is_within(self, code: int, bound: Bound, told: _Answered) -> bool:
+        api_key, now_ns = told.api_key, told.answered_ns
+        assert api_key is not None
+        key = (code, api_key, told.about())
         run = self._runs.get(key)
         if run is None:
             if len(self._runs) >= MOST_RUNS:
@@ -126,11 +139,9 @@ class Expected:
             return False
         if bound.within_ns is not None and now_ns - run.first_ns > bound.within_ns:
             return False
-        if bound.without is not None and asked.body().get(bound.without) != "":
+        if bound.without is not None and told.body().get(bound.without) != "":
             return False
-        if bound.own_topics and not all(
-            _names_own_topic(place) for each, place in exchange.error_codes() if each == code
-        ):
+        if bound.own_topics and not all(_names_own_topic(place) for place in told.places_of(code)):
             return False
         return bound.is_shown_alone or run.is_begun
 
@@ -141,18 +152,64 @@ class Expected:
             return self._from_start and not served and api_key not in self._refused
         return served if bound.served else served or self._from_start
 
-    def _end_runs(self, exchange: Exchange, asked: Request, codes: frozenset[int]) -> None:
+    def _end_runs(self, told: _Answered, codes: frozenset[int]) -> None:
         """A response came without the errors of runs that go on, or with these only."""
-        about = None
         for key, run in list(self._runs.items()):
             code, api_key, theirs = key
-            is_same = api_key == asked.api_key and code not in codes
-            if not is_same and (codes or run.until is None or run.until != exchange.api):
+            is_same = api_key == told.api_key and code not in codes
+            if not is_same and (codes or run.until is None or run.until != told.api):
                 continue
-            if about is None:
-                about = _about(exchange)
+            about = told.about()
             if about == theirs or (not is_same and about <= theirs):
                 del self._runs[key]
+
+
+class _Answered:
+    """An exchange that is judged, whole or in brief."""
+
+    __slots__ = ("_about", "_brief", "_exchange", "answered_ns", "api", "api_key")
+
+    def __init__(self, exchange: Exchange | None, brief: Brief | None) -> None:
+        """Of the two, one is there."""
+        self._exchange = exchange
+        self._brief = brief
+        self._about: frozenset[object] | None = None
+        self.api: str | None
+        self.api_key: int | None
+        self.answered_ns: int
+        """When the last byte of the answer came."""
+        if brief is not None:
+            self.api, self.api_key, self.answered_ns = brief.form.name, brief.form.key, brief.answer_ns
+        elif exchange is not None and exchange.request is not None and exchange.response is not None:
+            self.api, self.api_key = exchange.api, exchange.request.api_key
+            self.answered_ns = exchange.response.frame.last_ns
+
+    def about(self) -> frozenset[object]:
+        """Groups, transactional ids and the fetch session of the request."""
+        if self._about is None:
+            asked = None if self._brief is None else self._brief.survey_request()
+            if asked is None:
+                self._about = _about(self._whole())
+            else:
+                assert self._brief is not None
+                self._about = _about_in_brief(self._brief.form.key, asked, self._brief.answer_seen)
+        return self._about
+
+    def body(self) -> dict[str, Any]:
+        """The body of the request."""
+        asked = self._whole().request
+        assert asked is not None
+        return asked.body()
+
+    def places_of(self, code: int) -> list[tuple[dict[str, Any], ...]]:
+        """The structs in which an error code stands, as :meth:`Exchange.error_codes` has them."""
+        return [place for each, place in self._whole().error_codes() if each == code]
+
+    def _whole(self) -> Exchange:
+        if self._exchange is None:
+            assert self._brief is not None
+            self._exchange = self._brief.exchange()
+        return self._exchange
 
 
 def _about(exchange: Exchange) -> frozenset[object]:
@@ -164,6 +221,21 @@ def _about(exchange: Exchange) -> frozenset[object]:
         session_id = asked.body().get("sessionId") if seen is None else seen.session_id
         if session_id:
             about.add(session_id)
+    return frozenset(about)
+
+
+def _about_in_brief(api_key: int, asked: Survey, answered: Survey | None) -> frozenset[object]:
+    """The same, by the surveys of both messages."""
+    about: set[object] = set()
+    for seen in (asked, answered):
+        if seen is not None:
+            for named in (seen.groups, seen.transactional_ids):
+                if named is not None:
+                    about.update(named)
+            if seen.keys is not None and asked.coordinator_type in COORDINATORS:
+                about.update(seen.keys)
+    if api_key == FETCH and asked.session_id:
+        about.add(asked.session_id)
     return frozenset(about)
 
 

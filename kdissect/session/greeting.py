@@ -6,6 +6,8 @@ connections are short, decoding these bytes each time would cost more than all e
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from kdissect.message import Message, Request
 from kdissect.session.throttling import offers_answers_first
 
@@ -13,20 +15,27 @@ _MOST = 256
 _LONGEST = 4_096
 """So many messages are kept, up to so many bytes each."""
 
-_Said = tuple[int | None, bytes]
+Said = tuple[int | None, bytes]
 """The version, and the bytes of the body."""
 
-_software: dict[_Said, str | None] = {}
-_answers_first: dict[_Said, bool] = {}
+_software: dict[Said, str | None] = {}
+_answers_first: dict[Said, bool] = {}
 
 
 def software(asked: Request) -> str | None:
     """Name and version of the client, as it asks for the broker's versions; None where it does not say
     them."""
-    said = _said(asked)
+    return software_in(_said(asked), lambda: asked)
+
+
+def software_in(said: Said, request: Callable[[], Request]) -> str | None:
+    """The same of what it says.
+
+    :param request: the message, where that was not read before.
+    """
     if said in _software:
         return _software[said]
-    body = asked.body()
+    body = request().body()
     name = body.get("clientSoftwareName")
     told = f"{name} {body.get('clientSoftwareVersion')}" if name else None
     if len(said[1]) <= _LONGEST:
@@ -40,20 +49,27 @@ def shows_answers_first(answer: Message) -> bool:
 
     :param answer: its response to ApiVersions, without an error.
     """
-    said = _said(answer)
+    return shows_answers_first_in(_said(answer), lambda: answer)
+
+
+def shows_answers_first_in(said: Said, answer: Callable[[], Message]) -> bool:
+    """The same of what it says.
+
+    :param answer: the message, where that was not read before.
+    """
     if said in _answers_first:
         return _answers_first[said]
-    shown = offers_answers_first(answer.body())
+    shown = offers_answers_first(answer().body())
     if len(said[1]) <= _LONGEST:
         _make_room(_answers_first)
         _answers_first[said] = shown
     return shown
 
 
-def _said(message: Message) -> _Said:
+def _said(message: Message) -> Said:
     return message.api_version, message.frame.payload[message.body_start :]
 
 
-def _make_room(known: dict[_Said, str | None] | dict[_Said, bool]) -> None:
+def _make_room(known: dict[Said, str | None] | dict[Said, bool]) -> None:
     if len(known) >= _MOST:
         known.clear()

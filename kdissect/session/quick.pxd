@@ -53,13 +53,14 @@ cdef class QuickSession:
     )
     @cython.locals(
         raw="const unsigned char*", brief=Brief, high=int64_t, correlation_id=int64_t, form=PairLayout, body=Py_ssize_t,
-        key=cython.int, seen=Survey, throttle_ms=int64_t, throttle_ns=int64_t, exchange=Exchange,
-        is_error=cython.bint, way=Route,
+        key=cython.int, seen=Survey, throttle_ms=int64_t, throttle_ns=int64_t, way=Route,
     )
     cpdef answer(
         self, bytes data, Py_ssize_t start, Py_ssize_t end, int64_t offset, int64_t first_ns, int64_t last_packet,
         int64_t last_ns, Frame frame,
     )
+    @cython.locals(exchange=Exchange, form=PairLayout)
+    cdef Completed _complete_whole(self, Brief brief)
     @cython.locals(found=PairLayout, latest=PairLayout)
     cdef PairLayout _form(self, int key, int version)
     @cython.locals(asked=Survey, answered=Survey)

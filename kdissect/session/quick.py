@@ -10,7 +10,6 @@ have an error or a defect, or a body that must be decoded. These come out whole.
 
 from __future__ import annotations
 
-from kdissect.exchange import Exchange
 from kdissect.limits import Limits
 from kdissect.message import Request, Response
 from kdissect.model import Endpoint, Frame
@@ -19,7 +18,7 @@ from kdissect.protocol.survey import Survey, survey_at
 from kdissect.record.sound import is_sound
 from kdissect.session.briefs import NOT_KNOWN, Brief, PairLayout
 from kdissect.session.expected import Expected
-from kdissect.session.greeting import shows_answers_first, software
+from kdissect.session.greeting import shows_answers_first, shows_answers_first_in, software_in
 from kdissect.session.pairing import FEW, ON_ITS_WAY_NS, Completed, Session, told_bytes
 from kdissect.session.pending import REQUEST_BYTES
 from kdissect.session.throttling import told_ms
@@ -194,7 +193,7 @@ class QuickSession:
         self.exchanges += 1
         self._tell_thinking(brief)
         if key == API_VERSIONS:
-            told = software(brief.request())
+            told = software_in((form.version, data[body:end]), brief.request)
             if told is not None:
                 self.software = told
                 self._count_told()
@@ -261,23 +260,29 @@ class QuickSession:
         self._mute_end_ns = _NEVER
         if throttle_ns:
             self._mute_end_ns = first_ns + throttle_ns if first_ns <= _ALWAYS - throttle_ns else _ALWAYS
-        exchange: Exchange | None = brief.exchange() if seen is None else None
-        if key == API_VERSIONS and not self._answers_first:
-            is_error = (
-                seen.error != 0 if seen is not None else exchange is not None and exchange.error is not None
-            )
-            if not is_error:
-                self._answers_first = form.answers_first or shows_answers_first(brief.response())
-        if seen is None or seen.error or not self._expected.serves(key):
-            exchange = brief.exchange() if exchange is None else exchange
-            assert isinstance(exchange.request, Request)
-            assert isinstance(exchange.response, Response)
-            exchange.routine = self._expected.judge(exchange, exchange.request, exchange.response)
-        elif self._is_sound(brief):
+        if seen is None:
+            return self._complete_whole(brief)
+        if key == API_VERSIONS and not seen.error and not self._answers_first:
+            said = form.version, data[body:end]
+            self._answers_first = form.answers_first or shows_answers_first_in(said, brief.response)
+        if seen.error or not self._expected.serves(key):
+            brief.routine = self._expected.judge_brief(brief)
+        if self._is_sound(brief):
             brief.is_over = True
             return brief
-        brief.became = brief.exchange() if exchange is None else exchange
+        brief.became = brief.exchange()
         return Completed(brief.became)
+
+    def _complete_whole(self, brief: Brief) -> Completed:
+        """The exchange as it is, of which the answer must be decoded."""
+        exchange = brief.became = brief.exchange()
+        assert isinstance(exchange.request, Request)
+        assert isinstance(exchange.response, Response)
+        form = brief.form
+        if form.key == API_VERSIONS and not self._answers_first and exchange.error is None:
+            self._answers_first = form.answers_first or shows_answers_first(exchange.response)
+        exchange.routine = self._expected.judge(exchange, exchange.request, exchange.response)
+        return Completed(exchange)
 
     def hand_over(self, session: Session) -> None:
         """Let a Session that has just begun go on in the place of this one."""
@@ -389,6 +394,7 @@ def _begin(brief: Brief) -> None:
     brief.think_ns = brief.after_api_key = _NOT_KNOWN
     brief.is_over = brief.is_behind = brief.breaks_quota = False
     brief.behind_id = 0
+    brief.routine = ()
 
 
 def _are_sound(data: bytes, seen: Survey, limits: Limits) -> bool:

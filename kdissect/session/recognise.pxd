@@ -2,3 +2,4 @@ cdef bint _is_record_header(bytes head) except -1
 cdef bint _is_token(data, position, end) except -1
 cdef bint _may_become_token(data, position, end) except -1
 cdef bint _begins_token(data, position, end) except -1
+cpdef plain_verdict(bytes data, Py_ssize_t start, int side)

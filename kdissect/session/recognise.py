@@ -110,9 +110,15 @@ def at_once(data: bytes, side: Side, limits: Limits = DEFAULTS) -> Verdict | Non
     """The verdict of the first piece of a connection, if that begins with a request that fits to the last
     byte. Nearly all do. A Recogniser would give the same verdict. None if more has to be looked at.
     """
-    if not begins_plainly(data, limits) and examine_request(data, 0, limits)[0] is not Evidence.EXACT:
+    is_plain = begins_plainly(data, 0, len(data), limits)
+    if not is_plain and examine_request(data, 0, limits)[0] is not Evidence.EXACT:
         return None
-    correlation_id = int.from_bytes(data[8:12], "big", signed=True)
+    return plain_verdict(data, 0, side)
+
+
+def plain_verdict(data: bytes, start: int, side: Side) -> Verdict:
+    """The verdict of a side whose first request begins at ``start`` in ``data``."""
+    correlation_id = int.from_bytes(data[start + 8 : start + 12], "big", signed=True)
     return Verdict("kafka", side, (side == 0, side == 1), None, correlation_id)
 
 

@@ -1,4 +1,4 @@
-"""How the screens were left: page, order, columns, room of panes, filter. The next session begins so.
+"""How the screens were left: page, order, grouping, columns, room of panes, filter. The next begins so.
 
 It stands in a file in the state folder that only the user can read. Nothing in it names a capture. A filter
 is kept only if the user wrote it and it asks for no secret.
@@ -11,7 +11,7 @@ import os
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from pathlib import Path
-from typing import NamedTuple, TypeVar
+from typing import Any, NamedTuple
 
 from kdissect.settings.actions import PAGES
 
@@ -21,8 +21,8 @@ MOST_LINES = 1_000
 """Lines of a pane."""
 LEAST_SHARE, MOST_SHARE = 1, 9
 """Tenths of the height that a list can have."""
-
-Kept = TypeVar("Kept", int, bool)
+LEAST_PERCENT, MOST_PERCENT = 10, 90
+"""Hundredths of the width that the bytes can have."""
 
 
 class LastSession(NamedTuple):
@@ -40,6 +40,10 @@ class LastSession(NamedTuple):
     """Screen, pane, and its lines: of the screens whose bars were moved."""
     orders: tuple[tuple[str, str, bool], ...] = ()
     """Screen, title of the column that orders its list, and whether the largest stand first."""
+    bytes_percent: int | None = None
+    """Hundredths of the width that the bytes have beside the tree."""
+    groupings: tuple[tuple[str, str], ...] = ()
+    """Screen, and in which way its rows are put together."""
 
 
 def load(path: Path) -> LastSession:
@@ -53,30 +57,40 @@ def load(path: Path) -> LastSession:
 
 
 def _understood(found: Mapping[str, object]) -> LastSession:
-    page, filter, columns, sort, share, heights, orders = (found.get(name) for name in LastSession._fields)
+    page, filter, columns, sort = (found.get(name) for name in ("page", "filter", "columns", "sort"))
     is_order = (
         isinstance(sort, list) and len(sort) == 2 and isinstance(sort[0], str) and isinstance(sort[1], bool)
     )
-    is_share = isinstance(share, int) and not isinstance(share, bool) and LEAST_SHARE <= share <= MOST_SHARE
     names = columns if isinstance(columns, list) and all(isinstance(each, str) for each in columns) else ()
     return LastSession(
         page if isinstance(page, str) and page in PAGES else None,
         filter if isinstance(filter, str) else "",
         tuple(names),
         (sort[0], sort[1]) if is_order and isinstance(sort, list) else None,
-        share if is_share and isinstance(share, int) else None,
-        tuple(each for each in _of_screens(heights, int) if 0 < each[2] <= MOST_LINES),
-        tuple(_of_screens(orders, bool)),
+        _within(found.get("share"), LEAST_SHARE, MOST_SHARE),
+        tuple(
+            (page, pane, lines)
+            for page, pane, lines in _of_screens(found.get("heights"), str, int)
+            if 0 < lines <= MOST_LINES
+        ),
+        tuple(_of_screens(found.get("orders"), str, bool)),
+        _within(found.get("bytes_percent"), LEAST_PERCENT, MOST_PERCENT),
+        tuple(_of_screens(found.get("groupings"), str)),
     )
 
 
-def _of_screens(found: object, kind: type[Kept]) -> Iterator[tuple[str, str, Kept]]:
-    """Those of a list that are made of a screen, a name, and a value of this kind."""
+def _within(found: object, least: int, most: int) -> int | None:
+    """A number, if it is one from here to there."""
+    return found if type(found) is int and least <= found <= most else None
+
+
+def _of_screens(found: object, *kinds: type) -> Iterator[Any]:
+    """Those of a list that are made of a screen and values of these kinds."""
     for each in found if isinstance(found, list) else ():
-        if isinstance(each, list) and len(each) == 3 and isinstance(each[0], str) and each[0] in PAGES:
-            _, name, value = each
-            if isinstance(name, str) and type(value) is kind:
-                yield each[0], name, value
+        if not isinstance(each, list) or [type(value) for value in each] != [str, *kinds]:
+            continue
+        if each[0] in PAGES:
+            yield tuple(each)
 
 
 def save(path: Path, session: LastSession) -> None:

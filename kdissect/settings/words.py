@@ -52,6 +52,8 @@ WORDS: Mapping[str, str] = {
     "zoom": "maximize fullscreen pane",
     "more-list": "resize bigger layout",
     "less-list": "resize smaller layout",
+    "more-bytes": "resize wider hex layout",
+    "less-bytes": "resize narrower hex tree layout",
     "wireshark": "packets open external",
     "range": "time window interval select zoom",
     "explain": "why details fix advice",
@@ -92,7 +94,7 @@ ABOUT: Mapping[str, tuple[str, ...]] = {
     ),
     "groups": (
         "Groups; below, rebalances, and members with what they own, their lag, and a line of time.",
-        "< and > go from rebalance to rebalance; Esc shows all of the time again.",
+        "[ and ] go from rebalance to rebalance; Esc shows all of the time again.",
         "Enter shows the exchanges of the group, or of the rebalance that is shown.",
         "█ joins, ░ told to stop, ▒ not finished, † not heard of, ╳ left.",
     ),

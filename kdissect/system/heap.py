@@ -14,10 +14,12 @@ MANY = 200_000
 """Objects that are worth keeping from the collector."""
 _M_MMAP_THRESHOLD = -3  # mallopt(3)
 _LARGE = 1 << 20
-_LOOK_AFTER = 10_000, 5, 2
-"""Objects, looks at the youngest, looks at those that outlived one: what is in cycles goes after a hundred
-thousand objects. With the collector's own ten and ten, frames that were drawn while a large file was read
-took 80 MB until its end. What there was at the start is not looked at, so that a look takes milliseconds."""
+_LOOK_AFTER = 2_000, 5, 30
+"""Objects, looks at the youngest, looks at those that outlived one. A frame makes thousands of objects, and a
+look at two thousand takes less than a millisecond. A look at all of them takes as long as some frames, so it
+is for times when no key comes (:func:`look_at_all`). Without any, it comes after 300,000 objects."""
+_WORTH_A_LOOK = 2
+"""Looks at those that outlived one, since all of them were looked at: some ten thousand objects."""
 
 
 def give_back_large_blocks() -> None:
@@ -49,6 +51,14 @@ def keep_what_there_is() -> None:
     takes a tenth of a second to go through them. Those that come later are looked at less often, too."""
     gc.freeze()
     gc.set_threshold(*_LOOK_AFTER)
+
+
+def look_at_all() -> None:
+    """Look for cycles among all objects that came since :func:`keep_what_there_is`, if there are many. It may
+    take as long as a frame or some: frames that were drawn while a large file was read hold tens of megabytes
+    of them."""
+    if gc.get_count()[2] >= _WORTH_A_LOOK:
+        gc.collect()
 
 
 @contextmanager

@@ -30,8 +30,11 @@ cdef class Duplex:
         flags=cython.int, side=cython.int, window=cython.int, known=int64_t, ours=Reassembler, theirs=Reassembler, timestamp_ns=int64_t, packet=int64_t,
     )
     cpdef feed(self, Segment segment)
-    @cython.locals(ours=Reassembler, theirs=Reassembler, heard=int64_t, known=int64_t)
+    cdef _note_flags(self, int side, int flags, int64_t timestamp_ns)
+    @cython.locals(first=Reassembler, second=Reassembler)
+    cpdef close(self)
+    @cython.locals(ours=Reassembler, theirs=Reassembler, heard=int64_t, most=int64_t)
     cpdef bint take(
         self, int64_t packet, int64_t timestamp_ns, int side, int64_t seq, int64_t ack, int window, int64_t identity,
-        bytes data, int64_t start, int64_t length,
+        bytes data, int64_t start, int64_t length, bint is_end,
     ) except -1

@@ -214,23 +214,29 @@ class Duplex:
         data: bytes,
         start: int,
         length: int,
+        is_end: bool,
     ) -> bool:
         """Take an ordinary segment as :meth:`feed` does. Nearly all are ordinary. An ordinary segment has the
-        next bytes of its side, or no bytes, while nothing waits. It acknowledges bytes that were given out.
-        It has ACK, neither SYN nor FIN nor RST, and no options beyond a timestamp. Its bytes, which stand in
-        ``data``, may then go on at once. False if it is another: nothing was taken, and it is to be fed.
+        next bytes of its side, or no bytes, while nothing waits. It acknowledges bytes that were given out,
+        or the end behind them. It has ACK, neither SYN nor RST, and no options beyond a timestamp. Its bytes,
+        which stand in ``data``, may then go on at once. False if it is another: nothing was taken, and it is
+        to be fed.
+
+        :param is_end: whether it has FIN, and no bytes.
         """
         ours, theirs = self.streams
         if side:
             ours, theirs = theirs, ours
         if self.reset or self._queued_cost or window == 0 or ours._zero_since_ns >= 0:
             return False
-        if theirs.acknowledged is None or not ours.is_even() or not theirs.is_even():
+        if not ours.is_even() or not theirs.is_even():
             return False
-        if length and ours._place(seq) != ours.next:
+        if (length or is_end) and (ours._place(seq) != ours.next or ours.ended_at is not None):
             return False
-        heard, known = theirs._place(ack), theirs.acknowledged
-        if heard < 0 or heard > theirs.next or known > theirs.next:
+        heard, most = theirs._place(ack), theirs.next
+        if theirs.ended_at is not None and not length:
+            most += theirs.ended_at == most  # of the FIN
+        if heard < 0 or heard > most or (theirs.acknowledged is not None and theirs.acknowledged > most):
             return False
         self.packets += 1
         self.last_packet = packet
@@ -238,6 +244,9 @@ class Duplex:
         ours.window = max(ours.window, window)
         theirs.acknowledge(ack, packet, timestamp_ns, length == 0)
         ours.kept = False
+        if is_end:
+            self._note_flags(side, FIN, timestamp_ns)
+            ours.ended_at = ours.next
         if length:
             ours.append(packet, timestamp_ns, identity, data, start, length)
             if self._backlogs is not None:
@@ -273,6 +282,9 @@ class Duplex:
 
     def close(self) -> Sequence[Piece]:
         """The connection is over, or the capture is: give out everything, with the gaps that remain."""
+        first, second = self.streams
+        if self._backlogs is None and first.has_all() and second.has_all():
+            return ()
         for side, stream in enumerate(self.streams):
             self._hold(side, stream.close(self.last_packet, self.last_ns))
         return self._release(final=True)

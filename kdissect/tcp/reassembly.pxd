@@ -51,6 +51,7 @@ cdef class Reassembler:
     )
     cpdef feed(self, Segment segment)
     cpdef bint is_even(self) except -1
+    cdef bint has_all(self) except -1
     cpdef append(self, int64_t packet, int64_t timestamp_ns, int64_t identity, bytes data, int64_t start, int64_t length)
     @cython.locals(before=int64_t, raw="const unsigned char*")
     cdef _keep(self, int64_t packet, int64_t timestamp_ns, int64_t offset, bytes data, int64_t start, int64_t length)

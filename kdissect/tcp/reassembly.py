@@ -271,10 +271,19 @@ class Reassembler:
         return self._feed_slow(piece, identity)
 
     def is_even(self) -> bool:
-        """Whether nothing is in doubt, nothing waits, and the end did not come."""
-        if not self._base_is_sure or self._initials is not None or self.ended_at is not None:
+        """Whether nothing is in doubt, and nothing waits."""
+        if not self._base_is_sure or self._initials is not None:
             return False
         return self._waiting is None or not self._waiting
+
+    def has_all(self) -> bool:
+        """Whether nothing waits, and nothing is known to be missing."""
+        if self._waiting is not None and self._waiting:
+            return False
+        # One number more than the bytes may be the FIN's, whose segment may be the lost one.
+        if self.acknowledged is not None and self.acknowledged > self.next + 1:
+            return False
+        return self.ended_at is None or self.ended_at <= self.next
 
     def append(
         self, packet: int, timestamp_ns: int, identity: int, data: bytes, start: int, length: int
@@ -348,14 +357,10 @@ class Reassembler:
     def close(self, packet: int, timestamp_ns: int) -> Sequence[Chunk | Gap | Fault]:
         """No more segments will come: every hole is one now."""
         out = self.give_up("not captured", packet, timestamp_ns)
-        known = max(self.acknowledged or 0, self.ended_at or 0)
-        # One byte more than the data is the FIN's own number, whose segment may be the lost one.
-        if known > self.next + 1 or (self.ended_at is not None and self.ended_at > self.next):
-            out.append(
-                self._gap(
-                    min(known, self.ended_at or known) - self.next, "not captured", packet, timestamp_ns
-                )
-            )
+        if not self.has_all():
+            known = max(self.acknowledged or 0, self.ended_at or 0)
+            length = min(known, self.ended_at or known) - self.next
+            out.append(self._gap(length, "not captured", packet, timestamp_ns))
         return out
 
     def give_up(self, reason: str, packet: int, timestamp_ns: int) -> list[Chunk | Gap | Fault]:

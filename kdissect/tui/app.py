@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import time
 from collections.abc import Callable, Iterable
 from contextlib import suppress
 from functools import cached_property
@@ -14,7 +15,7 @@ from rich.text import Text
 from textual.app import App, SystemCommand
 from textual.binding import BindingType
 from textual.command import Provider
-from textual.events import Key
+from textual.events import Event, InputEvent, Key
 from textual.screen import Screen
 from textual.timer import Timer
 
@@ -31,12 +32,12 @@ from kdissect.settings.remembered import Remembered
 from kdissect.settings.screens import Settings
 from kdissect.settings.session import LastSession
 from kdissect.settings.words import ABOUT, HINT, LEFT_SO
-from kdissect.system.heap import give_back_holes, give_back_large_blocks, keep_what_there_is
+from kdissect.system.heap import give_back_holes, give_back_large_blocks, keep_what_there_is, look_at_all
 from kdissect.system.terminal import end_with_signals, end_with_terminal, suspend
 from kdissect.tui.host import Host, Opener, WayStep, is_of_interfaces
 from kdissect.tui.keys import Commands, bindings_of, help_of, keymap_of
+from kdissect.tui.leaving import arrange, as_left
 from kdissect.tui.pages.capture import CapturePage
-from kdissect.tui.pages.chosen import USUAL_SHARE
 from kdissect.tui.pages.cluster import ClusterPage
 from kdissect.tui.pages.connections import ConnectionsPage
 from kdissect.tui.pages.exchanges import ExchangesPage
@@ -49,9 +50,8 @@ from kdissect.tui.pages.ordering import USUAL
 from kdissect.tui.pages.page import Page
 from kdissect.tui.pages.problems import ProblemsPage
 from kdissect.tui.pages.records import RecordsPage
-from kdissect.tui.pages.rooms import PanesScreen
 from kdissect.tui.pages.start import Looks, Start
-from kdissect.tui.pages.statistics import OrderedScreen, StatisticsPage
+from kdissect.tui.pages.statistics import StatisticsPage
 from kdissect.tui.pages.story import StoryPage
 from kdissect.tui.pages.topics import TopicsPage
 from kdissect.tui.pages.transactions import TransactionsPage
@@ -61,6 +61,8 @@ from kdissect.wording import defect
 TICK_SECONDS = 0.15
 """How often what came is taken in. A live capture draws the list anew each time, which takes 30 ms: ten times
 a second would be a third of a core."""
+REST_SECONDS = 0.2
+"""How long no key must come before memory is tidied up, which takes as long as a frame or some."""
 
 
 class Kdissect(Host):
@@ -87,6 +89,10 @@ class Kdissect(Host):
         self.home = settings.page or ("exchanges" if settings.filter else settings.before.page or "findings")
         self._asking: Timer | None = None
         """Runs while the second stage of a filter goes on."""
+        self._resting: Timer | None = None
+        """Runs until no key has come for a while."""
+        self._touched_at = 0.0
+        """When a key or the mouse was used last, by :func:`time.monotonic`."""
         super().__init__(feed, options, settings, remembered or Remembered())
         self.set_keymap(keymap_of(settings.keys))
         if settings.theme is not None:
@@ -139,7 +145,7 @@ class Kdissect(Host):
         }
         figures = (page for page in self.pages.values() if isinstance(page, StatisticsPage))
         self.pages["facts"] = FactsPage(frozenset(name for page in figures for name in page.names))
-        self._arrange_as(self.settings.before)
+        arrange(self.pages, self.settings.before)
         for name, page in self.pages.items():
             self.install_screen(page, name)  # so that it stays when another is shown
         self.push_screen("exchanges")  # made in any case: other screens lead to it
@@ -163,42 +169,8 @@ class Kdissect(Host):
             self.notify(HINT, timeout=15)
 
     def exit(self, result: None = None, return_code: int = 0, message: RenderableType | None = None) -> None:
-        self.session = self._as_it_is()
+        self.session = as_left(self) if self.pages else self.settings.before
         super().exit(result, return_code, message)
-
-    def _as_it_is(self) -> LastSession:
-        if not self.pages:
-            return self.settings.before
-        shown = [name for each in self.screen_stack for name, page in self.pages.items() if page is each]
-        page, here = self.pages["exchanges"], shown[-1] if shown else None
-        assert isinstance(page, ExchangesPage)
-        chosen = self.shown.chosen if self.shown.span is None else None
-        return LastSession(
-            here if here in PAGES else None,
-            chosen.text if chosen is not None and self.remembered.may_keep(chosen) else "",
-            self.columns if self.columns != self.settings.columns else (),
-            page.order_of_list if page.is_mounted and page.order_of_list != USUAL else None,
-            page.share if page.share != USUAL_SHARE else None,
-            tuple((name, *each) for name, panes in self._of_panes() for each in panes.heights.items()),
-            tuple(
-                (name, each.rows.sorted_by, each.rows.descending)
-                for name, each in self.pages.items()
-                if isinstance(each, OrderedScreen) and name in PAGES and each.rows.sorted_by is not None
-            ),
-        )
-
-    def _of_panes(self) -> list[tuple[str, PanesScreen]]:
-        """The screens whose panes stand above one another, with their names."""
-        return [(name, each) for name, each in self.pages.items() if isinstance(each, PanesScreen)]
-
-    def _arrange_as(self, before: LastSession) -> None:
-        """Give panes and lists the room and the order that they had."""
-        for name, panes in self._of_panes():
-            panes.heights = {pane: lines for page, pane, lines in before.heights if page == name}
-        for name, title, descending in before.orders:
-            page = self.pages.get(name)
-            if isinstance(page, OrderedScreen):
-                page.rows.sorted_by, page.rows.descending = title, descending
 
     def _poll(self) -> bool:
         """Take in what came; gives whether anything did."""
@@ -211,7 +183,27 @@ class Kdissect(Host):
             self.shown.index_is_complete()
         return has_news
 
+    async def on_event(self, event: Event) -> None:
+        if isinstance(event, InputEvent):
+            self._touched_at = time.monotonic()
+            self._tidy_at_rest()
+        await super().on_event(event)
+
+    def _tidy_at_rest(self) -> None:
+        """Tidy memory up as soon as no key has come for a while."""
+        if self._resting is None and self._running:
+            wait = max(0.01, self._touched_at + REST_SECONDS - time.monotonic())
+            self._resting = self.set_timer(wait, self._rested)
+
+    def _rested(self) -> None:
+        self._resting = None
+        if time.monotonic() < self._touched_at + REST_SECONDS:
+            self._tidy_at_rest()
+        else:
+            look_at_all()
+
     def _tick(self) -> None:
+        self._tidy_at_rest()
         if self._poll():
             for page in self._pages_shown():
                 page.index_grew()
@@ -350,7 +342,6 @@ class Kdissect(Host):
             self.screen.say("there is no shell to go back to")
 
     def action_turn_page(self, step: int) -> None:
-        """Show the screen after this one, or before it."""
         names = [name for name in PAGES if name in self.pages]
         here = next((name for name, page in self.pages.items() if page is self.screen), names[0])
         self.action_page(names[(names.index(here) + step) % len(names)])

@@ -13,6 +13,7 @@ from typing import Any
 from rich.color import Color, ColorType
 from rich.color_triplet import ColorTriplet
 from rich.style import Style
+from rich.terminal_theme import TerminalTheme
 from textual.app import App
 from textual.strip import Strip
 from textual.theme import BUILTIN_THEMES
@@ -66,13 +67,15 @@ def legible_strip(strip: Strip, app: App[Any]) -> Strip:
     them, unless it leaves them to the terminal."""
     if app.ansi_color:
         return strip
-    return Strip([each._replace(style=_named(each.style, app)) for each in strip], strip.cell_length)
+    theme = app.ansi_theme
+    return Strip([each._replace(style=_named(each.style, theme)) for each in strip], strip.cell_length)
 
 
-def _named(style: Style | None, app: App[Any]) -> Style | None:
+@lru_cache(maxsize=4096)
+def _named(style: Style | None, theme: TerminalTheme) -> Style | None:
     if style is None or style.color is None or style.bgcolor is None:
         return style
-    text, behind = (each.get_truecolor(app.ansi_theme) for each in (style.color, style.bgcolor))
+    text, behind = (each.get_truecolor(theme) for each in (style.color, style.bgcolor))
     if style.dim:
         text = ColorTriplet(*((2 * a + b) // 3 for a, b in zip(text, behind, strict=True)))
     plain = Style(color=Color.from_triplet(text), bgcolor=Color.from_triplet(behind), dim=False)

@@ -233,6 +233,10 @@ class Host(App[None]):
         """Show one of the screens."""
         raise NotImplementedError
 
+    def action_turn_page(self, step: int) -> None:
+        """Show the screen after this one (1), or before it (-1)."""
+        raise NotImplementedError
+
     def go_back(self) -> bool:
         """Show the screen before this one; gives whether there was one."""
         raise NotImplementedError

@@ -50,12 +50,12 @@ Help = list[tuple[str, list[tuple[str, str]]]]
 def help_of(screen: Screen[object]) -> Help:
     """The keys that work where the focus is on a screen. The order: of the pane, of this page, of every page,
     of everywhere."""
-    every_page = {action.id for action in actions_of("page")}
+    every_page = {(action.id, action.help) for action in actions_of("page")}
     parts: dict[str, list[tuple[int, str, str]]] = {}
     for key, active in screen.active_bindings.items():
         name = active.binding.id
         if name in IDS:
-            is_shared = name in every_page and active.node is screen
+            is_shared = (name, active.binding.tooltip) in every_page and active.node is screen
             heading = PLACES["page"] if is_shared else active.node.BINDING_GROUP_TITLE or "Here"
             rows = parts.setdefault(heading, [])
             rows.append((IDS.index(name), active.binding.tooltip, format_key(key)))
@@ -102,7 +102,8 @@ class Commands(Provider):
             if binding.id in IDS and binding.id not in _NOT_LISTED and active.enabled:
                 at = (binding.action, str(id(active.node)))
                 found.setdefault(at, (binding.description, binding.tooltip, []))[2].append(format_key(key))
-                nodes[at], names[at] = active.node, binding.id or ""
+                nodes[at] = active.node
+                names.setdefault(at, binding.id or "")
         for at, (label, help_text, keys) in found.items():
             text = f"{label}: {help_text}" if label.lower() not in help_text.lower() else help_text
             run = partial(self.app.run_action, at[0], nodes[at])

@@ -132,7 +132,7 @@ def _byte(value: int) -> str:
 
 # -- a cell of the list of records ------------------------------------------------------------------
 
-_OF_RECORDS = {
+OF_RECORDS = {
     "Direction": "direction",
     "Time": "timestamp",
     "Topic": "topic",
@@ -156,12 +156,14 @@ def filter_of_record(column: str, record: dict[str, Any], exchange: Exchange) ->
         return f"number == {exchange.number}"
     if column == "Client id":
         return _cell("client_id", exchange)
-    name = _OF_RECORDS.get(column)
+    name = OF_RECORDS.get(column)
     if column == "Offset":
         name = "offset" if record["assigned_offset"] is None else "assigned_offset"
-    if name is None or name == "headers" or (name in ("key", "value") and is_redacted(record, name)):
+    if name is None or (name in ("key", "value") and is_redacted(record, name)):
         return None
     field, value = f"record.{name}", record[name]
+    if name == "headers":  # the list has their number
+        return field if value else None  # other records of the exchange may have some
     if value is None:
         return f"not {field}"
     if name in ("direction", "codec"):
@@ -194,8 +196,11 @@ _VALUES: dict[str, Callable[[Exchange], object]] = {
     "missing": lambda exchange: exchange.missing,
     "error": lambda exchange: exchange.error,
     "topics": lambda exchange: next(iter(exchange.topics), None),
+    "faults": lambda exchange: len(exchange.faults) or None,
 }
 """Columns of an exchange that the list shows. Of several topics the first."""
+_ANY = ("faults",)
+"""Columns of which a filter asks only whether anything stands there."""
 _SHORT = {"who": "client_id", "what": "api", "sizes": "response_size"}
 """Columns of the list that say in one what stands in several: the one that is asked for."""
 
@@ -217,6 +222,8 @@ def _cell(column: str, exchange: Exchange) -> str | None:
     value = read(exchange)
     if value is None:
         return f"not {column}"
+    if column in _ANY:
+        return column
     if column in ("api", "error"):
         return f"{column} == {value}" if str(value).isidentifier() else f"{column} == {quoted(str(value))}"
     return _asked(column, value)

@@ -13,8 +13,8 @@ import kdissect
 from benchmarks.screens_figures import measure
 from benchmarks.traffic import multiply
 from kdissect.feed.decoder import Decoder
-from kdissect.feed.source import ScreenSource
 from tests.amount import times
+from tests.feed.feeds import source_of
 
 BOUNDS = {
     "key to frame, p50": 1_000,
@@ -38,7 +38,7 @@ def test_traffic_is_that_of_the_captures_again_and_again(tmp_path: Path) -> None
 def test_the_screens_hold_their_figures(tmp_path: Path) -> None:
     path = tmp_path / "traffic.pcap"
     count = multiply(path, times(2_000, 20_000))
-    decoder = Decoder(ScreenSource((str(path),)))
+    decoder = Decoder(source_of(path))
     figures = {
         figure.name: figure
         for figure in asyncio.run(measure(decoder, time.time(), keys=times(20, 60), wait=200))

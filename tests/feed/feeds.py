@@ -3,18 +3,45 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from functools import cache
 from pathlib import Path
+from typing import Any
 
 from kdissect.feed.batches import FeedBatch
 from kdissect.feed.decoder import Decoded
 from kdissect.feed.index import Index
 from kdissect.feed.rows import FIELDS, HAS_LATENCY, ROW
 from kdissect.feed.source import ScreenSource
+from kdissect.limits import DEFAULTS, Limits
+from kdissect.source import Input
+from tests.cli.run import CAPTURES
+
+
+def source_of(*paths: Path | str, limits: Limits = DEFAULTS, **given: Any) -> ScreenSource:
+    """What the screens show of these captures."""
+    return ScreenSource(Input(tuple(map(str, paths)), limits), **given)
+
+
+class Again(Decoded):
+    """What a capture was decoded to before, once more."""
+
+    def __init__(self, first: Decoded) -> None:
+        self.source, self._spool, self._waiting = first.source, first._spool, list(first._waiting)
+
+    def close(self) -> None:
+        """The spool stays: others read it, too."""
+
+
+@cache
+def _decoded(paths: tuple[Path, ...]) -> Decoded:
+    return Decoded(source_of(*paths))
 
 
 def decoded(*paths: Path) -> Decoded:
-    """A feed of these captures, decoded at once."""
-    return Decoded(ScreenSource(tuple(map(str, paths))))
+    """A feed of these captures, decoded at once; those of the project once for all tests."""
+    if all(path.is_relative_to(CAPTURES) for path in paths):
+        return Again(_decoded(paths))
+    return Decoded(source_of(*paths))
 
 
 def index_of(feed: Decoded) -> Index:

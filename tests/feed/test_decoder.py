@@ -18,8 +18,8 @@ from kdissect.feed.batches import Ended, FeedBatch
 from kdissect.feed.decoder import Decoder, _run
 from kdissect.feed.index import Index
 from kdissect.feed.rows import ROW
-from kdissect.feed.source import ScreenSource
 from tests.cli.run import CAPTURES
+from tests.feed.feeds import source_of
 
 CAPTURE = CAPTURES / "errors.pcapng"
 
@@ -36,7 +36,7 @@ def run_to_the_end(decoder: Decoder, index: Index) -> Ended:
 
 
 def test_the_process_fills_an_index_and_its_exchanges_can_be_read() -> None:
-    decoder, index = Decoder(ScreenSource((str(CAPTURE),))), Index()
+    decoder, index = Decoder(source_of(CAPTURE)), Index()
     assert run_to_the_end(decoder, index) == Ended()
     exchanges = list(read(CAPTURE))
     assert index.column("number").tolist() == [each.number for each in exchanges]
@@ -51,7 +51,7 @@ def test_the_process_fills_an_index_and_its_exchanges_can_be_read() -> None:
 def test_a_process_that_is_killed_is_told_and_what_came_stays(tmp_path: Path) -> None:
     pipe = tmp_path / "pipe"
     os.mkfifo(pipe)
-    decoder, index = Decoder(ScreenSource((str(pipe),))), Index()
+    decoder, index = Decoder(source_of(pipe)), Index()
     with pipe.open("wb") as writer:
         writer.write(CAPTURE.read_bytes())
         writer.flush()
@@ -72,7 +72,7 @@ def test_a_process_that_is_killed_is_told_and_what_came_stays(tmp_path: Path) ->
 
 @pytest.mark.parametrize("name", ["nothing-here.pcap", "README.md"])
 def test_what_cannot_be_read_is_told(name: str) -> None:
-    decoder = Decoder(ScreenSource((str(CAPTURES / name),)))
+    decoder = Decoder(source_of(CAPTURES / name))
     reason = run_to_the_end(decoder, Index()).reason
     assert reason is not None
     assert name in reason
@@ -82,7 +82,7 @@ def test_what_cannot_be_read_is_told(name: str) -> None:
 def test_closing_ends_the_process(tmp_path: Path) -> None:
     pipe = tmp_path / "pipe"
     os.mkfifo(pipe)
-    decoder = Decoder(ScreenSource((str(pipe),)))
+    decoder = Decoder(source_of(pipe))
     decoder.close()
     assert decoder.poll() == []
 
@@ -119,7 +119,7 @@ def test_what_was_found_before_a_defect_is_shown_and_the_defect_tells_no_values(
     with tempfile.TemporaryFile() as file:
         arrived = SimpleNamespace(detach=lambda: os.dup(file.fileno()))
         monkeypatch.setattr("kdissect.feed.decoder.be_quiet", lambda: closed.append(True))
-        _run(ScreenSource((str(CAPTURE),), is_live=True), cast(Any, arrived), cast(Any, Sent()))
+        _run(source_of(CAPTURE, is_live=True), cast(Any, arrived), cast(Any, Sent()))
     *batches, ended = sent
     assert sum(len(each.rows) for each in batches if isinstance(each, FeedBatch)) == 3 * ROW.size
     assert isinstance(ended, Ended)

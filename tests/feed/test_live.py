@@ -16,7 +16,7 @@ from kdissect.feed.batches import Ended, FeedBatch
 from kdissect.feed.decoder import Decoder
 from kdissect.feed.index import Index
 from kdissect.feed.live import Live
-from kdissect.feed.source import ScreenSource, packets_of
+from kdissect.feed.source import packets_of
 from kdissect.live.external import External
 from kdissect.live.session import Session
 from kdissect.live.silence import Silence
@@ -24,7 +24,7 @@ from kdissect.model import Packet
 from kdissect.tui.pages.capture import lines
 from kdissect.tui.widgets.status import capture_items
 from tests.cli.run import CAPTURES
-from tests.feed.feeds import decoded, index_of
+from tests.feed.feeds import decoded, index_of, source_of
 from tests.waiting import wait_until
 
 BASIC = CAPTURES / "basic-kafka43.pcapng"
@@ -39,7 +39,7 @@ class Piped:
         self.session = Session([External("ours", None, read, None)])
         os.close(read)
         self.feed = Live(
-            ScreenSource(("ours",), is_live=True, spool=self.session.folder),
+            source_of("ours", is_live=True, spool=self.session.folder),
             self.session,
             Silence("tcp", None),
         )
@@ -176,7 +176,7 @@ def test_files_that_grow_are_followed(tmp_path: Path, count: int) -> None:
     path, data = tmp_path / "growing", BASIC.read_bytes()
     path.write_bytes(data[:5_000])
     index = Index()
-    with closing(Decoder(ScreenSource((str(tmp_path),), is_live=True, follows=True))) as feed:
+    with closing(Decoder(source_of(tmp_path, is_live=True, follows=True))) as feed:
 
         def there_are(wanted: int) -> bool:
             for message in feed.poll():

@@ -9,8 +9,8 @@ import pytest
 from kdissect.feed.batches import Ended, FeedBatch
 from kdissect.feed.decoder import Decoder
 from kdissect.feed.piped import NAME, Piped, _kept
-from kdissect.feed.source import ScreenSource
 from tests.cli.run import CAPTURES
+from tests.feed.feeds import source_of
 
 CAPTURE = CAPTURES / "errors.pcapng"
 
@@ -34,7 +34,7 @@ def rows_until(decoder: Decoder, least: int, seconds: float = 30) -> tuple[int, 
 def test_what_comes_is_decoded_before_more_comes_and_kept() -> None:
     reader, writer = os.pipe()
     piped = Piped(reader)
-    decoder = Decoder(ScreenSource((piped.pipe,), is_live=True))
+    decoder = Decoder(source_of(piped.pipe, is_live=True))
     data = CAPTURE.read_bytes()
     try:
         os.write(writer, data[: len(data) // 2])
@@ -58,7 +58,7 @@ def test_where_the_disk_is_full_what_comes_is_still_decoded(monkeypatch: pytest.
     monkeypatch.setattr("kdissect.feed.piped._kept", lambda descriptor, data: False)
     reader, writer = os.pipe()
     piped = Piped(reader)
-    decoder = Decoder(ScreenSource((piped.pipe,), is_live=True))
+    decoder = Decoder(source_of(piped.pipe, is_live=True))
     try:
         os.write(writer, CAPTURE.read_bytes())
         os.close(writer)

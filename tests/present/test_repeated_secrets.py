@@ -16,13 +16,13 @@ from kdissect.present.redact import is_secret, may_hold_secrets, secrets_of
 from kdissect.present.secret_names import REDACTED
 from kdissect.protocol import apis, schema
 from kdissect.protocol.importing import import_definitions
-from kdissect.protocol.layout import forget_layouts
 from kdissect.protocol.library import library
 from tests.cli.run import run
 from tests.fuzz.targets import _frame
 from tests.kafka import Talk, request, response
 from tests.present.captures import OPEN, SECRET, base64, port, write_capture
 from tests.present.test_redact import OUTPUTS, dumped, forms_of_secret
+from tests.protocol.layouts import forget_layouts
 from tests.protocol.test_importing import jar
 
 CONFIG = {"name": "ssl.key.password", "value": SECRET}

@@ -5,8 +5,8 @@ from pathlib import Path
 import pytest
 
 from kdissect.protocol import apis, schema
-from kdissect.protocol.layout import forget_layouts
 from kdissect.protocol.library import Library, library, package_folder, user_folder
+from tests.protocol.layouts import forget_layouts
 
 FETCH = "request 0 of 9.9\n    word  string  0+\n\nresponse 0 of 9.9\n"
 

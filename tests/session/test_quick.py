@@ -12,7 +12,7 @@ from kdissect.limits import DEFAULTS, Limits
 from kdissect.session.briefs import Brief
 from tests.kafka import Talk, request, response
 from tests.session.runs import metadata, metadata_answer
-from tests.test_dissect_short import told
+from tests.test_dissect_short import told, without_rows
 
 
 @dataclass
@@ -34,7 +34,8 @@ def tell(talk: Talk, limits: Limits = DEFAULTS) -> Told:
     assert held[0] == held[1]
     found += quick.close()
     expected += usual.close()
-    assert [told(event) for event in found] == [told(event) for event in expected]
+    what = [told(event) for event in found]
+    assert what == without_rows([told(event) for event in expected], what)
     out = Told([], [])
     for event in found:
         if isinstance(event, Brief):
@@ -69,12 +70,12 @@ def test_a_produce_without_an_answer_is_over_at_once() -> None:
     assert tell(talk).briefs == ["Metadata v1 #1", "Produce v3 #2", "Metadata v1 #3"]
 
 
-def test_an_error_is_told_whole_and_the_connection_goes_on_in_brief() -> None:
+def test_an_error_is_told_in_brief_too() -> None:
     refused = response("Heartbeat", 1, 2, throttleTimeMs=0, errorCode=25)
     beat = request("Heartbeat", 1, 2, groupId="g", generationId=1, memberId="m")
     talk = Talk().ask(metadata(1)).answer(metadata_answer(1)).ask(beat).answer(refused)
     talk.ask(metadata(3)).answer(metadata_answer(3))
-    assert tell(talk) == Told(["Metadata v1 #1", "Metadata v1 #3"], ["Heartbeat v1 #2"])
+    assert tell(talk) == Told(["Metadata v1 #1", "Heartbeat v1 #2", "Metadata v1 #3"], [])
 
 
 @pytest.mark.parametrize(

@@ -13,6 +13,8 @@ LEFT = LastSession(
     *("latency", "api == Fetch", ("number", "api"), ("latency_ns", True), 7),
     (("groups", "list", 5), ("groups", "members", 12)),
     (("topics", "Lag", True),),
+    60,
+    (("topics", "group"), ("cluster", "settings")),
 )
 
 
@@ -32,6 +34,8 @@ def test_what_is_kept_comes_back_and_only_the_user_can_read_it(tmp_path: Path) -
         "{",
         '{"page": "nowhere", "share": 99, "sort": [1], "columns": [1], "filter": 3}',
         '{"heights": [["groups", "list", 0], ["x", "list", 5], 3], "orders": [["groups", "Group", 1]]}',
+        '{"bytes_percent": 99, "groupings": [["nowhere", "group"], ["topics"], ["topics", 1], [[], "x"]]}',
+        '{"bytes_percent": true, "share": 5.0, "groupings": {"topics": "group"}}',
         "[" * 9_999,
     ],
 )

@@ -1,15 +1,25 @@
-"""What stands on the screen, as text; and running the application without a terminal."""
+"""What stands on the screen, as text; and running the application without a terminal.
+
+Nobody sees the frames that an application without a terminal draws. They were more than a third of what these
+tests took. So nothing is drawn until a test looks, and once at the end of each. ``test_terminal.py`` and
+``test_drawing.py`` draw every frame.
+"""
 
 from __future__ import annotations
 
 import io
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager, suppress
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager, contextmanager, suppress
 from pathlib import Path
+from typing import Any
+from unittest import mock
 
 from rich.console import Console
 from textual.app import App
+from textual.css.model import RuleSet
+from textual.css.stylesheet import Stylesheet
 from textual.pilot import Pilot
+from textual.screen import Screen
 from textual.worker import WorkerCancelled
 
 from kdissect.settings.screens import Settings
@@ -34,13 +44,51 @@ def screen_text(app: App[None]) -> str:
     return "\n".join(line.rstrip() for line in console.export_text(styles=False).splitlines()) + "\n"
 
 
+_draw = Screen._compositor_refresh
+
+
+def _leave_undrawn(screen: Screen[Any]) -> None:
+    """What changed counts as drawn. A screen below another hands that on to it, as ever."""
+    if screen is not screen.app.screen:
+        _draw(screen)
+        return
+    screen._compositor._dirty_regions.clear()
+    screen._dirty_widgets.clear()
+    screen.app._update_mouse_over(screen)
+
+
+_parse = Stylesheet._parse_rules
+_parsed: dict[Any, list[RuleSet]] = {}
+
+
+def _parse_once(sheet: Stylesheet, css: str, *read_from: Any, **given: Any) -> list[RuleSet]:
+    """Textual parses the styles of all widgets three times for each application."""
+    key = (css, read_from, *sorted(given.items()), *sorted(sheet._variables.items()))
+    if key not in _parsed:
+        _parsed[key] = _parse(sheet, css, *read_from, **given)
+    return _parsed[key]
+
+
+@contextmanager
+def undrawn() -> Iterator[None]:
+    """Draw only what a test looks at, and parse styles once for all tests."""
+    with (
+        mock.patch.object(Screen, "_compositor_refresh", _leave_undrawn),
+        mock.patch.object(Stylesheet, "_parse_rules", _parse_once),
+    ):
+        yield
+
+
 @asynccontextmanager
 async def running(app: Kdissect, width: int = 120, height: int = 40) -> AsyncIterator[Pilot[None]]:
     """The application on a screen of this size, when everything has come to rest."""
     try:
-        async with app.run_test(size=(width, height)) as pilot:
-            await settle(pilot)
-            yield pilot
+        with undrawn():
+            async with app.run_test(size=(width, height)) as pilot:
+                await settle(pilot)
+                yield pilot
+                if app.is_running:
+                    screen_text(app)
     finally:
         app.feed.close()
 

@@ -11,11 +11,10 @@ from kdissect.exchange import Exchange
 from kdissect.feed.batches import Ended, FeedBatch
 from kdissect.feed.decoder import Decoded, Decoder
 from kdissect.feed.rows import ROW
-from kdissect.feed.source import ScreenSource
 from kdissect.live.journal import Status
 from kdissect.tui.app import Kdissect
 from tests.cli.run import CAPTURES
-from tests.feed.feeds import decoded
+from tests.feed.feeds import decoded, source_of
 from tests.tui.snapshots import EXCHANGES, press, running, screen_text, settle
 
 ERRORS = CAPTURES / "errors.pcapng"
@@ -80,7 +79,7 @@ def test_the_list_grows_under_the_cursor_and_the_end_is_told() -> None:
 
 def test_the_real_decoder_fills_the_screen() -> None:
     async def run() -> None:
-        app = Kdissect(Decoder(ScreenSource((str(ERRORS),))), settings=EXCHANGES)
+        app = Kdissect(Decoder(source_of(ERRORS)), settings=EXCHANGES)
         async with running(app) as pilot:
             for _ in range(100):
                 if app.ended is not None:

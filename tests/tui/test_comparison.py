@@ -17,7 +17,7 @@ from kdissect.settings.actions import DIFF_VIEWS, actions_of
 from kdissect.tui.comparison import Capture, Comparison, ComparisonScreen
 from tests.cli.run import CAPTURES
 from tests.insight.test_diff import MS, finding, measured, report
-from tests.tui.snapshots import screen_text
+from tests.tui.snapshots import screen_text, undrawn
 from tests.tui.terminals import Terminal
 
 SIZES = ((80, 24), (120, 40), (240, 70))
@@ -65,9 +65,10 @@ def with_screen(step: Step, size: tuple[int, int] = (120, 40), shown: Shown | No
             found,
         )
         app.suspend = nullcontext  # type: ignore  # no terminal is attached
-        async with app.run_test(size=size) as pilot:
-            await pilot.pause()
-            await step(pilot)
+        with undrawn():
+            async with app.run_test(size=size) as pilot:
+                await pilot.pause()
+                await step(pilot)
 
     asyncio.run(run())
 

@@ -324,21 +324,22 @@ def test_following_the_end_is_in_the_order_of_time() -> None:
     with_app(step)
 
 
-@pytest.mark.parametrize("page", ["3", "4", "5", "6", "9", "T", "C", "0"])
-def test_escape_takes_back_a_dialog_then_the_filter_then_the_page_as_the_footer_says(page: str) -> None:
+def test_escape_takes_back_a_dialog_then_the_filter_then_the_page_as_the_footer_says() -> None:
     async def step(pilot: Pilot[None], app: Kdissect) -> None:
-        await press(pilot, page)
-        there = here(app)
-        app.shown.push("error")
-        await settle(pilot)
-        await press(pilot, "question_mark")
-        await press(pilot, "escape")
-        assert (here(app), app.shown.text) == (there, "error")
-        assert "q Filter back" in last_line(app)
-        await press(pilot, "escape")
-        assert (here(app), app.shown.text) == (there, "")
-        assert "q Back" in last_line(app)
-        await press(pilot, "escape")
-        assert here(app) == "exchanges"
+        for page in "34569TC0":
+            await press(pilot, page)
+            there = here(app)
+            assert there != "exchanges"
+            app.shown.push("error")
+            await settle(pilot)
+            await press(pilot, "question_mark")
+            await press(pilot, "escape")
+            assert (here(app), app.shown.text) == (there, "error")
+            assert "q Filter back" in last_line(app)
+            await press(pilot, "escape")
+            assert (here(app), app.shown.text) == (there, "")
+            assert "q Back" in last_line(app)
+            await press(pilot, "escape")
+            assert here(app) == "exchanges"
 
     with_app(step)

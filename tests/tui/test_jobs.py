@@ -45,7 +45,7 @@ SHIPPED = (
     Job(
         "one consumer's rebalance",
         "member-killed",
-        ("4", "less_than_sign"),
+        ("4", "left_square_bracket"),
         ("generation 2 → 3", "session-timeout", "fraud-2", "stood still"),
     ),
     Job(
@@ -111,13 +111,13 @@ LAB = (
     Job(
         "one consumer's rebalance",
         "max-poll-exceeded/capture.pcapng.gz",
-        ("4", "less_than_sign"),
+        ("4", "left_square_bracket"),
         ("generation 5 → 6", "member-left by mailer-1: the consumer is being closed", "members 2 → 1"),
     ),
     Job(
         "one consumer's rebalance",
         "kip848-member-silent/capture.pcapng.gz",
-        ("4", "less_than_sign"),
+        ("4", "left_square_bracket"),
         ("generation 4 → 5", "no partition stood still", "new-member by feeder-c-2"),
     ),
     Job(
@@ -207,7 +207,7 @@ def test_a_subset_is_saved(tmp_path: Path) -> None:
     assert len(list(read(path))) == 20
 
 
-_NAMES = {"slash": "/", "less_than_sign": "<", "enter": "Enter"}
+_NAMES = {"slash": "/", "left_square_bracket": "[", "enter": "Enter"}
 
 
 @pytest.mark.parametrize(

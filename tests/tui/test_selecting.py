@@ -10,8 +10,9 @@ from kdissect import read
 from kdissect.filter.compiled import compile_filter
 from kdissect.present.detail import Detail, TreeSpot
 from kdissect.present.options import Options
+from kdissect.present.records import record_rows
 from kdissect.tui.lists.exchanges import COLUMNS
-from kdissect.tui.selecting import filter_of_column, filter_of_line, joined
+from kdissect.tui.selecting import OF_RECORDS, filter_of_column, filter_of_line, filter_of_record, joined
 from tests.cli.run import CAPTURES
 from tests.present.captures import SECRET, secret_talks, write_capture
 
@@ -74,16 +75,31 @@ def test_a_secret_has_no_filter(tmp_path: object) -> None:
                     assert text is None
 
 
-@pytest.mark.parametrize("capture", ["errors.pcapng", "midstream.pcapng"])
+@pytest.mark.parametrize("capture", ["errors.pcapng", "midstream.pcapng", "broker-0.9.pcap"])
 def test_the_filter_of_a_column_matches_the_exchange(capture: str) -> None:
     for exchange in read(CAPTURES / capture):
         for column in COLUMNS:
             text = filter_of_column(column, exchange)
-            if column in ("mark", "faults"):
+            if column == "mark":
                 assert text is None
             else:
                 assert text is not None, column
                 assert compile_filter(text).matches(exchange), text
+
+
+@pytest.mark.parametrize("capture", ["basic-kafka43.pcapng", "incidents/poison-pill.pcapng.gz"])
+def test_the_filter_of_a_column_of_records_matches_the_exchange(capture: str) -> None:
+    found = set()
+    for exchange in read(CAPTURES / capture):
+        for row in record_rows(exchange, OPTIONS):
+            for column in ("No.", "Client id", *OF_RECORDS, "Offset"):
+                text = filter_of_record(column, row, exchange)
+                if text is None or row[OF_RECORDS.get(column, "offset")] is None:
+                    continue  # there is none, but other records of the exchange may have one
+                assert compile_filter(text).matches(exchange), text
+                found.add(text)
+    assert "record.headers" in found
+    assert len(found) > 20
 
 
 def test_operations() -> None:

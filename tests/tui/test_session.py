@@ -71,6 +71,30 @@ def test_they_begin_so_and_say_it() -> None:
     asyncio.run(run())
 
 
+GROUPED = (("topics", "client"), ("latency", "broker"), ("cluster", "settings"), ("connections", "client"))
+
+
+def test_the_ways_in_which_rows_were_put_together_come_back() -> None:
+    keys = ("3", "g", "g", "g", "5", "g", "C", "g", "g", "2", "g")
+    left = left_after(*keys)
+    assert sorted(left.groupings) == sorted(GROUPED)
+    assert left_after("1", before=left).groupings == left.groupings
+    assert left_after("3", "g", before=left).groupings == left.groupings[:1] + left.groupings[2:]
+
+
+def test_rows_are_put_together_so_from_the_start() -> None:
+    before = LastSession(groupings=(*GROUPED, ("topics", "gone"), ("records", "x"), ("gone", "y")))
+    app = app_of(ERRORS, settings=Settings(before=before))
+
+    async def run() -> None:
+        async with running(app, 160) as pilot:
+            assert "by client (g: topic, partition, group)" in await press(pilot, "3")
+            assert "Broker" in await press(pilot, "5")
+            assert "g: partitions, topics" in await press(pilot, "C")
+
+    asyncio.run(run())
+
+
 def test_what_is_asked_for_now_wins() -> None:
     settings = Settings(before=LastSession("problems", "api == Fetch"), filter="api == Metadata")
     app = app_of(ERRORS, home=None, settings=settings)

@@ -185,16 +185,10 @@ class _Opener:
 
     def _source(self, paths: tuple[str, ...], keys: Keys, **given: Any) -> ScreenSource:
         from kdissect.feed.source import ScreenSource
+        from kdissect.source import Input
 
-        return ScreenSource(
-            paths,
-            self._config.limits,
-            self._ports,
-            dict(self._config.topics),
-            secrets=keys.secrets,
-            key_logs=keys.growing,
-            **given,
-        )
+        what = Input(paths, self._config.limits, self._ports, dict(self._config.topics))
+        return ScreenSource(what, secrets=keys.secrets, key_logs=keys.growing, **given)
 
     def files(self, paths: tuple[str, ...], follows: bool = False) -> Feed:
         """Captures in files, which may grow."""
@@ -231,7 +225,8 @@ class _Opener:
             scratch = os.path.dirname(piped.pipe)
             decoder = Decoder(self._source((piped.pipe,), self._keys, is_live=True, scratch=scratch))
             self._stack.callback(decoder.close)
-            decoder.source = decoder.source._replace(paths=(piped.kept,))
+            kept = decoder.source.input._replace(paths=(piped.kept,))
+            decoder.source = decoder.source._replace(input=kept)
             return decoder
         raise Wrong("on Windows the screens take no standard input: have it written to a file, with --follow")
 

@@ -296,6 +296,13 @@ def time_span(title: str, name: str, rank: int = 0) -> FigureColumn:
     return FigureColumn(title, _text_if(duration, name), _of(name), rank)
 
 
+def rare_span(title: str, name: str, rank: int = 0) -> FigureColumn:
+    """A duration of what had better not happen: nothing stands for 0."""
+    return FigureColumn(
+        title, _text_if(lambda value: duration(value) if value else "", name), _of(name), rank
+    )
+
+
 def in_bytes(title: str, name: str, rank: int = 0) -> FigureColumn:
     """A size; nothing stands for 0."""
     return FigureColumn(title, _text_if(lambda value: size(value) if value else "", name), _of(name), rank)

@@ -283,7 +283,9 @@ class SplitPage(ChosenPage):
         """Of the height, in tenths, what the list has."""
 
     def on_mount(self) -> None:
-        self.share = self.kdissect.settings.before.share or USUAL_SHARE
+        before = self.kdissect.settings.before
+        self.share = before.share or USUAL_SHARE
+        self.panes.sides.share(before.bytes_percent)
         self.list_pane.focus()
         self._set_room()
 
@@ -365,6 +367,12 @@ class SplitPage(ChosenPage):
             share = round(10 * (event.y - top) / height)
             self.share = min(MOST_SHARE, max(LEAST_SHARE, share))
             self._set_room()
+
+    def action_bytes_room(self, step: int) -> None:
+        if self.panes.display and self.panes.sides.has_bar:
+            self.panes.sides.step(step)
+        else:
+            self.say("tree and bytes are not beside one another here")
 
     def _set_room(self) -> None:
         self.list_pane.styles.height = f"{self.share}fr"

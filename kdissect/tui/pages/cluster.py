@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import ClassVar
 
 from textual.app import ComposeResult
-from textual.binding import BindingType
 
 from kdissect.analysis.cluster import held_at
 from kdissect.analysis.fold import Row
@@ -15,9 +13,8 @@ from kdissect.feed.statistics import CountedTables, Statistics
 from kdissect.feed.stories import TOPIC, Subject, subject
 from kdissect.present.form import Clock, plural
 from kdissect.present.sanitise import sanitise
-from kdissect.tui.keys import bindings_of
 from kdissect.tui.lists.figures import FigureColumn, Figures, number, words
-from kdissect.tui.pages.statistics import GroupedTable, StatisticsPage
+from kdissect.tui.pages.statistics import GroupedScreen, GroupedTable
 from kdissect.tui.widgets.table import VirtualTable
 
 CHANGES, BROKERS, PARTITIONS, TOPICS, CONFIGS = (
@@ -202,7 +199,7 @@ def brokers_then(brokers: Sequence[Row], partitions: Sequence[Row]) -> list[Row]
     ]
 
 
-class ClusterPage(StatisticsPage):
+class ClusterPage(GroupedScreen):
     """Above, what changed, between the beginning and the end of the capture. The exchange under the cursor of
     the screen before has its place among them. Below, the brokers and the partitions (one key: topics,
     settings) as they were at the time under the cursor. Enter shows the exchange that told of a change."""
@@ -214,11 +211,10 @@ class ClusterPage(StatisticsPage):
     ClusterPage.-low #list { height: 6; }
     ClusterPage.-low #brokers, ClusterPage.-low #state { border-top: none; }
     """
-    BINDINGS: ClassVar[list[BindingType]] = bindings_of("grouped")
+    GROUPINGS = tuple(VIEWS)
     OF_WHAT = "of all, not of what the filter shows"
 
     def __init__(self) -> None:
-        self.view = next(iter(VIEWS))
         self._here: Row | None = None
         self._to_find = True
         """Whether the cursor is still to go to the exchange of the screen before, or else to the end."""
@@ -229,7 +225,7 @@ class ClusterPage(StatisticsPage):
             BROKER_COLUMNS, lambda row: (row["node_id"], row["host"], row["port"]), _broker_tone
         )
         self.state = Figures(
-            VIEW_COLUMNS[self.view], lambda row: tuple(row[name] for name in _KEYS[self.view]), _tone
+            VIEW_COLUMNS[self.grouping], lambda row: tuple(row[name] for name in _KEYS[self.grouping]), _tone
         )
         return change_figures(self.clock)
 
@@ -280,11 +276,11 @@ class ClusterPage(StatisticsPage):
         partitions = then(counted.tables[PARTITIONS], row["ns"], self.clock)
         self.brokers.show(brokers_then(then(counted.tables[BROKERS], row["ns"], self.clock), partitions))
         shown = partitions
-        if self.view != "partitions":
-            shown = then(counted.tables[VIEWS[self.view]], row["ns"], self.clock)
-        if self.view == "settings":
+        if self.grouping != "partitions":
+            shown = then(counted.tables[VIEWS[self.grouping]], row["ns"], self.clock)
+        if self.grouping == "settings":
             shown = [each for each in shown if each["source"] != "default"]
-        self.state.show(shown, VIEW_COLUMNS[self.view])
+        self.state.show(shown, VIEW_COLUMNS[self.grouping])
         brokers, state = (self.query_one(name, VirtualTable) for name in ("#brokers", "#state"))
         self.wish(brokers, len(self.brokers) + 2)
         at = next((at for at in range(len(self.state)) if self.state.row(at)["is_new"]), 0)
@@ -300,15 +296,12 @@ class ClusterPage(StatisticsPage):
         at = "" if row is None else f", the cluster at {self.clock.text(row['ns'])}"
         if not len(self.brokers) and not len(self.state):
             return f"{plural(changes, 'change')}{at}: nothing told of it by then"
-        return f"{plural(changes, 'change')}{at}: {plural(len(self.state), self.view.removesuffix('s'))}"
+        return f"{plural(changes, 'change')}{at}: {plural(len(self.state), self.grouping.removesuffix('s'))}"
 
     def notes(self) -> list[str]:
-        others = [each for each in VIEWS if each != self.view]
-        return [*super().notes(), f"g: {', '.join(others)}"]
+        return [*super().notes(), f"g: {', '.join(self.other_groupings)}"]
 
-    def action_group(self) -> None:
-        names = list(VIEWS)
-        self.view = names[(names.index(self.view) + 1) % len(names)]
+    def regroup(self) -> None:
         self.cursor_moved()
 
     def exchange_of(self, row: Row) -> int | None:

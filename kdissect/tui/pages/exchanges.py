@@ -37,8 +37,9 @@ from kdissect.tui.widgets.panes import DetailPanes
 from kdissect.tui.widgets.status import Item
 from kdissect.tui.widgets.table import VirtualTable
 
-REST_SECONDS = 0.05
-"""How long the cursor must rest before the exchange under it is shown."""
+REST_SECONDS, REST_IN_A_ROW = 0.05, 0.12
+"""How long the cursor must rest before the exchange under it is shown; and longer where it moves again and
+again: to draw an exchange takes as long as two moves."""
 
 
 class ExchangesPage(SplitPage):
@@ -54,6 +55,10 @@ class ExchangesPage(SplitPage):
         self._summarised: Places | None = None
         """Of these is the summary."""
         self._rest: Timer | None = None
+        self._awaited: int | None = None
+        """The exchange that is shown if the cursor rests."""
+        self._moved_at = 0.0
+        """When the cursor moved last, by :func:`time.monotonic`."""
         self._place: int | None = None
         """Of the exchange that is shown."""
         self._wanted_error: int | None = None
@@ -171,7 +176,7 @@ class ExchangesPage(SplitPage):
 
     def _summary_came(self, summary: Summary, slow: NDArray[np.int64]) -> None:
         self.summary, self.rows.slow = summary, slow
-        self.list_pane.refresh()
+        self.list_pane.rows_changed()  # which draws it only if another row on the screen is slow
         super().index_grew()
 
     @on(VirtualTable.Highlighted)
@@ -187,11 +192,18 @@ class ExchangesPage(SplitPage):
             self.action_follow()
 
     def _rest_at(self, row: int) -> None:
-        if self._rest is not None:
-            self._rest.stop()
         place = self.rows.place(row) if row < len(self.rows) else None
+        if self._rest is not None:
+            if place == self._awaited:
+                return  # it rests there, whatever comes elsewhere
+            self._rest.stop()
+            self._rest = None
+        self._awaited = place
         if place != self._place or self.panes.detail is None:
-            self._rest = self.set_timer(REST_SECONDS, lambda: self._load(place))
+            now, before = time.monotonic(), self._moved_at
+            self._moved_at = now
+            rest = REST_IN_A_ROW if now - before < 2 * REST_IN_A_ROW else REST_SECONDS
+            self._rest = self.set_timer(rest, lambda: self._load(place))
 
     def uncover(self, place: int) -> None:
         """See that the list has the exchange at a place of the index, without the filter if need be."""
@@ -237,7 +249,7 @@ class ExchangesPage(SplitPage):
     # -- the exchange -------------------------------------------------------------------------------
 
     def _load(self, place: int | None) -> None:
-        self._place = place
+        self._rest, self._place = None, place
         if place is None:
             self.panes.show(None)
             if self.kdissect.shown.is_filtered:

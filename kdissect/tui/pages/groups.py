@@ -107,7 +107,7 @@ def text_of(rebalances: Sequence[Row], chosen: int | None, clock: Clock, room: i
     :param room: cells of a line.
     """
     if chosen is None:
-        title = f"{plural(len(rebalances), 'rebalance')}: < and > go from one to the next"
+        title = f"{plural(len(rebalances), 'rebalance')}: [ and ] go from one to the next"
         each = [TextLine(_short(row, clock)) for row in rebalances]
         return [TextLine(title if rebalances else "no rebalance was captured", "heading"), *reversed(each)]
     row, before = rebalances[chosen], rebalances[chosen - 1]["generation"] if chosen else None
@@ -276,9 +276,13 @@ class GroupsPage(StatisticsPage):
     # -- keys -----------------------------------------------------------------------------------------
 
     def action_rebalance(self, step: int) -> None:
-        """Show the next rebalance, or the one before: of none, the first or the last."""
+        """Show the next rebalance, or the one before; at first, the first or the last. A group without any
+        leaves the key to the screens."""
         if not self.rebalances:
-            self.say("no rebalance of this group was captured")
+            if not self.is_at_rest:
+                self.say("no rebalance so far: the groups are being counted")
+                return
+            self.kdissect.action_turn_page(step)
             return
         last = len(self.rebalances) - 1
         if self.chosen is None:

@@ -29,6 +29,7 @@ from kdissect.present.form import bars, duration, plural
 from kdissect.present.lanes import CELLS, INKS, PARTS, bar, in_words
 from kdissect.present.sanitise import sanitise
 from kdissect.tui.lists.figures import FigureColumn, Figures, address, number, rare, time_span, words
+from kdissect.tui.pages.page import LOW
 from kdissect.tui.pages.statistics import GroupedPage
 from kdissect.tui.widgets.table import Heading, VirtualTable
 
@@ -266,7 +267,9 @@ class LatencyPage(GroupedPage):
             "Spread": "spread: <100 µs … >3 s",
             "Waited": "waited: sure/maybe",
         }
-        return [*super().notes(), *(text for title, text in legends.items() if title in shown)]
+        # Where there is no room for the heat map, that is said.
+        hidden = [] if self.query_one("#heat").display else [f"over time: from {LOW} lines"]
+        return [*super().notes(), *hidden, *(text for title, text in legends.items() if title in shown)]
 
     def subject_of(self, row: Row) -> Subject | None:
         for name, kind in (("client_id", CLIENT), ("topic", TOPIC)):

@@ -382,8 +382,8 @@ class GroupedTable(VirtualTable, inherit_bindings=False):
     ]
 
 
-class GroupedPage(StatisticsPage):
-    """A screen with groupings."""
+class GroupedScreen(StatisticsPage):
+    """A screen whose rows can be put together in several ways."""
 
     BINDINGS: ClassVar[list[BindingType]] = bindings_of("grouped")
     GROUPINGS: ClassVar[tuple[str, ...]]
@@ -392,6 +392,24 @@ class GroupedPage(StatisticsPage):
     def __init__(self) -> None:
         self.grouping = self.GROUPINGS[0]
         super().__init__()
+
+    @property
+    def other_groupings(self) -> list[str]:
+        """The ways in which they are not put together now."""
+        return [each for each in self.GROUPINGS if each != self.grouping]
+
+    def action_group(self) -> None:
+        at = self.GROUPINGS.index(self.grouping)
+        self.grouping = self.GROUPINGS[(at + 1) % len(self.GROUPINGS)]
+        self.regroup()
+
+    def regroup(self) -> None:
+        """Another grouping was chosen."""
+        raise NotImplementedError
+
+
+class GroupedPage(GroupedScreen):
+    """A screen whose groupings are counted each for itself."""
 
     def asked(self) -> Asked:
         return self.asked_by(self.grouping)
@@ -408,14 +426,11 @@ class GroupedPage(StatisticsPage):
     def body(self) -> ComposeResult:
         yield GroupedTable(self.rows, id="list")
 
-    def action_group(self) -> None:
-        at = self.GROUPINGS.index(self.grouping)
-        self.grouping = self.GROUPINGS[(at + 1) % len(self.GROUPINGS)]
+    def regroup(self) -> None:
         self.counted = None
         self.statistics.ask(self.asked())
         self.list_pane.cursor = 0
         self.index_grew()
 
     def notes(self) -> list[str]:
-        others = [each for each in self.GROUPINGS if each != self.grouping]
-        return [*super().notes(), f"by {self.grouping} (g: {', '.join(others)})"]
+        return [*super().notes(), f"by {self.grouping} (g: {', '.join(self.other_groupings)})"]

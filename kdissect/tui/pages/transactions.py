@@ -26,6 +26,7 @@ from kdissect.tui.lists.figures import (
     in_bytes,
     number,
     rare,
+    rare_span,
     time_span,
     words,
 )
@@ -82,7 +83,7 @@ def columns(clock: Clock) -> tuple[FigureColumn, ...]:
         in_bytes("Bytes", "bytes", 5),
         number("Parts", "partitions", 4),
         rare("Retries", "retries", 2),
-        time_span("Held", "held_ns", 1),
+        rare_span("Held", "held_ns", 1),
         time_span("Visible", "visible_ns", 5),
         FigureColumn("Errors", lambda row: ", ".join(row["errors"]), None, 3, False),
         address("Coordinator", "coordinator", 6),

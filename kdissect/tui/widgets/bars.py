@@ -85,7 +85,7 @@ class OneLine(Static):
     anew for each text."""
 
     DEFAULT_CSS = """
-    OneLine { height: 1; }
+    OneLine { height: 1; text-wrap: nowrap; text-overflow: ellipsis; }
     """
 
     def __init__(self, *, id: str) -> None:

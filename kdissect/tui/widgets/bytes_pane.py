@@ -16,18 +16,18 @@ from textual.binding import BindingType
 from textual.geometry import Size, clamp
 from textual.message import Message
 from textual.reactive import reactive
-from textual.scroll_view import ScrollView
 from textual.strip import Strip
 
 from kdissect.settings.actions import PLACES
 from kdissect.tui.colors import Legible
 from kdissect.tui.keys import bindings_of
+from kdissect.tui.widgets.steady import Steady
 
 _OFFSET = 10
 """Cells before the first byte."""
 
 
-class BytesPane(ScrollView, Legible, can_focus=True):
+class BytesPane(Steady, Legible, can_focus=True):
     """The pane."""
 
     COMPONENT_CLASSES: ClassVar[set[str]] = {"bytes--offset", "bytes--byte", "bytes--range", "bytes--cursor"}
@@ -91,9 +91,9 @@ class BytesPane(ScrollView, Legible, can_focus=True):
     def render_line(self, y: int) -> Strip:
         count, width = self.bytes_a_line, self.columns
         start = (self.scroll_offset.y + y) * count
-        if start >= len(self.data):
-            return Strip.blank(width, self.rich_style)
         plain = self.get_component_rich_style("bytes--byte")
+        if start >= len(self.data):
+            return Strip.blank(width, plain)
         piece = self.data[start : start + count]
         segments = [Segment(f"{start:08x}  ", self.get_component_rich_style("bytes--offset"))]
         text = []
@@ -105,7 +105,7 @@ class BytesPane(ScrollView, Legible, can_focus=True):
             segments.append(Segment(" ", self._range_style if is_joined else plain))
             text.append(Segment("*" if hidden else chr(byte) if 0x20 <= byte < 0x7F else "·", style))
         segments.append(Segment("   " * (count - len(piece)) + " ", plain))
-        return Strip(segments + text).adjust_cell_length(width, self.rich_style)
+        return Strip(segments + text).adjust_cell_length(width, plain)
 
     @property
     def _range_style(self) -> Style:

@@ -23,8 +23,8 @@ class HelpTopics(ModalScreen[None]):
     """The list of pages. Enter opens one."""
 
     DEFAULT_CSS = """
-    Topics { align: center middle; }
-    Topics OptionList { width: 60; max-width: 95%; height: auto; max-height: 90%; border: round $primary;
+    HelpTopics { align: center middle; }
+    HelpTopics OptionList { width: 60; max-width: 95%; height: auto; max-height: 90%; border: round $primary;
         background: $panel; }
     """
     BINDINGS: ClassVar[list[BindingType]] = [

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterable, Iterator
 from functools import partial
-from typing import ClassVar, NamedTuple
+from typing import ClassVar, NamedTuple, Self
 
+from rich.style import Style
 from rich.text import Text
 from textual.binding import BindingType
+from textual.geometry import Region
 from textual.strip import Strip
 from textual.widgets import Tree
 from textual.widgets.tree import TreeNode
@@ -17,13 +19,55 @@ from kdissect.present.detail import TreeSpot
 from kdissect.settings.actions import PLACES
 from kdissect.tui.colors import legible_strip
 from kdissect.tui.keys import bindings_of
+from kdissect.tui.widgets.steady import Steady
 
 
-class FieldTree(Tree[TreeSpot], inherit_bindings=False):
+class FieldTree(Tree[TreeSpot], Steady, inherit_bindings=False):
     """The tree."""
 
     BINDINGS: ClassVar[list[BindingType]] = bindings_of("tree")
     BINDING_GROUP_TITLE = PLACES["tree"]
+
+    def __init__(self, *, id: str | None = None) -> None:
+        self._looks: dict[Hashable, Style] | None = None
+        """While it is drawn: its style, and those of its parts. Textual's tree asks for them at each line."""
+        super().__init__("", id=id)
+        self.show_root = False
+        self.guide_depth = 2
+        self.auto_expand = True
+
+    def refresh(
+        self, *regions: Region, repaint: bool = True, layout: bool = False, recompose: bool = False
+    ) -> Self:
+        """Draw it anew. Textual's tree would lay out the screen for each line that comes or goes."""
+        return super().refresh(*regions, repaint=repaint, recompose=recompose)
+
+    def render_lines(self, crop: Region) -> list[Strip]:
+        self._looks = {}
+        try:
+            return super().render_lines(crop)
+        finally:
+            self._looks = None
+
+    @property
+    def rich_style(self) -> Style:
+        return self._look(None, lambda: super(FieldTree, self).rich_style)
+
+    def get_component_rich_style(
+        self, *names: str, partial: bool = False, default: Style | None = None
+    ) -> Style:
+        def made() -> Style:
+            return super(FieldTree, self).get_component_rich_style(*names, partial=partial, default=default)
+
+        return self._look((names, partial, default), made)
+
+    def _look(self, key: Hashable, make: Callable[[], Style]) -> Style:
+        if self._looks is None:
+            return make()
+        found = self._looks.get(key)
+        if found is None:
+            found = self._looks[key] = make()
+        return found
 
     def render_line(self, y: int) -> Strip:
         return legible_strip(super().render_line(y), self.app)

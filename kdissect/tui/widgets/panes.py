@@ -14,7 +14,7 @@ from rich.text import Text
 from textual import events, on, work
 from textual.app import ComposeResult
 from textual.binding import BindingType
-from textual.containers import Horizontal, Vertical
+from textual.containers import Vertical
 from textual.message import Message
 from textual.widgets import Tree
 from textual.widgets.tree import TreeNode
@@ -40,6 +40,7 @@ from kdissect.tui.widgets.field_tree import (
     open_again,
     opened_of,
 )
+from kdissect.tui.widgets.sides import Sides
 
 OPEN_AT_FIRST = 40
 """A message's parts that have no more lines than this are open when it is shown."""
@@ -56,8 +57,8 @@ class DetailPanes(Vertical):
 
     DEFAULT_CSS = """
     DetailPanes { height: 1fr; }
-    DetailPanes FieldTree { width: 1fr; background: $surface; padding: 0; }
-    DetailPanes BytesPane { width: 46; border-left: vkey $panel; }
+    DetailPanes FieldTree { width: 1fr; min-width: 20; background: $surface; padding: 0; }
+    DetailPanes BytesPane { width: 46; min-width: 30; border-left: vkey $panel; }
     DetailPanes.-hex-wide BytesPane { width: 78; }
     DetailPanes.-held { border-top: hkey $accent; }
     """
@@ -84,14 +85,13 @@ class DetailPanes(Vertical):
         """A record to be shown as soon as its exchange is."""
 
     def compose(self) -> ComposeResult:
-        tree: FieldTree = FieldTree("", id="tree")
-        tree.show_root = False
-        tree.guide_depth = 2
-        tree.auto_expand = True
         yield PaneLine()
-        with Horizontal():
-            yield tree
-            yield BytesPane(id="bytes")
+        yield Sides(FieldTree(id="tree"), BytesPane(id="bytes"))
+
+    @property
+    def sides(self) -> Sides:
+        """Tree and bytes, with the bar between them."""
+        return self.query_one(Sides)
 
     @property
     def tree_pane(self) -> FieldTree:

@@ -19,13 +19,13 @@ from textual.cache import LRUCache
 from textual.geometry import Region, Size, clamp
 from textual.message import Message
 from textual.reactive import reactive
-from textual.scroll_view import ScrollView
 from textual.strip import Strip
 
 from kdissect.present.sanitise import CUT
 from kdissect.settings.actions import PLACES
 from kdissect.tui.colors import Legible, legible
 from kdissect.tui.keys import bindings_of
+from kdissect.tui.widgets.steady import Steady
 
 STRIPS = 512
 """Lines that are kept as they were drawn: some screens of them. Each is a dozen objects."""
@@ -91,7 +91,7 @@ class TableMessage(Message):
         return self._table
 
 
-class VirtualTable(ScrollView, Legible, can_focus=True):
+class VirtualTable(Steady, Legible, can_focus=True):
     """The list, with a cursor."""
 
     COMPONENT_CLASSES: ClassVar[set[str]] = {
@@ -172,7 +172,7 @@ class VirtualTable(ScrollView, Legible, can_focus=True):
 
     def rows_changed(self, cursor: int | None = None) -> None:
         """The rows are others, or more. Keeps the cursor in its place unless another is given."""
-        self._count_rows()
+        self.virtual_size = Size(self.columns, len(self.rows) + 1)
         self.cursor = self.cursor if cursor is None else cursor
         self._show_cursor()
         visible = self._visible()
@@ -190,20 +190,8 @@ class VirtualTable(ScrollView, Legible, can_focus=True):
         super().notify_style_update()
 
     def on_resize(self) -> None:
-        self._count_rows()
+        self.virtual_size = Size(self.columns, len(self.rows) + 1)
         self._show_cursor()
-
-    def _count_rows(self) -> None:
-        """Tell the scroll bar how many rows there are. It is there in any case, so nothing is laid out anew,
-        as Textual would ten times a second while rows come."""
-        size = Size(self.columns, len(self.rows) + 1)
-        if size != self.virtual_size:
-            if self.styles.is_auto_height:  # then its own height is another
-                self.virtual_size = size
-                return
-            self.set_reactive(VirtualTable.virtual_size, size)
-            self.vertical_scrollbar.window_virtual_size = size.height
-            self.scroll_y = self.validate_scroll_y(self.scroll_y)
 
     def _visible(self) -> Hashable:
         """What tells the rows that are on the screen from what else could be there."""

@@ -13,7 +13,6 @@ from kdissect.capture.files import read_packets
 from kdissect.capture.keylogs import KeyLogs
 from kdissect.capture.writer import PcapngWriter
 from kdissect.feed.decoder import Decoded
-from kdissect.feed.source import ScreenSource
 from kdissect.model import TLS_KEY_LOG, Packet, Secrets
 from kdissect.tls.keylog import Secrets as KnownSecrets
 from kdissect.tui.app import Kdissect
@@ -21,7 +20,7 @@ from kdissect.tui.pages.connections import SPARKS, Activity
 from tests.amount import some
 from tests.cli.golden import check_golden
 from tests.cli.run import CAPTURES
-from tests.feed.feeds import index_with
+from tests.feed.feeds import index_with, source_of
 from tests.lab import Case
 from tests.tls.endpoints import Ends, Flight
 from tests.tls.talks import TLS12, lines
@@ -62,7 +61,7 @@ def secrets() -> KnownSecrets:
 
 
 def app_with(path: Path, known: KnownSecrets | None) -> Kdissect:
-    return Kdissect(Decoded(ScreenSource((str(path),), secrets=known)), settings=EXCHANGES)
+    return Kdissect(Decoded(source_of(path, secrets=known)), settings=EXCHANGES)
 
 
 def screens(app: Kdissect, *keys: str, size: tuple[int, int] = (160, 40)) -> str:
@@ -156,7 +155,7 @@ def test_secrets_of_a_key_log_that_grows_are_saved_too(tmp_path: Path) -> None:
         await answer(pilot, str(out))
         await press(pilot, "down", "enter")
 
-    with_app(Kdissect(Decoded(ScreenSource((str(TLS13.capture),), key_logs=logs)), settings=EXCHANGES), step)
+    with_app(Kdissect(Decoded(source_of(TLS13.capture, key_logs=logs)), settings=EXCHANGES), step)
     assert saved(out) == (335, 1)
     assert "55 exchanges" in screens(app_with(out, None))
 

@@ -1,9 +1,13 @@
 from __future__ import annotations
 
+import asyncio
+
 from kdissect.analysis.fold import Row
 from kdissect.present.statistics import STATISTICS
 from kdissect.tui.lists.members import MemberLines, MemberTold
-from kdissect.tui.pages.groups import figures, state
+from kdissect.tui.pages.groups import GroupsPage, figures, state
+from tests.cli.run import CAPTURES
+from tests.tui.snapshots import app_of, press, running
 
 GROUP = [column.name for column in STATISTICS["groups"].columns]
 
@@ -187,3 +191,31 @@ def test_what_members_own_is_that_of_the_rebalance_that_is_shown() -> None:
     timeline.show("g", members, [], MemberTold(assignments=given, lag=lag), chosen)
     assert [timeline.cells(at, 120)[1] for at in range(2)] == ["0 -1", "+1"]
     assert "▼" in timeline.headings(120)[-1].title
+
+
+def test_keys_go_from_rebalance_to_rebalance_and_without_any_to_other_screens() -> None:
+    async def run() -> None:
+        async with running(app_of(CAPTURES / "incidents" / "member-killed.pcapng.gz"), 160, 48) as pilot:
+            await press(pilot, "4")
+            text = await press(pilot, "right_square_bracket")
+            page = pilot.app.screen
+            assert isinstance(page, GroupsPage)
+            assert page.chosen == 0
+            assert f"(1 of {len(page.rebalances)})" in text
+            assert "Next rebalance" in text.splitlines()[-1]
+            await press(pilot, "right_square_bracket")
+            assert page.chosen == 1
+            for _ in range(3):
+                await press(pilot, "left_square_bracket")
+            assert page.chosen == 0
+            await press(pilot, "escape")
+            await press(pilot, "less_than_sign")
+            assert page.chosen == len(page.rebalances) - 1
+        async with running(
+            app_of(CAPTURES / "incidents" / "healthy-cluster-idle.pcapng.gz"), 160, 48
+        ) as pilot:
+            await press(pilot, "4")
+            await press(pilot, "right_square_bracket")
+            assert not isinstance(pilot.app.screen, GroupsPage)
+
+    asyncio.run(run())

@@ -2,10 +2,16 @@
 
 from __future__ import annotations
 
+import asyncio
+
+import pytest
+
 from kdissect.analysis.fold import MILLISECOND, SECOND
 from kdissect.analysis.histogram import BANDS_NS
 from kdissect.tui.pages.latency import SHADES, Heat, places_of
+from tests.cli.run import CAPTURES
 from tests.feed.feeds import index_with
+from tests.tui.snapshots import app_of, press, running
 
 FETCH, PRODUCE = 1, 2
 ROWS = [
@@ -43,3 +49,13 @@ def test_nothing_is_no_line() -> None:
     heat = Heat(str)
     assert len(heat) == 0
     assert heat.headings(80)[-1].title == "no response times"
+
+
+@pytest.mark.parametrize(("height", "is_said"), [(24, True), (40, False)])
+def test_where_the_heat_map_has_no_room_that_is_said(height: int, is_said: bool) -> None:
+    async def run() -> None:
+        async with running(app_of(CAPTURES / "errors.pcapng"), 80, height) as pilot:
+            text = await press(pilot, "5")
+            assert ("over time: from 30 lines" in text) is is_said
+
+    asyncio.run(run())

@@ -16,7 +16,6 @@ from textual.pilot import Pilot
 from kdissect import read
 from kdissect.feed import records as record_lines
 from kdissect.feed.decoder import Decoder
-from kdissect.feed.source import ScreenSource
 from kdissect.present.records import record_rows
 from kdissect.record.records import Record
 from kdissect.system.editor import CannotEditError, edit, editor_of
@@ -29,6 +28,7 @@ from kdissect.tui.widgets.panes import DetailPanes
 from kdissect.tui.widgets.text_pane import TextPane
 from tests.amount import some
 from tests.cli.run import CAPTURES
+from tests.feed.feeds import source_of
 from tests.kafka import Talk
 from tests.present.captures import SECRET, secret_talks, write_capture
 from tests.tui.producing import produced
@@ -366,7 +366,7 @@ def test_secrets_are_on_no_screen(height: int, tmp_path: Path) -> None:
 
 def test_the_list_fills_from_the_process_while_the_capture_is_read() -> None:
     async def run() -> None:
-        app = Kdissect(Decoder(ScreenSource((str(BASIC),))), settings=EXCHANGES)
+        app = Kdissect(Decoder(source_of(BASIC)), settings=EXCHANGES)
         async with running(app) as pilot:
             await press(pilot, "7")
             for _ in range(200):

@@ -19,7 +19,7 @@ from kdissect.tui.pages.start import InterfaceList
 from tests.cli.golden import check_golden
 from tests.cli.run import CAPTURES
 from tests.feed.feeds import decoded
-from tests.tui.snapshots import screen_text, settle
+from tests.tui.snapshots import screen_text, settle, undrawn
 
 HOSTILE = "/x/[red]a[/red]\x1b[2J\u202eb"
 
@@ -68,9 +68,10 @@ def started(
 
     async def run() -> None:
         app = Kdissect(None, opener=opener or Opened(), rates=rates or Looked())
-        async with app.run_test(size=(width, height)) as pilot:
-            await pilot.pause()
-            await step(pilot, app)
+        with undrawn():
+            async with app.run_test(size=(width, height)) as pilot:
+                await pilot.pause()
+                await step(pilot, app)
         if app.is_open:
             app.feed.close()
 

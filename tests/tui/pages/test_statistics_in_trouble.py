@@ -15,12 +15,12 @@ from kdissect import read
 from kdissect.feed.batches import Ended
 from kdissect.feed.beside import Process
 from kdissect.feed.decoder import Decoded, Decoder
-from kdissect.feed.source import ScreenSource
 from kdissect.filter.compiled import compile_filter
 from kdissect.limits import DEFAULTS
 from kdissect.protocol.errors import CLASSES
 from kdissect.tui.app import Kdissect
 from tests.amount import some
+from tests.feed.feeds import source_of
 from tests.kafka import Talk, request, response
 from tests.present.captures import write_capture
 from tests.tui.pages.test_statistics import ERRORS, KIP848, page, rows_of, with_app
@@ -123,7 +123,7 @@ def test_hostile_names_are_shown_as_they_are(width: int, tmp_path: Path) -> None
 
 def test_too_many_rows_are_said_on_the_screen() -> None:
     async def run() -> str:
-        feed = Decoded(ScreenSource((str(ERRORS),), DEFAULTS._replace(rows=3)))
+        feed = Decoded(source_of(ERRORS, limits=DEFAULTS._replace(rows=3)))
         async with running(Kdissect(feed, settings=EXCHANGES), 160, 40) as pilot:
             text = await press(pilot, "6")
             assert sum(row["severity"] in CLASSES for row in rows_of(pilot)) == 3
@@ -134,7 +134,7 @@ def test_too_many_rows_are_said_on_the_screen() -> None:
 
 def test_a_process_that_dies_is_said_and_another_counts() -> None:
     async def run() -> None:
-        app = Kdissect(Decoder(ScreenSource((str(KIP848),))), settings=EXCHANGES)
+        app = Kdissect(Decoder(source_of(KIP848)), settings=EXCHANGES)
         async with running(app, 160, 40) as pilot:
             for _ in range(200):
                 if isinstance(app.ended, Ended):
@@ -163,7 +163,7 @@ def test_with_a_decoder_that_was_killed_the_figures_are_those_of_what_came(tmp_p
     os.mkfifo(pipe)
 
     async def run() -> None:
-        decoder = Decoder(ScreenSource((str(pipe),)))
+        decoder = Decoder(source_of(pipe))
         app = Kdissect(decoder, settings=EXCHANGES)
         with pipe.open("wb") as writer:
             writer.write(KIP848.read_bytes())

@@ -65,6 +65,17 @@ def test_nothing_of_the_wire_reaches_the_terminal_as_it_is() -> None:
     assert all(cell.isprintable() for cell in (*figures.cells(0, 200), *lines.cells(0, 120)))
 
 
+def test_nothing_is_said_of_readers_that_did_not_stand_still() -> None:
+    rows = [row("timed-out", 1, 4, held_ns=0), row("committed", 5, 6), row("aborted", 7, 9, held_ns=SECOND)]
+    figures = transactions.figures(Clock())
+    figures.show(rows[:2])
+    assert "Held" not in [each.title for each in figures.headings(240)]
+    figures.show(rows)
+    at = [each.title for each in figures.headings(240)].index("Held")
+    assert [figures.cells(each, 240)[at] for each in range(3)] == ["", "", "1.00 s"]
+    assert not any("stood still" in each.text for each in transactions.text_of(rows[0], Clock(), 80))
+
+
 def test_the_key_leads_from_an_exchange_to_its_transaction_and_enter_back_to_its_exchanges() -> None:
     async def run() -> None:
         app = app_of(TRANSACTIONS)

@@ -42,3 +42,14 @@ def test_another_text_lays_nothing_out_anew() -> None:
             assert any(segment.style is not None and segment.style.bold for segment in line.render_line(0))
 
     asyncio.run(run())
+
+
+def test_a_text_without_room_ends_with_a_sign_of_that() -> None:
+    async def run() -> None:
+        app = Lines()
+        async with app.run_test(size=(20, 5)) as pilot:
+            app.query_one(OneLine).show(Text(" all connections of a client", no_wrap=True))
+            await pilot.pause()
+            assert app.query_one(OneLine).render_line(0).text == " all connections of…"
+
+    asyncio.run(run())

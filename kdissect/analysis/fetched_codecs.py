@@ -1,0 +1,86 @@
+"""By which codecs the batches of a partition were fetched, and which batches a broker compressed anew."""
+
+from __future__ import annotations
+
+from array import array
+from bisect import bisect_right
+from dataclasses import dataclass, field
+
+from kdissect.analysis.headers import Header
+from kdissect.analysis.resends import SentBatch
+
+_RUN = 3
+"""Numbers of a run of fetched batches: first offset, last offset, magic and codec."""
+Covered = dict[int, tuple[list[int], list[int]]]
+"""By magic and codec, where the stretches of offsets begin and end that were fetched so."""
+
+
+@dataclass(slots=True)
+class FetchedCodecs:
+    """By which codecs the batches of a partition were fetched."""
+
+    runs: array[int] = field(default_factory=lambda: array("q"))
+
+    def add(self, first: int, last: int, codec: int) -> bool:
+        """Take in a batch; gives whether it needed a run of its own."""
+        runs = self.runs
+        if len(runs) and runs[-1] == codec and runs[-2] + 1 == first:
+            runs[-2] = last
+            return False
+        runs.extend((first, last, codec))
+        return True
+
+    def covered(self) -> Covered:
+        """Which offsets were fetched in which way."""
+        return {way: _covered(spans) for way, spans in _by_way(self.runs).items()}
+
+    def merge(self, later: FetchedCodecs) -> None:
+        """Add what was fetched later."""
+        for at in range(0, len(later.runs), _RUN):
+            self.add(*later.runs[at : at + _RUN])
+
+
+def way_of(batch: Header) -> int:
+    """Magic and codec of a batch, as one number."""
+    return batch.magic * 8 + (batch.attributes & 7)
+
+
+def as_fetched(batches: list[SentBatch], covered: Covered) -> tuple[set[int], int, int]:
+    """How the offsets of these batches were fetched, and how many with another codec or magic."""
+    recompressed = converted = 0
+    found: set[int] = set()
+    for each in batches:
+        if each.offset < 0:
+            continue
+        here = {way for way, (starts, ends) in covered.items() if _holds(starts, ends, each.offset)}
+        found |= here
+        recompressed += any(way % 8 != each.codec % 8 for way in here)
+        converted += any(way // 8 != each.codec // 8 for way in here)
+    return found, recompressed, converted
+
+
+def _by_way(runs: array[int]) -> dict[int, list[tuple[int, int]]]:
+    """The stretches of offsets, by magic and codec."""
+    found: dict[int, list[tuple[int, int]]] = {}
+    for at in range(0, len(runs), _RUN):
+        found.setdefault(runs[at + 2], []).append((runs[at], runs[at + 1]))
+    return found
+
+
+def _covered(spans: list[tuple[int, int]]) -> tuple[list[int], list[int]]:
+    """Where the stretches begin and end that these cover together."""
+    starts: list[int] = []
+    ends: list[int] = []
+    for first, last in sorted(spans):
+        if ends and first <= ends[-1] + 1:
+            ends[-1] = max(ends[-1], last)
+        else:
+            starts.append(first)
+            ends.append(last)
+    return starts, ends
+
+
+def _holds(starts: list[int], ends: list[int], offset: int) -> bool:
+    """Whether one of the stretches has the offset."""
+    at = bisect_right(starts, offset) - 1
+    return at >= 0 and offset <= ends[at]

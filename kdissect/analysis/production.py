@@ -1,0 +1,155 @@
+"""What one producer wrote to one partition: counts of its batches, and samples of how well they compress."""
+
+from __future__ import annotations
+
+from array import array
+from dataclasses import dataclass, field
+from zlib import compress
+
+from kdissect.analysis.fold import MILLISECOND, Span
+from kdissect.analysis.grades import Grades
+from kdissect.analysis.headers import HEADER_BYTES, Header
+from kdissect.analysis.histogram import Histogram
+from kdissect.exchange import Exchange
+from kdissect.limits import Limits
+from kdissect.protocol.errors import error_name
+from kdissect.record.batch import CODEC_BITS
+from kdissect.record.compression import decompress
+
+AHEAD_MS = 5_000
+"""A record is dated in the future if its time lies so far after the packet's."""
+SAMPLED_BYTES = 256 << 10
+"""About one batch in so many bytes is sampled. Its checksum decides: the choice is always the same."""
+LOOKED_AT_BYTES = 16 << 10
+"""So much of a batch that is not compressed is tried."""
+MOST_UNPACKED_BYTES = 1 << 20
+"""Compressed batches that are larger are not looked into."""
+
+
+@dataclass(slots=True)
+class Sampled:
+    """How well batches are, or could be, compressed."""
+
+    bytes: int = 0
+    """Of all of them."""
+    before: int = 0
+    """Of the samples, uncompressed."""
+    after: int = 0
+    """Of the samples, compressed."""
+
+    @property
+    def ratio(self) -> float | None:
+        """Compressed to uncompressed bytes of the samples; None without a sample."""
+        return self.after / self.before if self.before else None
+
+    def merge(self, later: Sampled) -> None:
+        """Add what was sampled later."""
+        self.bytes += later.bytes
+        self.before += later.before
+        self.after += later.after
+
+
+@dataclass(slots=True)
+class Production:
+    """What one producer wrote to one partition."""
+
+    requests: int = 0
+    batches: int = 0
+    records: int = 0
+    bytes: int = 0
+    sizes: Histogram = field(default_factory=Histogram)
+    counts: Histogram = field(default_factory=Histogram)
+    codecs: set[str] = field(default_factory=set)
+    plain: Sampled = field(default_factory=Sampled)
+    """Batches that are not compressed; of the samples, what zlib makes of them."""
+    packed: Sampled = field(default_factory=Sampled)
+    """Compressed ones; of the samples, what is in them."""
+    acks: set[int] = field(default_factory=set)
+    transactional: int = 0
+    linger: Histogram = field(default_factory=Histogram)
+    skew: Histogram = field(default_factory=Histogram)
+    ahead: int = 0
+    errors: Grades = field(default_factory=Grades)
+    error_names: set[str] = field(default_factory=set)
+    span: Span = field(default_factory=Span)
+    epoch: tuple[int, int, int] | None = None
+    """When and in which exchange the last was, and which."""
+    sent: array[int] = field(default_factory=lambda: array("q"))
+    counted: bool = False
+
+    def merge(self, later: Production) -> None:
+        """Add what was written later."""
+        self.requests += later.requests
+        self.batches += later.batches
+        self.records += later.records
+        self.bytes += later.bytes
+        self.sizes.merge(later.sizes)
+        self.counts.merge(later.counts)
+        self.codecs |= later.codecs
+        self.plain.merge(later.plain)
+        self.packed.merge(later.packed)
+        self.acks |= later.acks
+        self.transactional += later.transactional
+        self.linger.merge(later.linger)
+        self.skew.merge(later.skew)
+        self.ahead += later.ahead
+        self.errors.merge(later.errors)
+        self.error_names |= later.error_names
+        self.span.merge(later.span)
+        if later.epoch is not None and (self.epoch is None or later.epoch >= self.epoch):
+            self.epoch = later.epoch
+        self.sent.extend(later.sent)
+        self.counted = self.counted or later.counted
+
+    def count(self, exchange: Exchange, batch: Header, code: int, ns: int, is_first: bool) -> None:
+        """Count a batch.
+
+        :param is_first: whether it is the first of its request that counts here.
+        """
+        self.counted = True
+        self.requests += is_first
+        self.span.add(ns, exchange.number)
+        self.batches += 1
+        self.records += batch.records or 0
+        self.bytes += batch.size
+        self.sizes.add(batch.size)
+        if batch.records is not None:
+            self.counts.add(batch.records)
+        self.codecs.add(batch.codec)
+        self.transactional += batch.is_transactional
+        epoch = (ns, exchange.number, batch.producer_epoch)
+        if self.epoch is None or epoch >= self.epoch:
+            self.epoch = epoch
+        if code:
+            self.errors.add(exchange.class_of(code))
+            self.error_names.add(error_name(code))
+        if batch.base_timestamp > 0 and not batch.is_log_append_time:
+            self.linger.add(fit(ns - batch.base_timestamp * MILLISECOND))
+        if batch.max_timestamp > 0 and not batch.is_log_append_time:
+            ahead_ms = batch.max_timestamp - ns // MILLISECOND
+            self.skew.add(fit(ahead_ms))
+            self.ahead += ahead_ms > AHEAD_MS
+
+
+def sample(row: Production, data: bytes, batch: Header, limits: Limits) -> None:
+    """Measure how well one batch of many is, or could be, compressed."""
+    found = row.packed if batch.is_compressed else row.plain
+    found.bytes += batch.size
+    if batch.magic < 2 or batch.crc * SAMPLED_BYTES >= batch.size << 32:
+        return
+    start, end = batch.position + HEADER_BYTES, batch.position + batch.size
+    if not batch.is_compressed:
+        part = data[start : min(end, start + LOOKED_AT_BYTES)]
+        found.before += len(part)
+        found.after += len(compress(part, 1))
+    elif batch.size <= MOST_UNPACKED_BYTES:
+        packed = data[start:end]
+        unpacked = decompress(batch.attributes & CODEC_BITS, packed, batch.magic, limits)
+        if unpacked.fault is None:
+            found.before += len(unpacked.data)
+            found.after += len(packed)
+
+
+def fit(value: int) -> int:
+    """The nearest number of 64 bits."""
+    return min(max(value, -(1 << 63)), (1 << 63) - 1)
