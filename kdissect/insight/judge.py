@@ -7,7 +7,8 @@ judged = judge.judged()
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections import Counter
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from fnmatch import fnmatchcase
 from typing import Any, NamedTuple, Self
 
@@ -68,6 +69,53 @@ class Report(NamedTuple):
         return Judged(self.findings, self.not_judged, self.rules, self.context)
 
 
+class RowsInTurn(Mapping[type[Statistic], list[Row]]):
+    """Rows of statistics. Each table is made when a rule asks for it, and kept until no further rule needs
+    it. All at once would take more memory than what they are made of.
+
+    :param kept: those that are wanted beside, and never let go.
+    """
+
+    def __init__(
+        self, statistics: Mapping[type[Statistic], Statistic], kept: Collection[type[Statistic]] = ()
+    ) -> None:
+        self._statistics = statistics
+        self._kept = frozenset(kept)
+        self._rows: dict[type[Statistic], list[Row]] = {}
+
+    def __getitem__(self, need: type[Statistic]) -> list[Row]:
+        found = self._rows.get(need)
+        if found is None:
+            found = self._rows[need] = self._statistics[need].result()
+        return found
+
+    def __iter__(self) -> Iterator[type[Statistic]]:
+        return iter(self._statistics)
+
+    def __len__(self) -> int:
+        return len(self._statistics)
+
+    def let_go(self, done: Iterable[type[Statistic]]) -> None:
+        """No further rule needs these."""
+        for each in done:
+            if each not in self._kept:
+                self._rows.pop(each, None)
+
+
+def in_turn(rules: Iterable[Rule]) -> Iterator[tuple[Rule, list[type[Statistic]]]]:
+    """The rules, so that those that need the same statistics come together.
+
+    :returns: each with the statistics that no rule after it needs.
+    """
+    every = list(rules)
+    count = Counter(need for each in every for need in each.needs)
+    place = {need: at for at, (need, _) in enumerate(count.most_common())}
+    for each in sorted(every, key=lambda each: max((place[need] for need in each.needs), default=-1)):
+        for need in each.needs:
+            count[need] -= 1
+        yield each, [need for need in each.needs if not count[need]]
+
+
 def judge(
     rules: Mapping[str, Rule],
     rows: Mapping[type[Statistic], list[Row]],
@@ -79,13 +127,14 @@ def judge(
     :param rows: of every statistic that a rule needs.
     :param thresholds: those of the configuration, by rule.
     """
-    found: list[Finding] = []
-    silent: list[NotJudged] = []
-    for each in rules.values():
+    said: dict[str, tuple[list[Finding], str | None]] = {}
+    for each, done in in_turn(rules.values()):
         facts = Facts(each, rows, context, thresholds or {})
-        found += each.judge(facts)
-        if facts.not_judged is not None:
-            silent.append(NotJudged(each.id, facts.not_judged))
+        said[each.id] = list(each.judge(facts)), facts.not_judged
+        if isinstance(rows, RowsInTurn):
+            rows.let_go(done)
+    found = [each for id in rules for each in said[id][0]]
+    silent = [NotJudged(id, why) for id in rules if (why := said[id][1]) is not None]
     found = [_resolved(each, context) for each in linked(found)]
     return Judged(in_order(found), silent, len(rules) - len(silent), context)
 
@@ -188,8 +237,7 @@ class Judge:
         :param thresholds: those of the configuration, by rule.
         :param ignored: rules that are not run, by id or pattern.
         """
-        rows = {need: statistic.result() for need, statistic in self._statistics.items()}
-        return self._judged(rows, thresholds, ignored)
+        return self._judged(RowsInTurn(self._statistics), thresholds, ignored)
 
     def report(
         self,
@@ -197,7 +245,8 @@ class Judge:
         ignored: Collection[str] = (),
     ) -> Report:
         """The same, with the tables that are wanted."""
-        rows = {need: statistic.result() for need, statistic in self._statistics.items()}
+        wanted = [type(each) for each in self._tables.values() if self._statistics.get(type(each)) is each]
+        rows = RowsInTurn(self._statistics, wanted)
         judged = self._judged(rows, thresholds, ignored)
         tables = {
             text: rows[type(each)] if self._statistics.get(type(each)) is each else each.result()

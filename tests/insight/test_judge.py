@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 import pickle
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 import pytest
 
-from kdissect.analysis.fold import SECOND
+from kdissect.analysis.fold import SECOND, Statistic
 from kdissect.capture.files import read_packets
 from kdissect.dissect import Event
 from kdissect.insight.context import Context
 from kdissect.insight.finding import Finding, Subject
-from kdissect.insight.judge import CLEAR_NS, Judge, judge
+from kdissect.insight.judge import CLEAR_NS, Judge, RowsInTurn, in_turn, judge, of_captures
 from kdissect.insight.rule import Facts, Rule
 from tests.dissecting import dissect
 from tests.insight.judged import CAPTURES
@@ -118,3 +118,20 @@ def test_ignored_rules_are_not_run() -> None:
     judge = whole("midstream.pcapng")
     assert "mid-stream" in {each.id for each in judge.judged().findings}
     assert "mid-stream" not in {each.id for each in judge.judged(ignored=("mid-*",)).findings}
+
+
+def test_rows_are_let_go_after_the_last_rule_that_needs_them() -> None:
+    done: list[str] = []
+
+    class Watched(RowsInTurn):
+        def let_go(self, done_with: Iterable[type[Statistic]]) -> None:
+            every = [*done_with]
+            super().let_go(every)
+            done.extend(each.name for each in every)
+
+    every = of_captures()
+    rows = Watched({need: need() for each in every for need in each.needs})
+    judge({each.id: each for each in every}, rows, Context())
+    assert sorted(done) == sorted(need.name for need in rows)
+    assert not rows._rows
+    assert {each.id for each, _ in in_turn(every)} == {each.id for each in every}

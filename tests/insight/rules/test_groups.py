@@ -402,6 +402,16 @@ def test_a_rebalance_whose_end_may_be_lost_is_not_unfinished(gaps: int, types: s
     assert len(judge({"rebalance-long": RULES["rebalance-long"]}, needs, context).findings) == found
 
 
+@pytest.mark.parametrize(("gaps", "silent_s", "found"), [(0, 5.9, 1), (9, 5.9, 0), (9, 6.0, 1)])
+def test_where_bytes_are_missing_a_member_may_have_left(gaps: int, silent_s: float, found: int) -> None:
+    rule = RULES["session-timeout"]
+    expired = step("expired", 60, member_id="m-id", silent_ns=round(silent_s * SECOND))
+    given = {"rebalance_steps": [expired], "members": [member("m", session_timeout_ms=6_000)]}
+    rows = {need: given[need.name] for need in rule.needs}
+    context = Context(first_ns=0, last_ns=600 * SECOND, gap_bytes=gaps)
+    assert len(judge({rule.id: rule}, rows, context).findings) == found
+
+
 @pytest.mark.parametrize(("joined_s", "found"), [(0.5, 1), (3, 0)])
 def test_a_coordinator_that_is_made_at_first_use_has_not_moved(joined_s: float, found: int) -> None:
     refused = [error("NOT_COORDINATOR", "JoinGroup", first_ns=SECOND, last_ns=2 * SECOND)]

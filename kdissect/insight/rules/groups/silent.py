@@ -52,6 +52,12 @@ def poll_interval_exceeded(facts: Facts) -> Iterator[Finding]:
         )
 
 
+def _session_ns(members: dict[tuple[str, str], Row], step: Row) -> int:
+    """How long a member may be silent; 0 where that is not known."""
+    member = members.get((step["group"], step["member_id"]))
+    return (member["session_timeout_ms"] or 0) * MILLISECOND if member is not None else 0
+
+
 @rule("session-timeout", CRITICAL, LIKELY, needs=(RebalanceSteps, Members))
 def session_timeout(facts: Facts) -> Iterator[Finding]:
     """A member was removed because it was silent."""
@@ -59,6 +65,8 @@ def session_timeout(facts: Facts) -> Iterator[Finding]:
     found: dict[tuple[str, str], list[Row]] = {}
     for step in facts.rows(RebalanceSteps):
         if step["step"] == "expired" and step["silent_ns"] is not None:
+            if facts.context.gap_bytes and step["silent_ns"] < _session_ns(members, step):
+                continue  # the request with which it left may be among what is missing
             who = name_of(members, step["group"], step["member_id"])
             found.setdefault((step["group"], who), []).append(step)
     for (group, who), steps in found.items():
