@@ -1,15 +1,18 @@
-"""CPU of ``kdissect spark batch`` against that of the same decoder without Spark, on one capture.
+"""CPU of ``kdissect spark batch`` against that of one process that makes the same rows, on one capture.
 
     python -m benchmarks.spark --make CAPTURE --gigabytes 1 [--skew 0.9]
-    python -m benchmarks.spark CAPTURE [--strategy replicas|buckets|shuffle] [--tasks 2]
+    python -m benchmarks.spark CAPTURE [--rounds 3] [--tasks 1] [--kdissect FOLDER]
     python -m benchmarks.spark --start CAPTURE
 
-Both make the table of exchanges and write it as Parquet. CPU seconds are summed over all processes of a
-run, the JVM among them; sizes are the most that a Python worker had resident, and the driver's heap is
-kdissect's usual 1 GB. ``--make`` makes a capture of any size from real client traffic
-(:mod:`benchmarks.traffic`); with ``--skew`` one connection has that share of its bytes. ``--start`` compares
-the whole command, with its usual tables, with the start of a plain session of PySpark that counts to ten,
-in turns; for a small capture.
+Both make six tables as Parquet: exchanges, records, batches, connections, faults, packets. The one process
+dissects once, and has the writers of ``kdissect read``. CPU seconds are summed over all processes of a run,
+the JVM among them. Those of a run over a capture of some packets are told apart: they are the start. Both
+sides run in turns, and the least of each counts. The closing line of ``spark batch`` says how many bytes of
+captures it read. ``--kdissect`` names the checkout whose ``spark batch`` is measured.
+
+``--make`` makes a capture of any size from real client traffic (:mod:`benchmarks.traffic`); with ``--skew``
+one connection has that share of its bytes. ``--start`` compares the whole command, with its usual tables,
+with the start of a plain session of PySpark that counts to ten, in turns; for a small capture.
 """
 
 # ruff: noqa: T201
@@ -18,15 +21,33 @@ from __future__ import annotations
 
 import argparse
 import os
+import shutil
 import subprocess
 import sys
 import tempfile
 import time
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from statistics import median
 from typing import NamedTuple
 
-from benchmarks.traffic import grow
+import pyarrow.parquet as pq
+
+from benchmarks.traffic import CAPTURES, grow
+from kdissect.capture.segments import SegmentReader
+from kdissect.collector import rarely_collected
+from kdissect.dissect import Event
+from kdissect.exchange import Exchange
+from kdissect.model import Packet, Segment
+from kdissect.present.arrow import ParquetWriter
+from kdissect.present.options import PLAIN
+from kdissect.present.record_columns import ColumnsWriter
+from kdissect.present.sources import sources_of
+from kdissect.source import Input, Pass
+from kdissect.spark.rows import packet_row
+from kdissect.spark.tables import full_table
+
+TABLES = ("exchanges", "records", "batches", "connections", "faults", "packets")
 
 _TICK = os.sysconf("SC_CLK_TCK")
 _EVERY = 0.1
@@ -49,19 +70,24 @@ class Process(NamedTuple):
     """Bytes resident."""
 
 
-def measure(command: list[str], variables: dict[str, str] | None = None) -> tuple[float, dict[int, Process]]:
+def measure(
+    command: list[str], variables: dict[str, str] | None = None, folder: str | None = None
+) -> tuple[float, dict[int, Process]]:
     """Run a command; the seconds it took and what each of its processes used.
 
     :param variables: its environment, if that is not this process's with this checkout before all.
+    :param folder: in which it runs, if that is not this process's.
     :raises RuntimeError: it fails.
     """
     used: dict[int, Process] = {}
     start = time.monotonic()
     if variables is None:
         variables = {**os.environ, "PYTHONPATH": os.getcwd()}
-    running = subprocess.Popen(command, start_new_session=True, env=variables)
+    running = subprocess.Popen(command, start_new_session=True, env=variables, cwd=folder)
     while running.poll() is None:
-        used |= _processes(running.pid)
+        for number, process in _processes(running.pid).items():
+            known = used.get(number, process)  # of one that has ended, the memory is not told any more
+            used[number] = process._replace(peak=max(process.peak, known.peak))
         time.sleep(_EVERY)
     if running.returncode:
         raise RuntimeError(f"{' '.join(command)} ended with {running.returncode}")
@@ -103,13 +129,113 @@ def _processes(session: int) -> dict[int, Process]:
     return found
 
 
+def alone(capture: str, folder: str) -> None:
+    """All tables, made by this process in one pass."""
+    files = {name: open(f"{folder}/{name}.parquet", "wb") for name in TABLES}  # noqa: SIM115 - closed below
+    records = ColumnsWriter("parquet", full_table("records", False, False), files["records"], PLAIN)
+    writers = {
+        name: ParquetWriter(full_table(name, False, False), files[name])
+        for name in TABLES
+        if name != "records"
+    }
+    segments, rows = SegmentReader(), writers["packets"]
+    with rarely_collected():
+        reading = Pass(Input((capture,)))
+        for items in reading.items():
+            for item in items:
+                if isinstance(item, Packet):
+                    found = segments.feed(item)
+                    rows.write(packet_row(item, found if isinstance(found, Segment) else None))
+            for events in reading.feed_all(items):
+                _write(events, records, writers)
+        _write(reading.end(), records, writers)
+        for writer in (records, *writers.values()):
+            writer.close()
+    for file in files.values():
+        file.close()
+
+
+def _write(events: Iterable[Event], records: ColumnsWriter, writers: Mapping[str, ParquetWriter]) -> None:
+    for event in events:
+        for name, writer in writers.items():
+            if name != "packets":
+                for source in sources_of(name, event, PLAIN):
+                    writer.write(source)
+        if isinstance(event, Exchange) and any(each.may_have_records() for each in event.messages):
+            for _ in records.write(event):
+                pass
+
+
+class Run(NamedTuple):
+    """What a run used."""
+
+    cpu: float
+    seconds: float
+    worker_peak: int
+    java: float
+
+
+def _run(command: list[str], home: str | None = None) -> Run:
+    variables = None if home is None else {**os.environ, "PYTHONPATH": home}
+    seconds, used = measure(command, variables, home)
+    peaks = [each.peak for each in used.values() if each.name.startswith("python")]
+    java = sum(each.cpu for each in used.values() if each.name == "java")
+    return Run(sum(each.cpu for each in used.values()), seconds, max(peaks), java)
+
+
+def compare(capture: str, rounds: int, more: list[str], home: str | None) -> None:
+    """Print what both take, the start apart."""
+    with tempfile.TemporaryDirectory() as folder:
+        small = str(CAPTURES / "broker-0.9.pcap")
+        least: dict[tuple[str, str], Run] = {}
+        for _ in range(rounds):
+            for path in (small, capture):
+                out = tempfile.mkdtemp(dir=folder)
+                plain = [sys.executable, "-m", "benchmarks.spark", "--alone", path, "--out", out]
+                batch = [sys.executable, "-m", "kdissect", "spark", "batch", path, "--out", out, *more]
+                batch += [word for name in TABLES for word in ("--table", name)]
+                batch += ["--master", "local[2]"]
+                for kind, command, where in (("alone", plain, None), ("spark", batch, home)):
+                    run = _run(command, where)
+                    known = least.get((kind, path), run)
+                    least[kind, path] = min(run, known)
+                if path == capture:
+                    _refuse_other_rows(out)
+                shutil.rmtree(out)
+    one, start = least["alone", capture], least["alone", small]
+    spark, spark_start = least["spark", capture], least["spark", small]
+    megabytes = os.path.getsize(capture) / 1e6
+    own, others = one.cpu - start.cpu, spark.cpu - spark_start.cpu
+    print(f"{megabytes:.0f} MB, {len(TABLES)} tables, least of {rounds}")
+    print(f"one process: {own:.1f} CPU s beside {start.cpu:.1f} to start; {one.seconds:.0f} s in all")
+    print(
+        f"with Spark: {others:.1f} CPU s beside {spark_start.cpu:.1f} to start; {spark.seconds:.0f} s in all"
+    )
+    print(f"{others / own:.2f} times as much; the JVM has {spark.java - spark_start.java:.1f} of it")
+    print(
+        f"most resident in one Python: {spark.worker_peak / 1e6:.0f} MB; alone {one.worker_peak / 1e6:.0f} MB"
+    )
+
+
+def _refuse_other_rows(folder: str) -> None:
+    """:raises RuntimeError: the two sides made different numbers of rows."""
+    for name in TABLES:
+        counts = [pq.read_metadata(f"{folder}/{name}.parquet").num_rows]
+        counts.append(sum(pq.read_metadata(each).num_rows for each in Path(folder, name).glob("*.parquet")))
+        if len(set(counts)) > 1:
+            raise RuntimeError(f"{name}: {counts} rows")
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument("capture")
-    parser.add_argument("--strategy", default="replicas")
-    parser.add_argument("--tasks", default="2")
+    parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument("--tasks")
+    parser.add_argument("--kdissect", metavar="FOLDER")
+    parser.add_argument("--alone", action="store_true", help=argparse.SUPPRESS)
+    parser.add_argument("--out", help=argparse.SUPPRESS)
     parser.add_argument("--make", action="store_true")
     parser.add_argument("--gigabytes", type=float, default=1.0)
     parser.add_argument("--skew", type=float, default=0.0)
@@ -117,48 +243,13 @@ def main() -> None:
     given = parser.parse_args()
     if given.make:
         grow(Path(given.capture), int(given.gigabytes * 1e9), given.skew)
-        return
-    if given.start:
+    elif given.start:
         compare_starts(given.capture)
-        return
-    gigabytes = os.path.getsize(given.capture) / 1e9
-    python = [sys.executable, "-m", "kdissect"]
-    with tempfile.TemporaryDirectory() as folder:
-        plain = [
-            *python,
-            "read",
-            given.capture,
-            "-T",
-            "exchanges.parquet",
-            "-o",
-            f"{folder}/plain.parquet",
-            "-q",
-        ]
-        seconds, used = measure(plain)
-        alone = sum(process.cpu for process in used.values())
-        print(f"without Spark: {alone / gigabytes:.1f} CPU s/GB, {seconds:.0f} s")
-        batch = [
-            *python,
-            "spark",
-            "batch",
-            given.capture,
-            "--out",
-            f"{folder}/out",
-            "--table",
-            "exchanges",
-            "-q",
-        ]
-        batch += ["--master", "local[2]", "--strategy", given.strategy, "--tasks", given.tasks]
-        seconds, used = measure(batch)
-    total = sum(process.cpu for process in used.values())
-    workers = [process for process in used.values() if process.name.startswith("python")]
-    busiest = sorted(workers, key=lambda process: process.cpu)[-int(given.tasks) :]
-    java = sum(process.cpu for process in used.values() if process.name == "java")
-    print(f"with Spark: {total / gigabytes:.1f} CPU s/GB, {seconds:.0f} s; {total / alone:.2f} times as much")
-    print(f"JVM {java:.0f} CPU s; workers {', '.join(f'{process.cpu:.0f}' for process in busiest)} CPU s")
-    share = max(process.cpu for process in busiest) / sum(process.cpu for process in busiest)
-    print(f"largest worker {share:.0%}")
-    print(f"most resident in a worker {max(process.peak for process in workers) / 1e6:.0f} MB")
+    elif given.alone:
+        alone(given.capture, given.out)
+    else:
+        more = [] if given.tasks is None else ["--tasks", given.tasks]
+        compare(given.capture, given.rounds, more, given.kdissect)
 
 
 if __name__ == "__main__":

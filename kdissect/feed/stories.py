@@ -24,6 +24,7 @@ from kdissect.analysis.telling import records_of
 from kdissect.dissect import Event
 from kdissect.exchange import Exchange
 from kdissect.limits import Limits
+from kdissect.record.sets import read_record_set
 
 _PREFIX = "story "
 COURSE, TRANSACTION, PRODUCER, GROUP, CLIENT, TOPIC, OFFSET = (
@@ -65,6 +66,7 @@ def subjects_of(exchange: Exchange) -> Iterator[Subject]:
     """The stories that an exchange belongs to, the closest first. They are of its transaction, producer and
     member together, and of each alone. Its client, topics and the first offset of its records follow."""
     keys = list(keys_of(exchange))
+    keys += [(PRODUCER, each) for each in producers_of(exchange) if (PRODUCER, each) not in keys]
     if keys:
         title = ", ".join(f"{word} {_name(name)}" for word, name in keys)
         yield Subject(title, _asked(COURSE, keys))
@@ -77,6 +79,19 @@ def subjects_of(exchange: Exchange) -> Iterator[Subject]:
         if records.partition is not None and records.first is not None:
             yield offset_subject(records.topic, records.partition, records.first)
             break
+
+
+def producers_of(exchange: Exchange) -> Iterator[int]:
+    """The ids of the producers that an exchange names. They stand in the request, in the batches that are
+    written, and, where a producer begins, in the answer."""
+    answer = exchange.response if exchange.api == "InitProducerId" else None
+    for message in (exchange.request, answer):
+        found = -1 if message is None else message.body().get("producerId", -1)
+        if isinstance(found, int) and found >= 0:
+            yield found
+    if exchange.api == "Produce":
+        batches = (each for place in exchange.record_sets() for each in read_record_set(place.data).batches)
+        yield from dict.fromkeys(each.producer_id for each in batches if each.producer_id >= 0)
 
 
 def subject(kind: str, name: object) -> Subject:
@@ -106,7 +121,13 @@ def _story(kind: str, what: Any, limits: Limits) -> Story:
         return _OF[kind](what, limits)
     named = what if kind == COURSE else [[kind, what]]
     keys = {(word, tuple(name) if isinstance(name, list) else name) for word, name in named}
-    return Story(lambda each: None if keys.isdisjoint(keys_of(each)) else "", lambda each: [], limits)
+    producers = {name for word, name in keys if word == PRODUCER}
+
+    def matched(exchange: Exchange) -> str | None:
+        is_of_it = not keys.isdisjoint(keys_of(exchange))
+        return "" if is_of_it or (producers and not producers.isdisjoint(producers_of(exchange))) else None
+
+    return Story(matched, lambda each: [], limits)
 
 
 class Telling:

@@ -78,7 +78,7 @@ class Context(NamedTuple):
         return self.gap_bytes > 0 and any(begin < to_ns and from_ns < end for begin, end in self.silences)
 
     def awake_ns(self, from_ns: int, to_ns: int) -> int:
-        """How much of this time was outside the pauses."""
+        """How much of this time lies outside the pauses."""
         slept = (min(to_ns, end) - max(from_ns, begin) for begin, end in self.pauses)
         return to_ns - from_ns - sum(each for each in slept if each > 0)
 

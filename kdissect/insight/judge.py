@@ -70,8 +70,8 @@ class Report(NamedTuple):
 
 
 class RowsInTurn(Mapping[type[Statistic], list[Row]]):
-    """Rows of statistics. They are made when a rule asks for them, and kept until no further rule needs them.
-    All at once would take more memory than what they are made of.
+    """Rows of statistics. Each table is made when a rule asks for it, and kept until no further rule needs
+    it. All at once would take more memory than what they are made of.
 
     :param kept: those that are wanted beside, and never let go.
     """

@@ -18,20 +18,15 @@ installed where the workers run.
 
 from __future__ import annotations
 
-import os
 import warnings
 from collections.abc import Collection, Iterable, Mapping
 from os import PathLike, fspath
 from typing import TYPE_CHECKING, Any
 
-from kdissect.present.nearest import nearest
-from kdissect.present.statistics import STATISTICS
 from kdissect.spark.copies import merged
 from kdissect.spark.settings import Settings
-from kdissect.spark.splits import SPLIT_BYTES
-from kdissect.spark.storage import counts, list_files
-from kdissect.spark.tables import TABLES, ddl
-from kdissect.spark.targets import stored
+from kdissect.spark.storage import list_files
+from kdissect.spark.stored import all_stored
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -53,67 +48,39 @@ def table(
     name: str,
     paths: Paths,
     *,
-    strategy: str = "replicas",
-    split_bytes: int = SPLIT_BYTES,
     pushdown: bool = True,
     **options: Any,
 ) -> DataFrame:
     """A table of captures: ``exchanges``, ``records``, ``batches``, ``connections``, ``faults``, ``packets``.
 
+    Captures are read when Spark needs the rows, each time anew. ``kdissect spark batch`` makes several tables
+    in one pass.
+
     :param paths: files, directories and globs, of this file system or as URIs; together they are one
         capture, unless ``capture_point`` tells several apart.
-    :param strategy: ``replicas``, ``buckets`` or ``shuffle``: see :mod:`kdissect.spark.plan`. Spark runs
-        ``replicas`` when it needs the rows. ``buckets`` is better for more than four tasks; the first of its
-        two jobs runs at once. ``shuffle`` is for more than sixteen. Where one cannot give the same rows as
-        ``kdissect read``, the one before it is taken.
-    :param split_bytes: with ``shuffle``, about how large the parts are that large files are read in.
-    :param pushdown: with ``replicas``, whether Spark may hand filters down, where the session does so at all.
-        Without, it asks no Python for its plan, for which it starts some seconds sooner.
+    :param pushdown: whether Spark may hand filters down, where the session does so at all. Without, it asks
+        the driver's Python for no plan: it starts some seconds sooner, and that Python may be another one.
     :param options: those of :class:`~kdissect.spark.settings.Settings`.
     :raises ValueError: an option has no such value.
     :raises LookupError: there is no such option or table.
     :raises CaptureError: no file is there.
     """
     from kdissect.spark.launch import pushes_filters
-    from kdissect.spark.plan import STRATEGIES
 
-    if strategy not in STRATEGIES or strategy == "auto":
-        raise ValueError(f"there is no strategy {strategy!r}{nearest(strategy, STRATEGIES)}")
     settings = Settings.of({**options, "table": name})
     if settings.stats is not None:
         raise ValueError("stats: is an option of the data source; kdissect.spark.stats gives statistics")
     settings.chosen_table()  # a column that is none is told at once
     given = _listed(paths)
-    # What TLS sessions are resumed with is learned on other connections: only replicas see them all.
-    alone = name == "packets" or settings.layer == "file" or settings.keylog or settings.rsa_key
-    if strategy != "replicas" or not pushdown:
+    if not pushdown:
         from kdissect.spark.source import replicated
 
-        shares = strategy != "replicas" and not alone
-        frame = _shared_out(spark, settings, given, strategy, split_bytes) if shares else None
-        if frame is None:
-            return replicated(spark, settings, given)
-        return frame.select(*settings.columns) if settings.columns else frame
+        return replicated(spark, settings, given)
     if not _is_elsewhere(spark):
         list_files(given)  # a path that stands for nothing is told at once
     register(spark)
     settings = settings._replace(pushdown=pushes_filters(spark))
     return spark.read.format("kdissect").options(**settings.options()).load(given)
-
-
-def _shared_out(
-    spark: SparkSession, settings: Settings, paths: list[str], strategy: str, split_bytes: int
-) -> DataFrame | None:
-    """A table by shuffle, if that is asked for and can be, or by buckets; None if neither can be."""
-    from kdissect.spark.buckets import bucketed
-    from kdissect.spark.plan import MOST_REPLICAS, plan
-    from kdissect.spark.shuffle import shuffled
-
-    planned = plan(paths, settings, 2 * MOST_REPLICAS, strategy)
-    frame = None
-    if strategy == "shuffle":
-        frame = shuffled(spark, settings, planned.points, planned.tasks, split_bytes)
-    return bucketed(spark, settings, planned.points, planned.tasks) if frame is None else frame
 
 
 def _is_elsewhere(spark: SparkSession) -> bool:
@@ -192,26 +159,21 @@ def findings(
     return spark.createDataFrame(found(spark, settings, _listed(paths), judgement).tables[0])
 
 
-def views(spark: SparkSession, folder: str | PathLike[str]) -> list[str]:
-    """Make a temporary view of each table of Parquet or Delta that ``spark batch`` or ``spark stats`` wrote.
+def views(spark: SparkSession, place: str | PathLike[str]) -> list[str]:
+    """Make a temporary view of each table that ``spark batch`` or ``spark stats`` wrote.
 
     Views of statistics begin with ``stats_``. Files that differ in their columns are one table, by name.
 
+    :param place: the folder of Parquet or Delta, or what ``--to`` named: ``iceberg:CATALOG.NAMESPACE``.
     :returns: the names of the views.
     :raises FileNotFoundError: there is no such folder.
-    :raises NotInstalledError: it has tables of Delta, whose library is not installed.
+    :raises NotInstalledError: the tables are of Delta or Iceberg, whose library is not installed.
+    :raises TargetError: the catalog of Iceberg does not answer.
     """
-    out = []
-    for inner, prefix in ((fspath(folder), ""), (os.path.join(folder, "stats"), "stats_")):
-        names = sorted(os.listdir(inner)) if not prefix or os.path.isdir(inner) else []
-        for name in names:
-            path = os.path.join(inner, name)
-            if counts(name) and os.path.isdir(path) and (prefix or name in TABLES):
-                known = TABLES.get(name) if not prefix else STATISTICS.get(name)
-                frame = stored(spark, path, "" if known is None else ddl(known))
-                frame.createOrReplaceTempView(prefix + name)
-                out.append(prefix + name)
-    return out
+    found = all_stored(spark, fspath(place))
+    for name, frame in found.items():
+        frame.createOrReplaceTempView(name)
+    return list(found)
 
 
 _OF_ROWS = ("table", "stats", "columns", "places", "payload", "records", "embedded", "layer", "pushdown")

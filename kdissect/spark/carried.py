@@ -5,6 +5,13 @@ Each batch and capture point has a state in a file of its own. A batch that is r
 first time and writes what it wrote. States are pickled, and loading one runs what it says. So they are loaded
 only from files and folders that belong to the user and that nobody else may write to. The line before the
 pickle says its format, the kdissect that made it and its digest.
+
+A state is drained when all that was open has been written as rows. What is left are plain values in JSON,
+which any release of kdissect reads:
+
+    7/NAME.state            what the batch 7 left
+    7/draining/NAME.state   the same drained, while rows are written
+    7/drained/NAME.state    the same when they all are there: it counts in place of the first
 """
 
 from __future__ import annotations
@@ -16,12 +23,15 @@ import pickle
 import stat
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from shutil import rmtree
+from typing import Any, NamedTuple
 
 import kdissect
 from kdissect.dissect import Dissector
 
 FORMAT = 4
+_DRAINED_FORM = 1
+_DRAINING, _DRAINED = "draining", "drained"
 _SUFFIX = ".state"
 _HEAD = ("format", "kdissect", "point", "bytes", "sha256")
 """What the line before the pickle tells."""
@@ -69,6 +79,42 @@ class Carried:
             each.pop(path, None)
         self.final.discard(path)
 
+    def drained(self) -> Drained:
+        """What is left once its dissector was closed."""
+        dissector = self.dissector
+        numbering = dissector.numbering
+        return Drained(
+            *(self.packets, self.last_ns, self.items, sorted(self.final), self.sizes, self.firsts),
+            *(numbering.connections, numbering.exchanges, list(dissector.names.order)),
+        )
+
+
+class Drained(NamedTuple):
+    """A state of which nothing is open any more: how far files were read, numbers, and names of topic ids."""
+
+    packets: int
+    last_ns: int | None
+    items: dict[str, int]
+    final: list[str]
+    sizes: dict[str, int]
+    firsts: dict[str, int | None]
+    connections: int
+    """How many have a number …"""
+    exchanges: int
+    """… and how many exchanges."""
+    names: list[tuple[str, str, int]]
+    """Topic id, name, and the packet that told it."""
+
+    def begun(self, dissector: Dissector) -> Carried:
+        """The state with a new dissector, which goes on with the numbers."""
+        numbering = dissector.numbering
+        numbering.connections, numbering.exchanges = self.connections, self.exchanges
+        for each in self.names:
+            dissector.names.learn(*each)
+        return Carried(
+            *(dissector, self.packets, self.last_ns, self.items, set(self.final), self.sizes, self.firsts)
+        )
+
 
 class States:
     """The folder of a stream's states."""
@@ -87,63 +133,84 @@ class States:
 
     def points(self) -> list[str]:
         """The capture points that have a state."""
-        return sorted({_head(path)["point"] for path in self._folder.glob(f"*/*{_SUFFIX}")})
+        return sorted({_head(path)["point"] for path in self._all()})
 
     def bytes_read(self) -> int:
         """How much was read of the files that are there, of all capture points."""
-        latest = [self._path(point, max(self._batches(point))) for point in self.points()]
-        return sum(_head(path)["bytes"] for path in latest)
+        latest = [self._latest(point, None) for point in self.points()]
+        return sum(_head(path)["bytes"] for path in latest if path is not None)
 
     def last_batch(self) -> int | None:
         """The latest batch that left a state."""
-        return max((int(path.parent.name) for path in self._folder.glob(f"*/*{_SUFFIX}")), default=None)
+        return max(map(_batch_of, self._all()), default=None)
 
-    def load(self, point: str, batch: int) -> Carried | None:
+    def load(self, point: str, batch: int) -> Carried | Drained | None:
         """What batches before this one left of a capture point; None if no batch came before.
 
         :raises StateError: it is damaged, of another kdissect, or not the user's own.
         """
-        found = [number for number in self._batches(point) if number < batch]
-        if not found:
+        path = self._latest(point, batch)
+        if path is None:
             return None
-        path = self._path(point, max(found))
         _refuse_others(self._folder)
         _refuse_others(path)
         head = _head(path)
-        if head["format"] != FORMAT or head["kdissect"] != kdissect.__version__:
+        if _is_of_others(head):
             raise StateError(
-                f"{path} was made by kdissect {head['kdissect']}, this is {kdissect.__version__}: go on with"
-                " that one, or begin anew with another --checkpoint and --out"
+                f"{path} was made by kdissect {head['kdissect']}, this is {kdissect.__version__}: end it with"
+                " that one and --drain, or begin anew with another --checkpoint and --out"
             )
         data = path.read_bytes().partition(b"\n")[2]
         if hashlib.sha256(data).hexdigest() != head["sha256"]:
             raise StateError(f"{path} is damaged: its digest does not fit")
+        if head["drained"] is not None:
+            value = json.loads(data)
+            return Drained(**{**value, "names": [tuple(each) for each in value["names"]]})
         carried = pickle.loads(data)  # ours, see above
         assert isinstance(carried, Carried)
         return carried
 
     def of_others(self, batch: int) -> list[str]:
         """The capture points whose state before this batch another version of kdissect made."""
-        out = []
-        for point in self.points():
-            found = [number for number in self._batches(point) if number < batch]
-            if found:
-                head = _head(self._path(point, max(found)))
-                if head["format"] != FORMAT or head["kdissect"] != kdissect.__version__:
-                    out.append(point)
-        return out
+        latest = {point: self._latest(point, batch) for point in self.points()}
+        return [point for point, path in latest.items() if path is not None and _is_of_others(_head(path))]
 
     def save(self, point: str, batch: int, carried: Carried) -> None:
         """Keep what a batch leaves."""
         data = pickle.dumps(carried, pickle.HIGHEST_PROTOCOL)
+        self._write(self._path(point, batch), point, carried.bytes_read, data, None)
+
+    def drain(self, point: str, batch: int, drained: Drained) -> None:
+        """Keep it as drained; it counts after :meth:`end_drain`."""
+        path = self._path(point, batch)
+        path.parent.mkdir(mode=0o700, exist_ok=True)
+        data = json.dumps(drained._asdict()).encode()
+        size = sum(drained.sizes.values())
+        self._write(path.parent / _DRAINING / path.name, point, size, data, _DRAINED_FORM)
+
+    def end_drain(self, batch: int) -> None:
+        """All that was open has been written."""
+        folder = self._folder / str(batch)
+        rmtree(folder / _DRAINED, ignore_errors=True)
+        os.rename(folder / _DRAINING, folder / _DRAINED)
+
+    def is_drained(self, batch: int) -> bool:
+        """Whether nothing is open behind a batch."""
+        return (self._folder / str(batch) / _DRAINED).is_dir()
+
+    def is_draining(self, batch: int) -> bool:
+        """Whether a drain behind a batch has begun, and has not come to its end."""
+        return (self._folder / str(batch) / _DRAINING).is_dir()
+
+    def _write(self, path: Path, point: str, size: int, data: bytes, drained: int | None) -> None:
         head = {
             "format": FORMAT,
             "kdissect": kdissect.__version__,
             "point": point,
-            "bytes": carried.bytes_read,
+            "bytes": size,
             "sha256": hashlib.sha256(data).hexdigest(),
+            "drained": drained,
         }
-        path = self._path(point, batch)
         path.parent.mkdir(mode=0o700, exist_ok=True)
         partial = path.with_suffix(f".{os.getpid()}")
         descriptor = os.open(partial, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
@@ -158,29 +225,55 @@ class States:
         latest batch reads the older one again. Files that a killed run did not finish go too.
         """
         for point in self.points():
-            for number in sorted(self._batches(point))[:-2]:
-                self._path(point, number).unlink(missing_ok=True)
-        for path in self._folder.glob("*/*"):
-            if path.suffix != _SUFFIX:
+            name = self._path(point, 0).name
+            own = [path for path in self._all() if path.name == name]
+            for number in sorted(set(map(_batch_of, own)))[:-2]:
+                for path in own:
+                    if _batch_of(path) == number:
+                        path.unlink(missing_ok=True)
+        for path in self._folder.glob(f"*/{_DRAINING}"):
+            rmtree(path, ignore_errors=True)
+        for path in (*self._folder.glob("*/*"), *self._folder.glob(f"*/{_DRAINED}/*")):
+            if path.suffix != _SUFFIX and not path.is_dir():
                 path.unlink(missing_ok=True)
-        for folder in self._folder.iterdir():
+        for folder in (*self._folder.glob(f"*/{_DRAINED}"), *self._folder.iterdir()):
             if folder.is_dir() and not any(folder.iterdir()):
                 folder.rmdir()
 
-    def _batches(self, point: str) -> list[int]:
+    def _all(self) -> list[Path]:
+        """The states of all capture points; a drained one behind the one that it replaces."""
+        return [*self._folder.glob(f"*/*{_SUFFIX}"), *self._folder.glob(f"*/{_DRAINED}/*{_SUFFIX}")]
+
+    def _latest(self, point: str, before: int | None) -> Path | None:
+        """The latest state of a capture point, of the batches before one."""
         name = self._path(point, 0).name
-        return [int(path.parent.name) for path in self._folder.glob(f"*/{name}")]
+        found = [path for path in self._all() if path.name == name]
+        if before is not None:
+            found = [path for path in found if _batch_of(path) < before]
+        return max(found, key=lambda path: (_batch_of(path), path.parent.name == _DRAINED), default=None)
 
     def _path(self, point: str, batch: int) -> Path:
         digest = hashlib.sha256(point.encode("utf-8", "surrogateescape")).hexdigest()[:24]
         return self._folder / str(batch) / f"{digest}{_SUFFIX}"
 
 
+def _batch_of(path: Path) -> int:
+    folder = path.parent
+    return int(folder.parent.name if folder.name == _DRAINED else folder.name)
+
+
+def _is_of_others(head: dict[str, Any]) -> bool:
+    """Whether this release cannot load a state. What is drained, all can."""
+    if head["drained"] is not None:
+        return bool(head["drained"] != _DRAINED_FORM)
+    return bool(head["format"] != FORMAT or head["kdissect"] != kdissect.__version__)
+
+
 def _head(path: Path) -> dict[str, Any]:
     try:
         with path.open("rb") as file:
             head: dict[str, Any] = json.loads(file.readline())
-        return {name: head[name] for name in _HEAD}
+        return {**{name: head[name] for name in _HEAD}, _DRAINED: head.get(_DRAINED)}
     except (OSError, ValueError, KeyError) as error:
         raise StateError(f"{path} is no state of a stream: {error}") from None
 

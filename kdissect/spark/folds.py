@@ -1,12 +1,12 @@
 """Captures → what folds count of them (statistics, findings): counted in many tasks, added in order.
 
-    count    every task reads and frames all of a capture point, as for replicas, so that numbers and names
-             are those of ``kdissect read``. The events are cut into parts, one after another; a task feeds
+    count    every task reads and dissects all of a capture point, so that numbers and names are
+             those of ``kdissect read``. The events are cut into parts, one after another; a task feeds
              each of its own parts to new folds. Decoding bodies and counting is what is shared out.
     add      one task for each capture point adds the parts in their order, and makes the rows
 
 Events of one connection alone are not enough for a fold: what a group or a transaction does is told on many.
-So there is no form by buckets or by shuffle, in which a task has some of the connections.
+So there is no form in which a task has some of the connections.
 """
 
 from __future__ import annotations
@@ -30,8 +30,7 @@ from kdissect.model import Fault
 from kdissect.present.arrow import ArrowWriter, arrow_schema
 from kdissect.present.columns import Table
 from kdissect.spark.choice import Choice
-from kdissect.spark.packing import task_numbers
-from kdissect.spark.plan import CapturePoint, capture_points, replicas_of
+from kdissect.spark.plan import CapturePoint, capture_points, replicas_of, task_numbers
 from kdissect.spark.progress import Note
 from kdissect.spark.replay import all_events, size_of
 from kdissect.spark.settings import Settings

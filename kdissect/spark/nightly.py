@@ -22,19 +22,20 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import pyarrow as pa
 
 import kdissect
+from kdissect.spark.asked import difference, told
 from kdissect.spark.carried import Carried, StateError, States
 from kdissect.spark.progress import Note
 from kdissect.spark.quality import NOT_CAPTURED
 from kdissect.spark.replay import new_dissector
-from kdissect.spark.runs import Plan, Runs, digest_of
+from kdissect.spark.runs import Plan, Runs, RunsError, digest_of
 from kdissect.spark.settings import Settings
 from kdissect.spark.shape import epochs, needs_places, of_connections, partitioned, with_moments
 from kdissect.spark.spool import Position, Read, Span, Spool, spans_between
 from kdissect.spark.step import events_of_spans, keep
 from kdissect.spark.storage import list_files
-from kdissect.spark.stream import step, struct_of
-from kdissect.spark.tables import ddl
+from kdissect.spark.stream import step
 from kdissect.spark.targets import Target
+from kdissect.spark.wide import table_in, wide_ddl
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -87,6 +88,8 @@ class Outcome(NamedTuple):
     """As in the table of runs."""
     is_repeated: bool
     """Whether it is one that had died."""
+    reads: bool = True
+    """Whether it read something: it may have written what was open."""
 
 
 def add_new(
@@ -97,20 +100,30 @@ def add_new(
     runs: Runs,
     tell: Callable[[DataFrame], None],
     doubled: Callable[[str, str], None],
+    closes: bool = False,
+    drains: bool = False,
 ) -> list[Outcome]:
     """Do again what had died, then read what is new; gives nothing where nothing is.
 
     :param tell: is given the faults of files.
     :param doubled: is told a file that is a copy of another.
+    :param closes: whether no run comes after: what is open then is written, by a run of its own.
+    :param drains: whether what is open then is written, and connections begin anew in the next run.
     :raises CaptureError: there are no such files.
     :raises StateError: what is carried cannot be used.
+    :raises RunsError: earlier runs asked for something else, or the last one closed the tables.
     :raises TargetError: rows cannot be written.
     """
     States(runs.states).prepare()
     out = []
     number = runs.last() + 1
-    if (died := runs.plan(number)) is not None:
-        out.append(Outcome(_run(spark, died, target, runs, _asked_of(died, asked), tell), True))
+    died = runs.plan(number)
+    before = died or runs.plan(number - 1)
+    if before is not None and (change := difference(before.asked, _text_of(asked))) is not None:
+        raise RunsError(f"{change}, as in run {before.number}, or take another --out")
+    if died is not None:
+        row = _run(spark, died, target, runs, _asked_of(died, asked), tell)
+        out.append(Outcome(row, True, not (died.closes or died.drains)))
         number += 1
     start = runs.position(number - 1)
     inputs = Inputs(paths, start, runs.digests())
@@ -118,24 +131,36 @@ def add_new(
     end = Spool("", settings.capture_point, settings.limits, there=inputs).next(start)
     for path, other in inputs.doubles.items():
         doubled(path, other)
+    last = runs.plan(number - 1)
+    is_closed = last is not None and last.closes
     if end != start:
+        if is_closed:
+            raise RunsError(f"{runs.folder}: run {number - 1} closed these tables; take another --out")
         changed = [path for path, read in end.items() if start.get(path) != read]
         digests = {path: digest_of(path, end[path].size) for path in changed}
         plan = Plan(number, end, digests, _text_of(asked))
         runs.begin(plan)
         out.append(Outcome(_run(spark, plan, target, runs, asked, tell), False))
+        number += 1
+        last = plan
+    is_open = last is not None and not last.closes and not (drains and last.drains)
+    if (closes or drains) and is_open:
+        plan = Plan(number, end, {}, _text_of(asked), closes, drains)
+        runs.begin(plan)
+        out.append(Outcome(_run(spark, plan, target, runs, asked, tell), False, reads=False))
     return out
 
 
 def _text_of(asked: Asked) -> dict[str, Any]:
-    settings = asked.settings._replace(progress=None)
-    return {"tables": list(asked.tables), "by": list(asked.by), "options": settings.options()}
+    return told(asked.tables, asked.by, asked.settings)
 
 
 def _asked_of(plan: Plan, now: Asked) -> Asked:
     """What a plan asked for; secrets and the folder of progress are those of now."""
     value = plan.asked
-    settings = Settings.of(value["options"])._replace(progress=now.settings.progress)
+    own = now.settings
+    settings = Settings.of(value["options"])
+    settings = settings._replace(progress=own.progress, keylog=own.keylog, rsa_key=own.rsa_key)
     return Asked(tuple(value["tables"]), tuple(value["by"]), settings)
 
 
@@ -152,13 +177,16 @@ def _run(
     begun, started_ns = time.monotonic(), time.time_ns()
     settings = asked.settings._replace(places=needs_places(asked.by))
     start = runs.position(plan.number - 1)
-    spans = spans_between(start, plan.end, settings.capture_point)
+    ends = plan.closes or plan.drains
+    spans = None if ends else spans_between(start, plan.end, settings.capture_point)
     _renew(spark, runs, plan.number, settings)
     names = tuple(dict.fromkeys((*asked.tables, *_COUNTED)))
     tables = tuple(settings.full_table(name) for name in names)
-    schema = ", ".join(f"`{table.name}` struct<{struct_of(ddl(table))}>" for table in tables)
-    points = tuple(sorted({span.point for span in spans}))
-    work = partial(step, points, spans, runs.states, plan.number, tables, settings)
+    schema = wide_ddl((table.name, table) for table in tables)
+    known = States(runs.states).points() if spans is None else {span.point for span in spans}
+    points = tuple(sorted(known))
+    drained_at = plan.number if plan.drains else None
+    work = partial(step, points, spans, runs.states, plan.number, tables, settings, drained_at)
     rows = spark.range(0, len(points), 1, len(points)).mapInArrow(work, schema).persist()
     try:
         lost = f.col("exchanges.missing").isin(*NOT_CAPTURED)
@@ -167,7 +195,7 @@ def _run(
             f.count_if(lost).alias("not_captured"),
             f.coalesce(f.sum("connections.gap_bytes"), f.lit(0)).alias("gap_bytes"),
         ).collect()[0]
-        frames = {name: rows.where(rows[name].isNotNull()).select(f"{name}.*") for name in names}
+        frames = {name: table_in(rows, name) for name in names}
         tell(frames["faults"].where("layer = 'file'"))
         for table in tables:
             if table.name in asked.tables:
@@ -194,6 +222,8 @@ def _run(
         "kdissect": kdissect.__version__,
         "spark": spark.version,
     }
+    if plan.drains:
+        States(runs.states).end_drain(plan.number)
     runs.end(row)
     States(runs.states).forget()
     return row
@@ -217,8 +247,11 @@ def _renew(spark: SparkSession, runs: Runs, number: int, settings: Settings) -> 
     if not old:
         return
     ends: list[Position] = [{}, *(runs.position(each) for each in range(1, number))]
-    history: list[list[Span]] = []
-    for start, end in pairwise(ends):
+    history: list[list[Span] | None] = []
+    for earlier, (start, end) in enumerate(pairwise(ends), 1):
+        if (plan := runs.plan(earlier)) is not None and plan.drains:
+            history.append(None)
+            continue
         spans = [span for span in spans_between(start, end, settings.capture_point) if span.point in old]
         for span in spans:
             if not span.is_gone and not os.path.exists(span.path):
@@ -233,18 +266,26 @@ def _renew(spark: SparkSession, runs: Runs, number: int, settings: Settings) -> 
 
 def _again(
     points: Sequence[str],
-    history: Sequence[Sequence[Span]],
+    history: Sequence[Sequence[Span] | None],
     folder: str,
     number: int,
     settings: Settings,
     numbers: Iterable[pa.RecordBatch],
 ) -> Iterator[pa.RecordBatch]:
     """Read what earlier runs read, and keep the state at the end. The old one stays until then, so that a run
-    that dies here is done again."""
+    that dies here is done again.
+
+    :param history: what each run read; None: it drained the state.
+    """
     for each in numbers:
         for at in each.column(0).to_pylist():
             carried = Carried(new_dissector(settings))
             for spans in history:
+                if spans is None:
+                    for _ in carried.dissector.close():
+                        pass
+                    carried = carried.drained().begun(new_dissector(settings))
+                    continue
                 own = [span for span in spans if span.point == points[at]]
                 for _ in events_of_spans(carried, own, settings, Note(None, "")):
                     pass

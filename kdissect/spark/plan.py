@@ -1,30 +1,27 @@
 """Names of captures → what is one capture, and how its work is shared.
 
 All files are one capture, as for ``kdissect read``, unless the setting ``capture_point`` tells several
-apart. Which strategy shares a capture's work among tasks is chosen by their number:
-
-``replicas``  every task reads and frames everything, and makes the rows of its share of the exchanges.
-``buckets``   every task reads everything and frames some of the connections, twice: first to number the
-              exchanges, then to make rows.
-``shuffle``   every task reads a part of the files and sends what it read to the task of its connection
+apart. A task has a capture point: it reads each byte once, and makes the rows of all tables. The setting
+``tasks`` has several tasks share the rows of a capture point. Each of them reads and dissects all of it. That
+costs more, and ends sooner where making rows is most of the work.
 """
 
 from __future__ import annotations
 
 import os
 import re
-from typing import NamedTuple
+from collections.abc import Iterable, Iterator
+from typing import TYPE_CHECKING, NamedTuple
 
 from kdissect.spark.settings import DIRECTORY, Settings
 from kdissect.spark.storage import File, list_files
 from kdissect.wording import plural
 
-STRATEGIES = ("auto", "replicas", "buckets", "shuffle")
+if TYPE_CHECKING:
+    import pyarrow as pa
+
 MOST_REPLICAS = 4
-"""Framing takes about half of all work: with more tasks than these, sharing it too costs less than doing
-it in each of them."""
-MOST_BUCKETS = 16
-"""The same of reading."""
+"""Dissecting takes about half of all work, and each task does it: more tasks than these gain little."""
 BYTES_A_TASK = 32 << 20
 """With less to do, another task costs more than it saves."""
 
@@ -48,24 +45,27 @@ class CapturePoint(NamedTuple):
 class Plan(NamedTuple):
     """What is read by how many tasks."""
 
-    strategy: str
     points: tuple[CapturePoint, ...]
     tasks: tuple[int, ...]
     """Of each point."""
+    passes: int = 1
+    """How often a task reads."""
+
+    @property
+    def size(self) -> int:
+        """Bytes of all captures; 0 where that cannot be told."""
+        return sum(point.size for point in self.points)
 
     @property
     def bytes_to_read(self) -> int:
-        """What all tasks and steps together read of captures, for one table."""
-        sizes = [point.size for point in self.points]
-        if self.strategy == "shuffle":
-            return 4 * sum(sizes)
-        every = sum(size * count for size, count in zip(sizes, self.tasks, strict=True))
-        return every if self.strategy == "replicas" else 2 * every
+        """What all tasks together read of captures."""
+        return self.passes * sum(
+            point.size * count for point, count in zip(self.points, self.tasks, strict=True)
+        )
 
     def lines(self) -> list[str]:
         """The plan in words."""
-        size = _mib(sum(point.size for point in self.points))
-        out = [f"strategy {self.strategy}: {plural(sum(self.tasks), 'task')}, {size}"]
+        out = [f"{plural(sum(self.tasks), 'task')}: {_mib(self.bytes_to_read)} to read of {_mib(self.size)}"]
         for point, tasks in zip(self.points, self.tasks, strict=True):
             name = f"capture point {point.name}" if point.name else "one capture"
             out.append(
@@ -75,19 +75,20 @@ class Plan(NamedTuple):
         return out
 
 
-def plan(paths: list[str], settings: Settings, cores: int, strategy: str = "auto") -> Plan:
-    """What to do with these captures on so many cores.
+def plan(paths: list[str], settings: Settings) -> Plan:
+    """What to do with these captures.
 
     :raises CaptureError: no file is there.
     :raises ValueError: a file belongs to no capture point, or the regular expression is wrong.
     """
     points = capture_points(list_files(paths), settings.capture_point)
-    wanted = -(-cores // len(points))
-    tasks = tuple(settings.tasks or tasks_for(point.size, wanted) for point in points)
-    if strategy == "auto":
-        most = max(tasks)
-        strategy = "replicas" if most <= MOST_REPLICAS else "buckets" if most <= MOST_BUCKETS else "shuffle"
-    return Plan(strategy, points, tasks)
+    return Plan(points, (settings.tasks or 1,) * len(points), 2 if settings.two_pass else 1)
+
+
+def task_numbers(batches: Iterable[pa.RecordBatch]) -> Iterator[int]:
+    """What ``spark.range`` gives a task."""
+    for batch in batches:
+        yield from batch.column(0).to_pylist()
 
 
 def tasks_for(size: int, wanted: int) -> int:

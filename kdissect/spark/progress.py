@@ -1,7 +1,7 @@
 """How far the tasks are: each writes a note into a folder that they share with the driver, which adds up.
 
-A note is a file of one line, replaced as a whole. It has the bytes of packets read, the bytes of messages
-that became rows, the exchanges that became rows, and the faults of files.
+A note is a file of one line, replaced as a whole. It has the bytes of captures that were read. It also has
+the bytes of messages and the exchanges that became rows, and the faults of files.
 """
 
 from __future__ import annotations
@@ -45,15 +45,24 @@ class Note:
         self._packets = 0
         self.read = self.decoded = self.exchanges = self.damage = 0
 
+    def took(self, size: int) -> None:
+        """So many bytes of a file were read."""
+        self.read += size
+        if self._path is not None:
+            self._write_now_and_then()
+
     def packet(self, size: int) -> None:
-        """A packet of so many bytes was read."""
+        """A packet of so many bytes was read, of a file whose bytes are not counted."""
         self.read += size + PACKET_OVERHEAD
         self._packets += 1
         if self._path is not None and self._packets % _PACKETS_BETWEEN == 0:
-            now = time.monotonic()
-            if now >= self._next:
-                self._next = now + NOTE_EVERY
-                self.write()
+            self._write_now_and_then()
+
+    def _write_now_and_then(self) -> None:
+        now = time.monotonic()
+        if now >= self._next:
+            self._next = now + NOTE_EVERY
+            self.write()
 
     def rows_of(self, size: int) -> None:
         """Rows were made of an exchange whose messages have so many bytes."""
@@ -120,7 +129,7 @@ class Meter:
         rate = read / seconds if seconds else 0.0
         text = f"{self._what}: {read / 1e6:,.0f} MB read, {rate / 1e6:,.1f} MB/s, "
         text += plural(exchanges, "exchange")
-        # Of compressed files the share cannot be told: more comes out than goes in.
+        # A run that goes on counts what packets have: of compressed files more comes out than goes in.
         if 0 < read <= self._total and rate:
             text += f", {100 * read // self._total} %, {(self._total - read) / rate:,.0f} s left"
         return text

@@ -9,18 +9,19 @@ everything that is not an exchange.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from itertools import chain
 
 from kdissect.capture.files import read_packets
 from kdissect.capture.reader import Item, Points
 from kdissect.dissect import Dissector, Event, Numbering
 from kdissect.exchange import Exchange
 from kdissect.faults import fault
-from kdissect.model import CaptureError, Fault, Packet
+from kdissect.model import CaptureError, Fault
 from kdissect.names import TopicNames
 from kdissect.source import Input, Pass, secrets_of, teach
 from kdissect.spark.progress import Note
 from kdissect.spark.settings import Settings
-from kdissect.spark.storage import open_file
+from kdissect.spark.storage import counting
 
 EXCHANGE_COST = 2_048
 """What a row costs beside its bytes, in bytes."""
@@ -53,25 +54,26 @@ def share_of(paths: Sequence[str], settings: Settings, index: int, count: int, n
             yield event
 
 
-def packets_of(paths: Sequence[str], settings: Settings, points: Points | None = None) -> Iterator[Item]:
-    """The packets of these files, with what is wrong with them. If none of them is a capture, that is a fault
-    too: among other captures it is no reason to end.
+def packets_of(
+    paths: Sequence[str], settings: Settings, note: Note, points: Points | None = None
+) -> Iterator[Sequence[Item]]:
+    """The packets of these files, with what is wrong with them, in lists. If none of them is a capture, that
+    is a fault too: among other captures it is no reason to end.
     """
     try:
-        capture = read_packets(paths, settings.limits, open_file, points=points)
+        capture = read_packets(paths, settings.limits, counting(note.took), points=points)
     except CaptureError as error:
         kind = "unreadable" if isinstance(error.__cause__, OSError) else "not-a-capture"
-        return iter((fault(kind, str(error)),))
-    return iter(capture)
+        return iter(((fault(kind, str(error)),),))
+    return capture.blocks()
 
 
 def damage_of(paths: Sequence[str], settings: Settings, note: Note) -> Iterator[Fault]:
     """What is wrong with the files."""
-    for item in packets_of(paths, settings):
-        if isinstance(item, Fault):
-            yield item
-        elif isinstance(item, Packet):
-            note.packet(len(item.data))
+    for items in packets_of(paths, settings, note):
+        for item in items:
+            if isinstance(item, Fault):
+                yield item
 
 
 def new_dissector(
@@ -101,28 +103,25 @@ def all_events(
 
     :param points: the capture points of the files, where they are of several.
     """
+    for _, events in all_blocks(paths, settings, note, points):
+        yield from events
+
+
+def all_blocks(
+    paths: Sequence[str], settings: Settings, note: Note, points: Points | None = None
+) -> Iterator[tuple[Sequence[Item], Iterator[Event]]]:
+    """The packets that come together, and the same events, which are to be taken before the next packets."""
     if points is not None:
         points = points._replace(of_interface={})  # it grows while packets are read
     source = Input(tuple(paths), settings.limits, settings.ports, settings.topics, points=points)
     reading = Pass(source, secrets_of(settings.keylog, settings.rsa_key, settings.limits))
     if settings.two_pass:
-        for _ in _events(reading, _noted(paths, settings, note, points)):
+        for items in packets_of(paths, settings, note, points):
+            for _ in reading.feed_all(items):
+                pass
+        for _ in reading.end():
             pass
         reading = reading.again(with_names=True)
-    yield from _events(reading, _noted(paths, settings, note, points))
-
-
-def _events(reading: Pass, items: Iterator[Item]) -> Iterator[Event]:
-    for events in reading.feed_all(items):
-        yield from events
-    yield from reading.end()
-
-
-def _noted(
-    paths: Sequence[str], settings: Settings, note: Note, points: Points | None = None
-) -> Iterator[Item]:
-    """What the captures hold, noted as it is read."""
-    for item in packets_of(paths, settings, points):
-        if isinstance(item, Packet):
-            note.packet(len(item.data))
-        yield item
+    for items in packets_of(paths, settings, note, points):
+        yield items, chain.from_iterable(reading.feed_all(items))
+    yield (), reading.end()

@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import Any
 
+from kdissect.capture.reader import Item
 from kdissect.capture.segments import SegmentReader
 from kdissect.collector import rarely_collected
 from kdissect.dissect import Event
 from kdissect.exchange import Exchange
 from kdissect.limits import Limits
-from kdissect.model import Fault, Packet, Secrets, Segment, endpoint_text
+from kdissect.model import Fault, Packet, Segment, endpoint_text
 from kdissect.present.arrow import RowBatches, arrow_schema
 from kdissect.present.columns import Table
 from kdissect.present.record_batches import PlainBatch, record_batches
@@ -104,35 +105,40 @@ def batches_of(
         yield from rows.close()
 
 
-def packet_batches(
-    items: Iterable[Packet | Secrets | Fault],
-    table: Table,
-    limits: Limits,
-    index: int,
-    count: int,
-    note: Note,
-) -> Iterator[Any]:
-    """The rows of the table ``packets`` that are the share of a task: every so many packets one block."""
-    reader = SegmentReader(limits)
-    rows = RowBatches(table)
-    for item in items:
-        if isinstance(item, Fault):
-            note.damage += 1
-        if not isinstance(item, Packet):
-            continue
-        note.packet(len(item.data))
-        segment = reader.feed(item)
-        if (item.number // PACKETS_A_BLOCK) % count != index:
-            continue
-        source = _packet(item, segment if isinstance(segment, Segment) else None)
-        if (batch := rows.add(source)) is not None:
+class PacketRows:
+    """The rows of the table ``packets`` that are the share of a task: every so many packets one block.
+
+    :param table: as :func:`~kdissect.spark.tables.table_at` gives it.
+    """
+
+    def __init__(self, table: Table, limits: Limits, index: int = 0, count: int = 1) -> None:
+        self.schema = arrow_schema(table)
+        self.name = table.name
+        self._reader = SegmentReader(limits)
+        self._rows = RowBatches(table)
+        self._index = index
+        self._count = count
+
+    def feed(self, items: Iterable[Item]) -> Iterator[Any]:
+        """Take in what comes next; gives the record batches that are full now."""
+        for item in items:
+            if not isinstance(item, Packet):
+                continue
+            segment = self._reader.feed(item)
+            if (item.number // PACKETS_A_BLOCK) % self._count != self._index:
+                continue
+            source = packet_row(item, segment if isinstance(segment, Segment) else None)
+            if (batch := self._rows.add(source)) is not None:
+                yield batch
+
+    def close(self) -> Iterator[Any]:
+        """What waits."""
+        if (batch := self._rows.take()) is not None:
             yield batch
-    note.write()
-    if (batch := rows.take()) is not None:
-        yield batch
 
 
-def _packet(packet: Packet, segment: Segment | None) -> dict[str, Any]:
+def packet_row(packet: Packet, segment: Segment | None) -> dict[str, Any]:
+    """The row of a packet, with the segment in it."""
     row: dict[str, Any] = {
         "packet": packet.number,
         "time_ns": packet.timestamp_ns,

@@ -44,13 +44,18 @@ class Plan(NamedTuple):
     digests: dict[str, str]
     """Of the files that it reads, as they are up to there."""
     asked: dict[str, Any]
-    """Tables, partitions and options: a run that is done again does the same."""
+    """Tables, partitions and options: a run that is done again does the same, and so do all runs after it."""
+    closes: bool = False
+    """Whether it reads nothing, writes what is open, and is the last."""
+    drains: bool = False
+    """Whether it reads nothing, writes what is open, and connections begin anew after it."""
 
     @property
     def identity(self) -> str:
         """One word for what is read and how: the same input has the same."""
-        text = json.dumps([sorted(self.digests.values()), self.asked], sort_keys=True)
-        return hashlib.sha256(text.encode()).hexdigest()[:16]
+        told = [sorted(self.digests.values()), self.asked]
+        told += [word for word in ("closes", "drains") if getattr(self, word)]
+        return hashlib.sha256(json.dumps(told, sort_keys=True).encode()).hexdigest()[:16]
 
 
 RUNS = Table(
@@ -78,6 +83,7 @@ class Runs:
     """The folder."""
 
     def __init__(self, folder: str) -> None:
+        self.folder = folder
         self._folder = Path(folder)
         self.states = os.path.join(folder, "state")
 
@@ -120,7 +126,8 @@ class Runs:
             return None
         value = self._read(path)
         try:
-            return Plan(number, of_offset(value["end"]), value["digests"], value["asked"])
+            ends = (value.get(word, False) for word in ("closes", "drains"))
+            return Plan(number, of_offset(value["end"]), value["digests"], value["asked"], *ends)
         except (KeyError, TypeError):
             raise RunsError(f"{path} is damaged") from None
 
@@ -136,7 +143,8 @@ class Runs:
 
     def begin(self, plan: Plan) -> None:
         """Keep what a run reads."""
-        value = {"end": to_offset(plan.end), "digests": plan.digests, "asked": plan.asked}
+        value: dict[str, Any] = {"end": to_offset(plan.end), "digests": plan.digests, "asked": plan.asked}
+        value |= {"closes": plan.closes, "drains": plan.drains}
         self._write(f"plan-{plan.number}.json", value)
 
     def end(self, row: dict[str, Any]) -> None:

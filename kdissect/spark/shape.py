@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 
 from kdissect.analysis.declared import TIME
 from kdissect.present.columns import Table
-from kdissect.spark.tables import POINT, TABLES
+from kdissect.spark.tables import POINT, TABLES, types
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame
@@ -62,6 +62,16 @@ def with_moments(frame: DataFrame, names: Sequence[str]) -> DataFrame:
     return frame.select(*columns)
 
 
+def moments_ddl(table: Table, names: Sequence[str]) -> str:
+    """The same schema in Spark's words."""
+    parts: list[str] = []
+    for column, kind in zip(table.columns, types(table), strict=True):
+        parts.append(f"`{column.name}` {kind}")
+        if column.name in names:
+            parts.append(f"`{moment_name(column.name)}` timestamp")
+    return ", ".join(parts)
+
+
 def needs_places(by: Sequence[str]) -> bool:
     """Whether rows must say when and where they were."""
     return any(part in (*TIME_PARTS, BROKER) for part in by)
@@ -81,6 +91,12 @@ def of_connections(faults: DataFrame, connections: DataFrame) -> DataFrame:
     return filled.select(*faults.columns)
 
 
+def parts_of(columns: Sequence[str], name: str, by: Sequence[str]) -> list[str]:
+    """What a table with these columns is partitioned by: those of ``by`` that it can have."""
+    is_timed = any(each in columns for each in _WHEN.get(name, ("time_ns",)))
+    return [part for part in dict.fromkeys(by) if part in columns or (part in TIME_PARTS and is_timed)]
+
+
 def partitioned(frame: DataFrame, name: str, by: Sequence[str]) -> tuple[DataFrame, list[str]]:
     """A table, and what it is partitioned by: those of ``by`` that it can have.
 
@@ -89,17 +105,16 @@ def partitioned(frame: DataFrame, name: str, by: Sequence[str]) -> tuple[DataFra
     """
     from pyspark.sql import functions as f
 
-    parts: list[str] = []
+    parts = parts_of(frame.columns, name, by)
     when = tuple(each for each in _WHEN.get(name, ("time_ns",)) if each in frame.columns)
-    for part in dict.fromkeys(by):
-        if part in TIME_PARTS and part not in frame.columns and when:
-            ns = f.coalesce(*map(f.col, when))
-            if part == DATE:
-                days = f.floor(ns / f.lit(_DAY)).cast("int")
-                frame = frame.withColumn(part, f.date_add(f.lit("1970-01-01").cast("date"), days))
-            else:
-                hour = f.floor((ns % f.lit(_DAY)) / f.lit(_DAY // 24)).cast("string")
-                frame = frame.withColumn(part, f.lpad(hour, 2, "0"))
+    for part in parts:
         if part in frame.columns:
-            parts.append(part)
+            continue
+        ns = f.coalesce(*map(f.col, when))
+        if part == DATE:
+            days = f.floor(ns / f.lit(_DAY)).cast("int")
+            frame = frame.withColumn(part, f.date_add(f.lit("1970-01-01").cast("date"), days))
+        else:
+            hour = f.floor((ns % f.lit(_DAY)) / f.lit(_DAY // 24)).cast("string")
+            frame = frame.withColumn(part, f.lpad(hour, 2, "0"))
     return (frame.hint("rebalance", *map(f.col, parts)) if parts else frame), parts

@@ -23,12 +23,11 @@ from kdissect.present.columns import Table
 from kdissect.present.findings import FINDINGS
 from kdissect.spark.choice import Choice, Condition, condition_of
 from kdissect.spark.folds import Question, counted_alone, several_points
-from kdissect.spark.packing import task_numbers
-from kdissect.spark.plan import capture_points, replicas_of
+from kdissect.spark.plan import capture_points, replicas_of, task_numbers
 from kdissect.spark.progress import Note
 from kdissect.spark.questions import Asked, Judgement
 from kdissect.spark.replay import damage_of, packets_of, share_of
-from kdissect.spark.rows import batches_of, packet_batches
+from kdissect.spark.rows import PacketRows, batches_of
 from kdissect.spark.settings import Settings
 from kdissect.spark.storage import list_files
 from kdissect.spark.tables import ddl, table_at, types, with_point
@@ -197,8 +196,13 @@ class CaptureReader(DataSourceReader):
         full = settings.full_table(settings.table)
         table = full.select(self._names)
         if settings.table == "packets":
-            items, own = packets_of(share.paths, settings), table_at(table, share.point, settings.head)
-            yield from packet_batches(items, own, settings.limits, share.index, share.count, note)
+            own = table_at(table, share.point, settings.head)
+            rows = PacketRows(own, settings.limits, share.index, share.count)
+            for items in packets_of(share.paths, settings, note):
+                note.damage += sum(isinstance(item, Fault) for item in items)
+                yield from rows.feed(items)
+            note.write()
+            yield from rows.close()
             return
         choice = Choice(settings, self._conditions)
         if settings.layer == "file":

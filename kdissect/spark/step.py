@@ -18,7 +18,7 @@ from kdissect.faults import fault
 from kdissect.model import CaptureError, Fault, Packet, renumbered
 from kdissect.present.form import Clock
 from kdissect.source import read_rsa_key
-from kdissect.spark.carried import Carried, States
+from kdissect.spark.carried import Carried, Drained, States
 from kdissect.spark.progress import Note
 from kdissect.spark.replay import new_dissector
 from kdissect.spark.settings import Settings
@@ -35,10 +35,9 @@ def events_of_batch(
 
     :raises StateError: the state cannot be used.
     """
-    carried = states.load(point, batch)
-    if carried is None:
-        carried = Carried(new_dissector(settings))
-    else:
+    found = states.load(point, batch)
+    carried = Carried(new_dissector(settings)) if found is None else begun(found, settings)
+    if carried is found:
         yield from _learn(carried, settings)
     yield from events_of_spans(carried, list(spans), settings, note)
     keep(states, point, batch, carried)
@@ -62,9 +61,10 @@ def keep(states: States, point: str, batch: int, carried: Carried) -> None:
 
 def events_at_end(states: States, batch: int, point: str, settings: Settings) -> Iterator[Event]:
     """What comes to light when nothing more is to come. The state remains, and the stream may go on."""
-    carried = states.load(point, batch)
-    if carried is None:
+    found = states.load(point, batch)
+    if found is None:
         return
+    carried = begun(found, settings)
     yield from _learn(carried, settings)
     still_open = [
         Span(point, path, carried.sizes[path], True, carried.firsts[path], False)
@@ -74,6 +74,27 @@ def events_at_end(states: States, batch: int, point: str, settings: Settings) ->
     still_open.sort(key=lambda span: (span.first_ns or 0, span.path))
     yield from _events_of_files(carried, still_open, settings, Note(None, ""))
     yield from carried.dissector.close()
+
+
+def events_of_drain(
+    states: States, batch: int, point: str, settings: Settings, drained_at: int
+) -> Iterator[Event]:
+    """What is open, as if connections ended here; what is left is kept as drained. Files may be gone.
+
+    :param drained_at: the batch whose drained state it is.
+    """
+    found = states.load(point, batch)
+    if isinstance(found, Carried):
+        yield from _learn(found, settings)
+        yield from found.dissector.close()
+        found = found.drained()
+    if found is not None:
+        states.drain(point, drained_at, found)
+
+
+def begun(found: Carried | Drained, settings: Settings) -> Carried:
+    """A state with which one can go on."""
+    return found.begun(new_dissector(settings)) if isinstance(found, Drained) else found
 
 
 def _learn(carried: Carried, settings: Settings) -> Iterator[Event]:

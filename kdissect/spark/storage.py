@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import os
 import re
+from collections.abc import Callable
 from fnmatch import fnmatchcase
 from glob import glob, has_magic
 from io import BufferedIOBase
@@ -50,7 +51,7 @@ def list_files(paths: list[str]) -> list[File]:
     """
     found: dict[str, int] = {}
     for path in paths:
-        for file in _remote(path) if is_remote(path) else _local(_plain(path)):
+        for file in _remote(path) if is_remote(path) else _local(plain_path(path)):
             found.setdefault(file.path, file.size)
     return [File(path, size) for path, size in found.items()]
 
@@ -63,8 +64,33 @@ def open_file(path: str) -> BufferedIOBase:
     """
     if not is_remote(path):
         return open_capture(path)
-    system, inner = _system(path)
+    system, inner = file_system(path)
     return cast(BufferedIOBase, system.open_input_stream(inner, compression=None, buffer_size=1 << 20))
+
+
+def counting(took: Callable[[int], None]) -> Callable[[str], BufferedIOBase]:
+    """What opens a file as :func:`open_file` does and tells how many bytes of it are read."""
+
+    def opened(path: str) -> BufferedIOBase:
+        return cast(BufferedIOBase, _Counted(open_file(path), took))
+
+    return opened
+
+
+class _Counted:
+    """A file, as far as captures are read."""
+
+    def __init__(self, file: BufferedIOBase, took: Callable[[int], None]) -> None:
+        self._file = file
+        self._took = took
+
+    def read1(self, size: int) -> bytes:
+        data = self._file.read1(size)
+        self._took(len(data))
+        return data
+
+    def close(self) -> None:
+        self._file.close()
 
 
 def refuse_unreadable(paths: list[str]) -> None:
@@ -100,7 +126,7 @@ def _local(path: str) -> list[File]:
     return [File(path, os.path.getsize(path) if os.path.isfile(path) else 0)]
 
 
-def _plain(path: str) -> str:
+def plain_path(path: str) -> str:
     """The path that a URI of this file system names; any other as it is."""
     if not path.startswith("file:/"):
         return path
@@ -118,7 +144,7 @@ def _remote(uri: str) -> list[File]:
     parent, _, name = path.rstrip("/").rpartition("/")
     pattern = name if _MAGIC.search(name) else None
     folder = path.rstrip("/") if pattern is None else parent
-    system, inner = _system(folder + question + query)
+    system, inner = file_system(folder + question + query)
     try:
         info = system.get_file_info(inner)
         if pattern is None and info.type != fs.FileType.Directory:
@@ -138,10 +164,10 @@ def _remote(uri: str) -> list[File]:
     return sorted(File(f"{folder}/{each.base_name}{question}{query}", each.size) for each in inside)
 
 
-def _system(uri: str) -> tuple[Any, str]:
+def file_system(uri: str) -> tuple[Any, str]:
     """The file system, and the path in it.
 
-    :raises CaptureError: there is none, or it cannot be reached.
+    :raises CaptureError: no file system has that name, or it cannot be reached.
     """
     from pyarrow import ArrowInvalid, fs
 

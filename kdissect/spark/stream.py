@@ -43,8 +43,9 @@ from kdissect.spark.spool import (
     spans_between,
     to_offset,
 )
-from kdissect.spark.step import events_at_end, events_of_batch
-from kdissect.spark.tables import ddl
+from kdissect.spark.step import events_at_end, events_of_batch, events_of_drain
+from kdissect.spark.wide import Widener, table_in, wide_ddl
+from kdissect.spark.writing import remove
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -140,6 +141,9 @@ class Tables:
     def add(self, frame: DataFrame, batch: int) -> None:
         """A batch: read its spans and write its folders."""
         spans = [Span(*row) for row in frame.collect()]
+        if States(self._states).is_draining(batch - 1):
+            for name in self._names:
+                remove(self._folder(name, -batch))  # of a drain that died
         with nullcontext() if self._shown is None else self._shown(batch):
             self._run(frame.sparkSession, batch, [span.point for span in spans], spans)
         States(self._states).forget()
@@ -152,23 +156,42 @@ class Tables:
         if last is not None:
             self._run(spark, last + 1, states.points(), None)
 
-    def _run(self, spark: SparkSession, batch: int, points: Iterable[str], spans: list[Span] | None) -> None:
+    def drain(self, spark: SparkSession) -> None:
+        """Write what is open, and begin connections anew after that. The rows have a folder of their own,
+        whose number is negative: ``batch=-8`` comes before the batch 8."""
+        states = States(self._states)
+        last = states.last_batch()
+        if last is not None and not states.is_drained(last):
+            self._run(spark, last + 1, states.points(), None, drained_at=last)
+            states.end_drain(last)
+
+    def _folder(self, name: str, batch: int) -> str:
+        return f"{self._out}/{name}/batch={batch}"
+
+    def _run(
+        self,
+        spark: SparkSession,
+        batch: int,
+        points: Iterable[str],
+        spans: list[Span] | None,
+        drained_at: int | None = None,
+    ) -> None:
         tasks = sorted(set(points))
         settings = self._settings
         # Damage is told, whether the table of faults is wanted or not.
         known = self._names if self._tell is None else dict.fromkeys((*self._names, "faults"))
         tables = tuple(_table(name, settings) for name in known)
-        schema = ", ".join(f"`{table.name}` struct<{struct_of(ddl(table))}>" for table in tables)
-        work = partial(step, tuple(tasks), spans, self._states, batch, tables, settings)
+        schema = wide_ddl((table.name, table) for table in tables)
+        work = partial(step, tuple(tasks), spans, self._states, batch, tables, settings, drained_at)
         rows = spark.range(0, max(1, len(tasks)), 1, max(1, len(tasks))).mapInArrow(work, schema).persist()
         try:
             for table in tables:
-                own = rows.where(rows[table.name].isNotNull()).select(f"{table.name}.*")
+                own = table_in(rows, table.name)
                 if table.name in self._names:
                     writer = (
                         with_moments(own, epochs(table)).write.mode("overwrite").option("compression", "zstd")
                     )
-                    writer.parquet(f"{self._out}/{table.name}/batch={batch}")
+                    writer.parquet(self._folder(table.name, batch if drained_at is None else -batch))
                 if table.name == "faults" and self._tell is not None:
                     self._tell(own.where("layer = 'file'"))
         finally:
@@ -206,11 +229,6 @@ def _table(name: str, settings: Settings) -> Table:
     return settings.full_table(name)
 
 
-def struct_of(schema: str) -> str:
-    """A schema in Spark's words as that of a struct."""
-    return schema.replace("` ", "`:")
-
-
 def step(
     points: Sequence[str],
     spans: list[Span] | None,
@@ -218,9 +236,14 @@ def step(
     batch: int,
     tables: Sequence[Table],
     settings: Settings,
+    drained_at: int | None,
     numbers: Iterable[pa.RecordBatch],
 ) -> Iterator[pa.RecordBatch]:
-    """What a task does: the events of its capture point → rows of all tables, each in its column."""
+    """What a task does: the events of its capture point → rows of all tables, each in its column.
+
+    :param spans: what is read; None: nothing more, and what is open comes to light.
+    :param drained_at: the batch whose drained state is kept then, if connections begin anew.
+    """
     for each in numbers:
         for number in each.column(0).to_pylist():
             if number >= len(points):
@@ -228,7 +251,9 @@ def step(
             point = points[number]
             folder = States(states)
             note = Note(settings.progress, f"batch-{batch}-{number}")
-            if spans is None:
+            if drained_at is not None:
+                events = events_of_drain(folder, batch, point, settings, drained_at)
+            elif spans is None:
                 events = events_at_end(folder, batch, point, settings)
             else:
                 own = [span for span in spans if span.point == point]
@@ -245,20 +270,12 @@ def _rows_of(table: Table, point: str, settings: Settings) -> TableRows:
 def _wide_batches(
     events: Iterable[Event], tables: Sequence[TableRows], note: Note
 ) -> Iterator[pa.RecordBatch]:
-    structs = [pa.struct(list(rows.schema)) for rows in tables]
-    schema = pa.schema([(rows.name, kind) for rows, kind in zip(tables, structs, strict=True)])
-
-    def wide(at: int, batch: pa.RecordBatch) -> pa.RecordBatch:
-        columns = [pa.nulls(batch.num_rows, kind) for kind in structs]
-        columns[at] = pa.StructArray.from_arrays(batch.columns, fields=list(structs[at]))
-        return pa.record_batch(columns, schema=schema)
-
+    widener = Widener([(rows.name, rows.schema) for rows in tables])
     for event in events:
         if isinstance(event, Exchange):
             note.rows_of(size_of(event))
         for at, rows in enumerate(tables):
-            for batch in rows.feed(event) if rows.takes(event) else ():
-                yield wide(at, batch)
+            if rows.takes(event):
+                yield from widener.widened(at, rows.feed(event))
     for at, rows in enumerate(tables):
-        for batch in rows.close():
-            yield wide(at, batch)
+        yield from widener.widened(at, rows.close())

@@ -5,7 +5,7 @@
     --to iceberg:CATALOG.NAMESPACE each table an Iceberg table; pyiceberg's configuration says what CATALOG is
     --to table:NAMESPACE           each table one of Spark's catalog
 
-Spark writes the files of Delta and Iceberg too, as Parquet. ``deltalake`` and ``pyiceberg`` then commit
+The files of Delta and Iceberg are Parquet too. ``deltalake`` and ``pyiceberg`` then commit
 them. They need no version of Spark; the packages of Delta and Iceberg for Spark follow its versions late. A
 commit is whole or not there. It says which run made it, so that a run that is repeated commits nothing
 twice.
@@ -23,11 +23,13 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 from urllib.parse import unquote
 
 from kdissect.spark.storage import is_remote
+from kdissect.spark.tables import TABLES
+from kdissect.spark.writing import move_files, remove
 from kdissect.wording import NotInstalledError, how_to_install
 
 if TYPE_CHECKING:
-    from pyspark.sql import DataFrame, SparkSession
-    from pyspark.sql.types import StructType
+    import pyarrow as pa
+    from pyspark.sql import DataFrame
 
 KINDS = ("parquet", "delta", "iceberg", "table")
 RUN = "run"
@@ -42,6 +44,15 @@ class TargetError(Exception):
     """Tables cannot be written there; the text is one line."""
 
 
+class Staged(NamedTuple):
+    """A table in files that tasks wrote, in a folder that nobody reads yet."""
+
+    folder: str
+    files: tuple[str, ...]
+    """All that are in the folder."""
+    schema: pa.Schema
+
+
 class Target(Protocol):
     """A place for tables."""
 
@@ -49,20 +60,23 @@ class Target(Protocol):
     def where(self) -> str:
         """What a user knows it by."""
 
+    @property
+    def room(self) -> str | None:
+        """A folder in whose file system tables are, for files on their way into it; None where only Spark
+        writes."""
+
     def has(self, name: str) -> bool:
         """Whether a table is there. Spark itself tells it of its catalog, when it writes."""
 
     def write(
-        self, frame: DataFrame, name: str, parts: Sequence[str], run: int | None, overwrite: bool
+        self, frame: DataFrame | Staged, name: str, parts: Sequence[str], run: int | None, overwrite: bool
     ) -> None:
         """Write a table, or add a run's rows to it: all of them or none.
 
+        :param frame: files on their way go, and have no partitions.
         :param run: the number of the run that adds; None where the table is made whole.
         :raises TargetError: they cannot be written.
         """
-
-    def read(self, spark: SparkSession, name: str, schema: StructType) -> DataFrame:
-        """A table that was written whole, with the schema that it was written with."""
 
 
 def target_of(text: str) -> Target:
@@ -80,16 +94,20 @@ def target_of(text: str) -> Target:
     if kind == "table":
         return Catalog(where)
     if kind == "delta":
-        _needs("deltalake", "delta")
+        needs("deltalake", "delta")
         return Delta(where.rstrip("/"))
-    _needs("pyiceberg", "iceberg")
+    needs("pyiceberg", "iceberg")
     catalog, dot, namespace = where.partition(".")
     if not dot or not namespace:
         raise ValueError(f"--to {text}: the form is iceberg:CATALOG.NAMESPACE")
     return Iceberg(catalog, namespace)
 
 
-def _needs(module: str, extra: str) -> None:
+def needs(module: str, extra: str) -> None:
+    """See that a target's library is there.
+
+    :raises NotInstalledError: it is not.
+    """
     from importlib.util import find_spec
 
     if find_spec(module) is None:
@@ -104,11 +122,15 @@ class Folder:
     def __init__(self, root: str) -> None:
         self.where = root
 
+    @property
+    def room(self) -> str | None:
+        return self.where
+
     def has(self, name: str) -> bool:
         return os.path.isdir(os.path.join(self.where, name))
 
     def write(
-        self, frame: DataFrame, name: str, parts: Sequence[str], run: int | None, overwrite: bool
+        self, frame: DataFrame | Staged, name: str, parts: Sequence[str], run: int | None, overwrite: bool
     ) -> None:
         path = f"{self.where}/{name}"
         if run is None:
@@ -126,12 +148,11 @@ class Folder:
         # With what a run that died left of another table.
         shutil.rmtree(os.path.dirname(staged), ignore_errors=True)
 
-    def read(self, spark: SparkSession, name: str, schema: StructType) -> DataFrame:
-        return spark.read.schema(schema).parquet(f"{self.where}/{name}")
-
 
 class Catalog:
     """Tables of the session's catalog."""
+
+    room: str | None = None
 
     def __init__(self, namespace: str) -> None:
         self.where = namespace
@@ -140,15 +161,13 @@ class Catalog:
         return False
 
     def write(
-        self, frame: DataFrame, name: str, parts: Sequence[str], run: int | None, overwrite: bool
+        self, frame: DataFrame | Staged, name: str, parts: Sequence[str], run: int | None, overwrite: bool
     ) -> None:
         if run is not None:
             raise TargetError("--append goes with parquet, delta and iceberg: a catalog knows no runs")
+        assert not isinstance(frame, Staged)
         writer = frame.write.mode("overwrite" if overwrite else "error").partitionBy(*parts)
         writer.option("compression", "zstd").saveAsTable(f"{self.where}.{name}")
-
-    def read(self, spark: SparkSession, name: str, schema: StructType) -> DataFrame:
-        return spark.table(f"{self.where}.{name}")
 
 
 class Delta:
@@ -156,6 +175,10 @@ class Delta:
 
     def __init__(self, root: str) -> None:
         self.where = root
+
+    @property
+    def room(self) -> str | None:
+        return self.where
 
     def has(self, name: str) -> bool:
         from deltalake import DeltaTable
@@ -166,7 +189,7 @@ class Delta:
         return f"{self.where}/{name}"
 
     def write(
-        self, frame: DataFrame, name: str, parts: Sequence[str], run: int | None, overwrite: bool
+        self, frame: DataFrame | Staged, name: str, parts: Sequence[str], run: int | None, overwrite: bool
     ) -> None:
         import deltalake
         from deltalake.transaction import (
@@ -210,11 +233,11 @@ class Delta:
             commit_properties=properties,
         )
 
-    def read(self, spark: SparkSession, name: str, schema: StructType) -> DataFrame:
+    def files(self, name: str) -> list[str]:
+        """The files of a table, as it is now."""
         from deltalake import DeltaTable
 
-        path = self._path(name)
-        return _read_files(spark, DeltaTable(path).file_uris(), path, schema)
+        return list(DeltaTable(self._path(name)).file_uris())
 
 
 class Iceberg:
@@ -247,6 +270,11 @@ class Iceberg:
                 ) from None
         return self._loaded
 
+    @property
+    def room(self) -> str | None:
+        where = str(self._known.properties.get("warehouse", ""))
+        return where.rstrip("/") if "://" in where or os.path.isabs(where) else None
+
     def _name(self, name: str) -> str:
         return f"{self._namespace}.{name}"
 
@@ -254,7 +282,7 @@ class Iceberg:
         return bool(self._known.table_exists(self._name(name)))
 
     def write(
-        self, frame: DataFrame, name: str, parts: Sequence[str], run: int | None, overwrite: bool
+        self, frame: DataFrame | Staged, name: str, parts: Sequence[str], run: int | None, overwrite: bool
     ) -> None:
         schema = _arrow(frame)
         catalog = self._known
@@ -275,6 +303,7 @@ class Iceberg:
             update.union_by_name(schema)
         # The files keep what they are partitioned by; their folders say it a second time.
         for part in parts:
+            assert not isinstance(frame, Staged)
             frame = frame.withColumn(f"_{part}", frame[part])
         folder = f"{table.location()}/data/{_label(run)}"
         _write(frame, folder, [f"_{part}" for part in parts], "overwrite")
@@ -285,10 +314,14 @@ class Iceberg:
             if files:
                 transaction.add_files(files, snapshot_properties={_APPLICATION: _label(run)})
 
-    def read(self, spark: SparkSession, name: str, schema: StructType) -> DataFrame:
+    def names(self) -> list[str]:
+        """The tables of captures that are there."""
+        return [name for name in TABLES if self.has(name)]
+
+    def files(self, name: str) -> list[str]:
+        """The files of a table, as it is now."""
         table = self._known.load_table(self._name(name))
-        files = [task.file.file_path for task in table.scan().plan_files()]
-        return _read_files(spark, files, None, schema)
+        return [task.file.file_path for task in table.scan().plan_files()]
 
 
 class _File(NamedTuple):
@@ -303,54 +336,31 @@ class _File(NamedTuple):
     stats: str
 
 
-def stored(spark: SparkSession, path: str, schema: str) -> DataFrame:
-    """A table of Parquet or Delta. Files that differ in their columns are one table, by name.
-
-    :param schema: what it has where nothing was written: of a table without rows, a partition has no file.
-    :raises NotInstalledError: it is of Delta, whose library is not installed.
-    """
-    paths = [path]
-    if os.path.isdir(f"{path}/_delta_log"):
-        paths = _delta_files(path)  # others in its folder do not count
-    elif not is_remote(path) and not any(
-        name.endswith(".parquet") for _, _, names in os.walk(path) for name in names
-    ):
-        paths = []
-    if not paths:
-        return spark.createDataFrame([], schema)
-    return spark.read.option("mergeSchema", "true").option("basePath", path).parquet(*paths)
-
-
-def _delta_files(path: str) -> list[str]:
-    _needs("deltalake", "delta")
-    from deltalake import DeltaTable
-
-    return list(DeltaTable(path).file_uris())
-
-
 def _label(run: int | None) -> str:
     """What a run's files and commits are called."""
     return uuid.uuid4().hex if run is None else str(run)
 
 
-def _write(frame: DataFrame, path: str, parts: Sequence[str], mode: str) -> None:
-    frame.write.mode(mode).option("compression", "zstd").partitionBy(*parts).parquet(path)
+def _write(frame: DataFrame | Staged, path: str, parts: Sequence[str], mode: str) -> None:
+    if not isinstance(frame, Staged):
+        frame.write.mode(mode).option("compression", "zstd").partitionBy(*parts).parquet(path)
+        return
+    assert not parts
+    try:
+        if mode == "overwrite":
+            remove(path)
+        move_files(frame.files, frame.folder, path)
+    except OSError as error:
+        raise TargetError(f"{path}: cannot be written: {error.strerror or error}") from None
 
 
-def _arrow(frame: DataFrame) -> Any:
-    """The schema of a frame's rows."""
+def _arrow(frame: DataFrame | Staged) -> Any:
+    """The schema of its rows."""
+    if isinstance(frame, Staged):
+        return frame.schema
     from pyspark.sql.pandas.types import to_arrow_schema
 
     return to_arrow_schema(frame.schema, timezone="UTC")
-
-
-def _read_files(spark: SparkSession, files: Sequence[str], base: str | None, schema: StructType) -> DataFrame:
-    if not files:
-        return spark.createDataFrame([], schema)
-    reader = spark.read.schema(schema)
-    if base is not None:
-        reader = reader.option("basePath", base)
-    return reader.parquet(*files)
 
 
 def _files(folder: str) -> Iterator[_File]:

@@ -55,8 +55,8 @@ def keep_what_there_is() -> None:
 
 def look_at_all() -> None:
     """Look for cycles among all objects that came since :func:`keep_what_there_is`, if there are many. It may
-    take as long as a frame or some: frames that were drawn while a large file was read hold tens of megabytes
-    of them."""
+    take as long as some frames. Without it, what is drawn while a large file is read leaves tens of
+    megabytes."""
     if gc.get_count()[2] >= _WORTH_A_LOOK:
         gc.collect()
 

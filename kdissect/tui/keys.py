@@ -7,10 +7,11 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping
 from functools import partial
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from textual.binding import Binding, BindingType
 from textual.command import DiscoveryHit, Hit, Hits, Provider
+from textual.dom import DOMNode
 from textual.keys import format_key
 from textual.screen import Screen
 
@@ -47,7 +48,7 @@ Help = list[tuple[str, list[tuple[str, str]]]]
 """Headings, and below each keys with what they do."""
 
 
-def help_of(screen: Screen[object]) -> Help:
+def help_of(screen: Screen[Any]) -> Help:
     """The keys that work where the focus is on a screen. The order: of the pane, of this page, of every page,
     of everywhere."""
     every_page = {(action.id, action.help) for action in actions_of("page")}
@@ -96,7 +97,8 @@ class Commands(Provider):
 
     def _commands(self) -> Iterator[_Command]:
         found: dict[tuple[str, str], tuple[str, str, list[str]]] = {}
-        nodes, names = {}, {}
+        nodes: dict[tuple[str, str], DOMNode] = {}
+        names: dict[tuple[str, str], str] = {}
         for key, active in self.screen.active_bindings.items():
             binding = active.binding
             if binding.id in IDS and binding.id not in _NOT_LISTED and active.enabled:

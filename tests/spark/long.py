@@ -1,10 +1,11 @@
 """What takes too long for every change: ``python -m tests.spark.long [PART…] [--only GLOB] [--seconds N]``.
 
-captures   every capture in ``captures/`` and of the lab: all tables equal those without Spark, by replicas,
-           buckets and shuffle; exchanges with 1, 2 and 7 tasks. ``--only`` takes those whose name matches;
-           after ``--seconds`` no further one is begun, and it is said how many were left out
+captures   every capture in ``captures/`` and of the lab: all tables equal those without Spark, made in one
+           pass by 1, 2 and 7 tasks. ``--only`` takes those whose name matches; after ``--seconds`` no further
+           one is begun, and it is said how many were left out
 kills      a stream that is killed at 10 random moments gives what a batch gives
-cluster    a standalone master and two workers, started from the installed pyspark: equal tables
+cluster    a standalone master and two workers, started from the installed pyspark: equal tables, also where
+           a worker is killed; and what ``kdissect doctor spark --cluster`` says of it
 """
 
 # ruff: noqa: T201
@@ -12,21 +13,31 @@ cluster    a standalone master and two workers, started from the installed pyspa
 from __future__ import annotations
 
 import os
+import signal
 import subprocess
 import sys
 import tempfile
+import threading
 import time
 from argparse import ArgumentParser, RawDescriptionHelpFormatter
+from collections.abc import Sequence
+from contextlib import suppress
 from fnmatch import fnmatch
 from pathlib import Path
 from random import Random
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import kdissect.spark
+from benchmarks.traffic import grow
+from kdissect.cli import main as main_of_kdissect
 from kdissect.spark.launch import session
+from kdissect.spark.plan import plan as planned
+from kdissect.spark.settings import Settings
+from kdissect.spark.several import Asked, make_tables
+from kdissect.spark.targets import Folder
 from tests.shared import SHARED, shared
 from tests.spark.cuts import cut
-from tests.spark.same import CAPTURES, TABLES, read_rows, spark_rows
+from tests.spark.same import CAPTURES, TABLES, read_rows, spark_rows, written_rows
 from tests.spark.test_stream import SMALL, kill, rows, run
 from tests.spark.test_stream import TABLES as STREAMED
 
@@ -37,26 +48,25 @@ MASTER = "spark://127.0.0.1:7177"
 
 
 def captures(only: str, seconds: float) -> None:
-    """Every capture, every table, each strategy."""
+    """Every capture, every table."""
     end = time.monotonic() + seconds
     paths = sorted(CAPTURES.glob("*.pcap*"))
     if SHARED is not None:
         paths += sorted(shared("testdata/captures/lab").glob("*/*.pcap*"))
     paths = [path for path in paths if fnmatch(path.name, only)]
-    spark = session("local[2]", {}, os.devnull)
     done = compared = 0
     for path in paths:
         if time.monotonic() > end:
             break
-        for name in TABLES:
-            expected = read_rows(name, [path])
-            for strategy in ("replicas", "buckets", "shuffle"):
-                for tasks in (1, 2, 7) if name == "exchanges" else (2,):
-                    options: dict[str, Any] = {"tasks": tasks, "split_bytes": 200_000}
-                    frame = kdissect.spark.table(spark, name, path, strategy=strategy, **options)
-                    assert spark_rows(frame) == expected, (path, name, strategy, tasks)
+        expected = {name: read_rows(name, [path]) for name in TABLES}
+        for tasks in (1, 2, 7):
+            with tempfile.TemporaryDirectory() as folder:
+                command = ["spark", "batch", str(path), "--out", folder, "--tasks", str(tasks), "-q"]
+                more = [word for name in TABLES for word in ("--table", name)]
+                main_of_kdissect([*command, *more, "--overwrite", "--master", "local[2]"])
+                for name in TABLES:
+                    assert written_rows(Path(folder) / name) == expected[name], (path, name, tasks)
                     compared += 1
-            spark.catalog.clearCache()
         done += 1
         print(f"{path.name} of {path.parent.name}: equal", flush=True)
     print(f"captures: {done} of {len(paths)}, {compared} tables equal")
@@ -106,10 +116,12 @@ def cluster() -> None:
                     subprocess.Popen([spark_class, *command], env=environment, stderr=subprocess.DEVNULL)
                 )
                 time.sleep(8)
+            _doctor(work)
             spark = session(
                 MASTER, {"spark.driver.host": "127.0.0.1", "spark.executor.memory": "600m"}, os.devnull
             )
             _compare(spark)
+            _killed(spark, [process.pid for process in processes])
             spark.stop()
         finally:
             for process in processes:
@@ -117,13 +129,86 @@ def cluster() -> None:
                 process.wait()
 
 
+def _doctor(work: str) -> None:
+    """What is said of these workers; and of them with another Python, which has nothing."""
+    capture = str(CAPTURES / "errors.pcapng")
+    usual = {"spark.driver.host": "127.0.0.1", "spark.executor.memory": "600m"}
+    for more, code in (({}, 0), ({"spark.pyspark.python": "/usr/bin/false"}, 3)):
+        pairs = [f"--conf={key}={value}" for key, value in {**usual, **more}.items()]
+        command = [sys.executable, "-m", "kdissect", "doctor", "spark", "--cluster", MASTER, *pairs]
+        done = subprocess.run(
+            [*command, "--path", capture, "--path", work], check=False, stdout=subprocess.PIPE
+        )
+        told = done.stdout.decode()
+        print(told, end="", flush=True)
+        assert done.returncode == code, code
+        assert ("all workers write, and it is seen here" in told) == (code == 0)
+    print("doctor: as it is")
+
+
 def _compare(spark: SparkSession) -> None:
     path = CAPTURES / "basic-kafka43.pcapng"
-    for strategy in ("replicas", "buckets", "shuffle"):
+    for name in TABLES:
+        frame = kdissect.spark.table(spark, name, path, tasks=2)
+        assert spark_rows(frame) == read_rows(name, [path]), name
+    plan = planned([str(path)], Settings(tasks=3))
+    with tempfile.TemporaryDirectory() as folder:
+        asked = Asked(TABLES, (), Settings(tasks=3))
+        made = make_tables(spark, plan, asked, Folder(folder), asks_faults=False)
+        assert made.folder is not None
+        made.write(overwrite=True)
         for name in TABLES:
-            frame = kdissect.spark.table(spark, name, path, strategy=strategy, tasks=2)
-            assert spark_rows(frame) == read_rows(name, [path]), (name, strategy)
+            assert written_rows(Path(folder) / name) == read_rows(name, [path]), name
     print("cluster: equal")
+
+
+def _killed(spark: SparkSession, pids: Sequence[int]) -> None:
+    """A worker that writes is killed; the task is done again."""
+    with tempfile.TemporaryDirectory() as name:
+        capture, out = Path(name) / "large.pcap", Path(name) / "out"
+        grow(capture, 4_000_000)
+        killed: list[int] = []
+
+        def kill() -> None:
+            while not killed and time.monotonic() < end:
+                if any(path.stat().st_size > 100_000 for path in out.glob("_staged-*/*/*.parquet")):
+                    killed.extend(_tasks_of(pids))
+                    for pid in killed:
+                        os.kill(pid, signal.SIGKILL)
+                time.sleep(0.05)
+
+        end = time.monotonic() + 600
+        killing = threading.Thread(target=kill, daemon=True)
+        killing.start()
+        settings = Settings()
+        asked = Asked(TABLES, (), settings)
+        made = make_tables(spark, planned([str(capture)], settings), asked, Folder(str(out)), False)
+        killing.join(1)
+        assert killed
+        # The file of the killed attempt is there still, and does not count.
+        assert len(list(out.glob("_staged-*/exchanges/*.parquet"))) == 2
+        assert [each.read for each in made.outcomes] == [capture.stat().st_size]
+        made.write(overwrite=False)
+        for table in TABLES:
+            assert written_rows(out / table) == read_rows(table, [capture]), table
+    print("cluster, a worker killed: equal")
+
+
+def _tasks_of(pids: Sequence[int]) -> list[int]:
+    """The Python processes that do tasks below these processes: those below ``pyspark.daemon``."""
+    parents: dict[int, int] = {}
+    for entry in Path("/proc").glob("[0-9]*"):
+        with suppress(OSError):
+            parents[int(entry.name)] = int((entry / "stat").read_text().rpartition(")")[2].split()[1])
+    below, found = set(pids), []
+    while more := {pid for pid, parent in parents.items() if parent in below} - below:
+        below |= more
+    for pid in below:
+        with suppress(OSError, KeyError):
+            commands = [Path(f"/proc/{each}/cmdline").read_bytes() for each in (pid, parents[pid])]
+            if all(b"pyspark.daemon" in command for command in commands):
+                found.append(pid)
+    return found
 
 
 PARTS = ("captures", "kills", "cluster")

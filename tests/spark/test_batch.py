@@ -10,12 +10,13 @@ import pyarrow.parquet as pq
 import pytest
 
 from kdissect.cli import main
-from kdissect.cli.commands.spark.sessions import running
 from kdissect.cli.errors import Wrong
+from kdissect.cli.spark_sessions import running
 from tests.spark.cuts import cut
-from tests.spark.same import CAPTURES, read_rows, written_rows
+from tests.spark.same import CAPTURES, TABLES, read_rows, written_rows
 
 ERRORS = CAPTURES / "errors.pcapng"
+LOSS = CAPTURES / "loss.pcapng"
 
 
 def run(*arguments: object) -> int:
@@ -23,11 +24,28 @@ def run(*arguments: object) -> int:
 
 
 @pytest.mark.usefixtures("spark")
-@pytest.mark.parametrize("strategy", ["replicas", "buckets"])
-def test_the_tables_are_those_of_read(tmp_path: Path, strategy: str) -> None:
-    assert run(ERRORS, "--out", tmp_path, "--strategy", strategy, "--tasks", 2) == 0
-    for name in ("exchanges", "connections", "faults"):
-        assert written_rows(tmp_path / name) == read_rows(name, [ERRORS])
+@pytest.mark.parametrize("tasks", [1, 2])
+def test_the_tables_are_those_of_read(tmp_path: Path, tasks: int) -> None:
+    """All tables, of one pass."""
+    more = [word for name in TABLES for word in ("--table", name)]
+    assert run(LOSS, "--out", tmp_path, "--tasks", tasks, *more) == 0
+    assert sorted(path.name for path in tmp_path.iterdir()) == sorted(TABLES)
+    for name in TABLES:
+        assert written_rows(tmp_path / name) == read_rows(name, [LOSS]), name
+        assert (tmp_path / name / "_SUCCESS").exists()
+
+
+@pytest.mark.usefixtures("spark")
+def test_each_byte_is_read_once_for_all_tables(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    more = [word for name in TABLES for word in ("--table", name)]
+    command = ["spark", "batch", str(ERRORS), "--out", str(tmp_path), *more, "--master", "local[2]"]
+    for often in (1, 2):
+        assert main([*command, "--tasks", str(often), "--overwrite"]) == 0
+        (line,) = capsys.readouterr().err.splitlines()
+        rows = sum(len(read_rows(name, [ERRORS])) for name in TABLES)
+        read = often * ERRORS.stat().st_size
+        assert f"{len(TABLES)} tables, {rows:,} rows; {read:,} bytes of captures were read" in line
+        assert line.endswith(f"{often}.00 times their size")
 
 
 @pytest.mark.usefixtures("spark")
@@ -75,7 +93,7 @@ def test_tables_may_be_partitioned(tmp_path: Path) -> None:
 def test_the_plan_is_shown_without_spark(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert run(CAPTURES / "*.pcap", ERRORS, "--out", tmp_path, "--plan", "--tasks", 5) == 0
     first, point, *files = capsys.readouterr().out.splitlines()
-    assert first.startswith("strategy buckets: 5 tasks")
+    assert first.startswith("5 tasks: ")
     assert "2 files" in point
     assert [Path(line.split()[0]).name for line in files] == ["broker-0.9.pcap", "errors.pcapng"]
     assert list(tmp_path.iterdir()) == []

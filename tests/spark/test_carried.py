@@ -9,7 +9,7 @@ import pytest
 
 import kdissect
 from kdissect.dissect import Dissector
-from kdissect.spark.carried import Carried, StateError, States
+from kdissect.spark.carried import Carried, Drained, StateError, States
 
 
 @pytest.fixture
@@ -94,3 +94,44 @@ def test_what_is_no_state_is_told(states: States, tmp_path: Path) -> None:
     only_file(tmp_path).write_bytes(b"\x80\x05something else\n")
     with pytest.raises(StateError, match="is no state"):
         states.load("one", 1)
+
+
+def test_what_is_drained_any_release_reads(
+    states: States, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    carried = Carried(Dissector(), 7, 99, {"a": 3}, {"a"}, {"a": 20}, {"a": 5})
+    carried.dissector.numbering.exchanges = 4
+    carried.dissector.names.learn("id", "name", 2)
+    states.save("one", 1, carried)
+    states.drain("one", 1, carried.drained())
+    assert isinstance(states.load("one", 2), Carried)  # rows may not be there yet
+    states.end_drain(1)
+    assert states.is_drained(1)
+    monkeypatch.setattr(kdissect, "__version__", "99.0")
+    assert states.of_others(2) == []
+    states.forget()
+    found = states.load("one", 2)
+    assert isinstance(found, Drained)
+    again = found.begun(Dissector())
+    assert (again.packets, again.last_ns, again.final, again.bytes_read) == (7, 99, {"a"}, 20)
+    assert again.dissector.numbering.exchanges == 4
+    assert again.dissector.names.order == [("id", "name", 2)]
+    states.save("one", 2, again)
+    states.save("one", 3, again)
+    states.forget()
+    assert sorted(path.name for path in (tmp_path / "state").iterdir()) == ["2", "3"]
+
+
+def test_a_drain_that_died_is_done_again(states: States) -> None:
+    states.save("one", 1, Carried(Dissector()))
+    states.drain("one", 1, Carried(Dissector(), packets=1).drained())
+    assert states.is_draining(1)
+    states.forget()
+    assert not states.is_drained(1)
+    assert not states.is_draining(1)
+    for packets in (2, 3):  # it may also die behind its last step
+        states.drain("one", 1, Carried(Dissector(), packets=packets).drained())
+        states.end_drain(1)
+    found = states.load("one", 2)
+    assert found is not None
+    assert found.packets == 3

@@ -103,8 +103,7 @@ def test_a_delta_table_is_whole_and_evolves_by_name(tmp_path: Path) -> None:
     assert set(again.column("capture_point").to_pylist()) == {"errors"}
 
 
-@pytest.mark.usefixtures("spark")
-def test_an_iceberg_table_is_whole(catalog: Callable[[], Any]) -> None:
+def test_an_iceberg_table_is_whole(spark: SparkSession, catalog: Callable[[], Any]) -> None:
     command = ("--to", "iceberg:lake.kafka", "--table", "exchanges", "-q")
     by = ("--partition-by", "date", "--partition-by", "broker")
     assert batch(ERRORS, *command, *by) == 0
@@ -119,6 +118,11 @@ def test_an_iceberg_table_is_whole(catalog: Callable[[], Any]) -> None:
     assert batch(ERRORS, *command) == 2
     assert batch(ERRORS, *command, *by, "--overwrite") == 0
     assert catalog().load_table("kafka.exchanges").scan().to_arrow().num_rows == len(rows)
+    assert kdissect.spark.views(spark, "iceberg:lake.kafka") == ["exchanges"]
+    view = spark.table("exchanges")
+    assert plain(view.toArrow().to_pylist(), "exchanges") == read_rows("exchanges", [ERRORS])
+    assert {"date", "broker"} <= set(view.columns)
+    spark.catalog.dropTempView("exchanges")
 
 
 def test_what_a_run_that_died_left_is_no_obstacle(spark: SparkSession, tmp_path: Path) -> None:
@@ -205,25 +209,44 @@ def test_runs_read_what_is_new_and_die_harmlessly(
                 head, _, data = state.read_bytes().partition(b"\n")
                 old = json.dumps({**json.loads(head), "kdissect": "0.0.1"}).encode()
                 state.write_bytes(old + b"\n" + data)
-        assert night(*pieces[4:]) == 0
+        assert night(pieces[4]) == 0
     told = capsys.readouterr().err
     assert "run 2, which had died, again: 3 files" in told
-    assert "run 3: 3 files" in told
+    assert "run 3: 2 files" in told
     os.link(pieces[0], spool / "copy.pcapng")
     assert batch(spool, *command) == 0
     assert "has the same bytes as" in capsys.readouterr().err
-    whole = read_rows("exchanges", pieces)
-    found = rows("exchanges")
-    known = plain(found, "exchanges")
+    assert batch(spool, *command, "--capture-point", "pcap") == 2
+    assert "--capture-point is pcap; leave it out, as in run 3" in capsys.readouterr().err
+    *read, unread = pieces
+    whole = read_rows("exchanges", read)
+    known = plain(rows("exchanges"), "exchanges")
     assert len(known) == len(set(known))  # each once
     assert set(known) <= set(whole)
-    still_open = len(whole) - len(known)
-    assert still_open < 10
+    assert len(rows("connections")) < len(read_rows("connections", read))  # some are open
+    with monkeypatch.context() as patch:
+        patch.setattr(owner, "write", dies)
+        assert batch(spool, *command, "--close") != 0
+    assert batch(spool, *command, "--close") == 0
+    assert "run 4, which had died, again: what was open" in capsys.readouterr().err
+    assert batch(spool, *command, "--close") == 0
+    assert "nothing new" in capsys.readouterr().err
+    found = rows("exchanges")
+    for name in names:
+        assert plain(rows(name), name) == read_rows(name, read)
+    os.link(unread, spool / unread.name)
+    assert batch(spool, *command) == 2
+    assert "run 4 closed these tables" in capsys.readouterr().err
+    made = kdissect.spark.views(spark, to)
+    assert sorted(made) == sorted(names)
+    assert spark.table("exchanges").count() == len(whole)
+    for name in made:
+        spark.catalog.dropTempView(name)
     assert main(["spark", "runs", str(runs), "-T", "ndjson"]) == 0
     listed = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
-    assert [row["run"] for row in listed] == [1, 2, 3]
+    assert [row["run"] for row in listed] == [1, 2, 3, 4]
     assert sum(row["exchanges"] for row in listed) == len(found)
-    assert [row["files"] for row in listed] == [2, 3, 3]  # the last of each night is looked at again
+    assert [row["files"] for row in listed] == [2, 3, 2, 0]  # the last of each night is looked at again
     assert {row["kdissect"] for row in listed} == {kdissect.__version__}
 
 
@@ -239,6 +262,7 @@ def test_runs_read_what_is_new_and_die_harmlessly(
         (("--out", "x", "--append", "--overwrite"), "--overwrite does not go with --append"),
         (("--out", "x", "--append", "-Y", "api == Fetch"), "-Y does not go with --append"),
         (("--out", "x", "--runs", "y"), "--runs goes with --append"),
+        (("--out", "x", "--close"), "--close goes with --append"),
     ],
 )
 def test_what_cannot_be_is_told_before_spark_starts(

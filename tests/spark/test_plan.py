@@ -33,10 +33,15 @@ def test_a_small_capture_is_one_task_and_a_large_one_is_as_many_as_run() -> None
     assert tasks_for(3 * BYTES_A_TASK + 1, 16) == 4
 
 
-def test_many_tasks_are_buckets(tmp_path: Path) -> None:
-    (tmp_path / "a.pcap").write_bytes(b"")
-    assert plan([str(tmp_path)], Settings(tasks=4), 8).strategy == "replicas"
-    assert plan([str(tmp_path)], Settings(tasks=5), 8).strategy == "buckets"
+def test_each_byte_is_read_once_unless_tasks_share_rows(tmp_path: Path) -> None:
+    (tmp_path / "a.pcap").write_bytes(bytes(1_000))
+    for settings, expected in (
+        (Settings(), (1, 1_000)),
+        (Settings(two_pass=True), (1, 2_000)),
+        (Settings(tasks=3), (3, 3_000)),
+    ):
+        made = plan([str(tmp_path)], settings)
+        assert (made.tasks[0], made.bytes_to_read, made.size) == (*expected, 1_000)
 
 
 def test_names_of_captures_are_files_directories_and_globs(tmp_path: Path) -> None:

@@ -7,8 +7,6 @@ import json
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import pytest
-
 import kdissect.spark
 from kdissect.capture.files import read_packets
 from kdissect.model import Packet
@@ -22,21 +20,19 @@ if TYPE_CHECKING:
 BASIC = CAPTURES / "basic-kafka43.pcapng"
 
 
-@pytest.mark.parametrize("strategy", ["replicas", "buckets", "shuffle"])
-def test_rotated_files_are_one_capture(spark: SparkSession, tmp_path: Path, strategy: str) -> None:
+def test_rotated_files_are_one_capture(spark: SparkSession, tmp_path: Path) -> None:
     whole = cut(BASIC, tmp_path, 1)
     (tmp_path / "pieces").mkdir()
     pieces = cut(BASIC, tmp_path / "pieces", 20)
     pieces[3].write_bytes(gzip.compress(pieces[3].read_bytes()))
-    frame = kdissect.spark.table(spark, "exchanges", tmp_path / "pieces", strategy=strategy, tasks=2)
+    frame = kdissect.spark.table(spark, "exchanges", tmp_path / "pieces", tasks=2)
     assert spark_rows(frame) == read_rows("exchanges", whole)
 
 
-@pytest.mark.parametrize("strategy", ["replicas", "buckets", "shuffle"])
-def test_a_damaged_file_costs_a_row_of_faults(spark: SparkSession, tmp_path: Path, strategy: str) -> None:
+def test_a_damaged_file_costs_a_row_of_faults(spark: SparkSession, tmp_path: Path) -> None:
     pieces = cut(BASIC, tmp_path, 10)
     pieces[4].write_bytes(b"\0" * 1000)
-    frame = kdissect.spark.table(spark, "faults", tmp_path, strategy=strategy, tasks=2)
+    frame = kdissect.spark.table(spark, "faults", tmp_path, tasks=2)
     (row,) = [row for row in frame.collect() if row.layer == "file"]
     assert (row.kind, pieces[4].name in row.message) == ("not-a-capture", True)
     others = [piece for piece in pieces if piece != pieces[4]]
@@ -56,8 +52,8 @@ def test_without_the_data_source_the_rows_are_the_same(spark: SparkSession, tmp_
     for name in ("packets", "faults"):
         options: dict[str, Any] = {"layer": "file"} if name == "faults" else {}
         frames = [
-            kdissect.spark.table(spark, name, tmp_path, strategy=strategy, tasks=2, **options)
-            for strategy in ("replicas", "buckets")
+            kdissect.spark.table(spark, name, tmp_path, pushdown=pushdown, tasks=2, **options)
+            for pushdown in (True, False)
         ]
         usual, other = map(spark_rows, frames)
         assert usual == other != []
@@ -136,21 +132,13 @@ def test_the_user_s_schema_chooses_columns(spark: SparkSession) -> None:
     assert frame.count() == len(read_rows("exchanges", [BASIC]))
 
 
-@pytest.mark.parametrize("strategy", ["replicas", "buckets"])
-def test_key_logs_decrypt(spark: SparkSession, strategy: str) -> None:
+def test_key_logs_decrypt(spark: SparkSession) -> None:
     case = Path(__file__).resolve().parents[1] / "data" / "lab" / "tls13"
     (capture,) = case.glob("capture.pcap*")
     keylog = str(case / "keys.log")
-    frame = kdissect.spark.table(spark, "exchanges", capture, keylog=keylog, strategy=strategy, tasks=2)
+    frame = kdissect.spark.table(spark, "exchanges", capture, keylog=keylog, tasks=2)
     assert frame.count() > 0
     assert kdissect.spark.exchanges(spark, capture, tasks=2).isEmpty()
-
-
-@pytest.mark.parametrize(("strategy", "words"), [("bukets", "did you mean buckets"), ("auto", "no strategy")])
-def test_a_strategy_that_is_none_is_told(strategy: str, words: str) -> None:
-    nothing: Any = None  # no session is needed to see it
-    with pytest.raises(ValueError, match=words):
-        kdissect.spark.table(nothing, "exchanges", BASIC, strategy=strategy)
 
 
 def test_keys_and_values_are_decoded(spark: SparkSession) -> None:

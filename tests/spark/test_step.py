@@ -4,16 +4,21 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
+
+import kdissect
 from kdissect.capture.files import read_packets
 from kdissect.capture.writer import PcapngWriter
 from kdissect.exchange import Exchange
 from kdissect.model import Packet
-from kdissect.spark.carried import States
+from kdissect.session.conversation import Connection
+from kdissect.spark.carried import Carried, States
 from kdissect.spark.progress import Note
 from kdissect.spark.settings import Settings
 from kdissect.spark.spool import Span
-from kdissect.spark.step import events_at_end, events_of_batch
+from kdissect.spark.step import events_at_end, events_of_batch, events_of_drain
 from tests.lab import Case
+from tests.spark.same import CAPTURES
 from tests.tls.endpoints import certificate
 
 TLS13 = Case("tls13")
@@ -59,5 +64,30 @@ def test_private_keys_are_in_no_state(tmp_path: Path) -> None:
     (file,) = (tmp_path / "state").glob("*/*")
     assert key.key_pem[:200] not in file.read_bytes()
     again = kept.load("one", 1)
-    assert again is not None
+    assert isinstance(again, Carried)
     assert again.dissector.secrets.rsa_keys == ()
+
+
+def test_another_release_goes_on_where_one_was_drained(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What was open is there once, numbers go on, and what was read is not read again."""
+    kept, path, settings = states(tmp_path), CAPTURES / "basic-kafka43.pcapng", Settings()
+    size = path.stat().st_size
+    half = Span("one", str(path), round(0.6 * size), False, 1, False)
+    found = list(events_of_batch(kept, 0, "one", [half], settings, Note(None, "")))
+    found += list(events_of_drain(kept, 1, "one", settings, 0))
+    kept.end_drain(0)
+    assert list(events_of_drain(kept, 1, "one", settings, 0)) == []
+    kept.end_drain(0)
+    monkeypatch.setattr(kdissect, "__version__", "99.0")
+    whole = half._replace(size=size, is_final=True)
+    found += list(events_of_batch(kept, 1, "one", [whole], settings, Note(None, "")))
+    found += list(events_at_end(kept, 2, "one", settings))
+    numbers = sorted(event.number for event in found if isinstance(event, Exchange))
+    assert numbers == list(range(1, len(numbers) + 1))
+    connections = sorted(event.connection for event in found if isinstance(event, Connection))
+    assert connections == list(range(len(connections)))
+    left = kept.load("one", 2)
+    assert isinstance(left, Carried)
+    assert left.packets == sum(isinstance(item, Packet) for item in read_packets([path]))

@@ -41,10 +41,9 @@ def pieces(tmp_path: Path) -> list[Path]:
     return sorted(tmp_path.iterdir())
 
 
-@pytest.mark.parametrize("strategy", ["replicas", "buckets", "shuffle"])
-def test_compressed_files_give_the_same_rows(spark: SparkSession, pieces: list[Path], strategy: str) -> None:
+def test_compressed_files_give_the_same_rows(spark: SparkSession, pieces: list[Path]) -> None:
     assert len({piece.suffix for piece in pieces}) == 4
-    frame = kdissect.spark.table(spark, "exchanges", pieces, strategy=strategy, tasks=2)
+    frame = kdissect.spark.table(spark, "exchanges", pieces, tasks=2)
     assert spark_rows(frame) == read_rows("exchanges", pieces)
 
 
@@ -74,13 +73,10 @@ def test_an_object_store_is_listed_and_read(store: str, pieces: list[Path]) -> N
             assert opened.read() == piece.read_bytes()
 
 
-@pytest.mark.parametrize("strategy", ["replicas", "shuffle"])
 def test_captures_in_an_object_store_give_the_same_rows(
-    spark: SparkSession, store: str, pieces: list[Path], strategy: str
+    spark: SparkSession, store: str, pieces: list[Path]
 ) -> None:
-    frame = kdissect.spark.table(
-        spark, "exchanges", f"s3a://captures/point?{store}", strategy=strategy, tasks=2
-    )
+    frame = kdissect.spark.table(spark, "exchanges", f"s3a://captures/point?{store}", tasks=2)
     assert spark_rows(frame) == read_rows("exchanges", pieces)
 
 

@@ -18,6 +18,9 @@ import pytest
 
 from kdissect.cli import main
 from kdissect.spark import stream as streaming
+from kdissect.spark.asked import first, told
+from kdissect.spark.carried import States
+from kdissect.spark.settings import Settings
 from tests.amount import only_long
 from tests.spark.cuts import cut
 from tests.spark.same import CAPTURES, in_order, read_rows, without_moments
@@ -76,6 +79,54 @@ def test_a_stream_that_was_closed_may_go_on(tmp_path: Path) -> None:
         assert run(folder, out, "--close") == 0
         for name in TABLES:
             assert rows(out, name) == read_rows(name, sorted(folder.iterdir())), name
+
+
+@pytest.mark.usefixtures("spark")
+def test_what_is_drained_is_there_once_and_another_release_goes_on(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    source, folder, out = (tmp_path / name for name in ("source", "folder", "out"))
+    source.mkdir()
+    folder.mkdir()
+    pieces = in_time(cut(BASIC, source, 2))
+    shutil.copy(pieces[0], folder)
+    with monkeypatch.context() as patch:
+        patch.setattr(States, "end_drain", None)  # it dies: rows are there, and do not count yet
+        assert run(folder, out, "--drain") != 0
+    for _ in range(2):
+        assert run(folder, out, "--drain") == 0
+    drained = read_rows("exchanges", [pieces[0]])
+    assert rows(out, "exchanges") == drained
+    assert (out / "exchanges" / "batch=-1").is_dir()
+    for state in (out / "_checkpoint" / "state").glob("*/*.state"):
+        state.write_bytes(state.read_bytes().replace(b'"kdissect": "', b'"kdissect": "0.', 1))
+    pieces[0].unlink()
+    shutil.copy(pieces[1], folder)
+    assert run(folder, out, "--close") == 0
+    found = rows(out, "exchanges")
+    assert set(drained) < set(found)
+    after = read_rows("exchanges", [pieces[1]])
+    assert len(found) == len(drained) + len(after)
+    numbers = pq.read_table(out / "exchanges")["number"].to_pylist()
+    assert sorted(numbers) == list(range(1, len(found) + 1))
+
+
+@only_long
+@pytest.mark.usefixtures("spark")
+def test_a_drain_that_died_is_forgotten_when_more_comes(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder, source, out = (tmp_path / name for name in ("folder", "source", "out"))
+    folder.mkdir()
+    source.mkdir()
+    for at, piece in enumerate(in_time(cut(BASIC, source, 2))):
+        shutil.copy(piece, folder)
+        with monkeypatch.context() as patch:
+            patch.setattr(States, "end_drain", None)
+            assert run(folder, out, "--drain") != 0
+        assert len(list((out / "exchanges").glob("batch=-*"))) == 1, at
+    assert run(folder, out, "--drain") == 0
+    assert rows(out, "exchanges") == read_rows("exchanges", sorted(folder.iterdir()))
 
 
 @pytest.mark.usefixtures("spark")
@@ -199,3 +250,13 @@ def test_tables_of_another_stream_are_not_mixed_with(
     (line,) = capsys.readouterr().err.splitlines()
     assert "out/exchanges is there already" in line
     assert not Path("out/_checkpoint").exists()
+
+
+def test_other_options_than_before_are_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    folder, checkpoint = tmp_path / "folder", tmp_path / "out" / "_checkpoint"
+    folder.mkdir()
+    checkpoint.mkdir(parents=True)
+    first(str(checkpoint / "asked.json"), told(TABLES, (), Settings(payload="none")))
+    assert run(folder, tmp_path / "out", "--payload", "full") == 2
+    (line,) = capsys.readouterr().err.splitlines()
+    assert "--payload is not given; give none, as in the batches before" in line

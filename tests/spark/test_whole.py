@@ -119,9 +119,9 @@ def test_a_wrong_option_or_path_is_one_line(spark: SparkSession) -> None:
         kdissect.spark.table(spark, "exchanges", ERRORS, stats="srt")
 
 
-@pytest.mark.parametrize("strategy", ["replicas", "buckets"])
-def test_only_the_columns_that_are_asked_for_are_made(spark: SparkSession, strategy: str) -> None:
-    frame = kdissect.spark.table(spark, "exchanges", ERRORS, columns="number,api", strategy=strategy, tasks=2)
+@pytest.mark.parametrize("pushdown", [True, False])
+def test_only_the_columns_that_are_asked_for_are_made(spark: SparkSession, pushdown: bool) -> None:
+    frame = kdissect.spark.table(spark, "exchanges", ERRORS, columns="number,api", pushdown=pushdown, tasks=2)
     assert frame.columns == ["number", "api"]
     whole = kdissect.spark.table(spark, "exchanges", ERRORS).select("number", "api")
     assert sorted(frame.collect()) == sorted(whole.collect())

@@ -209,11 +209,10 @@ def questions(here: Place, spark: SparkSession) -> None:
     week = Week(here.spool)
     arguments = here.arguments
     inputs = [arguments[2], "--capture-point", RULE, "--master", "local[2]", "-q"]
-    # There are statistics beside the tables. Only an engine with its catalog knows tables of Iceberg.
     assert kdissect(["spark", "stats", *inputs, "--all", "--out", str(here.out)]) == 0
-    made = views(spark, here.out)
-    for name in TABLES if here.kind == "iceberg" else ():
-        spark.createDataFrame(here.table(name)).createOrReplaceTempView(name)
+    made = views(spark, here.out)  # statistics are here, also beside tables of Iceberg
+    if here.kind == "iceberg":
+        made += views(spark, here.to)
     # Numbers count in each capture point.
     asked = {
         question: query.replace("e.number", "e.number and r.capture_point = e.capture_point")
@@ -222,7 +221,7 @@ def questions(here: Place, spark: SparkSession) -> None:
     found = {
         question: [row.asDict() for row in spark.sql(query).collect()] for question, query in asked.items()
     }
-    for name in {*made, *TABLES}:
+    for name in made:
         spark.catalog.dropTempView(name)
     tables = [list(week.events(point)) for point in POINTS]
     whole = [events_of(*week.paths(point)) for point in POINTS]

@@ -98,7 +98,10 @@ class StoryPage(StatisticsPage):
         :param subject: by default, the one that is closest to the exchange.
         """
         self._exchange = exchange
-        self._subjects = [] if exchange is None else list(dict.fromkeys(subjects_of(exchange)))
+        by_title: dict[str, Subject] = {}
+        for each in () if exchange is None else subjects_of(exchange):
+            by_title.setdefault(each.title, each)  # what it shares may be one thing, named again
+        self._subjects = list(by_title.values())
         self._tell(subject or self._subjects[0])
 
     def _tell(self, subject: Subject) -> None:

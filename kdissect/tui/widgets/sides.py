@@ -18,7 +18,7 @@ STEP = 10
 
 
 class Sides(Horizontal):
-    """The panes, of which the second has a border at its left: the bar."""
+    """The panes. The second has a border at its left: the bar."""
 
     DEFAULT_CSS = """
     Sides > .-held { border-left: vkey $accent !important; }

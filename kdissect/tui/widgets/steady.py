@@ -1,4 +1,4 @@
-"""Panes that scroll, of which the contents may grow without a layout.
+"""Panes that scroll. Their contents may grow without a layout.
 
 Textual lays out the whole screen anew when the contents of such a pane have another size, and draws all of
 it. Here the scroll bars learn of it, and the place of the pane stays as it is.
@@ -20,5 +20,8 @@ class Steady(ScrollView):
     def watch_virtual_size(self, size: Size) -> None:
         if self.styles.is_auto_height:  # then the pane itself has another height
             self.refresh(layout=True)
-        else:
-            self._scroll_update(size)
+            return
+        before = self.scrollbars_enabled
+        self._scroll_update(size)
+        if self.scrollbars_enabled != before:  # a bar that comes takes room
+            ScrollView.refresh(self, layout=True)

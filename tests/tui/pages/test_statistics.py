@@ -185,33 +185,37 @@ def test_a_click_on_a_heading_sorts() -> None:
     with_app(step)
 
 
-@pytest.mark.parametrize(
-    ("keys", "expected"),
-    [
-        ("2jjj", "connection == 3"),
-        ("2g", 'client_id == "consumer-java43-errors-g-1" and client.ip == "127.0.0.1"'),
-        ("3", 'topic == "java43-errors"'),
-        ("3gj", 'topic == "java43-errors" and partition == 0'),
-        ("4", 'group == "java43-errors-g"'),
-        ("5", 'api == "Produce" and api_version == 13'),
-        ("5gj", 'api == "Fetch" and api_version == 18 and broker == "127.0.0.1:20011"'),
-        ("5ggj", 'api == "Fetch" and api_version == 18 and client_id == "consumer-java43-errors-g-1"'),
-        (
-            "6",
-            'errors == "BROKER_ID_NOT_REGISTERED" and api == "UnregisterBroker" and client_id == "errors" '
-            'and client.ip == 127.0.0.1 and broker == "127.0.0.1:20011"',
-        ),
-    ],
+LEADS = (
+    ("2", "jjj", "connection == 3"),
+    ("2g", "", 'client_id == "consumer-java43-errors-g-1" and client.ip == "127.0.0.1"'),
+    ("3", "", 'topic == "java43-errors"'),
+    ("3g", "j", 'topic == "java43-errors" and partition == 0'),
+    ("4", "", 'group == "java43-errors-g"'),
+    ("5", "", 'api == "Produce" and api_version == 13'),
+    ("5g", "j", 'api == "Fetch" and api_version == 18 and broker == "127.0.0.1:20011"'),
+    ("5g", "j", 'api == "Fetch" and api_version == 18 and client_id == "consumer-java43-errors-g-1"'),
+    (
+        "6",
+        "",
+        'errors == "BROKER_ID_NOT_REGISTERED" and api == "UnregisterBroker" and client_id == "errors" '
+        'and client.ip == 127.0.0.1 and broker == "127.0.0.1:20011"',
+    ),
 )
-def test_enter_shows_the_exchanges_of_a_row(keys: str, expected: str) -> None:
+"""Keys that lead to a screen and group it, from what it was before; keys that lead to a row; its filter."""
+
+
+def test_enter_shows_the_exchanges_of_a_row() -> None:
     async def step(pilot: Pilot[None]) -> None:
         app = app_in(pilot)
-        await press(pilot, *keys)
-        await press(pilot, "enter")
-        await filtered(pilot)
-        assert app.screen is app.pages["exchanges"]
-        assert app.shown.text == expected
-        assert 0 < len(app.shown.places) < len(app.index)
+        for there, row, expected in LEADS:
+            await press(pilot, *there)
+            await press(pilot, "home", *row, "enter")
+            await filtered(pilot)
+            assert app.screen is app.pages["exchanges"]
+            assert app.shown.text == expected
+            assert 0 < len(app.shown.places) < len(app.index)
+            await press(pilot, "escape", "1")
+            assert app.shown.text == ""
 
     with_app(step)
 

@@ -13,7 +13,7 @@ from textual.widgets import Input
 
 from kdissect import read
 from kdissect.analysis.beside import keys_of
-from kdissect.feed.stories import Telling, is_story, subjects_of
+from kdissect.feed.stories import PRODUCER, Telling, is_story, producers_of, subjects_of
 from kdissect.limits import DEFAULTS
 from kdissect.tui.app import Kdissect
 from kdissect.tui.pages.story import HERE, StoryPage
@@ -48,6 +48,35 @@ def test_a_story_has_every_exchange_that_shares_something_and_no_other() -> None
     assert {row["line"].exchange for row in rows} <= set(first)
     assert min(first) == rows[0]["line"].exchange
     assert {"InitProducerId", "EndTxn"} <= {each.api for each in exchanges if each.number in first}
+
+
+def test_the_story_of_a_producer_has_what_it_wrote() -> None:
+    exchanges = list(read(TRANSACTIONS))
+    written = next(each for each in exchanges if each.api == "Produce" and list(producers_of(each)))
+    (producer,) = producers_of(written)
+    found = next(each for each in subjects_of(written) if each.kind == PRODUCER)
+    assert found.title == f"producer {producer}"
+    telling = Telling(found.asked, DEFAULTS)
+    for each in exchanges:
+        telling.feed(each)
+    numbers = {row["line"].exchange for row in telling.rows()}
+    told = [each for each in exchanges if each.number in numbers]
+    assert {"InitProducerId", "Produce"} <= {each.api for each in told}
+    assert all(producer in producers_of(each) for each in told)
+
+
+def test_no_story_is_offered_twice() -> None:
+    async def step(pilot: Pilot[None], app: Kdissect) -> None:
+        fetch = next(each.number for each in read(TRANSACTIONS) if each.api == "Produce")
+        app.go_to_number(fetch)
+        await settle(pilot)
+        await press(pilot, "i")
+        page = app.screen
+        assert isinstance(page, StoryPage)
+        titles = [each.title for each in page._subjects]
+        assert len(set(titles)) == len(titles) > 1
+
+    with_app(step)
 
 
 @pytest.mark.parametrize("size", [(80, 24), (120, 40), (240, 70)])
@@ -85,7 +114,7 @@ def test_the_key_goes_through_its_stories_and_the_error_is_explained() -> None:
         assert isinstance(page, StoryPage)
         exchange = next(each for each in read(CAPTURES / "errors.pcapng") if each.error)
         assert f"→ {exchange.error}" in text
-        titles = [each.title for each in subjects_of(exchange)]
+        titles = list(dict.fromkeys(each.title for each in subjects_of(exchange)))
         assert len(titles) > 1
         for title in [*titles[1:], titles[0]]:
             text = " ".join((await press(pilot, "n")).split())  # a long name is broken

@@ -13,6 +13,7 @@ from textual.pilot import Pilot
 from kdissect.present.detail import PAGE
 from kdissect.record.records import Record
 from kdissect.record.write import write_batch, write_message_set
+from kdissect.tui.pages.exchanges import ExchangesPage
 from kdissect.tui.widgets.bars import PaneLine
 from kdissect.tui.widgets.bytes_pane import BytesPane
 from kdissect.tui.widgets.panes import DetailPanes
@@ -232,3 +233,26 @@ def test_what_is_open_stays_so_while_other_tabs_are_shown() -> None:
         assert shown_lines(pilot) == before
 
     with_app(step, BASIC)
+
+
+def test_a_tree_that_is_too_wide_has_a_bar_and_no_exchange_lays_the_screen_out_without_need() -> None:
+    async def run() -> None:
+        async with running(app_of(CAPTURES / "errors.pcapng"), 120, 40) as pilot:
+            page = pilot.app.screen
+            assert isinstance(page, ExchangesPage)
+            tree, laid_out = page.panes.tree_pane, 0
+            await press(pilot, "e")
+            assert tree.show_horizontal_scrollbar
+            assert tree.horizontal_scrollbar.region.width > 0
+            await press(pilot, "home", "down", "down")
+
+            def count(_: object) -> None:
+                nonlocal laid_out
+                laid_out += 1
+
+            page.screen_layout_refresh_signal.subscribe(tree, count)
+            bars = tree.scrollbars_enabled
+            await press(pilot, "down")
+            assert laid_out == 0 or tree.scrollbars_enabled != bars
+
+    asyncio.run(run())

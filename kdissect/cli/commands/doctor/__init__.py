@@ -16,10 +16,12 @@ import click
 
 from kdissect import __version__, leaves
 from kdissect.cli.capturing import line_without_root, live_in_own_home, way_out
+from kdissect.cli.commands.doctor.cluster import cluster_rows
 from kdissect.cli.commands.doctor.spark import HOW_TO as SPARK_HOW_TO
 from kdissect.cli.commands.doctor.tls import HOW_TO as TLS_HOW_TO
 from kdissect.cli.commands.doctor.wireshark import wireshark_row
 from kdissect.cli.config import config_path, is_public, load_config
+from kdissect.cli.errors import Wrong
 from kdissect.cli.exit_codes import DONE, UNREADABLE
 from kdissect.cli.output import TextOutput, open_output
 from kdissect.leaves import LEAVES, PURE
@@ -62,21 +64,42 @@ Row = tuple[str, str, str]
 @click.command()
 @click.argument("topic", required=False, type=click.Choice(tuple(_TOPICS)))
 @click.option("-T", "form", type=click.Choice(("text", "ndjson")), default="text")
-def command(topic: str | None, form: str) -> int:
+@click.option(
+    "--cluster", metavar="MASTER", help="With spark: run a small job there, and say what its workers lack."
+)
+@click.option("--conf", multiple=True, metavar="KEY=VALUE", help="With --cluster: Spark's configuration.")
+@click.option(
+    "--path",
+    "paths",
+    multiple=True,
+    metavar="PATH",
+    help="With --cluster: a capture, or a folder for tables, that workers must reach. May be given often.",
+)
+def command(
+    topic: str | None, form: str, cluster: str | None, conf: tuple[str, ...], paths: tuple[str, ...]
+) -> int:
     """Say what is installed, what is missing, and which definitions and configuration are in use.
 
     \b
     kdissect doctor tls      how to get the secrets that decrypt TLS
     kdissect doctor spark    where the pipeline can run, and what it needs there
+    kdissect doctor spark --cluster spark://HOST:7077 --path /captures --path /tables
 
     The exit code is 3 if kdissect needs something that is missing.
     """
-    if topic is not None:
+    if cluster is not None and topic != "spark":
+        raise Wrong("--cluster goes with kdissect doctor spark")
+    if cluster is None and (conf or paths):
+        raise Wrong(f"{'--conf' if conf else '--path'} goes with --cluster")
+    if cluster is not None:
+        rows = list(cluster_rows(cluster, conf, paths))
+    elif topic is not None:
         with open_output(None) as file:
             TextOutput(file).line(_TOPICS[topic].rstrip())
         return DONE
-    live_in_own_home()  # sudo may have left us another's, which we may not look into
-    rows = list(_rows())
+    else:
+        live_in_own_home()  # sudo may have left us another's, which we may not look into
+        rows = list(_rows())
     with open_output(None) as file:
         output = TextOutput(file)
         for what, state, details in rows:
@@ -84,7 +107,7 @@ def command(topic: str | None, form: str) -> int:
                 file.write(json_line({"what": what, "state": state, "details": details}))
             else:
                 output.line(f"{what:<16} {state:<9} {details}".rstrip())
-    return UNREADABLE if any(state == "missing" for _, state, _ in rows) else DONE
+    return UNREADABLE if any(state in ("missing", "differs") for _, state, _ in rows) else DONE
 
 
 def _rows() -> Iterator[Row]:

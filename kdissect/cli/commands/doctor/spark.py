@@ -12,21 +12,25 @@ Standalone        kdissect at the same path on every worker, or an archive (belo
                     … --master spark://HOST:7077 --conf spark.pyspark.python=/opt/kdissect/bin/python
 YARN              an archive, and HADOOP_CONF_DIR. The driver is here: deploy mode is client.
                     … --master yarn --conf spark.archives=kdissect.tar.gz#environment
-                      --conf spark.pyspark.python=./environment/bin/python --strategy buckets
+                      --conf spark.pyspark.python=./environment/bin/python
 Kubernetes        an image of Spark with kdissect in it, captures in an object store or a volume, and a driver
                   that executors reach: run it in a pod.
                     … --master k8s://https://HOST:6443 --conf spark.kubernetes.container.image=IMAGE
                       --conf spark.pyspark.python=/opt/kdissect/bin/python
 Spark Connect     kdissect with its extra spark-connect; the server has kdissect and the captures. No stream.
                     … --master sc://HOST:15002
-Another session   kdissect.spark.exchanges(spark, PATHS, strategy="buckets") in a notebook or a job. Where a
+Another session   kdissect.spark.exchanges(spark, PATHS, pushdown=False) in a notebook or a job. Where a
                   platform brings PySpark, install kdissect without the extra.
 
 An archive is a virtual environment that moves (venv-pack, or conda-pack):
   python3 -m venv env                             then install kdissect with its extra spark, and venv-pack
   env/bin/venv-pack -p env -o kdissect.tar.gz
-A relative spark.pyspark.python is only the workers'. The strategy replicas asks the driver's Python for its
-plan, by the same name: take buckets or shuffle there. --scratch names a folder that all share, for progress.
+A relative spark.pyspark.python is only the workers'. Without pushdown=False, Spark asks the driver's Python
+for a plan, by the same name. --scratch names a folder that all share, for progress.
+kdissect doctor spark --cluster MASTER --path CAPTURES --path TABLES runs a small job there. It says which
+workers lack kdissect, have another version, or do not reach a path.
+Workers write the tables into --out, so driver and workers must share that folder too. Where they do not, as
+with Spark Connect, or where pyarrow cannot write, Spark writes the tables. That takes more memory and time.
 
 Tried: this machine, a standalone cluster, Spark Connect, s3://. Not tried: YARN, Kubernetes, gs://, abfss://,
 hdfs:// (which needs libhdfs of a Hadoop installation).

@@ -5,58 +5,43 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager, nullcontext
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from kdissect.cli.commands.spark.sessions import (
+from kdissect.cli.errors import Unreadable, Wrong, complain
+from kdissect.cli.exit_codes import DONE, FAULTS_SEEN
+from kdissect.cli.output import shown
+from kdissect.cli.spark_sessions import (
     USUAL_TABLES,
     conf_of,
     content_options,
-    cores_of,
     refuse_file,
     running,
     session_options,
     settings_of,
     tell_damage,
+    tell_faults,
     within_reach,
 )
-from kdissect.cli.errors import Unreadable, Wrong, complain
-from kdissect.cli.exit_codes import DONE, FAULTS_SEEN
-from kdissect.cli.output import shown
 from kdissect.model import CaptureError
 from kdissect.present.form import plural
 from kdissect.present.nearest import nearest
 from kdissect.spark.carried import StateError
-from kdissect.spark.copies import merged, of_exchanges
 from kdissect.spark.launch import is_connect
-from kdissect.spark.plan import STRATEGIES
-from kdissect.spark.progress import Meter, done
+from kdissect.spark.progress import Meter
 from kdissect.spark.runs import FOLDER as RUNS_FOLDER
 from kdissect.spark.runs import Runs, RunsError
-from kdissect.spark.shape import (
-    BROKER,
-    TIME_PARTS,
-    epochs,
-    needs_places,
-    of_connections,
-    partitioned,
-    with_moments,
-)
+from kdissect.spark.shape import BROKER, TIME_PARTS
 from kdissect.spark.storage import is_remote
 from kdissect.spark.tables import POINT, TABLES
 from kdissect.spark.targets import Catalog, Folder, Iceberg, Target, TargetError, target_of
+from kdissect.spark.writing import ENDED
 from kdissect.wording import NotInstalledError
 
 if TYPE_CHECKING:
-    from pyspark.sql import DataFrame, SparkSession
-    from pyspark.sql.types import StructType
-
-_ENDED = "_SUCCESS"
-"""The file by which Spark says that a table is complete."""
-_UNKNOWN_CORES = 8
-"""Of a cluster, before it is asked."""
+    from kdissect.spark.one_pass import Outcome
 
 
 @click.command("batch")
@@ -69,6 +54,18 @@ _UNKNOWN_CORES = 8
 )
 @click.option(
     "--append", is_flag=True, help="Add what is new since the last run with --append. A repeat adds nothing."
+)
+@click.option(
+    "--close",
+    "closes",
+    is_flag=True,
+    help="With --append: no run comes after this one, so write what is still open.",
+)
+@click.option(
+    "--drain",
+    "drains",
+    is_flag=True,
+    help="With --append: write what is open, so that another release can go on.",
 )
 @click.option(
     "--runs",
@@ -99,19 +96,10 @@ _UNKNOWN_CORES = 8
 )
 @content_options
 @click.option(
-    "--strategy",
-    type=click.Choice(STRATEGIES),
-    default="auto",
-    help="How tasks share the work on a capture.",
-)
-@click.option("--tasks", type=click.IntRange(1), metavar="N", help="Number of tasks for each capture point.")
-@click.option(
-    "--split-size",
+    "--tasks",
     type=click.IntRange(1),
-    default=256,
-    show_default=True,
-    metavar="MIB",
-    help="Size of the pieces of large files.",
+    metavar="N",
+    help="Tasks that share the rows of each capture point. Each of them reads all of it. Default: 1.",
 )
 @click.option("--plan", "plans", is_flag=True, help="Print what will be read by whom, and do nothing else.")
 @click.option("--explain", is_flag=True, hidden=True)
@@ -150,8 +138,6 @@ class _Batch:
             given[secrets] = [within_reach(each, master) for each in given[secrets]]
         self._target = _target(given)
         self._given = given
-        self._schemas: dict[str, StructType] = {}
-        """Of the tables that are written."""
         self._tables = tuple(dict.fromkeys(given["tables"])) or USUAL_TABLES
         self._settings = settings_of(given)
         if given["merge_points"] and self._settings.capture_point is None:
@@ -159,11 +145,8 @@ class _Batch:
         self._refuse_append()
         conf_of(given)  # what is wrong there is told before anything is read
         refuse_parts(given["partition_by"], self._tables)
-        self._cores = cores_of(given["master"])
         try:
-            self._plan = plan(
-                list(given["inputs"]), self._settings, self._cores or _UNKNOWN_CORES, given["strategy"]
-            )
+            self._plan = plan(list(given["inputs"]), self._settings)
             if not given["plans"]:
                 check(given["master"])
             refuse_unreadable([path for point in self._plan.points for path in point.paths])
@@ -184,10 +167,21 @@ class _Batch:
         if given["append"]:
             return self._append()
         self._refuse_existing()
+        from kdissect.spark.several import Asked, make_tables
+
         with running(given) as (spark, scratch), _target_errors():
-            for name in sorted(self._tables, key=lambda name: name == "faults"):  # it needs connections
-                self._write(spark, name, scratch)
-            return self._ending(spark, scratch)
+            settings = self._settings._replace(progress=scratch)
+            asked = Asked(self._tables, tuple(given["partition_by"]), settings, given["merge_points"])
+            with self._meter(scratch):
+                made = make_tables(spark, self._plan, asked, self._target, given["strict"])
+            rows = made.write(given["overwrite"])
+        return self._ending(made.outcomes, rows)
+
+    def _meter(self, scratch: str | None) -> AbstractContextManager[object]:
+        """A line that tells how far the tasks are."""
+        if scratch is None or not self._talks:
+            return nullcontext()
+        return Meter(scratch, self._plan.bytes_to_read, "tables")
 
     def _refuse_existing(self) -> None:
         """:raises Wrong: a table is there, and nobody asked to replace it."""
@@ -207,7 +201,12 @@ class _Batch:
         if not given["append"]:
             if given["runs_folder"] is not None:
                 raise Wrong("--runs goes with --append")
+            for option in ("close", "drain"):
+                if given[f"{option}s"]:
+                    raise Wrong(f"--{option} goes with --append")
             return
+        if given["closes"] and given["drains"]:
+            raise Wrong("--close says that no run comes after, --drain that one does: give one of them")
         for option in ("overwrite", "merge_points", "two_pass", "filter"):
             if given[option]:
                 letter = "-Y" if option == "filter" else "--" + option.replace("_", "-")
@@ -246,96 +245,47 @@ class _Batch:
             raise Wrong(str(error)) from None
 
     def _add(self, runs: Runs) -> int:
-        from kdissect.spark.nightly import Asked, add_new
+        from kdissect.spark.nightly import Asked as Night
+        from kdissect.spark.nightly import add_new
 
         given = self._given
         if runs.plan(runs.last() + 1) is None and not runs.last():
             self._refuse_existing()
         with running(given) as (spark, scratch), _target_errors():
             settings = self._settings._replace(progress=scratch)
-            asked = Asked(self._tables, tuple(given["partition_by"]), settings)
+            asked = Night(self._tables, tuple(given["partition_by"]), settings)
             try:
                 outcomes = add_new(
-                    spark, given["inputs"], self._target, asked, runs, tell_damage, _tell_double
+                    spark,
+                    given["inputs"],
+                    self._target,
+                    asked,
+                    runs,
+                    tell_damage,
+                    _tell_double,
+                    given["closes"],
+                    given["drains"],
                 )
             except CaptureError as error:
                 raise Unreadable(str(error)) from None
-        for row, is_repeated in outcomes:
+        for row, is_repeated, reads in outcomes:
             again = ", which had died, again" if is_repeated else ""
-            _say(
-                given,
-                f"run {row['run']}{again}: {plural(row['files'], 'file')}, {plural(row['rows'], 'row')}",
-            )
+            read = plural(row["files"], "file") if reads else "what was open"
+            _say(given, f"run {row['run']}{again}: {read}, {plural(row['rows'], 'row')}")
         if not outcomes:
             _say(given, "nothing new: no file is new or longer")
-        is_faulty = given["strict"] and any(row["faults"] for row, _ in outcomes)
+        is_faulty = given["strict"] and any(each.row["faults"] for each in outcomes)
         return FAULTS_SEEN if is_faulty else DONE
 
-    def _write(self, spark: SparkSession, name: str, scratch: str | None) -> None:
-        given, by = self._given, self._given["partition_by"]
-        shows = scratch is not None and self._talks
-        places = needs_places(by)
-        table = self._settings._replace(places=places).full_table(name)
-        with Meter(scratch or "", self._plan.bytes_to_read, name) if shows else nullcontext():
-            frame = self._merged(spark, name, self._frame(spark, name, progress=scratch, places=places))
-            if name == "faults" and places:
-                frame = of_connections(frame, self._connections(spark))
-            frame, parts = partitioned(with_moments(frame, epochs(table)), name, by)
-            self._target.write(frame, name, parts, None, given["overwrite"])
-            self._schemas[name] = frame.schema
-        if self._talks:
-            rows = self._written(spark, name).count()
-            complain(f"{self._target.where}: {name}: {plural(rows, 'row')}")
-
-    def _connections(self, spark: SparkSession) -> DataFrame:
-        """The connections, which may have been written."""
-        if "connections" in self._tables and self._given["filter"] is None:
-            return self._written(spark, "connections")
-        return self._frame(spark, "connections", filter=None)
-
-    def _merged(self, spark: SparkSession, name: str, frame: DataFrame) -> DataFrame:
-        """A table without what further capture points have of the same exchanges, if that is asked for."""
-        if not self._given["merge_points"] or name not in ("exchanges", "records", "batches"):
-            return frame
-        if name == "exchanges":
-            return merged(frame)
-        kept = merged(self._frame(spark, "exchanges", payload="none"))
-        return of_exchanges(frame, kept)
-
-    def _frame(self, spark: SparkSession, name: str, **more: Any) -> DataFrame:
-        from kdissect.spark import table
-
-        # The filter is one of our own: nothing remains that Spark could hand down.
-        options = self._settings._asdict() | {"tasks": max(self._plan.tasks), "pushdown": False} | more
-        del options["table"]
-        if self._cores is None and self._given["tasks"] is None:
-            del options["tasks"]
-        options["split_bytes"] = self._given["split_size"] << 20
-        try:
-            return table(spark, name, self._given["inputs"], strategy=self._plan.strategy, **options)
-        except CaptureError as error:  # it was there when the plan was made
-            raise Unreadable(str(error)) from None
-
-    def _ending(self, spark: SparkSession, scratch: str | None) -> int:
+    def _ending(self, outcomes: Sequence[Outcome], rows: int | None) -> int:
         """Tell what is damaged, and find the exit code: damage to a file is no failure of the whole."""
-        written = "faults" in self._tables and self._given["filter"] is None
-        # A folder of our own takes all notes; who may write into another is not known.
-        if scratch is None or self._given["scratch"] or done(scratch).damage:
-            tell_damage(self._damage(spark, written))
-        if not self._given["strict"]:
-            return DONE
-        faults = self._written(spark, "faults") if written else self._frame(spark, "faults", filter=None)
-        return DONE if faults.isEmpty() else FAULTS_SEEN
-
-    def _damage(self, spark: SparkSession, written: bool) -> DataFrame:
-        """The faults of files."""
-        if written:
-            return self._written(spark, "faults").where("layer = 'file'")
-        return self._frame(spark, "faults", layer="file", filter=None)
-
-    def _written(self, spark: SparkSession, name: str) -> DataFrame:
-        """A table that this run wrote."""
-        return self._target.read(spark, name, self._schemas[name])
+        tell_faults(fault for each in outcomes for fault in each.damage)
+        read, size = sum(each.read for each in outcomes), self._plan.size
+        told = plural(len(self._tables), "table")
+        told += "" if rows is None else f", {plural(rows, 'row')}"
+        often = f", {read / size:.2f} times their size" if size else ""
+        _say(self._given, f"{self._target.where}: {told}; {read:,} bytes of captures were read{often}")
+        return FAULTS_SEEN if any(each.is_faulty for each in outcomes) else DONE
 
 
 def _target(given: dict[str, Any]) -> Target:
@@ -377,7 +327,7 @@ def refuse_existing(out: str, tables: Sequence[str]) -> None:
     """:raises Wrong: one of the tables is there already."""
     for name in tables:
         if os.path.isdir(path := os.path.join(out, name)):
-            whose = "" if _ENDED in os.listdir(path) else ", of a run that did not end"
+            whose = "" if ENDED in os.listdir(path) else ", of a run that did not end"
             raise Wrong(f"{path} is there already{whose}: --overwrite replaces it")
 
 

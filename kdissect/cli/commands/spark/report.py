@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from kdissect.cli.commands.spark.sessions import running, session_options, within_reach
 from kdissect.cli.commands.spark.stats import FOLDER, REPORT, folder_of, of_rows
 from kdissect.cli.errors import Unreadable, Wrong, complain
 from kdissect.cli.exit_codes import DONE, FAULTS_SEEN
 from kdissect.cli.output import open_output
+from kdissect.cli.spark_sessions import running, session_options, within_reach
 from kdissect.insight.whole import TABLES as OF_REPORT
 from kdissect.present.columns import Table, dict_column
 from kdissect.present.findings import FINDINGS
@@ -25,8 +25,8 @@ from kdissect.present.statistics_text import table_lines
 from kdissect.present.tables import json_line
 from kdissect.spark.quality import SECTION
 from kdissect.spark.report import SECTIONS, Report
+from kdissect.spark.stored import stored
 from kdissect.spark.tables import POINT, TABLES, ddl, with_point
-from kdissect.spark.targets import stored
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession

@@ -11,7 +11,13 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from kdissect.cli.commands.spark.batch import refuse_existing
-from kdissect.cli.commands.spark.sessions import (
+from kdissect.cli.completing import a_filter, a_statistic
+from kdissect.cli.config import load_config
+from kdissect.cli.errors import Complaints, Unreadable, Wrong, complain
+from kdissect.cli.exit_codes import DONE
+from kdissect.cli.formats import see_that_it_can_be_written
+from kdissect.cli.output import open_output
+from kdissect.cli.spark_sessions import (
     conf_of,
     reading_options,
     refuse_file,
@@ -20,12 +26,6 @@ from kdissect.cli.commands.spark.sessions import (
     settings_of,
     within_reach,
 )
-from kdissect.cli.completing import a_filter, a_statistic
-from kdissect.cli.config import load_config
-from kdissect.cli.errors import Complaints, Unreadable, Wrong, complain
-from kdissect.cli.exit_codes import DONE
-from kdissect.cli.formats import see_that_it_can_be_written
-from kdissect.cli.output import open_output
 from kdissect.cli.statistics_output import TablesOutput, refuse_several
 from kdissect.model import CaptureError
 from kdissect.present.columns import Source, Table

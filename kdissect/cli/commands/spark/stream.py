@@ -9,7 +9,10 @@ from typing import Any
 
 import click
 
-from kdissect.cli.commands.spark.sessions import (
+from kdissect.cli.errors import Unreadable, Wrong
+from kdissect.cli.exit_codes import DONE
+from kdissect.cli.spans import SpanOption
+from kdissect.cli.spark_sessions import (
     USUAL_TABLES,
     content_options,
     refuse_file,
@@ -19,15 +22,16 @@ from kdissect.cli.commands.spark.sessions import (
     tell_damage,
     within_reach,
 )
-from kdissect.cli.errors import Unreadable, Wrong
-from kdissect.cli.exit_codes import DONE
-from kdissect.cli.spans import SpanOption
+from kdissect.spark.asked import difference, first, told
 from kdissect.spark.carried import StateError, States
 from kdissect.spark.launch import is_connect
 from kdissect.spark.progress import Meter
 from kdissect.spark.spool import SETTLE_SECONDS, files_in
 from kdissect.spark.storage import is_remote
 from kdissect.spark.tables import TABLES
+
+_ASKED = "asked.json"
+"""In the checkpoint: what its first start asked for."""
 
 
 @click.command("stream")
@@ -53,6 +57,12 @@ from kdissect.spark.tables import TABLES
     "closes",
     is_flag=True,
     help="With --available-now: nothing more comes, so write what is still open.",
+)
+@click.option(
+    "--drain",
+    "drains",
+    is_flag=True,
+    help="With --available-now: write what is open, so that another release can go on.",
 )
 @click.option(
     "--trigger",
@@ -83,8 +93,11 @@ def command(**given: Any) -> int:
 
     If it is killed, start it again with the same folders: it goes on where it was.
     """
-    if given["closes"] and not given["available_now"]:
-        raise Wrong("--close goes with --available-now")
+    for option in ("close", "drain"):
+        if given[f"{option}s"] and not given["available_now"]:
+            raise Wrong(f"--{option} goes with --available-now")
+    if given["closes"] and given["drains"]:
+        raise Wrong("--close says that nothing more comes, --drain that more does: give one of them")
     if not os.path.isdir(given["folder"]):
         why = "a stream reads a folder of this machine" if is_remote(given["folder"]) else "is no folder"
         raise Unreadable(f"{given['folder']}: {why}")
@@ -102,8 +115,12 @@ def command(**given: Any) -> int:
     states = States(os.path.join(checkpoint, "state"))
     try:
         states.prepare()
+        now = told(names, (), settings)
+        change = difference(first(os.path.join(checkpoint, _ASKED), now), now)
     except (StateError, OSError) as error:
         raise Wrong(str(error)) from None
+    if change is not None:
+        raise Wrong(f"{change}, as in the batches before, or take another --out")
     with running(given) as (spark, scratch):
         from kdissect.spark.stream import Tables, start
 
@@ -121,8 +138,11 @@ def command(**given: Any) -> int:
             tell_damage,
             shown if talks else None,
         )
-        now = given["available_now"]
-        trigger = {"availableNow": True} if now else {"processingTime": f"{given['trigger']} seconds"}
+        trigger = (
+            {"availableNow": True}
+            if given["available_now"]
+            else {"processingTime": f"{given['trigger']} seconds"}
+        )
         at_most, settle = given["max_bytes_per_batch"], given["settle"]
         query = start(
             spark, folder, tables, os.path.join(checkpoint, "spark"), settings, at_most, settle, trigger
@@ -131,6 +151,8 @@ def command(**given: Any) -> int:
         query.awaitTermination()
         if given["closes"]:
             tables.end(spark)
+        if given["drains"]:
+            tables.drain(spark)
     return DONE
 
 

@@ -1,10 +1,10 @@
-"""What the commands of ``kdissect spark`` share: options, settings, and a session while one runs."""
+"""What commands that use Spark share: options, settings, and a session while one runs."""
 
 from __future__ import annotations
 
 import os
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -113,9 +113,15 @@ def settings_of(given: dict[str, Any]) -> Settings:
 
 def tell_damage(faults: DataFrame) -> None:
     """Print a line for each of these faults of files, up to a limit."""
+    rows = faults.select(*Fault._fields).toLocalIterator()
+    tell_faults(Fault(**row.asDict()) for row in rows)
+
+
+def tell_faults(faults: Iterable[Fault]) -> None:
+    """The same of faults that are here."""
     complaints = Complaints()
-    for row in faults.select(*Fault._fields).toLocalIterator():
-        complaints.tell(None, Fault(**row.asDict()))
+    for each in faults:
+        complaints.tell(None, each)
     complaints.close()
 
 
@@ -128,16 +134,6 @@ def refuse_file(out: str) -> None:
     """:raises Wrong: tables cannot be written there: it is a file."""
     if os.path.isfile(out):
         raise Wrong(f"--out {out}: is a file; name a folder, in which each table gets one")
-
-
-def cores_of(master: str) -> int | None:
-    """How many tasks a master on this machine runs at a time; None for a cluster, which must be asked."""
-    if not master.startswith("local"):
-        return None
-    inside = master.removeprefix("local").strip("[]").partition(",")[0]
-    if inside == "*":
-        return os.cpu_count() or 1
-    return int(inside) if inside.isdigit() else 1
 
 
 class Running(NamedTuple):

@@ -1,0 +1,19 @@
+"""What ``doctor spark --cluster`` tells: a small job on a cluster."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from kdissect.cli.spark_sessions import running, within_reach
+
+
+def cluster_rows(master: str, conf: Sequence[str], paths: Sequence[str]) -> Iterator[tuple[str, str, str]]:
+    """What its workers have, and what they lack.
+
+    :param paths: captures, and folders for tables, that they must reach.
+    :raises Wrong: there is no session.
+    """
+    from kdissect.spark.checkup import check_cluster
+
+    with running({"master": master, "conf": conf, "spark_log": None}) as (spark, _):
+        yield from check_cluster(spark, master, [within_reach(path, master) for path in paths])

@@ -1,0 +1,78 @@
+"""What runs that add to the same tables asked for. All of them must ask for the same.
+
+Rows of another capture point, of other columns or of other options would not fit to those that are there.
+Much of it is also kept in what is carried from run to run, and would not change there at all.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from kdissect.spark.settings import Settings
+
+_OF_A_RUN = ("keylog", "rsa_key", "progress", "tasks", "pushdown")
+"""The settings that may be others in each run: rows do not depend on them, or secrets have come."""
+_NAMES = {"ports": "-d", "topics": "topics", "limits": "limits", "shown_fields": "shown_fields"}
+"""What a user knows a setting by, where it is no option of that name, or comes from the configuration."""
+_MOST = 60
+"""Characters of a value that are told."""
+
+
+def told(tables: Sequence[str], by: Sequence[str], settings: Settings) -> dict[str, Any]:
+    """What a run asks for, as it is kept."""
+    usual = Settings()
+    kept = settings._replace(**{name: getattr(usual, name) for name in _OF_A_RUN})
+    return {"tables": list(tables), "by": list(by), "options": kept.options()}
+
+
+def difference(before: Mapping[str, Any], now: Mapping[str, Any]) -> str | None:
+    """What is not as it was, and what to give; None where nothing differs. Tables may come in another order.
+    Both are as :func:`told` gives them."""
+    if set(before["tables"]) != set(now["tables"]):
+        return _line("--table", sorted(now["tables"]), sorted(before["tables"]))
+    if before["by"] != now["by"]:
+        return _line("--partition-by", now["by"], before["by"])
+    old, new = before["options"], now["options"]
+    for name in Settings._fields:
+        if name not in _OF_A_RUN and old.get(name) != new.get(name):
+            word = _NAMES.get(name, f"--{name.replace('_', '-')}")
+            return _line(word, _value(new.get(name)), _value(old.get(name)))
+    return None
+
+
+def first(path: str, now: Mapping[str, Any]) -> dict[str, Any]:
+    """What was asked for when this file was made, which is now if it is not there.
+
+    :raises OSError: it cannot be made or read.
+    """
+    try:
+        with open(path, encoding="utf-8") as file:
+            found: dict[str, Any] = json.load(file)
+            return found
+    except FileNotFoundError:
+        partial = f"{path}.{os.getpid()}"
+        with open(
+            os.open(partial, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "w", encoding="utf-8"
+        ) as file:
+            json.dump(now, file)
+        os.replace(partial, path)
+        return dict(now)
+    except ValueError:
+        raise OSError(f"{path} is damaged") from None
+
+
+def _line(name: str, now: Sequence[str], before: Sequence[str]) -> str:
+    is_now = f"is {_short(now)}" if now else "is not given"
+    return f"{name} {is_now}; give {_short(before)}" if before else f"{name} {is_now}; leave it out"
+
+
+def _value(text: str | None) -> Sequence[str]:
+    return [] if text is None else [text]
+
+
+def _short(words: Sequence[str]) -> str:
+    text = ", ".join(words)
+    return text if len(text) <= _MOST else f"{text[:_MOST]}…"

@@ -1,0 +1,114 @@
+"""A small job on a cluster → what its workers have, and what they lack for captures."""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+import threading
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+import kdissect
+from kdissect.spark import probe
+from kdissect.spark.complaint import is_of_spark, why
+from kdissect.wording import plural
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+TASKS = 16
+"""So many tasks ask; each takes a moment, so that free workers get some of them."""
+TASK_SECONDS = 0.2
+WAIT_SECONDS = 120.0
+"""After this, nobody is expected to answer any more."""
+
+Row = tuple[str, str, str]
+"""What; ``ok``, ``missing``, ``differs`` or ``apart``; and the details."""
+_HOW = "kdissect doctor spark says how"
+
+
+def check_cluster(spark: SparkSession, master: str, paths: Sequence[str]) -> Iterator[Row]:
+    """Ask the workers.
+
+    :param paths: captures, and folders for tables, that they must reach.
+    """
+    yield "spark", "ok", f"{spark.version} at {master}"
+    try:
+        told = _ask(spark, paths)
+    except Exception as error:
+        if not is_of_spark(error):
+            raise
+        yield "workers", "missing", f"{why(error).rstrip('.')}; {_HOW}"
+        return
+    if told is None:
+        details = (
+            f"no worker took a task in {WAIT_SECONDS:.0f} s: there are none, or they have no free cores or"
+            " memory, or they do not reach this machine (--conf spark.driver.host=ADDRESS)"
+        )
+        yield "workers", "missing", details
+        return
+    yield from judge(told, paths)
+
+
+def judge(told: Iterable[Mapping[str, Any]], paths: Sequence[str]) -> Iterator[Row]:
+    """What the answers of :func:`kdissect.spark.probe.facts` mean. Files that were written go."""
+    told = list(told)
+    by_host = {(each["host"], each["program"]): each for each in told}
+    yield "workers", "ok", f"{plural(len(told), 'task')} ran on {plural(len(by_host), 'host')}"
+    for (host, program), each in sorted(by_host.items()):
+        here = "{}.{}".format(*sys.version_info)
+        if each["kdissect"] is None:
+            yield host, "missing", f"{program} cannot import kdissect: {each['why']}; {_HOW}"
+        elif each["kdissect"] != kdissect.__version__:
+            words = f"{program} has kdissect {each['kdissect']}, here is {kdissect.__version__}"
+            yield host, "differs", f"{words}; install the same one"
+        elif not each["python"].startswith(f"{here}."):
+            yield host, "differs", f"{program} is Python {each['python']}, here is {here}; take the same one"
+        else:
+            yield host, "ok", f"{program}, Python {each['python']}, kdissect {each['kdissect']}"
+    for path in paths:
+        wrong = {each["host"]: each["seen"][path] for each in told if each["seen"][path] is not None}
+        wrote = [each["wrote"][path] for each in told if path in each["wrote"]]
+        found = [os.path.exists(each) for each in wrote]
+        for each in wrote:
+            with suppress(OSError):
+                os.unlink(each)
+        if wrong:
+            host, reason = next(iter(sorted(wrong.items())))
+            yield path, "missing", f"{host}: {reason}"
+        elif not all(found):
+            words = "what workers write there is not seen here: Spark will write tables, which takes longer"
+            yield path, "apart", words
+        else:
+            yield path, "ok", "all workers write, and it is seen here" if wrote else "all workers read it"
+
+
+def _ask(spark: SparkSession, paths: Sequence[str]) -> list[dict[str, Any]] | None:
+    """The answers; None where none comes."""
+    from pyspark import cloudpickle
+
+    pickling: Any = cloudpickle  # which has no types
+    answers: list[Any] = []
+    errors: list[Exception] = []
+
+    def ask() -> None:
+        try:
+            every = spark.range(0, TASKS, 1, TASKS)
+            work = partial(probe.tell, tuple(paths), TASK_SECONDS)
+            answers.extend(every.mapInArrow(work, "told string").collect())
+        except Exception as error:
+            errors.append(error)
+
+    pickling.register_pickle_by_value(probe)
+    try:
+        asking = threading.Thread(target=ask, daemon=True)
+        asking.start()
+        asking.join(WAIT_SECONDS)
+    finally:
+        pickling.unregister_pickle_by_value(probe)
+    if errors:
+        raise errors[0]
+    return [json.loads(each.told) for each in answers] if answers else None

@@ -1,0 +1,181 @@
+"""Several tables of the same captures: made in one pass (:mod:`kdissect.spark.one_pass`), then written to a
+target.
+
+A table that is as the tasks made it goes to the target in the files that they wrote. Spark takes up what
+needs all rows of a table together: partitions, and the copies that several capture points have of an
+exchange.
+"""
+
+from __future__ import annotations
+
+import uuid
+from typing import TYPE_CHECKING, NamedTuple
+
+from kdissect.spark.copies import merged, of_exchanges
+from kdissect.spark.one_pass import Job, Outcome, Wanted, units_of, wide_tables, write_tables
+from kdissect.spark.plan import Plan
+from kdissect.spark.settings import Settings
+from kdissect.spark.shape import (
+    epochs,
+    moments_ddl,
+    needs_places,
+    of_connections,
+    partitioned,
+    parts_of,
+    with_moments,
+)
+from kdissect.spark.storage import is_remote
+from kdissect.spark.targets import Staged, Target, TargetError
+from kdissect.spark.wide import table_in
+from kdissect.spark.writing import can_write, is_there, remove
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+_CONNECTIONS, _EXCHANGES = "_connections", "_exchanges"
+"""What other tables need, where it is not written as it is."""
+
+
+class Asked(NamedTuple):
+    """What is written, and how."""
+
+    tables: tuple[str, ...]
+    by: tuple[str, ...]
+    """What they are partitioned by."""
+    settings: Settings
+    merges: bool = False
+    """Whether the copies of an exchange become one row."""
+
+    @property
+    def wanted(self) -> tuple[Wanted, ...]:
+        """What the tasks make."""
+        settings = self.settings._replace(places=needs_places(self.by))
+        found = [
+            Wanted(name, settings._replace(table=name), has_moments=not self.needs_spark(name))
+            for name in self.tables
+        ]
+        if settings.places and "faults" in self.tables:
+            whole = settings._replace(table="connections", filter=None)
+            found.append(Wanted(_CONNECTIONS, whole, has_moments=False))
+        if self.merges and not {"records", "batches"}.isdisjoint(self.tables):
+            bare = settings._replace(table="exchanges", payload="none")
+            found.append(Wanted(_EXCHANGES, bare, has_moments=False))
+        return tuple(found)
+
+    def needs_spark(self, name: str) -> bool:
+        """Whether all rows of a table must be seen together."""
+        settings = self.settings._replace(places=needs_places(self.by))
+        columns = [column.name for column in settings.full_table(name).columns]
+        is_merged = self.merges and name in ("exchanges", "records", "batches")
+        return is_merged or bool(parts_of(columns, name, self.by))
+
+
+class Made(NamedTuple):
+    """Tables that tasks made, on their way to a target."""
+
+    spark: SparkSession
+    asked: Asked
+    target: Target
+    outcomes: list[Outcome]
+    folder: str | None
+    """The folder with their files; None where Spark keeps them."""
+    wide: DataFrame | None
+
+    def write(self, overwrite: bool) -> int | None:
+        """Write them, and let go of what the tasks made; gives the rows, where that is known.
+
+        :raises TargetError: they cannot be written.
+        """
+        try:
+            for name in self.asked.tables:
+                self._write(name, overwrite)
+        finally:
+            self.close()
+        if self.folder is None or any(map(self.asked.needs_spark, self.asked.tables)):
+            return None
+        return sum(file.rows for each in self.outcomes for file in each.written)
+
+    def close(self) -> None:
+        """Let go of what the tasks made."""
+        if self.folder is not None:
+            remove(self.folder)
+        if self.wide is not None:
+            self.wide.unpersist()
+
+    def _write(self, name: str, overwrite: bool) -> None:
+        if self.folder is not None and not self.asked.needs_spark(name):
+            self.target.write(self._staged(self.folder, name), name, (), None, overwrite)
+            return
+        by, frame = self.asked.by, self._frame(name)
+        if self.asked.merges and name == "exchanges":
+            frame = merged(frame)
+        elif self.asked.merges and name in ("records", "batches"):
+            frame = of_exchanges(frame, merged(self._frame(_EXCHANGES)))
+        if name == "faults" and needs_places(by):
+            frame = of_connections(frame, self._frame(_CONNECTIONS))
+        frame, parts = partitioned(with_moments(frame, epochs(self._wanted(name).table)), name, by)
+        self.target.write(frame, name, parts, None, overwrite)
+
+    @property
+    def paths(self) -> list[str]:
+        """All files."""
+        return [file.path for each in self.outcomes for file in each.written]
+
+    def _wanted(self, key: str) -> Wanted:
+        return next(each for each in self.asked.wanted if each.key == key)
+
+    def _staged(self, folder: str, key: str) -> Staged:
+        wanted = self._wanted(key)
+        files = tuple(file.path for each in self.outcomes for file in each.written if file.table == key)
+        return Staged(f"{folder}/{key}", files, wanted.schema)
+
+    def _frame(self, key: str) -> DataFrame:
+        if self.wide is not None:
+            return table_in(self.wide, key)
+        assert self.folder is not None
+        wanted = self._wanted(key)
+        schema = moments_ddl(wanted.table, wanted.epochs)
+        return self.spark.read.schema(schema).parquet(*self._staged(self.folder, key).files)
+
+
+def make_tables(spark: SparkSession, plan: Plan, asked: Asked, target: Target, asks_faults: bool) -> Made:
+    """Have the tasks make tables: one job, which has run when this returns.
+
+    :param asks_faults: whether outcomes tell if there are faults.
+    :raises TargetError: the driver does not see what workers write.
+    """
+    job = Job(units_of(plan.points, plan.tasks), asked.wanted, asked.settings, asks_faults)
+    folder = _folder(spark, target)
+    if folder is None:
+        wide, outcomes = wide_tables(spark, job)
+        return Made(spark, asked, target, outcomes, None, wide)
+    made = Made(spark, asked, target, [], folder, None)
+    try:
+        made = made._replace(outcomes=write_tables(spark, job, folder))
+        lost = next((path for path in made.paths if not is_there(path)), None)
+        if lost is not None:
+            raise TargetError(f"{lost}: a worker wrote it, and it is not here; name a folder that all share")
+    except BaseException:
+        made.close()
+        raise
+    return made
+
+
+def _folder(spark: SparkSession, target: Target) -> str | None:
+    """A new folder for files on their way to a target, if driver and workers share one there."""
+    room = target.room
+    if room is None or not (is_remote(room) or _shares_files(spark)):
+        return None
+    folder = f"{room}/_staged-{uuid.uuid4().hex[:12]}"
+    return folder if can_write(folder) else None
+
+
+def _shares_files(spark: SparkSession) -> bool:
+    """Whether a path without a file system's name means the same to the driver, the workers and Spark."""
+    if type(spark).__module__.startswith("pyspark.sql.connect"):
+        return False
+    context = spark.sparkContext
+    if str(context.master).startswith("local"):
+        return True
+    usual = context._jsc.hadoopConfiguration().get("fs.defaultFS")
+    return str(usual).startswith("file:")

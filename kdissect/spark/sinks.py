@@ -1,0 +1,112 @@
+"""Record batches of a table → a file of Parquet, which a task writes itself.
+
+Spark would turn each row into an object of Java's, and that into Parquet: several times as much work. A file
+has the task's own name and a word of chance, so that two attempts of a task never meet.
+"""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Sequence
+from contextlib import suppress
+from typing import Any, NamedTuple
+
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+
+from kdissect.spark.shape import moment_name
+from kdissect.spark.writing import create_file, remove
+
+
+class Written(NamedTuple):
+    """A file that a task wrote."""
+
+    table: str
+    """By which the table was asked for."""
+    path: str
+    rows: int
+
+
+class FileSink:
+    """Takes the record batches of one table.
+
+    :param folder: where its file goes.
+    :param table: by which the table was asked for.
+    :param task: the number of the task.
+    :param epochs: the columns that get a moment beside them.
+    :param is_first: whether the file is made even without rows: a table has one file at least.
+    """
+
+    def __init__(
+        self, folder: str, table: str, task: int, schema: pa.Schema, epochs: list[str], is_first: bool
+    ) -> None:
+        self._path = f"{folder}/{table}/part-{task:05}-{uuid.uuid4().hex[:12]}.parquet"
+        self._table = table
+        self._epochs = epochs
+        self._schema = moments_in(schema, epochs)
+        self._rows = 0
+        self._file: Any = None
+        self._writer: pq.ParquetWriter | None = None
+        if is_first:
+            self._open()
+
+    def write(self, batch: pa.RecordBatch) -> None:
+        if self._writer is None:
+            self._open()
+        assert self._writer is not None
+        self._writer.write_batch(_with_moments(batch, self._epochs, self._schema))
+        self._rows += batch.num_rows
+        pa.default_memory_pool().release_unused()  # as for files of read
+
+    def close(self) -> Written | None:
+        """Write the end; gives what was written."""
+        if self._writer is None:
+            return None
+        self._writer.close()
+        self._file.close()
+        return Written(self._table, self._path, self._rows)
+
+    def abandon(self) -> None:
+        """The task failed: leave nothing."""
+        for each in (self._writer, self._file):
+            if each is not None:
+                with suppress(OSError, ValueError, pa.ArrowException):
+                    each.close()
+        if self._file is not None:
+            with suppress(OSError):
+                remove(self._path)
+
+    def _open(self) -> None:
+        self._file = create_file(self._path)
+        # Smallest and largest values serve queries; not those of bytes, which may be long.
+        ordered = [field.name for field in self._schema if field.type != pa.binary()]
+        self._writer = pq.ParquetWriter(
+            self._file, self._schema, compression="zstd", write_statistics=ordered
+        )
+
+
+def moments_in(schema: pa.Schema, names: Sequence[str]) -> pa.Schema:
+    """The schema of :func:`~kdissect.spark.shape.with_moments`, as Arrow has it."""
+    fields: list[pa.Field] = []
+    for field in schema:
+        fields.append(field)
+        if field.name in names:
+            fields.append(pa.field(moment_name(field.name), pa.timestamp("us", tz="UTC")))
+    return pa.schema(fields)
+
+
+def _with_moments(batch: pa.RecordBatch, names: Sequence[str], schema: pa.Schema) -> pa.RecordBatch:
+    """As :func:`~kdissect.spark.shape.with_moments`, of a record batch.
+
+    :param schema: that of :func:`moments_in`.
+    """
+    if not names:
+        return batch
+    columns: list[pa.Array] = []
+    for name, values in zip(batch.schema.names, batch.columns, strict=True):
+        columns.append(values)
+        if name in names:
+            micros = pc.divide(values, 1_000)
+            columns.append(micros.cast(pa.timestamp("us")).cast(pa.timestamp("us", tz="UTC")))
+    return pa.record_batch(columns, schema=schema)

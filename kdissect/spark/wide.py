@@ -1,0 +1,49 @@
+"""Rows of several tables in one DataFrame: each table has a column of structs, and each row one of them.
+
+Spark keeps such a DataFrame, and takes the tables out of it one after the other. So a capture is dissected
+once for all of them. It costs more than files that tasks write themselves (:mod:`kdissect.spark.sinks`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from typing import TYPE_CHECKING
+
+import pyarrow as pa
+
+from kdissect.present.columns import Table
+from kdissect.spark.tables import ddl
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+
+
+def wide_ddl(tables: Iterable[tuple[str, Table]]) -> str:
+    """The schema in Spark's words, of tables by the names that their columns have."""
+    return ", ".join(f"`{name}` struct<{_struct_of(ddl(table))}>" for name, table in tables)
+
+
+def table_in(wide: DataFrame, name: str) -> DataFrame:
+    """One of the tables."""
+    return wide.where(wide[name].isNotNull()).select(f"`{name}`.*")
+
+
+class Widener:
+    """Record batches of one table → those of the DataFrame."""
+
+    def __init__(self, schemas: Sequence[tuple[str, pa.Schema]]) -> None:
+        self._kinds = [pa.struct(list(schema)) for _, schema in schemas]
+        names = [name for name, _ in schemas]
+        self._schema = pa.schema(list(zip(names, self._kinds, strict=True)))
+
+    def widened(self, at: int, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        """Those of the table at this place."""
+        kinds = self._kinds
+        for batch in batches:
+            columns = [pa.nulls(batch.num_rows, kind) for kind in kinds]
+            columns[at] = pa.StructArray.from_arrays(batch.columns, fields=list(kinds[at]))
+            yield pa.record_batch(columns, schema=self._schema)
+
+
+def _struct_of(schema: str) -> str:
+    return schema.replace("` ", "`:")
