@@ -88,7 +88,7 @@ class Progress:
         """An offset is asked for."""
         if offset == self._at:
             return
-        if self._at is None:
+        if self.begun_at is None:
             self.begun_at = offset
         if self.reset is not None and self.reset.after is None:
             self.reset = self.reset._replace(after=offset)
@@ -130,6 +130,10 @@ class Progress:
         if self._hungry > self.starved:
             self.starved, self.starved_at = self._hungry, self._at
 
+    def unknown(self) -> None:
+        """What came was not captured, so that nobody knows where it goes on from."""
+        self._at, self._hungry, self._answers = None, 0, 0
+
     def watermark(self, ns: int, high: int) -> None:
         """Where the log ends was told."""
         if self._at is not None:
@@ -157,9 +161,11 @@ def progress(moves: Iterable[Move]) -> Progress:
             out.ask(offset)
         if high != NONE:
             out.watermark(ns, high)
-        if records not in (0, NONE):
+        if records == NONE:
+            out.unknown()
+        elif records:
             out.answer(ns, records, size, high)
-        elif records == 0 and high != NONE:
+        elif high != NONE:
             out.nothing(high, stable)
         if code == OUT_OF_RANGE:
             out.refuse(ns, exchange)
