@@ -82,8 +82,8 @@ def subjects_of(exchange: Exchange) -> Iterator[Subject]:
 
 
 def producers_of(exchange: Exchange) -> Iterator[int]:
-    """The ids of the producers that an exchange names: in its request, or in the batches that it writes. Where
-    a producer begins, the answer names it."""
+    """The ids of the producers that an exchange names: in its request, or in the batches that it writes.
+    Where a producer begins, the answer names it."""
     answer = exchange.response if exchange.api == "InitProducerId" else None
     for message in (exchange.request, answer):
         found = -1 if message is None else message.body().get("producerId", -1)
