@@ -112,6 +112,8 @@ class Kdissect(Host):
             self._begin()
         else:
             self.push_screen(Start(recent_files(), self._rates))
+        # The terminal shows nothing of before, and Textual draws what has changed only.
+        self.app_resume_signal.subscribe(self, lambda _: self.refresh())
         end_with_terminal(lambda: self.call_from_thread(self.exit))
 
     # -- the capture ----------------------------------------------------------------------------------

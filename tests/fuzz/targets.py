@@ -52,7 +52,7 @@ from tests.fuzz.commands import config, config_seeds, log, log_seeds, schema, sc
 from tests.fuzz.payloads import payload, payload_seeds
 from tests.lab import DATA, Case, dissected_case
 from tests.tcp.segments import BROKER, CLIENT
-from tests.test_dissect_short import told
+from tests.test_dissect_short import told, without_rows
 
 SLOWEST_S = 1.0
 """CPU time that an input may take; none is larger than 64 KiB."""
@@ -148,7 +148,8 @@ def streams(data: bytes) -> None:
     assert astray(events) == {}
     quick = Dissector(limits, briefs=True)
     briefs = [event for segment in _segments(data[1:]) for event in quick.feed(segment)]
-    assert [*map(told, briefs), *map(told, quick.close())] == [told(event) for event in events]
+    in_brief = [*map(told, briefs), *map(told, quick.close())]
+    assert in_brief == without_rows([told(event) for event in events], in_brief)
     for event in events:
         if isinstance(event, Exchange):
             whole = event.request is not None and event.response is not None and not event.response.is_cut
