@@ -130,8 +130,12 @@ def _has_messages(app: Kdissect) -> bool:
 
 
 async def press(pilot: Pilot[None], *keys: str) -> str:
-    """Press keys; gives what then stands on the screen."""
+    """Press keys; gives what then stands on the screen. A key waits for figures that its screen still counts,
+    as people do: it is about their rows."""
     for key in keys:
+        screen = pilot.app.screen
+        if not isinstance(screen, ExchangesPage) and not getattr(screen, "is_at_rest", True):
+            await settle(pilot)
         await pilot.press(key)
     await settle(pilot)
     assert isinstance(pilot.app, Kdissect)
