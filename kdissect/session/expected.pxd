@@ -3,7 +3,7 @@ from libc.stdint cimport int64_t
 from kdissect.exchange cimport Exchange
 from kdissect.message cimport Request, Response
 from kdissect.protocol.survey cimport Survey
-from kdissect.session.briefs cimport Brief, PairLayout
+from kdissect.session.briefs cimport Brief
 
 cdef tuple _NONE
 
@@ -17,10 +17,10 @@ cdef class Expected:
     cpdef bint serves(self, int api_key) except -1
     @cython.locals(codes=list)
     cpdef tuple judge(self, Exchange exchange, Request asked, Response response)
-    @cython.locals(seen=Survey, form=PairLayout)
+    @cython.locals(seen=Survey)
     cpdef tuple judge_brief(self, Brief brief)
     @cython.locals(found=dict, out=list)
-    cdef tuple _judge_errors(self, _Answered told, list codes)
+    cdef tuple _judge(self, _Answered told, list codes)
     cdef bint _is_within(self, int code, bound, _Answered told) except -1
     cdef bint _has_begun(self, api_key, bound) except -1
     cdef _end_runs(self, _Answered told, codes)

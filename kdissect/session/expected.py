@@ -88,28 +88,17 @@ class Expected:
         :param exchange: it has both messages.
         """
         codes = exchange.codes()
-        if codes:
-            return self._judge_errors(_Answered(exchange, None), codes)
-        if asked.api_key is not None and asked.api_key not in self._served:
-            self._served.add(asked.api_key)
-        if self._runs:
-            self._end_runs(_Answered(exchange, None), frozenset())
-        return _NONE
+        if not codes and asked.api_key is not None and self.serves(asked.api_key):
+            return _NONE
+        return self._judge(_Answered(exchange, None), codes)
 
     def judge_brief(self, brief: Brief) -> tuple[int, ...]:
         """The same of an exchange in brief that has its answer's survey."""
         seen = brief.answer_seen
         assert seen is not None
-        form = brief.form
-        if seen.errors is not None:
-            return self._judge_errors(_Answered(None, brief), seen.errors)
-        if form.key not in self._served:
-            self._served.add(form.key)
-        if self._runs:
-            self._end_runs(_Answered(None, brief), frozenset())
-        return _NONE
+        return self._judge(_Answered(None, brief), [] if seen.errors is None else seen.errors)
 
-    def _judge_errors(self, told: _Answered, codes: list[int]) -> tuple[int, ...]:
+    def _judge(self, told: _Answered, codes: list[int]) -> tuple[int, ...]:
         found = dict.fromkeys(codes)
         if self._runs:
             self._end_runs(told, frozenset(found))
@@ -122,7 +111,7 @@ class Expected:
             if self._is_within(code, bound, told):
                 out.append(code)
         if told.api_key is not None:
-            self._refused.add(told.api_key)
+            (self._refused if codes else self._served).add(told.api_key)
         return tuple(out)
 
     def _is_within(self, code: int, bound: Bound, told: _Answered) -> bool:

@@ -126,8 +126,7 @@ def wide_tables(spark: SparkSession, job: Job) -> tuple[DataFrame, list[Outcome]
     """The tables as Spark keeps them until ``unpersist``; :func:`~kdissect.spark.wide.table_in` finds one by
     its key."""
     count = len(job.units)
-    schema = f"{wide_ddl((each.key, each.table) for each in job.wanted)}, `_told` struct<{_OUTCOME_DDL}>"
-    schema = schema.replace("outcome binary", "outcome:binary")
+    schema = f"{wide_ddl((each.key, each.table) for each in job.wanted)}, `_told` struct<outcome:binary>"
     wide = spark.range(0, count, 1, count).mapInArrow(partial(_widen, job), schema).persist()
     told = wide.where("_told is not null").select("_told.outcome").collect()
     return wide, [pickle.loads(row.outcome) for row in told]
