@@ -15,7 +15,7 @@ cdef class Numbering:
     cdef public int64_t exchanges
 
     cpdef connection(self, packet)
-    cpdef exchange(self, Exchange exchange)
+    cpdef exchange(self, begun)
 
 @cython.no_gc
 @cython.final

@@ -84,7 +84,7 @@ class Numbering:
         self.connections += 1
         return self.connections - 1
 
-    def exchange(self, exchange: Exchange) -> int:
+    def exchange(self, begun: Exchange | Brief) -> int:
         """The number of an exchange that was recognised: 1, 2, …"""
         self.exchanges += 1
         return self.exchanges
@@ -149,8 +149,7 @@ class Dissector:
         :param listener: hears what reassembly gives out, of all connections.
         :param watch: is given every segment that :meth:`feed` takes, with its connection, once that has it.
         :param briefs: whether a :class:`~kdissect.session.briefs.Brief` may stand in the place of an exchange
-            among the events. Then a connection whose exchanges were all told so has no row. Who numbers
-            exchanges by what they are gets no briefs.
+            among the events. Then a connection whose exchanges were all told so has no row.
         """
         self._watch = watch
         self._limits = limits
@@ -199,7 +198,7 @@ class Dissector:
         self._numbering = Numbering() if numbering is None else numbering
         self._forms: PairLayouts | None = None
         """Where exchanges may be told in brief, what is known of their forms."""
-        if briefs and numbering is None and listener is None and watch is None and not embedded:
+        if briefs and listener is None and watch is None and not embedded:
             self._forms = {}
         self.packets = 0
         """How many packets of the capture were read; who feeds segments counts them."""
@@ -262,9 +261,15 @@ class Dissector:
         return (one, other) in self._table
 
     def handed_over(self) -> list[tuple[Conversation, int | None]]:
-        """The connections that it remembers, by number; and since when they linger, where they are over."""
+        """The connections that it remembers, by number; and since when they linger, where they are over.
+
+        They have Sessions from then on: what is told in brief refers to much that is not theirs.
+        """
         since = {number: since_ns for since_ns, number in self._lingering if number in self._closed}
         found = sorted(set(self._table.values()), key=lambda each: each.number)
+        for conversation in found:
+            conversation.leave_quick()
+            conversation._forms = None
         return [(each, since.get(each.number)) for each in found]
 
     def adopt(self, conversation: Conversation, since_ns: int | None) -> None:
@@ -275,7 +280,7 @@ class Dissector:
         first, other = conversation.endpoints
         self._table[first, other] = self._table[other, first] = conversation
         self._remembered += 1
-        conversation._secrets = self.secrets
+        conversation._secrets, conversation._forms = self.secrets, self._forms
         conversation.counted_bytes = 0
         conversation.ends = None
         self._count_held(conversation)
@@ -348,15 +353,12 @@ class Dissector:
         size = 0
         for event in events:
             out.append(event)
-            if isinstance(event, Exchange):
-                exchange = event
-                if exchange.request is not None:
-                    size += len(exchange.request.frame.payload)
-                if exchange.response is not None:
-                    size += len(exchange.response.frame.payload)
-            elif isinstance(event, Brief):
+            if isinstance(event, Brief):
                 brief = event
                 size += brief.size()
+            elif isinstance(event, Exchange):
+                exchange = event
+                size += exchange.size()
         return size
 
     def _take_short(self, packet: Packet, ends: bytes) -> list[Event] | None:
@@ -670,7 +672,7 @@ class Dissector:
                 step.append(event)
                 continue
             self._late.append(event)
-            cost = LATE_BYTES + sum(len(message.frame.payload) for message in event.exchange.messages)
+            cost = LATE_BYTES + event.exchange.size()
             self._late_bytes += cost
             self._held_bytes += cost
 
@@ -705,6 +707,8 @@ class Dissector:
                 if brief.is_over:
                     self._learn_brief(brief)
                     self._tell_brief(brief, out)
+                    if self.journal is not None:
+                        self.journal.gave(1)
                 return out
             if isinstance(step[0], Recognised):
                 begun = step[0]  # as nearly every request
@@ -744,8 +748,7 @@ class Dissector:
 
     def _number(self, brief: Brief) -> None:
         """Give a brief its number, and what waits in its place."""
-        self._numbering.exchanges += 1
-        brief.number = self._numbering.exchanges
+        brief.number = self._numbering.exchange(brief)
         if brief.became is not None:
             brief.became.number = brief.number
         if brief.form.teaches and not self._names_are_complete:

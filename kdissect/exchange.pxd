@@ -42,6 +42,8 @@ cdef class Exchange:
     cpdef int64_t _last(self) except -1
     cpdef tuple _both(self)
     @cython.locals(first=Message)
+    @cython.locals(size=Py_ssize_t)
+    cpdef Py_ssize_t size(self) except -1
     cpdef Message _first(self)
     @cython.locals(message=Message, out=list, known=Layout, seen=Survey)
     cpdef taught_topics(self)

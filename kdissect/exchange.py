@@ -213,6 +213,15 @@ class Exchange:
             return (self._first(),)
         return self.request, self.response
 
+    def size(self) -> int:
+        """The captured bytes of its messages."""
+        size = 0
+        if self.request is not None:
+            size += len(self.request.frame.payload)
+        if self.response is not None:
+            size += len(self.response.frame.payload)
+        return size
+
     def _first(self) -> Message:
         """The request, else the response."""
         first: Message | None = self.request if self.request is not None else self.response

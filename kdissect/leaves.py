@@ -70,6 +70,7 @@ LEAVES = (
     "kdissect.session.conversation",
     "kdissect.session.throttling",
     "kdissect.dissect",
+    "kdissect.parts.journal",
     "kdissect.analysis.histogram",
     "kdissect.analysis.waits",
     "kdissect.analysis.quotas",

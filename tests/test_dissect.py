@@ -15,6 +15,7 @@ from kdissect.limits import DEFAULTS
 from kdissect.model import RST, SYN, Endpoint, Fault, Packet, Segment
 from kdissect.names import METADATA_TOPIC, METADATA_TOPIC_ID, TopicNames
 from kdissect.protocol.cursor import uuid_text
+from kdissect.session.briefs import Brief
 from kdissect.session.conversation import Connection
 from tests.cli.run import CAPTURES
 from tests.kafka import METADATA_RESPONSE_1, Talk, request, response
@@ -435,8 +436,8 @@ def test_numbers_may_be_given_by_somebody_else() -> None:
         def connection(self, packet: int) -> int:
             return packet * 10
 
-        def exchange(self, exchange: Exchange) -> int:
-            return super().exchange(exchange) * 10
+        def exchange(self, begun: Exchange | Brief) -> int:
+            return super().exchange(begun) * 10
 
     dissector = Dissector(numbering=Tens())
     events = run(dissector, renumbered(talk(1001).segments, talk(1002).segments))

@@ -13,7 +13,7 @@ import pytest
 from kdissect.capture.files import read_packets
 from kdissect.capture.reader import Item
 from kdissect.capture.segments import SegmentReader
-from kdissect.dissect import Dissector, Event, Numbering
+from kdissect.dissect import Dissector, Event
 from kdissect.exchange import Exchange
 from kdissect.limits import DEFAULTS
 from kdissect.message import Message
@@ -168,10 +168,9 @@ def test_most_exchanges_are_told_in_brief() -> None:
     assert found.count(Brief) > 2 * found.count(Exchange)
 
 
-def test_who_hears_numbers_or_looks_into_messages_gets_no_briefs() -> None:
+def test_who_hears_or_looks_into_messages_gets_no_briefs() -> None:
     path = next(each for each in SHIPPED if each.stem.startswith("basic"))
     for dissector in (
-        Dissector(briefs=True, numbering=Numbering()),
         Dissector(briefs=True, embedded=True),
         Dissector(briefs=True, listener=lambda *_: None),
         Dissector(briefs=True, watch=lambda *_: None),

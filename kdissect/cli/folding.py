@@ -157,7 +157,7 @@ class Folding(Generic[C]):
                 count_faults=counts_faults,
                 unpacks=bool(given.get("strict")),
                 tells_tcp=self._reads_tcp() or (self._chooser is not None and self._chooser.must_judge),
-                briefs=self._takes_briefs() and self._chooser is None and self._jobs.processes == 1,
+                briefs=self._takes_briefs() and self._chooser is None,
             ) as reading,
         ):
             self._reading = reading

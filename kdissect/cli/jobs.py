@@ -27,6 +27,7 @@ from kdissect.jobs.cutting import Counts, first_ns, in_parts
 from kdissect.jobs.serving import Work, Write
 from kdissect.jobs.workers import IS_POSSIBLE, JobError, Workers
 from kdissect.protocol.library import Problem, library
+from kdissect.session.briefs import Brief
 
 CUT_BYTES = 4 << 20
 """A smaller file is not cut."""
@@ -181,7 +182,7 @@ class _Sharing:
         tally = self._reading.tally.part()
         exchanges = 0
         for event in events:
-            if isinstance(event, Exchange):
+            if isinstance(event, Exchange | Brief):
                 exchanges += 1
             elif not tally.looks_inside:  # else the work counts it
                 tally.add(event)
@@ -196,9 +197,8 @@ class _Sharing:
         if self._workers is None and not self._jobs.at_once and self._bytes < WORTH_BYTES:
             self._work.many(events)
             for event in events:
-                if isinstance(event, Exchange):
-                    for message in event.messages:
-                        self._bytes += len(message.frame.payload)
+                if isinstance(event, Exchange | Brief):
+                    self._bytes += event.size()
             if self._bytes >= WORTH_BYTES:
                 self._reading.is_counted_elsewhere = self._reading.tally.looks_inside
             return

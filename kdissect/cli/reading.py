@@ -229,10 +229,7 @@ class Reading:
         """The events, which are counted now."""
         looks_inside = self.tally.looks_inside and not self.is_counted_elsewhere
         for event in events:
-            if isinstance(event, Brief):
-                self.exchanges += 1  # nothing is wrong with it
-                continue
-            if isinstance(event, Exchange):
+            if isinstance(event, Exchange | Brief):
                 self.exchanges += 1
                 if looks_inside:
                     self.tally.add(event)

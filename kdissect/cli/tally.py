@@ -11,6 +11,7 @@ from kdissect.model import Fault
 from kdissect.present.form import plural
 from kdissect.present.no_kafka import NoKafka
 from kdissect.present.tls import HOW_TO, NO_SECRET, why_dark
+from kdissect.session.briefs import Brief
 from kdissect.session.conversation import Connection
 
 
@@ -34,6 +35,8 @@ class Tally:
 
     def add(self, event: Event) -> None:
         """Count an event."""
+        if isinstance(event, Brief):
+            return  # nothing is wrong with it
         if isinstance(event, Exchange):
             if self.looks_inside:
                 self._exchange(event)

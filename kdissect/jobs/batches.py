@@ -10,6 +10,7 @@ from collections.abc import Iterable, Iterator
 
 from kdissect.dissect import Event
 from kdissect.exchange import Exchange
+from kdissect.session.briefs import Brief
 
 Batch = list[Event]
 
@@ -37,9 +38,8 @@ class EventBatch:
         before = len(self._events)
         self._events += events
         for event in self._events[before:]:
-            if isinstance(event, Exchange):
-                for message in event.messages:
-                    self._bytes += len(message.frame.payload)
+            if isinstance(event, Exchange | Brief):
+                self._bytes += event.size()
 
     def __len__(self) -> int:
         return len(self._events)

@@ -1,7 +1,8 @@
 """A capture file ─► parts, each dissected by a process, stitched here in their order.
 
-The first parts are small, so that first rows come early. Cutting ends where most segments in parts are of
-connections that began before them, or where parts are given up. One process then dissects the rest.
+The first part is dissected here. The next ones are small, so that first rows come early. Cutting ends where
+most segments in parts are of connections that began before them, or where parts are given up. One process
+then dissects the rest.
 """
 
 from __future__ import annotations
@@ -23,10 +24,11 @@ from kdissect.model import Packet
 from kdissect.parts.part import Dissected, Edge, Seam, dissect_part
 from kdissect.parts.stitch import Stitcher
 from kdissect.plain import exchange_of, plain_exchange
+from kdissect.session.briefs import Brief
 from kdissect.source import Input
 
 FIRST_BYTES = 256 << 10
-"""Of the first part; each one after it is twice as large."""
+"""Of the first two parts; each one after them is twice as large."""
 PART_BYTES = 8 << 20
 """Of the largest: the events of a part are in memory together."""
 MOST_POOR = 3
@@ -71,6 +73,7 @@ class _Task:
                 source.ports,
                 embedded=source.embedded,
                 tells_tcp=source.tells_tcp,
+                briefs=source.briefs,
             )
         return pickle.dumps(self._dissected.edge, pickle.HIGHEST_PROTOCOL)
 
@@ -108,6 +111,10 @@ def in_parts(
     stitcher = Stitcher(true, source.limits)
     waiting: deque[tuple[Any, _Task, Part]] = deque()
     size, poor, seams, given_up = FIRST_BYTES, 0, 0, 0
+    # What this one needs of the definitions is read here, once: the processes that follow have it from birth.
+    first = cuts.next(size)
+    if first is not None:
+        yield from _here(first, true, source.limits)
     try:
         while not is_over():
             while len(waiting) < count and poor < MOST_POOR:
@@ -125,9 +132,7 @@ def in_parts(
                 workers.drop_part(begun)
                 given_up += 1
                 poor += 1
-                with closing(PartPackets(part, source.limits)) as packets:
-                    for items in packets.blocks():
-                        yield from true.feed_all(items)
+                yield from _here(part, true, source.limits)
                 continue
             poor = poor + 1 if 2 * len(edge.segments) > edge.packets else 0
             seams += 1
@@ -143,6 +148,13 @@ def in_parts(
     yield Counts(seams, given_up)
 
 
+def _here(part: Part, true: Dissector, limits: Limits) -> Iterator[list[Event]]:
+    """The events of a part that is dissected with the true state."""
+    with closing(PartPackets(part, limits)) as packets:
+        for items in packets.blocks():
+            yield from true.feed_all(items)
+
+
 def first_ns(part: Part, limits: Limits) -> int | None:
     """The time of the first packet of a part."""
     with closing(PartPackets(part, limits)) as packets:
@@ -151,6 +163,8 @@ def first_ns(part: Part, limits: Limits) -> int | None:
 
 def _plain(event: Event) -> Any:
     """An event on its way to the process that has its part."""
+    if isinstance(event, Brief):
+        event = event.exchange()
     if not isinstance(event, Exchange):
         return event
     known = event.topic_names

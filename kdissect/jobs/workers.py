@@ -107,6 +107,8 @@ class _Part:
         """Nothing was done of it yet."""
         self.process: _Process | None = None
         """What does it, until it is done."""
+        self.died: str | None = None
+        """How its process ended before its time."""
         self.begin_with(state)
 
     def begin_with(self, state: Any) -> None:
@@ -122,8 +124,6 @@ class _Part:
         self.counted: Any = None
         """What a part says of its events, which nobody here has seen."""
         self.error: Exception | None = None
-        self.died: str | None = None
-        """How its process ended before its time."""
 
 
 class Workers:

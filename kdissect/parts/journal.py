@@ -11,10 +11,12 @@ from kdissect.dissect import LINGER_NS, Numbering
 from kdissect.exchange import Exchange
 from kdissect.model import ACK, SYN, Endpoint, Segment
 from kdissect.names import TopicNames
+from kdissect.session.briefs import Brief
 
 Ends = tuple[Endpoint, Endpoint]
 
 _BEFORE_ALL = -(1 << 63)
+_LINGER_NS = LINGER_NS
 
 
 class Forgot(NamedTuple):
@@ -74,12 +76,16 @@ class PartJournal:
 
     def tick(self, packet: int, timestamp_ns: int) -> None:
         self.now = packet
-        if timestamp_ns < self._latest_ns - LINGER_NS:
-            self.went_back = True
         if timestamp_ns > self._latest_ns:
             self._latest_ns = timestamp_ns
             self.tick_packets.append(packet)
             self.tick_ns.append(timestamp_ns)
+        else:
+            back_ns = (
+                self._latest_ns - timestamp_ns
+            )  # compiled, it overflows between absurd times: negative then
+            if back_ns > _LINGER_NS or back_ns < 0:
+                self.went_back = True
 
     def takes(self, segment: Segment) -> bool:
         if segment.network:
@@ -139,13 +145,18 @@ class PartNumbering(Numbering):
         """Of each exchange, the packet by which it was recognised."""
 
     def connection(self, packet: int) -> int:
-        super().connection(packet)
+        self.connections += 1
         self.firsts.append(packet)
         return packet
 
-    def exchange(self, exchange: Exchange) -> int:
-        self.recognised.append(exchange.recognised[0])
-        return super().exchange(exchange)
+    def exchange(self, begun: Exchange | Brief) -> int:
+        if isinstance(begun, Brief):
+            brief = begun
+            self.recognised.append(brief.recognised_packet)
+        else:
+            self.recognised.append(begun.recognised[0])
+        self.exchanges += 1
+        return self.exchanges
 
 
 class ToldNames(TopicNames):

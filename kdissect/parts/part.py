@@ -13,6 +13,7 @@ from kdissect.limits import DEFAULTS, Limits
 from kdissect.model import Packet, Segment
 from kdissect.names import TopicNames
 from kdissect.parts.journal import Ends, Forgot, PartJournal, PartNumbering, Told, ToldNames
+from kdissect.session.briefs import Brief
 from kdissect.session.conversation import Connection, Conversation
 
 VERSION = 1
@@ -92,7 +93,7 @@ class Dissected:
         numbers = connection_numbers(edge, seam.connections, seam.firsts)
         others, told = seam.recognised, [each.step for each in seam.told]
         for at, event in enumerate(self._events):
-            if isinstance(event, Exchange):
+            if isinstance(event, Exchange | Brief):
                 local = event.number
                 before = bisect_left(others, edge.recognised[local - 1]) if others else 0
                 event.number = seam.exchanges + local + before
@@ -102,7 +103,10 @@ class Dissected:
                     count += bisect_right(told, self._journal.steps[at])
                 if seam.names_are_complete:
                     packet, count = AT_THE_END, len(names.order)
-                event.topic_names = names.up_to(packet, count)
+                if isinstance(event, Brief):
+                    event.names, event.up_to_packet, event.names_count = names, packet, count
+                else:
+                    event.topic_names = names.up_to(packet, count)
             elif (connection := event.connection) is not None:
                 self._events[at] = event._replace(connection=numbers[connection])
 
@@ -133,14 +137,16 @@ def dissect_part(
     *,
     embedded: bool = False,
     tells_tcp: bool = True,
+    briefs: bool = False,
 ) -> Dissected:
     """Dissect a part alone.
 
     :param true: has the secrets and the names that hold from the start.
+    :param briefs: as a :class:`~kdissect.dissect.Dissector` has it.
     """
     journal, numbering = PartJournal(may_go_on), PartNumbering()
     dissector = Dissector(
-        limits, broker_ports, None, numbering, embedded=embedded, tells_tcp=tells_tcp,
+        limits, broker_ports, None, numbering, embedded=embedded, tells_tcp=tells_tcp, briefs=briefs,
         secrets=None if true is None else true.secrets,
     )  # fmt: skip
     names = ToldNames(journal)

@@ -27,6 +27,7 @@ from kdissect.model import Fault, Packet, Secrets, Segment
 from kdissect.names import TopicNames
 from kdissect.points.copies import Key, Sighting
 from kdissect.points.traces import APART_NS, Traces
+from kdissect.session.briefs import Brief
 from kdissect.session.conversation import Connection, Listener
 from kdissect.tls.keylog import Secrets as KnownSecrets
 from kdissect.wording import plural
@@ -51,8 +52,9 @@ class _PointNumbering(Numbering):
     def connection(self, packet: int) -> int:
         return self._owner.number_of_connection(self._point)
 
-    def exchange(self, exchange: Exchange) -> int:
-        return self._owner.number_of(self._point, exchange)
+    def exchange(self, begun: Exchange | Brief) -> int:
+        assert isinstance(begun, Exchange)  # several points have none in brief
+        return self._owner.number_of(self._point, begun)
 
 
 class PointsDissector:
@@ -242,7 +244,7 @@ class PointsDissector:
         if sighting.is_given:
             self._forget(sighting)
         else:
-            self._held_bytes += _size(exchange)
+            self._held_bytes += exchange.size()
 
     def _give(self, out: list[Event], at_the_end: bool = False) -> None:
         """Append what no copy is waited for any more."""
@@ -251,7 +253,7 @@ class PointsDissector:
             if isinstance(turn, Connection):
                 out.append(self._told(point, turn))
             elif at_the_end or self._is_ready(turn) or self._held_bytes > self._limits.waiting_bytes:
-                self._held_bytes -= sum(map(_size, turn.done.values()))
+                self._held_bytes -= sum(exchange.size() for exchange in turn.done.values())
                 out.append(turn.give(self._traces.rank(turn.trace, turn.done), self._points.names))
                 self._remember(turn)
             else:
@@ -339,14 +341,15 @@ def dissector_of(
     def new(numbering: Numbering | None, known: KnownSecrets | None) -> Dissector:
         told = (limits, broker_ports, names, numbering)
         return Dissector(
-            *told, embedded=embedded, secrets=known, tells_tcp=tells_tcp, listener=listener, briefs=briefs
+            *told,
+            embedded=embedded,
+            secrets=known,
+            tells_tcp=tells_tcp,
+            listener=listener,
+            briefs=briefs and points is None,
         )
 
     if points is None:
         return new(None, secrets)
 
     return PointsDissector(points, new, limits, secrets)
-
-
-def _size(exchange: Exchange) -> int:
-    return sum(len(message.frame.payload) for message in exchange.messages)

@@ -18,7 +18,7 @@ from kdissect.present.tables import row_line
 from kdissect.protocol.json_form import dumps
 from kdissect.protocol.json_text import JsonText
 from kdissect.record.batch import Batch
-from kdissect.record.records import Columns
+from kdissect.record.records import Columns, wrap64
 from kdissect.record.sets import read_record_set
 
 _ROWS_A_PIECE = 1_024
@@ -47,23 +47,35 @@ def record_batches(exchange: Exchange, options: Options) -> Iterator[PlainBatch 
         is_known = place.topic is not None or place.topic_id is not None
         for batch in read_record_set(place.data, options.limits).batches:
             columns = plain_columns(batch, options, is_metadata if is_known else None)
-            if columns is not None and (assigned is None or _keeps_offsets(batch, columns)):
+            if columns is None:
+                rows = batch_record_rows(batch, batch.records(), place, context, assigned, options)
+                yield [row for _, row in rows]
+            else:
                 common = context.copy()
                 add_batch(common, batch)
-                yield PlainBatch(columns, common, assigned)
-            else:
-                records = batch.records() if columns is None else columns.records()
-                rows = batch_record_rows(batch, records, place, context, assigned, options)
-                yield [row for _, row in rows]
+                yield from _plain_batches(batch, columns, common, assigned)
             # The broker numbers the records of a set through, whatever the producer's offsets were.
             if assigned is not None:
                 assigned = None if batch.count is None else assigned + batch.count
 
 
-def _keeps_offsets(batch: Batch, columns: Columns) -> bool:
-    """Whether the broker gave the records of a batch the offsets that they have, but for a number that is the
-    same for all. It counts them by their places: offsets in a wrapper of magic 0 or 1 need not."""
-    return batch.magic >= 2 or (columns.count == batch.count and columns.is_consecutive())
+def _plain_batches(
+    batch: Batch, columns: Columns, common: dict[str, Any], assigned: int | None
+) -> Iterator[PlainBatch]:
+    """The records of a batch as one, or as one each.
+
+    The broker counts records by their places. In a wrapper of magic 0 or 1 offsets may say something else:
+    then each record is a batch. Where a message is broken, nobody can count.
+    """
+    if assigned is None or batch.magic >= 2:
+        yield PlainBatch(columns, common, assigned)
+    elif columns.count != batch.count:
+        yield PlainBatch(columns, common, None)
+    elif columns.is_consecutive():
+        yield PlainBatch(columns, common, assigned)
+    else:
+        for index in range(columns.count):
+            yield PlainBatch(columns.only(index), common, wrap64(assigned + index))
 
 
 class LinesWriter:

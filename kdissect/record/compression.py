@@ -154,9 +154,47 @@ _kept = _Kept()
 def _at_once(codec: int, data: bytes, magic: int, bound: int) -> bytes | None:
     """What one whole frame unpacks to; None where the data are anything else, or unpack to much."""
     room = min(bound, _AT_ONCE + _USUAL_RATIO * len(data))
-    if codec == 3 and magic >= 2:
-        return _lz4_at_once(data, room)
+    if codec == 1:
+        return _gzip_at_once(data, room)
+    if codec == 2:
+        return _snappy_at_once(data, room)
+    if codec == 3:
+        if magic >= 2:
+            return _lz4_at_once(data, room)
+        mended = bytearray(data)
+        _mend_lz4_header(mended, 0)
+        return _lz4_at_once(bytes(mended), room)
     return _zstd_at_once(data, room) if codec == 4 else None
+
+
+def _gzip_at_once(data: bytes, room: int) -> bytes | None:
+    if len(data) > _SLICE:
+        return None
+    stream = _gzip_stream()
+    try:
+        found = stream.decompress(data, room)
+    except zlib.error:
+        return None
+    return found if stream.eof and not stream.unused_data else None
+
+
+def _snappy_at_once(data: bytes, room: int) -> bytes | None:
+    """What a raw block, or the only chunk in the framing of snappy-java, unpacks to."""
+    if data.startswith(_XERIAL_MAGIC):
+        start = len(_XERIAL_HEADER) + 4
+        if len(data) <= start or _int32.unpack_from(data, start - 4)[0] != len(data) - start:
+            return None
+        data = data[start:]
+    # A block begins with its size, seven bits a byte. Two bytes are enough for what fits in here.
+    if len(data) < 2 or data[0] & data[1] & 0x80:
+        return None
+    size = data[0] if data[0] < 0x80 else data[0] & 0x7F | data[1] << 7
+    if size > min(room, _SNAPPY_EXPANSION * len(data)):
+        return None
+    try:
+        return bytes(snappy.decompress(data))
+    except snappy.UncompressError:
+        return None
 
 
 def _lz4_at_once(data: bytes, room: int) -> bytes | None:

@@ -23,6 +23,8 @@ cdef class Columns:
     cpdef int64_t assigned(self, int64_t offset, int64_t base) except? -1
     @cython.locals(rows=cython.longlong[::1], at=Py_ssize_t)
     cpdef add(self, int64_t offset, int64_t timestamp, int64_t key_at, int64_t key_size, int64_t value_at, int64_t value_size)
+    @cython.locals(one=Columns, at=Py_ssize_t)
+    cpdef Columns only(self, Py_ssize_t index)
     @cython.locals(rows=cython.longlong[::1], at=Py_ssize_t, index=Py_ssize_t, step=Py_ssize_t)
     cpdef shift(self, int64_t base)
     @cython.locals(rows=cython.longlong[::1], index=Py_ssize_t, step=Py_ssize_t, base=int64_t)

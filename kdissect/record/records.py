@@ -116,6 +116,13 @@ class Columns:
         rows[at + 6] = -1
         self.count += 1
 
+    def only(self, index: int) -> Columns:
+        """One of the records alone; its offset is the base offset."""
+        rows, at = self.rows, index * ROW
+        one = Columns(self.data, rows[at], self.base_sequence)
+        one.rows, one.count = rows[at : at + ROW], 1
+        return one
+
     def shift(self, base: int) -> None:
         """Add a number to all offsets."""
         rows, step = self.rows, ROW

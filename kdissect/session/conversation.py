@@ -270,7 +270,6 @@ class Conversation:
         :param exchange_number: the number of an exchange, by the one that it has.
         """
         self.number = number
-        self.leave_quick()
         if self._session is not None:
             self._session.renumber(number, exchange_number)
 

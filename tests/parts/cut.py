@@ -19,6 +19,8 @@ from kdissect.parts.journal import Ends
 from kdissect.parts.part import dissect_part
 from kdissect.parts.stitch import Stitcher
 from kdissect.plain import plain_exchange
+from kdissect.session.briefs import Brief
+from kdissect.session.conversation import Connection
 
 
 class Stitched(NamedTuple):
@@ -35,6 +37,8 @@ def shown(events: Iterable[Event]) -> list[Any]:
     """Events as values that can be compared."""
     out: list[Any] = []
     for event in events:
+        if isinstance(event, Brief):
+            event = event.exchange()
         if isinstance(event, Exchange):
             names = event.topic_names
             assert isinstance(names, KnownNames)
@@ -52,14 +56,25 @@ def alone(items: Sequence[Item], limits: Limits = DEFAULTS) -> list[Any]:
     return shown([*found, *dissector.close()])
 
 
+def without_rows(events: Iterable[Any]) -> list[Any]:
+    """Without the rows of Kafka's connections: where exchanges are told in brief, not all have one."""
+    return [each for each in events if not (isinstance(each, Connection) and each.protocol == "kafka")]
+
+
 def stitched(
-    items: Sequence[Item], cuts: Sequence[int], limits: Limits = DEFAULTS, chance: random.Random | None = None
+    items: Sequence[Item],
+    cuts: Sequence[int],
+    limits: Limits = DEFAULTS,
+    chance: random.Random | None = None,
+    *,
+    briefs: bool = False,
 ) -> Stitched:
     """What parts say.
 
     :param chance: decides whether a part knows which connections may go on, or finds that out at its seam.
+    :param briefs: whether exchanges may be told in brief.
     """
-    true = Dissector(limits)
+    true = Dissector(limits, briefs=briefs)
     out: list[Any] = []
     why_not: list[str] = []
     seams = 0
@@ -67,9 +82,8 @@ def stitched(
     for start, end in pairwise(places):
         stitcher = Stitcher(true, limits)
         knows = chance is None or chance.random() < 0.7
-        part = dissect_part(
-            [items[start:end]], None, stitcher.may_go_on if knows else _nothing_goes_on, limits
-        )
+        may_go_on = stitcher.may_go_on if knows else _nothing_goes_on
+        part = dissect_part([items[start:end]], None, may_go_on, limits, briefs=briefs)
         edge = pickle.loads(pickle.dumps(part.edge))
         why = stitcher.why_not(edge)
         if why is not None:

@@ -17,7 +17,7 @@ from kdissect.parts.stitch import Stitcher
 from tests.amount import only_long, some, times
 from tests.cli.run import CAPTURES
 from tests.lab import CLEAR_CASES, TLS_CASES, Case
-from tests.parts.cut import Stitched, alone, places, stitched
+from tests.parts.cut import Stitched, alone, places, stitched, without_rows
 from tests.shared import SHARED
 
 OWN = sorted(CAPTURES.glob("*.pcap*"))
@@ -25,6 +25,8 @@ MOST = times(1_500, 20_000)
 """Packets of a capture."""
 COUNTS = (2, 7, 40)
 """Parts that a capture is cut into."""
+BRIEF_COUNT = 7
+"""The one of them for which exchanges are told in brief, too."""
 
 
 def packets_of(path: Path) -> list[Item]:
@@ -39,6 +41,10 @@ def check(items: Sequence[Item], seed: int = 1, counts: Sequence[int] = COUNTS) 
         found = stitched(items, places(len(items), count, chance), chance=chance)
         assert found.events == whole
         out.append(found)
+        if count == BRIEF_COUNT:
+            found = stitched(items, places(len(items), count, chance), chance=chance, briefs=True)
+            assert without_rows(found.events) == without_rows(whole)
+            out.append(found)
     return out
 
 

@@ -273,6 +273,8 @@ def some_frame(dice: random.Random, codec: int) -> bytes:
             store_size=dice.random() < 0.5,
             content_checksum=dice.random() < 0.5,
         )
+    elif codec < 3:
+        packed = compress(codec, data) if dice.random() < 0.5 or codec == 1 else snappy.compress(data)
     else:
         has_size, has_checksum = dice.random() < 0.5, dice.random() < 0.5
         packed = zstandard.ZstdCompressor(write_content_size=has_size, write_checksum=has_checksum).compress(
@@ -291,22 +293,25 @@ def some_frame(dice: random.Random, codec: int) -> bytes:
     return bytes(out)
 
 
-@pytest.mark.parametrize("codec", [3, 4])
-def test_kept_decompressors_say_the_same_as_new_ones(codec: int, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize(("codec", "magic"), [(1, 2), (2, 2), (3, 1), (3, 2), (4, 2)])
+def test_what_is_unpacked_at_once_is_what_the_long_way_unpacks(
+    codec: int, magic: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Also where the decompressor was used before."""
     dice = random.Random(codec)
     frames = [some_frame(dice, codec) for _ in range(times(400, 1_500))]
-    found = [decompress(codec, each) for each in frames]
-    again = [decompress(codec, each) for each in reversed(frames)]
+    found = [decompress(codec, each, magic) for each in frames]
+    again = [decompress(codec, each, magic) for each in reversed(frames)]
     monkeypatch.setattr(compression, "_at_once", lambda *_: None)
-    assert found == again[::-1] == [decompress(codec, each) for each in frames]
+    assert found == again[::-1] == [decompress(codec, each, magic) for each in frames]
     assert sum(each.fault is None for each in found) > len(frames) / 5
 
 
 def test_most_batches_are_unpacked_at_once() -> None:
-    for codec in (3, 4):
-        for data in (TEXT[:200], TEXT[:20_000]):
-            packed = compress(codec, data)
-            assert compression._at_once(codec, packed, 2, MIB) == data
-            assert compression._at_once(codec, packed + b"x", 2, MIB) is None
-            assert compression._at_once(codec, packed[:-1], 2, MIB) is None
-            assert compression._at_once(codec, packed, 2, len(data) - 1) is None
+    for codec, magic in ((1, 2), (2, 2), (3, 1), (3, 2), (4, 2)):
+        for data in (TEXT[:200], TEXT[:12_000]):
+            packed = compress(codec, data, magic)
+            assert compression._at_once(codec, packed, magic, MIB) == data
+            assert compression._at_once(codec, packed + b"x", magic, MIB) is None
+            assert compression._at_once(codec, packed[:-1], magic, MIB) is None
+            assert compression._at_once(codec, packed, magic, len(data) - 1) is None

@@ -127,7 +127,7 @@ class _Read:
             count_faults=listing.talks or given["strict"],
             unpacks=given["strict"] or listing.form.format != "text",
             tells_tcp=self._judges,
-            briefs=listing.tells_in_brief and given["packets_to"] is None and self._jobs.processes == 1,
+            briefs=listing.tells_in_brief and given["packets_to"] is None,
             growing=follows,
             opener=self._follow if follows else None,
         ) as reading:

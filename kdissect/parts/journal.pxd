@@ -1,0 +1,34 @@
+cimport cython
+from libc.stdint cimport int64_t
+from kdissect.dissect cimport Numbering
+from kdissect.model cimport Segment
+from kdissect.session.briefs cimport Brief
+
+cdef int64_t _LINGER_NS
+
+cdef class PartJournal:
+    cdef public int64_t now
+    cdef public object steps
+    cdef public list forgets
+    cdef public object tick_packets
+    cdef public object tick_ns
+    cdef public list segments
+    cdef public dict own
+    cdef public bint is_tunnelled
+    cdef public bint went_back
+    cdef object _may_go_on
+    cdef set _others
+    cdef int64_t _latest_ns
+
+    @cython.locals(back_ns=int64_t)
+    cpdef tick(self, int64_t packet, int64_t timestamp_ns)
+    @cython.locals(ends=tuple, one=bytes, other=bytes)
+    cpdef bint takes(self, Segment segment) except -1
+    cpdef gave(self, Py_ssize_t events)
+
+cdef class PartNumbering(Numbering):
+    cdef public object firsts
+    cdef public object recognised
+
+    @cython.locals(brief=Brief)
+    cpdef exchange(self, begun)
