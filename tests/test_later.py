@@ -1,4 +1,4 @@
-"""Modules that are imported later, and what a start must not import."""
+"""What is imported or made later, and what a start must not import."""
 
 from __future__ import annotations
 
@@ -8,13 +8,32 @@ from pathlib import Path
 
 import pytest
 
-from kdissect.later import Later
+from kdissect.later import Later, Made
 
 DEAR = [
     *("crc32c", "cramjam", "ctypes", "decimal", "dpkt", "email", "hashlib", "lz4", "numpy", "re2", "scapy"),
     *("snappy", "statistics", "subprocess", "tomllib", "zstandard"),
 ]
 """What takes long to import, and a capture without packets does not need."""
+
+
+def test_a_value_is_made_once_when_it_is_asked_for() -> None:
+    made: list[str] = []
+
+    def make(key: str) -> str:
+        made.append(key)
+        return key.upper()
+
+    found = Made(("b", "a"), make)
+    assert list(found) == ["b", "a"]
+    assert len(found) == 2
+    assert "a" in found
+    assert "c" not in found
+    assert made == []
+    assert (found["a"], found["a"]) == ("A", "A")
+    assert made == ["a"]
+    assert found.get("c") is None
+    assert made == ["a"]
 
 
 def test_a_module_has_its_attributes_when_they_are_asked_for() -> None:

@@ -2,90 +2,69 @@
 
 srt  srt,broker  srt,client,client_id  srt,topic  topics  positions  groups  errors,group,topic  io,100ms
 
-A statistic is one file of this package, and one line here.
+A statistic is one file of this package, and one line here. Its module is imported when it is asked for: most
+runs need a few of them.
 """
 
 from __future__ import annotations
 
-from kdissect.analysis.clients import Clients
-from kdissect.analysis.cluster import (
-    ClusterBrokers,
-    ClusterChanges,
-    ClusterConfigs,
-    ClusterPartitions,
-    ClusterTopics,
-)
-from kdissect.analysis.connections import Connections
-from kdissect.analysis.damage import Damage
-from kdissect.analysis.delivery import Delivery
-from kdissect.analysis.endpoints import Endpoints
-from kdissect.analysis.errors import Errors
-from kdissect.analysis.exposure import Exposure
+from collections.abc import Mapping
+from importlib import import_module
+
 from kdissect.analysis.fold import Statistic
-from kdissect.analysis.graph import Graph
-from kdissect.analysis.groups import Groups, Members, Stays
-from kdissect.analysis.intervals import Intervals
-from kdissect.analysis.lag import Lag
-from kdissect.analysis.latency import Latency
-from kdissect.analysis.payloads import Payloads
-from kdissect.analysis.positions import Positions
-from kdissect.analysis.producers import Producers
-from kdissect.analysis.profile import Profile
-from kdissect.analysis.quorum import Quorum
-from kdissect.analysis.rebalances import Assignments, Rebalances, RebalanceSteps
-from kdissect.analysis.repeats import Repeats
-from kdissect.analysis.replication import Replication
-from kdissect.analysis.share import Share
-from kdissect.analysis.slowest import Slowest
-from kdissect.analysis.srt import ResponseTimes
-from kdissect.analysis.tcp import Tcp
-from kdissect.analysis.timeline import Timeline
-from kdissect.analysis.topics import Topics
-from kdissect.analysis.transactions import Transactions
-from kdissect.analysis.versions import Versions
+from kdissect.later import Made
 from kdissect.limits import DEFAULTS, Limits
 
-_ALL: tuple[type[Statistic], ...] = (
-    ResponseTimes,
-    Latency,
-    Slowest,
-    Topics,
-    Positions,
-    Lag,
-    Delivery,
-    Groups,
-    Members,
-    Stays,
-    Rebalances,
-    RebalanceSteps,
-    Assignments,
-    Share,
-    Connections,
-    Endpoints,
-    Repeats,
-    Tcp,
-    Clients,
-    Versions,
-    Errors,
-    Intervals,
-    Transactions,
-    Producers,
-    Payloads,
-    Exposure,
-    ClusterBrokers,
-    ClusterPartitions,
-    ClusterTopics,
-    ClusterConfigs,
-    ClusterChanges,
-    Timeline,
-    Quorum,
-    Replication,
-    Graph,
-    Damage,
-    Profile,
-)
+_PLACES = {
+    "srt": "srt.ResponseTimes",
+    "latency": "latency.Latency",
+    "slowest": "slowest.Slowest",
+    "topics": "topics.Topics",
+    "positions": "positions.Positions",
+    "lag": "lag.Lag",
+    "delivery": "delivery.Delivery",
+    "groups": "groups.Groups",
+    "members": "groups.Members",
+    "stays": "groups.Stays",
+    "rebalances": "rebalances.Rebalances",
+    "rebalance_steps": "rebalances.RebalanceSteps",
+    "assignments": "rebalances.Assignments",
+    "share": "share.Share",
+    "connections": "connections.Connections",
+    "endpoints": "endpoints.Endpoints",
+    "repeats": "repeats.Repeats",
+    "tcp": "tcp.Tcp",
+    "clients": "clients.Clients",
+    "versions": "versions.Versions",
+    "errors": "errors.Errors",
+    "io": "intervals.Intervals",
+    "transactions": "transactions.Transactions",
+    "producers": "producers.Producers",
+    "payloads": "payloads.Payloads",
+    "exposure": "exposure.Exposure",
+    "cluster_brokers": "cluster.ClusterBrokers",
+    "cluster_partitions": "cluster.ClusterPartitions",
+    "cluster_topics": "cluster.ClusterTopics",
+    "cluster_configs": "cluster.ClusterConfigs",
+    "cluster_changes": "cluster.ClusterChanges",
+    "timeline": "timeline.Timeline",
+    "quorum": "quorum.Quorum",
+    "replication": "replication.Replication",
+    "graph": "graph.Graph",
+    "damage": "damage.Damage",
+    "profile": "profile.Profile",
+}
+"""The module and the class of each, in the order in which they are listed."""
 
-STATISTICS: dict[str, type[Statistic]] = {each.name: each for each in _ALL}
+
+def _found(name: str) -> type[Statistic]:
+    module, _, kind = _PLACES[name].rpartition(".")
+    found: type[Statistic] = getattr(import_module(f"kdissect.analysis.{module}"), kind)
+    return found
+
+
+STATISTICS: Mapping[str, type[Statistic]] = Made(_PLACES, _found)
+"""The statistics by name."""
 
 
 def statistic(text: str, limits: Limits = DEFAULTS) -> tuple[str, Statistic]:

@@ -3,6 +3,7 @@ people: :mod:`kdissect.present.statistics_text`."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from functools import partial
 from typing import Any
 
@@ -10,6 +11,7 @@ from kdissect.analysis.catalogue import STATISTICS as FOLDS
 from kdissect.analysis.catalogue import statistic
 from kdissect.analysis.declared import Declared
 from kdissect.analysis.fold import Statistic
+from kdissect.later import Made
 from kdissect.limits import DEFAULTS, Limits
 from kdissect.present.columns import Column, Table
 from kdissect.present.nearest import nearest
@@ -45,7 +47,7 @@ def table_of(statistic: type[Statistic]) -> Table:
     return Table(statistic.name, tuple(map(_column, statistic.columns)))
 
 
-STATISTICS = {name: table_of(fold) for name, fold in FOLDS.items()}
+STATISTICS: Mapping[str, Table] = Made(FOLDS, lambda name: table_of(FOLDS[name]))
 """The tables of ``stats`` by the name that ``-z`` gives them."""
 
 

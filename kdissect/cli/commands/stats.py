@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, BinaryIO
+from typing import TYPE_CHECKING, Any, BinaryIO, cast
 
 import click
 
 from kdissect.analysis.catalogue import STATISTICS as NAMES
 from kdissect.analysis.fold import Statistic
-from kdissect.analysis.payloads import Payloads
 from kdissect.cli.completing import a_column_of_statistics, a_statistic
 from kdissect.cli.config import load_config
 from kdissect.cli.errors import Wrong
@@ -27,13 +26,16 @@ from kdissect.present.statistics import STATISTICS, asked
 from kdissect.present.tables import FORMATS
 
 if TYPE_CHECKING:
+    from kdissect.analysis.payloads import Payloads
     from kdissect.payload.decoder import Decoder
 
-_WIDTH = max(map(len, NAMES)) + 2
-_HELP = f"""Tables of facts: response times, traffic, groups, connections, clients, errors, and more.
+_PAYLOADS = "payloads"
+"""The table that needs a decoder."""
+_ABOUT = "Tables of facts: response times, traffic, groups, connections, clients, errors, and more."
+_HELP = """{about}
 
 \b
-{chr(10).join(f"{name:<{_WIDTH}}{each.about}" for name, each in NAMES.items())}
+{tables}
 
 With -Y, only exchanges that the filter selects are counted, and their connections.
 
@@ -41,7 +43,17 @@ kdissect fields lists the columns. Several FILEs are one capture.
 """
 
 
-@click.command(help=_HELP)
+class _Command(click.Command):
+    """Lists the tables in its help, and imports all of them only there."""
+
+    def format_help_text(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        width = max(map(len, NAMES)) + 2
+        tables = "\n".join(f"{name:<{width}}{each.about}" for name, each in NAMES.items())
+        self.help = _HELP.format(about=_ABOUT, tables=tables)
+        super().format_help_text(ctx, formatter)
+
+
+@click.command(cls=_Command, help=_ABOUT)
 @click.argument("files", nargs=-1, metavar="FILE… | -")
 @click.option("-r", "more_files", multiple=True, metavar="FILE", help="A capture, as with tshark.")
 @click.option(
@@ -107,10 +119,10 @@ class _Stats:
     def _chosen_decoder(self) -> Decoder | None:
         """What decodes keys and values, for tables that look at them."""
         given = self._given
-        if any(text.partition(",")[0].strip() == Payloads.name for text in given["tables"]):
+        if any(text.partition(",")[0].strip() == _PAYLOADS for text in given["tables"]):
             return decoder_of(given, load_config())
         if any(given[name] for name in ("schemas", "payload_rules", "registry", "registry_ca")):
-            raise Wrong(f"--schemas, --registry and --decode-as go with -z {Payloads.name} here")
+            raise Wrong(f"--schemas, --registry and --decode-as go with -z {_PAYLOADS} here")
         return None
 
     def _statistics(self, limits: Limits) -> list[Statistic]:
@@ -121,8 +133,8 @@ class _Stats:
             found = asked(text, limits)
         except (LookupError, ValueError) as error:
             raise Wrong(f"-z {error.args[0]}") from None
-        if isinstance(found, Payloads) and self._decoder is not None:
-            found.use(self._decoder)
+        if found.name == _PAYLOADS and self._decoder is not None:
+            cast("Payloads", found).use(self._decoder)
         return found
 
     def _columns(self, name: str) -> Table:
