@@ -23,7 +23,6 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 from urllib.parse import unquote
 
 from kdissect.spark.storage import is_remote
-from kdissect.spark.tables import TABLES
 from kdissect.spark.writing import move_files, remove
 from kdissect.wording import NotInstalledError, how_to_install
 
@@ -313,10 +312,6 @@ class Iceberg:
                 transaction.delete("true")
             if files:
                 transaction.add_files(files, snapshot_properties={_APPLICATION: _label(run)})
-
-    def names(self) -> list[str]:
-        """The tables of captures that are there."""
-        return [name for name in TABLES if self.has(name)]
 
     def files(self, name: str) -> list[str]:
         """The files of a table, as it is now."""
