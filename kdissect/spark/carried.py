@@ -286,7 +286,7 @@ def _head(path: Path) -> dict[str, Any]:
         with path.open("rb") as file:
             head: dict[str, Any] = json.loads(file.readline())
         return {**{name: head[name] for name in _HEAD}, **{name: head.get(name) for name in _LATER}}
-    except (OSError, ValueError, KeyError) as error:
+    except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
         raise StateError(f"{path} is no state of a stream: {error}") from None
 
 

@@ -121,9 +121,10 @@ def test_what_belongs_to_others_is_not_loaded(states: States, monkeypatch: pytes
 
 def test_what_is_no_state_is_told(states: States, tmp_path: Path) -> None:
     states.save("one", 0, Carried(Dissector()))
-    only_file(tmp_path).write_bytes(b"\x80\x05something else\n")
-    with pytest.raises(StateError, match="is no state"):
-        states.load("one", 1)
+    for data in (b"\x80\x05something else\n", b"", b"[1]\n", b"7\n", b"{}\n"):
+        only_file(tmp_path).write_bytes(data)
+        with pytest.raises(StateError, match="is no state"):
+            states.load("one", 1)
 
 
 def test_what_is_drained_any_release_reads(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 from pathlib import Path
 
 import pyarrow.parquet as pq
@@ -67,7 +68,10 @@ def test_another_release_goes_on_where_a_table_was_drained(
 
 
 @pytest.mark.usefixtures("spark")
-def test_what_was_not_drained_needs_its_files(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+@pytest.mark.parametrize("how", ["of another release", "gone"])
+def test_what_was_not_drained_needs_its_files(
+    tmp_path: Path, how: str, capsys: pytest.CaptureFixture[str]
+) -> None:
     source, folder, out = (tmp_path / name for name in ("source", "folder", "out"))
     source.mkdir()
     folder.mkdir()
@@ -78,14 +82,20 @@ def test_what_was_not_drained_needs_its_files(tmp_path: Path, capsys: pytest.Cap
     command += ["--master", "local[2]"]
     os.link(pieces[0], folder / pieces[0].name)
     assert main(command) == 0
-    _as_of_another_release(out / "_runs" / "state")
+    if how == "gone":
+        shutil.rmtree(out / "_runs" / "state")
+    else:
+        _as_of_another_release(out / "_runs" / "state")
     (folder / pieces[0].name).unlink()
     os.link(pieces[1], folder / pieces[1].name)
     capsys.readouterr()
     assert main(command) == 2
     (line,) = capsys.readouterr().err.splitlines()
-    assert f"{folder / pieces[0].name}, which is gone; go on with that version" in line
+    assert line.endswith(f"to make it again needs {folder / pieces[0].name}, which is gone too")
     os.link(pieces[0], folder / pieces[0].name)
+    if how == "gone":
+        assert main(command) == 0
+        shutil.rmtree(out / "_runs" / "state")
     assert main([*command, "--close"]) == 0
     assert rows(out, "exchanges") == read_rows("exchanges", pieces)
 

@@ -285,6 +285,7 @@ def test_runs_read_what_is_new_and_die_harmlessly(
         (("--out", "x", "--append", "-Y", "api == Fetch"), "-Y does not go with --append"),
         (("--out", "x", "--runs", "y"), "--runs goes with --append"),
         (("--out", "x", "--close"), "--close goes with --append"),
+        (("--out", f"{ERRORS}/x/y"), f"{ERRORS} is a file; name a folder"),
     ],
 )
 def test_what_cannot_be_is_told_before_spark_starts(
@@ -293,6 +294,22 @@ def test_what_cannot_be_is_told_before_spark_starts(
     assert batch(ERRORS, *arguments) == 2
     (line,) = capsys.readouterr().err.splitlines()
     assert words in line
+
+
+@pytest.mark.usefixtures("spark")
+def test_a_damaged_delta_table_is_one_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    pytest.importorskip("deltalake")
+    log = tmp_path / "exchanges" / "_delta_log" / "00000000000000000000.json"
+    log.parent.mkdir(parents=True)
+    log.write_text("damaged")
+    place = f"delta:{tmp_path}"
+    assert batch(ERRORS, "--to", place, "--table", "exchanges", "--overwrite") == 2
+    (line,) = capsys.readouterr().err.splitlines()
+    assert "exchanges: cannot be read as a Delta table: " in line
+    (tmp_path / "connections").mkdir()
+    assert main(["spark", "report", place, "--section", "hours", "--master", "local[2]"]) == 3
+    (line,) = capsys.readouterr().err.splitlines()
+    assert "exchanges: cannot be read as a Delta table: " in line
 
 
 @pytest.mark.usefixtures("catalog")  # the configuration is read once
