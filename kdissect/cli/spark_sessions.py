@@ -131,9 +131,14 @@ def within_reach(path: str, master: str) -> str:
 
 
 def refuse_file(out: str) -> None:
-    """:raises Wrong: tables cannot be written there: it is a file."""
-    if os.path.isfile(out):
-        raise Wrong(f"--out {out}: is a file; name a folder, in which each table gets one")
+    """:raises Wrong: tables cannot be written there: it is a file, or in one."""
+    path = os.path.abspath(out)
+    while not os.path.lexists(path):
+        path = os.path.dirname(path)
+    if os.path.isfile(path):
+        is_it = os.path.abspath(out) == path
+        what = "is a file" if is_it else f"{path} is a file"
+        raise Wrong(f"--out {out}: {what}; name a folder, in which each table gets one")
 
 
 class Running(NamedTuple):

@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, TypeGuard
 
 from kdissect.spark.settings import Settings
 
@@ -43,6 +43,15 @@ def difference(before: Mapping[str, Any], now: Mapping[str, Any]) -> str | None:
     return None
 
 
+def is_told(value: object) -> TypeGuard[dict[str, Any]]:
+    """Whether it has the form of what :func:`told` gives."""
+    if not isinstance(value, dict):
+        return False
+    tables, by, options = (value.get(name) for name in ("tables", "by", "options"))
+    words = [tables, by, list(options.values()) if isinstance(options, dict) else None]
+    return all(isinstance(each, list) and all(isinstance(word, str) for word in each) for each in words)
+
+
 def first(path: str, now: Mapping[str, Any]) -> dict[str, Any]:
     """What was asked for when this file was made, which is now if it is not there.
 
@@ -51,6 +60,7 @@ def first(path: str, now: Mapping[str, Any]) -> dict[str, Any]:
     try:
         with open(path, encoding="utf-8") as file:
             found: dict[str, Any] = json.load(file)
+        if is_told(found):
             return found
     except FileNotFoundError:
         partial = f"{path}.{os.getpid()}"
@@ -61,7 +71,8 @@ def first(path: str, now: Mapping[str, Any]) -> dict[str, Any]:
         os.replace(partial, path)
         return dict(now)
     except ValueError:
-        raise OSError(f"{path} is damaged") from None
+        pass
+    raise OSError(f"{path} is damaged")
 
 
 def _line(name: str, now: Sequence[str], before: Sequence[str]) -> str:

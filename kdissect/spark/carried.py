@@ -4,7 +4,7 @@ files were read.
 Each batch and capture point has a state in a file of its own. A batch that is repeated reads what it read the
 first time and writes what it wrote. States are pickled, and loading one runs what it says. So they are loaded
 only from files and folders that belong to the user and that nobody else may write to. The line before the
-pickle says its format, the kdissect that made it and its digest.
+pickle says its format, the kdissect that made it, with its build, and its digest.
 
 A state is drained when all that was open has been written as rows. What is left are plain values in JSON,
 which any release of kdissect reads:
@@ -28,13 +28,16 @@ from typing import Any, NamedTuple
 
 import kdissect
 from kdissect.dissect import Dissector
+from kdissect.spark.build import build
 
 FORMAT = 4
 _DRAINED_FORM = 1
 _DRAINING, _DRAINED = "draining", "drained"
 _SUFFIX = ".state"
 _HEAD = ("format", "kdissect", "point", "bytes", "sha256")
-"""What the line before the pickle tells."""
+"""What the line before the pickle tells …"""
+_LATER = (_DRAINED, "build")
+"""… and what it did not always tell."""
 
 
 class StateError(Exception):
@@ -157,8 +160,8 @@ class States:
         head = _head(path)
         if _is_of_others(head):
             raise StateError(
-                f"{path} was made by kdissect {head['kdissect']}, this is {kdissect.__version__}: end it with"
-                " that one and --drain, or begin anew with another --checkpoint and --out"
+                f"{path} was made by {_maker(head)}: end it with that one and --drain, or begin anew with"
+                " another --checkpoint and --out"
             )
         data = path.read_bytes().partition(b"\n")[2]
         if hashlib.sha256(data).hexdigest() != head["sha256"]:
@@ -206,6 +209,7 @@ class States:
         head = {
             "format": FORMAT,
             "kdissect": kdissect.__version__,
+            "build": build(),
             "point": point,
             "bytes": size,
             "sha256": hashlib.sha256(data).hexdigest(),
@@ -266,15 +270,23 @@ def _is_of_others(head: dict[str, Any]) -> bool:
     """Whether this release cannot load a state. What is drained, all can."""
     if head["drained"] is not None:
         return bool(head["drained"] != _DRAINED_FORM)
-    return bool(head["format"] != FORMAT or head["kdissect"] != kdissect.__version__)
+    maker = head["format"], head["kdissect"], head["build"]
+    return maker != (FORMAT, kdissect.__version__, build())
+
+
+def _maker(head: dict[str, Any]) -> str:
+    """Who made a state that this release cannot load, in words."""
+    if head["kdissect"] == kdissect.__version__:
+        return f"another build of kdissect {kdissect.__version__}"
+    return f"kdissect {head['kdissect']}, this is {kdissect.__version__}"
 
 
 def _head(path: Path) -> dict[str, Any]:
     try:
         with path.open("rb") as file:
             head: dict[str, Any] = json.loads(file.readline())
-        return {**{name: head[name] for name in _HEAD}, _DRAINED: head.get(_DRAINED)}
-    except (OSError, ValueError, KeyError) as error:
+        return {**{name: head[name] for name in _HEAD}, **{name: head.get(name) for name in _LATER}}
+    except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
         raise StateError(f"{path} is no state of a stream: {error}") from None
 
 

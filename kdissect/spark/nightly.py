@@ -24,6 +24,7 @@ import pyarrow as pa
 import kdissect
 from kdissect.spark.asked import difference, told
 from kdissect.spark.carried import Carried, StateError, States
+from kdissect.spark.plan import point_of
 from kdissect.spark.progress import Note
 from kdissect.spark.quality import NOT_CAPTURED
 from kdissect.spark.replay import new_dissector
@@ -239,25 +240,28 @@ def _size(start: Position, path: str, read: Read) -> int:
 
 
 def _renew(spark: SparkSession, runs: Runs, number: int, settings: Settings) -> None:
-    """Make states again that another version of kdissect made, from what the runs before read.
+    """Make states again that are gone, or that another version of kdissect made, from what the runs before
+    read.
 
     :raises StateError: a file that they read is gone.
     """
-    old = States(runs.states).of_others(number)
+    states, rule = States(runs.states), settings.capture_point
+    ends: list[Position] = [{}, *(runs.position(each) for each in range(1, number))]
+    gone = {point_of(path, rule) for end in ends for path in end} - set(states.points())
+    old = [*states.of_others(number), *sorted(gone)]
     if not old:
         return
-    ends: list[Position] = [{}, *(runs.position(each) for each in range(1, number))]
     history: list[list[Span] | None] = []
     for earlier, (start, end) in enumerate(pairwise(ends), 1):
         if (plan := runs.plan(earlier)) is not None and plan.drains:
             history.append(None)
             continue
-        spans = [span for span in spans_between(start, end, settings.capture_point) if span.point in old]
+        spans = [span for span in spans_between(start, end, rule) if span.point in old]
         for span in spans:
             if not span.is_gone and not os.path.exists(span.path):
                 raise StateError(
-                    f"{runs.states}: another version of kdissect made this state; to make it again needs"
-                    f" {span.path}, which is gone; go on with that version"
+                    f"{runs.states}: a state is gone, or another build of kdissect wrote it; to make it"
+                    f" again needs {span.path}, which is gone too"
                 )
         history.append(spans)
     work = partial(_again, tuple(old), history, runs.states, number, settings)

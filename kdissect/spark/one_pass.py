@@ -1,7 +1,7 @@
-"""Captures → all tables that are wanted, in one job: each task reads its captures once.
+"""Captures → all tables that are wanted: each capture is read once and dissected once.
 
-    units     what tasks do: each has a capture point, or a share of one's rows
-    task      dissects, and makes the rows of all tables, in columns
+    units     what tasks do: each reads a capture point
+    rows      what further tasks do: they make rows of events that units kept, where several tasks are to
     outcome   what a task tells the driver: its files, the bytes that it read, what is wrong with captures
 
 Tasks write files of Parquet into a folder that nobody reads yet (:func:`write_tables`). Only the files of
@@ -12,9 +12,10 @@ workers write, Spark itself takes the rows (:func:`wide_tables`).
 from __future__ import annotations
 
 import pickle
-from collections.abc import Iterable, Iterator, Sequence
+import secrets
+from collections.abc import Iterable, Iterator
 from functools import partial
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
@@ -22,19 +23,19 @@ from kdissect.collector import rarely_collected
 from kdissect.dissect import Event
 from kdissect.exchange import Exchange
 from kdissect.model import Fault
-from kdissect.present.arrow import arrow_schema
-from kdissect.present.columns import Table
 from kdissect.present.sources import sources_of
 from kdissect.spark.choice import Choice
-from kdissect.spark.plan import CapturePoint, task_numbers
+from kdissect.spark.job import Job, Outcome, Rows, Unit, Wanted, rows_of
+from kdissect.spark.kept import FOLDER as KEPT
+from kdissect.spark.kept import Keeper, kept_names, kept_pieces
+from kdissect.spark.plan import task_numbers
 from kdissect.spark.progress import Note
-from kdissect.spark.replay import Shares, all_blocks, size_of
+from kdissect.spark.replay import Shares, all_blocks, blocks_of, last_pass, size_of
 from kdissect.spark.rows import PacketRows, TableRows
-from kdissect.spark.settings import Settings
-from kdissect.spark.shape import epochs
-from kdissect.spark.sinks import FileSink, Written, moments_in
+from kdissect.spark.sinks import FileSink, Written
 from kdissect.spark.tables import table_at
 from kdissect.spark.wide import Widener, wide_ddl
+from kdissect.spark.writing import remove
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -43,79 +44,22 @@ _OUTCOME_DDL = "outcome binary"
 _OUTCOME = pa.schema([("outcome", pa.binary())])
 
 
-class Unit(NamedTuple):
-    """What a task does."""
-
-    point: str
-    paths: tuple[str, ...]
-    share: int = 0
-    """Which of the capture point's shares of rows …"""
-    shares: int = 1
-    """… among so many. For each of them, everything is read and dissected."""
-
-
-class Wanted(NamedTuple):
-    """A table that is made."""
-
-    key: str
-    """By which it is asked for: a table may be wanted in two forms."""
-    settings: Settings
-    """Which table, and its rows."""
-    has_moments: bool = True
-    """Whether each time has a moment beside it, in files."""
-
-    @property
-    def table(self) -> Table:
-        """Its columns, without moments."""
-        return self.settings.full_table(self.settings.table)
-
-    @property
-    def epochs(self) -> list[str]:
-        """The columns with a moment beside them."""
-        return epochs(self.table) if self.has_moments else []
-
-    @property
-    def schema(self) -> pa.Schema:
-        """That of its files."""
-        return moments_in(arrow_schema(self.table), self.epochs)
-
-
-class Outcome(NamedTuple):
-    """What came of a task."""
-
-    read: int
-    """Bytes of captures."""
-    written: tuple[Written, ...]
-    damage: list[Fault]
-    """What is wrong with files; of many, the first."""
-    is_faulty: bool
-    """Whether there is any fault, where that is asked."""
-
-
-class Job(NamedTuple):
-    """What all tasks know."""
-
-    units: tuple[Unit, ...]
-    wanted: tuple[Wanted, ...]
-    settings: Settings
-    """How captures are read."""
-    asks_faults: bool = False
-    """Whether it matters that there are faults, which may be in no table."""
-
-
-def units_of(points: Sequence[CapturePoint], tasks: Sequence[int]) -> tuple[Unit, ...]:
-    """The largest first, so that none is begun when the others are over."""
-    both = sorted(zip(points, tasks, strict=True), key=lambda each: -each[0].size)
-    return tuple(
-        Unit(point.name, point.paths, index, count) for point, count in both for index in range(count)
-    )
-
-
 def write_tables(spark: SparkSession, job: Job, folder: str) -> list[Outcome]:
     """Have the tasks write files into a folder, in which each table has one of its own.
 
     :param folder: a new one, which driver and workers share.
     """
+    job = job._replace(key=secrets.token_bytes(32))
+    outcomes = _outcomes(spark, job, folder)
+    kept = tuple(rows for each in outcomes for rows in each.kept)
+    if kept:
+        more = job._replace(units=kept, first=len(job.units))
+        outcomes += _outcomes(spark, more, folder)
+        remove(f"{folder}/{KEPT}")
+    return outcomes
+
+
+def _outcomes(spark: SparkSession, job: Job, folder: str) -> list[Outcome]:
     count = len(job.units)
     every = spark.range(0, count, 1, count)
     rows = every.mapInArrow(partial(_write, job, folder), _OUTCOME_DDL).collect()
@@ -124,7 +68,7 @@ def write_tables(spark: SparkSession, job: Job, folder: str) -> list[Outcome]:
 
 def wide_tables(spark: SparkSession, job: Job) -> tuple[DataFrame, list[Outcome]]:
     """The tables as Spark keeps them until ``unpersist``; :func:`~kdissect.spark.wide.table_in` finds one by
-    its key."""
+    its key. Units must keep nothing."""
     count = len(job.units)
     schema = f"{wide_ddl((each.key, each.table) for each in job.wanted)}, `_told` struct<outcome:binary>"
     wide = spark.range(0, count, 1, count).mapInArrow(partial(_widen, job), schema).persist()
@@ -137,26 +81,30 @@ def wide_tables(spark: SparkSession, job: Job) -> tuple[DataFrame, list[Outcome]
 
 def _write(job: Job, folder: str, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
     for number in task_numbers(batches):
-        task = _Task(job, number)
-        sinks = [
-            FileSink(folder, each.key, number, rows.schema, each.epochs, is_first=number == 0)
-            for each, rows in zip(job.wanted, task.rows, strict=True)
-        ]
+        task = _task(job, number, folder)
+        sinks = {
+            at: FileSink(
+                *(folder, job.wanted[at].key, job.first + number, rows.schema, job.wanted[at].epochs),
+                is_first=number == 0,
+            )
+            for at, rows in task.rows.items()
+        }
         try:
             for at, batch in task.batches():
                 sinks[at].write(batch)
-            written = tuple(file for sink in sinks if (file := sink.close()) is not None)
+            written = tuple(file for sink in sinks.values() if (file := sink.close()) is not None)
         except BaseException:
-            for sink in sinks:
+            for sink in sinks.values():
                 sink.abandon()
+            task.abandon()
             raise
         yield _told(task.outcome(written))
 
 
 def _widen(job: Job, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
     for number in task_numbers(batches):
-        task = _Task(job, number)
-        schemas = [(each.key, rows.schema) for each, rows in zip(job.wanted, task.rows, strict=True)]
+        task = _task(job, number, None)
+        schemas = [(each.key, task.rows[at].schema) for at, each in enumerate(job.wanted)]
         widener = Widener([*schemas, ("_told", _OUTCOME)])
         for at, batch in task.batches():
             yield from widener.widened(at, (batch,))
@@ -166,38 +114,21 @@ def _widen(job: Job, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBat
 class _Task:
     """One of them."""
 
-    def __init__(self, job: Job, number: int) -> None:
+    def __init__(self, job: Job, number: int, unit: Unit | Rows) -> None:
         self._job = job
-        self._unit = job.units[number]
-        self._note = Note(job.settings.progress, f"tables-{number}")
+        self._note = Note(job.settings.progress, f"tables-{job.first + number}")
         self._damage: list[Fault] = []
         self._is_faulty = False
-        self.rows = [_rows_of(each, self._unit) for each in job.wanted]
-        """Of each table."""
+        self.rows = {at: _rows_of(each, unit) for at, each in enumerate(job.wanted) if each.is_of(unit)}
+        """Of each table that it makes, by the table's place."""
+        self._packets = [(at, rows) for at, rows in self.rows.items() if isinstance(rows, PacketRows)]
+        self._others = [(at, rows) for at, rows in self.rows.items() if isinstance(rows, TableRows)]
 
     def batches(self) -> Iterator[tuple[int, pa.RecordBatch]]:
-        """The record batches of all tables, with the table's place."""
-        unit, settings, tables = self._unit, self._job.settings, list(enumerate(self.rows))
-        packets = [(at, rows) for at, rows in tables if isinstance(rows, PacketRows)]
-        others = [(at, rows) for at, rows in tables if isinstance(rows, TableRows)]
-        owners = Shares(unit.shares)
+        """The record batches of all tables that it makes, with the table's place."""
         with rarely_collected():
-            for items, events in all_blocks(unit.paths, settings, self._note):
-                for at, of_packets in packets:
-                    for batch in of_packets.feed(items):
-                        yield at, batch
-                for event in events:
-                    is_exchange = isinstance(event, Exchange)
-                    is_own = (owners.owner(event) if isinstance(event, Exchange) else 0) == unit.share
-                    if is_own:
-                        self._tell(event)
-                    for at, rows in others:
-                        # Whether a connection is shown depends on all of its exchanges.
-                        is_asked = is_own or (is_exchange and unit.share == 0 and rows.name == "connections")
-                        if is_asked and rows.takes(event):
-                            for batch in rows.feed(event):
-                                yield at, batch
-            for at, each in tables:
+            yield from self._made()
+            for at, each in self.rows.items():
                 for batch in each.close():
                     yield at, batch
         self._note.write()
@@ -206,24 +137,137 @@ class _Task:
         """What came of it."""
         return Outcome(self._note.read, written, self._damage, self._is_faulty)
 
-    def _tell(self, event: Event) -> None:
-        note, job = self._note, self._job
-        if isinstance(event, Exchange):
-            note.rows_of(size_of(event))
-        elif isinstance(event, Fault) and event.layer == "file":
-            note.damage += 1
-            if len(self._damage) < job.settings.limits.rows:
+    def abandon(self) -> None:
+        """It failed: leave nothing beside the files of tables."""
+
+    def _made(self) -> Iterator[tuple[int, pa.RecordBatch]]:
+        raise NotImplementedError
+
+    def _fed(self, event: Event) -> Iterator[tuple[int, pa.RecordBatch]]:
+        for at, rows in self._others:
+            if rows.takes(event):
+                for batch in rows.feed(event):
+                    yield at, batch
+
+    def _tell_file(self, event: Event) -> None:
+        """Tell what is wrong with files."""
+        if isinstance(event, Fault) and event.layer == "file":
+            self._note.damage += 1
+            if len(self._damage) < self._job.settings.limits.rows:
                 self._damage.append(event)
-        if job.asks_faults and not self._is_faulty:
-            self._is_faulty = any(True for _ in sources_of("faults", event, job.settings.shown))
+
+    def _tell(self, event: Event) -> None:
+        """Tell what becomes rows."""
+        if isinstance(event, Exchange):
+            self._note.rows_of(size_of(event))
+        if self._job.asks_faults and not self._is_faulty:
+            self._is_faulty = any(True for _ in sources_of("faults", event, self._job.settings.shown))
 
 
-def _rows_of(wanted: Wanted, unit: Unit) -> TableRows | PacketRows:
-    settings = wanted.settings
-    if settings.table == "packets":
-        at_point = table_at(wanted.table, unit.point, settings.head)
-        return PacketRows(at_point, settings.limits, unit.share, unit.shares)
-    return TableRows(wanted.table, unit.point, settings, Choice(settings))
+class _Whole(_Task):
+    """Reads a capture point and makes all rows, or a share of them."""
+
+    def __init__(self, job: Job, number: int, unit: Unit) -> None:
+        super().__init__(job, number, unit)
+        self._unit = unit
+
+    def _made(self) -> Iterator[tuple[int, pa.RecordBatch]]:
+        unit, owners = self._unit, Shares(self._unit.shares)
+        for items, events in all_blocks(unit.paths, self._job.settings, self._note):
+            for at, of_packets in self._packets:
+                for batch in of_packets.feed(items):
+                    yield at, batch
+            for event in events:
+                is_exchange = isinstance(event, Exchange)
+                is_own = (owners.owner(event) if isinstance(event, Exchange) else 0) == unit.share
+                if is_own:
+                    self._tell_file(event)
+                    self._tell(event)
+                    yield from self._fed(event)
+                elif is_exchange and unit.share == 0:
+                    # Whether a connection is shown depends on all of its exchanges.
+                    for _, rows in self._others:
+                        if rows.name == "connections":
+                            rows.takes(event)
+
+
+class _Keeping(_Task):
+    """Reads a capture point, makes the rows of connections, and keeps the events for others."""
+
+    def __init__(self, job: Job, number: int, unit: Unit, folder: str) -> None:
+        super().__init__(job, number, unit)
+        self._unit = unit
+        self._keeper = Keeper(folder, job.key, unit.file_bytes)
+        packets = (each for each in job.wanted if each.settings.table == "packets")
+        self._of_packets = [_packet_rows(each, unit) for each in packets]
+        self._kept: tuple[Rows, ...] = ()
+
+    def _made(self) -> Iterator[tuple[int, pa.RecordBatch]]:
+        unit, settings, keeper = self._unit, self._job.settings, self._keeper
+        reading = last_pass(unit.paths, settings, self._note)
+        for items, events in blocks_of(reading, settings, self._note):
+            for rows in self._of_packets:
+                keeper.add_packets(rows.sources(items))
+            for event in events:
+                self._tell_file(event)
+                yield from self._fed(event)
+                keeper.add(event)
+        names = keeper.close(reading.names)
+        self._kept = rows_of(unit.point, keeper.files, names, unit.tasks)
+
+    def outcome(self, written: tuple[Written, ...]) -> Outcome:
+        return super().outcome(written)._replace(kept=self._kept)
+
+    def abandon(self) -> None:
+        self._keeper.abandon()
+
+
+class _Making(_Task):
+    """Makes rows of events that were kept."""
+
+    def __init__(self, job: Job, number: int, unit: Rows) -> None:
+        super().__init__(job, number, unit)
+        self._unit = unit
+
+    def _made(self) -> Iterator[tuple[int, pa.RecordBatch]]:
+        key, limits = self._job.key, self._job.settings.limits
+        names = kept_names(self._unit.names, key)
+        for file in self._unit.files:
+            for piece in kept_pieces(file, key, names, limits):
+                for at, rows in self._packets:
+                    for batch in rows.add(piece.packets):
+                        yield at, batch
+                events = piece.events
+                events.reverse()
+                while events:  # what is decoded of an event takes many times its bytes: let go of it
+                    event = events.pop()
+                    self._tell(event)
+                    yield from self._fed(event)
+
+
+def _task(job: Job, number: int, folder: str | None) -> _Task:
+    """The task with this number.
+
+    :param folder: where files go that others make rows of.
+    """
+    unit = job.units[number]
+    if isinstance(unit, Rows):
+        return _Making(job, number, unit)
+    if unit.tasks == 1 or folder is None:
+        return _Whole(job, number, unit)
+    return _Keeping(job, number, unit, folder)
+
+
+def _rows_of(wanted: Wanted, unit: Unit | Rows) -> TableRows | PacketRows:
+    if wanted.settings.table == "packets":
+        return _packet_rows(wanted, unit)
+    return TableRows(wanted.table, unit.point, wanted.settings, Choice(wanted.settings))
+
+
+def _packet_rows(wanted: Wanted, unit: Unit | Rows) -> PacketRows:
+    at_point = table_at(wanted.table, unit.point, wanted.settings.head)
+    shares = (unit.share, unit.shares) if isinstance(unit, Unit) else ()
+    return PacketRows(at_point, wanted.settings.limits, *shares)
 
 
 def _told(outcome: Outcome) -> pa.RecordBatch:

@@ -1,9 +1,8 @@
 """Names of captures → what is one capture, and how its work is shared.
 
 All files are one capture, as for ``kdissect read``, unless the setting ``capture_point`` tells several
-apart. A task has a capture point: it reads each byte once, and makes the rows of all tables. The setting
-``tasks`` has several tasks share the rows of a capture point. Each of them reads and dissects all of it. That
-costs more, and ends sooner where making rows is most of the work.
+apart. One task reads a capture point, each byte once, and dissects it. Where a point is large, and there are
+more cores than points, it keeps the events for several tasks that make the rows.
 """
 
 from __future__ import annotations
@@ -47,9 +46,11 @@ class Plan(NamedTuple):
 
     points: tuple[CapturePoint, ...]
     tasks: tuple[int, ...]
-    """Of each point."""
+    """How many make the rows of each point."""
     passes: int = 1
     """How often a task reads."""
+    is_told: bool = True
+    """Whether the tasks were asked for; else the cores of the session settle them (:meth:`on`)."""
 
     @property
     def size(self) -> int:
@@ -59,18 +60,26 @@ class Plan(NamedTuple):
     @property
     def bytes_to_read(self) -> int:
         """What all tasks together read of captures."""
-        return self.passes * sum(
-            point.size * count for point, count in zip(self.points, self.tasks, strict=True)
-        )
+        return self.passes * self.size
+
+    def on(self, cores: int) -> Plan:
+        """The plan for so many cores: the larger a capture point is, the more of them make its rows."""
+        if self.is_told:
+            return self
+        share = cores / max(self.size, 1)
+        tasks = tuple(tasks_for(point.size, round(point.size * share)) for point in self.points)
+        return self._replace(tasks=tasks, is_told=True)
 
     def lines(self) -> list[str]:
         """The plan in words."""
-        out = [f"{plural(sum(self.tasks), 'task')}: {_mib(self.bytes_to_read)} to read of {_mib(self.size)}"]
+        reading = plural(len(self.points), "task")
+        out = [f"{reading} to read {_mib(self.bytes_to_read)} of {_mib(self.size)}"]
         for point, tasks in zip(self.points, self.tasks, strict=True):
             name = f"capture point {point.name}" if point.name else "one capture"
-            out.append(
-                f"{name}: {plural(len(point.files), 'file')}, {_mib(point.size)}, {plural(tasks, 'task')}"
-            )
+            rows = "1 task" if tasks == 1 else f"1 task reads it, {tasks} make its rows"
+            if not self.is_told and point.size > BYTES_A_TASK:
+                rows = "1 task reads it; the cores settle how many make its rows"
+            out.append(f"{name}: {plural(len(point.files), 'file')}, {_mib(point.size)}, {rows}")
             out += [f"  {file.path} ({_mib(file.size)})" for file in point.files]
         return out
 
@@ -82,7 +91,8 @@ def plan(paths: list[str], settings: Settings) -> Plan:
     :raises ValueError: a file belongs to no capture point, or the regular expression is wrong.
     """
     points = capture_points(list_files(paths), settings.capture_point)
-    return Plan(points, (settings.tasks or 1,) * len(points), 2 if settings.two_pass else 1)
+    passes = 2 if settings.two_pass else 1
+    return Plan(points, (settings.tasks or 1,) * len(points), passes, settings.tasks is not None)
 
 
 def task_numbers(batches: Iterable[pa.RecordBatch]) -> Iterator[int]:

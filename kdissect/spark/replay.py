@@ -113,6 +113,12 @@ def all_blocks(
     """The packets that come together, and the same events, which are to be taken before the next packets."""
     if points is not None:
         points = points._replace(of_interface={})  # it grows while packets are read
+    reading = last_pass(paths, settings, note, points)
+    yield from blocks_of(reading, settings, note)
+
+
+def last_pass(paths: Sequence[str], settings: Settings, note: Note, points: Points | None = None) -> Pass:
+    """The pass whose events count; where names are to be known from the start, one before it was made."""
     source = Input(tuple(paths), settings.limits, settings.ports, settings.topics, points=points)
     reading = Pass(source, secrets_of(settings.keylog, settings.rsa_key, settings.limits))
     if settings.two_pass:
@@ -122,6 +128,13 @@ def all_blocks(
         for _ in reading.end():
             pass
         reading = reading.again(with_names=True)
-    for items in packets_of(paths, settings, note, points):
+    return reading
+
+
+def blocks_of(
+    reading: Pass, settings: Settings, note: Note
+) -> Iterator[tuple[Sequence[Item], Iterator[Event]]]:
+    """As :func:`all_blocks`, of a pass."""
+    for items in packets_of(reading.source.paths, settings, note, reading.points):
         yield items, chain.from_iterable(reading.feed_all(items))
     yield (), reading.end()

@@ -121,13 +121,22 @@ class PacketRows:
 
     def feed(self, items: Iterable[Item]) -> Iterator[Any]:
         """Take in what comes next; gives the record batches that are full now."""
+        return self.add(self.sources(items))
+
+    def sources(self, items: Iterable[Item]) -> list[dict[str, Any]]:
+        """What the rows of the next packets are made of."""
+        found = []
         for item in items:
             if not isinstance(item, Packet):
                 continue
             segment = self._reader.feed(item)
-            if (item.number // PACKETS_A_BLOCK) % self._count != self._index:
-                continue
-            source = packet_row(item, segment if isinstance(segment, Segment) else None)
+            if (item.number // PACKETS_A_BLOCK) % self._count == self._index:
+                found.append(packet_row(item, segment if isinstance(segment, Segment) else None))
+        return found
+
+    def add(self, sources: Iterable[dict[str, Any]]) -> Iterator[Any]:
+        """Take in rows; gives the record batches that are full now."""
+        for source in sources:
             if (batch := self._rows.add(source)) is not None:
                 yield batch
 

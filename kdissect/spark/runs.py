@@ -16,11 +16,12 @@ import json
 import os
 import re
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from kdissect.present.columns import Table, dict_column
+from kdissect.spark.asked import is_told
 from kdissect.spark.spool import Position, of_offset, to_offset
 from kdissect.system import try_lock
 
@@ -111,9 +112,7 @@ class Runs:
 
     def rows(self) -> list[dict[str, Any]]:
         """What each run that is over came to."""
-        names = [column.name for column in RUNS.columns]
-        found = [self._read(self._folder / f"run-{number}.json") for number in self._over()]
-        return [{name: each.get(name) for name in names} for each in found]
+        return [self._row(self._folder / f"run-{number}.json") for number in self._over()]
 
     def last(self) -> int:
         """The number of the last run that is over; 0 before any."""
@@ -125,16 +124,25 @@ class Runs:
         if not path.exists():
             return None
         value = self._read(path)
-        try:
-            ends = (value.get(word, False) for word in ("closes", "drains"))
-            return Plan(number, of_offset(value["end"]), value["digests"], value["asked"], *ends)
-        except (KeyError, TypeError):
-            raise RunsError(f"{path} is damaged") from None
+        digests, asked = value.get("digests"), value.get("asked")
+        if isinstance(digests, dict) and all(isinstance(each, str) for each in digests.values()):
+            with suppress(KeyError, TypeError, AttributeError):
+                ends = (value.get(word, False) for word in ("closes", "drains"))
+                if is_told(asked):
+                    return Plan(number, of_offset(value["end"]), digests, asked, *ends)
+        raise RunsError(f"{path} is damaged")
 
     def position(self, number: int) -> Position:
-        """How far files were read at the end of a run; nothing before the first."""
+        """How far files were read at the end of a run; nothing before the first.
+
+        :raises RunsError: its plan is gone.
+        """
+        if number == 0:
+            return {}
         plan = self.plan(number)
-        return {} if plan is None else plan.end
+        if plan is None:
+            raise RunsError(f"{self._folder / f'plan-{number}.json'} is gone: what was read is not known")
+        return plan.end
 
     def digests(self) -> dict[str, str]:
         """By the digest, the file that was read and has it."""
@@ -150,6 +158,15 @@ class Runs:
     def end(self, row: dict[str, Any]) -> None:
         """Keep what a run came to: it is over."""
         self._write(f"run-{row['run']}.json", row)
+
+    def _row(self, path: Path) -> dict[str, Any]:
+        value = self._read(path)
+        row = {column.name: value.get(column.name) for column in RUNS.columns}
+        for column in RUNS.columns:
+            kind = str if column.type == "text" else int | float
+            if not isinstance(row[column.name], kind | None):
+                raise RunsError(f"{path} is damaged: {column.name} is {row[column.name]!r}")
+        return row
 
     def _over(self) -> list[int]:
         """The numbers of the runs that are over. Files of other names are somebody else's."""

@@ -12,7 +12,8 @@ import uuid
 from typing import TYPE_CHECKING, NamedTuple
 
 from kdissect.spark.copies import merged, of_exchanges
-from kdissect.spark.one_pass import Job, Outcome, Wanted, units_of, wide_tables, write_tables
+from kdissect.spark.job import Job, Outcome, Wanted, units_of
+from kdissect.spark.one_pass import wide_tables, write_tables
 from kdissect.spark.plan import Plan
 from kdissect.spark.settings import Settings
 from kdissect.spark.shape import (
@@ -139,13 +140,16 @@ class Made(NamedTuple):
 
 
 def make_tables(spark: SparkSession, plan: Plan, asked: Asked, target: Target, asks_faults: bool) -> Made:
-    """Have the tasks make tables: one job, which has run when this returns.
+    """Have the tasks make tables: all jobs have run when this returns.
 
     :param asks_faults: whether outcomes tell if there are faults.
     :raises TargetError: the driver does not see what workers write.
     """
-    job = Job(units_of(plan.points, plan.tasks), asked.wanted, asked.settings, asks_faults)
     folder = _folder(spark, target)
+    if folder is not None:
+        plan = plan.on(spark.sparkContext.defaultParallelism)
+    units = units_of(plan.points, plan.tasks, keeps=folder is not None)
+    job = Job(units, asked.wanted, asked.settings, asks_faults)
     if folder is None:
         wide, outcomes = wide_tables(spark, job)
         return Made(spark, asked, target, outcomes, None, wide)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from kdissect.present.statistics import STATISTICS
 from kdissect.spark.storage import counts, is_remote
 from kdissect.spark.tables import TABLES, ddl
-from kdissect.spark.targets import Delta, Folder, Iceberg, needs, target_of
+from kdissect.spark.targets import KINDS, Catalog, Delta, Folder, Iceberg, TargetError, needs, target_of
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -35,26 +35,75 @@ def stored(spark: SparkSession, path: str, schema: str) -> DataFrame:
     return _frame(spark, paths, path, schema)
 
 
+class Place:
+    """Where tables of captures are.
+
+    :param text: a folder of Parquet or Delta, or as ``--to`` names it.
+    :raises NotInstalledError: a library is not installed that the tables need.
+    :raises ValueError: no place has such a name.
+    """
+
+    def __init__(self, text: str) -> None:
+        self.text = text
+        self._target = target_of(text) if is_named(text) else Folder(text)
+
+    @property
+    def folder(self) -> str | None:
+        """The folder that has them; None where a catalog does."""
+        return self._target.where if isinstance(self._target, Delta | Folder) else None
+
+    @property
+    def is_seen(self) -> bool:
+        """Whether it can be told without Spark which tables are there."""
+        return isinstance(self._target, Iceberg) or (self.folder is not None and not is_remote(self.folder))
+
+    def has(self, name: str) -> bool:
+        """Whether a table is there; where only Spark can tell, it does so when it reads them.
+
+        :raises TargetError: a catalog does not answer.
+        """
+        if isinstance(self._target, Iceberg):
+            return self._target.has(name)
+        return not self.is_seen or os.path.isdir(f"{self.folder}/{name}")
+
+    def frame(self, spark: SparkSession, name: str) -> DataFrame:
+        """One of the tables.
+
+        :raises NotInstalledError: as :func:`stored`.
+        :raises TargetError: a catalog does not have it, or does not answer.
+        """
+        if isinstance(self._target, Iceberg):
+            return _frame(spark, self._target.files(name), None, ddl(TABLES[name]))
+        if isinstance(self._target, Catalog):
+            full = f"{self._target.where}.{name}"
+            if not spark.catalog.tableExists(full):
+                raise TargetError(f"{self.text}: has no table {name}")
+            return spark.table(full)
+        return stored(spark, f"{self.folder}/{name}", ddl(TABLES[name]))
+
+
+def is_named(place: str) -> bool:
+    """Whether a place is named as for ``--to``, and is no folder."""
+    return place.startswith(tuple(f"{kind}:" for kind in KINDS))
+
+
 def all_stored(spark: SparkSession, place: str) -> dict[str, DataFrame]:
     """All tables of a place, by name; those of statistics begin with ``stats_``.
 
-    :param place: a folder of Parquet or Delta, or as ``--to`` names it.
+    :param place: as for :class:`Place`.
     :raises FileNotFoundError: there is no such folder.
     :raises NotInstalledError: a library is not installed that the tables need.
     :raises TargetError: a catalog does not answer.
     :raises ValueError: tables of a catalog of Spark are there already, under their names.
     """
-    if place.startswith(("delta:", "parquet:", "iceberg:", "table:")):
-        target = target_of(place)
-        if isinstance(target, Iceberg):
-            return {
-                name: _frame(spark, target.files(name), None, ddl(TABLES[name])) for name in target.names()
-            }
-        if not isinstance(target, Delta | Folder):
-            raise ValueError(f"{place}: Spark knows these tables: spark.table('{target.where}.exchanges')")
-        place = target.where
+    tables = Place(place)
+    if place.startswith("table:"):
+        raise ValueError(f"{place}: Spark knows these tables: spark.table('{place[6:]}.exchanges')")
+    if tables.folder is None:
+        return {name: tables.frame(spark, name) for name in TABLES if tables.has(name)}
     out = {}
-    for folder, prefix, known in ((place, "", TABLES), (f"{place}/{_STATISTICS}", "stats_", STATISTICS)):
+    inside = f"{tables.folder}/{_STATISTICS}"
+    for folder, prefix, known in ((tables.folder, "", TABLES), (inside, "stats_", STATISTICS)):
         names = sorted(os.listdir(folder)) if not prefix or os.path.isdir(folder) else []
         for name in names:
             path = f"{folder}/{name}"

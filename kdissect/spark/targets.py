@@ -23,7 +23,6 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 from urllib.parse import unquote
 
 from kdissect.spark.storage import is_remote
-from kdissect.spark.tables import TABLES
 from kdissect.spark.writing import move_files, remove
 from kdissect.wording import NotInstalledError, how_to_install
 
@@ -201,7 +200,7 @@ class Delta:
         )
 
         path = self._path(name)
-        table = deltalake.DeltaTable(path) if self.has(name) else None
+        table = self._table(name) if self.has(name) else None
         if table is not None and run is not None and (table.transaction_version(_APPLICATION) or 0) >= run:
             return
         schema = deltalake.Schema.from_arrow(_arrow(frame))
@@ -235,9 +234,21 @@ class Delta:
 
     def files(self, name: str) -> list[str]:
         """The files of a table, as it is now."""
-        from deltalake import DeltaTable
+        return list(self._table(name).file_uris())
 
-        return list(DeltaTable(self._path(name)).file_uris())
+    def _table(self, name: str) -> Any:
+        """A table as it is now.
+
+        :raises TargetError: it cannot be read.
+        """
+        from deltalake import DeltaTable
+        from deltalake.exceptions import DeltaError
+
+        try:
+            return DeltaTable(self._path(name))
+        except (DeltaError, OSError) as error:
+            why = str(error).partition("\n")[0]
+            raise TargetError(f"{self._path(name)}: cannot be read as a Delta table: {why}") from None
 
 
 class Iceberg:
@@ -313,10 +324,6 @@ class Iceberg:
                 transaction.delete("true")
             if files:
                 transaction.add_files(files, snapshot_properties={_APPLICATION: _label(run)})
-
-    def names(self) -> list[str]:
-        """The tables of captures that are there."""
-        return [name for name in TABLES if self.has(name)]
 
     def files(self, name: str) -> list[str]:
         """The files of a table, as it is now."""

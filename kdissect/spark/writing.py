@@ -41,6 +41,17 @@ def create_file(path: str) -> BinaryIO:
     return os.fdopen(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb")
 
 
+def read_file(path: str) -> BinaryIO:
+    """A file that a worker wrote.
+
+    :raises OSError: it cannot be read.
+    """
+    if is_remote(path):
+        system, inner = file_system(path)
+        return cast(BinaryIO, system.open_input_file(inner))
+    return open(plain_path(path), "rb")
+
+
 def is_there(path: str) -> bool:
     """Whether a file that a worker wrote is found. What is elsewhere all find."""
     return is_remote(path) or os.path.exists(plain_path(path))

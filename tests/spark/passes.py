@@ -10,8 +10,11 @@ from typing import Any
 import pyarrow as pa
 
 from kdissect.spark import one_pass
-from kdissect.spark.one_pass import Job, Outcome, Unit, Wanted
+from kdissect.spark.job import Job, Outcome, Unit, Wanted
 from kdissect.spark.settings import Settings
+
+FILE_BYTES = 8_000
+"""Small captures, too, are kept in several files."""
 
 
 def job_of(
@@ -19,18 +22,23 @@ def job_of(
     tables: Sequence[str],
     tasks: int = 1,
     settings: Settings | None = None,
+    shares: int = 1,
     **more: Any,
 ) -> Job:
-    """What ``tasks`` tasks do together."""
+    """What is done of one capture.
+
+    :param tasks: so many make the rows of what one reads.
+    :param shares: so many read everything, and make a share of the rows.
+    """
     settings = settings or Settings()
     names = tuple(map(str, paths))
     wanted = tuple(Wanted(name, settings._replace(table=name)) for name in tables)
-    units = tuple(Unit("", names, share, tasks) for share in range(tasks))
-    return Job(units, wanted, settings, **more)
+    units = tuple(Unit("", names, share, shares, tasks, FILE_BYTES) for share in range(shares))
+    return Job(units, wanted, settings, key=b"of this job", **more)
 
 
 def do(job: Job, folder: Path, number: int) -> Outcome:
-    """What one of them does."""
+    """What one of the tasks does."""
     (told,) = begun(job, folder, number)
     found: Outcome = pickle.loads(told.column(0)[0].as_py())
     return found
@@ -41,9 +49,17 @@ def begun(job: Job, folder: Path, number: int) -> Iterator[pa.RecordBatch]:
     return one_pass._write(job, str(folder), [pa.record_batch([[number]], names=["id"])])
 
 
+def rest_of(job: Job, outcomes: Sequence[Outcome]) -> Job:
+    """What is to be done of what the first tasks kept."""
+    kept = tuple(rows for each in outcomes for rows in each.kept)
+    return job._replace(units=kept, first=len(job.units))
+
+
 def pass_over(
     paths: Sequence[Path], folder: Path, tables: Sequence[str], tasks: int = 1, **more: Any
 ) -> list[Outcome]:
     """What all of them do."""
     job = job_of(paths, tables, tasks, **more)
-    return [do(job, folder, number) for number in range(tasks)]
+    outcomes = [do(job, folder, number) for number in range(len(job.units))]
+    rest = rest_of(job, outcomes)
+    return outcomes + [do(rest, folder, number) for number in range(len(rest.units))]

@@ -59,6 +59,7 @@ def test_the_first_is_kept(tmp_path: Path) -> None:
     assert first(path, USUAL) == USUAL
     assert first(path, told((), (), Settings())) == USUAL
     assert (tmp_path / "asked.json").stat().st_mode & 0o777 == 0o600
-    (tmp_path / "asked.json").write_text("{")
-    with pytest.raises(OSError, match="damaged"):
-        first(path, USUAL)
+    for text in ("{", "[]", "{}", '{"tables": 1, "by": [], "options": {}}'):
+        (tmp_path / "asked.json").write_text(text)
+        with pytest.raises(OSError, match="damaged"):
+            first(path, USUAL)

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import hashlib
 import os
+import pickle
 from pathlib import Path
 
 import pytest
@@ -10,6 +12,10 @@ import pytest
 import kdissect
 from kdissect.dissect import Dissector
 from kdissect.spark.carried import Carried, Drained, StateError, States
+from tests.lab import DATA
+
+OLD = DATA / "spark" / "174a0558.state"
+"""What commit 174a0558 left of a capture that it had read in part."""
 
 
 @pytest.fixture
@@ -64,13 +70,37 @@ def test_a_damaged_state_is_not_loaded(states: States, tmp_path: Path) -> None:
         states.load("one", 1)
 
 
-def test_the_state_of_another_version_is_not_loaded(
-    states: States, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_state_of_another_version_is_not_loaded(states: States, monkeypatch: pytest.MonkeyPatch) -> None:
     states.save("one", 0, Carried(Dissector()))
     monkeypatch.setattr(kdissect, "__version__", "99.0")
     with pytest.raises(StateError, match=r"this is 99\.0"):
         states.load("one", 1)
+
+
+def test_the_state_of_another_build_of_the_same_version_is_not_loaded(
+    states: States, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    states.save("one", 0, Carried(Dissector()))
+    assert states.of_others(1) == []
+    monkeypatch.setattr("kdissect.spark.carried.build", lambda: "another")
+    assert states.of_others(1) == ["one"]
+    with pytest.raises(StateError, match=rf"another build of kdissect {kdissect.__version__}: end it"):
+        states.load("one", 1)
+
+
+def test_a_state_of_before_this_was_told_is_not_loaded(
+    states: States, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It was written by commit 174a0558. It has the same format and version, other classes, and could not be
+    drained: without more, loading it or using it fails somewhere inside."""
+    path = tmp_path / "state" / "0" / f"{hashlib.sha256().hexdigest()[:24]}.state"
+    path.parent.mkdir()
+    path.touch(mode=0o600)
+    path.write_bytes(OLD.read_bytes())
+    monkeypatch.setattr(pickle, "loads", None)
+    assert (states.points(), states.of_others(1)) == ([""], [""])
+    with pytest.raises(StateError, match="another build of kdissect"):
+        states.load("", 1)
 
 
 @pytest.mark.parametrize("of", ["file", "folder"])
@@ -91,9 +121,10 @@ def test_what_belongs_to_others_is_not_loaded(states: States, monkeypatch: pytes
 
 def test_what_is_no_state_is_told(states: States, tmp_path: Path) -> None:
     states.save("one", 0, Carried(Dissector()))
-    only_file(tmp_path).write_bytes(b"\x80\x05something else\n")
-    with pytest.raises(StateError, match="is no state"):
-        states.load("one", 1)
+    for data in (b"\x80\x05something else\n", b"", b"[1]\n", b"7\n", b"{}\n"):
+        only_file(tmp_path).write_bytes(data)
+        with pytest.raises(StateError, match="is no state"):
+            states.load("one", 1)
 
 
 def test_what_is_drained_any_release_reads(

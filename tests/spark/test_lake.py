@@ -103,7 +103,9 @@ def test_a_delta_table_is_whole_and_evolves_by_name(tmp_path: Path) -> None:
     assert set(again.column("capture_point").to_pylist()) == {"errors"}
 
 
-def test_an_iceberg_table_is_whole(spark: SparkSession, catalog: Callable[[], Any]) -> None:
+def test_an_iceberg_table_is_whole(
+    spark: SparkSession, catalog: Callable[[], Any], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     command = ("--to", "iceberg:lake.kafka", "--table", "exchanges", "-q")
     by = ("--partition-by", "date", "--partition-by", "broker")
     assert batch(ERRORS, *command, *by) == 0
@@ -124,6 +126,20 @@ def test_an_iceberg_table_is_whole(spark: SparkSession, catalog: Callable[[], An
     assert {"date", "broker"} <= set(view.columns)
     spark.catalog.dropTempView("exchanges")
 
+    report = ("spark", "report", "-T", "ndjson", "-q", "--strict", "--master", "local[2]")
+    capsys.readouterr()
+    assert main([*report, "iceberg:lake.kafka"]) == 3
+    (line,) = capsys.readouterr().err.splitlines()
+    assert line.endswith("batch … --to iceberg:lake.kafka --table connections makes it")
+    rest = of(("connections", "faults"))
+    assert batch(ERRORS, "--to", "iceberg:lake.kafka", *rest, "-q") == 0
+    assert batch(ERRORS, "--out", tmp_path, "--table", "exchanges", *rest, "-q") == 0
+    found = []
+    for place in ("iceberg:lake.kafka", tmp_path, f"parquet:{tmp_path}"):
+        assert main([*report, str(place)]) == 0
+        found.append(capsys.readouterr().out)
+    assert found[0] == found[1] == found[2] != ""
+
 
 def test_what_a_run_that_died_left_is_no_obstacle(spark: SparkSession, tmp_path: Path) -> None:
     (tmp_path / "_staged" / "faults" / "_temporary").mkdir(parents=True)
@@ -132,11 +148,17 @@ def test_what_a_run_that_died_left_is_no_obstacle(spark: SparkSession, tmp_path:
     assert [path.name for path in tmp_path.iterdir()] == ["exchanges"]
 
 
-def test_a_catalog_of_spark_takes_tables(spark: SparkSession) -> None:
+def test_a_catalog_of_spark_takes_tables(spark: SparkSession, capsys: pytest.CaptureFixture[str]) -> None:
     spark.sql("create database if not exists kafka")
-    assert batch(ERRORS, "--to", "table:kafka", "--table", "connections", "-q") == 0
+    assert batch(ERRORS, "--to", "table:kafka", *of(("exchanges", "connections")), "-q") == 0
     try:
         assert spark.table("kafka.connections").count() == len(read_rows("connections", [ERRORS]))
+        command = ("spark", "report", "table:kafka", "-q", "--master", "local[2]")
+        assert main([*command, "--section", "hours", "-T", "ndjson"]) == 0
+        rows = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
+        assert sum(row["exchanges"] for row in rows) == len(read_rows("exchanges", [ERRORS]))
+        assert main([*command, "--strict"]) == 3
+        assert capsys.readouterr().err == "kdissect: table:kafka: has no table faults\n"
     finally:
         spark.sql("drop database kafka cascade")
 
@@ -263,6 +285,7 @@ def test_runs_read_what_is_new_and_die_harmlessly(
         (("--out", "x", "--append", "-Y", "api == Fetch"), "-Y does not go with --append"),
         (("--out", "x", "--runs", "y"), "--runs goes with --append"),
         (("--out", "x", "--close"), "--close goes with --append"),
+        (("--out", f"{ERRORS}/x/y"), f"{ERRORS} is a file; name a folder"),
     ],
 )
 def test_what_cannot_be_is_told_before_spark_starts(
@@ -271,6 +294,43 @@ def test_what_cannot_be_is_told_before_spark_starts(
     assert batch(ERRORS, *arguments) == 2
     (line,) = capsys.readouterr().err.splitlines()
     assert words in line
+
+
+@pytest.mark.usefixtures("spark")
+def test_a_damaged_delta_table_is_one_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    pytest.importorskip("deltalake")
+    log = tmp_path / "exchanges" / "_delta_log" / "00000000000000000000.json"
+    log.parent.mkdir(parents=True)
+    log.write_text("damaged")
+    place = f"delta:{tmp_path}"
+    assert batch(ERRORS, "--to", place, "--table", "exchanges", "--overwrite") == 2
+    (line,) = capsys.readouterr().err.splitlines()
+    assert "exchanges: cannot be read as a Delta table: " in line
+    (tmp_path / "connections").mkdir()
+    assert main(["spark", "report", place, "--section", "hours", "--master", "local[2]"]) == 3
+    (line,) = capsys.readouterr().err.splitlines()
+    assert "exchanges: cannot be read as a Delta table: " in line
+
+
+@pytest.mark.usefixtures("catalog")  # the configuration is read once
+@pytest.mark.parametrize(
+    ("place", "words"),
+    [
+        ("iceberg:x", "the form is iceberg:CATALOG.NAMESPACE"),
+        ("delta:", "the form is parquet:DIR, delta:PATH"),
+        ("iceberg:nobody.knows", "the Iceberg catalog nobody cannot be used"),
+        ("delta:/nowhere", "/nowhere: has no table exchanges; kdissect spark batch … --to delta:/nowhere"),
+        ("/nowhere", "/nowhere: has no table exchanges; kdissect spark batch … --out /nowhere"),
+    ],
+)
+def test_a_report_of_a_place_that_is_not_there_is_one_line(
+    capsys: pytest.CaptureFixture[str], place: str, words: str
+) -> None:
+    assert main(["spark", "report", place]) in (2, 3)
+    (line,) = capsys.readouterr().err.splitlines()
+    assert words in line
+    assert main(["spark", "report", place, "-T", "html"]) in (2, 3)
+    assert len(capsys.readouterr().err.splitlines()) == 1
 
 
 def test_a_folder_without_runs_is_told(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -111,7 +111,7 @@ def test_faults_are_told_where_no_table_has_them(tmp_path: Path) -> None:
 
 def test_spark_s_own_writers_get_the_same_rows(spark: SparkSession) -> None:
     """Where driver and workers share no files."""
-    wide, outcomes = wide_tables(spark, job_of([LOSS], TABLES, 2))
+    wide, outcomes = wide_tables(spark, job_of([LOSS], TABLES, shares=2))
     try:
         for name in TABLES:
             assert spark_rows(table_in(wide, name)) == read_rows(name, [LOSS]), name

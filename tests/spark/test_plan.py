@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from kdissect.model import CaptureError
-from kdissect.spark.plan import BYTES_A_TASK, capture_points, plan, tasks_for
+from kdissect.spark.plan import BYTES_A_TASK, Plan, capture_points, plan, tasks_for
 from kdissect.spark.settings import Settings
 from kdissect.spark.storage import File, list_files, open_file
 
@@ -33,15 +33,36 @@ def test_a_small_capture_is_one_task_and_a_large_one_is_as_many_as_run() -> None
     assert tasks_for(3 * BYTES_A_TASK + 1, 16) == 4
 
 
-def test_each_byte_is_read_once_unless_tasks_share_rows(tmp_path: Path) -> None:
+def test_each_byte_is_read_once_however_many_make_rows(tmp_path: Path) -> None:
     (tmp_path / "a.pcap").write_bytes(bytes(1_000))
     for settings, expected in (
         (Settings(), (1, 1_000)),
         (Settings(two_pass=True), (1, 2_000)),
-        (Settings(tasks=3), (3, 3_000)),
+        (Settings(tasks=3), (3, 1_000)),
     ):
         made = plan([str(tmp_path)], settings)
         assert (made.tasks[0], made.bytes_to_read, made.size) == (*expected, 1_000)
+
+
+@pytest.mark.parametrize(
+    ("cores", "sizes", "tasks"),
+    [
+        (8, (100,), (8,)),
+        (8, (1, 1), (1, 1)),
+        (8, (30, 10, 0.1), (6, 2, 1)),
+        (2, (30, 30, 30), (1, 1, 1)),
+        (800, (3,), (3,)),
+    ],
+)
+def test_a_point_has_tasks_for_rows_by_its_size_and_the_cores(
+    cores: int, sizes: tuple[float, ...], tasks: tuple[int, ...]
+) -> None:
+    files = [File(f"/c/{at}/x.pcap", int(size * BYTES_A_TASK)) for at, size in enumerate(sizes)]
+    points = capture_points(files, "directory")
+    asked = Plan(points, (1,) * len(points), is_told=False)
+    assert asked.on(cores).tasks == tasks
+    told = Plan(points, (3,) * len(points))
+    assert told.on(cores) is told
 
 
 def test_names_of_captures_are_files_directories_and_globs(tmp_path: Path) -> None:

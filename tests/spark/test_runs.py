@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
+from typing import Any
 
 import pytest
 
-from kdissect.spark.runs import Runs, RunsError
+from kdissect.spark.asked import told
+from kdissect.spark.runs import Plan, Runs, RunsError
+from kdissect.spark.settings import Settings
 
 
 def test_only_one_run_adds_at_a_time(tmp_path: Path) -> None:
@@ -32,4 +36,45 @@ def test_a_damaged_record_is_one_line(tmp_path: Path) -> None:
     runs.end({"run": 1})
     (tmp_path / "run-1.json").write_text('{"form": 1')
     with pytest.raises(RunsError, match=r"run-1\.json is damaged, or of another version"):
+        runs.rows()
+
+
+@pytest.mark.parametrize(
+    "changed",
+    [
+        {"end": 3},
+        {"end": {"/a": {"x": 1}}},
+        {"digests": 7},
+        {"digests": {"/a": 7}},
+        {"asked": "exchanges"},
+        {"asked": {}},
+        {"asked": {"tables": [1], "by": [], "options": {}}},
+        {"asked": {"tables": [], "by": [], "options": {"filter": 1}}},
+    ],
+    ids=str,
+)
+def test_a_damaged_plan_is_one_line(tmp_path: Path, changed: dict[str, Any]) -> None:
+    runs = Runs(str(tmp_path))
+    runs.begin(Plan(1, {}, {}, told(("exchanges",), (), Settings())))
+    assert runs.plan(1) is not None
+    path = tmp_path / "plan-1.json"
+    path.write_text(json.dumps(json.loads(path.read_text()) | changed))
+    with pytest.raises(RunsError, match=r"plan-1\.json is damaged$"):
+        runs.plan(1)
+
+
+def test_a_run_whose_plan_is_gone_is_told(tmp_path: Path) -> None:
+    """Without it, everything would be read again."""
+    runs = Runs(str(tmp_path))
+    assert runs.position(0) == {}
+    runs.end({"run": 1})
+    with pytest.raises(RunsError, match=r"plan-1\.json is gone"):
+        runs.position(1)
+
+
+@pytest.mark.parametrize(("name", "value"), [("rows", "many"), ("kdissect", 1), ("seconds", [])])
+def test_a_figure_that_is_none_is_told(tmp_path: Path, name: str, value: Any) -> None:
+    runs = Runs(str(tmp_path))
+    runs.end({"run": 1, name: value})
+    with pytest.raises(RunsError, match=rf"run-1\.json is damaged: {name} is "):
         runs.rows()

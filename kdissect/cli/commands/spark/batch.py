@@ -41,7 +41,7 @@ from kdissect.spark.writing import ENDED
 from kdissect.wording import NotInstalledError
 
 if TYPE_CHECKING:
-    from kdissect.spark.one_pass import Outcome
+    from kdissect.spark.job import Outcome
 
 
 @click.command("batch")
@@ -99,7 +99,7 @@ if TYPE_CHECKING:
     "--tasks",
     type=click.IntRange(1),
     metavar="N",
-    help="Tasks that share the rows of each capture point. Each of them reads all of it. Default: 1.",
+    help="Tasks that make the rows of each capture point. Default: by its size and the cores.",
 )
 @click.option("--plan", "plans", is_flag=True, help="Print what will be read by whom, and do nothing else.")
 @click.option("--explain", is_flag=True, hidden=True)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import shutil
 import sys
 from typing import TYPE_CHECKING, Any
@@ -25,8 +24,10 @@ from kdissect.present.statistics_text import table_lines
 from kdissect.present.tables import json_line
 from kdissect.spark.quality import SECTION
 from kdissect.spark.report import SECTIONS, Report
-from kdissect.spark.stored import stored
-from kdissect.spark.tables import POINT, TABLES, ddl, with_point
+from kdissect.spark.stored import Place, is_named
+from kdissect.spark.tables import POINT, TABLES, with_point
+from kdissect.spark.targets import TargetError
+from kdissect.wording import NotInstalledError
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -51,7 +52,7 @@ _FOR_PEOPLE = ("severity", "finding", "subject", "count", "message")
     + "\n".join(f"{name:9} {what}" for name, (what, _) in SECTIONS.items())
     + "\n\nThen come the tables of spark stats --out.",
 )
-@click.argument("tables", metavar="DIR")
+@click.argument("tables", metavar="PLACE")
 @click.option(
     "--section",
     "sections",
@@ -77,6 +78,8 @@ _FOR_PEOPLE = ("severity", "finding", "subject", "count", "message")
 def command(**given: Any) -> int:
     """Tables of batch, stream or stats → what they say together.
 
+    PLACE is a folder, or what --to of spark batch named: iceberg:CATALOG.NAMESPACE.
+
     The sections need the tables exchanges and connections, and for quality and --strict also faults. An
     exchange that several capture points saw counts once.
 
@@ -91,11 +94,14 @@ class _Report:
 
     def __init__(self, given: dict[str, Any]) -> None:
         self._given = given
-        self._out = out = within_reach(given["tables"], given["master"]).rstrip("/")
-        self._is_remote = "://" in out
+        out = given["tables"]
+        self._place = _place(out, given["master"])
+        self._out = self._place.folder
         self._wanted = tuple(map(folder_of, given["statistics"]))
         if given["form"] == "html" and (given["sections"] or given["statistics"]):
             raise Wrong("-T html is one page: give it without --section and -z")
+        if self._out is None and (given["form"] == "html" or given["statistics"]):
+            raise Wrong(f"{out}: has no statistics; kdissect spark stats … --out DIR writes them to a folder")
         for text, name in zip(given["statistics"], self._wanted, strict=True):
             if name not in _STORED:
                 raise Wrong(f"-z {text}: there is no such table{nearest(text, _STORED)}")
@@ -113,19 +119,29 @@ class _Report:
         if given["sections"] or needs_faults or not has_some:
             for name in _OF_BATCH:
                 if not self._has(name):
-                    how = f"kdissect spark batch … --out {out} --table {name}"
+                    how = (
+                        f"kdissect spark batch … {'--to' if is_named(out) else '--out'} {out} --table {name}"
+                    )
                     raise Unreadable(f"{out}: has no table {name}; {how} makes it")
-        self._has_faults = needs_faults if self._is_remote else self._has("faults")
+        self._has_faults = self._has("faults") if self._place.is_seen else needs_faults
         if needs_faults and not self._has_faults:
             raise Unreadable(f"{out}: has no table faults; kdissect spark batch … --table faults makes it")
 
     def _has(self, name: str) -> bool:
-        """Whether a table is there; of those elsewhere Spark tells when it reads them."""
-        return self._is_remote or os.path.isdir(os.path.join(self._out, name))
+        """Whether a table is there; of those elsewhere Spark tells when it reads them.
+
+        :raises Wrong: a catalog does not answer.
+        """
+        if self._out is None and name not in TABLES:
+            return False  # a catalog has no statistics
+        try:
+            return self._place.has(name)
+        except TargetError as error:
+            raise Wrong(str(error)) from None
 
     def _stored(self) -> list[str]:
         """The tables of statistics that are there; elsewhere those that are named."""
-        if self._is_remote:
+        if not self._place.is_seen:
             return list(self._wanted)
         return [name for name in _STORED if self._has(f"{FOLDER}/{name}")]
 
@@ -142,13 +158,16 @@ class _Report:
         return code
 
     def _sections(self, spark: SparkSession) -> int:
-        given, out = self._given, self._out
+        given = self._given
         names = given["sections"] or (each for each in SECTIONS if self._has_faults or each != SECTION)
         if self._wanted and not given["sections"]:
             names = ()
 
         def read(name: str) -> DataFrame:
-            return stored(spark, f"{out}/{name}", ddl(TABLES[name]))
+            try:
+                return self._place.frame(spark, name)
+            except TargetError as error:
+                raise Unreadable(str(error)) from None
 
         faults = read("faults") if self._has_faults else None
         if names:
@@ -193,6 +212,20 @@ class _Report:
         (row,) = frame.select("page").collect()
         with open_output(self._given["output"]) as file:
             file.write(row.page.encode())
+
+
+def _place(text: str, master: str) -> Place:
+    """Where the tables are.
+
+    :raises Wrong: no place has such a name, or a library is missing that it needs.
+    """
+    kind, colon, where = text.partition(":") if is_named(text) else ("", "", text.rstrip("/") or "/")
+    if kind in ("", "parquet", "delta"):
+        where = within_reach(where, master)
+    try:
+        return Place(f"{kind}{colon}{where}")
+    except (ValueError, NotInstalledError) as error:
+        raise Wrong(str(error).removeprefix("--to ")) from None
 
 
 def _print_section(name: str, frame: DataFrame, most: int, form: str) -> None:

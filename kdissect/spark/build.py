@@ -1,0 +1,29 @@
+"""Which code made a state: pickled objects are of use only to the code that made them.
+
+The version does not tell it: between two releases it stays the same, and classes change.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from functools import cache
+from pathlib import Path
+
+import kdissect
+from kdissect import dissect
+
+_EDGES = frozenset(("cli", "client", "help", "jobs", "live", "scrub", "spark", "tui", "wireshark"))
+"""Packages of which no object is in a state."""
+
+
+@cache
+def build() -> str:
+    """A word that is another one where a source is another, or where sources run and not compiled modules."""
+    top = Path(kdissect.__file__).parent
+    made = hashlib.sha256(Path(dissect.__file__).suffix.encode())
+    for path in sorted(top.rglob("*.py")):
+        inside = path.relative_to(top)
+        if inside.parts[0] not in _EDGES:
+            made.update(f"\n{inside.as_posix()}\n".encode())
+            made.update(path.read_bytes())
+    return made.hexdigest()[:16]

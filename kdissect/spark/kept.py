@@ -1,0 +1,201 @@
+"""Events that one task found → files → other tasks, which make rows of them.
+
+    Keeper ─► file: piece, piece, …   ─► kept_pieces
+              file: names of topic ids ─► kept_names
+
+To dissect a capture takes about a tenth of the work; the rows take the rest. One dissector must go over a
+capture in order. So it dissects everything once, and keeps the events as plain values. How they are made into
+rows depends on no other event.
+
+A piece is pickled, and to load it runs what it says. So each piece has a digest that only the tasks of the
+same job can make: they have its key from the driver.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import hmac
+import pickle
+import uuid
+from collections.abc import Iterator, Sequence
+from contextlib import suppress
+from struct import Struct
+from typing import Any, BinaryIO, NamedTuple
+
+from kdissect.dissect import Event
+from kdissect.exchange import Exchange
+from kdissect.limits import Limits
+from kdissect.names import TopicNames
+from kdissect.plain import exchange_of, plain_exchange
+from kdissect.spark.replay import size_of
+from kdissect.spark.writing import create_file, read_file, remove
+
+FOLDER = "_kept"
+"""Where the files are, in the folder of a job."""
+PIECE_BYTES = 4 << 20
+"""A piece is full when its messages have so many bytes …"""
+PIECE_EVENTS = 4_096
+"""… or it has so many events …"""
+PIECE_PACKETS = 8_192
+"""… or rows of so many packets."""
+
+_DIGEST_BYTES = 16
+_HEAD = Struct(f"<Q{_DIGEST_BYTES}s")
+"""The size of a piece, and its digest."""
+
+
+class Kept(NamedTuple):
+    """A file of pieces."""
+
+    path: str
+    pieces: int
+    size: int
+    """Bytes of all pieces."""
+
+
+class Piece(NamedTuple):
+    """Some events that follow one another."""
+
+    events: list[Event]
+    packets: list[dict[str, Any]]
+    """Rows of packets."""
+
+
+class KeptError(OSError):
+    """A file is not as it was written."""
+
+
+class Keeper:
+    """Keeps what one task finds.
+
+    :param folder: where its files go.
+    :param key: with which digests are made.
+    :param file_bytes: a file has about so many bytes.
+    """
+
+    def __init__(self, folder: str, key: bytes, file_bytes: int) -> None:
+        self.files: list[Kept] = []
+        """Those that are complete."""
+        self._folder = folder
+        self._key = key
+        self._file_bytes = file_bytes
+        self._events: list[Any] = []
+        self._packets: list[dict[str, Any]] = []
+        self._bytes = 0
+        self._file: BinaryIO | None = None
+        self._open = Kept("", 0, 0)
+
+    def add(self, event: Event) -> None:
+        """Keep the next event."""
+        if isinstance(event, Exchange):
+            known = event.topic_names
+            self._bytes += size_of(event)
+            self._events.append(
+                (plain_exchange(event), known.packet, known.count)  # type: ignore[attr-defined]
+            )
+        else:
+            self._events.append(event)
+        if self._bytes >= PIECE_BYTES or len(self._events) >= PIECE_EVENTS:
+            self._flush()
+
+    def add_packets(self, rows: Sequence[dict[str, Any]]) -> None:
+        """Keep the next rows of packets."""
+        self._packets += rows
+        if len(self._packets) >= PIECE_PACKETS:
+            self._flush()
+
+    def close(self, names: TopicNames) -> Kept:
+        """Keep the rest, and the names of topic ids; gives the file of these."""
+        self._flush()
+        self._end_file()
+        self._write(pickle.dumps(names.order, pickle.HIGHEST_PROTOCOL))
+        self._end_file()
+        return self.files.pop()
+
+    def abandon(self) -> None:
+        """The task failed: leave nothing."""
+        if self._file is not None:
+            with suppress(OSError):
+                self._file.close()
+        for each in (*self.files, self._open):
+            if each.path:
+                with suppress(OSError):
+                    remove(each.path)
+
+    def _flush(self) -> None:
+        if not self._events and not self._packets:
+            return
+        self._write(pickle.dumps((self._events, self._packets), pickle.HIGHEST_PROTOCOL))
+        self._events, self._packets, self._bytes = [], [], 0
+        if self._open.size >= self._file_bytes:
+            self._end_file()
+
+    def _write(self, data: bytes) -> None:
+        if self._file is None:
+            path = f"{self._folder}/{FOLDER}/{uuid.uuid4().hex}.events"
+            self._file = create_file(path)
+            self._open = Kept(path, 0, 0)
+        self._file.write(_HEAD.pack(len(data), _digest(data, self._key)))
+        self._file.write(data)
+        self._open = self._open._replace(pieces=self._open.pieces + 1, size=self._open.size + len(data))
+
+    def _end_file(self) -> None:
+        if self._file is not None:
+            self._file.close()
+            self.files.append(self._open)
+        self._file, self._open = None, Kept("", 0, 0)
+
+
+def kept_names(kept: Kept, key: bytes) -> TopicNames:
+    """All names of topic ids that a task knew at its end.
+
+    :raises KeptError: the file was changed.
+    """
+    names = TopicNames()
+    for value in _values(kept, key):
+        for each in value:
+            names.learn(*each)
+    return names
+
+
+def kept_pieces(kept: Kept, key: bytes, names: TopicNames, limits: Limits) -> Iterator[Piece]:
+    """What a file keeps, in order.
+
+    :raises KeptError: the file was changed.
+    """
+    for events, packets in _values(kept, key):
+        yield Piece([_event(each, names, limits) for each in events], packets)
+
+
+def _event(plain: Any, names: TopicNames, limits: Limits) -> Event:
+    if type(plain) is not tuple:  # other events are named tuples
+        event: Event = plain
+        return event
+    exchange, packet, count = plain
+    return exchange_of(exchange, names.up_to(packet, count), limits)
+
+
+def _values(kept: Kept, key: bytes) -> Iterator[Any]:
+    with read_file(kept.path) as file:
+        for _ in range(kept.pieces):
+            head = _read(file, _HEAD.size, kept)
+            size, digest = _HEAD.unpack(head)
+            data = _read(file, min(size, kept.size), kept)
+            if not hmac.compare_digest(_digest(data, key), digest):
+                raise _changed(kept)
+            yield pickle.loads(data)  # of a task of this job: the digest says it
+
+
+def _read(file: BinaryIO, size: int, kept: Kept) -> bytes:
+    data = file.read(size)
+    if len(data) != size:
+        raise _changed(kept)
+    return data
+
+
+def _changed(kept: Kept) -> KeptError:
+    return KeptError(f"{kept.path}: is not as it was written")
+
+
+def _digest(data: bytes, key: bytes) -> bytes:
+    return hashlib.blake2b(data, key=key, digest_size=_DIGEST_BYTES).digest()
