@@ -179,6 +179,9 @@ class ProblemsPage(StatisticsPage):
             self.refill()
             self.tell()
 
+    def listed(self) -> str:
+        return "error or fault"
+
     def what(self) -> str:
         if not len(self.rows):
             return "no errors and no faults" if self.kdissect.ended is not None else "none so far"

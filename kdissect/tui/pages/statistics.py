@@ -235,6 +235,10 @@ class StatisticsPage(Page, OrderedScreen):
         """What is listed, and how much of it, for the line below."""
         raise NotImplementedError
 
+    def listed(self) -> str:
+        """What a row is about, in the singular, for a line that says that there is none; empty: no line."""
+        return ""
+
     def saved(self) -> list[Saved]:
         """The tables that can be saved."""
         found = self.counted.tables if self.counted is not None else {}
@@ -322,8 +326,18 @@ class StatisticsPage(Page, OrderedScreen):
 
     def tell(self) -> None:
         """Write below what is listed, and what must be known of it: as many notes as there is room for."""
-        notes = self.notes()
-        self.say_notes(notes)
+        self.list_pane.say_nothing(self._why_empty())
+        self.say_notes(self.notes())
+
+    def _why_empty(self) -> str:
+        """What stands in the place of rows, where all was counted and there are none."""
+        listed = self.listed()
+        if not listed or self.counted is None or self.statistics.is_busy:
+            return ""
+        if self.statistics is self.kdissect.statistics and self.kdissect.shown.is_filtered:
+            return f"No {listed} is in what the filter shows."
+        so_far = " so far" if self.kdissect.ended is None else ""
+        return f"No {listed} was captured{so_far}."
 
     def notes(self) -> list[str]:
         """What is to be said, the most important first."""
