@@ -236,7 +236,7 @@ class StatisticsPage(Page, OrderedScreen):
         raise NotImplementedError
 
     def listed(self) -> str:
-        """What a row is about, in the singular, for a line that says that there is none; empty: no line."""
+        """What a row is about, in the singular, for the line of an empty list; empty where no line is said."""
         return ""
 
     def saved(self) -> list[Saved]:
