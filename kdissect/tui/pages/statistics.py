@@ -236,7 +236,7 @@ class StatisticsPage(Page, OrderedScreen):
         raise NotImplementedError
 
     def listed(self) -> str:
-        """What a row is about, in the singular, for the line of an empty list; empty where no line is said."""
+        """What a row is about, in the singular, for the line of an empty list; empty: it has no line."""
         return ""
 
     def saved(self) -> list[Saved]:

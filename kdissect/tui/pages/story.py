@@ -241,7 +241,7 @@ class StoryPage(StatisticsPage):
             self.about(exchange, found)
 
     def action_out(self) -> None:
-        """Tell the story from which a line led here."""
+        """Tell the story before this one."""
         if self._before:
             self._begin(*self._before.pop())
         else:

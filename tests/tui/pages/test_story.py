@@ -146,12 +146,12 @@ def test_keys_lead_from_story_to_story_and_escape_leads_back() -> None:
         told = [page._subject.title if page._subject else ""]
         cursors = []
         jumps = (
-            ("jjjt", "transactional id eos-app-0"),
-            ("jg", "group eos-app"),  # its line commits offsets
-            ("jjc", "client eos"),
+            (3, "t", "transactional id eos-app-0"),
+            (1, "g", "group eos-app"),  # its line commits offsets
+            (2, "c", "client eos"),
         )
-        for (*moves, key), kind in jumps:
-            await press(pilot, *moves)
+        for moves, key, kind in jumps:
+            await press(pilot, *["j"] * moves)
             cursors.append(page.rows.row(page.list_pane.cursor)["line"].exchange)
             text = await press(pilot, key)
             assert f"the story of {kind}\n" in text
