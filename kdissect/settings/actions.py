@@ -29,6 +29,22 @@ PAGES = {
 }
 """The screens that a key leads to, in that order, and their titles."""
 
+_SHOWN = {
+    "exchanges": "every request with its response",
+    "connections": "who talks to whom, and how much",
+    "topics": "what is written and read, lag",
+    "groups": "members, what each owns, rebalances",
+    "latency": "response times, their parts, over time",
+    "problems": "what was refused or broken, and whose",
+    "records": "every record written or read",
+    "capture": "files, interfaces, what was not decoded",
+    "findings": "what happened, why, and what to do",
+    "facts": "every table that no other screen shows",
+    "transactions": "each from its begin to its end",
+    "cluster": "brokers, leaders, settings at a time",
+}
+"""What each of them shows."""
+
 SHORT_TITLES = {"Connections": "Conns", "Transactions": "Txns"}
 """Titles where there is not room for all."""
 
@@ -118,7 +134,7 @@ ACTIONS: tuple[Action, ...] = (
     ),
     # -- every screen
     *(
-        _A(name, "page", PAGE_KEYS[name], title, f"show {title}", f"app.page('{name}')")
+        _A(name, "page", PAGE_KEYS[name], title, f"show {title}: {_SHOWN[name]}", f"app.page('{name}')")
         for name, title in PAGES.items()
     ),
     _A("page-before", "page", "[", "Screen before", "show the screen before this one", "app.turn_page(-1)"),

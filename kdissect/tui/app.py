@@ -428,4 +428,5 @@ class Kdissect(Host):
         yield SystemCommand("Theme", "other colours", self.action_change_theme)
 
     def action_help(self) -> None:
+        self.clear_notifications()  # the hint that leads here would lie on it
         self.push_screen(Help(help_of(self.screen), ABOUT.get(self._here() or "", ())))
