@@ -171,7 +171,8 @@ class Kdissect(Host):
             self.notify(HINT, timeout=15)
 
     def exit(self, result: None = None, return_code: int = 0, message: RenderableType | None = None) -> None:
-        self.session = as_left(self) if self.pages else self.settings.before
+        if not self._exit:  # a second signal may come when the panes are gone
+            self.session = as_left(self) if self.pages else self.settings.before
         super().exit(result, return_code, message)
 
     def _poll(self) -> bool:

@@ -15,7 +15,7 @@ from kdissect.settings.actions import ACTIONS, IDS, PAGE_KEYS, PAGES, PLACES, ac
 from kdissect.settings.key_names import clash, key_names
 from kdissect.settings.screens import Settings
 from kdissect.tui.app import Kdissect
-from kdissect.tui.keys import MOVES, Commands, help_of, is_called
+from kdissect.tui.keys import Commands, help_of, is_called
 from kdissect.tui.pages.exchanges import ExchangesPage
 from kdissect.tui.widgets.field_tree import FieldTree
 from tests.cli.run import CAPTURES

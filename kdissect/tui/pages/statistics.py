@@ -43,6 +43,10 @@ class Saved(NamedTuple):
     """What the table is made from."""
 
 
+_LEAST_MEANING = 24
+"""Fewer cells than this are not worth the beginning of a text."""
+
+
 class OrderedScreen(PanesScreen):
     """The screen. Its table has the id ``list``."""
 
@@ -78,8 +82,11 @@ class OrderedScreen(PanesScreen):
     def cursor_moved(self) -> None:
         """Another row is under the cursor, or the rows are others."""
 
-    def say_notes(self, notes: Sequence[str]) -> None:
-        """Say as many notes as there is room for, and the order of the list."""
+    def say_notes(self, notes: Sequence[str], meaning: str = "") -> None:
+        """Say as many notes as there is room for, and the order of the list.
+
+        :param meaning: of the row under the cursor. It stands last, and is cut where there is no room.
+        """
         told = list(notes)
         if self.rows.sorted_by is not None:  # which the column's head says too
             order = "largest" if self.rows.descending else "smallest"
@@ -89,6 +96,8 @@ class OrderedScreen(PanesScreen):
         told[1:1] = (f"columns: {each}" for each in hints)
         while len(told) > 1 and cell_len("   ".join(told)) >= self.app.size.width:
             told.pop()
+        if meaning and cell_len("   ".join(told)) + _LEAST_MEANING < self.app.size.width:
+            told.append(meaning)
         self.say("   ".join(told))
 
     def chosen_row(self) -> Row | None:
@@ -326,11 +335,11 @@ class StatisticsPage(Page, OrderedScreen):
 
     def tell(self) -> None:
         """Write below what is listed, and what must be known of it: as many notes as there is room for."""
-        self.list_pane.say_nothing(self._why_empty())
+        self.list_pane.say_nothing(self.why_empty())
         self.say_notes(self.notes())
 
-    def _why_empty(self) -> str:
-        """What stands in the place of rows, where all was counted and there are none."""
+    def why_empty(self) -> str:
+        """What stands below the heads if all was counted and no row came of it."""
         listed = self.listed()
         if not listed or self.counted is None or self.statistics.is_busy:
             return ""
