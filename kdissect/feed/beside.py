@@ -146,9 +146,13 @@ class Companion(Generic[Said]):
     def close(self) -> None:
         """Stop the process."""
         self._is_over = True
+        self._stop()
+        self._pipe.close()
+
+    def _stop(self) -> None:
+        """End the process, and whoever here uses the pipe."""
         self._process.terminate()
         self._process.join()
-        self._pipe.close()
 
 
 class Process(Companion[Said], Generic[Order, Said]):
@@ -182,10 +186,10 @@ class Process(Companion[Said], Generic[Order, Said]):
             while (order := self._orders.get()) is not None:
                 self._pipe.send(order)
 
-    def close(self) -> None:
+    def _stop(self) -> None:
         self._orders.put(None)
-        super().close()
-        self._sender.join(1)
+        super()._stop()
+        self._sender.join(1)  # it may be in the middle of an order, which fails now
 
 
 class Here(Generic[Order, Said]):

@@ -85,9 +85,12 @@ def lag_step(first_ns: int | None, last_ns: int | None) -> int:
     return next((step for step in _STEPS if step >= wanted), _STEPS[-1])
 
 
-def thinned(values: Sequence[int]) -> list[int]:
-    """As many values as a line has points: of those that share one, the largest."""
-    points = min(POINTS, len(values))
+def thinned(values: Sequence[int], most: int = POINTS) -> list[int]:
+    """As many values as a line has points: of those that share one, the largest.
+
+    :param most: points of the line.
+    """
+    points = min(most, len(values))
     cuts = [at * len(values) // points for at in range(points + 1)] if points else []
     return [max(0, *values[first:last]) for first, last in pairwise(cuts)]
 

@@ -29,6 +29,22 @@ PAGES = {
 }
 """The screens that a key leads to, in that order, and their titles."""
 
+_SHOWN = {
+    "exchanges": "every request with its response",
+    "connections": "who talks to whom, and how much",
+    "topics": "what is written and read, lag",
+    "groups": "members, what each owns, rebalances",
+    "latency": "response times, their parts, over time",
+    "problems": "what was refused or broken, and whose",
+    "records": "every record written or read",
+    "capture": "files, interfaces, what was not decoded",
+    "findings": "what happened, why, and what to do",
+    "facts": "every table that no other screen shows",
+    "transactions": "each from its begin to its end",
+    "cluster": "brokers, leaders, settings at a time",
+}
+"""What each of them shows."""
+
 SHORT_TITLES = {"Connections": "Conns", "Transactions": "Txns"}
 """Titles where there is not room for all."""
 
@@ -118,7 +134,7 @@ ACTIONS: tuple[Action, ...] = (
     ),
     # -- every screen
     *(
-        _A(name, "page", PAGE_KEYS[name], title, f"show {title}", f"app.page('{name}')")
+        _A(name, "page", PAGE_KEYS[name], title, f"show {title}: {_SHOWN[name]}", f"app.page('{name}')")
         for name, title in PAGES.items()
     ),
     _A("page-before", "page", "[", "Screen before", "show the screen before this one", "app.turn_page(-1)"),
@@ -284,6 +300,8 @@ ACTIONS: tuple[Action, ...] = (
         "app.story",
         True,
     ),
+    _A("story", "story", "i", "Story", "the story of this line's exchange", "app.story"),
+    _A("save", "story", "w", "Save", "save the story: CSV, NDJSON, Parquet", "save"),
     _A(
         "of-transaction",
         "story",
@@ -293,7 +311,7 @@ ACTIONS: tuple[Action, ...] = (
         "tell('transactional id')",
         True,
     ),
-    _A("of-producer", "story", "p", "Producer", "story of this line's producer", "tell('producer')"),
+    _A("of-producer", "story", "p", "Producer", "story of this line's producer", "tell('producer')", True),
     _A("of-group", "story", "g", "Group", "story of this line's group", "tell('group')", True),
     _A("of-client", "story", "c", "Client", "story of this line's client", "tell('client')", True),
     _A(
@@ -305,7 +323,15 @@ ACTIONS: tuple[Action, ...] = (
         "tell('offset')",
         True,
     ),
-    _A("next-story", "story", "n", "Next story", "the next story of the exchange at the top", "next_story"),
+    _A(
+        "next-story",
+        "story",
+        "n",
+        "Next story",
+        "the next story of the exchange at the top",
+        "next_story",
+        True,
+    ),
     _A("next-error", "ladder", "e", "Next error", "next response with an error", "next_bad(1)", True),
     _A("error-before", "ladder", "E", "Error before", "response with an error before", "next_bad(-1)"),
     _A("times", "ladder", "t", "Times", "times: relative, of day", "times"),

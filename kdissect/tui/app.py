@@ -171,7 +171,8 @@ class Kdissect(Host):
             self.notify(HINT, timeout=15)
 
     def exit(self, result: None = None, return_code: int = 0, message: RenderableType | None = None) -> None:
-        self.session = as_left(self) if self.pages else self.settings.before
+        if not self._exit:  # a second signal may come when the panes are gone
+            self.session = as_left(self) if self.pages else self.settings.before
         super().exit(result, return_code, message)
 
     def _poll(self) -> bool:
@@ -428,4 +429,5 @@ class Kdissect(Host):
         yield SystemCommand("Theme", "other colours", self.action_change_theme)
 
     def action_help(self) -> None:
+        self.clear_notifications()  # the hint that leads here would lie on it
         self.push_screen(Help(help_of(self.screen), ABOUT.get(self._here() or "", ())))

@@ -12,7 +12,7 @@ and there makes no long way.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple, Protocol
 
 from textual.app import App
@@ -210,6 +210,15 @@ class Host(App[None]):
         """The packets of exchanges were saved, with these comments."""
         self._saved = max(self._saved, len(numbers))
         self.marks.saved(comments, numbers)
+
+    def call_from_thread(self, callback: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
+        """Call what shows a worker's result, unless the screens end: then panes go one by one, and what
+        would show it may be gone."""
+
+        def unless_at_end() -> Any:
+            return callback(*args, **kwargs) if self._running else None
+
+        return super().call_from_thread(unless_at_end)
 
     # -- the ways to other screens --------------------------------------------------------------------
 

@@ -73,6 +73,13 @@ def _joined(rows: Iterable[tuple[int, str, str]]) -> list[tuple[str, str]]:
     return [(" ".join(each), what) for what, each in keys.items()]
 
 
+MOVES = (
+    *("up", "down", "page-up", "page-down", "first", "last", "column-before", "column-after"),
+    *("earlier", "later", "pane-before", "pane-after"),
+)
+"""What arrow keys do, and others that everybody finds: the palette lists it last."""
+_CALLED = 1_000.0
+"""More than for any text in which only the letters occur in that order."""
 _NOT_LISTED = ("palette",)
 
 
@@ -112,7 +119,7 @@ class Commands(Provider):
             yield _Command(names[at], text[:1].upper() + text[1:], " ".join(keys), run)
 
     async def discover(self) -> Hits:
-        for command in self._commands():
+        for command in sorted(self._commands(), key=lambda each: each.name in MOVES):
             yield DiscoveryHit(command.text, command.run, help=command.help)
 
     async def search(self, query: str) -> Hits:
@@ -124,6 +131,6 @@ class Commands(Provider):
         for command in self._commands():
             score = matcher.match(command.text)
             if query.strip() and is_called(command.name, query):
-                yield Hit(1, command.text, command.run, help=command.help)
+                yield Hit(_CALLED + score, command.text, command.run, help=command.help)
             elif score > 0:
                 yield Hit(score, matcher.highlight(command.text), command.run, help=command.help)

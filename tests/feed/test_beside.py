@@ -10,6 +10,8 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 
+import pytest
+
 from kdissect.feed.batches import Ended
 from kdissect.feed.beside import Here, Process, Shared
 from kdissect.feed.counting import AskTables, Begin, CountedRows, Counting, Order
@@ -114,3 +116,18 @@ def test_counting_loads_no_screens() -> None:
     )
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
     assert done.stdout == "[]\n"
+
+
+def test_the_pipe_is_closed_when_nobody_sends_any_more(monkeypatch: pytest.MonkeyPatch) -> None:
+    with process() as counter:
+        pipe = counter._pipe
+        close, sends = pipe.close, []
+
+        def closed() -> None:
+            sends.append(counter._sender.is_alive())
+            close()
+
+        monkeypatch.setattr(pipe, "close", closed)
+        monkeypatch.setattr(pipe, "send", lambda _: time.sleep(0.3))
+        counter.send(AskTables(("errors",)))
+    assert sends == [False]

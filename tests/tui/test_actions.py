@@ -15,7 +15,7 @@ from kdissect.settings.actions import ACTIONS, IDS, PAGE_KEYS, PAGES, PLACES, ac
 from kdissect.settings.key_names import clash, key_names
 from kdissect.settings.screens import Settings
 from kdissect.tui.app import Kdissect
-from kdissect.tui.keys import help_of, is_called
+from kdissect.tui.keys import Commands, help_of, is_called
 from kdissect.tui.pages.exchanges import ExchangesPage
 from kdissect.tui.widgets.field_tree import FieldTree
 from tests.cli.run import CAPTURES
@@ -209,8 +209,6 @@ def test_the_palette_lists_every_action_of_the_screen_and_themes() -> None:
         async with running(app_of(ERRORS)) as pilot:
             app = pilot.app
             assert isinstance(app, Kdissect)
-            from kdissect.tui.keys import Commands
-
             provider = Commands(app.screen)
             hits = [hit async for hit in provider.discover()]
             texts = " ".join(str(hit.prompt).lower() for hit in hits)
@@ -218,6 +216,11 @@ def test_the_palette_lists_every_action_of_the_screen_and_themes() -> None:
                 for action in actions_of(place):
                     assert action.help.lower() in texts, action
             assert [each.title for each in app.get_system_commands(app.screen)] == ["Theme"]
+            lines = [str(hit.prompt).lower() for hit in hits]
+            moves = {at for at, line in enumerate(lines) if "next row" in line or "to the next pane" in line}
+            assert len(moves) == 2
+            assert min(moves) > lines.index("write a filter")
+            assert min(moves) > max(at for at, line in enumerate(lines) if line.startswith("show "))
 
     asyncio.run(run())
 
@@ -247,5 +250,9 @@ def test_the_palette_finds_them_so() -> None:
             assert isinstance(app, Kdissect)
             await command(pilot, "exactly-once")
             assert app.screen is app.pages["transactions"]
+            found = [hit async for hit in Commands(app.screen).search("lag")]
+            first = max(found, key=lambda hit: hit.score)
+            assert str(first.text).startswith(("Show Topics", "Show Groups"))
+            assert len(found) > 2  # others have the letters
 
     asyncio.run(run())

@@ -120,3 +120,29 @@ def test_a_defect_tells_no_values(monkeypatch: pytest.MonkeyPatch) -> None:
         "kdissect: a defect in kdissect, please report it: ValueError (KDISSECT_DEBUG=1 shows more)"
     ]
     feed.close()
+
+
+def test_what_a_worker_made_is_shown_by_nobody_at_the_end(monkeypatch: pytest.MonkeyPatch) -> None:
+    called: list[str] = []
+
+    async def run() -> None:
+        async with running(Kdissect(decoded(ERRORS), settings=EXCHANGES)) as pilot:
+            await asyncio.to_thread(pilot.app.call_from_thread, called.append, "while it runs")
+            with monkeypatch.context() as at_end:
+                at_end.setattr(pilot.app, "_running", False)
+                await asyncio.to_thread(pilot.app.call_from_thread, called.append, "at the end")
+
+    asyncio.run(run())
+    assert called == ["while it runs"]
+
+
+def test_a_second_signal_finds_no_panes_and_does_no_harm() -> None:
+    app = Kdissect(decoded(ERRORS), settings=EXCHANGES)
+
+    async def run() -> None:
+        async with running(app):
+            app.exit()
+        app.exit()
+
+    asyncio.run(run())
+    assert app.session.page == "exchanges"

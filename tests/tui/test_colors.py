@@ -14,11 +14,13 @@ from rich.style import Style
 from kdissect.tui.app import Kdissect
 from kdissect.tui.colors import LEAST, contrast, legible
 from tests.cli.run import CAPTURES
-from tests.tui.snapshots import app_of, press, running
+from tests.tui.snapshots import app_of, press, running, settle
 
 DRAWN = frozenset("─│┌┐└┘├┤▁▂▃▄▅▆▇█▔▏▎▍▌▋▊▉╸╺━┃╭╮╰╯┼╌▕▐▀ ")
 """Borders, bars and scroll bars: no text."""
 KEYS = {
+    "story": ("1", "e", "i"),
+    "ladder": ("1", "e", "L"),
     "exchanges": ("e", "x"),
     "findings": ("left",),
     "groups": ("j",),
@@ -56,7 +58,9 @@ def test_every_text_can_be_read() -> None:
         async with running(app) as pilot:
             found: dict[tuple[str, str, str, str], str] = {}
             for name in app.pages:
+                app.theme = THEMES[0]  # another comes while the page is shown
                 app.action_page(name)
+                await settle(pilot)
                 await press(pilot, *KEYS.get(name, ()))
                 for theme in THEMES:
                     app.theme = theme

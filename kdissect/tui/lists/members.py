@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 from kdissect.analysis.fold import Row, least, most
 from kdissect.present.form import bars, duration, plural
-from kdissect.present.lanes import CellSpan, TextLane, thinned
+from kdissect.present.lanes import POINTS, CellSpan, TextLane, thinned
 from kdissect.present.sanitise import sanitise
 from kdissect.tui.lists.figures import grave_tone
 from kdissect.tui.widgets.table import Heading
@@ -24,8 +24,12 @@ NOT_FINISHED = "not finished"
 CHOSEN = "▼"
 """In the head of the lines: where the rebalance begins that is chosen."""
 _RANKS = {IN: 1, STOPPED: 2, JOINING: 3, WAITING: 4, LEFT: 5, EXPIRED: 6, EARLIER: 7, LATER: 7}
-_LEAST_OWNED, _LEAST_LAG, _LEAST_ALL = 80, 110, 150
-"""Cells of a table from which on what is owned has room, the lag, and the rest."""
+_LEAST_FACTS, _LEAST_ALL = 70, 150
+"""Cells of a table from which on what is owned and the lag have room, and the rest."""
+_WIDE = 110
+"""From so many cells on names, what is owned and the line of lag have more room."""
+_FEW_POINTS = 9
+"""Of the line of lag, where they have not."""
 
 
 class MemberTold(NamedTuple):
@@ -134,20 +138,20 @@ class MemberLines:
         return self._members[row]
 
     def headings(self, width: int) -> Sequence[Heading]:
-        name = max(16, min(44, width // 4))
+        name = max(16, min(44, width // 4)) if width >= _WIDE else 16
         return (Heading("Member", name), *self._facts(width), Heading(self._title(width, name), 0))
 
     def _facts(self, width: int) -> tuple[Heading, ...]:
         """The columns between the name and the line of time."""
         out: list[Heading] = []
-        if width >= _LEAST_OWNED and self._owned:
+        if width >= _LEAST_FACTS and self._owned:
             longest = max((len(self._owns(at)) for at in range(len(self))), default=0)
-            out.append(Heading("Owns", max(4, min(longest, width // 6))))
-        elif width >= _LEAST_OWNED:
+            out.append(Heading("Owns", max(4, min(longest, width // (6 if width >= _WIDE else 9)))))
+        elif width >= _LEAST_FACTS:
             out.append(Heading("Got", 5, True))
-        if width >= _LEAST_LAG and self._told.lag:
-            out.append(Heading("Lag", 8, True))
-            out.append(Heading("over time", 16))
+        if width >= _LEAST_FACTS and self._told.lag:
+            out.append(Heading("Lag", 7, True))
+            out.append(Heading("over time", POINTS if width >= _WIDE else _FEW_POINTS))
         if width >= _LEAST_ALL:
             out += (Heading("Beats", 6, True), Heading("Commits", 8, True))
         return tuple(out)
@@ -180,7 +184,7 @@ class MemberLines:
             "Owns": self._owns(row),
             "Got": str(assigned[-1]) if assigned else "",
             "Lag": f"{lag[-1]:,}" if lag else "",
-            "over time": bars(thinned(lag)),
+            "over time": bars(thinned(lag, POINTS if width >= _WIDE else _FEW_POINTS)),
             "Beats": f"{member['heartbeats']:,}",
             "Commits": f"{member['commits']:,}",
         }

@@ -167,7 +167,7 @@ class CapturePage(StatisticsPage):
     """Interfaces above, figures of the whole capture below. Nothing here is counted but by the decoder."""
 
     DEFAULT_CSS = """
-    CapturePage #list { height: 1fr; max-height: 12; }
+    CapturePage #list { height: 1fr; }
     CapturePage VerticalScroll { height: 1fr; border-top: hkey $panel; background: $surface; }
     CapturePage #lines { height: auto; }
     """
@@ -188,6 +188,7 @@ class CapturePage(StatisticsPage):
         app, index = self.kdissect, self.kdissect.index
         with_cursor = self.row_with_cursor()
         self.rows.show(interface_rows(index))
+        self.at_most(self.list_pane, len(self.rows) + 2)
         self.rows_changed(with_cursor)
         text = Text()
         for name, value, is_bad in lines(index, app.feed.source, app.ended, app.feed.capture):

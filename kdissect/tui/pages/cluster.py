@@ -261,6 +261,7 @@ class ClusterPage(GroupedScreen):
         first = index.first_ns or 0
         rows = change_rows(counted.tables[CHANGES], (first, max(first, index.last_ns or 0)), self._here)
         self.rows.show(rows, change_columns(self.clock))
+        self.at_most(self.list_pane, len(rows) + 2)
         if self._to_find:
             wanted = len(rows) - 1 if self._here is None else rows.index(self._here)
             self._to_find = self.statistics.is_busy

@@ -212,6 +212,9 @@ class ConnectionsPage(GroupedPage):
             self.refill()
             self.tell()
 
+    def listed(self) -> str:
+        return "connection"
+
     def what(self) -> str:
         return plural(len(self.rows), self.grouping)
 

@@ -7,12 +7,13 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
 from typing import ClassVar
 
 from rich.cells import cell_len
 from textual import on, work
 from textual.app import ComposeResult
-from textual.binding import BindingType
+from textual.binding import Binding, BindingType
 from textual.message import Message
 from textual.worker import get_current_worker
 
@@ -187,7 +188,14 @@ HIGH = 50
 """With so many lines the line of time shows more."""
 
 
-class FindingsTable(VirtualTable):
+_TO_TIME = {
+    "column-before": "to the line of time, a moment earlier",
+    "column-after": "to the line of time, a moment later",
+}
+"""What its arrow keys do, by the names of their actions."""
+
+
+class FindingsTable(VirtualTable, inherit_bindings=False):
     """The list. The arrow keys to the left and right lead from it to the line of time."""
 
     class Beside(Message):
@@ -196,6 +204,13 @@ class FindingsTable(VirtualTable):
         def __init__(self, step: int) -> None:
             self.step = step
             super().__init__()
+
+    BINDINGS: ClassVar[list[BindingType]] = [
+        replace(each, tooltip=_TO_TIME[each.id])
+        if isinstance(each, Binding) and each.id in _TO_TIME
+        else each
+        for each in bindings_of("list")
+    ]
 
     def action_column(self, step: int) -> None:
         self.post_message(self.Beside(step))

@@ -108,8 +108,10 @@ def text_of(rebalances: Sequence[Row], chosen: int | None, clock: Clock, room: i
     """
     if chosen is None:
         title = f"{plural(len(rebalances), 'rebalance')}: [ and ] go from one to the next"
-        each = [TextLine(_short(row, clock)) for row in rebalances]
-        return [TextLine(title if rebalances else "no rebalance was captured", "heading"), *reversed(each)]
+        out = [TextLine(title if rebalances else "no rebalance was captured", "heading")]
+        for row in reversed(rebalances):
+            out += [TextLine(part) for part in fold_text(_short(row, clock), room)]
+        return out
     row, before = rebalances[chosen], rebalances[chosen - 1]["generation"] if chosen else None
     title = f"{_named(row, before)}  {_stood(row)}  ({chosen + 1} of {len(rebalances)})"
     out = [TextLine(part, "heading") for part in fold_text(title, room)]
@@ -191,6 +193,8 @@ class GroupsPage(StatisticsPage):
     GroupsPage #members { height: 1fr; border-top: hkey $panel; }
     GroupsPage.-low #rebalance { border-top: none; }
     GroupsPage.-low #members { border-top: none; }
+    GroupsPage.-none #list { height: 1fr; max-height: 100%; }
+    GroupsPage.-none #rebalance, GroupsPage.-none #members { display: none; }
     """
     BINDINGS: ClassVar[list[BindingType]] = bindings_of("groups")
 
@@ -231,7 +235,8 @@ class GroupsPage(StatisticsPage):
     def fill(self, counted: CountedTables) -> None:
         rows = counted.tables["groups"]
         self.rows.show(rows)
-        self.wish(self.list_pane, max(1, len(rows)) + 2)
+        self.set_class(not rows, "-none")
+        self.wish(self.list_pane, len(rows) + 2 if rows else "1fr")
 
     def on_resize(self) -> None:
         height = self.app.size.height
@@ -255,6 +260,9 @@ class GroupsPage(StatisticsPage):
 
         self.query_one("#rebalance", TextPane).show_folded(text)
         self.tell()
+
+    def listed(self) -> str:
+        return "consumer group"
 
     def what(self) -> str:
         return plural(len(self.rows), "group")

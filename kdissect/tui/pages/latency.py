@@ -2,7 +2,7 @@
 time.
 
 The heat map below the list has a line for each band of time, the longest above. It is darker where there are
-more exchanges.
+more exchanges. On a low screen two bands share a line.
 """
 
 from __future__ import annotations
@@ -29,7 +29,8 @@ from kdissect.present.form import bars, duration, plural
 from kdissect.present.lanes import CELLS, INKS, PARTS, bar, in_words
 from kdissect.present.sanitise import sanitise
 from kdissect.tui.lists.figures import FigureColumn, Figures, address, number, rare, time_span, words
-from kdissect.tui.pages.page import LOW
+from kdissect.tui.pages.page import LOW, TINY
+from kdissect.tui.pages.rooms import LEAST_LINES
 from kdissect.tui.pages.statistics import GroupedPage
 from kdissect.tui.widgets.table import Heading, VirtualTable
 
@@ -37,6 +38,10 @@ SHADES = " ·░▒▓█"
 """None, few … as many as anywhere."""
 _LABEL, _COUNT = 10, 9
 """Cells of the first columns."""
+_OTHER_LINES = 7
+"""Lines of the screen that are neither of the list nor of the heat map: the parts have up to three."""
+EDGES_NS, WIDE_EDGES_NS = np.array(BANDS_NS), np.array(BANDS_NS[::2])
+"""Where the bands of lines end, and where they end if a line has two: every ten times as long."""
 
 
 def places_of(
@@ -66,7 +71,10 @@ class Heat:
     def __init__(self, text_of: Callable[[int], str]) -> None:
         self._text_of = text_of
         self._times: NDArray[Any] = np.zeros(0, np.int64)
+        self._latencies: NDArray[Any] = np.zeros(0, np.int64)
+        self._edges: NDArray[Any] = EDGES_NS
         self._bands: NDArray[Any] = np.zeros(0, np.int64)
+        """The band of each exchange."""
         self._span = 0, 1
         self._title = ""
         self._version = 0
@@ -79,20 +87,32 @@ class Heat:
         :param title: what they are, sanitised.
         """
         self._times = index.column("time_ns")[places]
-        self._bands = np.searchsorted(np.array(BANDS_NS), index.column("latency_ns")[places], side="right")
+        self._latencies = index.column("latency_ns")[places]
         start = index.first_ns or 0
         self._span = start, max(start + 1, index.last_ns or 0)
         self._title = title
+        self._sort_in()
+
+    def widen(self, is_wide: bool) -> None:
+        """Let each line have two bands, or one."""
+        edges = WIDE_EDGES_NS if is_wide else EDGES_NS
+        if edges is not self._edges:
+            self._edges = edges
+            self._sort_in()
+
+    def _sort_in(self) -> None:
+        self._bands = np.searchsorted(self._edges, self._latencies, side="right")
         self._version += 1
         self._made.clear()
 
     def __len__(self) -> int:
-        return len(BANDS_NS) + 1 if len(self._times) else 0
+        return len(self._edges) + 1 if len(self._times) else 0
 
     def band(self, row: int) -> tuple[int | None, int | None]:
         """The times of a line: from, in ns, and below; None for no end."""
-        at = len(BANDS_NS) - row
-        return BANDS_NS[at - 1] if at else None, BANDS_NS[at] if at < len(BANDS_NS) else None
+        edges = self._edges.tolist()
+        at = len(edges) - row
+        return edges[at - 1] if at else None, edges[at] if at < len(edges) else None
 
     def headings(self, width: int) -> Sequence[Heading]:
         first, last = map(self._text_of, self._span)
@@ -111,7 +131,7 @@ class Heat:
     def cells(self, row: int, width: int) -> Sequence[str]:
         lowest, below = self.band(row)
         label = f"≥ {duration(lowest)}" if lowest is not None else f"< {duration(below or 0)}"
-        count = int((self._bands == len(BANDS_NS) - row).sum())
+        count = int((self._bands == len(self._edges) - row).sum())
         room = max(1, width - _LABEL - _COUNT - 2)
         return [label, f"{count:,}" if count else "", self._lines(room)[row]]
 
@@ -121,7 +141,7 @@ class Heat:
             start, end = self._span
             columns = np.clip((self._times - start) * room // max(1, end - start), 0, room - 1)
             grid = np.zeros((len(self), room), np.int64)
-            np.add.at(grid, (len(BANDS_NS) - self._bands, columns), 1)
+            np.add.at(grid, (len(self._edges) - self._bands, columns), 1)
             scale = np.log1p(grid) / max(
                 1.0, float(np.log1p(grid.max()))
             )  # one is still seen among thousands
@@ -223,8 +243,9 @@ class LatencyPage(GroupedPage):
 
     DEFAULT_CSS = """
     LatencyPage #parts { height: auto; max-height: 3; padding: 0 1; background: $panel; }
-    LatencyPage #heat { height: 14; border-top: hkey $panel; }
-    LatencyPage.-low #heat { display: none; }
+    LatencyPage #heat { height: 1fr; border-top: hkey $panel; }
+    LatencyPage.-low #heat { border-top: none; }
+    LatencyPage.-tiny #heat { display: none; }
     """
     GROUPINGS = tuple(ASKED)
 
@@ -240,6 +261,18 @@ class LatencyPage(GroupedPage):
         self.heat = Heat(self.clock.text)
         yield VirtualTable(self.heat, id="heat")
 
+    def on_resize(self) -> None:
+        self.heat.widen(self.app.size.height < LOW)
+        self.query_one("#heat", VirtualTable).rows_changed()
+        self._share_room()
+
+    def _share_room(self) -> None:
+        """The list has as many lines as it needs, as far as the heat map has room for all of its own."""
+        height = self.app.size.height
+        bands = 0 if height < TINY else len(WIDE_EDGES_NS) + 1 if height < LOW else len(EDGES_NS) + 2
+        room = height - _OTHER_LINES - (bands + 1 if bands else 0)
+        self.wish(self.list_pane, max(LEAST_LINES, min(len(self.rows) + 2, room)) if bands else "1fr")
+
     def cursor_moved(self) -> None:
         row, index, shown = self.chosen_row(), self.kdissect.index, self.kdissect.shown
         said = "" if row is None else f"{_api(row)}: {in_words(row['parts'])}"
@@ -254,6 +287,10 @@ class LatencyPage(GroupedPage):
     def fill(self, counted: CountedTables) -> None:
         rows = with_shares(*(counted.tables[name] for name in self.asked()))
         self.rows.show(rows, columns(self.grouping))
+        self._share_room()
+
+    def listed(self) -> str:
+        return "exchange"
 
     def what(self) -> str:
         return plural(len(self.rows), "row")
@@ -268,7 +305,7 @@ class LatencyPage(GroupedPage):
             "Waited": "waited: sure/maybe",
         }
         # Where there is no room for the heat map, that is said.
-        hidden = [] if self.query_one("#heat").display else [f"over time: from {LOW} lines"]
+        hidden = [] if self.query_one("#heat").display else [f"over time: from {TINY} lines"]
         return [*super().notes(), *hidden, *(text for title, text in legends.items() if title in shown)]
 
     def subject_of(self, row: Row) -> Subject | None:

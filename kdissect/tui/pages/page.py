@@ -72,7 +72,7 @@ class Page(Screen[None]):
     def _theme_changed(self) -> None:
         """What is wrong has another colour."""
         if self.is_current and self.kdissect.is_open:
-            self._show_status()
+            self.index_grew()
 
     def compose(self) -> ComposeResult:
         yield OneLine(id="status")

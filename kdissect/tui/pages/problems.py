@@ -179,15 +179,18 @@ class ProblemsPage(StatisticsPage):
             self.refill()
             self.tell()
 
+    def listed(self) -> str:
+        return "error or fault"
+
     def what(self) -> str:
         if not len(self.rows):
             return "no errors and no faults" if self.kdissect.ended is not None else "none so far"
         return plural(len(self.rows), "row")
 
-    def notes(self) -> list[str]:
-        cursor = self.list_pane.cursor
-        said = self.rows.row(cursor)["said"] if cursor < len(self.rows) else None
-        return [*super().notes(), *([said] if said else [])]
+    def tell(self) -> None:
+        row = self.chosen_row()
+        self.list_pane.say_nothing(self.why_empty())
+        self.say_notes(self.notes(), "" if row is None else row["said"] or "")
 
     def cursor_moved(self) -> None:
         self.tell()

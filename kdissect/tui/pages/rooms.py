@@ -48,11 +48,17 @@ class PanesScreen(Screen[None]):
             if lines is not None:
                 pane.styles.height = f"{lines}fr"
                 pane.styles.max_height = "100%"
+                pane.styles.min_height = LEAST_LINES
 
-    def wish(self, pane: Widget, lines: int) -> None:
+    def wish(self, pane: Widget, lines: int | str) -> None:
         """Give a pane the height that the screen wants, unless a bar was moved."""
         if pane.id not in self.heights:
             pane.styles.height = lines
+
+    def at_most(self, pane: Widget, lines: int) -> None:
+        """Let a pane have no more lines than this, unless a bar was moved: others have the rest."""
+        if pane.id not in self.heights:
+            pane.styles.max_height = lines
 
     def _move(self, below: Widget, lines: int) -> None:
         """Move the bar above a pane down, or up where there are fewer than no lines."""

@@ -43,6 +43,10 @@ class Saved(NamedTuple):
     """What the table is made from."""
 
 
+_LEAST_MEANING = 24
+"""Fewer cells than this are not worth the beginning of a text."""
+
+
 class OrderedScreen(PanesScreen):
     """The screen. Its table has the id ``list``."""
 
@@ -78,8 +82,11 @@ class OrderedScreen(PanesScreen):
     def cursor_moved(self) -> None:
         """Another row is under the cursor, or the rows are others."""
 
-    def say_notes(self, notes: Sequence[str]) -> None:
-        """Say as many notes as there is room for, and the order of the list."""
+    def say_notes(self, notes: Sequence[str], meaning: str = "") -> None:
+        """Say as many notes as there is room for, and the order of the list.
+
+        :param meaning: of the row under the cursor. It stands last, and is cut where there is no room.
+        """
         told = list(notes)
         if self.rows.sorted_by is not None:  # which the column's head says too
             order = "largest" if self.rows.descending else "smallest"
@@ -89,6 +96,8 @@ class OrderedScreen(PanesScreen):
         told[1:1] = (f"columns: {each}" for each in hints)
         while len(told) > 1 and cell_len("   ".join(told)) >= self.app.size.width:
             told.pop()
+        if meaning and cell_len("   ".join(told)) + _LEAST_MEANING < self.app.size.width:
+            told.append(meaning)
         self.say("   ".join(told))
 
     def chosen_row(self) -> Row | None:
@@ -235,6 +244,10 @@ class StatisticsPage(Page, OrderedScreen):
         """What is listed, and how much of it, for the line below."""
         raise NotImplementedError
 
+    def listed(self) -> str:
+        """What a row is about, in the singular, for the line of an empty list; empty: it has no line."""
+        return ""
+
     def saved(self) -> list[Saved]:
         """The tables that can be saved."""
         found = self.counted.tables if self.counted is not None else {}
@@ -322,8 +335,18 @@ class StatisticsPage(Page, OrderedScreen):
 
     def tell(self) -> None:
         """Write below what is listed, and what must be known of it: as many notes as there is room for."""
-        notes = self.notes()
-        self.say_notes(notes)
+        self.list_pane.say_nothing(self.why_empty())
+        self.say_notes(self.notes())
+
+    def why_empty(self) -> str:
+        """What stands below the heads if all was counted and no row came of it."""
+        listed = self.listed()
+        if not listed or self.counted is None or self.statistics.is_busy:
+            return ""
+        if self.statistics is self.kdissect.statistics and self.kdissect.shown.is_filtered:
+            return f"No {listed} is in what the filter shows."
+        so_far = " so far" if self.kdissect.ended is None else ""
+        return f"No {listed} was captured{so_far}."
 
     def notes(self) -> list[str]:
         """What is to be said, the most important first."""

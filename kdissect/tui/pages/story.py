@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import ClassVar
+from typing import ClassVar, NamedTuple
 
+from rich.cells import cell_len
 from rich.text import Text
 from textual.app import ComposeResult
 from textual.binding import BindingType
@@ -20,18 +21,26 @@ from kdissect.present.form import Clock, plural
 from kdissect.present.sanitise import sanitise
 from kdissect.present.stories import STORY
 from kdissect.protocol.errors import errors
+from kdissect.tui.host import MOST_STEPS
 from kdissect.tui.keys import bindings_of
 from kdissect.tui.lists.figures import FigureColumn, Figures
 from kdissect.tui.pages.ladder import OF_STORY, Drawn
+from kdissect.tui.pages.page import BACK
 from kdissect.tui.pages.statistics import GroupedTable, Saved, StatisticsPage
 
 HERE = "▶"
 """Before the line that the exchange is in."""
+WHAT = "What"
+"""The head of the column that tells."""
 
 
 def _line(row: Row) -> StoryLine:
     found: StoryLine = row["line"]
     return found
+
+
+def _what(row: Row) -> str:
+    return sanitise(_line(row).whole, None)
 
 
 def _columns(clock: Clock) -> tuple[FigureColumn, ...]:
@@ -44,9 +53,19 @@ def _columns(clock: Clock) -> tuple[FigureColumn, ...]:
         FigureColumn(
             "Who", lambda row: sanitise(_line(row).client_id or _line(row).client), None, 1, False, 32
         ),
-        FigureColumn("What", lambda row: sanitise(_line(row).whole, None), None, 0, False, 400, False, 40),
+        FigureColumn(WHAT, _what, None, 0, False, 400, False, 40),
         FigureColumn("Error", lambda row: sanitise(_line(row).error or ""), None, 2, False),
     )
+
+
+class _Left(NamedTuple):
+    """A story from which a line led on."""
+
+    exchange: Exchange | None
+    """The one at the top."""
+    subject: Subject
+    line: int
+    """The line, by its exchange."""
 
 
 class StoryPage(StatisticsPage):
@@ -68,6 +87,10 @@ class StoryPage(StatisticsPage):
         self._exchange: Exchange | None = None
         self._to_find = True
         """Whether the cursor is still to go to the exchange."""
+        self._line_to_find: int | None = None
+        """The line to which it is to go instead, by its exchange."""
+        self._before: list[_Left] = []
+        """The stories from which lines led on."""
         super().__init__()
 
     def figures(self) -> Figures:
@@ -97,7 +120,16 @@ class StoryPage(StatisticsPage):
 
         :param subject: by default, the one that is closest to the exchange.
         """
-        self._exchange = exchange
+        row = self.chosen_row() if self.is_current else None
+        if row is not None and self._subject is not None:
+            left = _Left(self._exchange, self._subject, _line(row).exchange)
+            self._before = [*self._before, left][-MOST_STEPS:]
+        else:
+            self._before = []
+        self._begin(exchange, subject)
+
+    def _begin(self, exchange: Exchange | None, subject: Subject | None, line: int | None = None) -> None:
+        self._exchange, self._line_to_find = exchange, line
         by_title: dict[str, Subject] = {}
         for each in () if exchange is None else subjects_of(exchange):
             by_title.setdefault(each.title, each)  # what it shares may be one thing, named again
@@ -122,6 +154,8 @@ class StoryPage(StatisticsPage):
         rows = [{**row, "is_here": self._is_here(row)} for row in counted.tables[self.asked()[0]]]
         self.rows.show(rows, _columns(self.clock))
         at = next((at for at, row in enumerate(rows) if row["is_here"]), None)
+        line = self._line_to_find
+        at = next((at for at, row in enumerate(rows) if _line(row).exchange == line), at)
         if self._to_find and at is not None:
             self._to_find = False
             self.call_after_refresh(self._go_to, at)
@@ -160,6 +194,21 @@ class StoryPage(StatisticsPage):
     def what(self) -> str:
         return plural(len(self.rows), "line")
 
+    def cursor_moved(self) -> None:
+        self.tell()
+
+    def tell(self) -> None:
+        """Write all of the line under the cursor, where the list has no room for it."""
+        row = self.chosen_row()
+        text = "" if row is None else _what(row)
+        room = next(
+            (each.width for each in self.rows.headings(self.list_pane.columns) if each.title == WHAT), 0
+        )
+        if cell_len(text) > room > 0 and self.is_at_rest:
+            self.say(text)
+        else:
+            super().tell()
+
     def notes(self) -> list[str]:
         others = [sanitise(each.title, 40) for each in self._subjects if each != self._subject]
         return [
@@ -177,6 +226,7 @@ class StoryPage(StatisticsPage):
         """Tell the next story of the exchange."""
         if self._subject is not None and len(self._subjects) > 1:
             at = self._subjects.index(self._subject) if self._subject in self._subjects else -1
+            self._line_to_find = None
             self._tell(self._subjects[(at + 1) % len(self._subjects)])
 
     def action_tell(self, kind: str) -> None:
@@ -189,6 +239,17 @@ class StoryPage(StatisticsPage):
             self.say(f"#{exchange.number} {exchange.api} names no {kind}")
         else:
             self.about(exchange, found)
+
+    def action_out(self) -> None:
+        """Tell the story before this one."""
+        if self._before:
+            self._begin(*self._before.pop())
+        else:
+            super().action_out()
+
+    @property
+    def way_out(self) -> str:
+        return BACK if self._before else super().way_out
 
     def drawn(self) -> Drawn | None:
         """The story as the ladder draws it; None where nothing is told."""

@@ -213,6 +213,9 @@ class TopicsPage(GroupedPage):
             rows = partition_rows(tables["topics"], tables["positions"])
             self.rows.show(rows, PARTITION_COLUMNS)
 
+    def listed(self) -> str:
+        return "offset of a group" if self.grouping in (GROUP, CLIENT) else "topic"
+
     def what(self) -> str:
         return plural(len(self.rows), *_WHAT[self.grouping])
 

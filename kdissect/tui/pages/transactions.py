@@ -276,7 +276,7 @@ class TransactionsPage(StatisticsPage):
         start = index.first_ns or 0
         self.lines.show(rows, CellSpan(start, max(start + 1, index.last_ns or 0)))
         self.set_class(not rows, "-none")
-        self.wish(self.list_pane, max(_LEAST_ROWS, len(rows)) + 1)
+        self.wish(self.list_pane, max(_LEAST_ROWS, len(rows)) + 1 if rows else "1fr")
         self.wish(self.ids_pane, len(self.lines) + 2 if len(self.lines) else 0)
         if self._wanted is not None and rows:
             ns, names = self._wanted
@@ -303,6 +303,9 @@ class TransactionsPage(StatisticsPage):
             return [] if row is None else text_of(row, self.clock, room)
 
         self.query_one("#said", TextPane).show_folded(text)
+
+    def listed(self) -> str:
+        return "transaction"
 
     def what(self) -> str:
         return plural(len(self.rows), "transaction") if len(self.rows) else "no transactions"

@@ -149,12 +149,17 @@ class PaneLine(Legible):
             left -= width
 
 
+COMMON = "save", "app.story", "filter"
+"""Actions of most screens, in the order in which the footer leaves them out."""
+
+
 class KeysFooter(Footer):
     """The keys that mean something here, without that of the palette.
 
     Textual makes each key compact first and wide then, and computes its style anew both times. This footer
-    makes each key in its final form at once. Where there is no room for all, it leaves out the last keys, but
-    not the very last. That one opens the help, which has them all.
+    makes each key in its final form at once. Where there is no room for all, it first leaves out keys that
+    most screens have, then the last ones, but never the very last. That one opens the help, which has them
+    all.
     """
 
     DEFAULT_CSS = """
@@ -170,7 +175,8 @@ class KeysFooter(Footer):
         self._room = self.app.size.width
         made = list(super().compose())
         while len(made) > 2 and sum(map(_cells, made)) > self._room:
-            del made[-2]
+            known = (each for action in COMMON for each in made if _action(each) == action)
+            made.remove(next(known, made[-2]))
         for each in made:
             if isinstance(each, FooterKey):
                 each.set_reactive(FooterKey.compact, self.compact)
@@ -179,6 +185,10 @@ class KeysFooter(Footer):
     def on_resize(self) -> None:
         if self._room != self.app.size.width:
             self.refresh(recompose=True)
+
+
+def _action(key: Widget) -> str | None:
+    return key.action if isinstance(key, FooterKey) else None
 
 
 def _cells(key: Widget) -> int:

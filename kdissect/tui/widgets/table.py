@@ -29,6 +29,8 @@ from kdissect.tui.widgets.steady import Steady
 
 STRIPS = 512
 """Lines that are kept as they were drawn: some screens of them. Each is a dozen objects."""
+_NOTHING_LINE = 2
+"""Where it is said that there is no row."""
 _UNDER_CURSOR = Style(reverse=True)
 
 
@@ -159,6 +161,8 @@ class VirtualTable(Steady, Legible, can_focus=True):
         self._strips: LRUCache[Hashable, Strip] = LRUCache(STRIPS)
         self._drawn: Hashable = None
         """What was on the screen when rows changed last."""
+        self._nothing = ""
+        """Stands below the heads while there is no row."""
 
     @property
     def page(self) -> int:
@@ -178,6 +182,12 @@ class VirtualTable(Steady, Legible, can_focus=True):
         visible = self._visible()
         if visible != self._drawn:
             self._drawn = visible
+            self.refresh()
+
+    def say_nothing(self, why: str) -> None:
+        """Say why there is no row, where the rows would stand."""
+        if why != self._nothing:
+            self._nothing = why
             self.refresh()
 
     def rows_look_different(self) -> None:
@@ -244,6 +254,9 @@ class VirtualTable(Steady, Legible, can_focus=True):
                 return line
             return Strip([*line.crop(0, width - cell_len(hint)), Segment(hint, style)], width)
         row = self.scroll_offset.y + y - 1
+        if y == _NOTHING_LINE and self._nothing and not len(self.rows):
+            style = legible(self.rich_style + self.get_component_rich_style("table--dim", partial=True))
+            return Strip([Segment(set_cell_size(f" {self._nothing}", width), style)], width)
         if row >= len(self.rows):
             return Strip.blank(width, self.rich_style)
         is_cursor = row == self.cursor

@@ -13,6 +13,7 @@ from textual.message import Message
 from textual.scroll_view import ScrollView
 from textual.strip import Strip
 
+from kdissect.present.paragraphs import fold_text
 from kdissect.present.whole_record import TextLine
 from kdissect.settings.actions import PLACES
 from kdissect.tui.colors import Legible
@@ -71,7 +72,10 @@ class TextPane(ScrollView, Legible, can_focus=True, inherit_bindings=False):
         if self._make is not None:
             self._lines = self._make(width)
         self._broken = [
-            (f"text--{line.kind}", part) for line in self._lines for part in broken(line.text, width)
+            (f"text--{line.kind}", part)
+            for line in self._lines
+            for whole in _folded(line, width)
+            for part in broken(whole, width)
         ]
         self.virtual_size = Size(self.columns, len(self._broken))
         self.refresh()
@@ -89,6 +93,12 @@ class TextPane(ScrollView, Legible, can_focus=True, inherit_bindings=False):
 
     def action_choose(self) -> None:
         self.post_message(self.Chosen())
+
+
+def _folded(line: TextLine, width: int) -> Sequence[str]:
+    """Lines of what is said of a text, in which words stay whole; the text itself as it is."""
+    is_text = line.kind == "plain" or cell_len(line.text) <= width
+    return (line.text,) if is_text else fold_text(line.text, width)
 
 
 def broken(text: str, width: int) -> Iterator[str]:

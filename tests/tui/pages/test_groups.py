@@ -187,7 +187,8 @@ def test_what_members_own_is_that_of_the_rebalance_that_is_shown() -> None:
     timeline = MemberLines(str)
     members = [member("a", 0, 1000), member("b", 0, 1000)]
     timeline.show("g", members, [], MemberTold(assignments=given, lag=lag))
-    assert [timeline.cells(at, 120)[1:3] for at in range(2)] == [["0", "2"], ["1", "20"]]
+    for width in (78, 120):  # on a screen of 80 columns too
+        assert [timeline.cells(at, width)[1:3] for at in range(2)] == [["0", "2"], ["1", "20"]]
     timeline.show("g", members, [], MemberTold(assignments=given, lag=lag), chosen)
     assert [timeline.cells(at, 120)[1] for at in range(2)] == ["0 -1", "+1"]
     assert "▼" in timeline.headings(120)[-1].title

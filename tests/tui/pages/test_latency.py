@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import re
+from itertools import pairwise
 
 import pytest
 
@@ -51,11 +53,27 @@ def test_nothing_is_no_line() -> None:
     assert heat.headings(80)[-1].title == "no response times"
 
 
-@pytest.mark.parametrize(("height", "is_said"), [(24, True), (40, False)])
-def test_where_the_heat_map_has_no_room_that_is_said(height: int, is_said: bool) -> None:
+def test_two_bands_share_a_line_where_there_is_little_room() -> None:
+    index = index_with(ROWS, ["Fetch", "Produce"])
+    index.first_ns, index.last_ns = 0, 10 * SECOND
+    heat = Heat(str)
+    heat.show(index, index.order()[:5], "all")
+    heat.widen(True)
+    bands = [heat.band(row) for row in range(len(heat))]
+    assert bands[0] == (SECOND, None)
+    assert bands[-1] == (None, SECOND // 10_000)
+    assert all(low == ten for (low, _), (_, ten) in pairwise(bands))
+    assert [heat.cells(row, 40)[1] for row in range(len(heat))] == ["1", "", "", "2", "", "2"]
+
+
+@pytest.mark.parametrize(("height", "bands"), [(16, 0), (24, 6), (40, len(BANDS_NS) + 1)])
+def test_the_heat_map_is_there_whole_or_it_is_said_where_it_is(height: int, bands: int) -> None:
     async def run() -> None:
         async with running(app_of(CAPTURES / "errors.pcapng"), 80, height) as pilot:
             text = await press(pilot, "5")
-            assert ("over time: from 30 lines" in text) is is_said
+            assert ("over time: from 20 lines" in text) is (bands == 0)
+            assert len(re.findall(r"^ *[≥<] \d", text, re.M)) == bands
+
+    asyncio.run(run())
 
     asyncio.run(run())

@@ -48,7 +48,7 @@ def test_every_bar_is_dragged(home: str, count: int) -> None:
         assert len(panes) == count
         for at, pane in enumerate(panes[1:], 1):
             before, bar = lines(screen), pane.region.y
-            by = 2 if before[at] > LEAST_LINES + 2 else -2
+            by = 1 if before[at] > LEAST_LINES else -1
             await pilot.mouse_down(offset=(60, bar))
             assert pane.has_class("-held")
             await pilot.hover(offset=(60, bar + by))

@@ -335,6 +335,17 @@ def test_escape_leads_back() -> None:
     with_app(step)
 
 
+def test_a_list_without_rows_says_that_there_is_nothing() -> None:
+    async def step(pilot: Pilot[None]) -> None:
+        assert (await press(pilot, "T")).splitlines()[4] == " No transaction was captured."
+        assert "was captured" not in await press(pilot, "6")
+        app_in(pilot).shown.push("latency > 1h")
+        await settle(pilot)
+        assert "No error or fault is in what the filter shows." in screen_text(app_in(pilot))
+
+    with_app(step)
+
+
 def test_nothing_is_asked_for_while_nothing_changes() -> None:
     async def step(pilot: Pilot[None]) -> None:
         await press(pilot, "5")

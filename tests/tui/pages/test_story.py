@@ -18,6 +18,7 @@ from kdissect.limits import DEFAULTS
 from kdissect.tui.app import Kdissect
 from kdissect.tui.pages.story import HERE, StoryPage
 from tests.cli.run import CAPTURES
+from tests.shared import requires_shared, shared
 from tests.tui.snapshots import app_of, press, running, settle
 
 TRANSACTIONS = CAPTURES / "transactions-kafka39.pcapng"
@@ -134,3 +135,49 @@ def test_it_is_saved_in_the_columns_of_explain(tmp_path: Path) -> None:
 
     with_app(step)
     assert json.loads(path.read_text().partition("\n")[0])["exchange"] == 1
+
+
+@requires_shared
+def test_keys_lead_from_story_to_story_and_escape_leads_back() -> None:
+    async def step(pilot: Pilot[None], app: Kdissect) -> None:
+        await press(pilot, "6", "i")
+        page = app.screen
+        assert isinstance(page, StoryPage)
+        told = [page._subject.title if page._subject else ""]
+        cursors = []
+        jumps = (
+            (3, "t", "transactional id eos-app-0"),
+            (1, "g", "group eos-app"),  # its line commits offsets
+            (2, "c", "client eos"),
+        )
+        for moves, key, kind in jumps:
+            await press(pilot, *["j"] * moves)
+            cursors.append(page.rows.row(page.list_pane.cursor)["line"].exchange)
+            text = await press(pilot, key)
+            assert f"the story of {kind}\n" in text
+            assert page.rows.row(page.list_pane.cursor)["line"].exchange <= cursors[-1]
+            told.append(kind)
+        for kind, cursor in zip(told[-2::-1], cursors[::-1], strict=True):
+            await press(pilot, "escape")
+            assert page._subject is not None
+            assert page._subject.title == kind
+            assert page.rows.row(page.list_pane.cursor)["line"].exchange == cursor
+        await press(pilot, "escape")
+        assert app.screen is app.pages["problems"]
+
+    with_app(step, shared("testdata/incidents/exactly-once-v2/capture.pcapng.gz"))
+
+
+@requires_shared
+@pytest.mark.parametrize("width", [80, 120])
+def test_the_keys_of_the_jumps_stand_at_the_foot_and_all_of_a_line_above_them(width: int) -> None:
+    async def step(pilot: Pilot[None], app: Kdissect) -> None:
+        above, foot = (await press(pilot, "6", "i")).splitlines()[-2:]
+        for each in ("t Transaction", "p Producer", "g Group", "c Client", "o ", "? Help"):
+            assert each in foot
+        page = app.screen
+        assert isinstance(page, StoryPage)
+        line = page.rows.row(page.list_pane.cursor)["line"].whole
+        assert above.strip().rstrip("…") == line[: len(above.strip().rstrip("…"))]
+
+    with_app(step, shared("testdata/incidents/exactly-once-v2/capture.pcapng.gz"), width, 24)
