@@ -11,7 +11,7 @@ from kdissect.analysis.histogram import BANDS_NS
 from kdissect.tui.pages.latency import SHADES, Heat, places_of
 from tests.cli.run import CAPTURES
 from tests.feed.feeds import index_with
-from tests.tui.snapshots import app_of, press, running
+from tests.tui.snapshots import app_of, running, shown_after
 
 FETCH, PRODUCE = 1, 2
 ROWS = [
@@ -55,7 +55,7 @@ def test_nothing_is_no_line() -> None:
 def test_where_the_heat_map_has_no_room_that_is_said(height: int, is_said: bool) -> None:
     async def run() -> None:
         async with running(app_of(CAPTURES / "errors.pcapng"), 80, height) as pilot:
-            text = await press(pilot, "5")
+            text = await shown_after(pilot, "5")
             assert ("over time: from 30 lines" in text) is is_said
 
     asyncio.run(run())

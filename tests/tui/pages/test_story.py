@@ -18,7 +18,7 @@ from kdissect.limits import DEFAULTS
 from kdissect.tui.app import Kdissect
 from kdissect.tui.pages.story import HERE, StoryPage
 from tests.cli.run import CAPTURES
-from tests.tui.snapshots import app_of, press, running, settle
+from tests.tui.snapshots import app_of, press, running, settle, shown_after
 
 TRANSACTIONS = CAPTURES / "transactions-kafka39.pcapng"
 Step = Callable[[Pilot[None], Kdissect], Awaitable[None]]
@@ -86,7 +86,7 @@ def test_one_key_tells_it_and_the_cursor_is_on_the_exchange(size: tuple[int, int
     async def step(pilot: Pilot[None], app: Kdissect) -> None:
         app.go_to_number(number)
         await settle(pilot)
-        text = await press(pilot, "i")
+        text = await shown_after(pilot, "i")
         page = app.screen
         assert isinstance(page, StoryPage)
         assert f"#{number} EndTxn" in text
@@ -109,7 +109,7 @@ def test_one_key_tells_it_and_the_cursor_is_on_the_exchange(size: tuple[int, int
 
 def test_the_key_goes_through_its_stories_and_the_error_is_explained() -> None:
     async def step(pilot: Pilot[None], app: Kdissect) -> None:
-        text = await press(pilot, "e", "i")
+        text = await shown_after(pilot, "e", "i")
         page = app.screen
         assert isinstance(page, StoryPage)
         exchange = next(each for each in read(CAPTURES / "errors.pcapng") if each.error)
@@ -117,7 +117,7 @@ def test_the_key_goes_through_its_stories_and_the_error_is_explained() -> None:
         titles = list(dict.fromkeys(each.title for each in subjects_of(exchange)))
         assert len(titles) > 1
         for title in [*titles[1:], titles[0]]:
-            text = " ".join((await press(pilot, "n")).split())  # a long name is broken
+            text = " ".join((await shown_after(pilot, "n")).split())  # a long name is broken
             assert f"the story of {title[:30]}" in text
             assert len(page.rows)
 
@@ -130,7 +130,7 @@ def test_it_is_saved_in_the_columns_of_explain(tmp_path: Path) -> None:
     async def step(pilot: Pilot[None], app: Kdissect) -> None:
         await press(pilot, "i", "w")
         app.screen.query_one(Input).value = str(path)
-        assert "written to" in await press(pilot, "enter")
+        assert "written to" in await shown_after(pilot, "enter")
 
     with_app(step)
     assert json.loads(path.read_text().partition("\n")[0])["exchange"] == 1
