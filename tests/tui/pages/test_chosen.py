@@ -66,7 +66,8 @@ def test_marks_are_shown_filtered_by_and_gone_to() -> None:
         _, page = app_and_page(pilot)
         assert "nothing is marked" in await shown_after(pilot, "M")
         assert "nothing is marked" in await shown_after(pilot, "apostrophe")
-        text = await shown_after(pilot, "j", "m")
+        await press(pilot, "j")
+        text = await shown_after(pilot, "m")
         assert "No. 2 is marked; 1 marked" in text
         assert "★" in line_of(text, 2)
         assert "★" not in line_of(text, 1)
