@@ -100,7 +100,8 @@ class TestBroker:
     async def _serve(self) -> None:
         self._stop = asyncio.Event()
         self._writers: list[asyncio.StreamWriter] = []
-        server = await asyncio.start_server(self._talk, "127.0.0.1", 0, ssl=self._tls)
+        self._talks: list[asyncio.Task[None]] = []
+        server = await asyncio.start_server(self._connected, "127.0.0.1", 0, ssl=self._tls)
         self.port = server.sockets[0].getsockname()[1]
         self._ready.set()
         await self._stop.wait()
@@ -112,9 +113,16 @@ class TestBroker:
         for task in tasks:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
+        for writer in self._writers:
+            writer.transport.abort()
+        await asyncio.sleep(0)
+
+    def _connected(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        # Known before its task runs: on a busy machine the broker may end first.
+        self._writers.append(writer)
+        self._talks.append(asyncio.create_task(self._talk(reader, writer)))
 
     async def _talk(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        self._writers.append(writer)
         # What is no request closes the connection, as with Kafka's own broker.
         with suppress(ConnectionError, ssl.SSLError, asyncio.IncompleteReadError, DecodeError):
             if self._greeting:

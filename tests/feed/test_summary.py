@@ -74,6 +74,13 @@ def test_each_exchange_counts_once_and_the_first_and_last_are_in() -> None:
             assert over.at(first) == over.at(end - 1) == at
 
 
+def test_the_last_is_in_where_a_round_span_would_end_with_it() -> None:
+    over = over_time(index_with([{"time_ns": 1}, {"time_ns": 100}]), 1)
+    assert over is not None
+    assert (over.start_ns, over.length_ns) == (0, 110)
+    assert over.requests.tolist() == [2]
+
+
 def test_the_ends_of_spans_are_round() -> None:
     over = over_time(index_with([{"time_ns": 1_234_567_891}, {"time_ns": 61_234_567_891}]), 100)
     assert over is not None

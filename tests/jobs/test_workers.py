@@ -14,6 +14,7 @@ from kdissect.jobs.batches import Batch
 from kdissect.jobs.serving import Maybe, Piece, Write
 from kdissect.jobs.workers import JobError, Workers
 from kdissect.model import Fault
+from tests.amount import some
 
 
 class Echo:
@@ -97,7 +98,7 @@ def are_gone(pids: Sequence[int]) -> bool:
     return True
 
 
-@pytest.mark.parametrize("count", [1, 2, 3, 4])
+@pytest.mark.parametrize("count", some([1, 2, 3, 4], 2, 1, 3))
 def test_what_is_written_is_in_the_order_of_the_batches(count: int) -> None:
     batches = [f"{'sleep0.02' if number % 3 == 0 else ''} word{number:03}" for number in range(40)]
     with bench(count) as several:

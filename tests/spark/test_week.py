@@ -1,4 +1,7 @@
-"""Two nights of the week (:mod:`tests.spark.week`), of which the second is killed."""
+"""Two nights of the week (:mod:`tests.spark.week`), of which the second is killed.
+
+``test_lake.py`` lets a run die between its tables, which takes a fifth of the time: this is for the night.
+"""
 
 from __future__ import annotations
 
@@ -6,10 +9,12 @@ from pathlib import Path
 
 import pytest
 
+from tests.amount import only_long
 from tests.spark.nights import TABLES, Week, plain
 from tests.spark.week import Place, killed, run
 
 
+@only_long
 @pytest.mark.usefixtures("spark")
 def test_a_night_that_is_killed_is_done_again(tmp_path: Path) -> None:
     pytest.importorskip("deltalake")

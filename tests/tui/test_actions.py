@@ -19,7 +19,7 @@ from kdissect.tui.keys import Commands, help_of, is_called
 from kdissect.tui.pages.exchanges import ExchangesPage
 from kdissect.tui.widgets.field_tree import FieldTree
 from tests.cli.run import CAPTURES
-from tests.tui.snapshots import app_of, press, running, screen_text, settle
+from tests.tui.snapshots import app_of, press, running, screen_text, settle, shown_after
 
 ERRORS = CAPTURES / "errors.pcapng"
 
@@ -103,16 +103,16 @@ def test_keys_and_brackets_lead_to_every_screen() -> None:
 def test_help_is_that_of_what_has_the_focus() -> None:
     async def run() -> None:
         async with running(app_of(ERRORS)) as pilot:
-            text = await press(pilot, "question_mark")
+            text = await shown_after(pilot, "question_mark")
             assert "In the list" in text
             assert "In the tree" not in text
             assert "row before" in text
             await press(pilot, "escape", "enter")
-            text = await press(pilot, "f1")
+            text = await shown_after(pilot, "f1")
             assert "In the tree" in text
             assert "In the list" not in text
             await press(pilot, "escape", "2")
-            assert "next with an error or fault" not in await press(pilot, "question_mark")
+            assert "next with an error or fault" not in await shown_after(pilot, "question_mark")
 
     asyncio.run(run())
 
@@ -133,7 +133,7 @@ def test_a_key_map_holds_for_keys_footer_and_help() -> None:
             assert isinstance(app, Kdissect)
             page = app.pages["exchanges"]
             assert isinstance(page, ExchangesPage)
-            text = await press(pilot, "e")
+            text = await shown_after(pilot, "e")
             assert page.list_pane.cursor == 0
             assert " n Next error" in text
             await press(pilot, "n")
@@ -142,7 +142,7 @@ def test_a_key_map_holds_for_keys_footer_and_help() -> None:
             assert page.list_pane.cursor == 10
             rows = [row for _, rows in help_of(app.screen) for row in rows]
             assert ("n ctrl+n", "next with an error or fault") in rows
-            assert "next row" in await press(pilot, "H")
+            assert "next row" in await shown_after(pilot, "H")
 
     asyncio.run(run())
 

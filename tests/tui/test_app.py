@@ -15,7 +15,7 @@ from kdissect.live.journal import Status
 from kdissect.tui.app import Kdissect
 from tests.cli.run import CAPTURES
 from tests.feed.feeds import decoded, source_of
-from tests.tui.snapshots import EXCHANGES, press, running, screen_text, settle
+from tests.tui.snapshots import EXCHANGES, press, running, screen_text, settle, shown_after
 
 ERRORS = CAPTURES / "errors.pcapng"
 
@@ -59,7 +59,7 @@ def test_the_list_grows_under_the_cursor_and_the_end_is_told() -> None:
             feed.waiting.append(feed.part(0, 10, texts=True))
             await pilot.pause(0.25)
             await settle(pilot)
-            assert "10 exchanges" in await press(pilot, "j", "j")
+            assert "10 exchanges" in await shown_after(pilot, "j", "j")
             feed.waiting.append(feed.part(10, 20))
             await pilot.pause(0.25)
             await settle(pilot)
@@ -69,7 +69,7 @@ def test_the_list_grows_under_the_cursor_and_the_end_is_told() -> None:
             await press(pilot, "F")
             feed.waiting += [feed.part(20, 30), Ended("the decoder was killed by signal 9")]
             await pilot.pause(0.25)
-            text = await press(pilot)
+            text = await shown_after(pilot)
             assert "stopped: the decoder was killed by signal 9" in text
             assert "30 exchanges" in text
             assert page.query_one("#list").cursor == 29  # type: ignore[attr-defined]

@@ -7,22 +7,20 @@ import asyncio
 import pytest
 
 from tests.cli.run import CAPTURES
-from tests.tui.snapshots import app_of, press, screen_text, settle
+from tests.tui.snapshots import app_of, running, screen_text, settle, shown_after
 
 
 @pytest.mark.parametrize("name", ["errors.pcapng", "incidents/member-killed.pcapng.gz"])
 def test_what_is_drawn_frame_by_frame_is_what_is_drawn_at_once(name: str) -> None:
     async def run() -> None:
         app = app_of(CAPTURES / name)
-        async with app.run_test(size=(120, 40)) as pilot:
-            await settle(pilot)
+        async with running(app, drawn=True) as pilot:
             for page in list(app.pages):
                 app.action_page(page)
                 await settle(pilot)
-                before = await press(pilot, "down", "end", "up")
+                before = await shown_after(pilot, "down", "end", "up")
                 app.screen.refresh(layout=True)
                 await settle(pilot)
                 assert screen_text(app) == before, page
-        app.feed.close()
 
     asyncio.run(run())

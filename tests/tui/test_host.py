@@ -17,7 +17,7 @@ from kdissect.tui.pages.exchanges import ExchangesPage
 from kdissect.tui.widgets.dialogs import Help
 from tests.cli.run import CAPTURES
 from tests.feed.feeds import decoded
-from tests.tui.snapshots import EXCHANGES, app_of, press, running, screen_text, settle
+from tests.tui.snapshots import EXCHANGES, app_of, press, running, screen_text, settle, shown_after
 
 ERRORS = CAPTURES / "errors.pcapng"
 BASIC = CAPTURES / "basic-kafka43.pcapng"
@@ -165,16 +165,16 @@ def test_q_asks_before_comments_are_lost(tmp_path: Path) -> None:
             await press(pilot, "j", "semicolon")
             app.screen.query_one(Input).value = text
             await press(pilot, "enter")
-        assert "2 comments are not saved: q again leaves, w saves" in await press(pilot, "q")
+        assert "2 comments are not saved: q again leaves, w saves" in await shown_after(pilot, "q")
         page = exchanges(app)
         page.say("something else")
         await settle(pilot)
         assert "2 comments are not saved" in screen_text(app)
         await press(pilot, "j")  # not again
-        assert "2 comments are not saved" in await press(pilot, "q")
+        assert "2 comments are not saved" in await shown_after(pilot, "q")
         assert app.is_running
         await press(pilot, "w")
-        assert "packets as captured, passwords and tokens included" in await press(pilot, "enter")
+        assert "packets as captured, passwords and tokens included" in await shown_after(pilot, "enter")
         app.screen.query_one(Input).value = str(tmp_path / "x.pcapng")
         await press(pilot, "enter")
         await settle(pilot)
@@ -205,7 +205,7 @@ def test_a_table_does_not_save_comments(tmp_path: Path) -> None:
 
 def test_q_asks_before_a_live_capture_is_lost(tmp_path: Path) -> None:
     async def step(pilot: Pilot[None], app: Kdissect) -> None:
-        assert "the live capture is not saved: q again leaves, w saves" in await press(pilot, "q")
+        assert "the live capture is not saved: q again leaves, w saves" in await shown_after(pilot, "q")
         await press(pilot, "w", "down", "enter")  # only one of them
         app.screen.query_one(Input).value = str(tmp_path / "one.pcapng")
         await press(pilot, "enter")
@@ -238,11 +238,11 @@ def test_only_marked_and_all_again() -> None:
 
 def test_a_key_that_does_nothing_on_a_screen_is_told() -> None:
     async def step(pilot: Pilot[None], app: Kdissect) -> None:
-        assert "Mark: not here" in await press(pilot, "3", "m")
-        assert "not here" not in await press(pilot, "1", "j")
-        assert "not here" not in await press(pilot, "9")
+        assert "Mark: not here" in await shown_after(pilot, "3", "m")
+        assert "not here" not in await shown_after(pilot, "1", "j")
+        assert "not here" not in await shown_after(pilot, "9")
         await press(pilot, "slash")
-        assert "not here" not in await press(pilot, "v")  # typed into the filter
+        assert "not here" not in await shown_after(pilot, "v")  # typed into the filter
 
     with_app(step)
 
@@ -266,7 +266,7 @@ def test_help_is_scrolled_to_its_ends() -> None:
 
 def test_a_terminal_that_cannot_suspend_says_so() -> None:
     async def step(pilot: Pilot[None], app: Kdissect) -> None:
-        assert "there is no shell to go back to" in await press(pilot, "ctrl+z")
+        assert "there is no shell to go back to" in await shown_after(pilot, "ctrl+z")
 
     with_app(step)
 
@@ -302,9 +302,9 @@ def test_while_nothing_is_decoded_yet_that_is_said() -> None:
 def test_what_a_screen_leads_to_is_in_the_order_of_time_and_the_way_back_to_the_order_before() -> None:
     async def step(pilot: Pilot[None], app: Kdissect) -> None:
         page = exchanges(app)
-        assert "by Latency, largest first" in await press(pilot, "s", "s")
+        assert "by Latency, largest first" in await shown_after(pilot, "s", "s")
         for screen in ("4", "3", "5"):
-            text = await press(pilot, screen, "enter")
+            text = await shown_after(pilot, screen, "enter")
             assert here(app) == "exchanges"
             assert "largest first" not in text
             numbers = app.index.column("number")[page.rows.view].tolist()

@@ -22,7 +22,7 @@ from tests.amount import some
 from tests.cli.run import CAPTURES
 from tests.kafka import Talk, request
 from tests.present.captures import OPEN, SECRET, secret_talks, write_capture
-from tests.tui.snapshots import app_of, press, running, screen_text, settle
+from tests.tui.snapshots import app_of, press, running, screen_text, settle, shown_after
 
 ERRORS = CAPTURES / "errors.pcapng"
 EXCHANGES = len(list(read(ERRORS)))
@@ -88,7 +88,7 @@ def test_moving_shows_the_exchange_under_the_cursor() -> None:
 
 def test_no_further_error_is_said() -> None:
     async def step(pilot: Pilot[None]) -> None:
-        assert "no exchange with an error or fault before this" in await press(pilot, "E")
+        assert "no exchange with an error or fault before this" in await shown_after(pilot, "E")
         assert cursor(pilot) == 1
 
     with_app(step)
@@ -96,12 +96,12 @@ def test_no_further_error_is_said() -> None:
 
 def test_sorting() -> None:
     async def step(pilot: Pilot[None]) -> None:
-        assert "by Time, smallest first" in await press(pilot, "s")
-        assert "by Latency, largest first" in await press(pilot, "s")
+        assert "by Time, smallest first" in await shown_after(pilot, "s")
+        assert "by Latency, largest first" in await shown_after(pilot, "s")
         await press(pilot, "g")
         slowest = max(read(ERRORS), key=lambda exchange: exchange.latency_ns or 0)
         assert cursor(pilot) == slowest.number
-        assert "by Latency, smallest first" in await press(pilot, "S")
+        assert "by Latency, smallest first" in await shown_after(pilot, "S")
         assert cursor(pilot) == slowest.number  # the cursor stays on its exchange
         fastest = min(read(ERRORS), key=lambda exchange: exchange.latency_ns or 0)
         await press(pilot, "g")
@@ -113,14 +113,14 @@ def test_sorting() -> None:
 def test_only_this_connection_and_back() -> None:
     async def step(pilot: Pilot[None]) -> None:
         await press(pilot, "j", "j", "j")
-        text = await press(pilot, "f")
+        text = await shown_after(pilot, "f")
         here = [each.number for each in read(ERRORS) if each.connection == 1]
         assert f"{len(here)} shown" in text
         assert "/ connection == 1  ✓ 11" in text
         assert cursor(pilot) == 4
         await press(pilot, "G")
         assert cursor(pilot) == here[-1]
-        assert " shown" not in await press(pilot, "escape")
+        assert " shown" not in await shown_after(pilot, "escape")
         assert cursor(pilot) == here[-1]
 
     with_app(step)
@@ -139,7 +139,7 @@ def test_following_and_not() -> None:
 
 def test_times() -> None:
     async def step(pilot: Pilot[None]) -> None:
-        texts = [screen_text(page_of(pilot).kdissect)] + [await press(pilot, "t") for _ in range(5)]
+        texts = [screen_text(page_of(pilot).kdissect)] + [await shown_after(pilot, "t") for _ in range(5)]
         assert "since the epoch" in texts[4]
         assert "2026-" in texts[3] or "2025-" in texts[3]
         assert texts[0].splitlines()[4] == texts[5].splitlines()[4]
@@ -236,8 +236,8 @@ def test_the_tree_opens_and_shuts() -> None:
 
 def test_bytes_on_and_off() -> None:
     async def step(pilot: Pilot[None]) -> None:
-        assert "00000000  00 12" not in await press(pilot, "x")
-        assert "00000000  00 12" in await press(pilot, "x")
+        assert "00000000  00 12" not in await shown_after(pilot, "x")
+        assert "00000000  00 12" in await shown_after(pilot, "x")
 
     with_app(step)
 
@@ -245,26 +245,26 @@ def test_bytes_on_and_off() -> None:
 def test_one_pane_where_there_is_room_for_one() -> None:
     async def step(pilot: Pilot[None]) -> None:
         assert "RequestHeader" not in screen_text(page_of(pilot).kdissect)
-        assert "RequestHeader" in await press(pilot, "enter")
-        text = await press(pilot, "x")
+        assert "RequestHeader" in await shown_after(pilot, "enter")
+        text = await shown_after(pilot, "x")
         assert "00000000  00 12" in text
         assert "RequestHeader" not in text
-        assert "RequestHeader" in await press(pilot, "x")
-        assert "Metadata v13" in await press(pilot, "escape")
+        assert "RequestHeader" in await shown_after(pilot, "x")
+        assert "Metadata v13" in await shown_after(pilot, "escape")
 
     with_app(step, width=80, height=24)
 
 
 def test_zoom() -> None:
     async def step(pilot: Pilot[None]) -> None:
-        text = await press(pilot, "backslash")
+        text = await shown_after(pilot, "backslash")
         assert "RequestHeader" not in text
-        assert "RequestHeader" in await press(pilot, "backslash")
-        text = await press(pilot, "enter", "backslash")
+        assert "RequestHeader" in await shown_after(pilot, "backslash")
+        text = await shown_after(pilot, "enter", "backslash")
         assert "RequestHeader" in text
         assert " No. " not in text
         assert "00000000" not in text
-        text = await press(pilot, "escape", "tab", "backslash")
+        text = await shown_after(pilot, "escape", "tab", "backslash")
         assert "00000000" in text
         assert "RequestHeader" not in text
 
@@ -291,7 +291,7 @@ def test_copying_goes_to_the_terminals_clipboard() -> None:
             (1, "apiversions.request.header.clientId"),
             (7, "0006" + b"errors".hex()),
         ):
-            text = await press(pilot, "y", *["down"] * downs, "enter")
+            text = await shown_after(pilot, "y", *["down"] * downs, "enter")
             assert pilot.app.clipboard == expected
             assert "copied the" in text
 
@@ -310,27 +310,27 @@ def test_copying_a_message_as_json() -> None:
 
 def test_the_other_screens_and_the_way_back() -> None:
     async def step(pilot: Pilot[None]) -> None:
-        text = await press(pilot, "2")
+        text = await shown_after(pilot, "2")
         assert "127.0.0.1:42774" in text
-        text = await press(pilot, "j", "enter")
+        text = await shown_after(pilot, "j", "enter")
         assert "connection == 1" in text
-        text = await press(pilot, "escape", "6")
+        text = await shown_after(pilot, "escape", "6")
         assert "INVALID_TOPIC_EXCEPTION" in text
         await press(pilot, "enter")
         assert cursor(pilot) in {each.number for each in read(ERRORS) if each.error}
-        assert "MEMBER_ID_REQUIRED" in await press(pilot, "escape", "6")
-        assert "Latency" in await press(pilot, "1")
+        assert "MEMBER_ID_REQUIRED" in await shown_after(pilot, "escape", "6")
+        assert "Latency" in await shown_after(pilot, "1")
         await press(pilot, "2")
-        assert "Latency" in await press(pilot, "q")
+        assert "Latency" in await shown_after(pilot, "q")
 
     with_app(step)
 
 
 def test_help_lists_the_keys() -> None:
     async def step(pilot: Pilot[None]) -> None:
-        text = await press(pilot, "question_mark")
+        text = await shown_after(pilot, "question_mark")
         assert "next with an error" in text
-        assert "next with an error" not in await press(pilot, "escape")
+        assert "next with an error" not in await shown_after(pilot, "escape")
 
     with_app(step)
 
@@ -349,9 +349,9 @@ def test_a_click_chooses_a_row_and_a_byte() -> None:
 
 def test_a_capture_without_exchanges_says_so(tmp_path: Path) -> None:
     async def step(pilot: Pilot[None]) -> None:
-        text = await press(pilot, "j", "e", "s", "y", "G", "enter")
+        text = await shown_after(pilot, "j", "e", "s", "y", "G", "enter")
         assert "0 exchanges" in text
-        assert "no errors and no faults" in await press(pilot, "escape", "6")
+        assert "no errors and no faults" in await shown_after(pilot, "escape", "6")
 
     with_app(step, write_capture(tmp_path / "c.pcapng"))
 
@@ -368,11 +368,11 @@ def test_hostile_names_are_shown_as_they_are(width: int, tmp_path: Path) -> None
 
     async def step(pilot: Pilot[None]) -> None:
         for keys in (["g"], ["enter", "G"], ["escape", "2"], ["6"], ["1"]):
-            text = await press(pilot, *keys)
+            text = await shown_after(pilot, *keys)
             assert all(character.isprintable() for character in text if character != "\n")
         for _ in HOSTILE:
             await press(pilot, "j", "y", "enter")
-        text = await press(pilot, "g")
+        text = await shown_after(pilot, "g")
         if width > 80:  # else there is no room for the names
             assert "[red]x[/red]" in text
             assert "\\x1b[2J" in text
@@ -386,7 +386,7 @@ def test_secrets_are_on_no_screen(tmp_path: Path) -> None:
     coded = [SECRET, b64encode(secret)[:-4].decode(), secret.hex(), secret.hex(" ")]
 
     async def step(pilot: Pilot[None]) -> None:
-        texts = [await press(pilot, "j") for _ in read(path)]
+        texts = [await shown_after(pilot, "j") for _ in read(path)]
         everything = "\n".join(texts)
         assert OPEN in everything
         assert [each for each in coded if each in everything] == []
@@ -398,7 +398,7 @@ def test_secrets_are_shown_when_asked_for(tmp_path: Path) -> None:
     path = write_capture(tmp_path / "c.pcapng", *secret_talks())
 
     async def step(pilot: Pilot[None]) -> None:
-        texts = [await press(pilot, "j") for _ in range(4)]
+        texts = [await shown_after(pilot, "j") for _ in range(4)]
         assert SECRET in "".join("\n".join(texts).split())
 
     with_app(step, path, width=200, height=100, options=Options(show_secrets=True, embedded=True))

@@ -9,7 +9,7 @@ import pytest
 from tests.amount import LONG
 from tests.cli.golden import check_golden
 from tests.cli.run import CAPTURES
-from tests.tui.snapshots import app_of, press, running
+from tests.tui.snapshots import app_of, running, shown_after
 
 SIZES = ((80, 24), (120, 40), (200, 60))
 USUAL = (120, 40)
@@ -59,6 +59,6 @@ def test_screen(name: str, size: tuple[int, int], update_golden: bool) -> None:
 
     async def run() -> str:
         async with running(app_of(CAPTURES / capture), *size, drawn=True) as pilot:
-            return await press(pilot, *keys)
+            return await shown_after(pilot, *keys)
 
     check_golden(f"tui/{name}-{size[0]}x{size[1]}.txt", asyncio.run(run()), update_golden)

@@ -13,7 +13,7 @@ from kdissect.settings.session import LastSession
 from kdissect.tui.app import Kdissect
 from kdissect.tui.pages.exchanges import ExchangesPage
 from tests.cli.run import CAPTURES
-from tests.tui.snapshots import app_of, press, running, screen_text
+from tests.tui.snapshots import app_of, press, running, screen_text, shown_after
 
 ERRORS = CAPTURES / "errors.pcapng"
 
@@ -60,7 +60,7 @@ def test_they_begin_so_and_say_it() -> None:
             assert app.shown.text == "api == Metadata"
             text = screen_text(app)
             assert "api == Metadata" in text
-            text = await press(pilot, "1")
+            text = await shown_after(pilot, "1")
             page = app.screen
             assert isinstance(page, ExchangesPage)
             assert page.order_of_list == ("latency_ns", True)
@@ -88,9 +88,9 @@ def test_rows_are_put_together_so_from_the_start() -> None:
 
     async def run() -> None:
         async with running(app, 160) as pilot:
-            assert "by client (g: topic, partition, group)" in await press(pilot, "3")
-            assert "Broker" in await press(pilot, "5")
-            assert "g: partitions, topics" in await press(pilot, "C")
+            assert "by client (g: topic, partition, group)" in await shown_after(pilot, "3")
+            assert "Broker" in await shown_after(pilot, "5")
+            assert "g: partitions, topics" in await shown_after(pilot, "C")
 
     asyncio.run(run())
 

@@ -132,4 +132,7 @@ def test_the_line_that_is_printed_mends_it() -> None:
     command[at : at + 2] = ["--inh-caps=+net_raw", "--ambient-caps=+net_raw"]
     command += ["-m", "kdissect", "live", "-i", "lo", "-a", "duration:1"]
     done = subprocess.run(command, cwd=ROOT, capture_output=True, timeout=60, check=False)
-    assert (done.returncode, done.stderr) == (0, b"kdissect: no Kafka was found: there are no packets\n")
+    assert done.returncode == 0
+    # Others may talk over the loopback meanwhile, and not in Kafka's protocol.
+    assert done.stderr.startswith(b"kdissect: no Kafka was found: ")
+    assert done.stderr.count(b"\n") == 1

@@ -13,7 +13,7 @@ from rich.cells import cell_len
 from kdissect.tui.lists.layout import Want, evenly, granted, shortened, taken
 from kdissect.tui.widgets.table import Heading, VirtualTable
 from tests.cli.run import CAPTURES
-from tests.tui.snapshots import app_of, press, running
+from tests.tui.snapshots import app_of, press, running, shown_after
 
 PADDED = ("API", "Key")
 """Columns of texts that also hold what is too little for the next column."""
@@ -91,7 +91,7 @@ def test_no_column_of_any_list_shrinks_as_the_terminal_grows(capture: str) -> No
 def test_the_screen_has_room_for_remarks_at_every_width(width: int) -> None:
     async def run() -> str:
         async with running(app_of(CAPTURES / "errors.pcapng"), width) as pilot:
-            return await press(pilot, "e")
+            return await shown_after(pilot, "e")
 
     lines = asyncio.run(run()).splitlines()
     head = next(line for line in lines if "Info" in line)

@@ -25,7 +25,7 @@ from kdissect.tui.pages import chosen
 from kdissect.tui.pages.exchanges import ExchangesPage
 from tests.amount import some
 from tests.cli.run import CAPTURES
-from tests.tui.snapshots import app_of, press, running, screen_text
+from tests.tui.snapshots import app_of, press, running, screen_text, shown_after
 
 ERRORS = CAPTURES / "errors.pcapng"
 BASIC = CAPTURES / "basic-kafka43.pcapng"
@@ -58,15 +58,16 @@ def line_of(text: str, number: int) -> str:
 async def answer(pilot: Pilot[None], text: str) -> str:
     """Fill in the line that is asked for."""
     pilot.app.screen.query_one(Input).value = text
-    return await press(pilot, "enter")
+    return await shown_after(pilot, "enter")
 
 
 def test_marks_are_shown_filtered_by_and_gone_to() -> None:
     async def step(pilot: Pilot[None]) -> None:
         _, page = app_and_page(pilot)
-        assert "nothing is marked" in await press(pilot, "M")
-        assert "nothing is marked" in await press(pilot, "apostrophe")
-        text = await press(pilot, "j", "m")
+        assert "nothing is marked" in await shown_after(pilot, "M")
+        assert "nothing is marked" in await shown_after(pilot, "apostrophe")
+        await press(pilot, "j")
+        text = await shown_after(pilot, "m")
         assert "No. 2 is marked; 1 marked" in text
         assert "★" in line_of(text, 2)
         assert "★" not in line_of(text, 1)
@@ -76,11 +77,11 @@ def test_marks_are_shown_filtered_by_and_gone_to() -> None:
         assert page.chosen_number == 52
         await press(pilot, "apostrophe")
         assert page.chosen_number == 2
-        text = await press(pilot, "M")
+        text = await shown_after(pilot, "M")
         assert "2 shown" in text
         assert [page.kdissect.index.value("number", place) for place in page.rows.view] == [2, 52]
-        assert " shown" not in await press(pilot, "escape")
-        text = await press(pilot, "m")
+        assert " shown" not in await shown_after(pilot, "escape")
+        text = await shown_after(pilot, "m")
         assert "No. 2 is no longer marked; 1 marked" in text or page.chosen_number != 2
 
     with_app(step)
@@ -114,7 +115,7 @@ def test_comments_are_kept_in_pcapng_and_shown_again(tmp_path: Path) -> None:
         await press(pilot, "e", "m", "semicolon")
         await answer(pilot, "why?")
         await press(pilot, "w")
-        assert "1 exchange" in await press(pilot, "down", "enter")
+        assert "1 exchange" in await shown_after(pilot, "down", "enter")
         assert f"of 1 exchange written to {path}" in await answer(pilot, str(path))
 
     with_app(step)
@@ -124,7 +125,7 @@ def test_comments_are_kept_in_pcapng_and_shown_again(tmp_path: Path) -> None:
     async def again(pilot: Pilot[None]) -> None:
         app, page = app_and_page(pilot)
         assert "✎" in line_of(screen_text(app), 1)
-        assert "why?" in await press(pilot, "apostrophe")
+        assert "why?" in await shown_after(pilot, "apostrophe")
         assert len(page.rows) == 1
 
     with_app(again, path)
@@ -181,14 +182,14 @@ def test_a_file_that_is_there_is_only_replaced_when_that_is_wanted(tmp_path: Pat
     async def step(pilot: Pilot[None]) -> None:
         await press(pilot, "w", "enter")
         assert "is there already" in await answer(pilot, str(path))
-        assert "is as it was" in await press(pilot, "enter")
+        assert "is as it was" in await shown_after(pilot, "enter")
         assert path.read_text() == "mine"
         await press(pilot, "w", "enter")
         await answer(pilot, str(path))
-        assert "is as it was" in await press(pilot, "escape")
+        assert "is as it was" in await shown_after(pilot, "escape")
         await press(pilot, "w", "enter")
         await answer(pilot, str(path))
-        assert "52 exchanges written to" in await press(pilot, "down", "enter")
+        assert "52 exchanges written to" in await shown_after(pilot, "down", "enter")
         assert path.read_bytes().startswith(b'"number"')
         assert [each.name for each in tmp_path.iterdir()] == ["x.csv"]
         assert path.stat().st_mode & 0o777 == 0o640
@@ -231,7 +232,7 @@ def test_copying_a_line(form: str, expected: str) -> None:
 
 def test_what_a_line_does_not_have_is_said() -> None:
     async def step(pilot: Pilot[None]) -> None:
-        text = await press(pilot, "y", *["down"] * COPY_FORMS.index("kcat command"), "enter")
+        text = await shown_after(pilot, "y", *["down"] * COPY_FORMS.index("kcat command"), "enter")
         assert "there is no kcat command for this line" in text
         assert pilot.app.clipboard == ""
 
@@ -247,7 +248,7 @@ def test_wireshark_is_opened_or_its_command_told(is_there: bool, monkeypatch: py
     command = ["wireshark", "-r", str(ERRORS), "-d", "tcp.port==20011,kafka", "-g", "4"]
 
     async def step(pilot: Pilot[None]) -> None:
-        text = await press(pilot, "W")
+        text = await shown_after(pilot, "W")
         if is_there:
             assert "Wireshark opens at packet 4" in text
             assert started == [command]

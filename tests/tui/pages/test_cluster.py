@@ -8,7 +8,7 @@ import pytest
 
 from kdissect.tui.pages.cluster import HERE, ClusterPage
 from tests.cli.run import CAPTURES
-from tests.tui.snapshots import app_of, press, running, settle
+from tests.tui.snapshots import app_of, press, running, settle, shown_after
 
 KILLED = CAPTURES / "incidents" / "leader-killed.pcapng.gz"
 
@@ -37,6 +37,6 @@ def test_it_shows_the_cluster_at_the_time_under_the_cursor(size: tuple[int, int]
             assert {page.brokers.row(at)["node_id"] for at in range(len(page.brokers))} == {2, 3}
             await press(pilot, "home")
             assert leaders(page) == []
-            assert "nothing told of it by then" in await press(pilot, "g")
+            assert "nothing told of it by then" in await shown_after(pilot, "g")
 
     asyncio.run(run())

@@ -26,7 +26,7 @@ from tests.tls.endpoints import Ends, Flight
 from tests.tls.talks import TLS12, lines
 from tests.tls.tshark import packets_of
 from tests.tui.pages.test_chosen import Step, answer
-from tests.tui.snapshots import EXCHANGES, app_of, press, running
+from tests.tui.snapshots import EXCHANGES, app_of, press, running, shown_after
 from tests.tui.test_screens import SIZES, USUAL
 
 
@@ -67,7 +67,7 @@ def app_with(path: Path, known: KnownSecrets | None) -> Kdissect:
 def screens(app: Kdissect, *keys: str, size: tuple[int, int] = (160, 40)) -> str:
     async def run() -> str:
         async with running(app, *size) as pilot:
-            return await press(pilot, *keys)
+            return await shown_after(pilot, *keys)
 
     return asyncio.run(run())
 
@@ -132,13 +132,15 @@ def test_secrets_are_saved_with_packets_when_that_is_wanted(is_embedded: bool, t
     async def step(pilot: Pilot[None]) -> None:
         await press(pilot, "w", "enter")
         assert "leave them out" in await answer(pilot, str(without))
-        assert "335 packets of 55 exchanges, without the TLS secrets" in await press(pilot, "enter")
+        assert "335 packets of 55 exchanges, without the TLS secrets" in await shown_after(pilot, "enter")
         await press(pilot, "w", "enter")
         await answer(pilot, str(with_them))
-        assert "335 packets of 55 exchanges, with the TLS secrets" in await press(pilot, "down", "enter")
+        assert "335 packets of 55 exchanges, with the TLS secrets" in await shown_after(
+            pilot, "down", "enter"
+        )
         await press(pilot, "w", "enter")
         await answer(pilot, str(tmp_path / "never.pcapng"))
-        assert "nothing was saved" in await press(pilot, "escape")
+        assert "nothing was saved" in await shown_after(pilot, "escape")
 
     with_app(app_with(capture, None if is_embedded else secrets()), step)
     assert (saved(without), saved(with_them)) == ((335, 0), (335, 1))

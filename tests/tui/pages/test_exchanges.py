@@ -24,7 +24,7 @@ from kdissect.tui.widgets.bytes_pane import BytesPane
 from tests.cli.run import CAPTURES
 from tests.cli.test_filters import beats
 from tests.present.captures import write_capture
-from tests.tui.snapshots import EXCHANGES, app_of, press, running, screen_text, settle
+from tests.tui.snapshots import EXCHANGES, app_of, press, running, screen_text, settle, shown_after
 from tests.tui.test_app import Slow
 
 ERRORS = CAPTURES / "errors.pcapng"
@@ -112,10 +112,10 @@ def test_filtering_by_the_field_of_the_tree() -> None:
 
 def test_a_filter_by_connection_is_a_filter_like_others() -> None:
     async def step(pilot: Pilot[None], app: Kdissect, page: ExchangesPage) -> None:
-        text = await press(pilot, "j", "j", "j", "f")
+        text = await shown_after(pilot, "j", "j", "j", "f")
         assert "/ connection == 1  ✓ 11" in text
         assert listed(page) == numbers(connection=1)
-        text = await press(pilot, "ctrl+t")
+        text = await shown_after(pilot, "ctrl+t")
         assert "off; Ctrl-t turns it on" in text
         assert len(listed(page)) == len(app.index)
         await press(pilot, "ctrl+t")
@@ -127,10 +127,10 @@ def test_a_filter_by_connection_is_a_filter_like_others() -> None:
 def test_a_filter_that_nothing_matches_leaves_nothing_of_the_exchange_before() -> None:
     async def step(pilot: Pilot[None], app: Kdissect, page: ExchangesPage) -> None:
         app.filter_by("api == Envelope")
-        text = await press(pilot)
+        text = await shown_after(pilot)
         assert "no exchange matches" in text
         assert "RequestHeader" not in text
-        assert "RequestHeader" in await press(pilot, "escape")
+        assert "RequestHeader" in await shown_after(pilot, "escape")
 
     with_page(step)
 
@@ -152,7 +152,7 @@ async def search(pilot: Pilot[None], text: str) -> str:
     """Search for a text; gives what then stands on the screen."""
     await press(pilot, "ctrl+f")
     pilot.app.screen.query_one(Input).value = text
-    return await press(pilot, "enter")
+    return await shown_after(pilot, "enter")
 
 
 def test_searching_bytes_goes_from_match_to_match_and_shows_where() -> None:
@@ -205,21 +205,21 @@ def test_one_side_alone_has_no_other() -> None:
     async def step(pilot: Pilot[None], app: Kdissect, page: ExchangesPage) -> None:
         app.filter_by("no_request or no_response")
         await press(pilot)
-        assert "there is no re" in await press(pilot, "o")
+        assert "there is no re" in await shown_after(pilot, "o")
 
     with_page(step, CAPTURES / "loss.pcapng")
 
 
 def test_ordering_by_a_column_that_is_chosen_or_clicked() -> None:
     async def step(pilot: Pilot[None], app: Kdissect, page: ExchangesPage) -> None:
-        assert "by Latency, largest first" in await press(pilot, *["right"] * 6, "s")
+        assert "by Latency, largest first" in await shown_after(pilot, *["right"] * 6, "s")
         slowest = max(read(ERRORS), key=lambda each: each.latency_ns or 0)
         assert listed(page)[0] == slowest.number
-        assert "by Latency, smallest first" in await press(pilot, "s")
+        assert "by Latency, smallest first" in await shown_after(pilot, "s")
         await pilot.click("#list", offset=(7, 0))
         await settle(pilot)
         assert listed(page) == sorted(listed(page))
-        assert "cannot be ordered" in await press(pilot, *["left"] * 5, "s")
+        assert "cannot be ordered" in await shown_after(pilot, *["left"] * 5, "s")
 
     with_page(step)
 
@@ -236,9 +236,9 @@ def test_pausing_holds_the_list_still_and_following_lets_it_go() -> None:
             await press(pilot, "space")
             feed.waiting.append(feed.part(10, 30))
             await pilot.pause(0.3)
-            assert "paused, 20 more" in await press(pilot)
+            assert "paused, 20 more" in await shown_after(pilot)
             assert len(listed(page)) == 10
-            text = await press(pilot, "space")
+            text = await shown_after(pilot, "space")
             assert "paused" not in text
             assert len(listed(page)) == 30
             await press(pilot, "space", "F")
@@ -263,7 +263,7 @@ def test_following_begins_again_at_the_end_of_what_still_grows() -> None:
             await pilot.pause(0.3)
             await press(pilot, "j")
             assert not page.follow
-            assert "following" in await press(pilot, "G")
+            assert "following" in await shown_after(pilot, "G")
             feed.waiting.append(Ended())
             await pilot.pause(0.3)
             await press(pilot, "k", "G")
@@ -284,7 +284,7 @@ def test_chosen_columns_stand_in_their_order() -> None:
 
 def test_the_choice_of_columns_names_each_once() -> None:
     async def step(pilot: Pilot[None], app: Kdissect, page: ExchangesPage) -> None:
-        text = await press(pilot, "c")
+        text = await shown_after(pilot, "c")
         lines = [line.partition("▊")[2].partition("▎")[0] for line in text.splitlines() if "▊" in line]
         names = [line[3:16].strip() for line in lines if line[3:16].strip(" ▔▁")]
         assert {"API", "API alone", "Asked in", "Answered in", "Client", "Client id"} <= set(names)
@@ -298,7 +298,7 @@ def test_marks_stand_before_the_row() -> None:
         app.marks.toggle(5)
         app.marks.set_comment(2, "look")
         page.marks_changed()
-        lines = (await press(pilot)).splitlines()
+        lines = (await shown_after(pilot)).splitlines()
         assert any(line.startswith("✗★") and " 5 " in line for line in lines)
         assert any(line.startswith(" ✎") and " 2 " in line for line in lines)
 
@@ -308,13 +308,13 @@ def test_marks_stand_before_the_row() -> None:
 def test_times_since_the_row_above() -> None:
     async def step(pilot: Pilot[None], app: Kdissect, page: ExchangesPage) -> None:
         page.rows.clock.letter = "a"
-        text = await press(pilot, "t")
+        text = await shown_after(pilot, "t")
         assert "since the line before" in text
         first, second = (line.replace(SLOW_SIGN, " ").split() for line in text.splitlines()[3:5])
         assert first[1] == "0.000000"
         assert second[1] == "0.079850"
         app.filter_by("number in {1, 3}")
-        lines = (await press(pilot)).splitlines()
+        lines = (await shown_after(pilot)).splitlines()
         assert lines[5].replace(SLOW_SIGN, " ").split()[1] == "0.087895"
 
     with_page(step)
@@ -323,7 +323,7 @@ def test_times_since_the_row_above() -> None:
 def test_long_polls_are_not_in_the_times_that_brokers_worked() -> None:
     async def step(pilot: Pilot[None], app: Kdissect, page: ExchangesPage) -> None:
         app.filter_by("api == Fetch and latency > 100ms")
-        text = await press(pilot)
+        text = await shown_after(pilot)
         assert "shown" in text
         assert "work p99" not in text
 
@@ -334,9 +334,9 @@ def test_where_nothing_is_slow_every_screen_says_why(tmp_path: Path) -> None:
     async def step(pilot: Pilot[None], app: Kdissect, page: ExchangesPage) -> None:
         app.filter_by("slow")
         why = "nothing is slow: none took longer than 99 % of its API"
-        assert why in await press(pilot)
+        assert why in await shown_after(pilot)
         for key in "235":
-            assert why in await press(pilot, key), key
+            assert why in await shown_after(pilot, key), key
 
     with_page(step, write_capture(tmp_path / "beats.pcapng", beats(6, slow=set())), width=160)
 
@@ -344,7 +344,7 @@ def test_where_nothing_is_slow_every_screen_says_why(tmp_path: Path) -> None:
 def test_where_something_is_slow_but_not_what_is_asked_for_nothing_else_is_said(tmp_path: Path) -> None:
     async def step(pilot: Pilot[None], app: Kdissect, page: ExchangesPage) -> None:
         app.filter_by("slow and number == 1")
-        assert "no exchange matches" in await press(pilot)
+        assert "no exchange matches" in await shown_after(pilot)
 
     with_page(step, write_capture(tmp_path / "beats.pcapng", beats(6, slow={3})))
 
@@ -356,7 +356,7 @@ def test_figures_are_those_of_what_is_shown() -> None:
         assert page.summary.p50_ns == worked[-(-len(worked) // 2) - 1]
         assert "exchanges over time ▃·▆█▁·▂···▅▁·▁···▂·▇ 12/s" in screen_text(app)
         app.filter_by("api == CreateTopics")
-        text = await press(pilot)
+        text = await shown_after(pilot)
         assert "work p99 33.3 ms  p50 4.95 ms" in text
         assert "✗ 1 of them" in text
 
@@ -367,7 +367,7 @@ def test_figures_are_those_of_what_is_shown() -> None:
 def test_there_is_a_filter_line_where_there_is_little_room(width: int, height: int) -> None:
     async def step(pilot: Pilot[None], app: Kdissect, page: ExchangesPage) -> None:
         app.filter_by("api == Metadata")
-        text = await press(pilot)
+        text = await shown_after(pilot)
         assert "/ api == Metadata  ✓" in text
         assert "Metadata v13" in text
 
@@ -378,7 +378,7 @@ def test_there_is_a_filter_line_where_there_is_little_room(width: int, height: i
 def test_next_error_leads_to_the_field_of_the_error_and_says_what_it_means(size: tuple[int, int]) -> None:
     async def step(pilot: Pilot[None], app: Kdissect, page: ExchangesPage) -> None:
         for _ in range(3):
-            text = await press(pilot, "e")
+            text = await shown_after(pilot, "e")
             detail = page.panes.detail
             assert detail is not None
             spot = page.panes.chosen()[-1]

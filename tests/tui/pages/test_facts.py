@@ -22,7 +22,7 @@ from kdissect.tui.pages import facts
 from kdissect.tui.pages.facts import FactsPage
 from kdissect.tui.pages.statistics import StatisticsPage
 from tests.cli.run import CAPTURES
-from tests.tui.snapshots import app_of, press, running, settle
+from tests.tui.snapshots import app_of, press, running, settle, shown_after
 
 HOSTILE = "a\x1b[2J\u202eb[red]\r\n"
 
@@ -153,10 +153,10 @@ def test_rows_of_the_chosen_table_lead_to_exchanges_and_back(size: tuple[int, in
     async def step(pilot: Pilot[None]) -> None:
         page = await choose(pilot, "producers")
         assert page.list_pane.has_focus
-        text = await press(pilot, "j")
+        text = await shown_after(pilot, "j")
         assert f"producers: {len(page.rows)} rows" in text
         row = page.rows.row(1)
-        text = await press(pilot, "enter")
+        text = await shown_after(pilot, "enter")
         assert page.kdissect.screen is page.kdissect.pages["exchanges"]
         assert f'topic == "{row["topic"]}"' in text
         await press(pilot, "escape")
@@ -184,10 +184,10 @@ def test_a_table_is_sorted_and_saved_whole(tmp_path: Path) -> None:
 
     async def step(pilot: Pilot[None]) -> None:
         page = await choose(pilot, "producers")
-        assert "columns: +" in await press(pilot, "w", "escape")
-        assert "← 1/" in await press(pilot, "right")
-        assert "columns: +" in await press(pilot, "left")
-        assert "largest first" in await press(pilot, "s") or page.rows.sorted_by is not None
+        assert "columns: +" in await shown_after(pilot, "w", "escape")
+        assert "← 1/" in await shown_after(pilot, "right")
+        assert "columns: +" in await shown_after(pilot, "left")
+        assert "largest first" in await shown_after(pilot, "s") or page.rows.sorted_by is not None
         await press(pilot, "w")
         pilot.app.screen.query_one(Input).value = str(path)
         await press(pilot, "enter")

@@ -9,7 +9,7 @@ from kdissect.tui.app import Kdissect
 from kdissect.tui.pages.exchanges import ExchangesPage
 from tests.cli.run import CAPTURES
 from tests.tui.pages.test_exchanges import ERRORS, search, with_page
-from tests.tui.snapshots import press
+from tests.tui.snapshots import press, shown_after
 
 
 def test_a_name_of_the_tree_is_found_and_its_line_is_shown() -> None:
@@ -58,16 +58,16 @@ def test_the_search_goes_on_from_the_other_end() -> None:
         here = [each.number for each in read(ERRORS) if each.api == "ApiVersions"]
         await search(pilot, "apache-kafka-java")
         await press(pilot, "G")
-        assert "search went on from the top" in await press(pilot, "n")
+        assert "search went on from the top" in await shown_after(pilot, "n")
         assert page.chosen_number == here[0]
         await press(pilot, "N")
         assert page.chosen_number == here[-1]
         await search(pilot, "BROKER_ID_NOT_REGISTERED")  # in one exchange only, the last
         assert page.chosen_number == len(app.index)
-        assert "search went on" not in await press(pilot)
-        assert "search went on from the top" in await press(pilot, "n")
+        assert "search went on" not in await shown_after(pilot)
+        assert "search went on from the top" in await shown_after(pilot, "n")
         assert page.chosen_number == len(app.index)
-        assert "search went on from the end" in await press(pilot, "N")
+        assert "search went on from the end" in await shown_after(pilot, "N")
         assert "is not found in these exchanges" in await search(pilot, "no such word")
 
     with_page(step)

@@ -24,7 +24,7 @@ from kdissect.tui.pages import findings
 from kdissect.tui.pages.findings import FindingsPage
 from kdissect.tui.widgets.time_line import GUTTER, TimeLine
 from tests.cli.run import CAPTURES
-from tests.tui.snapshots import app_of, press, running, screen_text, settle
+from tests.tui.snapshots import app_of, press, running, screen_text, settle, shown_after
 
 HOSTILE = "a\x1b[2J\u202eb[red]\r\n"
 
@@ -152,14 +152,14 @@ async def filtered(pilot: Pilot[None]) -> Kdissect:
 @pytest.mark.parametrize("size", [(80, 24), (120, 40), (200, 50)])
 def test_the_worst_is_first_and_all_of_it_is_said_below(size: tuple[int, int]) -> None:
     async def step(pilot: Pilot[None]) -> None:
-        text = await press(pilot, "9")
+        text = await shown_after(pilot, "9")
         lines = text.splitlines()
         cause = next(at for at, line in enumerate(lines) if "session-timeout" in line)
         assert lines[cause].startswith("critical session-timeout")
         assert lines[cause + 1].startswith("critical └ rebalance-long")
         assert "fraud-2 was removed from the group" in text
         assert "why   It sent no heartbeat" in text
-        text = await press(pilot, "j")
+        text = await shown_after(pilot, "j")
         assert "explained by session-timeout" in text
         assert f"{len(killed())} findings" in text
 
@@ -177,7 +177,7 @@ def test_enter_leads_to_its_exchanges_and_escape_back_to_it() -> None:
         app = await filtered(pilot)
         assert app.screen is app.pages["exchanges"]
         assert sorted(app.index.column("number")[app.shown.places].tolist()) == sorted(numbers)
-        text = await press(pilot, "escape")
+        text = await shown_after(pilot, "escape")
         page = app.screen
         assert isinstance(page, FindingsPage)
         assert page.list_pane.cursor == 1
@@ -210,7 +210,7 @@ def test_a_filter_takes_no_finding_away() -> None:
         assert isinstance(app, Kdissect)
         app.shown.push("api == Metadata")
         await filtered(pilot)
-        text = await press(pilot, "9")
+        text = await shown_after(pilot, "9")
         assert f"{len(killed())} findings" in text
         assert "of all, not of what the filter shows" in text
 
@@ -219,11 +219,11 @@ def test_a_filter_takes_no_finding_away() -> None:
 
 def test_with_nothing_found_it_says_what_was_looked_at() -> None:
     async def step(pilot: Pilot[None]) -> None:
-        text = await press(pilot, "9")
+        text = await shown_after(pilot, "9")
         assert "Nothing is found." in text
         assert "348 exchanges, 5 connections with Kafka" in text
         assert "judged " in text
-        assert "there is nothing to save" in await press(pilot, "enter", "w")
+        assert "there is nothing to save" in await shown_after(pilot, "enter", "w")
 
     with_app(step, INCIDENTS / "healthy.pcapng.gz")
 
@@ -234,7 +234,7 @@ def test_the_table_is_saved_in_the_columns_of_explain(tmp_path: Path) -> None:
     async def step(pilot: Pilot[None]) -> None:
         await press(pilot, "9", "w")
         pilot.app.screen.query_one(Input).value = str(path)
-        assert f"{len(killed())} rows" in await press(pilot, "enter")
+        assert f"{len(killed())} rows" in await shown_after(pilot, "enter")
 
     with_app(step)
     rows = [json.loads(line) for line in path.read_text().splitlines()]
@@ -285,7 +285,7 @@ def test_a_range_of_time_is_a_filter_on_all_screens_until_it_is_taken_back() -> 
         page = await on_first(pilot)
         app = page.kdissect
         whole = len(app.index)
-        text = await press(pilot, "right", "G", "r", *("left",) * 60, "enter")
+        text = await shown_after(pilot, "right", "G", "r", *("left",) * 60, "enter")
         assert "all screens show only this" in text
         over, span = page.time_line.over_time, app.shown.span
         assert over is not None
@@ -324,7 +324,7 @@ def test_findings_of_another_time_are_left_out_and_that_is_said() -> None:
         text = screen_text(page.kdissect)
         assert f"0 of {len(killed())} findings in this range of time" in text
         assert f"None of {len(killed())} findings is of this range" in text
-        text = await press(pilot, "escape")
+        text = await shown_after(pilot, "escape")
         assert f"{len(killed())} findings" in text
 
     with_home(step)
@@ -350,12 +350,12 @@ def test_another_range_takes_the_place_of_the_one_before() -> None:
 def test_one_key_shows_all_that_is_said_of_a_finding() -> None:
     async def step(pilot: Pilot[None]) -> None:
         page = await on_first(pilot)
-        text = await press(pilot, "x")
+        text = await shown_after(pilot, "x")
         assert "why   It sent no heartbeat" in text
         assert "do    " in text
         assert "requests ≤" not in text
         assert page.way_out == "Back"
-        assert "requests ≤" in await press(pilot, "escape")
+        assert "requests ≤" in await shown_after(pilot, "escape")
         assert page.way_out == "Quit"
 
     with_home(step, width=80, height=24)

@@ -7,7 +7,7 @@ from kdissect.present.statistics import STATISTICS
 from kdissect.tui.lists.members import MemberLines, MemberTold
 from kdissect.tui.pages.groups import GroupsPage, figures, state
 from tests.cli.run import CAPTURES
-from tests.tui.snapshots import app_of, press, running
+from tests.tui.snapshots import app_of, press, running, shown_after
 
 GROUP = [column.name for column in STATISTICS["groups"].columns]
 
@@ -198,7 +198,7 @@ def test_keys_go_from_rebalance_to_rebalance_and_without_any_to_other_screens() 
     async def run() -> None:
         async with running(app_of(CAPTURES / "incidents" / "member-killed.pcapng.gz"), 160, 48) as pilot:
             await press(pilot, "4")
-            text = await press(pilot, "right_square_bracket")
+            text = await shown_after(pilot, "right_square_bracket")
             page = pilot.app.screen
             assert isinstance(page, GroupsPage)
             assert page.chosen == 0

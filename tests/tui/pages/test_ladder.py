@@ -14,7 +14,7 @@ from kdissect.tui.pages.ladder import LadderPage
 from kdissect.tui.pages.story import StoryPage
 from tests.cli.run import CAPTURES
 from tests.present.captures import write_capture
-from tests.tui.snapshots import app_of, press, running, screen_text
+from tests.tui.snapshots import app_of, press, running, screen_text, shown_after
 
 BASIC = CAPTURES / "basic-kafka43.pcapng"
 ERRORS = CAPTURES / "errors.pcapng"
@@ -45,7 +45,7 @@ def number(pilot: Pilot[None]) -> int:
 
 def test_the_ladder_has_the_messages_of_the_client_with_the_cursor_on_the_exchange() -> None:
     async def step(pilot: Pilot[None]) -> None:
-        text = await press(pilot, "j", "j", "j", "L")
+        text = await shown_after(pilot, "j", "j", "j", "L")
         page = ladder_of(pilot)
         chosen = next(each for each in read(BASIC) if each.number == 4)
         same = {each.connection for each in read(BASIC) if each.client_id == chosen.client_id}
@@ -76,16 +76,16 @@ def test_what_is_marked_is_shown_instead_and_the_key_turns_between() -> None:
         marks = pilot.app.marks  # type: ignore[attr-defined]
         marks.toggle(2)
         marks.toggle(5)
-        text = await press(pilot, "L")
+        text = await shown_after(pilot, "L")
         assert "2 marked, 1 broker, 4 messages" in text
         assert len(ladder_of(pilot).rows) == 4
-        text = await press(pilot, "L")
+        text = await shown_after(pilot, "L")
         assert "all connections of" in text
-        everything = await press(pilot, "L")
+        everything = await shown_after(pilot, "L")
         count = len(list(read(ERRORS)))
         assert f"all {count} shown" in everything
         assert "L: 2 marked" in everything
-        assert "2 marked" in await press(pilot, "L")
+        assert "2 marked" in await shown_after(pilot, "L")
 
     with_app(step)
 
@@ -96,7 +96,7 @@ def test_all_that_a_filter_shows_is_drawn() -> None:
         assert isinstance(app, Kdissect)
         app.filter_by("api == Metadata")
         shown = [each for each in read(ERRORS) if each.api == "Metadata"]
-        text = await press(pilot, "L", "L")
+        text = await shown_after(pilot, "L", "L")
         assert f"all {len(shown)} shown" in text
         page = ladder_of(pilot)
         assert len(page.rows) == sum(len(each.messages) for each in shown)
@@ -119,7 +119,7 @@ def test_a_story_is_drawn_across_clients_and_brokers() -> None:
         story = app.screen
         assert isinstance(story, StoryPage)
         told = {row["line"].exchange for row in map(story.rows.row, range(len(story.rows)))}
-        text = await press(pilot, "L")
+        text = await shown_after(pilot, "L")
         assert "the story of group" in text
         page = ladder_of(pilot)
         drawn = {page.kdissect.index.value("number", page.rows.place(row)) for row in range(len(page.rows))}
@@ -142,24 +142,24 @@ def test_errors_are_gone_through() -> None:
         assert page.table.cursor > first
         await press(pilot, "E")
         assert page.table.cursor == first
-        assert "no error before this" in await press(pilot, "E")
+        assert "no error before this" in await shown_after(pilot, "E")
 
     with_app(step)
 
 
 def test_times() -> None:
     async def step(pilot: Pilot[None]) -> None:
-        before = await press(pilot, "L")
-        after = await press(pilot, "t")
+        before = await shown_after(pilot, "L")
+        after = await shown_after(pilot, "t")
         assert before.splitlines()[4] != after.splitlines()[4]
-        assert (await press(pilot, "t")).splitlines()[4] == before.splitlines()[4]
+        assert (await shown_after(pilot, "t")).splitlines()[4] == before.splitlines()[4]
 
     with_app(step)
 
 
 def test_escape_goes_back_to_the_exchanges() -> None:
     async def step(pilot: Pilot[None]) -> None:
-        assert "Latency" in await press(pilot, "L", "escape")
+        assert "Latency" in await shown_after(pilot, "L", "escape")
         assert pilot.app.screen is pilot.app.pages["exchanges"]  # type: ignore[attr-defined]
 
     with_app(step)
@@ -167,8 +167,8 @@ def test_escape_goes_back_to_the_exchanges() -> None:
 
 def test_a_capture_without_exchanges_has_a_ladder_without_lines(tmp_path: Path) -> None:
     async def step(pilot: Pilot[None]) -> None:
-        assert "there is no exchange to show" in await press(pilot, "L")
-        assert "no error after this" in await press(pilot, "j", "enter", "G", "e")
+        assert "there is no exchange to show" in await shown_after(pilot, "L")
+        assert "no error after this" in await shown_after(pilot, "j", "enter", "G", "e")
         assert screen_text(pilot.app)
 
     with_app(step, write_capture(tmp_path / "c.pcapng"))

@@ -13,7 +13,7 @@ from kdissect.analysis.histogram import BANDS_NS
 from kdissect.tui.pages.latency import SHADES, Heat, places_of
 from tests.cli.run import CAPTURES
 from tests.feed.feeds import index_with
-from tests.tui.snapshots import app_of, press, running
+from tests.tui.snapshots import app_of, running, shown_after
 
 FETCH, PRODUCE = 1, 2
 ROWS = [
@@ -70,10 +70,8 @@ def test_two_bands_share_a_line_where_there_is_little_room() -> None:
 def test_the_heat_map_is_there_whole_or_it_is_said_where_it_is(height: int, bands: int) -> None:
     async def run() -> None:
         async with running(app_of(CAPTURES / "errors.pcapng"), 80, height) as pilot:
-            text = await press(pilot, "5")
+            text = await shown_after(pilot, "5")
             assert ("over time: from 20 lines" in text) is (bands == 0)
             assert len(re.findall(r"^ *[≥<] \d", text, re.M)) == bands
-
-    asyncio.run(run())
 
     asyncio.run(run())

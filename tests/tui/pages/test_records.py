@@ -32,7 +32,7 @@ from tests.feed.feeds import source_of
 from tests.kafka import Talk
 from tests.present.captures import SECRET, secret_talks, write_capture
 from tests.tui.producing import produced
-from tests.tui.snapshots import EXCHANGES, app_of, press, running, screen_text, settle
+from tests.tui.snapshots import EXCHANGES, app_of, press, running, screen_text, settle, shown_after
 
 BASIC = CAPTURES / "basic-kafka43.pcapng"
 Step = Callable[[Pilot[None]], Awaitable[None]]
@@ -115,10 +115,10 @@ def test_out_goes_to_the_list_and_then_to_the_exchanges() -> None:
 def test_where_there_is_room_for_one_pane_it_is_the_list_or_the_record() -> None:
     async def step(pilot: Pilot[None]) -> None:
         assert "CreateTime" not in screen_text(page_of(pilot).kdissect)
-        text = await press(pilot, "enter")
+        text = await shown_after(pilot, "enter")
         assert "CreateTime" in text
         assert "Offset" not in text
-        assert "Offset" in await press(pilot, "q")
+        assert "Offset" in await shown_after(pilot, "q")
 
     with_records(step, width=80, height=24)
 
@@ -131,11 +131,11 @@ def test_values_in_another_form(tmp_path: Path) -> None:
         assert 'value: json, 7 bytes\n{\n  "a": 1\n}' in text
         assert ' {"a":1} ' in text
         await press(pilot, "v")
-        assert "value: text, 7 bytes\n" in await press(pilot, "v")
-        text = await press(pilot, "v")
+        assert "value: text, 7 bytes\n" in await shown_after(pilot, "v")
+        text = await shown_after(pilot, "v")
         assert "value: hex, 7 bytes\n00000000  7b 22 61" in text
         assert "7b 22 61 22 3a 31 7d" in text.split("CreateTime", maxsplit=1)[0]
-        assert "value: json" in await press(pilot, "v")
+        assert "value: json" in await shown_after(pilot, "v")
 
     with_records(step, path)
 
@@ -143,7 +143,7 @@ def test_values_in_another_form(tmp_path: Path) -> None:
 def test_times() -> None:
     async def step(pilot: Pilot[None]) -> None:
         times = [screen_text(page_of(pilot).kdissect).splitlines()[3]]
-        times += [(await press(pilot, "t")).splitlines()[3] for _ in range(3)]
+        times += [(await shown_after(pilot, "t")).splitlines()[3] for _ in range(3)]
         assert "2026-11-21T" in times[0]
         assert len(set(times[:3])) == 3
         assert times[0] == times[3]
@@ -164,7 +164,7 @@ def test_registry_framing_is_shown_as_that(tmp_path: Path) -> None:
         assert "⟨schema 42⟩ 02 06 61 62 63" in text
         assert "⟨schema⟩" in text
         assert "begins as the framing of Confluent's schema registry does: schema 42" in text
-        text = await press(pilot, "j")
+        text = await shown_after(pilot, "j")
         assert "schema 00010203-0405-0607-0809-0a0b0c0d0e0f in a header" in text
         assert "__value_schema_id: 01 00 01" in text
 
@@ -195,7 +195,7 @@ def test_a_filter_chooses_records() -> None:
         app.shown.push('record.key == "key-3" and record.codec == "zstd"')
         await settle(pilot)
         await pilot.pause(0.5)
-        text = await press(pilot)
+        text = await shown_after(pilot)
         rows = page_of(pilot).rows
         assert rows is not None
         wanted = [
@@ -207,7 +207,7 @@ def test_a_filter_chooses_records() -> None:
         assert len(rows) == len(wanted) > 0
         assert f"{plural(len(wanted))}" in text
         app.shown.pop()
-        assert "930 records" in await press(pilot)
+        assert "930 records" in await shown_after(pilot)
 
     def plural(count: int) -> str:
         return "1 record" if count == 1 else f"{count} records"
@@ -237,7 +237,7 @@ def test_copying(downs: int, copied: str, tmp_path: Path) -> None:
     path = capture(tmp_path, Record(0, 1, b"key", b'{"a":1}', (("h", b"x"),)))
 
     async def step(pilot: Pilot[None]) -> None:
-        assert "copied the" in await press(pilot, "y", *["down"] * downs, "enter")
+        assert "copied the" in await shown_after(pilot, "y", *["down"] * downs, "enter")
         assert pilot.app.clipboard == copied
 
     with_records(step, path)
@@ -295,9 +295,9 @@ def test_without_an_editor_that_is_said(monkeypatch: pytest.MonkeyPatch) -> None
     monkeypatch.delenv("VISUAL", raising=False)
 
     async def step(pilot: Pilot[None]) -> None:
-        assert "neither VISUAL nor EDITOR" in await press(pilot, "O")
+        assert "neither VISUAL nor EDITOR" in await shown_after(pilot, "O")
         monkeypatch.setenv("EDITOR", "true")
-        assert "cannot be opened in this terminal" in await press(pilot, "O")
+        assert "cannot be opened in this terminal" in await shown_after(pilot, "O")
 
     with_records(step)
 
@@ -335,7 +335,7 @@ def test_hostile_records_are_shown_as_they_are(width: int, tmp_path: Path) -> No
             ["1", "enter", "full_stop", "full_stop"],
         ):
             for key in keys:
-                text = await press(pilot, key)
+                text = await shown_after(pilot, key)
                 assert all(character.isprintable() for character in text if character != "\n")
 
     with_records(step, path, width=width)
@@ -352,7 +352,7 @@ def test_secrets_are_on_no_screen(height: int, tmp_path: Path) -> None:
         assert rows is not None
         texts = []
         for _ in range(len(rows)):
-            texts += [await press(pilot, key) for key in ("enter", "v", "v", "v", "v", "escape")]
+            texts += [await shown_after(pilot, key) for key in ("enter", "v", "v", "v", "v", "escape")]
             for downs in range(5):
                 await press(pilot, "y", *["down"] * downs, "enter")
                 texts.append(pilot.app.clipboard)
@@ -393,7 +393,7 @@ def test_the_ladder_of_a_record_is_that_of_its_exchanges_client() -> None:
         place = page.chosen_place()
         assert place is not None
         client = page.kdissect.index.text("client_id", place)
-        text = await press(pilot, "L")
+        text = await shown_after(pilot, "L")
         assert "there is no exchange to show" not in text
         ladder = page.kdissect.screen
         assert isinstance(ladder, LadderPage)
@@ -407,7 +407,7 @@ def test_the_count_of_a_filter_says_that_it_is_of_exchanges() -> None:
     async def step(pilot: Pilot[None]) -> None:
         page = page_of(pilot)
         page.kdissect.shown.push("api == Produce")
-        text = await press(pilot, "j")
+        text = await shown_after(pilot, "j")
         assert f"/ api == Produce  ✓ {len(page.kdissect.shown.places)} exchanges" in text
 
     with_records(step)

@@ -11,7 +11,7 @@ from kdissect.settings.session import LastSession
 from kdissect.tui.app import Kdissect
 from kdissect.tui.pages.rooms import LEAST_LINES, PanesScreen
 from tests.cli.run import CAPTURES
-from tests.tui.snapshots import app_of, press, running, settle
+from tests.tui.snapshots import app_of, press, running, settle, shown_after
 
 KILLED = CAPTURES / "incidents" / "member-killed.pcapng.gz"
 
@@ -91,7 +91,7 @@ def test_room_and_order_of_each_screen_come_back() -> None:
         assert lines(screen) == found
         app = pilot.app
         assert isinstance(app, Kdissect)
-        assert "Group▴" in await press(pilot, "r")
+        assert "Group▴" in await shown_after(pilot, "r")
 
     left = with_screen("groups", leave)
     assert {page for page, _, _ in left.heights} == {"groups"}

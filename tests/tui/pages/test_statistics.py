@@ -20,7 +20,7 @@ from kdissect.tui.pages.statistics import StatisticsPage
 from kdissect.tui.widgets.table import VirtualTable
 from tests.amount import some
 from tests.cli.run import CAPTURES, run_with
-from tests.tui.snapshots import app_of, press, running, screen_text, settle
+from tests.tui.snapshots import app_of, press, running, screen_text, settle, shown_after
 
 ERRORS = CAPTURES / "errors.pcapng"
 KIP848 = CAPTURES / "consumer-group-kip848.pcapng"
@@ -69,7 +69,7 @@ async def save_as(pilot: Pilot[None], path: Path) -> str:
     if not isinstance(pilot.app.focused, Input):
         await press(pilot, "enter")  # the first of the tables
     pilot.app.screen.query_one(Input).value = str(path)
-    return await press(pilot, "enter")
+    return await shown_after(pilot, "enter")
 
 
 SHOWN = (
@@ -122,11 +122,11 @@ def test_tables_are_saved_as_the_command_line_writes_them(form: str, tmp_path: P
 
 def test_each_table_of_a_screen_can_be_saved(tmp_path: Path) -> None:
     async def step(pilot: Pilot[None]) -> None:
-        text = await press(pilot, "4", "w")
+        text = await shown_after(pilot, "4", "w")
         assert "members: 2 rows" in text
         await press(pilot, "down", "enter")
         pilot.app.screen.query_one(Input).value = str(tmp_path / "m.ndjson")
-        assert "2 rows written" in await press(pilot, "enter")
+        assert "2 rows written" in await shown_after(pilot, "enter")
         await press(pilot, "8")
         assert "1 row written" in await save_as(pilot, tmp_path / "i.ndjson")
 
@@ -141,15 +141,15 @@ def test_sorting_keeps_the_cursor_on_its_row() -> None:
         here = page(pilot).rows.identity(1)
         assert here is not None
         await press(pilot, "s")
-        assert "by API, smallest first" in await press(pilot)
+        assert "by API, smallest first" in await shown_after(pilot)
         assert [row["api"] for row in rows_of(pilot)] == sorted(row["api"] for row in rows_of(pilot))
-        text = await press(pilot, "s")
+        text = await shown_after(pilot, "s")
         assert "by Count, largest first" in text
         assert "▾Count" in text
         counts = [row["count"] for row in rows_of(pilot)]
         assert counts == sorted(counts, reverse=True)
         assert page(pilot).rows.identity(page(pilot).list_pane.cursor) == here
-        assert "by Count, smallest first" in await press(pilot, "S")
+        assert "by Count, smallest first" in await shown_after(pilot, "S")
         assert [row["count"] for row in rows_of(pilot)] == sorted(counts)
 
     with_app(step, width=200)
@@ -168,7 +168,7 @@ def test_the_cursor_stays_on_the_first_row_until_it_is_moved() -> None:
 
 def test_a_click_on_a_heading_sorts() -> None:
     async def step(pilot: Pilot[None]) -> None:
-        text = await press(pilot, "5")
+        text = await shown_after(pilot, "5")
         table = page(pilot).list_pane
         heading = next(line for line in text.splitlines() if line.startswith("API"))
         await pilot.click(VirtualTable, offset=(heading.index("Max") + 1, 0))
@@ -238,8 +238,8 @@ def test_a_fault_that_stands_in_no_exchange_says_so() -> None:
         for at, row in enumerate(rows_of(pilot)):
             if row["what"] == "tcp: gap":
                 page(pilot).list_pane.cursor = at
-        assert "bytes existed and were not captured" in await press(pilot)
-        assert "stands in no exchange" in await press(pilot, "enter")
+        assert "bytes existed and were not captured" in await shown_after(pilot)
+        assert "stands in no exchange" in await shown_after(pilot, "enter")
         for at, row in enumerate(rows_of(pilot)):
             if row["what"] == "one side is missing: gap":
                 page(pilot).list_pane.cursor = at
@@ -275,16 +275,16 @@ def test_with_a_filter_the_figures_are_those_of_what_it_shows() -> None:
 
 def test_topics_by_partition() -> None:
     async def step(pilot: Pilot[None]) -> None:
-        text = await press(pilot, "3")
+        text = await shown_after(pilot, "3")
         assert "2 topics" in text
         assert len(rows_of(pilot)) == 2
-        text = await press(pilot, "g")
+        text = await shown_after(pilot, "g")
         assert "14 partitions and directions" in text
         assert len(rows_of(pilot)) == 14
-        assert "partitions of groups" in await press(pilot, "g")
+        assert "partitions of groups" in await shown_after(pilot, "g")
         rows = rows_of(pilot)
         assert [row["lag"] for row in rows] == sorted((row["lag"] for row in rows), reverse=True)
-        assert "partitions of consumers" in await press(pilot, "g")
+        assert "partitions of consumers" in await shown_after(pilot, "g")
         assert all(row["client_id"] for row in rows_of(pilot))
         await press(pilot, "g")
         assert len(rows_of(pilot)) == 2
@@ -294,15 +294,15 @@ def test_topics_by_partition() -> None:
 
 def test_members_are_lines_of_time() -> None:
     async def step(pilot: Pilot[None]) -> None:
-        text = await press(pilot, "4")
+        text = await shown_after(pilot, "4")
         assert "static-1" in text
-        text = await press(pilot, "j")
+        text = await shown_after(pilot, "j")
         assert "static-1" not in text
         lines = [line for line in text.splitlines() if line.startswith("classic-2c30a25a")]
         assert len(lines) == 1
         assert "█" in lines[0]
         assert lines[0].rstrip("▁▂▃▄▅▆▇█ ").endswith("╳") or "╳" in lines[0]
-        text = await press(pilot, "tab", "j")
+        text = await shown_after(pilot, "tab", "j")
         shown = page(pilot)
         assert isinstance(shown, GroupsPage)
         assert shown.members_pane.has_focus
@@ -315,7 +315,7 @@ def test_members_are_lines_of_time() -> None:
 
 def test_capture_tells_interfaces_files_and_faults() -> None:
     async def step(pilot: Pilot[None]) -> None:
-        text = await press(pilot, "8")
+        text = await shown_after(pilot, "8")
         assert "Loopback" in text
         assert "gap 3" in text
         assert "none: all" in text
@@ -337,8 +337,8 @@ def test_escape_leads_back() -> None:
 
 def test_a_list_without_rows_says_that_there_is_nothing() -> None:
     async def step(pilot: Pilot[None]) -> None:
-        assert (await press(pilot, "T")).splitlines()[4] == " No transaction was captured."
-        assert "was captured" not in await press(pilot, "6")
+        assert (await shown_after(pilot, "T")).splitlines()[4] == " No transaction was captured."
+        assert "was captured" not in await shown_after(pilot, "6")
         app_in(pilot).shown.push("latency > 1h")
         await settle(pilot)
         assert "No error or fault is in what the filter shows." in screen_text(app_in(pilot))
@@ -357,7 +357,7 @@ def test_nothing_is_asked_for_while_nothing_changes() -> None:
 def test_a_legend_is_said_of_columns_that_are_shown_only() -> None:
     async def text_of(width: int) -> str:
         async with running(app_of(CAPTURES / "errors.pcapng"), width, 40) as pilot:
-            return await press(pilot, "5")
+            return await shown_after(pilot, "5")
 
     for width in (60, 80, 200):
         text = asyncio.run(text_of(width))

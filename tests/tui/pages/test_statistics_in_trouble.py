@@ -24,7 +24,7 @@ from tests.feed.feeds import source_of
 from tests.kafka import Talk, request, response
 from tests.present.captures import write_capture
 from tests.tui.pages.test_statistics import ERRORS, KIP848, page, rows_of, with_app
-from tests.tui.snapshots import EXCHANGES, app_of, press, running
+from tests.tui.snapshots import EXCHANGES, app_of, press, running, shown_after
 
 HOSTILE = ("[red]x[/red]", "\x1b[2J\x1b]0;t\x07", "a\u202eb\u2066c", "[/", "\u200b\U000e0041", '"$(x)\r\n`\\')
 
@@ -108,7 +108,7 @@ def test_hostile_names_are_shown_as_they_are(width: int, tmp_path: Path) -> None
     async def step(pilot: Pilot[None]) -> None:
         everything = ""
         for key in "2g3g45ggg68":
-            text = await press(pilot, key)
+            text = await shown_after(pilot, key)
             assert all(character.isprintable() for character in text if character != "\n"), text
             everything += text
             for row in rows_of(pilot):
@@ -125,7 +125,7 @@ def test_too_many_rows_are_said_on_the_screen() -> None:
     async def run() -> str:
         feed = Decoded(source_of(ERRORS, limits=DEFAULTS._replace(rows=3)))
         async with running(Kdissect(feed, settings=EXCHANGES), 160, 40) as pilot:
-            text = await press(pilot, "6")
+            text = await shown_after(pilot, "6")
             assert sum(row["severity"] in CLASSES for row in rows_of(pilot)) == 3
             return text
 
@@ -147,11 +147,11 @@ def test_a_process_that_dies_is_said_and_another_counts() -> None:
             assert counter.pid is not None
             os.kill(counter.pid, signal.SIGKILL)
             counter._process.join()
-            text = await press(pilot, "g")
+            text = await shown_after(pilot, "g")
             assert "killed by signal 9" in text
             assert app.is_running
             await press(pilot, "1")
-            text = await press(pilot, "5")
+            text = await shown_after(pilot, "5")
             assert len(rows_of(pilot)) == 23
             assert "killed" not in text
 
@@ -173,7 +173,7 @@ def test_with_a_decoder_that_was_killed_the_figures_are_those_of_what_came(tmp_p
                     if len(app.index) > 5:
                         break
                     await pilot.pause(0.05)
-                text = await press(pilot, "5")
+                text = await shown_after(pilot, "5")
                 assert "23 rows" not in text  # the end of the capture is still to come
                 assert decoder.pid is not None
                 os.kill(decoder.pid, signal.SIGKILL)
@@ -181,10 +181,10 @@ def test_with_a_decoder_that_was_killed_the_figures_are_those_of_what_came(tmp_p
                     if app.ended is not None:
                         break
                     await pilot.pause(0.05)
-                text = await press(pilot)
+                text = await shown_after(pilot)
                 assert "killed by signal 9" in text
                 assert sum(row["count"] + row["unanswered"] for row in rows_of(pilot)) == len(app.index) > 5
-                assert "stopped: the decoder was killed" in await press(pilot, "8")
+                assert "stopped: the decoder was killed" in await shown_after(pilot, "8")
 
     asyncio.run(run())
 
@@ -203,7 +203,7 @@ def test_rows_of_every_tone_can_be_read(theme: str) -> None:
         app = app_of(ERRORS)
         app.theme = theme
         async with running(app, 120, 40) as pilot:
-            text = await press(pilot, "6")
+            text = await shown_after(pilot, "6")
             assert "UNKNOWN_TOPIC_OR_PARTITION" in text
             table = page(pilot).list_pane
             for row in (1, 2, 17):

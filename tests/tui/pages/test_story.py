@@ -19,7 +19,7 @@ from kdissect.tui.app import Kdissect
 from kdissect.tui.pages.story import HERE, StoryPage
 from tests.cli.run import CAPTURES
 from tests.shared import requires_shared, shared
-from tests.tui.snapshots import app_of, press, running, settle
+from tests.tui.snapshots import app_of, press, running, settle, shown_after
 
 TRANSACTIONS = CAPTURES / "transactions-kafka39.pcapng"
 Step = Callable[[Pilot[None], Kdissect], Awaitable[None]]
@@ -87,7 +87,7 @@ def test_one_key_tells_it_and_the_cursor_is_on_the_exchange(size: tuple[int, int
     async def step(pilot: Pilot[None], app: Kdissect) -> None:
         app.go_to_number(number)
         await settle(pilot)
-        text = await press(pilot, "i")
+        text = await shown_after(pilot, "i")
         page = app.screen
         assert isinstance(page, StoryPage)
         assert f"#{number} EndTxn" in text
@@ -110,7 +110,7 @@ def test_one_key_tells_it_and_the_cursor_is_on_the_exchange(size: tuple[int, int
 
 def test_the_key_goes_through_its_stories_and_the_error_is_explained() -> None:
     async def step(pilot: Pilot[None], app: Kdissect) -> None:
-        text = await press(pilot, "e", "i")
+        text = await shown_after(pilot, "e", "i")
         page = app.screen
         assert isinstance(page, StoryPage)
         exchange = next(each for each in read(CAPTURES / "errors.pcapng") if each.error)
@@ -118,7 +118,7 @@ def test_the_key_goes_through_its_stories_and_the_error_is_explained() -> None:
         titles = list(dict.fromkeys(each.title for each in subjects_of(exchange)))
         assert len(titles) > 1
         for title in [*titles[1:], titles[0]]:
-            text = " ".join((await press(pilot, "n")).split())  # a long name is broken
+            text = " ".join((await shown_after(pilot, "n")).split())  # a long name is broken
             assert f"the story of {title[:30]}" in text
             assert len(page.rows)
 
@@ -131,7 +131,7 @@ def test_it_is_saved_in_the_columns_of_explain(tmp_path: Path) -> None:
     async def step(pilot: Pilot[None], app: Kdissect) -> None:
         await press(pilot, "i", "w")
         app.screen.query_one(Input).value = str(path)
-        assert "written to" in await press(pilot, "enter")
+        assert "written to" in await shown_after(pilot, "enter")
 
     with_app(step)
     assert json.loads(path.read_text().partition("\n")[0])["exchange"] == 1
@@ -153,7 +153,7 @@ def test_keys_lead_from_story_to_story_and_escape_leads_back() -> None:
         for moves, key, kind in jumps:
             await press(pilot, *["j"] * moves)
             cursors.append(page.rows.row(page.list_pane.cursor)["line"].exchange)
-            text = await press(pilot, key)
+            text = await shown_after(pilot, key)
             assert f"the story of {kind}\n" in text
             assert page.rows.row(page.list_pane.cursor)["line"].exchange <= cursors[-1]
             told.append(kind)
@@ -172,7 +172,7 @@ def test_keys_lead_from_story_to_story_and_escape_leads_back() -> None:
 @pytest.mark.parametrize("width", [80, 120])
 def test_the_keys_of_the_jumps_stand_at_the_foot_and_all_of_a_line_above_them(width: int) -> None:
     async def step(pilot: Pilot[None], app: Kdissect) -> None:
-        above, foot = (await press(pilot, "6", "i")).splitlines()[-2:]
+        above, foot = (await shown_after(pilot, "6", "i")).splitlines()[-2:]
         for each in ("t Transaction", "p Producer", "g Group", "c Client", "o ", "? Help"):
             assert each in foot
         page = app.screen

@@ -12,7 +12,7 @@ from kdissect.tui.app import Kdissect
 from kdissect.tui.pages import transactions
 from kdissect.tui.pages.transactions import IdLines, TransactionsPage
 from tests.cli.run import CAPTURES
-from tests.tui.snapshots import app_of, press, running, settle
+from tests.tui.snapshots import app_of, press, running, settle, shown_after
 
 TRANSACTIONS = CAPTURES / "transactions-kafka39.pcapng"
 HOSTILE = "a\x1b[2J\u202eb[red]\r\n"
@@ -84,7 +84,7 @@ def test_the_key_leads_from_an_exchange_to_its_transaction_and_enter_back_to_its
             last = max(at for at, text in enumerate(texts) if text == "EndTxn")
             app.show_exchange(last)
             await settle(pilot)
-            text = await press(pilot, "T")
+            text = await shown_after(pilot, "T")
             page = app.screen
             assert isinstance(page, TransactionsPage)
             chosen = page.chosen_row()
@@ -104,6 +104,6 @@ def test_the_key_leads_from_an_exchange_to_its_transaction_and_enter_back_to_its
 def test_without_any_it_says_so() -> None:
     async def run() -> None:
         async with running(app_of(CAPTURES / "sasl-scram.pcapng"), 80, 24) as pilot:
-            assert "no transactions" in await press(pilot, "T")
+            assert "no transactions" in await shown_after(pilot, "T")
 
     asyncio.run(run())

@@ -10,7 +10,7 @@ from textual.containers import VerticalScroll
 from kdissect.help import TOPICS, title
 from kdissect.tui.widgets.dialogs import Help, Pick
 from tests.cli.run import CAPTURES
-from tests.tui.snapshots import app_of, press, running
+from tests.tui.snapshots import app_of, press, running, shown_after
 
 pytest.importorskip("textual")
 
@@ -19,11 +19,11 @@ def test_help_leads_to_every_page_of_the_documentation_and_back() -> None:
     async def run() -> None:
         app = app_of(CAPTURES / "errors.pcapng")
         async with running(app, 140, 40) as pilot:
-            assert "the pages of kdissect help" in await press(pilot, "question_mark")
+            assert "the pages of kdissect help" in await shown_after(pilot, "question_mark")
             assert isinstance(app.screen, Help)
-            listed = await press(pilot, "d")
+            listed = await shown_after(pilot, "d")
             assert all(topic in listed and title(topic) in listed for topic in TOPICS)
-            shown = await press(pilot, "j", "enter")
+            shown = await shown_after(pilot, "j", "enter")
             assert f"kdissect help {TOPICS[1]}" in shown
             assert title(TOPICS[1]) in shown
             text = app.screen.query_one(VerticalScroll)

@@ -14,7 +14,7 @@ from kdissect.settings.remembered import Remembered
 from kdissect.tui.app import Kdissect
 from kdissect.tui.widgets.filter_line import COUNT_SECONDS, FilterLine
 from tests.cli.run import CAPTURES
-from tests.tui.snapshots import app_of, press, running, screen_text
+from tests.tui.snapshots import app_of, press, running, screen_text, shown_after
 
 ERRORS = CAPTURES / "errors.pcapng"
 Step = Callable[[Pilot[None], Kdissect, FilterLine], Awaitable[None]]
@@ -45,7 +45,7 @@ def test_a_filter_is_counted_while_it_is_written_and_then_applied() -> None:
     async def step(pilot: Pilot[None], app: Kdissect, line: FilterLine) -> None:
         assert "✓ 12" in await write(pilot, "api == Metadata")
         assert len(app.shown.places) == len(app.index)
-        text = await press(pilot, "enter")
+        text = await shown_after(pilot, "enter")
         assert "/ api == Metadata  ✓ 12" in text
         assert "12 shown" in text
         assert len(app.shown.places) == 12
@@ -173,7 +173,7 @@ def test_it_is_on_every_screen() -> None:
         app.shown.push("error")
         for name in app.pages:
             app.action_page(name)
-            assert "/ error  ✓ 22" in await press(pilot), name
+            assert "/ error  ✓ 22" in await shown_after(pilot), name
             await press(pilot, "slash")
             assert app.screen.query_one(FilterLine).is_open
             await press(pilot, "escape")
@@ -188,7 +188,7 @@ def test_hostile_text_is_shown_as_it_is() -> None:
             if not line.is_open:
                 await press(pilot, "slash")
             line.input.value = text
-            seen = await press(pilot, "end")
+            seen = await shown_after(pilot, "end")
             assert all(character.isprintable() for character in seen if character != "\n")
             await press(pilot, "enter", "escape")
         await press(pilot, "q")

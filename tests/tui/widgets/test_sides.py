@@ -13,7 +13,7 @@ from kdissect.settings.session import LastSession
 from kdissect.tui.keys import help_of, is_called
 from kdissect.tui.pages.exchanges import ExchangesPage
 from tests.cli.run import CAPTURES
-from tests.tui.snapshots import app_of, press, running, settle
+from tests.tui.snapshots import app_of, press, running, settle, shown_after
 
 ERRORS = CAPTURES / "errors.pcapng"
 
@@ -103,7 +103,7 @@ def test_one_pane_has_all_the_room_after_the_bar_was_moved() -> None:
 
 def test_without_a_bar_the_key_says_so() -> None:
     async def step(pilot: Pilot[None], page: ExchangesPage) -> None:
-        text = await press(pilot, "enter", "less_than_sign")
+        text = await shown_after(pilot, "enter", "less_than_sign")
         assert "not beside one another" in text
         assert page.panes.sides.percent is None
         await press(pilot, "x")
