@@ -25,7 +25,7 @@ _START_SECONDS = 120
 @pytest.fixture
 def server(tmp_path: Path) -> Iterator[str]:
     """A server on this machine; gives the master that names it."""
-    pytest.importorskip("grpc")
+    pytest.importorskip("grpc_status")
     try:
         check("local[2]")
     except NoSparkError as error:
@@ -76,8 +76,10 @@ def test_tables_and_statistics_are_those_of_one_process(
     ]
     stats = ["spark", "stats", str(ERRORS), "-z", "errors", "-T", "ndjson"]
     lines = [f"assert main({[*each, '--master', server]!r}) == 0" for each in (batch, stats)]
-    program = "\n".join(["from kdissect.cli import main", *lines])
-    ran = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False)
+    # A file: of a program without one, Spark says nothing and ends where something of Connect is missing.
+    program = tmp_path / "program.py"
+    program.write_text("\n".join(["from kdissect.cli import main", *lines]))
+    ran = subprocess.run([sys.executable, str(program)], capture_output=True, text=True, check=False)
     assert ran.returncode == 0, ran.stderr
     size = ERRORS.stat().st_size
     assert f"2 tables; {size:,} bytes of captures were read, 1.00 times their size" in ran.stderr
