@@ -111,7 +111,7 @@ def in_parts(
     stitcher = Stitcher(true, source.limits)
     waiting: deque[tuple[Any, _Task, Part]] = deque()
     size, poor, seams, given_up = FIRST_BYTES, 0, 0, 0
-    # What this one needs of the definitions is read here, once: the processes that follow have it from birth.
+    # The definitions that it needs are read here once. Each process that is forked later has them.
     first = cuts.next(size)
     if first is not None:
         yield from _here(first, true, source.limits)

@@ -76,7 +76,7 @@ def test_tables_and_statistics_are_those_of_one_process(
     ]
     stats = ["spark", "stats", str(ERRORS), "-z", "errors", "-T", "ndjson"]
     lines = [f"assert main({[*each, '--master', server]!r}) == 0" for each in (batch, stats)]
-    # A file: of a program without one, Spark says nothing and ends where something of Connect is missing.
+    # It is a file: if a package of Connect is missing, Spark ends a program from -c in silence, with code 0.
     program = tmp_path / "program.py"
     program.write_text("\n".join(["from kdissect.cli import main", *lines]))
     ran = subprocess.run([sys.executable, str(program)], capture_output=True, text=True, check=False)
