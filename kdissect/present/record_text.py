@@ -157,8 +157,11 @@ def _write_size(out: JsonText, size: int) -> None:
         out.number(size)
 
 
-def write_nested(out: JsonText, columns: Columns, form: str) -> None:
-    """The records as they stand in their batch inside a message: a JSON array."""
+def write_nested(out: JsonText, columns: Columns, form: str, controls: list[bytes] | None = None) -> None:
+    """The records as they stand in their batch inside a message: a JSON array.
+
+    :param controls: of control records, what each one says, as JSON.
+    """
     data, rows, step = columns.data, columns.rows, ROW
     before = b'[{"offset":'
     for index in range(columns.count):
@@ -179,7 +182,8 @@ def write_nested(out: JsonText, columns: Columns, form: str) -> None:
         _write_size(out, rows[at + 5])
         out.put(b',"sequence":')
         out.number(columns.sequence(rows[at]))
-        out.put(b',"control":null')
+        out.put(b',"control":')
+        out.put(b"null" if controls is None else controls[index])
         before = b'},{"offset":'
     out.put(b"}]" if columns.count else b"[]")
 

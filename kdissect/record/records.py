@@ -15,7 +15,7 @@ from array import array
 from typing import NamedTuple
 
 from kdissect.model import DecodeError
-from kdissect.protocol.cursor import Cursor
+from kdissect.protocol.cursor import Cursor, cursor_between
 from kdissect.wording import plural
 
 Headers = tuple[tuple[str, bytes | None], ...]
@@ -116,6 +116,13 @@ class Columns:
         rows[at + 6] = -1
         self.count += 1
 
+    def set_only(
+        self, offset: int, timestamp: int, key_at: int, key_size: int, value_at: int, value_size: int
+    ) -> None:
+        """Let a record without headers be the only one: :meth:`add` makes room for more."""
+        self.rows = array("q", (offset, timestamp, key_at, key_size, value_at, value_size, -1))
+        self.count = 1
+
     def only(self, index: int) -> Columns:
         """One of the records alone; its offset is the base offset."""
         rows, at = self.rows, index * ROW
@@ -200,8 +207,8 @@ def read_records(
     :param keep: whether the columns are filled; without, only what is wrong is found out.
     """
     columns = Columns(data, base_offset, base_sequence)
-    cursor = Cursor(data, position, end)
-    end = cursor.end
+    end = min(end, len(data))
+    cursor = cursor_between(data, position, end)
     place = _RecordParts()
     raw = data
     least, step = SMALLEST_RECORD, ROW
