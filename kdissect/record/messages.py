@@ -13,9 +13,9 @@ inside (KIP-31, KIP-32, ``AbstractLegacyRecordBatch.DeepRecordsIterator``):
 
 from __future__ import annotations
 
-import zlib
 from struct import Struct
 from typing import NamedTuple
+from zlib import crc32
 
 from kdissect.faults import fault
 from kdissect.model import DecodeError, Fault
@@ -42,8 +42,8 @@ def message_crc(data: bytes, position: int, end: int) -> int:
     """CRC-32 from magic to the end of the message at ``position``."""
     raw, start = data, position + 16
     if end - start > _SHORT:
-        return zlib.crc32(memoryview(data)[start:end])
-    return zlib.crc32(raw[start:end])
+        return crc32(memoryview(data)[start:end])
+    return crc32(raw[start:end])
 
 
 class Contents:

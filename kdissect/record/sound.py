@@ -13,7 +13,7 @@ from kdissect.limits import Limits
 from kdissect.model import DecodeError
 from kdissect.protocol.cursor import Cursor, cursor_between
 from kdissect.record.batch import BATCH_HEADER, CODEC_BITS, CRC_START, NEWEST_CODEC, SMALLEST_BATCH
-from kdissect.record.messages import LOG_OVERHEAD, SMALLEST_MESSAGE, contents_of, message_crc
+from kdissect.record.messages import LOG_OVERHEAD, SMALLEST_MESSAGE, Contents, message_crc
 from kdissect.record.records import are_sound, has_value
 
 if TYPE_CHECKING:
@@ -37,7 +37,7 @@ def is_sound(data: bytes, start: int, end: int, limits: Limits, unpacks: bool = 
     """
     if start == end:
         return True
-    cursor = cursor_between(data, start, end, limits)
+    cursor, contents = cursor_between(data, start, end, limits), Contents()
     most = limits.elements
     # As in read_record_set: the records of the whole set, and those of one batch.
     room = max(most, end - start)
@@ -48,7 +48,7 @@ def is_sound(data: bytes, start: int, end: int, limits: Limits, unpacks: bool = 
             return False
         batches += 1
         if data[position + 16] != 2:
-            size = _sound_message(cursor, position, end, unpacks)
+            size = _sound_message(cursor, contents, position, end, unpacks)
             if size < 0 or room <= 0:
                 return False
             position += size
@@ -121,8 +121,11 @@ def may_have_value(data: bytes, begin: bytes, limits: Limits) -> bool:
     return bool(cursor.notes)
 
 
-def _sound_message(cursor: Cursor, position: int, end: int, unpacks: bool) -> int:
-    """The bytes of the message of magic 0 or 1 at ``position``, if nothing is wrong with it; else -1."""
+def _sound_message(cursor: Cursor, contents: Contents, position: int, end: int, unpacks: bool) -> int:
+    """The bytes of the message of magic 0 or 1 at ``position``, if nothing is wrong with it; else -1.
+
+    :param contents: to be used for its key and value.
+    """
     data = cursor.data
     magic = data[position + 16]
     codec = data[position + 17] & CODEC_BITS
@@ -135,7 +138,7 @@ def _sound_message(cursor: Cursor, position: int, end: int, unpacks: bool) -> in
     if message_crc(data, position, position + size) != cursor.read_uint32():
         return -1
     try:
-        contents = contents_of(data, position, position + size, magic)
+        contents.find(cursor, position, position + size, magic)
     except DecodeError:
         return -1
     return size if contents.end == position + size and (not codec or contents.value_size >= 0) else -1
