@@ -15,7 +15,7 @@ from kdissect.present.record_secrets import is_connect_config
 from kdissect.present.sanitise import valid_text
 from kdissect.present.secret_names import says_secret
 from kdissect.protocol.cursor import Cursor
-from kdissect.protocol.json_form import base64_text, text_or_base64
+from kdissect.protocol.json_form import base64_text, dumps, text_or_base64
 from kdissect.protocol.json_text import JsonText
 from kdissect.record.records import ROW, Columns, Headers, wrap64
 
@@ -311,7 +311,10 @@ def text_between(out: JsonText, groups: tuple[Group, ...], row: dict[str, Any]) 
             value = row.get(name)
             if value is not None or not is_optional:
                 out.put(before)
-                write_value(out, value)
+                if isinstance(value, dict):
+                    out.put(dumps(value).encode("ascii"))
+                else:
+                    write_value(out, value)
         out.put(behind)
         parts.append(out.since(start))
         out.cut(start)

@@ -57,6 +57,12 @@ ROW = 7
 the value begins and its size (-1: null), where the headers begin (-1: none). Positions count in the data."""
 
 
+_NO_ROWS = array("q")
+"""Never changed: who adds a row makes a new one."""
+_ROOM = bytes(8 * 8 * ROW)
+"""For 8 rows."""
+
+
 class Columns:
     """The records of one batch as numbers: nothing is copied, a :class:`Record` is made when asked for."""
 
@@ -66,7 +72,7 @@ class Columns:
         self.data = data
         """What positions count in: the record set, or what the batch unpacked to."""
         self.count = 0
-        self.rows = array("q")
+        self.rows = _NO_ROWS
         """:data:`ROW` numbers for each record, and room behind them."""
         self.base_offset = base_offset
         self.base_sequence = base_sequence
@@ -330,10 +336,13 @@ def has_value(cursor: Cursor, end: int, begin: bytes, room: int) -> bool:
 
 
 def _grow(columns: Columns, used: int) -> int:
-    """Room for as many records again, 8 at least; gives the numbers that there is room for."""
-    rows = columns.rows[:used]  # the old ones are in use
-    rows.frombytes(bytes(8 * max(8 * ROW, used)))
-    columns.rows = rows
+    """Room for as many records again, for 8 at first; gives the numbers that there is room for."""
+    if used == 0:
+        columns.rows = rows = array("q", _ROOM)
+    else:
+        rows = columns.rows[:used]  # the old ones are in use
+        rows.frombytes(bytes(8 * used))
+        columns.rows = rows
     return len(rows)
 
 

@@ -139,22 +139,20 @@ def _end_of_set(kind: str, what: str, left: int, position: int) -> Fault:
 
 def _batch_v2(data: bytes, position: int, partial: bool, limits: Limits, budget: Budget) -> Batch:
     batch = Batch(data, position, limits, budget)
-    (
-        batch.header_offset,
-        length,
-        batch.partition_leader_epoch,
-        batch.magic,
-        batch.crc,
-        batch.attributes,
-        last_delta,
-        batch.base_timestamp,
-        batch.max_timestamp,
-        batch.producer_id,
-        batch.producer_epoch,
-        batch.base_sequence,
-        batch.header_count,
-    ) = BATCH_HEADER.unpack_from(data, position)
-    batch.size = size = length + LOG_OVERHEAD
+    cursor = cursor_between(data, position, len(data))  # the header is there
+    batch.header_offset = cursor.read_int64()
+    batch.size = size = cursor.read_int32() + LOG_OVERHEAD
+    batch.partition_leader_epoch = cursor.read_int32()
+    batch.magic = cursor.read_int8()
+    batch.crc = cursor.read_uint32()
+    batch.attributes = cursor.read_int16()
+    last_delta = cursor.read_int32()
+    batch.base_timestamp = cursor.read_int64()
+    batch.max_timestamp = cursor.read_int64()
+    batch.producer_id = cursor.read_int64()
+    batch.producer_epoch = cursor.read_int16()
+    batch.base_sequence = cursor.read_int32()
+    batch.header_count = cursor.read_int32()
     batch.last_offset = wrap64(batch.header_offset + last_delta) if last_delta else batch.header_offset
     batch.partial = partial
     if not partial:
