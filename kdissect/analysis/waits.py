@@ -116,9 +116,9 @@ def _split(waits: str | None, turn: int | None, served: int | None, exchange: Ex
 
 
 def waited_in_brief(brief: Brief) -> int:
-    """The same of an exchange in brief that has its answer, in one number: 0 where no wait was asked for,
-    :data:`NOT_KNOWN` where some of the time may have been one. Else the wait was over when it was answered:
-    then it is what was asked for, ns."""
+    """The same of an exchange in brief that has its answer, in one number. It is 0 where no wait was asked
+    for, and :data:`NOT_KNOWN` where some of the time may have been one. Else the wait was over when the
+    answer came, and it is what was asked for, ns."""
     form = brief.form
     if form.waits is None:
         return 0
