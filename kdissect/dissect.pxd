@@ -66,7 +66,10 @@ cdef class Dissector:
     cdef Py_ssize_t _take(self, Packet packet, list out) except -1
     @cython.locals(lane=Lane, timestamp_ns=int64_t, step=list)
     cdef list _take_short(self, Packet packet, bytes ends)
-    @cython.locals(conversation=Conversation, source=bytes, destination=bytes, other=bytes, size=Py_ssize_t, side=cython.int)
+    @cython.locals(
+        conversation=Conversation, source=bytes, destination=bytes, other=bytes, size=Py_ssize_t, side=cython.int,
+        raw="const unsigned char*", one="const unsigned char*",
+    )
     cdef _open_lanes(self, bytes ends, Segment segment)
     @cython.locals(lane=Lane)
     cdef _close_lanes(self, Conversation conversation)

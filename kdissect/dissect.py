@@ -387,8 +387,9 @@ class Dissector:
         conversation = self._table.get((source, destination))
         if conversation is not None and conversation.ends is None:
             side = 0 if source == conversation._duplex.endpoints[0] else 1
+            raw, one = destination, source
             size = len(destination) - 2
-            other = destination[:size] + source[:size] + destination[size:] + source[size:]
+            other = raw[:size] + one[:size] + raw[size : size + 2] + one[size : size + 2]
             conversation.ends = [ends, other]
             self._lanes[ends] = _lane(conversation, side)
             self._lanes[other] = _lane(conversation, 1 - side)
@@ -757,7 +758,9 @@ class Dissector:
     def _learn_brief(self, brief: Brief) -> None:
         form = brief.form
         if (form.teaches or form.carries_metadata) and not self._names_are_complete:
-            self._learn_all(brief.taught_topics())
+            taught = brief.taught_topics()
+            if taught != ():  # as nearly always
+                self._learn_all(taught)
 
     def _tell_brief(self, brief: Brief, out: list[Event]) -> None:
         """Give out a brief that is over."""

@@ -67,7 +67,7 @@ cdef tuple _NOT_RECOGNISED
 cpdef Exchange begin_exchange(connection, client_endpoint, broker_endpoint)
 @cython.locals(seen=Survey)
 cdef bint _may_name_topics(Message message) except -1
-@cython.locals(places=list, start=bytes)
+@cython.locals(places=list, at=Py_ssize_t, start=Py_ssize_t, end=Py_ssize_t)
 cpdef bint may_name_topics(bytes data, Survey seen, limits) except -1
 @cython.locals(cursor=Cursor)
 cdef _places(Message message)

@@ -684,10 +684,12 @@ def may_name_topics(data: bytes, seen: Survey, limits: Limits) -> bool:
 
     :param data: what was surveyed.
     """
-    start, places = topic_record_start(), seen.records
-    for at in range(0, len(places), 2):
-        if places[at] < places[at + 1] and may_have_value(data[places[at] : places[at + 1]], start, limits):
+    places, at = seen.records, 0
+    while at < len(places):
+        start, end = places[at], places[at + 1]
+        if start < end and may_have_value(data[start:end], topic_record_start(), limits):
             return True
+        at += 2
     return False
 
 

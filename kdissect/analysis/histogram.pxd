@@ -1,4 +1,7 @@
+cimport cython
 from libc.stdint cimport int64_t
+
+cdef int _EXACT_BITS
 
 cdef class Histogram:
     cdef public dict buckets
@@ -8,5 +11,9 @@ cdef class Histogram:
     cdef public object total
 
     cpdef add(self, value, int64_t times=*)
+    @cython.locals(number=object)
+    cpdef add_one(self, int64_t value)
 
 cdef object _bucket(value)
+@cython.locals(magnitude=int64_t, left=int64_t, shift=cython.int)
+cdef int64_t _short_bucket(int64_t value) noexcept

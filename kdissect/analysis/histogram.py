@@ -14,6 +14,8 @@ from collections.abc import Sequence
 EXACT_BITS = 8
 """Values below ``2 ** EXACT_BITS`` have a bucket each; of larger ones so many leading bits count."""
 
+_EXACT_BITS = EXACT_BITS
+
 BANDS_NS = tuple(
     round(10 ** (half / 2) * 1_000)  # microseconds
     for half in range(4, 14)
@@ -63,6 +65,18 @@ class Histogram:  # noqa: PLW1641 - it changes
             self.most = value
         bucket = _bucket(value)
         self.buckets[bucket] = self.buckets.get(bucket, 0) + times
+
+    def add_one(self, value: int) -> None:
+        """Count a value of 63 bits: compiled, its bucket is worked out without an object."""
+        number = value  # compiled, an object made once
+        self.count += 1
+        self.total += number
+        if self.least is None or number < self.least:
+            self.least = number
+        if self.most is None or number > self.most:
+            self.most = number
+        bucket = _short_bucket(value)
+        self.buckets[bucket] = self.buckets.get(bucket, 0) + 1
 
     def merge(self, other: Histogram) -> None:
         """Count what another one counted."""
@@ -141,6 +155,20 @@ def _bucket(value: int) -> int:
     shift = magnitude.bit_length() - EXACT_BITS
     if shift <= 0:
         return value
+    magnitude = magnitude >> shift << shift
+    return -magnitude if value < 0 else magnitude
+
+
+def _short_bucket(value: int) -> int:
+    """The same of a value of 63 bits."""
+    magnitude = -value if value < 0 else value
+    left, shift = magnitude >> _EXACT_BITS, 0
+    while left >= 0x100:
+        left >>= 8
+        shift += 8
+    while left:
+        left >>= 1
+        shift += 1
     magnitude = magnitude >> shift << shift
     return -magnitude if value < 0 else magnitude
 

@@ -2,13 +2,14 @@ cimport cython
 from libc.stdint cimport int64_t
 from kdissect.analysis.histogram cimport Histogram
 from kdissect.analysis.quotas cimport Quota
-from kdissect.analysis.waits cimport split, split_brief
+from kdissect.analysis.waits cimport served_in_brief, split, waited_in_brief
 from kdissect.exchange cimport Exchange
 from kdissect.message cimport Message
 from kdissect.protocol.survey cimport Survey
 from kdissect.session.briefs cimport Brief
 from kdissect.session.throttling cimport told_ms
 
+cdef int64_t _NOT_KNOWN
 cdef object _NONE, _WAITED_OUT
 
 cdef class _ServiceTimes:
@@ -24,6 +25,6 @@ cdef class _ServiceTimes:
 
     @cython.locals(response=Message, throttle=int64_t)
     cpdef add(self, Exchange exchange)
-    @cython.locals(seen=Survey, throttle=int64_t)
+    @cython.locals(seen=Survey, throttle=int64_t, waited=int64_t, served=int64_t)
     cpdef add_brief(self, Brief brief)
-    cdef _answered(self, int64_t latency, known, int64_t throttle)
+    cdef _answered(self, bint may_wait, bint waited_out, int64_t throttle)

@@ -12,17 +12,18 @@ from kdissect.analysis.declared import BANDS, column
 from kdissect.analysis.fold import OneTable, Row, address
 from kdissect.analysis.histogram import Histogram
 from kdissect.analysis.quotas import Quota
-from kdissect.analysis.waits import Wait, WaitAndWork, split, split_brief
+from kdissect.analysis.waits import Wait, served_in_brief, split, waited_in_brief
 from kdissect.exchange import Exchange
 from kdissect.limits import DEFAULTS, Limits
 from kdissect.model import Endpoint, endpoint_text
-from kdissect.session.briefs import Brief
+from kdissect.session.briefs import NOT_KNOWN, Brief
 from kdissect.session.throttling import told_ms
 
 GROUPINGS = ("broker", "client", "client_id", "topic")
 """What rows may be told apart by, beyond API and version. By ``topic`` an exchange counts for each of its
 topics, under the names known by then; one without a topic has a row without one."""
 
+_NOT_KNOWN = NOT_KNOWN
 _NONE, _WAITED_OUT = Wait.NONE, Wait.WAITED_OUT
 
 
@@ -52,7 +53,11 @@ class _ServiceTimes:
             self.unanswered += 1
             return
         throttle = told_ms(response)
-        self._answered(latency, split(exchange), throttle)
+        wait, _, broker_ns = split(exchange)
+        self.latency.add(latency)
+        if broker_ns is not None:
+            self.work.add(broker_ns)
+        self._answered(wait is not _NONE, wait is _WAITED_OUT, throttle)
         self.quota.add(exchange, throttle)
 
     def add_brief(self, brief: Brief) -> None:
@@ -62,18 +67,17 @@ class _ServiceTimes:
             self.unanswered += 1
             return
         throttle = max(0, seen.throttle_ms)
-        self._answered(brief.answer_first_ns - brief.asked_ns, split_brief(brief), throttle)
+        self.latency.add_one(brief.answer_first_ns - brief.asked_ns)
+        waited = waited_in_brief(brief)
+        if waited != _NOT_KNOWN:
+            served = served_in_brief(brief)
+            self.work.add_one(served - min(served, waited) if waited else served)
+        self._answered(waited != 0, waited > 0, throttle)
         self.quota.add_brief(brief, throttle)
 
-    def _answered(self, latency: int, known: WaitAndWork, throttle: int) -> None:
-        self.latency.add(latency)
-        wait, _, broker_ns = known
-        if wait is not _NONE:
-            self.may_wait += 1
-            if wait is _WAITED_OUT:
-                self.waited_out += 1
-        if broker_ns is not None:
-            self.work.add(broker_ns)
+    def _answered(self, may_wait: bool, waited_out: bool, throttle: int) -> None:
+        self.may_wait += may_wait
+        self.waited_out += waited_out
         if throttle > 0:
             self.throttled += 1
             self.throttle_ms += throttle

@@ -23,20 +23,19 @@ The definitions say which API waits for what.
 from __future__ import annotations
 
 from enum import Enum
-from functools import cache
-from itertools import pairwise
 from typing import Any, NamedTuple
 
 from kdissect.exchange import Exchange
 from kdissect.message import Message
-from kdissect.protocol.plan import ARRAY, COMPACT_ARRAY, STRING, STRUCT, WIDTHS, least_bytes
+from kdissect.protocol.polling import least_with_topic, place_of_wait
 from kdissect.protocol.program import THROTTLE_FIELD
-from kdissect.protocol.schema import Struct
 from kdissect.protocol.survey import Survey
 from kdissect.protocol.traits import api_traits, traits_of_api
-from kdissect.session.briefs import Brief
+from kdissect.session.briefs import NOT_KNOWN, Brief
 
 MILLISECOND = 1_000_000
+_MILLISECOND = MILLISECOND
+_NOT_KNOWN = NOT_KNOWN
 
 
 def is_long_poll(api: str | None) -> bool:
@@ -84,102 +83,94 @@ _POSSIBLE, _NO_WAIT = WaitAndWork(Wait.POSSIBLE, None, None), WaitAndWork(Wait.N
 def split(exchange: Exchange) -> WaitAndWork:
     """What is known of the response time of a whole exchange."""
     global _known  # noqa: PLW0603 - a memory of one
-    served = exchange.served_ns
+    turn = exchange.turn_ns
+    served = None if turn is None else turn - (exchange.network_ns or 0)
     asked, response, took, found = _known
     if asked is exchange and found is not None and response is exchange.response and took == served:
         return found
-    found = _split(api_traits(exchange.api_key).waits, exchange.turn_ns, served, exchange, None)
+    found = _split(api_traits(exchange.api_key).waits, turn, served, exchange)
     _known = (exchange, exchange.response, served, found)
     return found
 
 
-def split_brief(brief: Brief) -> WaitAndWork:
-    """The same of an exchange in brief that has its answer."""
-    turn = brief.answer_first_ns - brief.asked_ns - brief.behind_ns - brief.throttle_ns
-    served = turn - brief.network_ns if brief.network_ns > 0 else turn
-    return _split(brief.form.waits, turn, served, None, brief)
-
-
-def _split(
-    waits: str | None, turn: int | None, served: int | None, exchange: Exchange | None, brief: Brief | None
-) -> WaitAndWork:
-    """What is known of a response time, by what requests of its API may wait for, and by the exchange in one
-    of its two forms."""
+def _split(waits: str | None, turn: int | None, served: int | None, exchange: Exchange) -> WaitAndWork:
+    """What is known of a response time, by what requests of its API may wait for."""
     if served is None:
         return _NO_WAIT if waits is None else _POSSIBLE
     if waits == "members":
         return _POSSIBLE
-    if waits != "records":
+    request, response = exchange.request, exchange.response
+    if waits != "records" or request is None or response is None:
         return _new(WaitAndWork, (Wait.NONE, 0, served))
-    if brief is not None:
-        longest, least = _asked_wait_in_brief(brief)
-    elif exchange is None or exchange.request is None or exchange.response is None:
-        return _new(WaitAndWork, (Wait.NONE, 0, served))
-    else:
-        longest, least = asked_wait(exchange.request)
+    longest, least = asked_wait(request)
     if longest is None:
         return _POSSIBLE
     if longest <= 0:
         return _new(WaitAndWork, (Wait.NONE, 0, served))
     asked_ns = longest * MILLISECOND
     # With the network: the smallest round trip may be a little too long.
-    if turn is None or turn < asked_ns:
-        return _POSSIBLE
-    if brief is not None:
-        has_reason = _has_reason_in_brief(brief, least)
-    else:
-        assert exchange is not None
-        assert exchange.response is not None
-        has_reason = _has_reason(exchange, exchange.response, least)
-    if has_reason:
+    if turn is None or turn < asked_ns or _has_reason(exchange, response, least):
         return _POSSIBLE
     wait = min(served, asked_ns)
     return _new(WaitAndWork, (Wait.WAITED_OUT, wait, served - wait))
+
+
+def waited_in_brief(brief: Brief) -> int:
+    """The same of an exchange in brief that has its answer, in one number. It is 0 where no wait was asked
+    for, and :data:`NOT_KNOWN` where some of the time may have been one. Else the wait was over when the
+    answer came, and it is what was asked for, ns."""
+    form = brief.form
+    if form.waits is None:
+        return 0
+    if form.waits != "records":
+        return _NOT_KNOWN
+    at = brief.asked_body + form.wait_at
+    if form.wait_at >= 0 and at + 8 <= brief.asked_end:
+        longest, least = _int32(brief.asked, at), _int32(brief.asked, at + 4)
+    else:
+        told, least = asked_wait(brief.request())
+        if told is None:
+            return _NOT_KNOWN
+        longest = told
+    if longest <= 0:
+        return 0
+    asked_ns = longest * _MILLISECOND
+    if turn_in_brief(brief) < asked_ns or _has_reason_in_brief(brief, least):
+        return _NOT_KNOWN
+    return asked_ns
+
+
+def turn_in_brief(brief: Brief) -> int:
+    """As :attr:`kdissect.exchange.Exchange.turn_ns`."""
+    return brief.answer_first_ns - brief.asked_ns - brief.behind_ns - brief.throttle_ns
+
+
+def served_in_brief(brief: Brief) -> int:
+    """As :attr:`kdissect.exchange.Exchange.served_ns`."""
+    turn = turn_in_brief(brief)
+    return turn - brief.network_ns if brief.network_ns > 0 else turn
 
 
 def asked_wait(request: Message) -> tuple[int | None, int]:
     """How long a long poll may wait, ms, and for how many bytes. If the two stand at a fixed place, the body
     is not decoded."""
     struct = request.body_struct()
-    at = None if struct is None or request.is_cut else _place(struct)
-    if at is not None:
-        at += request.body_start
-        data = request.frame.payload[at : at + 8]
-        if len(data) == 8:
-            return _wait_in(data)
+    place = None if struct is None or request.is_cut else place_of_wait(struct)
+    if place is not None:
+        at = request.body_start + place
+        data = request.frame.payload
+        if len(data) >= at + 8:
+            return _int32(data, at), _int32(data, at + 4)
     body = request.body()
     return body.get("maxWaitMs"), body.get("minBytes", 1)
 
 
-def _asked_wait_in_brief(brief: Brief) -> tuple[int | None, int]:
-    """The same of a request in brief."""
-    struct = brief.form.asked.struct
-    at = None if struct is None else _place(struct)
-    if at is not None:
-        at += brief.asked_body
-        if at + 8 <= brief.asked_end:
-            return _wait_in(brief.asked[at : at + 8])
-    return asked_wait(brief.request())
-
-
-def _wait_in(data: bytes) -> tuple[int, int]:
-    return int.from_bytes(data[:4], "big", signed=True), int.from_bytes(data[4:], "big", signed=True)
-
-
-@cache
-def _place(struct: Struct) -> int | None:
-    """Where in a body ``maxWaitMs`` stands, with ``minBytes`` behind it; None where that depends on what is
-    before it."""
-    at, names = 0, [field.name for field in struct.fields]
-    if ("maxWaitMs", "minBytes") not in pairwise(names):
-        return None
-    for opcode, name, _ in struct.plan[1]:
-        if name == "maxWaitMs":
-            return at
-        if opcode >= STRING:
-            return None
-        at += WIDTHS[opcode]
-    return None
+def _int32(raw: bytes, at: int) -> int:
+    """The signed number of 4 bytes at a place, which must be there."""
+    high = raw[at]
+    if high > 0x7F:
+        high -= 0x100
+    return high * 0x100_0000 + (raw[at + 1] << 16 | raw[at + 2] << 8 | raw[at + 3])
 
 
 def _has_reason(exchange: Exchange, response: Message, least: int) -> bool:
@@ -188,7 +179,8 @@ def _has_reason(exchange: Exchange, response: Message, least: int) -> bool:
     seen = response.survey()
     if seen is not None:  # most are told by this, and need not be decoded
         size = len(response.frame.payload) - response.body_start
-        known = _reason_seen(seen, response.body_struct(), size, least)
+        struct = response.body_struct()
+        known = _reason_seen(seen, 0 if struct is None else least_with_topic(struct), size, least)
         if known is not None:
             return known
     body = response.decoded()
@@ -201,8 +193,8 @@ def _has_reason_in_brief(brief: Brief, least: int) -> bool:
     """The same of an exchange in brief."""
     seen = brief.answer_seen
     if seen is not None:
-        struct, size = brief.form.answered.struct, brief.answer_end - brief.answer_body
-        known = _reason_seen(seen, struct, size, least)
+        size = brief.answer_end - brief.answer_body
+        known = _reason_seen(seen, brief.form.least_with_topic, size, least)
         if known is not None:
             return known
     exchange = brief.exchange()
@@ -210,23 +202,23 @@ def _has_reason_in_brief(brief: Brief, least: int) -> bool:
     return _has_reason(exchange, exchange.response, least)
 
 
-def _reason_seen(seen: Survey, struct: Struct | None, size: int, least: int) -> bool | None:
+def _reason_seen(seen: Survey, with_topic: int, size: int, least: int) -> bool | None:
     """Whether there was another reason, by the survey of a response whose body has ``size`` bytes. None where
-    that does not tell."""
-    if seen.error or seen.throttle_ms or sum(seen.records[1::2]) - sum(seen.records[::2]) >= least:
+    that does not tell.
+
+    :param with_topic: the fewest bytes with which it tells anything of a topic.
+    """
+    if seen.error or seen.throttle_ms:
         return True
-    if struct is not None and size < _with_a_topic(struct):
+    records, at, held = seen.records, 0, 0
+    while at < len(records):
+        held += records[at + 1] - records[at]
+        at += 2
+    if held >= least:
+        return True
+    if size < with_topic:
         return False  # without a partition there is no other reason
     return None
-
-
-@cache
-def _with_a_topic(struct: Struct) -> int:
-    """The fewest bytes of a response that tells anything of a topic; 0 where that is not known."""
-    for opcode, name, argument in struct.plan[1]:
-        if name == "responses" and opcode in (ARRAY, COMPACT_ARRAY):
-            return least_bytes(STRUCT, struct.plan) + int(argument[3])
-    return 0
 
 
 def _values_have_reason(exchange: Exchange, response: dict[str, Any], least: int) -> bool:

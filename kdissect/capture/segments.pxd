@@ -30,3 +30,5 @@ cdef class SegmentReader:
         source=bytes, destination=bytes, high=int64_t,
     )
     cpdef feed(self, Packet packet)
+    @cython.locals(raw="const unsigned char*", pair=tuple)
+    cdef tuple _pair(self, bytes ends)

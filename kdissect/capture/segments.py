@@ -167,7 +167,8 @@ class SegmentReader:
     def _pair(self, ends: bytes) -> tuple[Endpoint, Endpoint]:
         if len(self._pairs) >= _MOST_PAIRS:
             self._pairs.clear()
-        pair = self._pairs[ends] = (ends[:4] + ends[8:10], ends[4:8] + ends[10:])
+        raw = ends
+        pair = self._pairs[ends] = (raw[:4] + raw[8:10], raw[4:8] + raw[10:12])
         return pair
 
     def packets_of(self, number: int) -> tuple[int, ...]:

@@ -85,12 +85,15 @@ def record_objects(
     return [_record_object(record, batch, options, is_metadata, topic) for record in batch.records()]
 
 
-def plain_columns(batch: Batch, options: Options, is_metadata: bool | None) -> Columns | None:
+def plain_columns(
+    batch: Batch, options: Options, is_metadata: bool | None, takes_control: bool = False
+) -> Columns | None:
     """The records of a batch if their values can be shown as they stand. None if one of them cannot.
 
     :param is_metadata: whether they are of ``__cluster_metadata``; None where their topic is not known.
+    :param takes_control: whether they may be control records, of which more is shown than their values.
     """
-    if batch.is_control:
+    if batch.is_control and not takes_control:
         return None
     columns = batch.columns()
     if options.show_secrets:

@@ -67,6 +67,7 @@ class DecodedLinesWriter:
         is_metadata = is_metadata_topic(topic, batch.common["topic_id"])
         # Kafka's own records are not guessed at: --embedded decodes them.
         is_own = family_of_topic(METADATA_TOPIC if is_metadata else topic) is not None
+        is_own = is_own or "control" in batch.common
         between = text_between(text, self._groups, batch.common)
         for index in range(columns.count):
             write_lines(text, columns, index, index + 1, between, batch.assigned, form)

@@ -79,10 +79,13 @@ cdef class RecordSets:
     cdef object _options
     cdef public bint may_end_early
     cdef list _steps
+    cdef dict _told_controls
 
     @cython.locals(found=RecordSet, batch=Batch, at=Py_ssize_t)
     cpdef write(self, JsonText out, bytes data, Py_ssize_t start, Py_ssize_t size, bytes name, bint is_metadata)
     @cython.locals(way=cython.int)
     cdef _value(self, JsonText out, Batch batch, BatchStep step)
+    @cython.locals(text=bytes, out=list)
+    cdef list _controls(self, Batch batch, Columns columns)
     @cython.locals(columns=Columns, step=BatchStep)
     cpdef _batch(self, JsonText out, Batch batch, bint is_metadata)

@@ -13,7 +13,7 @@ from kdissect.analysis.waits import WaitAndWork, split
 from kdissect.exchange import Exchange
 from kdissect.message import Message
 from kdissect.model import DecodeError, Endpoint, endpoint_text
-from kdissect.present.batches import BATCH_COLUMNS, plain_columns, record_objects
+from kdissect.present.batches import BATCH_COLUMNS, control_of, plain_columns, record_objects
 from kdissect.present.body import context_of
 from kdissect.present.columns import EXCHANGES, Column
 from kdissect.present.options import Options
@@ -28,6 +28,7 @@ from kdissect.protocol.json_walk import Walk
 from kdissect.protocol.json_way import way_of
 from kdissect.protocol.schema import Struct
 from kdissect.record.batch import Batch
+from kdissect.record.records import Columns
 from kdissect.record.sets import read_record_set
 from kdissect.record.sound import is_sound
 
@@ -66,6 +67,7 @@ _WAYS = {
 
 _MOST_ENDPOINTS = 4_096
 """Whose texts are kept."""
+_MOST_CONTROLS = 4_096
 
 
 class ColumnStep:
@@ -312,6 +314,8 @@ class RecordSets:
         self.may_end_early = False
         """Whether it is ordinary that they end inside a batch."""
         self._steps = [BatchStep(at, name) for at, (name, _, _) in enumerate(BATCH_COLUMNS)]
+        self._told_controls: dict[tuple[bytes | None, bytes | None], bytes] = {}
+        """What control records say, by their keys and values: most are equal."""
 
     def write(
         self, out: JsonText, data: bytes, start: int, size: int, name: bytes, is_metadata: bool
@@ -349,7 +353,7 @@ class RecordSets:
     def _batch(self, out: JsonText, batch: Batch, is_metadata: bool) -> None:
         options = self._options
         start = out.size()
-        columns = plain_columns(batch, options, is_metadata)
+        columns = plain_columns(batch, options, is_metadata, takes_control=not is_metadata)
         if columns is None:
             records = record_objects(batch, options, is_metadata)
         for step in self._steps:
@@ -357,13 +361,29 @@ class RecordSets:
             self._value(out, batch, step)
         out.put(b',"records":')
         if columns is not None:
-            write_nested(out, columns, options.bytes_form)
+            write_nested(out, columns, options.bytes_form, self._controls(batch, columns))
         else:
             out.put(dumps(records).encode("ascii"))
         out.put(b"}")
         if batch._faults:
             out.cut(start)
             raise _unusual()
+
+    def _controls(self, batch: Batch, columns: Columns) -> list[bytes] | None:
+        """What each control record says; None where they are others."""
+        if not batch.is_control:
+            return None
+        out = []
+        for record in columns.records():
+            told = record.key, record.value
+            text = self._told_controls.get(told)
+            if text is None:
+                if len(self._told_controls) >= _MOST_CONTROLS:
+                    self._told_controls.clear()
+                text = dumps(control_of(record, batch, self._options)).encode("ascii")
+                self._told_controls[told] = text
+            out.append(text)
+        return out
 
     def _value(self, out: JsonText, batch: Batch, step: BatchStep) -> None:
         """Write the value of a column."""

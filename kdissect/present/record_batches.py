@@ -9,7 +9,7 @@ from typing import Any, BinaryIO
 
 from kdissect.exchange import Exchange
 from kdissect.names import is_metadata_topic
-from kdissect.present.batches import plain_columns
+from kdissect.present.batches import control_of, plain_columns
 from kdissect.present.columns import Table
 from kdissect.present.options import Options
 from kdissect.present.record_text import VARIABLE, Group, text_between, write_lines
@@ -46,13 +46,15 @@ def record_batches(exchange: Exchange, options: Options) -> Iterator[PlainBatch 
         is_metadata = is_metadata_topic(place.topic, place.topic_id)
         is_known = place.topic is not None or place.topic_id is not None
         for batch in read_record_set(place.data, options.limits).batches:
-            columns = plain_columns(batch, options, is_metadata if is_known else None)
-            if columns is None:
+            columns = plain_columns(batch, options, is_metadata if is_known else None, takes_control=True)
+            if columns is None or (batch.is_control and columns.count != 1):
                 rows = batch_record_rows(batch, batch.records(), place, context, assigned, options)
                 yield [row for _, row in rows]
             else:
                 common = context.copy()
                 add_batch(common, batch)
+                if batch.is_control:  # they have one record, as nearly every broker writes them
+                    common["control"] = control_of(columns.records()[0], batch, options)
                 yield from _plain_batches(batch, columns, common, assigned)
             # The broker numbers the records of a set through, whatever the producer's offsets were.
             if assigned is not None:

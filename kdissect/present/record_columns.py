@@ -122,7 +122,10 @@ class RecordBatches:
         assigned, sequence = batch.assigned, columns.base_sequence
         self._shifts.append(None if assigned is None else wrap64(assigned - columns.base_offset))
         self._sequence_shifts.append(None if sequence < 0 else wrap64(sequence - columns.base_offset))
-        return self._add_common(batch.common)
+        common = batch.common
+        if "control" in common:
+            common = common | {"control": arrow_value("json", common["control"])}
+        return self._add_common(common)
 
     def add_row(self, row: dict[str, Any]) -> pa.RecordBatch | None:
         """Add a row as :mod:`kdissect.present.records` gives it, a batch of its own; gives the batch that is

@@ -24,7 +24,7 @@ cdef _write_bytes(JsonText out, bytes data, Py_ssize_t start, Py_ssize_t size, s
 cdef _write_headers(JsonText out, bytes data, Py_ssize_t position, str form)
 cdef _write_size(JsonText out, int64_t size)
 @cython.locals(data=bytes, rows=cython.longlong[::1], step=Py_ssize_t, at=Py_ssize_t, index=Py_ssize_t, before=bytes)
-cpdef write_nested(JsonText out, Columns columns, str form)
+cpdef write_nested(JsonText out, Columns columns, str form, list controls=*)
 @cython.locals(
     data=bytes, rows=cython.longlong[::1], step=Py_ssize_t, at=Py_ssize_t, index=Py_ssize_t, offset=int64_t, timestamp=int64_t,
     sequence=int64_t, is_assigned=cython.bint, base=int64_t, t0=bytes, t1=bytes, t2=bytes, t3=bytes, t4=bytes,

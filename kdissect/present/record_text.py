@@ -15,7 +15,7 @@ from kdissect.present.record_secrets import is_connect_config
 from kdissect.present.sanitise import valid_text
 from kdissect.present.secret_names import says_secret
 from kdissect.protocol.cursor import Cursor
-from kdissect.protocol.json_form import base64_text, text_or_base64
+from kdissect.protocol.json_form import base64_text, dumps, text_or_base64
 from kdissect.protocol.json_text import JsonText
 from kdissect.record.records import ROW, Columns, Headers, wrap64
 
@@ -157,8 +157,11 @@ def _write_size(out: JsonText, size: int) -> None:
         out.number(size)
 
 
-def write_nested(out: JsonText, columns: Columns, form: str) -> None:
-    """The records as they stand in their batch inside a message: a JSON array."""
+def write_nested(out: JsonText, columns: Columns, form: str, controls: list[bytes] | None = None) -> None:
+    """The records as they stand in their batch inside a message: a JSON array.
+
+    :param controls: of control records, what each one says, as JSON.
+    """
     data, rows, step = columns.data, columns.rows, ROW
     before = b'[{"offset":'
     for index in range(columns.count):
@@ -179,7 +182,8 @@ def write_nested(out: JsonText, columns: Columns, form: str) -> None:
         _write_size(out, rows[at + 5])
         out.put(b',"sequence":')
         out.number(columns.sequence(rows[at]))
-        out.put(b',"control":null')
+        out.put(b',"control":')
+        out.put(b"null" if controls is None else controls[index])
         before = b'},{"offset":'
     out.put(b"}]" if columns.count else b"[]")
 
@@ -307,7 +311,10 @@ def text_between(out: JsonText, groups: tuple[Group, ...], row: dict[str, Any]) 
             value = row.get(name)
             if value is not None or not is_optional:
                 out.put(before)
-                write_value(out, value)
+                if isinstance(value, dict):
+                    out.put(dumps(value).encode("ascii"))
+                else:
+                    write_value(out, value)
         out.put(behind)
         parts.append(out.since(start))
         out.cut(start)

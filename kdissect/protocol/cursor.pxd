@@ -52,3 +52,4 @@ cdef class Cursor:
 
 @cython.locals(cursor=Cursor)
 cpdef Cursor cursor_at(bytes data, Py_ssize_t position, limits)
+cpdef Cursor cursor_between(bytes data, Py_ssize_t position, Py_ssize_t end, limits=*)

@@ -29,6 +29,13 @@ def cursor_at(data: bytes, position: int, limits: Limits) -> Cursor:
     return cursor
 
 
+def cursor_between(data: bytes, position: int, end: int, limits: Limits = DEFAULTS) -> Cursor:
+    """The same of a cursor that ends at ``end``, which must be in ``data``."""
+    cursor = cursor_at(data, position, limits)
+    cursor.end = end
+    return cursor
+
+
 _MOST_UUIDS = 4_096
 """So many are remembered: messages name the same topics again and again."""
 _uuids: dict[bytes, str] = {}

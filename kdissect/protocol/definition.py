@@ -40,6 +40,7 @@ says what bytes hold (:mod:`kdissect.embedded.fields`). ``harmless`` says that t
 from __future__ import annotations
 
 import json
+from functools import lru_cache
 from typing import Any, NamedTuple
 
 NEWEST = 32767
@@ -66,6 +67,7 @@ class VersionRange(NamedTuple):
 NONE = VersionRange(0, -1)
 
 
+@lru_cache(maxsize=1_024)
 def versions_of(text: str) -> VersionRange:
     """``4+``, ``0-12``, ``3`` or ``none``.
 
@@ -272,11 +274,12 @@ def _span(text: str) -> ReleaseSpan:
 
 def _field(line: str) -> FieldDefinition:
     name, type_name, versions, *rest = line.split(maxsplit=3)
-    definition = FieldDefinition(name, type_name, versions_of(versions))
+    spans = versions_of(versions)
+    told: dict[str, Any] = {}
     for attribute in _attributes(rest[0]) if rest else []:
         word, _, value = attribute.partition(" ")
-        definition = definition._replace(**_attribute(definition, word, value))
-    return definition
+        told |= _attribute(spans, word, value)
+    return FieldDefinition(name, type_name, spans, **told)
 
 
 def _attributes(text: str) -> list[str]:
@@ -290,12 +293,13 @@ def _attributes(text: str) -> list[str]:
     return [*attributes, f"default {json.dumps(value)}", *(after.split(", ") if after else [])]
 
 
-def _attribute(definition: FieldDefinition, word: str, value: str) -> dict[str, Any]:
+def _attribute(versions: VersionRange, word: str, value: str) -> dict[str, Any]:
+    """What an attribute says of a field that there is in ``versions``."""
     if word == "nullable":
-        return {"nullable": versions_of(value) if value else definition.versions}
+        return {"nullable": versions_of(value) if value else versions}
     if word == "tag":
-        tag, _, versions = value.partition(" ")
-        return {"tag": int(tag), "tagged": versions_of(versions) if versions else definition.versions}
+        tag, _, tagged = value.partition(" ")
+        return {"tag": int(tag), "tagged": versions_of(tagged) if tagged else versions}
     if word == "default":
         return {"default": json.loads(value) if value.startswith('"') else value}
     if word == "flexible":

@@ -27,10 +27,10 @@ cdef class Framer:
     @cython.locals(size=int64_t, first=Chunk)
     cdef _cut_frames(self, witness, list out)
     @cython.locals(
-        total=int64_t, length=int64_t, parts=list, last=Chunk, used=list, left=int64_t, chunk=Chunk, payload=bytes,
+        total=int64_t, length=int64_t, parts=list, last=Chunk, used=list, left=int64_t, chunk=Chunk, part=Chunk, payload=bytes,
     )
     cpdef _take_frame(self, int64_t size)
-    @cython.locals(first=Chunk, last=Chunk, completed=Chunk, chunk=Chunk, frame=Frame)
+    @cython.locals(first=Chunk, last=Chunk, completed=Chunk, chunk=Chunk, frame=Frame, packets=dict)
     cpdef Frame _frame(self, list used, bytes payload, int64_t size)
     @cython.locals(data=bytes)
     cdef bytes _peek(self, Py_ssize_t count)

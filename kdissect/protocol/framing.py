@@ -180,8 +180,9 @@ class Framer:
         used: list[Chunk] = []
         length = 0
         while length < total:
-            used.append(parts[len(used)])
-            length += len(used[-1].data)
+            part = parts[len(used)]
+            used.append(part)
+            length += len(part.data)
         payload = b"".join([chunk.data for chunk in used])[4:total]
         left = length - total
         del parts[: len(used)]
@@ -208,28 +209,25 @@ class Framer:
 
     def _frame(self, used: list[Chunk], payload: bytes, size: int) -> Frame:
         first, last = used[0], used[-1]
-        if len(used) == 1:
-            packets = first.packets or (first.packet,)
-        else:
-            packets = tuple(dict.fromkeys([n for c in used for n in c.packets or (c.packet,)]))
         # A segment that fills a hole is older than the last: the frame is complete when the latest came.
         completed = last
+        packets: dict[int, None] = {}
         for chunk in used:
+            if chunk.packets:
+                packets.update(dict.fromkeys(chunk.packets))
+            else:
+                packets[chunk.packet] = None
             if chunk.packet > completed.packet:
                 completed = chunk
-        searched, self._found_by_search = self._found_by_search, False
-        return Frame(
-            self.direction,
-            first.offset,
-            payload,
-            size,
-            first.packet,
-            first.timestamp_ns,
-            completed.packet,
-            completed.timestamp_ns,
-            packets,
-            searched,
-        )
+        # Made part by part: compiled, that is several times faster than a call with all of them.
+        frame = Frame.__new__(Frame)
+        frame.direction, frame.offset, frame.payload, frame.size = self.direction, first.offset, payload, size
+        frame.first_packet, frame.first_ns = first.packet, first.timestamp_ns
+        frame.last_packet, frame.last_ns = completed.packet, completed.timestamp_ns
+        frame.packets = tuple(packets)
+        frame.searched, self._found_by_search = self._found_by_search, False
+        frame.fault = None
+        return frame
 
     def _feed_gap(self, gap: Gap, witness: Witness) -> list[Event]:
         out: list[Event] = []

@@ -51,9 +51,12 @@ def vendors_in(folder: Traversable) -> list[Traversable]:
 
 def package_folder() -> Traversable:
     """The definitions that come with kdissect."""
-    from importlib.resources import files
+    folder = Path(__file__).with_name("definitions")
+    if folder.is_dir():
+        return folder
+    from importlib.resources import files  # takes as long to import as ten definitions take to read
 
-    return files("kdissect.protocol") / "definitions"
+    return files("kdissect.protocol") / "definitions"  # the package is in an archive
 
 
 class Problem(NamedTuple):

@@ -18,7 +18,7 @@ from kdissect.record.messages import (
     MESSAGE_HEADER,
     SMALLEST_MESSAGE,
     contents_of,
-    message_crc_is_valid,
+    message_crc,
     piece,
 )
 from kdissect.record.nodes import FIELDS_OF_MAGIC, fixed_fields, leaf, record_node, rest
@@ -157,7 +157,7 @@ class _Tree:
                 text = f"{plural(end - position, 'byte')} where a message should begin"
                 problem = fault("bad-record", text, offset=where)
             else:
-                _, size, _, magic, attributes = MESSAGE_HEADER.unpack_from(data, position)
+                _, size, crc, magic, attributes = MESSAGE_HEADER.unpack_from(data, position)
                 left = end - position - LOG_OVERHEAD
                 if magic not in (0, 1):
                     problem = fault("bad-magic", f"magic {magic} inside a wrapper", offset=where)
@@ -175,7 +175,7 @@ class _Tree:
             node = Node(f"[{found}]", "Message", None, position, message_end)
             parent.children.append(node)
             fixed_fields(node, FIELDS_OF_MAGIC[magic], data, position, 0, magic)
-            if not message_crc_is_valid(data, position, message_end):
+            if message_crc(data, position, message_end) != crc:
                 node.children[2].fault = fault("bad-crc", "a message inside a wrapper", offset=where)
             value = _key_and_value(node, data, position, message_end, 0, magic, where)
             if attributes & CODEC_BITS:

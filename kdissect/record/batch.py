@@ -278,7 +278,7 @@ class Batch:
             faults.append(fault("bad-record", f"{plural(self.end - contents.end, 'byte')} after the value"))
         if not self._is_wrapper():
             found = Columns(data, self.last_offset, -1)
-            contents.add_to(found, self.last_offset, self.max_timestamp)
+            contents.only_in(found, self.last_offset, self.max_timestamp)
             self._told(1, faults)
             return found
         if contents.value_size < 0:

@@ -1,9 +1,12 @@
 cimport cython
 from libc.stdint cimport int64_t
-from kdissect.protocol.cursor cimport Cursor
+from kdissect.protocol.cursor cimport Cursor, cursor_between
 from kdissect.record.records cimport Columns, sum64
 
-cdef int64_t _OVERHEAD, _LEAST_SIZE_0, _LEAST_SIZE_1
+cdef int64_t _OVERHEAD, _LEAST_SIZE_0, _LEAST_SIZE_1, _SHORT
+
+@cython.locals(raw="const unsigned char*", start=int64_t)
+cpdef int64_t message_crc(bytes data, int64_t position, int64_t end) except -1
 
 @cython.final
 @cython.no_gc
@@ -13,6 +16,7 @@ cdef class Contents:
 
     @cython.locals(at=int64_t, size=int64_t, start=int64_t)
     cpdef find(self, Cursor cursor, int64_t position, int64_t end, int64_t magic)
+    cpdef only_in(self, Columns columns, int64_t offset, int64_t timestamp)
     cpdef add_to(self, Columns columns, int64_t offset, int64_t timestamp)
 
 cpdef Contents contents_of(bytes data, int64_t position, int64_t end, int64_t magic)

@@ -1,6 +1,6 @@
 cimport cython
 from libc.stdint cimport int64_t
-from kdissect.protocol.cursor cimport Cursor
+from kdissect.protocol.cursor cimport Cursor, cursor_between
 
 cdef int64_t _LEAST, _MOST
 
@@ -23,6 +23,7 @@ cdef class Columns:
     cpdef int64_t assigned(self, int64_t offset, int64_t base) except? -1
     @cython.locals(rows=cython.longlong[::1], at=Py_ssize_t)
     cpdef add(self, int64_t offset, int64_t timestamp, int64_t key_at, int64_t key_size, int64_t value_at, int64_t value_size)
+    cpdef set_only(self, int64_t offset, int64_t timestamp, int64_t key_at, int64_t key_size, int64_t value_at, int64_t value_size)
     @cython.locals(one=Columns, at=Py_ssize_t)
     cpdef Columns only(self, Py_ssize_t index)
     @cython.locals(rows=cython.longlong[::1], at=Py_ssize_t, index=Py_ssize_t, step=Py_ssize_t)

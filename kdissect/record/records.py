@@ -15,7 +15,7 @@ from array import array
 from typing import NamedTuple
 
 from kdissect.model import DecodeError
-from kdissect.protocol.cursor import Cursor
+from kdissect.protocol.cursor import Cursor, cursor_between
 from kdissect.wording import plural
 
 Headers = tuple[tuple[str, bytes | None], ...]
@@ -57,6 +57,12 @@ ROW = 7
 the value begins and its size (-1: null), where the headers begin (-1: none). Positions count in the data."""
 
 
+_NO_ROWS = array("q")
+"""Never changed: who adds a row makes a new one."""
+_ROOM = bytes(8 * 8 * ROW)
+"""For 8 rows."""
+
+
 class Columns:
     """The records of one batch as numbers: nothing is copied, a :class:`Record` is made when asked for."""
 
@@ -66,7 +72,7 @@ class Columns:
         self.data = data
         """What positions count in: the record set, or what the batch unpacked to."""
         self.count = 0
-        self.rows = array("q")
+        self.rows = _NO_ROWS
         """:data:`ROW` numbers for each record, and room behind them."""
         self.base_offset = base_offset
         self.base_sequence = base_sequence
@@ -115,6 +121,13 @@ class Columns:
         rows[at + 5] = value_size
         rows[at + 6] = -1
         self.count += 1
+
+    def set_only(
+        self, offset: int, timestamp: int, key_at: int, key_size: int, value_at: int, value_size: int
+    ) -> None:
+        """Let a record without headers be the only one: :meth:`add` makes room for more."""
+        self.rows = array("q", (offset, timestamp, key_at, key_size, value_at, value_size, -1))
+        self.count = 1
 
     def only(self, index: int) -> Columns:
         """One of the records alone; its offset is the base offset."""
@@ -200,8 +213,8 @@ def read_records(
     :param keep: whether the columns are filled; without, only what is wrong is found out.
     """
     columns = Columns(data, base_offset, base_sequence)
-    cursor = Cursor(data, position, end)
-    end = cursor.end
+    end = min(end, len(data))
+    cursor = cursor_between(data, position, end)
     place = _RecordParts()
     raw = data
     least, step = SMALLEST_RECORD, ROW
@@ -323,10 +336,13 @@ def has_value(cursor: Cursor, end: int, begin: bytes, room: int) -> bool:
 
 
 def _grow(columns: Columns, used: int) -> int:
-    """Room for as many records again, 8 at least; gives the numbers that there is room for."""
-    rows = columns.rows[:used]  # the old ones are in use
-    rows.frombytes(bytes(8 * max(8 * ROW, used)))
-    columns.rows = rows
+    """Room for as many records again, for 8 at first; gives the numbers that there is room for."""
+    if used == 0:
+        columns.rows = rows = array("q", _ROOM)
+    else:
+        rows = columns.rows[:used]  # the old ones are in use
+        rows.frombytes(bytes(8 * used))
+        columns.rows = rows
     return len(rows)
 
 

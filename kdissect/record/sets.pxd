@@ -1,6 +1,8 @@
 cimport cython
 from libc.stdint cimport int64_t
+from kdissect.protocol.cursor cimport Cursor, cursor_between
 from kdissect.record.batch cimport Batch, Budget
+from kdissect.record.messages cimport message_crc
 
 @cython.final
 @cython.no_gc
@@ -15,10 +17,10 @@ cdef class RecordSet:
     raw="const unsigned char*",
 )
 cpdef RecordSet read_record_set(bytes data, object limits=*)
-@cython.locals(left=Py_ssize_t, size=int64_t, magic=int64_t, least=int64_t, raw="const unsigned char*")
+@cython.locals(left=Py_ssize_t, size=int64_t, magic=int64_t, least=int64_t, high=int64_t, raw="const unsigned char*")
 cpdef object frame_defect(bytes data, Py_ssize_t position)
-@cython.locals(batch=Batch, length=int64_t, size=int64_t, last_delta=int64_t)
+@cython.locals(batch=Batch, cursor=Cursor, size=int64_t, last_delta=int64_t)
 cdef Batch _batch_v2(bytes data, Py_ssize_t position, bint partial, limits, Budget budget)
-@cython.locals(batch=Batch, length=int64_t, size=int64_t)
+@cython.locals(batch=Batch, size=int64_t, cursor=Cursor)
 cdef Batch _message(bytes data, Py_ssize_t position, limits, Budget budget)
 cdef _header_faults(Batch batch)

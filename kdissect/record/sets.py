@@ -20,20 +20,18 @@ The rules:
 from __future__ import annotations
 
 from collections.abc import Iterator
-from struct import Struct
 from typing import TYPE_CHECKING
 
 from kdissect.faults import fault
 from kdissect.later import Later
 from kdissect.limits import DEFAULTS, Limits
 from kdissect.model import Fault
+from kdissect.protocol.cursor import cursor_between
 from kdissect.record.batch import BATCH_HEADER, CODEC_BITS, CRC_START, SMALLEST_BATCH, Batch, Budget
 from kdissect.record.messages import (
     LOG_OVERHEAD,
-    MESSAGE_HEADER,
     SMALLEST_MESSAGE,
-    message_crc_is_valid,
-    message_timestamp,
+    message_crc,
 )
 from kdissect.record.records import Record, wrap64
 from kdissect.wording import plural
@@ -45,7 +43,6 @@ else:
 
 _HONEST_RATIO = 32
 """What a whole set may unpack to, beyond one batch's limit: text and JSON reach 5 to 20."""
-_int32 = Struct(">i").unpack_from
 
 
 class RecordSet:
@@ -111,11 +108,15 @@ def frame_defect(data: bytes, position: int) -> Fault | None:
     left = len(data) - position
     if left < LOG_OVERHEAD:
         return fault("partial-batch", f"{plural(left, 'byte')} where a batch should begin", offset=position)
-    (size,) = _int32(data, position + 8)
+    raw = data
+    high = raw[position + 8]
+    if high > 0x7F:
+        high -= 0x100
+    size = high * 0x100_0000 + (raw[position + 9] << 16 | raw[position + 10] << 8 | raw[position + 11])
     if size < SMALLEST_MESSAGE[0]:
         return _end_of_set("bad-batch", f"a batch of {plural(size, 'byte')}", left, position)
     if left > 16:
-        magic = data[position + 16]
+        magic = raw[position + 16]
         if magic > 2:
             return _end_of_set("bad-magic", f"magic {magic}", left, position)
         least = SMALLEST_BATCH if magic == 2 else SMALLEST_MESSAGE[magic]
@@ -138,22 +139,20 @@ def _end_of_set(kind: str, what: str, left: int, position: int) -> Fault:
 
 def _batch_v2(data: bytes, position: int, partial: bool, limits: Limits, budget: Budget) -> Batch:
     batch = Batch(data, position, limits, budget)
-    (
-        batch.header_offset,
-        length,
-        batch.partition_leader_epoch,
-        batch.magic,
-        batch.crc,
-        batch.attributes,
-        last_delta,
-        batch.base_timestamp,
-        batch.max_timestamp,
-        batch.producer_id,
-        batch.producer_epoch,
-        batch.base_sequence,
-        batch.header_count,
-    ) = BATCH_HEADER.unpack_from(data, position)
-    batch.size = size = length + LOG_OVERHEAD
+    cursor = cursor_between(data, position, len(data))  # the header is there
+    batch.header_offset = cursor.read_int64()
+    batch.size = size = cursor.read_int32() + LOG_OVERHEAD
+    batch.partition_leader_epoch = cursor.read_int32()
+    batch.magic = cursor.read_int8()
+    batch.crc = cursor.read_uint32()
+    batch.attributes = cursor.read_int16()
+    last_delta = cursor.read_int32()
+    batch.base_timestamp = cursor.read_int64()
+    batch.max_timestamp = cursor.read_int64()
+    batch.producer_id = cursor.read_int64()
+    batch.producer_epoch = cursor.read_int16()
+    batch.base_sequence = cursor.read_int32()
+    batch.header_count = cursor.read_int32()
     batch.last_offset = wrap64(batch.header_offset + last_delta) if last_delta else batch.header_offset
     batch.partial = partial
     if not partial:
@@ -167,11 +166,15 @@ def _batch_v2(data: bytes, position: int, partial: bool, limits: Limits, budget:
 
 def _message(data: bytes, position: int, limits: Limits, budget: Budget) -> Batch:
     batch = Batch(data, position, limits, budget)
-    offset, length, batch.crc, batch.magic, batch.attributes = MESSAGE_HEADER.unpack_from(data, position)
-    batch.size = size = length + LOG_OVERHEAD
-    batch.header_offset = batch.last_offset = offset
-    batch.max_timestamp = message_timestamp(data, position, batch.magic)
-    batch.crc_valid = message_crc_is_valid(data, position, position + size)
+    # Whole, as frame_defect found: at least the header and, in magic 1, the timestamp.
+    cursor = cursor_between(data, position, len(data))
+    batch.header_offset = batch.last_offset = cursor.read_int64()
+    batch.size = size = cursor.read_int32() + LOG_OVERHEAD
+    batch.crc = cursor.read_uint32()
+    batch.magic, batch.attributes = cursor.read_int8(), cursor.read_int8()
+    if batch.magic == 1:
+        batch.max_timestamp = cursor.read_int64()
+    batch.crc_valid = message_crc(data, position, position + size) == batch.crc
     _header_faults(batch)
     if batch.attributes & CODEC_BITS == 4:
         text = f"zstd in a message of magic {batch.magic}, which Kafka allows from magic 2"

@@ -7,14 +7,13 @@ something may be wrong, :mod:`kdissect.record.sets` says what.
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
-from zlib import crc32
 
 from kdissect.later import Later
 from kdissect.limits import Limits
 from kdissect.model import DecodeError
-from kdissect.protocol.cursor import Cursor
+from kdissect.protocol.cursor import Cursor, cursor_between
 from kdissect.record.batch import BATCH_HEADER, CODEC_BITS, CRC_START, NEWEST_CODEC, SMALLEST_BATCH
-from kdissect.record.messages import LOG_OVERHEAD, SMALLEST_MESSAGE, contents_of
+from kdissect.record.messages import LOG_OVERHEAD, SMALLEST_MESSAGE, Contents, message_crc
 from kdissect.record.records import are_sound, has_value
 
 if TYPE_CHECKING:
@@ -38,7 +37,7 @@ def is_sound(data: bytes, start: int, end: int, limits: Limits, unpacks: bool = 
     """
     if start == end:
         return True
-    cursor = Cursor(data, start, end, limits)
+    cursor, contents = cursor_between(data, start, end, limits), Contents()
     most = limits.elements
     # As in read_record_set: the records of the whole set, and those of one batch.
     room = max(most, end - start)
@@ -49,7 +48,7 @@ def is_sound(data: bytes, start: int, end: int, limits: Limits, unpacks: bool = 
             return False
         batches += 1
         if data[position + 16] != 2:
-            size = _sound_message(cursor, position, end, unpacks)
+            size = _sound_message(cursor, contents, position, end, unpacks)
             if size < 0 or room <= 0:
                 return False
             position += size
@@ -87,7 +86,7 @@ def is_sound(data: bytes, start: int, end: int, limits: Limits, unpacks: bool = 
 
 def are_plain(data: bytes) -> bool:
     """Whether a record set has only whole batches of magic 2 that are not compressed."""
-    cursor = Cursor(data)
+    cursor = cursor_between(data, 0, len(data))
     position, end = 0, len(data)
     while position < end:
         if end - position < _HEADER_BYTES or data[position + 16] != 2 or data[position + 22] & CODEC_BITS:
@@ -107,7 +106,7 @@ def may_have_value(data: bytes, begin: bytes, limits: Limits) -> bool:
         return True
     if begin not in data:
         return False
-    cursor = Cursor(data, 0, len(data), limits)
+    cursor = cursor_between(data, 0, len(data), limits)
     position = 0
     try:
         while position < len(data):
@@ -122,8 +121,11 @@ def may_have_value(data: bytes, begin: bytes, limits: Limits) -> bool:
     return bool(cursor.notes)
 
 
-def _sound_message(cursor: Cursor, position: int, end: int, unpacks: bool) -> int:
-    """The bytes of the message of magic 0 or 1 at ``position``, if nothing is wrong with it; else -1."""
+def _sound_message(cursor: Cursor, contents: Contents, position: int, end: int, unpacks: bool) -> int:
+    """The bytes of the message of magic 0 or 1 at ``position``, if nothing is wrong with it; else -1.
+
+    :param contents: to be used for its key and value.
+    """
     data = cursor.data
     magic = data[position + 16]
     codec = data[position + 17] & CODEC_BITS
@@ -133,10 +135,10 @@ def _sound_message(cursor: Cursor, position: int, end: int, unpacks: bool) -> in
     size = cursor.read_int32() + LOG_OVERHEAD
     if size < LOG_OVERHEAD + (_LEAST_1 if magic else _LEAST_0) or size > end - position:
         return -1
-    if crc32(memoryview(data)[position + 16 : position + size]) != cursor.read_uint32():
+    if message_crc(data, position, position + size) != cursor.read_uint32():
         return -1
     try:
-        contents = contents_of(data, position, position + size, magic)
+        contents.find(cursor, position, position + size, magic)
     except DecodeError:
         return -1
     return size if contents.end == position + size and (not codec or contents.value_size >= 0) else -1

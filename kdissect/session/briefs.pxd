@@ -18,9 +18,11 @@ cdef class PairLayout:
     cdef public bint carries_metadata
     cdef public bint is_brief
     cdef public int key
+    cdef public Py_ssize_t least_with_topic
     cdef public str name
     cdef public bint teaches
     cdef public int version
+    cdef public Py_ssize_t wait_at
     cdef public str waits
 
 @cython.freelist(64)

@@ -16,6 +16,7 @@ from kdissect.model import Direction, Endpoint, Frame
 from kdissect.names import METADATA_TOPIC, METADATA_TOPIC_ID, TopicNames
 from kdissect.protocol import apis
 from kdissect.protocol.layout import Layout, layout
+from kdissect.protocol.polling import least_with_topic, place_of_wait
 from kdissect.protocol.survey import Survey, survey_at
 from kdissect.protocol.traits import api_traits
 from kdissect.session.throttling import answers_first_in
@@ -31,8 +32,8 @@ class PairLayout:
     """What the definitions say of an API in a version, for both of its messages."""
 
     __slots__ = (
-        *("answered", "answers_first", "api", "asked", "carries_metadata", "is_brief", "key", "name"),
-        *("teaches", "version", "waits"),
+        *("answered", "answers_first", "api", "asked", "carries_metadata", "is_brief", "key"),
+        *("least_with_topic", "name", "teaches", "version", "wait_at", "waits"),
     )
 
     def __init__(self, key: int, version: int) -> None:
@@ -54,6 +55,12 @@ class PairLayout:
         """Whether the records of ``__cluster_metadata`` may be in it."""
         self.waits = api_traits(key).waits
         """What a request may wait for because the client asks for it; None where it may not."""
+        place = place_of_wait(self.asked.struct) if self.waits and self.asked.struct is not None else None
+        self.wait_at = _NOT_KNOWN if place is None else place
+        """Where in the body of a request it says how long, as :mod:`kdissect.protocol.polling` has it."""
+        answered = self.answered.struct if self.waits else None
+        self.least_with_topic = 0 if answered is None else least_with_topic(answered)
+        """The fewest bytes of an answer that tells anything of a topic."""
         self.answers_first = answers_first_in(key, version)
         """As :func:`~kdissect.session.throttling.answers_first`."""
 

@@ -738,9 +738,10 @@ class Conversation:
         if self._quick is None:
             self._frame(side, rest, now, out)
             return
-        if self._framers is None:
+        if framer is None:
             self._framers = self._new_framers(quick.client, (True, True))
-        events = self._framers[side].feed(rest, partial(self._witness_late, side))
+            framer = self._framers[side]
+        events = framer.feed(rest, partial(self._witness_late, side))
         for passed, event in enumerate(events):
             if self._quick is None or not isinstance(event, Frame):
                 self.leave_quick()

@@ -104,6 +104,7 @@ class Verdict(NamedTuple):
 
 
 UNKNOWN = Verdict("unknown")
+_new_verdict = tuple.__new__
 
 
 def at_once(data: bytes, side: Side, limits: Limits = DEFAULTS) -> Verdict | None:
@@ -119,7 +120,8 @@ def at_once(data: bytes, side: Side, limits: Limits = DEFAULTS) -> Verdict | Non
 def plain_verdict(data: bytes, start: int, side: Side) -> Verdict:
     """The verdict of a side whose first request begins at ``start`` in ``data``."""
     correlation_id = int.from_bytes(data[start + 8 : start + 12], "big", signed=True)
-    return Verdict("kafka", side, (side == 0, side == 1), None, correlation_id)
+    # All fields at once: that is several times faster than NamedTuple's own __new__.
+    return _new_verdict(Verdict, ("kafka", side, (side == 0, side == 1), None, correlation_id, None, None))
 
 
 class _Side:

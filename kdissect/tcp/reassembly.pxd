@@ -50,6 +50,7 @@ cdef class Reassembler:
         seq=int64_t, flags=cython.int, payload=bytes, length=Py_ssize_t, offset=int64_t, chunk=Chunk,
     )
     cpdef feed(self, Segment segment)
+    cdef _begin(self, Segment segment)
     cpdef bint is_even(self) except -1
     cdef bint has_all(self) except -1
     cpdef append(self, int64_t packet, int64_t timestamp_ns, int64_t identity, bytes data, int64_t start, int64_t length)

@@ -320,7 +320,7 @@ class Reassembler:
         if self._base is None:
             self._base, self.acknowledged = ack, 0
             return ()
-        freed: list[Chunk | Gap | Fault] = []
+        freed: Sequence[Chunk | Gap | Fault] = ()
         if self._initials is not None:
             freed = self._confirm(ack, packet)
         offset = self._place(ack)
@@ -351,7 +351,7 @@ class Reassembler:
                     self.path_ns = round_trip_ns  # bare ones may all have been delayed, up to 40 ms and more
             self._timed_end = -1
         if before > self.next:
-            freed += self._declare(packet, timestamp_ns)
+            freed = [*freed, *self._declare(packet, timestamp_ns)]
         return freed
 
     def close(self, packet: int, timestamp_ns: int) -> Sequence[Chunk | Gap | Fault]:

@@ -42,6 +42,14 @@ def test_the_rest_is_exact(values: list[int]) -> None:
     assert several == [found.percentiles(percent)[0] for percent in (1, 50, 99)]
 
 
+@given(st.lists(st.integers(1 - 2**63, 2**63 - 1) | st.integers(-300, 300) | st.integers(0, 10**10)))
+def test_values_of_63_bits_are_counted_alike_one_by_one(values: list[int]) -> None:
+    found = Histogram()
+    for value in values:
+        found.add_one(value)
+    assert found == of(values)
+
+
 @given(VALUES, VALUES)
 def test_merged_is_the_whole(one: list[int], other: list[int]) -> None:
     found = of(one)
