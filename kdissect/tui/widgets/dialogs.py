@@ -6,7 +6,6 @@ from collections.abc import Sequence
 from typing import ClassVar
 
 from rich.cells import cell_len
-from rich.markdown import Markdown
 from rich.text import Text
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
@@ -71,6 +70,8 @@ class HelpPage(ModalScreen[None]):
         self._topic = topic
 
     def compose(self) -> ComposeResult:
+        from rich.markdown import Markdown  # with its parsers, which the first screen should not wait for
+
         with VerticalScroll() as scroll:
             scroll.border_title = f"kdissect help {self._topic}"
             yield Static(Markdown(page(self._topic)))
