@@ -21,6 +21,7 @@ from pathlib import Path
 from kdissect.feed.decoder import Decoder
 from kdissect.feed.source import ScreenSource
 from kdissect.source import Input
+from kdissect.system.heap import keep_what_there_is, uncollected
 
 EXCHANGES = 1_000_000
 
@@ -34,7 +35,10 @@ def main() -> int:
     if given.since is not None:
         decoder = Decoder(ScreenSource(Input((str(given.capture),))))  # as the command does: first of all
 
-        from benchmarks.screens_figures import measure
+        with uncollected():
+            from benchmarks.screens_figures import measure
+
+            keep_what_there_is()
 
         figures = asyncio.run(measure(decoder, given.since))
         sys.stdout.write("".join(f"{figure}\n" for figure in figures))

@@ -216,7 +216,7 @@ class Here(Generic[Order, Said]):
 def _work(name: str, make: Callable[..., BesideMachine[Any, Any]], pipe: Pipe, *given: Any) -> None:
     """What the process does."""
     be_quiet()
-    give_way()  # keys, and the decoder, go first
+    give_way(2)  # keys go first, then the decoder
     with suppress(EOFError, BrokenPipeError, ConnectionResetError):  # the screens are closed
         try:
             follow(make(*(each.detach() if isinstance(each, Arrived) else each for each in given)), pipe)

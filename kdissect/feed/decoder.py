@@ -20,7 +20,7 @@ from kdissect.feed.beside import Arrived, Companion, Shared, be_quiet, start_pro
 from kdissect.feed.collecting import decode_all
 from kdissect.feed.source import ScreenSource
 from kdissect.live.journal import Status
-from kdissect.system import temporary_file
+from kdissect.system import give_way, temporary_file
 from kdissect.wording import defect
 
 if TYPE_CHECKING:
@@ -33,6 +33,8 @@ _PIPE_BYTES = 1 << 20
 def _run(source: ScreenSource, spool: Arrived, pipe: Pipe) -> None:
     """What the process does."""
     be_quiet(*(() if source.spool is None else (source.spool,)))
+    if not source.is_live:  # which must keep up with what comes
+        give_way()  # keys go first
     with suppress(BrokenPipeError), os.fdopen(spool.detach(), "wb") as file:
         try:
             ended = decode_all(source, file, pipe.send)

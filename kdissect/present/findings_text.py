@@ -16,14 +16,17 @@ import re
 import shlex
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
+from typing import TYPE_CHECKING
 
-from kdissect.insight.context import Context
-from kdissect.insight.finding import Finding, Step
-from kdissect.insight.judge import Judged, NotJudged
-from kdissect.insight.rule import Rule
 from kdissect.present.form import SECOND, duration, plural, size
 from kdissect.present.paragraphs import LABEL, WIDTH, fold_text, paragraph
 from kdissect.present.sanitise import pad, sanitise, width
+
+if TYPE_CHECKING:  # who shows findings needs no rules, which take a tenth of a second to import
+    from kdissect.insight.context import Context
+    from kdissect.insight.finding import Finding, Step
+    from kdissect.insight.judge import Judged, NotJudged
+    from kdissect.insight.rule import Rule
 
 _WORD = 8
 """Cells of the longest severity."""

@@ -110,10 +110,10 @@ def anonymous_memory(size: int) -> mmap.mmap:
     return mmap.mmap(-1, size, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
 
 
-def give_way() -> None:
-    """Let other processes go first."""
+def give_way(steps: int = 1) -> None:
+    """Let other processes go first; with more steps, those too that give way themselves."""
     with suppress(OSError):
-        os.nice(_NICE)
+        os.nice(steps * _NICE)
 
 
 def leave_no_core() -> None:

@@ -140,7 +140,7 @@ def anonymous_memory(size: int) -> mmap.mmap:
     return mmap.mmap(-1, size)
 
 
-def give_way() -> None:
+def give_way(steps: int = 1) -> None:
     """Nobody is asked to here."""
 
 

@@ -69,6 +69,10 @@ class Kdissect(Host):
     """The screens over one feed."""
 
     TITLE = "kdissect"
+    CSS = """
+    CommandPalette Input > .input--placeholder { color: $text-muted; }
+    CommandPalette > .command-palette--help-text { text-style: not bold; }
+    """
     BINDINGS: ClassVar[list[BindingType]] = bindings_of("everywhere")
     BINDING_GROUP_TITLE = PLACES["everywhere"]
     COMMANDS: ClassVar[set[type[Provider] | Callable[[], type[Provider]]]] = {*App.COMMANDS, Commands}

@@ -15,9 +15,11 @@ import pytest
 from kdissect import read
 from kdissect.capture.files import read_packets
 from kdissect.feed.batches import Ended, FeedBatch
+from kdissect.feed.beside import Process
 from kdissect.feed.decoder import Decoder, _run
 from kdissect.feed.index import Index
 from kdissect.feed.rows import ROW
+from kdissect.feed.statistics import Statistics
 from tests.cli.run import CAPTURES
 from tests.feed.feeds import source_of
 
@@ -68,6 +70,35 @@ def test_a_process_that_is_killed_is_told_and_what_came_stays(tmp_path: Path) ->
     assert decoder.exchange(index.value("place", 0), index.value("length", 0)).number == 1
     assert decoder.poll() == []
     decoder.close()
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="nobody gives way there")
+def test_keys_go_before_the_decoder_and_the_decoder_before_who_counts(tmp_path: Path) -> None:
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    decoder, index = Decoder(source_of(pipe)), Index()
+    statistics = Statistics(index, decoder, None)
+    try:
+        with pipe.open("wb") as writer:
+            writer.write(CAPTURE.read_bytes())
+            writer.flush()
+            statistics.ask(("srt",))
+            until = time.monotonic() + 30
+            while statistics.result(("srt",)) is None and time.monotonic() < until:
+                for message in decoder.poll():
+                    assert isinstance(message, FeedBatch)
+                    index.add(message)
+                statistics.poll()
+                time.sleep(0.01)
+            counter = statistics._counter
+            assert isinstance(counter, Process)
+            ours, theirs, last = (
+                os.getpriority(os.PRIO_PROCESS, each or 0) for each in (0, decoder.pid, counter.pid)
+            )
+    finally:
+        statistics.close()
+        decoder.close()
+    assert ours < theirs < last or last == 19
 
 
 @pytest.mark.parametrize("name", ["nothing-here.pcap", "README.md"])

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import subprocess
+import sys
 
 import pytest
 from textual.app import App
@@ -146,3 +148,24 @@ def test_a_second_signal_finds_no_panes_and_does_no_harm() -> None:
 
     asyncio.run(run())
     assert app.session.page == "exchanges"
+
+
+NOT_AT_FIRST = (
+    "rich.markdown",
+    "kdissect.insight.catalogue",
+    "kdissect.analysis.groups",
+    "kdissect.analysis.cluster",
+)
+"""What judges, counts or shows the pages of the help: the first screen would wait for it."""
+
+
+def test_what_other_processes_and_later_screens_need_is_not_imported_for_the_first() -> None:
+    code = (
+        "import sys\n"
+        "from kdissect.tui.app import Kdissect\n"
+        "from kdissect.tui.pages.facts import FactsPage\n"
+        "FactsPage(frozenset())\n"
+        f"print(sorted(set({NOT_AT_FIRST!r}) & set(sys.modules)))"
+    )
+    ran = subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True, timeout=60)
+    assert ran.stdout == "[]\n", ran.stderr

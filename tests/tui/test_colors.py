@@ -14,10 +14,10 @@ from rich.style import Style
 from kdissect.tui.app import Kdissect
 from kdissect.tui.colors import LEAST, contrast, legible
 from tests.cli.run import CAPTURES
-from tests.tui.snapshots import app_of, press, running, settle
+from tests.tui.snapshots import app_of, press, running, screen_text, settle
 
-DRAWN = frozenset("─│┌┐└┘├┤▁▂▃▄▅▆▇█▔▏▎▍▌▋▊▉╸╺━┃╭╮╰╯┼╌▕▐▀ ")
-"""Borders, bars and scroll bars: no text."""
+DRAWN = frozenset("─│┌┐└┘├┤▁▂▃▄▅▆▇█▔▏▎▍▌▋▊▉╸╺━┃╭╮╰╯┼╌▕▐▀🔎 ")
+"""Borders, bars, scroll bars and a picture: no text."""
 KEYS = {
     "story": ("1", "e", "i"),
     "ladder": ("1", "e", "L"),
@@ -66,6 +66,35 @@ def test_every_text_can_be_read() -> None:
                     app.theme = theme
                     await pilot.pause(0.1)
                     found |= {(name, theme, *colours): text for colours, text in illegible(app).items()}
+            assert not found, "\n".join(f"{colours}: {text}" for colours, text in found.items())
+
+    asyncio.run(run())
+
+
+DIALOGS = (
+    *(("y",), ("w",), ("O",), ("c",), ("semicolon",), ("ctrl+f",), ("question_mark",), ("ctrl+p",)),
+    *(("question_mark", "d"), ("question_mark", "d", "enter"), ("slash",), ("slash", "e")),
+)
+"""Keys that open what lies over a screen, or a line to write into."""
+
+
+@pytest.mark.parametrize("theme", THEMES)
+def test_every_text_of_a_dialog_can_be_read(theme: str) -> None:
+    async def run() -> None:
+        app = app_of(CAPTURES / "errors.pcapng")
+        async with running(app) as pilot:
+            app.theme = theme
+            found: dict[tuple[tuple[str, ...], str, str], str] = {}
+            for keys in DIALOGS:
+                below = screen_text(app)
+                for key in keys:
+                    await pilot.press(key)
+                await pilot.pause(0.1)
+                assert screen_text(app) != below, keys
+                found |= {(keys, *colours): text for colours, text in illegible(app).items()}
+                for _ in range(len(keys) + 1):
+                    await pilot.press("escape")
+                await pilot.pause(0.1)
             assert not found, "\n".join(f"{colours}: {text}" for colours, text in found.items())
 
     asyncio.run(run())

@@ -107,11 +107,17 @@ def command(
             remember(paths)
         else:
             feed = None
-        # Decoding has begun: what the screens are made of takes half a second to import.
-        from kdissect.settings import session
-        from kdissect.settings.remembered import Remembered
-        from kdissect.settings.screens import Rules, Settings
-        from kdissect.tui.app import Kdissect
+        # Decoding has begun: what the screens are made of takes half a second to import, and a tenth more if
+        # the collector goes through it meanwhile.
+        from kdissect.system.heap import keep_what_there_is, uncollected
+
+        with uncollected():
+            from kdissect.settings import session
+            from kdissect.settings.remembered import Remembered
+            from kdissect.settings.screens import Rules, Settings
+            from kdissect.tui.app import Kdissect
+
+            keep_what_there_is()
 
         folder = state_folder()
         left = folder / "screens.json"

@@ -214,7 +214,9 @@ class Figures:
                 for at in texts
             ]
             wants += evenly([least[at] for at in texts], enough)
-        wants += (most[at] for at in by_rank if columns[at].rank >= NICE)
+        nice = [at for at in by_rank if columns[at].rank >= NICE]
+        wants += (least[at] for at in nice)
+        wants += (most[at] for at in nice)
 
         def fit(cells: int) -> list[int]:
             return granted(must, wants, len(columns), cells)

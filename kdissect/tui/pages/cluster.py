@@ -6,7 +6,6 @@ from collections.abc import Sequence
 
 from textual.app import ComposeResult
 
-from kdissect.analysis.cluster import held_at
 from kdissect.analysis.fold import Row
 from kdissect.feed.counting import Asked
 from kdissect.feed.statistics import CountedTables, Statistics
@@ -178,6 +177,8 @@ def _moment(what: str, ns: int, **more: object) -> Row:
 
 def then(rows: Sequence[Row], at_ns: int, clock: Clock) -> list[Row]:
     """What held at a time, and whether it began to hold just then."""
+    from kdissect.analysis.cluster import held_at  # with the metadata log, which no other screen needs
+
     return [
         {**row, "is_new": row["from_ns"] == at_ns, "since": clock.text(row["from_ns"])}
         for row in held_at(rows, at_ns)

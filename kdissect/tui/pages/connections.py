@@ -25,6 +25,7 @@ from kdissect.present.sanitise import sanitise
 from kdissect.present.tls import TlsLine
 from kdissect.session.conversation import Connection
 from kdissect.tui.lists.figures import (
+    MOST_TEXT,
     FigureColumn,
     Figures,
     address,
@@ -67,7 +68,7 @@ def connection_columns(sparks: Cell) -> tuple[FigureColumn, ...]:
         *graded(),
         rare("Gap B", "gap_bytes", 6),
         rare("Skip B", "skipped_bytes", 6),
-        FigureColumn("Activity", sparks, None, 8, False),
+        FigureColumn("Activity", sparks, None, 8, False, least=MOST_TEXT),
         words("Software", "software", 4, most=32),
     )
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Hashable, Iterable, Sequence
+from functools import cached_property
 from typing import Any
 
 from textual import on
@@ -153,13 +154,19 @@ class FactsPage(StatisticsPage):
     """
 
     def __init__(self, elsewhere: frozenset[str]) -> None:
-        self.tables = list_of(name for name in STATISTICS if name not in elsewhere)
-        self.chosen: str = self.tables.row(0)["name"]
+        self._names = tuple(name for name in STATISTICS if name not in elsewhere)
+        self.chosen = self._names[0]
         """The statistic whose rows are shown."""
         super().__init__()
 
     def figures(self) -> Figures:
         return figures()
+
+    @cached_property
+    def tables(self) -> Figures:
+        """The list. What a statistic tells stands in its module, which is imported for it: no other screen
+        should wait for that."""
+        return list_of(self._names)
 
     def body(self) -> ComposeResult:
         yield VirtualTable(self.tables, id="tables")

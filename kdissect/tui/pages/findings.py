@@ -93,7 +93,7 @@ def _columns(clock: Clock) -> tuple[FigureColumn, ...]:
             is_right=False,
             is_most_first=False,
         ),
-        FigureColumn("What", _message, None, 6, False, 120),
+        FigureColumn("What", _message, None, 6, False, 120, least=40),
     )
 
 

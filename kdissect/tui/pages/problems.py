@@ -55,7 +55,7 @@ def columns(time_text: Callable[[int], str]) -> tuple[FigureColumn, ...]:
         FigureColumn("First", when("first"), lambda row: row["first_ns"], 3, True, 27, False),
         FigureColumn("Last", when("last"), lambda row: row["last_ns"], 4),
         number("No.", "number", 6),
-        words("Said", "said", 7, most=200),
+        words("Said", "said", 7, most=200, least=40),
     )
 
 

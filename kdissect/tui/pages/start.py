@@ -25,6 +25,7 @@ from kdissect.settings.actions import PLACES
 from kdissect.tui.host import CAPTURE, Host, is_of_interfaces
 from kdissect.tui.keys import bindings_of
 from kdissect.tui.widgets.bars import KeysFooter, OneLine
+from kdissect.tui.widgets.legible import LegibleInput, LegibleOptions
 
 LOOK_SECONDS = 1.0
 
@@ -36,7 +37,7 @@ class Looks(Protocol):
         """The interfaces, with what went on since the look before."""
 
 
-class InterfaceList(OptionList):
+class InterfaceList(LegibleOptions):
     """The list. It cannot have the focus: the page decides which line is chosen."""
 
     DEFAULT_CSS = "InterfaceList { height: auto; max-height: 50%; }"
@@ -112,12 +113,14 @@ class Start(Screen[None]):
 
     def compose(self) -> ComposeResult:
         yield Static(" kdissect: the network protocol analyzer for Apache Kafka", id="title", markup=False)
-        path = Input(placeholder="the path of a capture or a folder, or -i eth0; Tab completes, Enter opens")
+        path = LegibleInput(
+            placeholder="the path of a capture or a folder, or -i eth0; Tab completes, Enter opens"
+        )
         path.border_title = "Open"
         path.cursor_blink = False  # nothing is drawn while nothing changes
         yield path
         with Vertical():
-            known = OptionList(markup=False, id="known")
+            known = LegibleOptions(markup=False, id="known")
             known.can_focus = False
             known.border_title = "Opened last" if self._recent else "Nothing was opened yet"
             yield known

@@ -13,11 +13,12 @@ from textual.app import ComposeResult
 from textual.message import Message
 from textual.strip import Strip
 from textual.widget import Widget
-from textual.widgets import Footer, Static
+from textual.widgets import Footer
 from textual.widgets._footer import FooterKey
 
 from kdissect.settings.actions import SHORT_TITLES
 from kdissect.tui.colors import Legible
+from kdissect.tui.widgets.legible import LegibleText
 
 
 class Tabs(Legible):
@@ -80,7 +81,7 @@ class Tabs(Legible):
             left -= len(text)
 
 
-class OneLine(Static):
+class OneLine(LegibleText):
     """A line of text. Its place stays as it is, whatever stands in it: Textual would lay out the whole screen
     anew for each text."""
 

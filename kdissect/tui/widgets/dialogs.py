@@ -6,17 +6,17 @@ from collections.abc import Sequence
 from typing import ClassVar
 
 from rich.cells import cell_len
-from rich.markdown import Markdown
 from rich.text import Text
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.containers import Vertical, VerticalScroll
 from textual.events import Key
 from textual.screen import ModalScreen
-from textual.widgets import Input, OptionList, Static
+from textual.widgets import Input, OptionList
 from textual.widgets.option_list import Option
 
 from kdissect.help import TOPICS, page, title
+from kdissect.tui.widgets.legible import LegibleInput, LegibleOptions, LegibleText
 
 
 class HelpTopics(ModalScreen[None]):
@@ -35,7 +35,9 @@ class HelpTopics(ModalScreen[None]):
 
     def compose(self) -> ComposeResult:
         width = max(map(len, TOPICS))
-        options = OptionList(*(Option(Text(f"{each:<{width}}  {title(each)}"), id=each) for each in TOPICS))
+        options = LegibleOptions(
+            *(Option(Text(f"{each:<{width}}  {title(each)}"), id=each) for each in TOPICS)
+        )
         options.border_title = "Help"
         yield options
 
@@ -55,7 +57,7 @@ class HelpPage(ModalScreen[None]):
     DEFAULT_CSS = """
     HelpPage { align: center middle; }
     HelpPage VerticalScroll { width: 116; max-width: 98%; height: 95%; background: $panel;
-        border: round $primary; padding: 0 1; }
+        border: round $primary; border-title-color: $foreground; padding: 0 1; }
     """
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("escape,q,enter", "dismiss", "Back", show=False),
@@ -71,9 +73,11 @@ class HelpPage(ModalScreen[None]):
         self._topic = topic
 
     def compose(self) -> ComposeResult:
+        from rich.markdown import Markdown  # with its parsers, which the first screen should not wait for
+
         with VerticalScroll() as scroll:
             scroll.border_title = f"kdissect help {self._topic}"
-            yield Static(Markdown(page(self._topic)))
+            yield LegibleText(Markdown(page(self._topic)))
 
     def action_scroll(self, where: str) -> None:
         getattr(self.query_one(VerticalScroll), f"scroll_{where}")(animate=False)
@@ -125,7 +129,7 @@ class Help(ModalScreen[None]):
             text.append("\n")
         text.append(SIGNS)
         with VerticalScroll():
-            yield Static(text, markup=False)
+            yield LegibleText(text, markup=False)
 
     def action_scroll(self, where: str) -> None:
         getattr(self.query_one(VerticalScroll), f"scroll_{where}")(animate=False)
@@ -153,7 +157,7 @@ class Choose(ModalScreen[str | None]):
 
     def compose(self) -> ComposeResult:
         numbers = [*"1234567890", *(" " for _ in self._words[10:])]
-        options = OptionList(
+        options = LegibleOptions(
             *(
                 Option(Text(f"{key} {word}"), id=word)
                 for key, word in zip(numbers, self._words, strict=False)
@@ -184,7 +188,8 @@ class Ask(ModalScreen[str | None]):
 
     DEFAULT_CSS = """
     Ask { align: center middle; }
-    Ask Vertical { width: 70; max-width: 95%; height: auto; border: round $primary; background: $panel; }
+    Ask Vertical { width: 70; max-width: 95%; height: auto; border: round $primary; background: $panel;
+        border-title-color: $foreground; border-subtitle-color: $foreground; }
     """
     BINDINGS: ClassVar[list[BindingType]] = [Binding("escape", "dismiss", "Back", show=False)]
 
@@ -200,7 +205,7 @@ class Ask(ModalScreen[str | None]):
         with Vertical() as box:
             box.border_title = Text(self._title)
             box.border_subtitle = Text(self._note)
-            line = Input(self._value, placeholder=self._hint)
+            line = LegibleInput(self._value, placeholder=self._hint)
             line.cursor_blink = False  # nothing is drawn while nothing changes
             yield line
 
@@ -232,7 +237,7 @@ class Pick(ModalScreen[list[str] | None]):
         self._ticked = {name for name, _, ticked in words if ticked}
 
     def compose(self) -> ComposeResult:
-        options = OptionList(*map(self._line, range(len(self._words))), markup=False)
+        options = LegibleOptions(*map(self._line, range(len(self._words))), markup=False)
         options.border_title = Text(self._title)
         options.border_subtitle = "Space ticks, Enter takes"
         yield options

@@ -36,6 +36,7 @@ from kdissect.tui.colors import alarm_color
 from kdissect.tui.keys import bindings_of
 from kdissect.tui.widgets.bars import OneLine
 from kdissect.tui.widgets.dialogs import Ask
+from kdissect.tui.widgets.legible import LegibleInput, LegibleOptions, LegibleText
 
 COUNT_SECONDS = 0.1
 """How long no key must come before exchanges are counted."""
@@ -53,7 +54,7 @@ class _Wrong(Highlighter):
             text.stylize("bold red underline", start, max(start + self.error.length, start + 1))
 
 
-class FilterInput(Input):
+class FilterInput(LegibleInput):
     """Where it is written."""
 
     BINDINGS: ClassVar[list[BindingType]] = bindings_of("filter")
@@ -126,7 +127,7 @@ class FilterLine(Vertical):
     def compose(self) -> ComposeResult:
         yield OneLine(id="filter-set")
         with Horizontal():
-            yield Static("/ ", id="filter-slash", markup=False)
+            yield LegibleText("/ ", id="filter-slash", markup=False)
             yield FilterInput(
                 id="filter-input",
                 compact=True,
@@ -135,9 +136,9 @@ class FilterLine(Vertical):
                 placeholder="api == Fetch and latency > 50ms",
                 select_on_focus=False,
             )
-            yield Static(id="filter-count", markup=False)
-        yield Static(id="filter-said", markup=False)
-        offers = OptionList(id="filter-offers", markup=False, compact=True)
+            yield LegibleText(id="filter-count", markup=False)
+        yield LegibleText(id="filter-said", markup=False)
+        offers = LegibleOptions(id="filter-offers", markup=False, compact=True)
         offers.can_focus = False
         yield offers
 

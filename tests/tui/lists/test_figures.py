@@ -127,3 +127,18 @@ def test_other_columns_end_an_order_that_they_do_not_have() -> None:
     made.show([row("b", 2), row("a", 3)], (words("Name", "name"),))
     assert made.sorted_by is None
     assert names(made) == ["b", "a"]
+
+
+def test_a_long_text_that_is_nice_to_have_takes_what_room_there_is() -> None:
+    columns = (
+        FigureColumn("Name", lambda row: row["name"], None, 0, False),
+        FigureColumn("Said", lambda row: row["said"], None, 7, False, 200, least=40),
+    )
+    made = Figures(columns, lambda row: row["name"])
+    made.show([{"name": "one", "said": "x" * 150}])
+    assert [[each.width for each in made.headings(room)] for room in (44, 45, 100, 300)] == [
+        [4],
+        [4, 40],
+        [4, 95],
+        [4, 150],
+    ]
