@@ -7,6 +7,7 @@ import importlib
 import os
 import signal
 from contextlib import suppress
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -67,8 +68,8 @@ def pytest_xdist_auto_num_workers(config: pytest.Config) -> int:
 def pytest_collection(session: pytest.Session) -> None:
     """Import another part of the tests first in each process, where several collect the same tests.
 
-    To rewrite the asserts of all files takes a processor some 20 seconds. In the same order, each process would
-    do that for every file. So each finds most of them done by others.
+    To rewrite the asserts of all files takes a processor some 20 seconds. In the same order, each process
+    would do that for every file. So each finds most of them done by others.
     """
     config = session.config
     if not hasattr(config, "workerinput"):
@@ -76,7 +77,8 @@ def pytest_collection(session: pytest.Session) -> None:
     count, number = config.workerinput["workercount"], int(config.workerinput["workerid"].removeprefix("gw"))
     top = config.rootpath
     given = [top / arg.partition("::")[0] for arg in config.args]
-    files = sorted({file for path in given for file in (path.rglob("test_*.py") if path.is_dir() else [path])})
+    inside = (path.rglob("test_*.py") if path.is_dir() else [path] for path in given)
+    files = sorted(set(chain.from_iterable(inside)))
     for file in files[len(files) * number // count : len(files) * (number + 1) // count]:
         with suppress(Exception, pytest.skip.Exception):  # collecting it says what is wrong
             importlib.import_module(".".join(file.relative_to(top).with_suffix("").parts))
