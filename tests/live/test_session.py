@@ -126,7 +126,7 @@ def test_a_capture_process_ends_cleanly_when_who_started_it_is_killed(tmp_path: 
 _STARTING = """
 import multiprocessing.connection, multiprocessing.util, os, signal
 from kdissect.live.external import External
-from kdissect.live.session import Session
+from kdissect.live.session import CaptureSession
 from tests.capture.test_following import capture_of
 
 start = multiprocessing.util.spawnv_passfds
@@ -146,7 +146,7 @@ if __name__ == "__main__":
     read, write = os.pipe()
     os.write(write, capture_of(1))
     try:
-        Session([External("ours", None, read, None)], {path!r}, folder={folder!r})
+        CaptureSession([External("ours", None, read, None)], {path!r}, folder={folder!r})
     except KeyboardInterrupt:
         print("interrupted")
 """
