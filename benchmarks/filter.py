@@ -18,7 +18,7 @@ from pathlib import Path
 import numpy as np
 
 from kdissect.filter.compiled import compile_filter
-from kdissect.filter.masks import IndexColumn, Numbers, TextLists, Texts
+from kdissect.filter.masks import IndexColumn, Numbers, TextColumn, TextLists
 from kdissect.reading import read
 
 ROWS = 1_000_000
@@ -56,16 +56,18 @@ def columns(rows: int) -> dict[str, IndexColumn]:
     return {
         "number": np.arange(1, rows + 1, dtype=np.int64),
         "connection": dice.integers(0, 2_000, rows).astype(np.int32),
-        "api": Texts(dice.integers(0, len(APIS), rows).astype(np.uint8), APIS),
-        "client": Texts(dice.integers(0, 2_000, rows).astype(np.int16), ends),
-        "client_id": Texts(
+        "api": TextColumn(dice.integers(0, len(APIS), rows).astype(np.uint8), APIS),
+        "client": TextColumn(dice.integers(0, 2_000, rows).astype(np.int16), ends),
+        "client_id": TextColumn(
             dice.integers(-1, 1_000, rows).astype(np.int32), [f"client-{n}" for n in range(1_000)]
         ),
         "request_time_ns": request_ns,
         "latency_ns": Numbers(dice.exponential(2e7, rows).astype(np.int64), dice.random(rows) > 0.01),
         "request_size": dice.integers(20, 4_000, rows).astype(np.int32),
         "response_size": Numbers(dice.integers(8, 60_000, rows).astype(np.int32), dice.random(rows) > 0.01),
-        "error": Texts(dice.choice((-1, 0, 1, 2), rows, p=(0.97, 0.01, 0.01, 0.01)).astype(np.int8), ERRORS),
+        "error": TextColumn(
+            dice.choice((-1, 0, 1, 2), rows, p=(0.97, 0.01, 0.01, 0.01)).astype(np.int8), ERRORS
+        ),
         "topics": TextLists(dice.integers(0, 1_000, int(starts[-1])).astype(np.int32), starts, topics),
     }
 

@@ -25,8 +25,8 @@ import fastavro
 from benchmarks.captures import Clock, Talk
 from benchmarks.traffic import FILE_HEAD
 from kdissect.cli import main as kdissect
-from kdissect.payload.decoder import Decoder
-from kdissect.payload.schemas import Schema, Schemas
+from kdissect.payload.decoder import PayloadDecoder
+from kdissect.payload.schemas import RegistrySchema, Schemas
 from kdissect.protocol.encode import encode
 from kdissect.protocol.schema import message_struct
 from kdissect.record.records import Headers, Record
@@ -140,7 +140,7 @@ def measure(name: str, shape: Shape, count: int) -> None:
     """Measure and print one shape."""
     written = values(shape, count)
     schema = fastavro.parse_schema(shape.schema)
-    decoder = Decoder(Schemas([Schema("AVRO", json.dumps(shape.schema), "101")]))
+    decoder = PayloadDecoder(Schemas([RegistrySchema("AVRO", json.dumps(shape.schema), "101")]))
 
     def fast() -> None:
         for each in written:

@@ -15,7 +15,7 @@ from kdissect.reading import read
 __all__ = ["Report", "explain"]
 
 
-class Report(judge.Report):
+class Report(judge.CaptureReport):
     """What :func:`explain` found."""
 
     paths: tuple[str, ...] = ()
@@ -27,11 +27,11 @@ class Report(judge.Report):
         :raises ValueError: its tables were not counted; :func:`explain` counts them with ``page=True``.
         """
         from kdissect.present.html.report import report_page
-        from kdissect.present.html.sheet import Made
+        from kdissect.present.html.sheet import ReportOptions
 
         if not self.tables.keys() >= set(TABLES):
             raise ValueError("the tables of a page were not counted: call explain(…, page=True)")
-        return report_page(self, Made(tuple(map(os.path.basename, self.paths)), self.paths))
+        return report_page(self, ReportOptions(tuple(map(os.path.basename, self.paths)), self.paths))
 
 
 def explain(

@@ -15,7 +15,7 @@ import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
-from kdissect.capture.cuts import Cuts, Part, PartPackets
+from kdissect.capture.cuts import Cuts, FilePart, PartPackets
 from kdissect.capture.files import Capture, Opener, open_capture, read_packets
 from kdissect.capture.following import Following
 from kdissect.capture.keylogs import KeyLogs
@@ -178,7 +178,7 @@ class Pass:
         except CaptureError:
             return None
 
-    def go_on_with(self, part: Part) -> None:
+    def go_on_with(self, part: FilePart) -> None:
         """Read this part of the file, and nothing else."""
         self.close()
         self._packets = PartPackets(part, self._input.limits)

@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import gc
+import importlib
 import os
 import signal
+from contextlib import suppress
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -59,6 +62,26 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> OneSpark:
 def pytest_xdist_auto_num_workers(config: pytest.Config) -> int:
     """One more than there are processors: tests of live captures, terminals and Spark wait for others."""
     return (os.cpu_count() or 1) + 1
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection(session: pytest.Session) -> None:
+    """Import another part of the tests first in each process, where several collect the same tests.
+
+    To rewrite the asserts of all files takes a processor some 20 seconds. In the same order, each process
+    would do that for every file. So each finds most of them done by others.
+    """
+    config = session.config
+    if not hasattr(config, "workerinput"):
+        return
+    count, number = config.workerinput["workercount"], int(config.workerinput["workerid"].removeprefix("gw"))
+    top = config.rootpath
+    given = [top / arg.partition("::")[0] for arg in config.args]
+    inside = (path.rglob("test_*.py") if path.is_dir() else [path] for path in given)
+    files = sorted(set(chain.from_iterable(inside)))
+    for file in files[len(files) * number // count : len(files) * (number + 1) // count]:
+        with suppress(Exception, pytest.skip.Exception):  # collecting it says what is wrong
+            importlib.import_module(".".join(file.relative_to(top).with_suffix("").parts))
 
 
 def pytest_collection_finish() -> None:

@@ -29,7 +29,7 @@ _MOST_REMEMBERED, _MOST_BYTES = 256, 16_384
 """So many messages are remembered, of no more bytes each, and so many tellers of each."""
 
 
-class _Message:
+class _ModelMessage:
     """What a message says."""
 
     __slots__ = ("kept", "statements")
@@ -74,7 +74,7 @@ class ClusterModel(Fold):
         self._statements = Statements(self.room)
         self._log = MetadataLog(self.room)
         self._labels = Labels(self.latest, limits)
-        self._read: dict[tuple[Any, ...], _Message] = {}
+        self._read: dict[tuple[Any, ...], _ModelMessage] = {}
         """Messages that were read lately."""
         self._history: History | None = None
         """What follows from all that, until more is said."""
@@ -104,7 +104,7 @@ class ClusterModel(Fold):
         words = _words(exchange) if api in _REPEATED else None
         message = None if words is None else self._read.get(words)
         if message is None:
-            message = _Message(tuple(told(exchange, self._labels)))
+            message = _ModelMessage(tuple(told(exchange, self._labels)))
             if words is not None and all(each.by is None for each in message.statements):
                 if len(self._read) >= _MOST_REMEMBERED:
                     self._read.clear()

@@ -22,7 +22,7 @@ from kdissect.embedded.internal import family_of_topic
 from kdissect.exchange import Exchange, RecordSetPlace
 from kdissect.limits import DEFAULTS, Limits
 from kdissect.names import METADATA_TOPIC, is_metadata_topic
-from kdissect.payload.decoder import Decoded, Decoder
+from kdissect.payload.decoder import DecodedPayload, PayloadDecoder
 from kdissect.payload.recognise import CONFIDENCES, POSSIBLE
 from kdissect.payload.schemas import TOPIC, schema_of
 from kdissect.record.batch import Batch
@@ -51,7 +51,7 @@ class Form(NamedTuple):
 
 
 @dataclass(slots=True)
-class _Seen:
+class _SeenForms:
     records: int = 0
     bytes: int = 0
     packed: int = 0
@@ -66,7 +66,7 @@ class _Seen:
     names: set[str] = field(default_factory=set)
     exchanges: Span = field(default_factory=Span)
 
-    def merge(self, later: _Seen) -> None:
+    def merge(self, later: _SeenForms) -> None:
         self.records += later.records
         self.bytes += later.bytes
         self.packed += later.packed
@@ -88,7 +88,7 @@ def least_texts(texts: set[str]) -> set[str]:
     return texts if len(texts) <= MOST_PRODUCERS else set(sorted(texts)[:MOST_PRODUCERS])
 
 
-class Payloads(OneTable[tuple[Any, ...], _Seen]):
+class Payloads(OneTable[tuple[Any, ...], _SeenForms]):
     """The statistic ``payloads``."""
 
     apis = frozenset(DIRECTIONS)
@@ -133,17 +133,17 @@ class Payloads(OneTable[tuple[Any, ...], _Seen]):
     )
 
     def __init__(self, limits: Limits = DEFAULTS) -> None:
-        super().__init__(_Seen, limits)
+        super().__init__(_SeenForms, limits)
         self._labels = Labels(self.latest, limits)
         self._keys: Rows[tuple[Any, ...], KeyCount] = Rows(KeyCount, self.room)
         """By form, and digest of the key. What is more than the limit counts nowhere."""
-        self._decoder = Decoder(limits=limits)
+        self._decoder = PayloadDecoder(limits=limits)
         self._subjects: dict[str, str] = {}
         """By schema id, as ``_schemas`` records say; the first of the alphabet, where there are several."""
         self._has_start = False
         """Whether the capture has the topic from its beginning."""
 
-    def use(self, decoder: Decoder) -> None:
+    def use(self, decoder: PayloadDecoder) -> None:
         """Decode with these schemas and rules; before anything is fed."""
         self._decoder = decoder
 
@@ -230,12 +230,12 @@ class Payloads(OneTable[tuple[Any, ...], _Seen]):
         super().merge(later)
 
     def result(self) -> list[Row]:
-        rows = self._without_numbers(self._labels.by_name(self._rows.rows, _Seen))
+        rows = self._without_numbers(self._labels.by_name(self._rows.rows, _SeenForms))
         order = sorted(rows.items(), key=lambda each: tuple(str(word or "") for word in each[0]))
         top = tops(self._labels.by_name(self._keys.rows, KeyCount))
         return [self._row(key, seen, top.get(key)) for key, seen in order]
 
-    def _without_numbers(self, rows: dict[Any, _Seen]) -> dict[Any, _Seen]:
+    def _without_numbers(self, rows: dict[Any, _SeenForms]) -> dict[Any, _SeenForms]:
         """The rows, but what begins with ever other ids that nobody knows as one row: those are no ids."""
         groups: dict[tuple[Any, ...], list[Any]] = {}
         for key, seen in rows.items():
@@ -246,12 +246,12 @@ class Payloads(OneTable[tuple[Any, ...], _Seen]):
         for (topic, part, direction, compression), keys in groups.items():
             if len(keys) > MOST_UNKNOWN_IDS:
                 whole = Form(topic, part, direction, "binary", "", "", "", compression)
-                into = out[whole] = _Seen()
+                into = out[whole] = _SeenForms()
                 for each in (*([rows[whole]] if whole in rows else ()), *(out.pop(key) for key in keys)):
                     into.merge(each)
         return out
 
-    def _row(self, key: tuple[Any, ...], seen: _Seen, top: Top | None) -> Row:
+    def _row(self, key: tuple[Any, ...], seen: _SeenForms, top: Top | None) -> Row:
         topic, part, direction, format, registry, schema, envelope, compression = key
         first, last = seen.first, seen.last
         is_number = schema.isdecimal() and len(schema) < 19
@@ -300,7 +300,7 @@ def _told(number: int) -> int | None:
     return None if number < 0 else number
 
 
-def _form(topic: Topic, part: str, direction: str, found: Decoded | None) -> Form:
+def _form(topic: Topic, part: str, direction: str, found: DecodedPayload | None) -> Form:
     if found is None:
         return Form(topic, part, direction, NULL, "", "", "", "")
     framing = found.framing
@@ -316,7 +316,9 @@ def _form(topic: Topic, part: str, direction: str, found: Decoded | None) -> For
     )
 
 
-def _count(row: _Seen, data: bytes, found: Decoded | None, where: RecordSpot, is_packed: bool) -> None:
+def _count(
+    row: _SeenForms, data: bytes, found: DecodedPayload | None, where: RecordSpot, is_packed: bool
+) -> None:
     row.records += 1
     row.bytes += len(data)
     row.packed += is_packed

@@ -56,7 +56,7 @@ def records_of(exchange: Exchange, limits: Limits = DEFAULTS) -> Iterator[Carrie
             )
 
 
-class Told(NamedTuple):
+class ToldExchange(NamedTuple):
     """What an exchange did."""
 
     text: str
@@ -66,7 +66,7 @@ class Told(NamedTuple):
     """How many it carried, where several are told together."""
 
 
-def told(exchange: Exchange, limits: Limits = DEFAULTS) -> Told:
+def told(exchange: Exchange, limits: Limits = DEFAULTS) -> ToldExchange:
     """What an exchange did."""
     if exchange.api in ("Produce", "Fetch", "ShareFetch"):
         return _of_records(exchange, limits)
@@ -75,7 +75,7 @@ def told(exchange: Exchange, limits: Limits = DEFAULTS) -> Told:
         done, _, rest = did.partition(" ")
         did = f"tried to {_TRIED[done]} {rest}" if done in _TRIED else did
     text = f"{did}{_ending(exchange)}"
-    return Told(text, f"{exchange.api} {text}")
+    return ToldExchange(text, f"{exchange.api} {text}")
 
 
 _TRIED = {
@@ -115,7 +115,7 @@ def _ending(exchange: Exchange) -> str:
     return ""
 
 
-def _of_records(exchange: Exchange, limits: Limits) -> Told:
+def _of_records(exchange: Exchange, limits: Limits) -> ToldExchange:
     found = list(records_of(exchange, limits))
     places = list(dict.fromkeys(_place(each.topic, each.partition) for each in found))
     where = listed(places)
@@ -128,10 +128,10 @@ def _of_records(exchange: Exchange, limits: Limits) -> Told:
             text = f"sent records{topics}{ending}"
         else:
             text = f"asked for records{topics}{ending or ': there were none'}"
-        return Told(text, f"{exchange.api} nothing {text}")
+        return ToldExchange(text, f"{exchange.api} nothing {text}")
     if ending:
         verb = "tried to write" if exchange.api == "Produce" else verb
-    return Told(
+    return ToldExchange(
         f"{verb} {plural(count, 'record')} {way} {where}{_offsets(found)}{ending}",
         f"{exchange.api} {where}{ending}",
         count,

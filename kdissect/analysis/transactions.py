@@ -118,10 +118,10 @@ class Transactions(View[Transactional]):
 
     def _rows(self) -> list[Row]:
         self.basis.labels.settle()
-        return _Reading(self.basis).rows()
+        return _TransactionsLook(self.basis).rows()
 
 
-class _Reading:
+class _TransactionsLook:
     """One look at all that was taken in."""
 
     def __init__(self, taken: Transactional) -> None:

@@ -53,13 +53,13 @@ _READER_BYTES = 700
 
 
 @dataclass(slots=True)
-class _Reader:
+class _ConnectionReader:
     """Who speaks on a connection."""
 
     who: Speaker | None = None
     replica_id: int | None = None
 
-    def merge(self, later: _Reader) -> None:
+    def merge(self, later: _ConnectionReader) -> None:
         if later.who is not None and (later.who.client_id is not None or self.who is None):
             self.who = later.who
         self.replica_id = later.replica_id if later.replica_id is not None else self.replica_id
@@ -83,7 +83,9 @@ class Transit(Fold):
         super().__init__(limits)
         self._labels = Labels(self.latest, limits)
         self._affiliations = Affiliations(self.room)
-        self._readers: Rows[int, _Reader] = Rows(_Reader, self.room, _READER_BYTES, limits.connections)
+        self._readers: Rows[int, _ConnectionReader] = Rows(
+            _ConnectionReader, self.room, _READER_BYTES, limits.connections
+        )
         self._produced: Ledgers[_Place] = Ledgers(9, limits.rows, limits.delivery_sets, self.room)
         """base, last, sent, acknowledged, first timestamp, largest timestamp, crc, flags,
         connection."""
@@ -184,7 +186,7 @@ class Transit(Fold):
             body = exchange.request.body()
             asked_ns = exchange.request.frame.last_ns
             replica_id = replica_id_of(body) if exchange.api == "Fetch" else -1
-            reader.merge(_Reader(speaker(exchange), replica_id))
+            reader.merge(_ConnectionReader(speaker(exchange), replica_id))
             epoch = body.get("sessionEpoch", NO_SESSION)
             names_all = epoch in (NEW_SESSION, NO_SESSION)
             if names_all and replica_id < 0:
@@ -353,7 +355,7 @@ class Transit(Fold):
         }
 
     def _consumer(self, connection: int) -> Consumer:
-        reader = self._readers.rows.get(connection) or _Reader()
+        reader = self._readers.rows.get(connection) or _ConnectionReader()
         who = reader.who or Speaker("", None)
         if reader.replica_id is not None and reader.replica_id >= 0:
             return Consumer(Speaker(who.client, None), reader.replica_id, None)

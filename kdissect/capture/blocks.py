@@ -17,7 +17,7 @@ from kdissect.capture.options import (
     TIME_RESOLUTION,
     Option,
 )
-from kdissect.capture.reader import Counts, Interface
+from kdissect.capture.reader import Interface, InterfaceCounts
 from kdissect.capture.resync import ENHANCED_PACKET, INTERFACE, NAMES, SECRETS, SECTION, STATISTICS
 from kdissect.model import Secrets
 
@@ -82,7 +82,7 @@ def statistics_block(
     return _block(STATISTICS, body)
 
 
-def counts_block(number: int, counts: Counts, offset_ns: int = 0) -> bytes:
+def counts_block(number: int, counts: InterfaceCounts, offset_ns: int = 0) -> bytes:
     """What interface ``number`` counted, as a file told it.
 
     :param offset_ns: from when the times of its packets are counted.

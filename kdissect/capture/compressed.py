@@ -137,7 +137,7 @@ class Pieces(Iterator[bytes]):
     def _unpacked(self, name: str, data: bytes) -> Iterator[bytes]:
         """Frames (gzip calls them members) in a row. Zero bytes behind gzip's last are padding."""
         codec = _CODECS[name]
-        frame = _Frame(codec)
+        frame = _CompressedFrame(codec)
         gathered: list[bytes] = []
         gathered_bytes = 0
         while data:
@@ -156,7 +156,7 @@ class Pieces(Iterator[bytes]):
                     gathered_bytes += len(piece)
                     part = frame.unused
                     if frame.complete:
-                        frame = _Frame(codec)
+                        frame = _CompressedFrame(codec)
                 if gathered_bytes >= PIECE_BYTES:
                     yield b"".join(gathered)
                     gathered, gathered_bytes = [], 0
@@ -170,7 +170,7 @@ class Pieces(Iterator[bytes]):
             self.fault = fault("bad-compression", words, offset=self._offset)
 
 
-class _Frame:
+class _CompressedFrame:
     """A frame while it is unpacked; it remembers its input as long as that is short."""
 
     def __init__(self, codec: _Codec) -> None:

@@ -33,7 +33,7 @@ _HEADER_BYTES = 16
 _SHORTEST = {ENHANCED_PACKET: 32, SIMPLE_PACKET: 16}
 
 
-class Part(NamedTuple):
+class FilePart(NamedTuple):
     """Bytes of a file that hold whole packets."""
 
     path: str
@@ -76,7 +76,7 @@ class Cuts:
         self.is_over = False
         """Whether the walk has come to something else than packets, or to the end."""
 
-    def next(self, size: int, packets: int | None = None) -> Part | None:
+    def next(self, size: int, packets: int | None = None) -> FilePart | None:
         """The next part, of about so many bytes; None where the walk is over.
 
         :param packets: how many packets it has at most.
@@ -88,11 +88,11 @@ class Cuts:
         if not count:
             return None
         self._packets += count
-        return Part(self._path, start, self._at, before, count)
+        return FilePart(self._path, start, self._at, before, count)
 
-    def rest(self) -> Part:
+    def rest(self) -> FilePart:
         """What was not cut."""
-        return Part(self._path, self._at, None, self._packets)
+        return FilePart(self._path, self._at, None, self._packets)
 
     def close(self) -> None:
         """Let go of the file."""
@@ -163,7 +163,7 @@ class Cuts:
 class PartPackets(Iterator[Item]):
     """The packets of a part, with the numbers that they have in the whole file."""
 
-    def __init__(self, part: Part, limits: Limits = DEFAULTS) -> None:
+    def __init__(self, part: FilePart, limits: Limits = DEFAULTS) -> None:
         """:raises CaptureError: the file cannot be read."""
         self.interfaces: list[Interface] = []
         """By the index that packets have."""

@@ -79,7 +79,7 @@ class Capture(Iterator[Item]):
         self.interfaces: list[Interface] = []
         """By the index that packets have. It grows, and drop counts come in, while packets are read."""
         self._files = [
-            _File(os.fspath(path), order, limits, opener, os.fspath(path) in unfinished)
+            _CaptureFile(os.fspath(path), order, limits, opener, os.fspath(path) in unfinished)
             for order, path in enumerate(paths)
         ]
         self._points = points
@@ -118,7 +118,7 @@ class Capture(Iterator[Item]):
         """Put the files in order; leave out those that cannot be read and say so."""
         refused: list[str] = []
         faults: list[Fault] = []
-        usable: list[_File] = []
+        usable: list[_CaptureFile] = []
         for file in self._files:
             try:
                 file.probe(self.interfaces)
@@ -135,11 +135,11 @@ class Capture(Iterator[Item]):
         self._files = usable
         return faults
 
-    def _ahead(self, file: _File) -> int:
+    def _ahead(self, file: _CaptureFile) -> int:
         """By how much the clock of its point is ahead of that of the first point, ns."""
         return 0 if self._points is None else self._points.ahead_ns[self._points.of_path.get(file.path, 0)]
 
-    def _begin(self, file: _File) -> int:
+    def _begin(self, file: _CaptureFile) -> int:
         return 0 if file.first_ns is None else file.first_ns - self._ahead(file)
 
     def _merged(self, refused: list[Fault]) -> Iterator[Item | None]:
@@ -176,7 +176,7 @@ class Capture(Iterator[Item]):
                 heappop(heap)
 
 
-class _File:
+class _CaptureFile:
     """One file of the input."""
 
     def __init__(self, path: str, order: int, limits: Limits, opener: Opener, unfinished: bool) -> None:

@@ -16,7 +16,7 @@ APPLICATION = 4
 INTERFACE_NAME, INTERFACE_DESCRIPTION, TIME_RESOLUTION, TIME_OFFSET = 2, 3, 9, 14
 
 
-class Clock(NamedTuple):
+class InterfaceClock(NamedTuple):
     """An interface's: ``ticks * multiplier // divisor + offset_ns`` are nanoseconds since the epoch."""
 
     multiplier: int = 1_000
@@ -115,7 +115,7 @@ def option_number(options: Options, code: int, order: str) -> int | None:
     return None
 
 
-def option_time(options: Options, code: int, order: str, clock: Clock) -> int | None:
+def option_time(options: Options, code: int, order: str, clock: InterfaceClock) -> int | None:
     """The first option ``code`` as a time, in nanoseconds since the epoch."""
     for found, value in options:
         if found == code and len(value) == 8:
@@ -124,9 +124,9 @@ def option_time(options: Options, code: int, order: str, clock: Clock) -> int | 
     return None
 
 
-def interface_clock(options: Options, order: str) -> Clock:
+def interface_clock(options: Options, order: str) -> InterfaceClock:
     """From ``if_tsresol`` (default: microseconds) and ``if_tsoffset`` (seconds, signed)."""
-    multiplier, divisor, offset_ns = Clock()
+    multiplier, divisor, offset_ns = InterfaceClock()
     for code, value in options:
         if code == TIME_RESOLUTION and len(value) == 1:
             exponent = value[0] & 0x7F
@@ -139,4 +139,4 @@ def interface_clock(options: Options, order: str) -> Clock:
         elif code == TIME_OFFSET and len(value) == 8:
             seconds = int.from_bytes(value, "big" if order == ">" else "little", signed=True)
             offset_ns = seconds * 1_000_000_000
-    return Clock(multiplier, divisor, offset_ns)
+    return InterfaceClock(multiplier, divisor, offset_ns)

@@ -25,7 +25,7 @@ from kdissect.capture.options import (
     STATISTICS_NUMBERS,
     TIME_OFFSET,
     TIME_RESOLUTION,
-    Clock,
+    InterfaceClock,
     Option,
     comments,
     interface_clock,
@@ -35,7 +35,7 @@ from kdissect.capture.options import (
     others,
     read_options,
 )
-from kdissect.capture.reader import Counts, Interface, Item, Reader
+from kdissect.capture.reader import Interface, InterfaceCounts, Item, Reader
 from kdissect.capture.resync import (
     ENHANCED_PACKET,
     INTERFACE,
@@ -91,7 +91,7 @@ class _SectionInterface(NamedTuple):
     """Over the whole input."""
     link_type: int
     snap_length: int
-    clock: Clock
+    clock: InterfaceClock
 
 
 class PcapngReader(Reader):
@@ -357,7 +357,7 @@ class PcapngReader(Reader):
             received=option_number(options, 4, self._order),
             dropped=option_number(options, 5, self._order),
             dropped_by_system=option_number(options, 7, self._order),
-            counts=Counts(
+            counts=InterfaceCounts(
                 interface.clock.ns(high << 32 | low),
                 option_time(options, START_TIME, self._order, interface.clock),
                 option_time(options, END_TIME, self._order, interface.clock),

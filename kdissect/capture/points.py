@@ -60,7 +60,7 @@ def find_points(
     return _points(groups) if related and len(groups) > 1 else None
 
 
-class _File(NamedTuple):
+class _PointFile(NamedTuple):
     path: str
     first_ns: int
     last_ns: int
@@ -69,7 +69,7 @@ class _File(NamedTuple):
 class _PointFiles:
     """The files of one point so far."""
 
-    def __init__(self, file: _File, ahead_ns: int) -> None:
+    def __init__(self, file: _PointFile, ahead_ns: int) -> None:
         self.files = [file]
         self.ahead_ns = ahead_ns
 
@@ -77,7 +77,7 @@ class _PointFiles:
     def last_ns(self) -> int:
         return max(file.last_ns for file in self.files)
 
-    def likeness(self, file: _File) -> int:
+    def likeness(self, file: _PointFile) -> int:
         """How alike a file is named, where it may be the next of these; 0 where it may not."""
         key = _key(file.path)
         if all(_key(each.path) != key for each in self.files):
@@ -85,7 +85,7 @@ class _PointFiles:
         return 1 + max(_common(each.path, file.path) for each in self.files)
 
 
-def _place(file: _File, groups: list[_PointFiles], limits: Limits, opener: Opener) -> bool:
+def _place(file: _PointFile, groups: list[_PointFiles], limits: Limits, opener: Opener) -> bool:
     """Put a file to its group, or to a new one; gives whether it is another view of what one of them has."""
     going_on = [group for group in groups if group.last_ns > file.first_ns]
     ended = [group for group in groups if group.last_ns <= file.first_ns]
@@ -167,7 +167,7 @@ def _ahead(apart: dict[_Sent, list[int]]) -> int:
     return int(median(found or [each for some in apart.values() for each in some]))
 
 
-def _around(file: _File, time_ns: int, limits: Limits, opener: Opener) -> _Sample:
+def _around(file: _PointFile, time_ns: int, limits: Limits, opener: Opener) -> _Sample:
     """The segments with data of a file around a time, each once."""
     before: deque[Packet] = deque(maxlen=BEFORE)
     after: list[Packet] = []
@@ -201,7 +201,7 @@ def _packets(path: str, limits: Limits, opener: Opener) -> Iterator[Packet]:
         capture.close()
 
 
-def _file(path: str, limits: Limits, opener: Opener) -> _File | None:
+def _file(path: str, limits: Limits, opener: Opener) -> _PointFile | None:
     """A file, with the times of its first packet and of its last; None without packets."""
     first = next(_packets(path, limits, opener), None)
     if first is None:
@@ -214,7 +214,7 @@ def _file(path: str, limits: Limits, opener: Opener) -> _File | None:
             read += len(packet.data)
             if read > SCAN_BYTES:
                 break
-    return _File(path, first.timestamp_ns, last)
+    return _PointFile(path, first.timestamp_ns, last)
 
 
 # -- names ------------------------------------------------------------------------------------------

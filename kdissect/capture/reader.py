@@ -24,7 +24,7 @@ PACKET_OVERHEAD = 24
 """About what a capture file adds to a packet's bytes: what is read is told from packets, not from files."""
 
 
-class Counts(NamedTuple):
+class InterfaceCounts(NamedTuple):
     """What an interface counted: the last Interface Statistics Block."""
 
     at_ns: int
@@ -54,7 +54,7 @@ class Interface(NamedTuple):
     """What else a pcapng file tells of it: the filter, the system, the speed …; numbers little-endian."""
     section: tuple[Option, ...] = ()
     """What a pcapng file tells of the section with it: hardware, system, application, comments."""
-    counts: Counts | None = None
+    counts: InterfaceCounts | None = None
     names: tuple[bytes, ...] = ()
     """The contents of the section's Name Resolution Blocks: addresses and their names."""
 

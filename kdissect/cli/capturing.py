@@ -21,10 +21,10 @@ from kdissect.cli.errors import CaptureRefused, Unreadable, Wrong
 from kdissect.filter.units import SIZES
 from kdissect.live.bpf import DEFAULT_FILTER, SNAP_LENGTH
 from kdissect.live.errors import LiveError, NoCaptureError, NotPermittedError, NotPermittedThereError
-from kdissect.live.opening import Opened, open_interfaces
+from kdissect.live.opening import OpenedInterfaces, open_interfaces
 from kdissect.live.room import SpoolSize
 from kdissect.live.rotation import Bounds, bounds_of
-from kdissect.live.session import Session
+from kdissect.live.session import CaptureSession
 from kdissect.live.silence import Silence
 from kdissect.live.sources import Interfaces
 
@@ -80,7 +80,7 @@ def capturing_options(function: click.decorators.FC) -> click.decorators.FC:
     return function
 
 
-def opened(given: dict[str, Any]) -> Opened:
+def opened(given: dict[str, Any]) -> OpenedInterfaces:
     """What the options of a command want captured, opened; from here on without any privilege.
 
     :raises Wrong: there is no such interface, the filter is wrong, or all would run as root.
@@ -100,7 +100,7 @@ def opened(given: dict[str, Any]) -> Opened:
     names = [name for name in given["interfaces"] if not external.is_external(name)]
     wanted = Interfaces(names, given["capture_filter"], given["snap_length"], not given["not_promiscuous"])
     try:
-        found = open_interfaces(wanted) if names else Opened([], None)
+        found = open_interfaces(wanted) if names else OpenedInterfaces([], None)
         for name in given["interfaces"]:
             if external.is_external(name):
                 found.openers.append(external.opener(name, wanted))
@@ -147,7 +147,7 @@ def _is_only_read(given: dict[str, Any]) -> bool:
     return all(name == external.STDIN for name in given["interfaces"])
 
 
-def silence_of(given: dict[str, Any], found: Opened) -> Silence:
+def silence_of(given: dict[str, Any], found: OpenedInterfaces) -> Silence:
     """What is said while nothing of Kafka's comes."""
     return Silence(None if _is_only_read(given) else given["capture_filter"] or None, found.probe)
 
@@ -170,7 +170,7 @@ def live_in_own_home() -> None:
             os.environ["HOME"] = pwd.getpwuid(user).pw_dir
 
 
-def started(found: Opened, start: Callable[[], Session]) -> Session:
+def started(found: OpenedInterfaces, start: Callable[[], CaptureSession]) -> CaptureSession:
     """A capture that runs, with what was opened for it in its hands alone.
 
     :raises Wrong: it cannot begin.

@@ -11,7 +11,7 @@ from typing import Any
 
 from kdissect.cli.config import load_config
 from kdissect.cli.screen_settings import known_theme
-from kdissect.cli.sides import Side, kept_report
+from kdissect.cli.sides import ComparedFile, kept_report
 from kdissect.cli.terminals import can_draw_screens
 from kdissect.insight.difference import Difference
 
@@ -28,14 +28,14 @@ def is_for_screens(given: Mapping[str, Any]) -> bool:
     return all(each.isatty() for each in (sys.stdin, sys.stdout, sys.stderr)) and can_draw_screens()
 
 
-def show(sides: Sequence[Side], found: Sequence[Difference], given: Mapping[str, Any]) -> None:
+def show(sides: Sequence[ComparedFile], found: Sequence[Difference], given: Mapping[str, Any]) -> None:
     """Show the differences until the user ends them."""
     config = load_config(for_screens=True)
 
-    from kdissect.tui.comparison import Capture, Comparison
+    from kdissect.tui.comparison import ComparedCapture, Comparison
 
     before, after = (
-        Capture(os.path.basename(path), side.report.context, _opener(path, given))
+        ComparedCapture(os.path.basename(path), side.report.context, _opener(path, given))
         for path, side in zip((given["before"], given["after"]), sides, strict=True)
     )
     Comparison((before, after), found, known_theme(None, config), config.keymap).run()

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from kdissect.cli.moments import MomentOption
     from kdissect.cli.reading import Reading
     from kdissect.filter.compiled import Filter
-    from kdissect.insight.evidence import Evidence
+    from kdissect.insight.evidence import EvidenceIndex
 
 MILLISECOND = 1_000_000
 
@@ -86,12 +86,12 @@ class Chooser:
         :raises Wrong: one of the filters is none.
         """
         from kdissect.analysis.slow import Slowness
-        from kdissect.insight.evidence import Evidence
+        from kdissect.insight.evidence import EvidenceIndex
 
         self.slowness = Slowness(None if slow_ms is None else slow_ms * MILLISECOND)
         """What tells the flag ``slow``. Where :attr:`must_learn`, it has to be fed the capture first:
         :meth:`learn`."""
-        self.evidence = Evidence()
+        self.evidence = EvidenceIndex()
         """What tells ``finding``. Where :attr:`must_judge`, it has to learn findings first."""
         self._filters = [_filter(text, options, self.slowness, evidence=self.evidence) for text in texts]
         self._limits = options.limits
@@ -230,7 +230,7 @@ class Within:
 
 
 def compiled(
-    text: str | None, options: Options, option: str, evidence: Evidence | None = None
+    text: str | None, options: Options, option: str, evidence: EvidenceIndex | None = None
 ) -> Filter | None:
     """The filter of another option than ``-Y``.
 
@@ -245,7 +245,7 @@ def _filter(
     options: Options,
     slowness: Slowness | None,
     option: str = "-Y",
-    evidence: Evidence | None = None,
+    evidence: EvidenceIndex | None = None,
 ) -> Filter:
     from kdissect.filter.compiled import compile_filter
     from kdissect.filter.errors import FilterError

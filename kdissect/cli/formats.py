@@ -28,14 +28,16 @@ _FRUGAL = {"ARROW_DEFAULT_MEMORY_POOL": "system", "OPENBLAS_NUM_THREADS": "1"}
 numpy, which it imports where that is installed, begins threads that do nothing but take time."""
 
 
-class Form(NamedTuple):
+class TableFormat(NamedTuple):
     """A table and a format."""
 
     table: str
     format: str
 
 
-def form_of(text: str, tables: tuple[str, ...] = tuple(TABLES), lines: tuple[str, ...] = LINES) -> Form:
+def form_of(
+    text: str, tables: tuple[str, ...] = tuple(TABLES), lines: tuple[str, ...] = LINES
+) -> TableFormat:
     """``text``, ``csv``, ``records``, ``faults.csv`` … as table and format.
 
     :raises Wrong: there is no such form; the text names the nearest.
@@ -44,9 +46,9 @@ def form_of(text: str, tables: tuple[str, ...] = tuple(TABLES), lines: tuple[str
         raise Wrong("-T follow goes with kdissect read only: it reads captures twice")
     table, dot, form = text.partition(".")
     if not dot and table in (*lines, *FORMATS):
-        return Form(tables[0], table)
+        return TableFormat(tables[0], table)
     if table in tables and (not dot or form in FORMATS):
-        return Form(table, form or "ndjson")
+        return TableFormat(table, form or "ndjson")
     known = (*lines, *FORMATS, *tables, *(f"{name}.{each}" for name in tables for each in FORMATS))
     hint = (
         nearest(text, known) or f"; there are {', '.join((*lines, *FORMATS, *tables))} and {tables[0]}.csv …"

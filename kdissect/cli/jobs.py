@@ -23,7 +23,7 @@ from kdissect.cli.tally import Tally
 from kdissect.dissect import Event
 from kdissect.exchange import Exchange
 from kdissect.jobs.batches import EventBatch
-from kdissect.jobs.cutting import Counts, first_ns, in_parts
+from kdissect.jobs.cutting import PartCounts, first_ns, in_parts
 from kdissect.jobs.serving import Work, Write
 from kdissect.jobs.workers import IS_POSSIBLE, JobError, Workers
 from kdissect.protocol.library import Problem, library
@@ -155,7 +155,7 @@ class _Sharing:
         self._workers: Workers | None = None
         self._bytes = 0
         """Of the messages that one process has done."""
-        self.counts = Counts()
+        self.counts = PartCounts()
         """How the parts went."""
 
     def in_parts(self, end: EndOfInput) -> Iterator[Sequence[Event]]:
@@ -171,7 +171,7 @@ class _Sharing:
             whose = (cuts, dissector, source, workers, self._jobs.processes)
             with _told():
                 for events in in_parts(*whose, self._flush, self._count, lambda: end.has_come):
-                    if isinstance(events, Counts):
+                    if isinstance(events, PartCounts):
                         self.counts = events
                     else:
                         yield events

@@ -12,7 +12,7 @@ from kdissect.cli.completing import a_form
 from kdissect.cli.config import Config
 from kdissect.cli.errors import Wrong
 from kdissect.cli.filters import chooser_of, filter_options
-from kdissect.cli.formats import FOLLOW, LINES, Form
+from kdissect.cli.formats import FOLLOW, LINES, TableFormat
 from kdissect.cli.inputs import ports_of
 from kdissect.cli.jobs import ALONE, Jobs, Outlet, share
 from kdissect.cli.listed_rows import ListedRows
@@ -41,7 +41,7 @@ from kdissect.present.form import Clock
 from kdissect.present.tables import BINARY
 
 if TYPE_CHECKING:
-    from kdissect.payload.decoder import Decoder
+    from kdissect.payload.decoder import PayloadDecoder
 
 _OPTIONS = (
     click.option(
@@ -89,13 +89,13 @@ _OPTIONS = (
 
 
 def listing_options(function: click.decorators.FC) -> click.decorators.FC:
-    """The options of :class:`Listing`, in order."""
+    """The options of :class:`OutputListing`, in order."""
     for option in reversed(_OPTIONS):
         function = option(function)
     return function
 
 
-class Listing:
+class OutputListing:
     """What is shown, by the options of a command.
 
     :raises Wrong: an option is wrong, or options do not go with each other.
@@ -114,7 +114,7 @@ class Listing:
             given["filter"], given["slow"], self.form.table, self.options, config.slow_ms
         )
 
-    def _decoder(self) -> Decoder | None:
+    def _decoder(self) -> PayloadDecoder | None:
         """What decodes keys and values, if that is asked for. What the configuration remembers costs nothing
         where no key or value is looked into."""
         given = self._given
@@ -140,7 +140,7 @@ class Listing:
             and not any(given[each] for each in wants_more)
         )
 
-    def _chosen_form(self) -> Form:
+    def _chosen_form(self) -> TableFormat:
         form = chosen_form(self._given, "text")
         for name in ("records", "bytes_form"):
             if form.format == "text" and self._given[name] not in (False, "text"):

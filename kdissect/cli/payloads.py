@@ -13,7 +13,7 @@ from kdissect.cli.errors import Complaints, Wrong
 from kdissect.model import CaptureError
 
 if TYPE_CHECKING:
-    from kdissect.payload.decoder import Decoder
+    from kdissect.payload.decoder import PayloadDecoder
     from kdissect.registry.remote import Registry
 
 _OPTIONS = (
@@ -52,7 +52,7 @@ def payload_options(function: click.decorators.FC) -> click.decorators.FC:
     return function
 
 
-def decoder_of(given: Mapping[str, Any], config: Config) -> Decoder | None:
+def decoder_of(given: Mapping[str, Any], config: Config) -> PayloadDecoder | None:
     """What decodes; None if nobody asks for it.
 
     :raises Wrong: a rule or a folder cannot be used.
@@ -62,7 +62,7 @@ def decoder_of(given: Mapping[str, Any], config: Config) -> Decoder | None:
     registry = registry_of(given, config)
     if not rules and not folders and registry is None:
         return None
-    from kdissect.payload.decoder import Decoder
+    from kdissect.payload.decoder import PayloadDecoder
     from kdissect.registry.folders import read_schemas
     from kdissect.registry.rules import rule_of
 
@@ -77,7 +77,7 @@ def decoder_of(given: Mapping[str, Any], config: Config) -> Decoder | None:
             found.append(rule_of(text, schemas))
         except ValueError as error:
             raise Wrong(f"--decode-as {text}: {error}") from None
-    decoder = Decoder(schemas, found, config.limits)
+    decoder = PayloadDecoder(schemas, found, config.limits)
     tell(decoder)
     return decoder
 
@@ -134,14 +134,14 @@ def rules_of(given: Mapping[str, Any], config: Config) -> tuple[str, ...]:
     return (*configured, *given.get("payload_rules", ()))
 
 
-def learn_of_logs(decoder: Decoder, paths: Iterable[str], config: Config) -> None:
+def learn_of_logs(decoder: PayloadDecoder, paths: Iterable[str], config: Config) -> None:
     """Take in the schemas that log directories hold themselves, before their records are shown."""
     from kdissect.registry.folders import learn_logs, schema_folders
 
     learn_logs(decoder.schemas, schema_folders(paths), config.limits)
 
 
-def tell(decoder: Decoder | None) -> None:
+def tell(decoder: PayloadDecoder | None) -> None:
     """Tell what is wrong with schemas, each once."""
     if decoder is None:
         return

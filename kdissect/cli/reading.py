@@ -10,7 +10,7 @@ from contextlib import closing, contextmanager
 from itertools import chain
 from typing import Any
 
-from kdissect.capture.cuts import Cuts, Part
+from kdissect.capture.cuts import Cuts, FilePart
 from kdissect.capture.reader import PACKET_OVERHEAD, Interface, Item, Packets, Points
 from kdissect.cli.config import Config
 from kdissect.cli.errors import Complaints, Unreadable, complain
@@ -139,7 +139,7 @@ class Reading:
         """As :meth:`kdissect.source.Pass.cuts`; None where packets are wanted one by one, too."""
         return None if self.keep is not None or self.one_by_one else self._pass.cuts(least)
 
-    def go_on_with(self, part: Part) -> None:
+    def go_on_with(self, part: FilePart) -> None:
         """As :meth:`kdissect.source.Pass.go_on_with`."""
         self._pass.go_on_with(part)
 

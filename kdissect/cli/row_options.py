@@ -10,7 +10,7 @@ import click
 from kdissect.cli.completing import a_column_of
 from kdissect.cli.config import Config
 from kdissect.cli.errors import Wrong
-from kdissect.cli.formats import Form, columns_of, form_of, names_of, see_that_it_can_be_written
+from kdissect.cli.formats import TableFormat, columns_of, form_of, names_of, see_that_it_can_be_written
 from kdissect.cli.output import TextOutput, wants_colour
 from kdissect.cli.printers import (
     ColumnsPrinter,
@@ -30,7 +30,7 @@ from kdissect.present.form import TIMES, Clock
 from kdissect.present.options import BYTES_FORMS, Options
 
 if TYPE_CHECKING:
-    from kdissect.payload.decoder import Decoder
+    from kdissect.payload.decoder import PayloadDecoder
 
 FIELDS = click.option(
     "-e",
@@ -62,7 +62,7 @@ EMBEDDED = click.option("--embedded", is_flag=True, help="Decode bytes inside me
 SHOW_SECRETS = click.option("--show-secrets", is_flag=True, help="Show passwords, tokens and keys.")
 
 
-def options_of(given: Mapping[str, Any], config: Config, payloads: Decoder | None = None) -> Options:
+def options_of(given: Mapping[str, Any], config: Config, payloads: PayloadDecoder | None = None) -> Options:
     """The choices for a whole output.
 
     :param payloads: what decodes keys and values of records.
@@ -79,7 +79,9 @@ def options_of(given: Mapping[str, Any], config: Config, payloads: Decoder | Non
     )
 
 
-def chosen_form(given: Mapping[str, Any], default: str, tables: tuple[str, ...] = tuple(TABLES)) -> Form:
+def chosen_form(
+    given: Mapping[str, Any], default: str, tables: tuple[str, ...] = tuple(TABLES)
+) -> TableFormat:
     """What ``-T``, ``-V`` and ``-x`` choose, and that it can be written.
 
     :raises Wrong: they do not go with each other, or it cannot.
@@ -98,7 +100,7 @@ def chosen_form(given: Mapping[str, Any], default: str, tables: tuple[str, ...] 
     return form
 
 
-def chosen_columns(given: Mapping[str, Any], form: Form, config: Config, options: Options) -> Table:
+def chosen_columns(given: Mapping[str, Any], form: TableFormat, config: Config, options: Options) -> Table:
     """The table with the columns that ``-e`` or the configuration chooses.
 
     :raises Wrong: there is no such column, or trees have none.

@@ -11,7 +11,7 @@ from kdissect.cli.exit_codes import DONE
 from kdissect.cli.folding import Folding
 from kdissect.cli.output import shown
 from kdissect.cli.states import is_state, load
-from kdissect.insight.judge import Judge, Report
+from kdissect.insight.judge import CaptureReport, Judge
 from kdissect.insight.whole import whole_judge
 from kdissect.present.html.embedded import NoReportError, is_report, report_of
 
@@ -26,26 +26,26 @@ _ONLY_CAPTURES = {
 }
 
 
-class Side(NamedTuple):
+class ComparedFile(NamedTuple):
     """What a file tells."""
 
-    report: Report
+    report: CaptureReport
     code: int
     """The exit code of reading it."""
 
 
-def side_of(path: str, given: dict[str, Any]) -> Side:
+def side_of(path: str, given: dict[str, Any]) -> ComparedFile:
     """Read a file.
 
     :raises Unreadable: it is something else, or damaged.
     """
     kept = kept_report(path, given)
     if kept is not None:
-        return Side(kept, DONE)
+        return ComparedFile(kept, DONE)
     return capture_side((path,), given)
 
 
-def kept_report(path: str, given: Mapping[str, Any]) -> Report | None:
+def kept_report(path: str, given: Mapping[str, Any]) -> CaptureReport | None:
     """What a state or a report tells; None where the file is neither.
 
     :raises Unreadable: it is damaged, or of another version.
@@ -79,10 +79,10 @@ def refuse_options(path: str, given: Mapping[str, Any]) -> None:
             raise Wrong(f"{option}: {shown(path)} is no capture, and holds no packets")
 
 
-def capture_side(paths: Sequence[str], given: dict[str, Any]) -> Side:
+def capture_side(paths: Sequence[str], given: dict[str, Any]) -> ComparedFile:
     """Read captures, which are one."""
     folding: Folding[Judge] = Folding(given, tuple(paths), whole_judge)
     reading = folding.count()
     report = folding.counted.report(folding.config.thresholds, folding.config.ignored)
     name = ", ".join(map(shown, paths))
-    return Side(report, reading.exit_code(False, False, True, name))
+    return ComparedFile(report, reading.exit_code(False, False, True, name))

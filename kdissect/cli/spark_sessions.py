@@ -21,7 +21,7 @@ from kdissect.spark.complaint import is_of_spark, why
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
-    from kdissect.spark.settings import Settings
+    from kdissect.spark.settings import TableSettings
 
 USUAL_TABLES = ("exchanges", "connections", "faults")
 """What is written where no table is named."""
@@ -80,14 +80,14 @@ def content_options(function: Any) -> Any:
     return reading_options(function)
 
 
-def settings_of(given: dict[str, Any]) -> Settings:
+def settings_of(given: dict[str, Any]) -> TableSettings:
     """What the options and the configuration ask for.
 
     :raises Wrong: one of them is wrong.
     :raises Unreadable: a key log is missing, or a key cannot be used.
     """
     from kdissect.spark.choice import Choice
-    from kdissect.spark.settings import Settings
+    from kdissect.spark.settings import TableSettings
 
     config = load_config()
     refuse_registry(given)
@@ -104,7 +104,7 @@ def settings_of(given: dict[str, Any]) -> Settings:
     for path in given["rsa_key"]:
         rsa_key_of(path)
     try:
-        settings = Settings.of(options)
+        settings = TableSettings.of(options)
         Choice(settings)
     except (ValueError, LookupError) as error:
         raise Wrong(str(error.args[0])) from None

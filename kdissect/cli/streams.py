@@ -38,7 +38,7 @@ _OTHERS = {
 """Options of rows, of which there are none here."""
 
 
-class Streams:
+class ConnectionStreams:
     """Keeps the bytes of some connections until they are asked for.
 
     :param wanted: the numbers of these connections.
@@ -138,7 +138,7 @@ class Follow:
         most = self._given["count"]
         printed = 0
         with TemporaryFile(prefix="kdissect-") as file:
-            streams = Streams(wanted, file)
+            streams = ConnectionStreams(wanted, file)
             reading.listen(streams.hear)
             for event in reading:
                 if isinstance(event, Connection) and streams.has(event.connection):

@@ -21,7 +21,7 @@ from kdissect.dissect import Event
 from kdissect.exchange import Exchange
 from kdissect.live.bpf import DEFAULT_FILTER, SNAP_LENGTH
 from kdissect.live.privileged import invoking_user
-from kdissect.live.session import Session
+from kdissect.live.session import CaptureSession
 from kdissect.live.spooled import Spooled
 from kdissect.model import Fault, Packet
 from kdissect.present.comments import exchange_comment, with_packets
@@ -77,7 +77,7 @@ class WiresharkPipe:
         limits = self._config.limits
         with ExitStack() as stack:
             found = self._opened()
-            session = started(found, lambda: Session(found.openers))
+            session = started(found, lambda: CaptureSession(found.openers))
             stack.enter_context(closing(session))
             source = Input(
                 (),
@@ -152,7 +152,7 @@ class WiresharkPipe:
         if isinstance(event, Fault) and event.kind in _TOLD:
             self._faults.append(event)
 
-    def _end(self, session: Session) -> int:
+    def _end(self, session: CaptureSession) -> int:
         """The exit code, and at most one line that says what went wrong."""
         session.join()
         told = [each.message for each in self._faults[:1]]

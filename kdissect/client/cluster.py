@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 from kdissect.client.diagnosis import beyond, bytes_text
 from kdissect.client.errors import AskingError, OtherSideError
-from kdissect.client.io import Address, Connection, Show
+from kdissect.client.io import BrokerAddress, BrokerConnection, Show
 from kdissect.client.loop import pause
 from kdissect.client.ready import Ready, body_of, log_in, negotiated
 from kdissect.client.security import NO_SECURITY, Security
@@ -37,7 +37,7 @@ class Partition(NamedTuple):
     error: int
 
 
-class Topic(NamedTuple):
+class TopicMetadata(NamedTuple):
     """What Metadata says of a topic."""
 
     name: str
@@ -61,7 +61,7 @@ class Cluster:
 
     def __init__(
         self,
-        bootstrap: Address,
+        bootstrap: BrokerAddress,
         transcript: Transcript,
         show: Show,
         security: Security = NO_SECURITY,
@@ -77,12 +77,12 @@ class Cluster:
         self._timeout = timeout
         self._client_id = client_id
         self.tell = tell
-        self._told: set[tuple[Address, int, int]] = set()
+        self._told: set[tuple[BrokerAddress, int, int]] = set()
         """Forced versions of which it was told that they are not advertised."""
-        self._ready: dict[Address, Ready] = {}
-        self._brokers: dict[int, Address] = {}
+        self._ready: dict[BrokerAddress, Ready] = {}
+        self._brokers: dict[int, BrokerAddress] = {}
 
-    async def broker(self, address: Address | None = None, *, negotiate: bool = True) -> Ready:
+    async def broker(self, address: BrokerAddress | None = None, *, negotiate: bool = True) -> Ready:
         """A connection to a broker, the first one by default, kept for the next time.
 
         :param negotiate: whether versions must be known.
@@ -104,9 +104,9 @@ class Cluster:
             ready = self._ready[address] = await negotiated(ready.connection)
         return ready
 
-    async def connect(self, address: Address) -> Connection:
+    async def connect(self, address: BrokerAddress) -> BrokerConnection:
         """A new connection, on which nothing was said."""
-        return await Connection.open(
+        return await BrokerConnection.open(
             address,
             self._transcript,
             self._security,
@@ -188,10 +188,10 @@ class Cluster:
         except OtherSideError as error:
             raise await self.explained(error, METADATA, version) from None
         for each in body_of(exchange)["brokers"]:
-            self._brokers[each["nodeId"]] = Address(each["host"], each["port"])
+            self._brokers[each["nodeId"]] = BrokerAddress(each["host"], each["port"])
         return exchange
 
-    async def topic(self, name: str, *, create: bool | None = None) -> Topic:
+    async def topic(self, name: str, *, create: bool | None = None) -> TopicMetadata:
         """A topic all of whose partitions have leaders; of one that is being created it waits for that.
 
         :param create: whether the broker may make it; None: that is no choice of the user's.
@@ -213,7 +213,7 @@ class Cluster:
             await pause(_PAUSE)
         raise OtherSideError(f"topic {name}: it has no leader for {_TRIES * _PAUSE:g} s")
 
-    async def leader(self, topic: Topic, partition: int) -> Ready:
+    async def leader(self, topic: TopicMetadata, partition: int) -> Ready:
         """The connection to a partition's leader.
 
         :raises OtherSideError: there is no such partition, or its leader is not to be had.
@@ -230,10 +230,10 @@ class Cluster:
         return await self.broker(self._brokers[found.leader])
 
 
-def topics_of(exchange: Exchange) -> dict[str, Topic]:
+def topics_of(exchange: Exchange) -> dict[str, TopicMetadata]:
     """By name, what a Metadata response says."""
     return {
-        each["name"]: Topic(
+        each["name"]: TopicMetadata(
             each["name"],
             each.get("topicId", ZERO_UUID),
             tuple(

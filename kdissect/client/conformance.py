@@ -53,7 +53,7 @@ _LEAST: dict[str, dict[str, Any]] = {
 """Where the defaults ask for nothing, or get no answer."""
 
 
-class Check(NamedTuple):
+class BrokerCheck(NamedTuple):
     """One check of a broker."""
 
     check: str
@@ -81,7 +81,7 @@ def default_body(api_key: int, version: int) -> dict[str, Any]:
     return {name: value for name, value in asked.items() if name in struct.by_name}
 
 
-def advertised_checks(ready: Ready, said: list[dict[str, Any]]) -> list[Check]:
+def advertised_checks(ready: Ready, said: list[dict[str, Any]]) -> list[BrokerCheck]:
     """What is to be said of the list of APIs; one right row where nothing is.
 
     :param said: the field ``apiKeys`` of the answer.
@@ -92,8 +92,8 @@ def advertised_checks(ready: Ready, said: list[dict[str, Any]]) -> list[Check]:
         key, low, high = each["apiKey"], each["minVersion"], each["maxVersion"]
         name = apis.api_name(key)
 
-        def wrong(detail: str, key: int = key, name: str = name) -> Check:
-            return Check("advertised", key, name, None, WRONG, detail=detail)
+        def wrong(detail: str, key: int = key, name: str = name) -> BrokerCheck:
+            return BrokerCheck("advertised", key, name, None, WRONG, detail=detail)
 
         if key in seen:
             found.append(wrong("advertised twice"))
@@ -102,17 +102,17 @@ def advertised_checks(ready: Ready, said: list[dict[str, Any]]) -> list[Check]:
             found.append(wrong(f"versions {low} to {high} are no range"))
         elif not apis.is_api(key):
             found.append(
-                Check("advertised", key, name, None, SKIPPED, detail="kdissect does not know this API")
+                BrokerCheck("advertised", key, name, None, SKIPPED, detail="kdissect does not know this API")
             )
         elif high not in apis.versions(key):
             newest = apis.versions(key).stop - 1
             detail = f"up to version {high}: kdissect knows up to {newest}"
-            found.append(Check("advertised", key, name, None, SKIPPED, detail=detail))
-    right = Check("advertised", API_VERSIONS, "ApiVersions", None, RIGHT, detail=f"{len(seen)} APIs")
+            found.append(BrokerCheck("advertised", key, name, None, SKIPPED, detail=detail))
+    right = BrokerCheck("advertised", API_VERSIONS, "ApiVersions", None, RIGHT, detail=f"{len(seen)} APIs")
     return [right, *found] if all(each.is_right for each in found) else found
 
 
-async def conformance(cluster: Cluster, everything: bool = False) -> AsyncIterator[Check]:
+async def conformance(cluster: Cluster, everything: bool = False) -> AsyncIterator[BrokerCheck]:
     """The checks, as they are made.
 
     :param everything: also requests that may change data, with default values.
@@ -144,13 +144,13 @@ def _asked(key: int, version: int) -> dict[str, Any]:
     return decode(struct, Cursor(encode(struct, default_body(key, near))))
 
 
-async def _answer(cluster: Cluster, key: int, version: int, everything: bool) -> Check:
+async def _answer(cluster: Cluster, key: int, version: int, everything: bool) -> BrokerCheck:
     name = apis.api_name(key)
     body = _asked(key, version)
     if api_traits(key).logs_in and not everything:
-        return Check("answer", key, name, version, SKIPPED, detail="part of a login")
+        return BrokerCheck("answer", key, name, version, SKIPPED, detail="part of a login")
     if not everything and changes(key, body):
-        return Check("answer", key, name, version, SKIPPED, detail="it may change data")
+        return BrokerCheck("answer", key, name, version, SKIPPED, detail="it may change data")
     ready = await cluster.broker()
     struct = message_struct(key, version, "request")
     try:
@@ -158,12 +158,12 @@ async def _answer(cluster: Cluster, key: int, version: int, everything: bool) ->
     except OtherSideError as error:
         await ready.connection.close()
         outcome = CLOSED if error.closed else WRONG
-        return Check("answer", key, name, version, outcome, detail=str(error))
+        return BrokerCheck("answer", key, name, version, outcome, detail=str(error))
     if api_traits(key).logs_in:
         await ready.connection.close()  # what comes next on it would belong to a login
     detail = defect(exchange)
     outcome = RIGHT if detail is None else WRONG
-    return Check("answer", key, name, version, outcome, exchange.error, exchange.latency_ns, detail)
+    return BrokerCheck("answer", key, name, version, outcome, exchange.error, exchange.latency_ns, detail)
 
 
 def defect(exchange: Exchange) -> str | None:
@@ -202,7 +202,7 @@ def _other_header(exchange: Exchange) -> str | None:
     return f"the response header has version {other}, {response.header_version} is due"
 
 
-async def _order(cluster: Cluster) -> Check:
+async def _order(cluster: Cluster) -> BrokerCheck:
     """Several requests at once, slow and fast ones."""
     ready = await cluster.broker()
     connection = ready.connection
@@ -218,9 +218,9 @@ async def _order(cluster: Cluster) -> Check:
             await connection.answer(exchange)
     except (OtherSideError, AskingError) as error:
         await connection.close()
-        return Check("order", None, None, None, WRONG, detail=str(error))
+        return BrokerCheck("order", None, None, None, WRONG, detail=str(error))
     faults = [each.message for exchange in exchanges for each in exchange.session_faults]
-    return Check(
+    return BrokerCheck(
         "order",
         None,
         None,
@@ -230,7 +230,7 @@ async def _order(cluster: Cluster) -> Check:
     )
 
 
-async def _outside(cluster: Cluster, key: int, version: int) -> Check:
+async def _outside(cluster: Cluster, key: int, version: int) -> BrokerCheck:
     """A version that the broker does not advertise."""
     name = apis.api_name(key)
     ready = await cluster.broker()
@@ -242,19 +242,19 @@ async def _outside(cluster: Cluster, key: int, version: int) -> Check:
     except OtherSideError as error:
         await ready.connection.close()
         if error.closed:
-            return Check("outside", key, name, version, RIGHT, detail="it closed the connection")
-        return Check("outside", key, name, version, WRONG, detail=str(error))
+            return BrokerCheck("outside", key, name, version, RIGHT, detail="it closed the connection")
+        return BrokerCheck("outside", key, name, version, WRONG, detail=str(error))
     response = exchange.response
     assert response is not None
     if key == API_VERSIONS and not response.decoded().is_exact:
         detail = f"the refusal is no body of version 0: {defect(exchange)}"
-        return Check("outside", key, name, version, WRONG, exchange.error, exchange.latency_ns, detail)
+        return BrokerCheck("outside", key, name, version, WRONG, exchange.error, exchange.latency_ns, detail)
     code = UNSUPPORTED_VERSION.to_bytes(2, "big")
     # The code is the first field of many answers, or the second behind the throttle time.
     start = response.body_start
     if code in (response.frame.payload[start : start + 2], response.frame.payload[start + 4 : start + 6]):
-        return Check("outside", key, name, version, RIGHT, "UNSUPPORTED_VERSION", exchange.latency_ns)
+        return BrokerCheck("outside", key, name, version, RIGHT, "UNSUPPORTED_VERSION", exchange.latency_ns)
     if exchange.error == "UNSUPPORTED_VERSION":
-        return Check("outside", key, name, version, RIGHT, exchange.error, exchange.latency_ns)
+        return BrokerCheck("outside", key, name, version, RIGHT, exchange.error, exchange.latency_ns)
     detail = "it answered a version that it does not advertise"
-    return Check("outside", key, name, version, WRONG, exchange.error, exchange.latency_ns, detail)
+    return BrokerCheck("outside", key, name, version, WRONG, exchange.error, exchange.latency_ns, detail)

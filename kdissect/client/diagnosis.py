@@ -17,7 +17,7 @@ MOST_BYTES = 16
 """Of those that should not be there, a line shows."""
 
 
-class Known(NamedTuple):
+class ConnectionFacts(NamedTuple):
     """What is known of a connection, and needs no guess."""
 
     is_tls: bool
@@ -58,7 +58,7 @@ def _opening(data: bytes, has_answered: bool) -> str:
 
 
 def what_closing_means(
-    exchange: Exchange, session: ClientSession, answered: Collection[int | None], known: Known
+    exchange: Exchange, session: ClientSession, answered: Collection[int | None], known: ConnectionFacts
 ) -> str:
     """Why a request has no whole answer, after the connection ended.
 
@@ -80,7 +80,7 @@ def what_closing_means(
     return f"it closed the connection instead of answering {name}: {_why(exchange, answered, known)}"
 
 
-def _why(exchange: Exchange, answered: Collection[int | None], known: Known) -> str:
+def _why(exchange: Exchange, answered: Collection[int | None], known: ConnectionFacts) -> str:
     """What may be the reason, as far as nothing that is known speaks against it."""
     key, version = exchange.api_key, exchange.api_version
     said = ""

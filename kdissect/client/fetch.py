@@ -2,8 +2,8 @@
 
 Every request is a full one, without a fetch session (KIP-227): what it asks for is all in it. A broker gives
 whole batches, also those that begin before the offset that was asked for. With read_committed it tells which
-transactions were aborted, and the client must pass over their records. :class:`Wanted` says of each record
-that came whether it was asked for.
+transactions were aborted, and the client must pass over their records. :class:`WantedRecords` says of each
+record that came whether it was asked for.
 """
 
 from __future__ import annotations
@@ -12,9 +12,9 @@ from collections.abc import AsyncIterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
-from kdissect.client.cluster import Cluster, Topic
+from kdissect.client.cluster import Cluster, TopicMetadata
 from kdissect.client.errors import AskingError, OtherSideError
-from kdissect.client.offsets import LATEST, Start, list_offsets
+from kdissect.client.offsets import LATEST, FetchStart, list_offsets
 from kdissect.client.ready import Ready
 from kdissect.client.versions import request_struct
 from kdissect.exchange import Exchange
@@ -35,10 +35,10 @@ PATIENCE = 20
 """Answers in a row that bring nothing, before the end that the broker named itself is taken for wrong."""
 
 
-class Manner(NamedTuple):
+class FetchOptions(NamedTuple):
     """How records are fetched."""
 
-    start: Start = Start()
+    start: FetchStart = FetchStart()
     follow: bool = False
     read_committed: bool = False
     max_wait_ms: int = 500
@@ -49,7 +49,7 @@ class Manner(NamedTuple):
 
 
 @dataclass(slots=True)
-class Position:
+class FetchPosition:
     """How far reading of one partition is."""
 
     index: int
@@ -71,7 +71,7 @@ class Position:
 
 
 @dataclass(slots=True)
-class Wanted:
+class WantedRecords:
     """Which records of one answer were asked for."""
 
     spans: dict[int, tuple[int, int | None]] = field(default_factory=dict)
@@ -92,7 +92,7 @@ class Wanted:
         return (row["partition"], row["batch_offset"]) not in self.aborted
 
 
-def check(manner: Manner, version: int) -> Struct:
+def check(manner: FetchOptions, version: int) -> Struct:
     """The schema of the request in a version.
 
     :raises AskingError: there is no such version, or it cannot say what is wanted.
@@ -103,7 +103,9 @@ def check(manner: Manner, version: int) -> Struct:
     return struct
 
 
-def request_body(version: int, topic: Topic, positions: list[Position], manner: Manner) -> dict[str, Any]:
+def request_body(
+    version: int, topic: TopicMetadata, positions: list[FetchPosition], manner: FetchOptions
+) -> dict[str, Any]:
     """The body of a Fetch request.
 
     :raises AskingError: the version cannot say what is wanted.
@@ -137,11 +139,13 @@ def request_body(version: int, topic: Topic, positions: list[Position], manner: 
     return {name: value for name, value in body.items() if name in struct.by_name}
 
 
-def take(exchange: Exchange, topic: str, positions: Mapping[int, Position], limits: Limits) -> Wanted:
+def take(
+    exchange: Exchange, topic: str, positions: Mapping[int, FetchPosition], limits: Limits
+) -> WantedRecords:
     """Read a Fetch response: which of its records were asked for. Moves the positions on."""
     assert exchange.response is not None
     body = exchange.response.body()
-    wanted = Wanted()
+    wanted = WantedRecords()
     if body.get("errorCode"):
         wanted.refusal = f"{exchange.broker}: Fetch: {error_name(body['errorCode'])}"
     asked = [each for each in body["responses"] if each.get("topic", topic) == topic]
@@ -202,27 +206,27 @@ def _is_abort(batch: Batch) -> bool:
     return any(record.key is not None and record.key[2:4] == b"\0\0" for record in batch.records())
 
 
-Leaders = list[tuple[Ready, dict[int, Position]]]
+Leaders = list[tuple[Ready, dict[int, FetchPosition]]]
 """Each leader with the positions in the partitions that it leads."""
 
 
-async def begin(cluster: Cluster, topic: Topic, indexes: list[int], manner: Manner) -> Leaders:
+async def begin(cluster: Cluster, topic: TopicMetadata, indexes: list[int], manner: FetchOptions) -> Leaders:
     """Find out where reading begins and ends.
 
     :raises OtherSideError: a broker fails or refuses.
     """
-    leaders: dict[int, tuple[Ready, dict[int, Position]]] = {}
+    leaders: dict[int, tuple[Ready, dict[int, FetchPosition]]] = {}
     for index in indexes:
         ready = await cluster.leader(topic, index)
-        leaders.setdefault(id(ready.connection), (ready, {}))[1][index] = Position(index, 0, None)
+        leaders.setdefault(id(ready.connection), (ready, {}))[1][index] = FetchPosition(index, 0, None)
     for ready, positions in leaders.values():
         await _begin(ready, topic, positions, manner)
     return list(leaders.values())
 
 
 async def fetch(
-    cluster: Cluster, topic: Topic, leaders: Leaders, manner: Manner, limits: Limits
-) -> AsyncIterator[tuple[Exchange, Wanted]]:
+    cluster: Cluster, topic: TopicMetadata, leaders: Leaders, manner: FetchOptions, limits: Limits
+) -> AsyncIterator[tuple[Exchange, WantedRecords]]:
     """Each answer with the part of it that was asked for. It ends when all partitions are read up to where
     they ended when reading began; with ``follow`` it never ends.
 
@@ -262,7 +266,9 @@ async def fetch(
             )
 
 
-async def _begin(ready: Ready, topic: Topic, positions: dict[int, Position], manner: Manner) -> None:
+async def _begin(
+    ready: Ready, topic: TopicMetadata, positions: dict[int, FetchPosition], manner: FetchOptions
+) -> None:
     """Set where the positions begin and end."""
     ends: dict[int, int | None] = {}
     if not manner.follow or manner.start.timestamp is not None:
@@ -297,7 +303,7 @@ def why_nothing(topic: str, leaders: Leaders, offset: int | None, shown: int) ->
     return f"{topic}: no record came that counts: markers of transactions, and what was aborted, do not"
 
 
-def _ends(topic: str, positions: list[Position]) -> str:
+def _ends(topic: str, positions: list[FetchPosition]) -> str:
     said = [f"{topic}-{each.index} ends at offset {each.end:,}" for each in positions[:MOST_TOLD]]
     more = len(positions) - MOST_TOLD
     return ", ".join(said) + (f", and {more} more" if more > 0 else "")

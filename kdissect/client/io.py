@@ -13,7 +13,7 @@ import ssl
 from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
 
-from kdissect.client.diagnosis import Known, not_kafka, what_closing_means
+from kdissect.client.diagnosis import ConnectionFacts, not_kafka, what_closing_means
 from kdissect.client.errors import OtherSideError
 from kdissect.client.loop import now_ns
 from kdissect.client.reach import connected
@@ -30,7 +30,7 @@ _READ = 1 << 18
 Show = Callable[[Exchange | Fault], None]
 
 
-class Address(NamedTuple):
+class BrokerAddress(NamedTuple):
     """Where a broker listens."""
 
     host: str
@@ -40,7 +40,7 @@ class Address(NamedTuple):
         return f"[{self.host}]:{self.port}" if ":" in self.host else f"{self.host}:{self.port}"
 
 
-class Connection:
+class BrokerConnection:
     """One connection to a broker. :meth:`open` makes it.
 
     :param show: is given every exchange when it is complete, and every fault that is of none.
@@ -48,7 +48,7 @@ class Connection:
 
     def __init__(
         self,
-        address: Address,
+        address: BrokerAddress,
         session: ClientSession,
         reader: asyncio.StreamReader,
         writer: asyncio.StreamWriter,
@@ -76,14 +76,14 @@ class Connection:
     @classmethod
     async def open(
         cls,
-        address: Address,
+        address: BrokerAddress,
         transcript: Transcript,
         security: Security,
         show: Show,
         *,
         timeout: float = 30.0,
         client_id: str | None = CLIENT_ID,
-    ) -> Connection:
+    ) -> BrokerConnection:
         """Connect.
 
         :param timeout: seconds that connecting may take, and each answer from its request to its last byte.
@@ -178,7 +178,7 @@ class Connection:
             raise OtherSideError(f"{self.address}: {self.broken}")
         if exchange.missing is not None and exchange.missing != "acks=0":
             tls = self._security.tls
-            known = Known(
+            known = ConnectionFacts(
                 tls is not None,
                 tls is not None and tls.certificate is not None,
                 self._security.mechanism is not None,

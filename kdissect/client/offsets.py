@@ -15,7 +15,7 @@ LATEST, EARLIEST = -1, -2
 """Timestamps of ListOffsets that mean an end."""
 
 
-class Start(NamedTuple):
+class FetchStart(NamedTuple):
     """Where reading begins: an offset, or else the first record at or after a time."""
 
     offset: int | None = None

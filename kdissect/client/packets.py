@@ -2,8 +2,8 @@
 
 A socket gives bytes, not packets. Packets are made up around the bytes: IP and TCP headers with the real
 addresses and ports, and sequence numbers from 0. A handshake comes before and FINs after. With TLS the
-packets hold the decrypted bytes, so that they can be read without keys. :class:`Line` makes the packets of
-one connection, in order.
+packets hold the decrypted bytes, so that they can be read without keys. :class:`ConnectionPackets` makes the
+packets of one connection, in order.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ LONGEST_PAYLOAD = 65_000
 _TTL, _TCP, _WINDOW = 64, 6, 65_535
 
 
-class Sent(NamedTuple):
+class SentPacket(NamedTuple):
     """A packet before it has its bytes: they may have to be masked first."""
 
     number: int
@@ -35,7 +35,7 @@ class Sent(NamedTuple):
     comment: str | None = None
 
 
-class Line:
+class ConnectionPackets:
     """The TCP connection that was seen from above, as packets."""
 
     def __init__(self, client: Endpoint, broker: Endpoint) -> None:
@@ -43,7 +43,7 @@ class Line:
         self._next = dict.fromkeys(Direction, 0)
         """The next sequence number of each direction."""
 
-    def open(self, number: int, time_ns: int, comment: str | None) -> list[Sent]:
+    def open(self, number: int, time_ns: int, comment: str | None) -> list[SentPacket]:
         """The handshake: three packets."""
         return [
             self._sent(number, time_ns, Direction.TO_BROKER, SYN, comment=comment),
@@ -51,14 +51,14 @@ class Line:
             self._sent(number + 2, time_ns, Direction.TO_BROKER, ACK),
         ]
 
-    def data(self, number: int, time_ns: int, direction: Direction, data: bytes) -> list[Sent]:
+    def data(self, number: int, time_ns: int, direction: Direction, data: bytes) -> list[SentPacket]:
         """Bytes of one direction, in as many packets as they need."""
         pieces = [data[at : at + LONGEST_PAYLOAD] for at in range(0, len(data), LONGEST_PAYLOAD)]
         return [
             self._sent(number + at, time_ns, direction, PSH | ACK, piece) for at, piece in enumerate(pieces)
         ]
 
-    def close(self, number: int, time_ns: int, first: Direction) -> list[Sent]:
+    def close(self, number: int, time_ns: int, first: Direction) -> list[SentPacket]:
         """The end, of which ``first`` spoke first: two packets."""
         other = next(each for each in Direction if each is not first)
         return [
@@ -74,15 +74,15 @@ class Line:
         flags: int,
         payload: bytes = b"",
         comment: str | None = None,
-    ) -> Sent:
+    ) -> SentPacket:
         other = next(each for each in Direction if each is not direction)
         seq = self._next[direction]
         ack = self._next[other] if flags & ACK else 0
         self._next[direction] = (seq + len(payload) + (1 if flags & (SYN | FIN) else 0)) & 0xFFFFFFFF
         start = seq - 1  # the SYN took one
-        return Sent(number, time_ns, direction, seq, ack, flags, payload, start, comment)
+        return SentPacket(number, time_ns, direction, seq, ack, flags, payload, start, comment)
 
-    def packet(self, sent: Sent) -> Packet:
+    def packet(self, sent: SentPacket) -> Packet:
         """The packet with its headers and checksums."""
         source = self._ends[sent.direction]
         target = next(end for way, end in self._ends.items() if way is not sent.direction)

@@ -11,7 +11,7 @@ from collections.abc import AsyncIterator, Iterable, Iterator, Sequence
 from itertools import groupby
 from typing import Any, NamedTuple
 
-from kdissect.client.cluster import Cluster, Topic
+from kdissect.client.cluster import Cluster, TopicMetadata
 from kdissect.client.errors import AskingError
 from kdissect.client.ready import Ready
 from kdissect.client.versions import request_struct
@@ -39,7 +39,7 @@ class Draft(NamedTuple):
     """None: by the key."""
 
 
-class Manner(NamedTuple):
+class ProduceOptions(NamedTuple):
     """How records are sent."""
 
     acks: int = -1
@@ -50,7 +50,7 @@ class Manner(NamedTuple):
     timeout_ms: int = 30_000
 
 
-class Written(NamedTuple):
+class PartitionOutcome(NamedTuple):
     """What became of the records of one partition in one request."""
 
     topic: str
@@ -60,10 +60,10 @@ class Written(NamedTuple):
     """That of the first; None where the broker does not tell (acks=0)."""
 
 
-class Outcome(NamedTuple):
+class RequestOutcome(NamedTuple):
     """What became of the records of one request."""
 
-    written: list[Written]
+    written: list[PartitionOutcome]
     refusal: str | None
     """Why a partition's records were refused, the first such, and how many partitions went the same way."""
 
@@ -75,7 +75,7 @@ def magics_of(version: int) -> range:
     return range(2) if version == 2 else range(2, 3)
 
 
-def bounds(manner: Manner) -> tuple[int, int | None]:
+def bounds(manner: ProduceOptions) -> tuple[int, int | None]:
     """The versions of Produce that take records in this manner: the lowest, the highest.
 
     :raises AskingError: the manner contradicts itself.
@@ -91,7 +91,7 @@ def bounds(manner: Manner) -> tuple[int, int | None]:
     return lowest, highest
 
 
-def check(manner: Manner, version: int) -> int:
+def check(manner: ProduceOptions, version: int) -> int:
     """The magic to use with a version.
 
     :raises AskingError: there is no such version, or it does not take records in this manner.
@@ -133,7 +133,7 @@ def record_set(drafts: Sequence[Draft], magic: int, codec: int, now_ms: int) -> 
 
 
 def request_body(
-    version: int, topic: Topic, sets: Iterable[tuple[int, bytes]], acks: int, timeout_ms: int
+    version: int, topic: TopicMetadata, sets: Iterable[tuple[int, bytes]], acks: int, timeout_ms: int
 ) -> dict[str, Any]:
     """The body of a Produce request: record sets by partition.
 
@@ -156,7 +156,7 @@ def request_body(
 
 
 async def produce(
-    cluster: Cluster, topic: Topic, drafts: Sequence[Draft], manner: Manner, now_ms: int
+    cluster: Cluster, topic: TopicMetadata, drafts: Sequence[Draft], manner: ProduceOptions, now_ms: int
 ) -> AsyncIterator[tuple[Exchange, dict[int, int]]]:
     """Send records, one request to each leader; gives each answer, for :func:`outcome`, with how many records
     went to which partition.
@@ -181,12 +181,14 @@ async def produce(
         yield await ready.ask(PRODUCE, version, body), {at: len(by_partition[at]) for at in indexes}
 
 
-def outcome(exchange: Exchange, topic: str, counts: dict[int, int]) -> Outcome:
+def outcome(exchange: Exchange, topic: str, counts: dict[int, int]) -> RequestOutcome:
     """What a Produce response says, by partition. A partition that is not in the response counts as
     refused.
     """
     if exchange.response is None:
-        return Outcome([Written(topic, index, count, None) for index, count in counts.items()], None)
+        return RequestOutcome(
+            [PartitionOutcome(topic, index, count, None) for index, count in counts.items()], None
+        )
     said = {
         part["index"]: part
         for each in exchange.response.body()["responses"]
@@ -204,10 +206,10 @@ def outcome(exchange: Exchange, topic: str, counts: dict[int, int]) -> Outcome:
                 f"{': ' + why if why else ''}: nothing was written there"
             )
         else:
-            written.append(Written(topic, index, count, part["baseOffset"]))
+            written.append(PartitionOutcome(topic, index, count, part["baseOffset"]))
     more = len(refusals) - 1
     others = f"; {plural(more, 'more partition')} took nothing either" if more > 0 else ""
-    return Outcome(written, refusals[0] + others if refusals else None)
+    return RequestOutcome(written, refusals[0] + others if refusals else None)
 
 
 def batches(drafts: Iterable[Draft], most: int, most_bytes: int) -> Iterator[list[Draft]]:
@@ -248,12 +250,12 @@ def murmur2(data: bytes) -> int:
     return h ^ h >> 15
 
 
-def summed(written: Iterable[Written]) -> list[Written]:
+def summed(written: Iterable[PartitionOutcome]) -> list[PartitionOutcome]:
     """What was written in several requests, taken together: the first offset, and how many."""
     ordered = sorted(written, key=lambda each: (each.topic, each.partition))
     out = []
     for (topic, partition), group in groupby(ordered, key=lambda each: (each.topic, each.partition)):
         parts = list(group)
         first = None if parts[0].base_offset is None else min(each.base_offset or 0 for each in parts)
-        out.append(Written(topic, partition, sum(each.records for each in parts), first))
+        out.append(PartitionOutcome(topic, partition, sum(each.records for each in parts), first))
     return out

@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 from kdissect.client.errors import AskingError, OtherSideError
-from kdissect.client.io import Address, Connection
+from kdissect.client.io import BrokerAddress, BrokerConnection
 from kdissect.client.sasl import SaslError, mechanism
 from kdissect.client.security import Security
 from kdissect.client.session import sized
@@ -33,11 +33,11 @@ from kdissect.protocol.errors import error_name
 class Ready(NamedTuple):
     """A connection, and the versions that its broker says it knows."""
 
-    connection: Connection
+    connection: BrokerConnection
     versions: Advertised
 
     @property
-    def address(self) -> Address:
+    def address(self) -> BrokerAddress:
         return self.connection.address
 
     @property
@@ -59,7 +59,7 @@ class Ready(NamedTuple):
         return readable(await self.connection.ask(api_key, version, data), self.address)
 
 
-def readable(exchange: Exchange, address: Address) -> Exchange:
+def readable(exchange: Exchange, address: BrokerAddress) -> Exchange:
     """The exchange, if its answer fits its schema. Bytes that are left after the last field spoil nothing
     that was read; they are a fault of the exchange.
 
@@ -83,7 +83,7 @@ def body_of(exchange: Exchange) -> dict[str, Any]:
     return exchange.response.body()
 
 
-async def negotiated(connection: Connection) -> Ready:
+async def negotiated(connection: BrokerConnection) -> Ready:
     """Ask for the versions, in the newest version of ApiVersions that both sides know.
 
     :raises OtherSideError: the broker does not tell.

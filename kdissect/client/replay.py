@@ -21,7 +21,7 @@ from kdissect.protocol.schema import data_struct, message_struct
 from kdissect.protocol.traits import api_traits
 
 
-class Again(NamedTuple):
+class ReplayedRequest(NamedTuple):
     """A request to be sent."""
 
     api_key: int
@@ -42,7 +42,7 @@ class DamagedLineError(ValueError):
     """A line that no broker wrote so: it is cut, or something else was written into it."""
 
 
-def from_log_line(line: str, number: int) -> Again | None:
+def from_log_line(line: str, number: int) -> ReplayedRequest | None:
     """The request of a line of a request log: as a broker prints it, or the JSON alone; None of a line that
     has none.
 
@@ -66,7 +66,7 @@ def from_log_line(line: str, number: int) -> Again | None:
     return _encoded(header, body, number)
 
 
-def _encoded(header: dict[str, Any], body: Any, number: int) -> Again:
+def _encoded(header: dict[str, Any], body: Any, number: int) -> ReplayedRequest:
     try:
         key, version = int(header["requestApiKey"]), int(header["requestApiVersion"])
     except (KeyError, TypeError, ValueError):
@@ -83,10 +83,10 @@ def _encoded(header: dict[str, Any], body: Any, number: int) -> Again:
     except ValueError as error:
         name = apis.api_name(key)
         raise ValueError(f"{source}: {name} v{version} cannot be sent again: {error}") from None
-    return Again(key, version, message, changes(key, values), source)
+    return ReplayedRequest(key, version, message, changes(key, values), source)
 
 
-def from_exchange(exchange: Exchange) -> Again | None:
+def from_exchange(exchange: Exchange) -> ReplayedRequest | None:
     """The request of a captured exchange; None if the exchange has no whole request."""
     request = exchange.request
     if not isinstance(request, Request) or request.is_cut or request.api_key is None:
@@ -97,10 +97,12 @@ def from_exchange(exchange: Exchange) -> Again | None:
     values = body.values if body.is_exact else None
     may_change = changes(request.api_key, values)
     payload = request.frame.payload
-    return Again(request.api_key, request.api_version, payload, may_change, f"exchange {exchange.number}")
+    return ReplayedRequest(
+        request.api_key, request.api_version, payload, may_change, f"exchange {exchange.number}"
+    )
 
 
-def from_log(lines: Iterator[str]) -> Iterator[Again | ValueError]:
+def from_log(lines: Iterator[str]) -> Iterator[ReplayedRequest | ValueError]:
     """The requests of a log in order, and in their places why one cannot be sent."""
     for number, line in enumerate(lines, 1):
         try:

@@ -30,7 +30,7 @@ class SaslError(Exception):
     """The login cannot go on; the text says why, in one line."""
 
 
-class Credentials(NamedTuple):
+class SaslCredentials(NamedTuple):
     """What proves who the client is. Never printed: it has no text form but this name."""
 
     user: str | None = None
@@ -55,7 +55,7 @@ class Mechanism(Protocol):
         """
 
 
-def mechanism(name: str, credentials: Credentials) -> Mechanism:
+def mechanism(name: str, credentials: SaslCredentials) -> Mechanism:
     """The client of a mechanism.
 
     :raises SaslError: it is not in :data:`MECHANISMS`, or credentials are missing.

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from kdissect.client.sasl import Credentials
+from kdissect.client.sasl import SaslCredentials
 
 
-class Tls(NamedTuple):
+class TlsOptions(NamedTuple):
     """How TLS is spoken. Certificates are verified unless that is turned off."""
 
     ca_file: str | None = None
@@ -28,10 +28,10 @@ class Tls(NamedTuple):
 class Security(NamedTuple):
     """Both."""
 
-    tls: Tls | None = None
+    tls: TlsOptions | None = None
     mechanism: str | None = None
     """Of SASL; None: no login."""
-    credentials: Credentials = Credentials()
+    credentials: SaslCredentials = SaslCredentials()
 
 
 NO_SECURITY = Security()

@@ -1,5 +1,6 @@
-"""TLS of the client's sockets: what :class:`~kdissect.client.security.Tls` says → a context, and what its
-failures mean. It is made once for a run: a broker that closes is connected to again, and files may change.
+"""TLS of the client's sockets: what :class:`~kdissect.client.security.TlsOptions` says → a context, and what
+its failures mean. It is made once for a run: a broker that closes is connected to again, and files
+may change.
 """
 
 from __future__ import annotations
@@ -7,7 +8,7 @@ from __future__ import annotations
 import ssl
 from functools import lru_cache
 
-from kdissect.client.security import Tls
+from kdissect.client.security import TlsOptions
 
 _NOT_TLS = ("WRONG_VERSION_NUMBER", "RECORD_LAYER_FAILURE", "UNEXPECTED_EOF_WHILE_READING")
 """Reasons of OpenSSL when the other side does not answer in TLS."""
@@ -16,7 +17,7 @@ _OF_CERTIFICATES = ("certificate", "unknown ca")
 
 
 @lru_cache(maxsize=4)
-def context_of(tls: Tls) -> ssl.SSLContext:
+def context_of(tls: TlsOptions) -> ssl.SSLContext:
     """What sockets need.
 
     :raises ValueError: a file of certificates or keys cannot be used; the text names it.
@@ -57,7 +58,7 @@ def _see_that_it_can_be_read(path: str) -> None:
         raise ValueError(f"{path}: cannot be read: {error.strerror}") from None
 
 
-def _key_failure(tls: Tls, error: ssl.SSLError) -> str:
+def _key_failure(tls: TlsOptions, error: ssl.SSLError) -> str:
     if error.reason == "KEY_VALUES_MISMATCH":
         return f"{tls.key or tls.certificate}: the key is not that of the certificate {tls.certificate}"
     key = tls.key or tls.certificate

@@ -14,7 +14,7 @@ from __future__ import annotations
 from collections import deque
 
 from kdissect.client.masking import MASK, secret_ranges
-from kdissect.client.packets import Line, Sent
+from kdissect.client.packets import ConnectionPackets, SentPacket
 from kdissect.dissect import Numbering
 from kdissect.exchange import Exchange
 from kdissect.limits import DEFAULTS, Limits
@@ -35,7 +35,7 @@ class Recording:
         """0, 1, … in the order of opening."""
         self.client = client
         self.broker = broker
-        self.line = Line(client, broker)
+        self.line = ConnectionPackets(client, broker)
         self.settled = dict.fromkeys(Direction, 0)
         """Up to where each stream's messages are known whole."""
         self.masked: dict[Direction, list[tuple[int, int]]] = {each: [] for each in Direction}
@@ -91,7 +91,7 @@ class Transcript:
         """How many there were."""
         self._embedded = embedded
         self._keeps = keeps_packets
-        self._held: deque[tuple[Recording, Sent]] = deque()
+        self._held: deque[tuple[Recording, SentPacket]] = deque()
         self._names = TopicNames()
         self._numbering = Numbering()
 
@@ -104,7 +104,7 @@ class Transcript:
             self.keep(recording, sent)
         return recording
 
-    def keep(self, recording: Recording, sent: Sent) -> None:
+    def keep(self, recording: Recording, sent: SentPacket) -> None:
         """Count a packet, and hold it if it is wanted."""
         self.packets = sent.number
         if self._keeps:
@@ -134,11 +134,11 @@ class Transcript:
             self._names.learn(topic_id, name, packet)
 
 
-def _is_settled(recording: Recording, sent: Sent) -> bool:
+def _is_settled(recording: Recording, sent: SentPacket) -> bool:
     return recording.is_over or sent.start + len(sent.payload) <= recording.settled[sent.direction]
 
 
-def _masked(recording: Recording, sent: Sent) -> Sent:
+def _masked(recording: Recording, sent: SentPacket) -> SentPacket:
     """The packet with the secrets overwritten, and a comment that says so."""
     end = sent.start + len(sent.payload)
     ranges = [(a, b) for a, b in recording.masked[sent.direction] if a < end and b > sent.start]

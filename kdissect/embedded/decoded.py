@@ -22,7 +22,7 @@ from kdissect.protocol.schema import REMAINDER, Struct
 from kdissect.wording import plural
 
 
-class Word(NamedTuple):
+class LeadingWord(NamedTuple):
     """An integer before the struct that says what follows."""
 
     name: str
@@ -70,7 +70,7 @@ class Embedded(NamedTuple):
     data: bytes
     """All of the bytes."""
     values: dict[str, Any]
-    words: tuple[Word, ...] = ()
+    words: tuple[LeadingWord, ...] = ()
     struct: Struct | None = None
     """None where the definitions have none for this type or version."""
     start: int = 0
@@ -130,7 +130,7 @@ class Embedded(NamedTuple):
 
 
 def opaque(
-    name: str, version: int | None, data: bytes, words: Sequence[Word], kind: str, reason: str
+    name: str, version: int | None, data: bytes, words: Sequence[LeadingWord], kind: str, reason: str
 ) -> Embedded:
     """Bytes of which only the framing could be read, or not even that."""
     end = words[-1].end if words else 0
@@ -139,7 +139,7 @@ def opaque(
 
 
 def read_struct(
-    name: str, version: int, cursor: Cursor, words: Sequence[Word], candidates: Sequence[Struct]
+    name: str, version: int, cursor: Cursor, words: Sequence[LeadingWord], candidates: Sequence[Struct]
 ) -> Embedded:
     """Decode what follows the words with the first candidate that fits to the last byte; where none
     does, as the first says it is."""
@@ -156,7 +156,7 @@ def read_struct(
     return first
 
 
-def _try(name: str, version: int, cursor: Cursor, words: tuple[Word, ...], struct: Struct) -> Embedded:
+def _try(name: str, version: int, cursor: Cursor, words: tuple[LeadingWord, ...], struct: Struct) -> Embedded:
     start = cursor.position
     values: dict[str, Any] = {}
     faults: list[Fault] = []

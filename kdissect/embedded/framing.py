@@ -17,7 +17,7 @@ from functools import cache
 from typing import NamedTuple
 
 from kdissect.embedded import streams
-from kdissect.embedded.decoded import Embedded, Word, opaque, read_struct
+from kdissect.embedded.decoded import Embedded, LeadingWord, opaque, read_struct
 from kdissect.faults import fault
 from kdissect.limits import DEFAULTS, Limits
 from kdissect.model import DecodeError
@@ -108,7 +108,7 @@ def _coordinator_key(group: str, key: bytes, limits: Limits) -> Embedded:
 def read_metadata(group: str, value: bytes, limits: Limits = DEFAULTS) -> Embedded:
     """The value of a record of ``__cluster_metadata`` or of the remote log metadata topic."""
     cursor = Cursor(value, limits=limits)
-    words: list[Word] = []
+    words: list[LeadingWord] = []
     try:
         words.append(_word(cursor, "unsigned varint", "(frame version)"))
         if words[0].value != FRAME_VERSION:
@@ -152,13 +152,13 @@ def read_own(name: str, data: bytes, limits: Limits = DEFAULTS) -> Embedded:
     return _body(name, version.value, cursor, (), lenient=False)
 
 
-def _word(cursor: Cursor, kind: str, name: str) -> Word:
+def _word(cursor: Cursor, kind: str, name: str) -> LeadingWord:
     start = cursor.position
     if kind == "int16":
         value = cursor.read_int16()
     else:
         value = cursor.read_int32() if kind == "int32" else cursor.read_unsigned_varint()
-    return Word(name, kind, value, start, cursor.position)
+    return LeadingWord(name, kind, value, start, cursor.position)
 
 
 def _structs(name: str, version: int) -> tuple[Struct, ...]:
@@ -170,7 +170,7 @@ def _structs(name: str, version: int) -> tuple[Struct, ...]:
 
 
 def _body(
-    name: str, version: int, cursor: Cursor, words: list[Word] | tuple[Word, ...], lenient: bool
+    name: str, version: int, cursor: Cursor, words: list[LeadingWord] | tuple[LeadingWord, ...], lenient: bool
 ) -> Embedded:
     newest = apis.data_versions(name).stop - 1
     if lenient and version > newest:
@@ -190,7 +190,9 @@ def _as_newer(found: Embedded, newest: int) -> Embedded:
     return found._replace(faults=(note, *(each for each in found.faults if each.kind != "remainder")))
 
 
-def _no_struct(name: str, version: int, data: bytes, words: list[Word] | tuple[Word, ...]) -> Embedded:
+def _no_struct(
+    name: str, version: int, data: bytes, words: list[LeadingWord] | tuple[LeadingWord, ...]
+) -> Embedded:
     known = apis.data_versions(name)
     reason = f"version {version} is not known ({known.start} to {known.stop - 1} are)"
     return opaque(name, version, data, words, "unknown-version", reason)

@@ -34,7 +34,7 @@ from kdissect.feed.rows import (
 )
 from kdissect.filter.compiled import Filter
 from kdissect.filter.expression import fields_of
-from kdissect.filter.masks import IndexColumn, Known, Mask, Masks, Numbers, Texts, TextSets
+from kdissect.filter.masks import IndexColumn, KnownColumn, Mask, Masks, Numbers, TextColumn, TextSets
 from kdissect.message import SASL_TOKEN
 from kdissect.protocol import apis
 
@@ -156,14 +156,14 @@ class FilterColumns(Mapping[str, IndexColumn]):
         return Numbers(values, values >= least)
 
     def _text(self, name: str) -> IndexColumn:
-        return Texts(self._column(name), self._index.texts, none=0)
+        return TextColumn(self._column(name), self._index.texts, none=0)
 
     def _port(self, name: str) -> IndexColumn:
         values = self._index.ports()[self._column(name)]
         return Numbers(values, values >= 0)
 
     def _error_class(self) -> IndexColumn:
-        return Texts(self._flags >> GRAVEST & 3, GRADES, 0)
+        return TextColumn(self._flags >> GRAVEST & 3, GRADES, 0)
 
     def _topics(self) -> IndexColumn:
         return TextSets(self._column("topics"), _Lists(self._index.texts))
@@ -226,11 +226,11 @@ _COLUMNS: dict[str, Callable[[FilterColumns], IndexColumn | None]] = {
     "request_size": lambda columns: columns._from("request_size", 0),
     "response_size": lambda columns: columns._from("response_size", 0),
     "missing": lambda columns: columns._text("missing"),
-    "inferred": lambda columns: Known(columns._has(IS_INFERRED)),
+    "inferred": lambda columns: KnownColumn(columns._has(IS_INFERRED)),
     "error": lambda columns: columns._text("error"),
     "error_class": FilterColumns._error_class,
     "topics": FilterColumns._topics,
-    "faults": lambda columns: Known(columns._column("faults") > 0),
+    "faults": lambda columns: KnownColumn(columns._column("faults") > 0),
     "truncated": lambda columns: columns._has(IS_CUT),
     "slow": FilterColumns._slow,
 }

@@ -10,7 +10,7 @@ from kdissect.feed.batches import Ended, FeedBatch
 from kdissect.feed.decoder import Decoder
 from kdissect.feed.source import ScreenSource
 from kdissect.live.journal import Status
-from kdissect.live.session import Session
+from kdissect.live.session import CaptureSession
 from kdissect.live.silence import SILENCE_SECONDS, Silence
 
 _LOOK_SECONDS = 0.5
@@ -24,7 +24,7 @@ class Live(Decoder):
     :param silence: says why nothing comes.
     """
 
-    def __init__(self, source: ScreenSource, session: Session, silence: Silence) -> None:
+    def __init__(self, source: ScreenSource, session: CaptureSession, silence: Silence) -> None:
         self._session = session
         self._silence = silence
         self._silent_at = time.monotonic() + SILENCE_SECONDS

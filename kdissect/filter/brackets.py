@@ -48,14 +48,14 @@ class Bracket(NamedTuple):
         return self.start + length if self.start < 0 else self.start
 
 
-class Step(NamedTuple):
+class PathStep(NamedTuple):
     """One name of a path, and what stands in brackets after it."""
 
     name: str
     brackets: tuple[Bracket, ...]
 
 
-def steps_of(word: Word) -> list[Step]:
+def steps_of(word: Word) -> list[PathStep]:
     """The steps of a name with brackets.
 
     :raises FilterError: what stands in brackets has another form, or a bracket has no end.
@@ -71,7 +71,7 @@ def steps_of(word: Word) -> list[Step]:
                 raise FilterError("the bracket has no end", at, len(each) + 1)
             found.append(_bracket(each[:-1], at))
             at += len(each) + 1
-        out.append(Step(name, tuple(found)))
+        out.append(PathStep(name, tuple(found)))
         start += len(text) + 1
     return out
 

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator
 from functools import partial
 from typing import Any
 
-from kdissect.filter.field import BODY, HEADER, WHOLE, Field, Kind
+from kdissect.filter.field import BODY, HEADER, WHOLE, FieldKind, FilterField
 from kdissect.filter.row import Row
 from kdissect.present.columns import EXCHANGES, Column
 from kdissect.protocol.errors import CLASSES
@@ -24,11 +24,16 @@ MISSING = (
 )
 
 _DECODED = ("error", "error_class", "topics", "groups", "transactional_ids", "wait_ns", "broker_ns")
-KINDS_OF_TYPES = {"int16": Kind.NUMBER, "int32": Kind.NUMBER, "int64": Kind.NUMBER, "bool": Kind.FLAG} | {
-    "text": Kind.TEXT,
-    "texts": Kind.TEXT,
-    "bytes": Kind.BYTES,
-    "json": Kind.JSON,
+KINDS_OF_TYPES = {
+    "int16": FieldKind.NUMBER,
+    "int32": FieldKind.NUMBER,
+    "int64": FieldKind.NUMBER,
+    "bool": FieldKind.FLAG,
+} | {
+    "text": FieldKind.TEXT,
+    "texts": FieldKind.TEXT,
+    "bytes": FieldKind.BYTES,
+    "json": FieldKind.JSON,
 }
 
 
@@ -49,12 +54,12 @@ def _connection(row: Row) -> int | None:
     return row.connection if row.exchange is None else row.exchange.connection
 
 
-def column_fields() -> Iterator[Field]:
+def column_fields() -> Iterator[FilterField]:
     for column in EXCHANGES.columns:
         name, kind = column.name, KINDS_OF_TYPES.get(column.type)
         if kind is None:
             continue  # faults: below
-        field = Field(
+        field = FilterField(
             name,
             kind,
             column.meaning,
@@ -65,22 +70,22 @@ def column_fields() -> Iterator[Field]:
         )
         if column.type == "texts":
             field = field._replace(read=partial(_texts, column), many=True)
-        elif kind is Kind.JSON:
+        elif kind is FieldKind.JSON:
             field = field._replace(read=partial(_json, column), cost=WHOLE, alone=f"{name}_packet")
         elif name == "connection":
             field = field._replace(read=_connection)
         elif name in ("client", "broker"):
-            field = field._replace(kind=Kind.ADDRESS)
+            field = field._replace(kind=FieldKind.ADDRESS)
         elif name.endswith(("_start_ns", "_time_ns")):
-            field = field._replace(kind=Kind.MOMENT)
+            field = field._replace(kind=FieldKind.MOMENT)
         elif name == "api":
-            field = field._replace(kind=Kind.API)
+            field = field._replace(kind=FieldKind.API)
         elif name == "error":
-            field = field._replace(kind=Kind.ERROR)
+            field = field._replace(kind=FieldKind.ERROR)
         elif name == "missing":
-            field = field._replace(kind=Kind.WORD, words=MISSING)
+            field = field._replace(kind=FieldKind.WORD, words=MISSING)
         elif name == "error_class":
-            field = field._replace(kind=Kind.WORD, words=CLASSES)
+            field = field._replace(kind=FieldKind.WORD, words=CLASSES)
         yield field
 
 
@@ -104,10 +109,10 @@ BOTH_ENDS = {"ip.addr": ("client.ip", "broker.ip"), "tcp.port": ("client.port", 
 """Wireshark's names for what both ends have: the fields of which one, or each, must be so."""
 
 
-def end_fields() -> Iterator[Field]:
+def end_fields() -> Iterator[FilterField]:
     for name in ("client", "broker"):
-        for part, kind, convert in (("ip", Kind.ADDRESS, _address), ("port", Kind.NUMBER, _port)):
-            yield Field(
+        for part, kind, convert in (("ip", FieldKind.ADDRESS, _address), ("port", FieldKind.NUMBER, _port)):
+            yield FilterField(
                 f"{name}.{part}",
                 kind,
                 f"the {'address' if part == 'ip' else 'port'} of the {name}",
@@ -115,5 +120,7 @@ def end_fields() -> Iterator[Field]:
                 source=name,
                 derive=convert,
             )
-    yield Field("ip.addr", Kind.ADDRESS, "the addresses of both ends", partial(_both, _address), True)
-    yield Field("tcp.port", Kind.NUMBER, "the ports of both ends", partial(_both, _port), True)
+    yield FilterField(
+        "ip.addr", FieldKind.ADDRESS, "the addresses of both ends", partial(_both, _address), True
+    )
+    yield FilterField("tcp.port", FieldKind.NUMBER, "the ports of both ends", partial(_both, _port), True)

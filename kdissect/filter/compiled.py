@@ -14,7 +14,7 @@ from kdissect.filter.field import HEADER
 from kdissect.filter.resolve import resolve
 from kdissect.filter.row import Row
 from kdissect.filter.syntax import parse
-from kdissect.insight.evidence import Evidence, Sign
+from kdissect.insight.evidence import EvidenceIndex, Sign
 from kdissect.model import Fault
 from kdissect.present.options import PLAIN, Options
 
@@ -32,7 +32,7 @@ class Filter:
         hints: tuple[str, ...],
         options: Options,
         slowness: Slowness | None = None,
-        evidence: Evidence | None = None,
+        evidence: EvidenceIndex | None = None,
     ) -> None:
         self.text = text
         self.expression = expression
@@ -108,7 +108,7 @@ def compile_filter(
     text: str,
     options: Options = PLAIN,
     slowness: Slowness | None = None,
-    evidence: Evidence | None = None,
+    evidence: EvidenceIndex | None = None,
 ) -> Filter:
     """A filter of this text. ``options`` are those of the output: what they hide is hidden here too.
 

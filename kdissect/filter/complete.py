@@ -16,7 +16,7 @@ from kdissect.filter import paths, wireshark
 from kdissect.filter.computed import MACROS
 from kdissect.filter.decoded import PREFIXES
 from kdissect.filter.errors import FilterError
-from kdissect.filter.field import Field, Kind, plain
+from kdissect.filter.field import FieldKind, FilterField, plain
 from kdissect.filter.fields import own_fields
 from kdissect.filter.parts import HEADER_PREFIX
 from kdissect.filter.resolve import named
@@ -128,7 +128,7 @@ def _tokens(before: str) -> list[Any]:
     return list(parser().lex(before))
 
 
-def _asked(before: str) -> Field | None:
+def _asked(before: str) -> FilterField | None:
     """The field whose value should stand after this text; None where no value should."""
     tokens = _tokens(before)
     if tokens and tokens[-1].type in ("LBRACE", "COMMA", "RANGE"):
@@ -145,13 +145,13 @@ def _asked(before: str) -> Field | None:
     return _field(tokens[-1]) if tokens else None
 
 
-def _last_word(before: str) -> Field | None:
+def _last_word(before: str) -> FilterField | None:
     """The field that stands last in this text."""
     tokens = _tokens(before)
     return _field(tokens[-1]) if tokens and tokens[-1].type == "WORD" else None
 
 
-def _field(token: Any) -> Field | None:
+def _field(token: Any) -> FilterField | None:
     text = str(token)
     try:
         return named(Word(text, text, False, 0, len(text)))
@@ -219,19 +219,19 @@ def _steps(api: int, head: str, rest: str) -> Iterator[tuple[str, str]]:
 # -- values -----------------------------------------------------------------------------------------
 
 
-def _values(field: Field, begun: str) -> Iterator[tuple[str, str]]:
-    if field.kind is Kind.API:
+def _values(field: FilterField, begun: str) -> Iterator[tuple[str, str]]:
+    if field.kind is FieldKind.API:
         yield from ((apis.api_name(key), f"API {key}") for key in apis.api_keys())
         yield SASL_TOKEN, "a SASL token without a header"
-    elif field.kind is Kind.ERROR:
+    elif field.kind is FieldKind.ERROR:
         yield from ((name, f"error {code}") for code, name in error_names().items())
-    elif field.kind is Kind.FLAG:
+    elif field.kind is FieldKind.FLAG:
         yield from (("true", ""), ("false", ""))
-    elif field.kind is Kind.RULE:
+    elif field.kind is FieldKind.RULE:
         from kdissect.insight.catalogue import RULES
 
         yield from ((id, each.severity) for id, each in RULES.items())
-    elif field.kind is Kind.WORD:
+    elif field.kind is FieldKind.WORD:
         for word in field.words:
             yield (f'"{word}"' if set(" =") & set(word) else word), ""
     yield from ((name, str(code)) for name, code in field.codes.items())

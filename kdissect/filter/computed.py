@@ -10,7 +10,7 @@ from functools import cache, partial
 from typing import Any
 
 from kdissect.exchange import Exchange
-from kdissect.filter.field import BODY, Field, Kind
+from kdissect.filter.field import BODY, FieldKind, FilterField
 from kdissect.filter.row import Row
 from kdissect.insight.evidence import RANKS
 from kdissect.message import Token
@@ -124,63 +124,67 @@ OF_FINDINGS = ("finding", "finding.severity")
 """What can be told only where findings are known."""
 
 COMPUTED = (
-    Field("errors", Kind.ERROR, "every error code of the response that is not 0", _errors, True, BODY),
-    Field("partition", Kind.NUMBER, "partitions in request and response", _partitions, True, BODY),
-    Field(
+    FilterField(
+        "errors", FieldKind.ERROR, "every error code of the response that is not 0", _errors, True, BODY
+    ),
+    FilterField("partition", FieldKind.NUMBER, "partitions in request and response", _partitions, True, BODY),
+    FilterField(
         "producer_id",
-        Kind.NUMBER,
+        FieldKind.NUMBER,
         "producer ids in request and response, outside records",
         partial(_entities, "producerId"),
         True,
         BODY,
         aliases=("producer.id",),
     ),
-    Field(
+    FilterField(
         "acks",
-        Kind.NUMBER,
+        FieldKind.NUMBER,
         "what a Produce request waits for: 0, 1 or -1 (all)",
         _acks_of,
         True,
         BODY,
         codes={"all": -1},
     ),
-    Field(
+    FilterField(
         "packet",
-        Kind.NUMBER,
+        FieldKind.NUMBER,
         "packets that carried bytes of it (Wireshark's frame.number)",
         _packets,
         True,
         aliases=("frame", "frame.number"),
     ),
-    Field(
+    FilterField(
         SLOW,
-        Kind.FLAG,
+        FieldKind.FLAG,
         "the broker's work took longer than slow_ms, or than 99 % of its API (below 100 exchanges: than "
         "three times their median, or 1 s)",
         _slow,
         cost=BODY,
     ),
-    Field(
+    FilterField(
         "finding",
-        Kind.RULE,
+        FieldKind.RULE,
         "ids of the findings that it shows; * stands for anything: rebalance-* (the capture is read twice)",
         _ids,
         True,
         BODY,
     ),
-    Field(
+    FilterField(
         "finding.severity",
-        Kind.NUMBER,
+        FieldKind.NUMBER,
         "how grave those are: info, notice, warning, critical, in this order",
         _ranks,
         True,
         BODY,
         codes=RANKS,
     ),
-    Field("truncated", Kind.FLAG, "not all bytes of the request or the response were captured", _truncated),
-    Field(
+    FilterField(
+        "truncated", FieldKind.FLAG, "not all bytes of the request or the response were captured", _truncated
+    ),
+    FilterField(
         "undecoded",
-        Kind.FLAG,
+        FieldKind.FLAG,
         "some bytes of the request or the response are in no field",
         _undecoded,
         cost=BODY,

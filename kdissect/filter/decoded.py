@@ -12,10 +12,10 @@ from collections.abc import Callable, Iterator
 from functools import partial
 from typing import Any
 
-from kdissect.filter.field import RECORD, Field, Kind, plain
+from kdissect.filter.field import RECORD, FieldKind, FilterField, plain
 from kdissect.filter.row import Row
-from kdissect.filter.syntax import Compared
-from kdissect.payload.decoder import Decoder
+from kdissect.filter.syntax import ComparedField
+from kdissect.payload.decoder import PayloadDecoder
 
 SIDES = ("key", "value")
 PREFIXES = tuple(f"record.{side}." for side in SIDES)
@@ -24,41 +24,41 @@ _FLOAT = re.compile(r"-?(\d+\.\d*|\.\d+|\d+(?=[eE]))([eE][-+]?\d+)?")
 _SEARCH = ("contains", "matches")
 _EQUAL = ("==", "===", "!=", "!==", "in")
 
-_automatic = Decoder(learns=False)
+_automatic = PayloadDecoder(learns=False)
 """For rows that are not decoded already: what needs no schema can be asked all the same."""
 
 
-def decoded_field(name: str) -> Field | None:
+def decoded_field(name: str) -> FilterField | None:
     """The field of such a name; None for others."""
     first, _, rest = name.partition(".")
     side, _, path = rest.partition(".")
     if first.lower() != "record" or side.lower() not in SIDES or not path or "" in path.split("."):
         return None
     read = partial(_read, side.lower(), tuple(map(plain, path.split("."))), _text)
-    return Field(name, Kind.TEXT, f"inside the decoded {side} of a record", read, True, RECORD)
+    return FilterField(name, FieldKind.TEXT, f"inside the decoded {side} of a record", read, True, RECORD)
 
 
-def is_decoded(field: Field) -> bool:
+def is_decoded(field: FilterField) -> bool:
     """Whether it is one of these."""
     return isinstance(field.read, partial) and field.read.func is _read
 
 
-def asked_for(field: Field, asked: Compared) -> Field:
+def asked_for(field: FilterField, asked: ComparedField) -> FilterField:
     """The field with the kind that a comparison asks for."""
     words = [word for pair in asked.items for word in pair if word is not None]
     if asked.operator in _SEARCH or any(word.quoted for word in words):
         return field
     is_equal = asked.operator in _EQUAL and all(high is None for _, high in asked.items)
     if is_equal and all(_NUMBER.fullmatch(word.text) for word in words):
-        return _of_kind(field, Kind.NUMBER, _number)
+        return _of_kind(field, FieldKind.NUMBER, _number)
     if all(_NUMBER.fullmatch(word.text) or _FLOAT.fullmatch(word.text) for word in words):
-        return _of_kind(field, Kind.FLOAT, _number)
+        return _of_kind(field, FieldKind.FLOAT, _number)
     if all(word.text in ("true", "false") for word in words):
-        return _of_kind(field, Kind.FLAG, _flag)
+        return _of_kind(field, FieldKind.FLAG, _flag)
     return field
 
 
-def _of_kind(field: Field, kind: Kind, convert: Callable[[Any], Any]) -> Field:
+def _of_kind(field: FilterField, kind: FieldKind, convert: Callable[[Any], Any]) -> FilterField:
     assert isinstance(field.read, partial)
     side, path, _ = field.read.args
     return field._replace(kind=kind, read=partial(_read, side, path, convert))

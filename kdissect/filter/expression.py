@@ -6,8 +6,8 @@ from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
 from kdissect.filter.checks import Check
-from kdissect.filter.field import Field
-from kdissect.filter.pairs import Comparison
+from kdissect.filter.field import FilterField
+from kdissect.filter.pairs import PairComparison
 from kdissect.filter.row import Row
 
 Answer = Callable[[Row], bool]
@@ -16,16 +16,16 @@ Answer = Callable[[Row], bool]
 class Leaf(NamedTuple):
     """One question to one field."""
 
-    field: Field
+    field: FilterField
     check: Check
 
 
 class Pair(NamedTuple):
     """Two fields, compared."""
 
-    left: Field
-    right: Field
-    comparison: Comparison
+    left: FilterField
+    right: FilterField
+    comparison: PairComparison
 
 
 class And(NamedTuple):
@@ -43,7 +43,7 @@ class Not(NamedTuple):
 Expression = Leaf | Pair | And | Or | Not
 
 
-def fields_of(expression: Expression) -> Iterator[Field]:
+def fields_of(expression: Expression) -> Iterator[FilterField]:
     """The fields of all questions in it."""
     if isinstance(expression, Leaf):
         yield expression.field

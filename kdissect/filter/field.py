@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 from kdissect.filter.row import Row
 
 
-class Kind(Enum):
+class FieldKind(Enum):
     """What can be asked of a field, and how its values are written."""
 
     NUMBER = "a number"
@@ -34,11 +34,11 @@ HEADER, BODY, RECORD, WHOLE = range(4)
 is written as JSON."""
 
 
-class Field(NamedTuple):
+class FilterField(NamedTuple):
     """A name that a filter may use."""
 
     name: str
-    kind: Kind
+    kind: FieldKind
     meaning: str
     read: Callable[[Row], Any]
     """The value, None where it is absent; of a field with ``many``, the values."""
@@ -47,7 +47,7 @@ class Field(NamedTuple):
     unit: str = ""
     """``ns``, ``ms`` or ``bytes``."""
     words: tuple[str, ...] = ()
-    """Of a :attr:`Kind.WORD`, what it can be."""
+    """Of a :attr:`FieldKind.WORD`, what it can be."""
     codes: Mapping[str, int] = {}
     """Names of numbers."""
     source: str = ""

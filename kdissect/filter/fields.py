@@ -8,18 +8,18 @@ from functools import cache
 
 from kdissect.filter.columns import column_fields, end_fields
 from kdissect.filter.computed import COMPUTED, MACROS
-from kdissect.filter.field import Field, plain
+from kdissect.filter.field import FilterField, plain
 from kdissect.filter.parts import fault_fields, record_fields
 
 
 @cache
-def own_fields() -> tuple[Field, ...]:
+def own_fields() -> tuple[FilterField, ...]:
     """All of them, columns first."""
     return (*column_fields(), *end_fields(), *COMPUTED, *fault_fields(), *record_fields())
 
 
 @cache
-def by_name() -> Mapping[str, Field]:
+def by_name() -> Mapping[str, FilterField]:
     """Plain name or alias: field."""
     return {plain(name): field for field in own_fields() for name in (field.name, *field.aliases)}
 

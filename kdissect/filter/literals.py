@@ -58,7 +58,7 @@ def _wrong_unit(suffix: str, unit: str, name: str) -> str:
     return f"{name} is {'a size' if unit == 'bytes' else 'a time'}: its units are {units}"
 
 
-class Moment(NamedTuple):
+class TimeLiteral(NamedTuple):
     """A point in time."""
 
     value: Fraction
@@ -67,7 +67,7 @@ class Moment(NamedTuple):
     """Whether it is a time of every day, local, as ``-t a`` prints it."""
 
 
-def moment(word: Word, unit: str, name: str) -> Moment:
+def moment(word: Word, unit: str, name: str) -> TimeLiteral:
     """``12:03:01.5``; ``2025-11-21T12:03Z``, local without ``Z`` or offset; or a number since the epoch.
 
     :raises FilterError: it has another form.
@@ -75,12 +75,12 @@ def moment(word: Word, unit: str, name: str) -> Moment:
     per_second = _per_second(unit)
     day = _TIME_OF_DAY.fullmatch(word.text)
     if day:
-        return Moment(_seconds(word, day.groups()) * per_second, True)
+        return TimeLiteral(_seconds(word, day.groups()) * per_second, True)
     date = _MOMENT.fullmatch(word.text)
     if date is None:
         if word.quoted or _NUMBER.fullmatch(word.text) is None:
             raise word.error(f"{name} is a time, such as 12:03:01 or 2025-11-21T12:03:01Z")
-        return Moment(number(word, unit, name), False)
+        return TimeLiteral(number(word, unit, name), False)
     text, *time, zone = date.groups()
     try:
         start = datetime.fromisoformat(text)
@@ -94,7 +94,7 @@ def moment(word: Word, unit: str, name: str) -> Moment:
     if time[0] is not None:
         within = _seconds(word, tuple(time))
         seconds += within if zone is not None else within % 60
-    return Moment((seconds - _offset(word, zone)) * per_second, False)
+    return TimeLiteral((seconds - _offset(word, zone)) * per_second, False)
 
 
 def _seconds(word: Word, parts: tuple[str | None, ...]) -> Fraction:

@@ -3,10 +3,10 @@
 An index has some of the fields as columns, under the fields' own names:
 
 * :class:`Numbers`, or a bare array: one number (or truth) a row, and which rows have one;
-* :class:`Texts`: one text a row, as its place in a list of different texts, which columns may share;
+* :class:`TextColumn`: one text a row, as its place in a list of different texts, which columns may share;
 * :class:`TextLists`: any number of texts a row;
 * :class:`TextSets`: the same, where rows have the same lists again and again;
-* :class:`Known`: only whether there is a value.
+* :class:`KnownColumn`: only whether there is a value.
 
 What a column cannot answer stays open. So a filter gives two masks: ``certain``, the rows that it shows
 whatever the other fields hold, and ``possible``, the rows that it may show. The split follows from the
@@ -24,7 +24,7 @@ from numpy.typing import NDArray
 from kdissect.exchange import Exchange
 from kdissect.filter.checks import Check
 from kdissect.filter.expression import And, Expression, Leaf, Not, Pair
-from kdissect.filter.field import Field
+from kdissect.filter.field import FilterField
 from kdissect.filter.literals import Interval, day_length, local_offset, quarter_length, time_of_day
 
 Mask = NDArray[np.bool_]
@@ -44,7 +44,7 @@ class Numbers(NamedTuple):
     """Which rows have a value; None: all."""
 
 
-class Texts(NamedTuple):
+class TextColumn(NamedTuple):
     """A column of text."""
 
     codes: NDArray[Any]
@@ -71,13 +71,13 @@ class TextSets(NamedTuple):
     lists: Sequence[Sequence[str]]
 
 
-class Known(NamedTuple):
+class KnownColumn(NamedTuple):
     """A column of which is only known whether there is a value."""
 
     there: Mask
 
 
-IndexColumn = NDArray[Any] | Numbers | Texts | TextLists | TextSets | Known
+IndexColumn = NDArray[Any] | Numbers | TextColumn | TextLists | TextSets | KnownColumn
 
 
 class Masks(NamedTuple):
@@ -137,9 +137,9 @@ def _leaf(leaf: Leaf, columns: Mapping[str, IndexColumn], rows: int) -> Masks:
         column, convert = columns.get(field.source), field.derive
     if column is None:
         return _unknown(rows)
-    if isinstance(column, Known):
+    if isinstance(column, KnownColumn):
         return _settled(column.there) if check.presence else Masks(np.zeros(rows, np.bool_), column.there)
-    if isinstance(column, Texts):
+    if isinstance(column, TextColumn):
         return _settled(_words(column.codes, column.words, check, convert, column.none)[column.codes])
     if isinstance(column, TextLists):
         return _settled(_lists(column, _words(column.codes, column.words, check, convert), check.every))
@@ -220,7 +220,7 @@ def _lists(column: TextLists, hit: Mask, every: bool) -> Mask:
     return np.asarray((hits > 0) & (hits == np.diff(column.starts)))
 
 
-def _numbers(values: NDArray[Any], there: Mask | None, field: Field, check: Check) -> Mask:
+def _numbers(values: NDArray[Any], there: Mask | None, field: FilterField, check: Check) -> Mask:
     if check.presence:
         return np.ones(len(values), np.bool_)
     if values.dtype == np.bool_:

@@ -15,18 +15,18 @@ from typing import Any, NamedTuple
 
 from kdissect.filter.addresses import key_of
 from kdissect.filter.checks import as_bytes
-from kdissect.filter.field import Field, Kind
+from kdissect.filter.field import FieldKind, FilterField
 from kdissect.filter.values import code_of
 
 Values = Sequence[Any]
-_GROUPS = ((Kind.NUMBER, Kind.FLOAT), (Kind.TEXT, Kind.BYTES))
+_GROUPS = ((FieldKind.NUMBER, FieldKind.FLOAT), (FieldKind.TEXT, FieldKind.BYTES))
 """Kinds that go together; any other goes with itself."""
 _SCALES = {"ns": 1, "ms": 1_000_000}
 """Unit: nanoseconds."""
 OPERATORS = ("==", "===", "!=", "!==", "<", "<=", ">", ">=")
 
 
-class Comparison(NamedTuple):
+class PairComparison(NamedTuple):
     """How values of two fields are compared."""
 
     operator: str
@@ -64,7 +64,7 @@ _HOLDS: dict[tuple[str, bool], Callable[[Values, Values], bool]] = {
 _MEANING = {"===": ("==", True), "!==": ("!=", False), "!=": ("!=", True)}
 
 
-def refusal(left: Field, right: Field) -> str | None:
+def refusal(left: FilterField, right: FilterField) -> str | None:
     """Why two fields do not go together; None where they do."""
     if left.kind is not right.kind and not any(left.kind in each and right.kind in each for each in _GROUPS):
         return f"{left.name} is {left.kind.value}, and {right.name} is {right.kind.value}"
@@ -74,7 +74,7 @@ def refusal(left: Field, right: Field) -> str | None:
     return None
 
 
-def comparison(left: Field, operator: str, right: Field, every: bool | None) -> Comparison:
+def comparison(left: FilterField, operator: str, right: FilterField, every: bool | None) -> PairComparison:
     """The comparison of two fields that go together."""
     plain, of_all = _MEANING.get(operator, (operator, False))
     scaled = left.unit != right.unit and left.unit in _SCALES and right.unit in _SCALES
@@ -83,21 +83,21 @@ def comparison(left: Field, operator: str, right: Field, every: bool | None) -> 
         partial(_comparable, field.kind, _SCALES[field.unit] if scaled else 1, hosts)
         for field in (left, right)
     )
-    return Comparison(plain, of_all if every is None else every, ours, theirs, scaled)
+    return PairComparison(plain, of_all if every is None else every, ours, theirs, scaled)
 
 
-def _comparable(kind: Kind, scale: int, hosts: bool, values: Values) -> Values:
+def _comparable(kind: FieldKind, scale: int, hosts: bool, values: Values) -> Values:
     """What is compared of values of this kind.
 
     :param hosts: whether of addresses the port does not count.
     """
-    if kind in (Kind.TEXT, Kind.BYTES):
+    if kind in (FieldKind.TEXT, FieldKind.BYTES):
         return [value if isinstance(value, bytes) else as_bytes(value) for value in values]
-    if kind is Kind.ERROR:
+    if kind is FieldKind.ERROR:
         return [code for value in values if (code := code_of(value)) is not None]
-    if kind is Kind.ADDRESS:
+    if kind is FieldKind.ADDRESS:
         keys = [key for value in values if (key := key_of(value)) is not None]
         return [key[:2] for key in keys] if hosts else keys
-    if kind is Kind.FLOAT:
+    if kind is FieldKind.FLOAT:
         return [value for value in values if not isnan(value)]
     return values if scale == 1 else [value * scale for value in values]

@@ -8,7 +8,7 @@ from typing import Any
 
 from kdissect.faults import KINDS
 from kdissect.filter.columns import KINDS_OF_TYPES
-from kdissect.filter.field import RECORD, Field, Kind
+from kdissect.filter.field import RECORD, FieldKind, FilterField
 from kdissect.filter.row import Row
 from kdissect.present.catalogue import RECORDS
 from kdissect.present.columns import EXCHANGES
@@ -20,20 +20,22 @@ def _fault(name: str, row: Row) -> list[Any]:
     return [value for fault in row.faults() if (value := getattr(fault, name)) is not None]
 
 
-def fault_fields() -> Iterator[Field]:
+def fault_fields() -> Iterator[FilterField]:
     column = EXCHANGES.column("faults")
     read = partial(_fault, "kind")
     kinds = tuple(KINDS)
     aliases = (*column.aliases, "fault.kind")
-    yield Field("faults", Kind.WORD, column.meaning, read, True, RECORD, words=kinds, aliases=aliases)
+    yield FilterField(
+        "faults", FieldKind.WORD, column.meaning, read, True, RECORD, words=kinds, aliases=aliases
+    )
     layers = tuple(dict.fromkeys(layer for layer, _ in KINDS.values()))
     for name, kind, words, meaning in (
-        ("layer", Kind.WORD, layers, "layer of a fault"),
-        ("message", Kind.TEXT, (), "what is wrong, in words"),
-        ("packet", Kind.NUMBER, (), "packet in which a fault came to light"),
-        ("offset", Kind.NUMBER, (), "place of a fault"),
+        ("layer", FieldKind.WORD, layers, "layer of a fault"),
+        ("message", FieldKind.TEXT, (), "what is wrong, in words"),
+        ("packet", FieldKind.NUMBER, (), "packet in which a fault came to light"),
+        ("offset", FieldKind.NUMBER, (), "place of a fault"),
     ):
-        yield Field(f"fault.{name}", kind, meaning, partial(_fault, name), True, RECORD, words=words)
+        yield FilterField(f"fault.{name}", kind, meaning, partial(_fault, name), True, RECORD, words=words)
 
 
 _RECORD_WORDS = {
@@ -70,28 +72,32 @@ def _header(wanted: str, row: Row) -> list[bytes]:
     ]
 
 
-def record_fields() -> Iterator[Field]:
+def record_fields() -> Iterator[FilterField]:
     for column in RECORDS.columns:
         if column.name in _OF_EXCHANGE or column.optional or column.type == "headers":
             continue
         name = column.name
         words = _RECORD_WORDS.get(name, ())
-        kind = Kind.WORD if words else KINDS_OF_TYPES[column.type]
-        read = partial(_record_json if kind is Kind.JSON else _record, name)
-        field = Field(f"record.{name}", kind, f"of a record: {column.meaning}", read, True, RECORD)
+        kind = FieldKind.WORD if words else KINDS_OF_TYPES[column.type]
+        read = partial(_record_json if kind is FieldKind.JSON else _record, name)
+        field = FilterField(f"record.{name}", kind, f"of a record: {column.meaning}", read, True, RECORD)
         if name == "timestamp":
-            field = field._replace(kind=Kind.MOMENT, unit="ms")
+            field = field._replace(kind=FieldKind.MOMENT, unit="ms")
         elif name.endswith("_size"):
             field = field._replace(unit="bytes")
         yield field._replace(words=words)
     meaning = "of a record: the names and values of its headers"
-    yield Field("record.headers", Kind.BYTES, meaning, _headers, True, RECORD, aliases=("record.header",))
+    yield FilterField(
+        "record.headers", FieldKind.BYTES, meaning, _headers, True, RECORD, aliases=("record.header",)
+    )
 
 
 HEADER_PREFIX = "record.header."
 
 
-def header_field(name: str) -> Field:
+def header_field(name: str) -> FilterField:
     """The values of the headers with this name, which is the wire's: its case counts."""
     meaning = "of a record: the value of a header"
-    return Field(f"{HEADER_PREFIX}{name}", Kind.BYTES, meaning, partial(_header, name), True, RECORD)
+    return FilterField(
+        f"{HEADER_PREFIX}{name}", FieldKind.BYTES, meaning, partial(_header, name), True, RECORD
+    )

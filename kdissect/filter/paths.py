@@ -21,7 +21,7 @@ from collections.abc import Iterator, Mapping
 from functools import cache
 from typing import NamedTuple
 
-from kdissect.filter.field import Kind, plain
+from kdissect.filter.field import FieldKind, plain
 from kdissect.protocol import apis
 from kdissect.protocol.definition import FieldDefinition
 from kdissect.protocol.json_form import SIZE_SUFFIX
@@ -77,24 +77,24 @@ class Twig:
         """By plain name."""
 
 
-def _kind(definition: FieldDefinition) -> tuple[Kind, str]:
+def _kind(definition: FieldDefinition) -> tuple[FieldKind, str]:
     name, kind = definition.name.lower(), definition.element
     if kind in ("string", "uuid"):
-        return Kind.TEXT, ""
+        return FieldKind.TEXT, ""
     if kind == "bytes":
-        return Kind.BYTES, ""
+        return FieldKind.BYTES, ""
     if kind == "bool":
-        return Kind.FLAG, ""
+        return FieldKind.FLAG, ""
     if kind == "float64":
-        return Kind.FLOAT, ""
+        return FieldKind.FLOAT, ""
     if kind == "int16" and name.endswith("errorcode"):
-        return Kind.ERROR, ""
+        return FieldKind.ERROR, ""
     if not kind.startswith(("int", "uint")):
-        return Kind.PRESENCE, ""
+        return FieldKind.PRESENCE, ""
     if kind == "int64" and "timestamp" in name:
-        return Kind.MOMENT, "ms"
+        return FieldKind.MOMENT, "ms"
     unit = "ms" if name.endswith("ms") else "bytes" if name.endswith(("bytes", "size")) else ""
-    return Kind.NUMBER, unit
+    return FieldKind.NUMBER, unit
 
 
 @cache
@@ -131,7 +131,7 @@ def _grow(
 # -- names → places ---------------------------------------------------------------------------------
 
 
-class Place(NamedTuple):
+class ApiField(NamedTuple):
     """A field of one API and side."""
 
     api_key: int
@@ -144,8 +144,8 @@ class Place(NamedTuple):
     """Whether it is a field of the header, not of the body."""
 
     @property
-    def kind(self) -> Kind:
-        return Kind.NUMBER if self.of_size else self.twigs[-1].kind
+    def kind(self) -> FieldKind:
+        return FieldKind.NUMBER if self.of_size else self.twigs[-1].kind
 
     @property
     def unit(self) -> str:
@@ -169,7 +169,7 @@ def api_of(word: str) -> int | None:
         return None
 
 
-def places(name: str) -> list[Place]:
+def places(name: str) -> list[ApiField]:
     """The fields that a path means."""
     parts = [plain(part) for part in name.split(".")]
     keys: tuple[int, ...] = apis.api_keys()
@@ -181,7 +181,7 @@ def places(name: str) -> list[Place]:
         sides, parts = (parts[0],), parts[1:]
     if len(parts) == 2 and parts[0] == HEADER_STEP:
         return [
-            Place(ANY_API if api is None else api, side, (twig,), in_header=True)
+            ApiField(ANY_API if api is None else api, side, (twig,), in_header=True)
             for side in sides
             if (twig := header_tree(side).get(parts[1])) is not None
         ]
@@ -211,12 +211,12 @@ def old_names(api_key: int) -> set[str]:
     return {name for side in SIDES for name in _renamed(api_key, side)}
 
 
-def _ending(api_key: int, side: str, parts: list[str], exact: bool = False) -> Iterator[Place]:
+def _ending(api_key: int, side: str, parts: list[str], exact: bool = False) -> Iterator[ApiField]:
     """The fields of a side whose path ends with ``parts``, or is just that."""
     if all(parts):
         for steps, twigs, of_size in _all_paths(api_key, side):
             if steps[-len(parts) :] == tuple(parts) and (not exact or len(steps) == len(parts)):
-                yield Place(api_key, side, twigs, of_size)
+                yield ApiField(api_key, side, twigs, of_size)
 
 
 @cache
@@ -248,7 +248,7 @@ def all_names() -> tuple[str, ...]:
     return tuple(found)
 
 
-def below(api_key: int, side: str) -> Iterator[Place]:
+def below(api_key: int, side: str) -> Iterator[ApiField]:
     """Every field of a side."""
     for _, twigs, of_size in _all_paths(api_key, side):
-        yield Place(api_key, side, twigs, of_size)
+        yield ApiField(api_key, side, twigs, of_size)

@@ -6,9 +6,9 @@ from collections.abc import Sequence
 from functools import partial
 from typing import Any, NamedTuple
 
-from kdissect.filter.brackets import Bracket, Step
-from kdissect.filter.field import BODY, HEADER, Field, Kind
-from kdissect.filter.paths import ANY_API, Place, Twig
+from kdissect.filter.brackets import Bracket, PathStep
+from kdissect.filter.field import BODY, HEADER, FieldKind, FilterField
+from kdissect.filter.paths import ANY_API, ApiField, Twig
 from kdissect.filter.row import Row
 from kdissect.message import Message
 from kdissect.present.body import context_of
@@ -19,18 +19,18 @@ from kdissect.present.secret_names import REDACTED
 Brackets = tuple[tuple[Bracket, ...], ...]
 """What stands in brackets after each step of a path."""
 
-SLICED = (Kind.TEXT, Kind.BYTES)
+SLICED = (FieldKind.TEXT, FieldKind.BYTES)
 """What has parts."""
 
 
-def field_at(name: str, found: Sequence[Place], steps: Sequence[Step] = ()) -> Field:
+def field_at(name: str, found: Sequence[ApiField], steps: Sequence[PathStep] = ()) -> FilterField:
     """The field that stands for all these places.
 
     :param steps: those of the name, where there are brackets in it.
     :raises ValueError: they are of different kinds, and the text names two; or brackets stand where nothing
         has elements.
     """
-    useful = [place for place in found if place.kind is not Kind.PRESENCE] or list(found)
+    useful = [place for place in found if place.kind is not FieldKind.PRESENCE] or list(found)
     if steps:
         useful = [place for place in useful if _has_elements(place, _aligned(place, steps))]
         if not useful or any(step.brackets for step in steps[: -_shortest(useful)]):
@@ -42,15 +42,15 @@ def field_at(name: str, found: Sequence[Place], steps: Sequence[Step] = ()) -> F
                 f"{name} is ambiguous: {first.name} is {first.kind.value}, {other.name} {other.kind.value}"
             )
     unit = first.unit if all(place.unit == first.unit for place in useful) else ""
-    places_of: dict[tuple[int, str], list[tuple[Place, Brackets]]] = {}
+    places_of: dict[tuple[int, str], list[tuple[ApiField, Brackets]]] = {}
     for place in useful:
         places_of.setdefault((place.api_key, place.side), []).append((place, _aligned(place, steps)))
     meaning = f"{first.name} and {len(useful) - 1} more" if len(useful) > 1 else first.name
     cost = HEADER if all(place.in_header for place in useful) else BODY
-    return Field(name, first.kind, meaning, partial(_values, places_of), True, cost, unit)
+    return FilterField(name, first.kind, meaning, partial(_values, places_of), True, cost, unit)
 
 
-def parts_of(field: Field, name: str, steps: Sequence[Step]) -> Field:
+def parts_of(field: FilterField, name: str, steps: Sequence[PathStep]) -> FilterField:
     """A field that is not Kafka's own, with brackets after it: elements of a list, part of a value. There may
     be many records and faults too, but brackets choose within the value of each.
 
@@ -75,18 +75,18 @@ def parts_of(field: Field, name: str, steps: Sequence[Step]) -> Field:
     return field._replace(name=name, read=read, source=field.name, derive=lambda value: _part(value, inside))
 
 
-def _shortest(found: Sequence[Place]) -> int:
+def _shortest(found: Sequence[ApiField]) -> int:
     return min(len(place.twigs) for place in found)
 
 
-def _aligned(place: Place, steps: Sequence[Step]) -> Brackets:
+def _aligned(place: ApiField, steps: Sequence[PathStep]) -> Brackets:
     """The brackets after each field of a place: a name may leave out the first of them, and may have the
     API and the side before them."""
     given = [step.brackets for step in steps[-len(place.twigs) :]] if steps else []
     return (*((),) * (len(place.twigs) - len(given)), *given)
 
 
-def _has_elements(place: Place, brackets: Brackets) -> bool:
+def _has_elements(place: ApiField, brackets: Brackets) -> bool:
     """Whether there is something for every bracket to choose among."""
     return all(
         len(each) <= _room(twig, twig is place.twigs[-1] and not place.of_size)
@@ -98,7 +98,7 @@ def _room(twig: Twig, is_last: bool) -> int:
     return twig.is_array + (is_last and twig.kind in SLICED)
 
 
-def _values(places_of: dict[tuple[int, str], list[tuple[Place, Brackets]]], row: Row) -> list[Any]:
+def _values(places_of: dict[tuple[int, str], list[tuple[ApiField, Brackets]]], row: Row) -> list[Any]:
     out: list[Any] = []
     exchange = row.exchange
     if exchange is None:
@@ -139,7 +139,7 @@ def _hiding(row: Row, message: Message, name: str) -> _Hiding | None:
 
 
 def _collect(
-    place: Place,
+    place: ApiField,
     brackets: Brackets,
     at: int,
     ancestors: tuple[Any, ...],

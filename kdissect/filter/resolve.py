@@ -15,11 +15,11 @@ from kdissect.filter.computed import MACROS, NOT_OFFERED, OF_FINDINGS, SLOW
 from kdissect.filter.decoded import asked_for, decoded_field, is_decoded
 from kdissect.filter.errors import FilterError
 from kdissect.filter.expression import And, Expression, Leaf, Not, Or, Pair
-from kdissect.filter.field import Field, Kind, plain
+from kdissect.filter.field import FieldKind, FilterField, plain
 from kdissect.filter.fields import by_name, names
 from kdissect.filter.parts import HEADER_PREFIX, header_field
 from kdissect.filter.reach import field_at, parts_of
-from kdissect.filter.syntax import Bare, Compared, Joined, Negated, Syntax, Word, parse
+from kdissect.filter.syntax import Bare, ComparedField, Joined, Negated, Syntax, Word, parse
 from kdissect.filter.values import OPERATORS as VALUE_OPERATORS
 from kdissect.filter.values import check_of, error_code, not_asked, presence
 from kdissect.present.nearest import nearest
@@ -92,7 +92,7 @@ def _refuse(syntax: Syntax, refused: Mapping[str, str]) -> None:
 # -- comparisons ------------------------------------------------------------------------------------
 
 
-def _compared(syntax: Compared, hints: list[str]) -> Expression:
+def _compared(syntax: ComparedField, hints: list[str]) -> Expression:
     field = named(syntax.field)
     if field is None:
         raise _unknown(syntax.field)
@@ -106,7 +106,7 @@ def _compared(syntax: Compared, hints: list[str]) -> Expression:
     is_alone = word.quoted or is_decoded(field)
     if is_alone or high is not None or others or syntax.operator not in pairs.OPERATORS:
         return Leaf(field, check_of(field, syntax, hints))
-    if field.kind in (Kind.TEXT, Kind.BYTES):
+    if field.kind in (FieldKind.TEXT, FieldKind.BYTES):
         other = _text_field(word)
         if other is None:
             return Leaf(field, check_of(field, syntax, hints))
@@ -119,10 +119,10 @@ def _compared(syntax: Compared, hints: list[str]) -> Expression:
         other = named(word) if word.text[:1].isalpha() else None
         if other is not None:
             return _pair(field, syntax, other)
-        raise (error if field.kind is Kind.ADDRESS else _nearer(error, word, field.kind)) from None
+        raise (error if field.kind is FieldKind.ADDRESS else _nearer(error, word, field.kind)) from None
 
 
-def _of_both_ends(syntax: Compared, names: tuple[str, ...], hints: list[str]) -> Expression:
+def _of_both_ends(syntax: ComparedField, names: tuple[str, ...], hints: list[str]) -> Expression:
     """The same asked of each end, which an index has columns of."""
     parts = [_compared(syntax._replace(field=syntax.field._replace(text=name)), hints) for name in names]
     every = any(
@@ -133,14 +133,14 @@ def _of_both_ends(syntax: Compared, names: tuple[str, ...], hints: list[str]) ->
     return And(tuple(parts)) if every else Or(tuple(parts))
 
 
-def _pair(field: Field, syntax: Compared, other: Field) -> Pair:
+def _pair(field: FilterField, syntax: ComparedField, other: FilterField) -> Pair:
     refused = pairs.refusal(field, other)
     if refused is not None:
         raise syntax.items[0][0].error(refused)
     return Pair(field, other, pairs.comparison(field, syntax.operator, other, syntax.every))
 
 
-def _text_field(word: Word) -> Field | None:
+def _text_field(word: Word) -> FilterField | None:
     """The field that a word after a field of text means. Where any text may stand, a word is a name only if
     it is one of kdissect's own, or a path that begins with an API or a side."""
     head, dot, _ = word.text.partition(".")
@@ -148,10 +148,10 @@ def _text_field(word: Word) -> Field | None:
     if not is_path and plain(word.text.partition("[")[0]) not in by_name():
         return None
     found = named(word)
-    return found if found is not None and found.kind in (Kind.TEXT, Kind.BYTES) else None
+    return found if found is not None and found.kind in (FieldKind.TEXT, FieldKind.BYTES) else None
 
 
-def _nearer(error: FilterError, word: Word, kind: Kind) -> FilterError:
+def _nearer(error: FilterError, word: Word, kind: FieldKind) -> FilterError:
     """An error about a value; where the word looks like the name of a field of that kind, with the one it may
     be."""
     wrong = _wrong_step(word)
@@ -168,7 +168,7 @@ def _nearer(error: FilterError, word: Word, kind: Kind) -> FilterError:
 # -- names ------------------------------------------------------------------------------------------
 
 
-def named(word: Word) -> Field | None:
+def named(word: Word) -> FilterField | None:
     """The field of a name; None if there is no such field.
 
     :raises FilterError: the path is ambiguous, or what stands in brackets is wrong.
@@ -186,7 +186,7 @@ def named(word: Word) -> Field | None:
         raise word.error(str(error)) from None
 
 
-def _header_field(name: str) -> Field | None:
+def _header_field(name: str) -> FilterField | None:
     first, _, rest = name.partition(".")
     second, _, header = rest.partition(".")
     return header_field(header) if header and plain(f"{first}.{second}.") == HEADER_PREFIX else None

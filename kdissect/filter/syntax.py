@@ -111,7 +111,7 @@ class Negated(NamedTuple):
     part: Syntax
 
 
-class Compared(NamedTuple):
+class ComparedField(NamedTuple):
     """``field == value``, ``field in {value, low..high}``, with ``any`` or ``all`` before it or not."""
 
     field: Word
@@ -131,7 +131,7 @@ class Bare(NamedTuple):
     word: Word
 
 
-Syntax = Joined | Negated | Compared | Bare
+Syntax = Joined | Negated | ComparedField | Bare
 
 
 @cache
@@ -243,7 +243,7 @@ def _compared(children: list[Any]) -> Syntax:
     *before, operator = (each for each in children if _is_token(each))
     every = before.pop(0).lower() == "all" if before[0].type == "QUANTIFIER" else None
     items = tuple(_item(each) for each in children if not _is_token(each))
-    found = Compared(_word(before[0]), _operator(operator), _word(operator), items, every)
+    found = ComparedField(_word(before[0]), _operator(operator), _word(operator), items, every)
     return Negated(found) if len(before) > 1 else found
 
 

@@ -9,8 +9,8 @@ from typing import Any
 
 from kdissect.filter import addresses, checks, literals, paths
 from kdissect.filter.checks import Check
-from kdissect.filter.field import Field, Kind, plain
-from kdissect.filter.syntax import Compared, Word
+from kdissect.filter.field import FieldKind, FilterField, plain
+from kdissect.filter.syntax import ComparedField, Word
 from kdissect.message import SASL_TOKEN
 from kdissect.present.nearest import nearest
 from kdissect.protocol import apis
@@ -20,45 +20,45 @@ _EQUAL = ("==", "===", "!=", "!==", "in")
 _ORDER = ("<", "<=", ">", ">=")
 _SEARCH = ("contains", "matches")
 OPERATORS = {
-    Kind.NUMBER: _EQUAL + _ORDER,
-    Kind.FLOAT: _EQUAL + _ORDER,
-    Kind.MOMENT: _EQUAL + _ORDER,
-    Kind.TEXT: _EQUAL + _ORDER + _SEARCH,
-    Kind.BYTES: _EQUAL + _ORDER + _SEARCH,
-    Kind.ADDRESS: _EQUAL + _ORDER + _SEARCH,
-    Kind.FLAG: _EQUAL,
-    Kind.API: _EQUAL + _SEARCH,
-    Kind.ERROR: _EQUAL + _SEARCH,
-    Kind.WORD: _EQUAL + _SEARCH,
-    Kind.RULE: _EQUAL + _SEARCH,
-    Kind.JSON: _SEARCH,
-    Kind.PRESENCE: (),
+    FieldKind.NUMBER: _EQUAL + _ORDER,
+    FieldKind.FLOAT: _EQUAL + _ORDER,
+    FieldKind.MOMENT: _EQUAL + _ORDER,
+    FieldKind.TEXT: _EQUAL + _ORDER + _SEARCH,
+    FieldKind.BYTES: _EQUAL + _ORDER + _SEARCH,
+    FieldKind.ADDRESS: _EQUAL + _ORDER + _SEARCH,
+    FieldKind.FLAG: _EQUAL,
+    FieldKind.API: _EQUAL + _SEARCH,
+    FieldKind.ERROR: _EQUAL + _SEARCH,
+    FieldKind.WORD: _EQUAL + _SEARCH,
+    FieldKind.RULE: _EQUAL + _SEARCH,
+    FieldKind.JSON: _SEARCH,
+    FieldKind.PRESENCE: (),
 }
 _EVERY = ("!=", "===")
 _UNEQUAL = ("!=", "!==")
 
 
-def presence(field: Field) -> Check:
+def presence(field: FilterField) -> Check:
     """What a field alone asks."""
-    if field.kind is Kind.FLAG:
+    if field.kind is FieldKind.FLAG:
         return Check(bool)
-    if field.kind is Kind.ERROR:
+    if field.kind is FieldKind.ERROR:
         return Check(lambda value: code_of(value) != 0)
     return checks.PRESENT
 
 
-def not_asked(field: Field, operator: str) -> str:
+def not_asked(field: FilterField, operator: str) -> str:
     """Why an operator does not go with a field."""
-    if field.kind is Kind.PRESENCE:
+    if field.kind is FieldKind.PRESENCE:
         return f"{field.name} is {field.kind.value}: it stands alone, or name a field inside"
     if operator in _SEARCH:
         return f"{field.name} is {field.kind.value}: {operator} goes with text"
-    if field.kind is Kind.JSON:
+    if field.kind is FieldKind.JSON:
         return f"{field.name} is {field.kind.value}: contains and matches go with it"
     return f"{field.name} is {field.kind.value}: {operator} does not go with it"
 
 
-def check_of(field: Field, asked: Compared, hints: list[str]) -> Check:
+def check_of(field: FilterField, asked: ComparedField, hints: list[str]) -> Check:
     """What a comparison asks of the values of its field.
 
     :raises FilterError: a word is no value of this field.
@@ -67,36 +67,36 @@ def check_of(field: Field, asked: Compared, hints: list[str]) -> Check:
     return check if asked.every is None else check._replace(every=asked.every)
 
 
-def _check_of(field: Field, asked: Compared, hints: list[str]) -> Check:
+def _check_of(field: FilterField, asked: ComparedField, hints: list[str]) -> Check:
     operator, items = asked.operator, asked.items
     if operator in _SEARCH:
         return _search(field, operator, items[0][0])
-    if field.kind is Kind.NUMBER:
+    if field.kind is FieldKind.NUMBER:
         return _numbers(field, operator, items, hints)
-    if field.kind is Kind.MOMENT:
+    if field.kind is FieldKind.MOMENT:
         return _moments(field, operator, items)
-    if field.kind is Kind.ERROR:
+    if field.kind is FieldKind.ERROR:
         intervals = _intervals(operator, items, lambda word: Fraction(_error(word)))
         check = checks.whole_numbers(intervals, operator in _EVERY)
         return checks.converted(check, code_of)
-    if field.kind is Kind.FLOAT:
+    if field.kind is FieldKind.FLOAT:
         return _ordered(operator, items, lambda word: float(literals.number(word, "", field.name)))
-    if field.kind is Kind.TEXT:
+    if field.kind is FieldKind.TEXT:
         return _ordered(operator, items, lambda word: word.text)
-    if field.kind is Kind.ADDRESS:
+    if field.kind is FieldKind.ADDRESS:
         return _addresses(field, operator, items)
-    if field.kind is Kind.BYTES:
+    if field.kind is FieldKind.BYTES:
         return checks.converted(_ordered(operator, items, lambda word: checks.as_bytes(word.text)), _bytes_of)
-    if field.kind is Kind.RULE:
+    if field.kind is FieldKind.RULE:
         return _rules(operator, items)
-    known = {Kind.API: _api, Kind.FLAG: _truth}.get(field.kind, lambda word: _word_of(field, word))
+    known = {FieldKind.API: _api, FieldKind.FLAG: _truth}.get(field.kind, lambda word: _word_of(field, word))
     for low, high in items:
         if high is not None:
             raise low.error(f"{field.name} is {field.kind.value}: it has no ranges")
     return _ordered(operator, items, known)
 
 
-def _search(field: Field, operator: str, word: Word) -> Check:
+def _search(field: FilterField, operator: str, word: Word) -> Check:
     if operator == "contains":
         test = checks.contains(word.text)
     else:
@@ -105,7 +105,7 @@ def _search(field: Field, operator: str, word: Word) -> Check:
         except ValueError as error:
             raise word.error(f"this is no regular expression of RE2: {error}") from None
     check = Check(test)
-    return checks.converted(check, _name_of) if field.kind is Kind.ERROR else check
+    return checks.converted(check, _name_of) if field.kind is FieldKind.ERROR else check
 
 
 Items = tuple[tuple[Word, Word | None], ...]
@@ -126,7 +126,7 @@ def _intervals(operator: str, items: Items, value: Callable[[Word], Fraction]) -
     return literals.merged(out)
 
 
-def _numbers(field: Field, operator: str, items: Items, hints: list[str]) -> Check:
+def _numbers(field: FilterField, operator: str, items: Items, hints: list[str]) -> Check:
     def value(word: Word) -> Fraction:
         code = None if word.quoted else field.codes.get(word.text.lower())
         if code is None and len(field.codes) > 1 and not word.text[:1].isdigit():
@@ -139,7 +139,7 @@ def _numbers(field: Field, operator: str, items: Items, hints: list[str]) -> Che
     return checks.whole_numbers(_intervals(operator, items, value), operator in _EVERY)
 
 
-def _moments(field: Field, operator: str, items: Items) -> Check:
+def _moments(field: FilterField, operator: str, items: Items) -> Check:
     sorts: set[bool] = set()
 
     def value(word: Word) -> Fraction:
@@ -155,7 +155,7 @@ def _moments(field: Field, operator: str, items: Items) -> Check:
     return checks.whole_numbers(intervals, operator in _EVERY)
 
 
-def _addresses(field: Field, operator: str, items: Items) -> Check:
+def _addresses(field: FilterField, operator: str, items: Items) -> Check:
     ranges: list[tuple[addresses.Key, addresses.Key]] = []
     with_port = not field.name.endswith((".ip", ".addr"))
     for low, high in items:
@@ -231,7 +231,7 @@ def _truth(word: Word) -> bool:
     return found
 
 
-def _word_of(field: Field, word: Word) -> str:
+def _word_of(field: FilterField, word: Word) -> str:
     wanted = plain(word.text)
     found = next((known for known in field.words if plain(known) == wanted), None)
     if found is None:

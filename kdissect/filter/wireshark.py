@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator, Mapping
 from functools import cache, partial
 from typing import Any, NamedTuple
 
-from kdissect.filter.field import RECORD, Field, Kind, plain
+from kdissect.filter.field import RECORD, FieldKind, FilterField, plain
 from kdissect.filter.fields import by_name
 from kdissect.filter.paths import places
 from kdissect.filter.reach import field_at
@@ -273,7 +273,7 @@ def known(name: str) -> str | Means | Refused | None:
 
 
 @cache
-def field_of(name: str) -> Field | None:
+def field_of(name: str) -> FilterField | None:
     """The field that a name of Wireshark's stands for; None for names that do not stand for one."""
     found = known(name)
     if not isinstance(found, str):
@@ -281,7 +281,7 @@ def field_of(name: str) -> Field | None:
     fields = [_field(each) for each in found.split()]
     if len(fields) == 1:
         return fields[0]
-    return Field(
+    return FilterField(
         name,
         fields[0].kind,
         f"{' and '.join((', '.join(each.name for each in fields[:-1]), fields[-1].name))}",
@@ -292,13 +292,13 @@ def field_of(name: str) -> Field | None:
     )
 
 
-def _field(name: str) -> Field:
+def _field(name: str) -> FilterField:
     if name.startswith("#"):
         return _OF_RECORDS[name]
     return by_name().get(plain(name)) or field_at(name, places(name))
 
 
-def _values(fields: list[Field], row: Row) -> list[Any]:
+def _values(fields: list[FilterField], row: Row) -> list[Any]:
     return [value for field in fields for value in field.values(row)]
 
 
@@ -322,19 +322,31 @@ _CODECS = {"none": 0, "gzip": 1, "snappy": 2, "lz4": 3, "zstd": 4}
 _TIMESTAMP_TYPES = {"CreateTime": 0, "LogAppendTime": 1}
 
 
-def _of_records() -> Iterator[tuple[str, Kind, str, Callable[[Row], Any], Mapping[str, int]]]:
+def _of_records() -> Iterator[tuple[str, FieldKind, str, Callable[[Row], Any], Mapping[str, int]]]:
     codec = partial(_numbers, "codec", _CODECS)
-    yield "#codec", Kind.NUMBER, "of a record: the number of the codec", codec, _CODECS
+    yield "#codec", FieldKind.NUMBER, "of a record: the number of the codec", codec, _CODECS
     timestamp_type = partial(_numbers, "timestamp_type", _TIMESTAMP_TYPES)
     meaning = "of a record: what its timestamp is, as a number"
-    yield "#timestamp-type", Kind.NUMBER, meaning, timestamp_type, _TIMESTAMP_TYPES
-    yield "#control", Kind.FLAG, "of a record: whether it is a control record", _controls, {}
-    yield "#header-key", Kind.BYTES, "of a record: the names of its headers", partial(_header_part, 0), {}
-    yield "#header-value", Kind.BYTES, "of a record: the values of its headers", partial(_header_part, 1), {}
+    yield "#timestamp-type", FieldKind.NUMBER, meaning, timestamp_type, _TIMESTAMP_TYPES
+    yield "#control", FieldKind.FLAG, "of a record: whether it is a control record", _controls, {}
+    yield (
+        "#header-key",
+        FieldKind.BYTES,
+        "of a record: the names of its headers",
+        partial(_header_part, 0),
+        {},
+    )
+    yield (
+        "#header-value",
+        FieldKind.BYTES,
+        "of a record: the values of its headers",
+        partial(_header_part, 1),
+        {},
+    )
 
 
 _OF_RECORDS = {
-    name: Field(PREFIX + name, kind, meaning, read, True, RECORD, codes=codes)
+    name: FilterField(PREFIX + name, kind, meaning, read, True, RECORD, codes=codes)
     for name, kind, meaning, read, codes in _of_records()
 }
 

@@ -3,5 +3,5 @@
     judge(facts) ─► Judged(findings, not_judged)
 
 A rule is one function in :mod:`kdissect.insight.rules`, with a page of text in ``pages/ID.txt``. It sees rows
-of statistics and the :class:`~kdissect.insight.context.Context` of the capture, never a byte.
+of statistics and the :class:`~kdissect.insight.context.JudgingContext` of the capture, never a byte.
 """

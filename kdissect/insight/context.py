@@ -27,7 +27,7 @@ class Spoken(NamedTuple):
     """How many."""
 
 
-class Context(NamedTuple):
+class JudgingContext(NamedTuple):
     """The whole of what was captured."""
 
     first_ns: int | None = None

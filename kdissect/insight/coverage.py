@@ -1,4 +1,4 @@
-"""Events → the :class:`~kdissect.insight.context.Context` of a capture."""
+"""Events → the :class:`~kdissect.insight.context.JudgingContext` of a capture."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from kdissect.analysis.fold import SECOND, Fold, least, most
 from kdissect.dissect import Event
 from kdissect.exchange import Exchange
 from kdissect.faults import is_cut
-from kdissect.insight.context import Context, Some, Spoken
+from kdissect.insight.context import JudgingContext, Some, Spoken
 from kdissect.insight.finding import MOST_EVIDENCE
 from kdissect.limits import DEFAULTS, Limits
 from kdissect.model import Fault
@@ -27,7 +27,7 @@ _WHYS = 100
 """Reasons for darkness that are told apart."""
 
 
-class _Some:
+class _ConnectionCount:
     """Counts connections, each once, and keeps the lowest numbers."""
 
     def __init__(self) -> None:
@@ -38,7 +38,7 @@ class _Some:
         self._count += 1
         self._keep([number])
 
-    def merge(self, later: _Some) -> None:
+    def merge(self, later: _ConnectionCount) -> None:
         self._count += later._count
         self._keep(later._first)
 
@@ -68,7 +68,12 @@ class Coverage(Fold):
         self._cut_packets = 0
         self._cut: set[int] = set()
         """Connections with such packets."""
-        self._gaps, self._one_side, self._dark, self._mid_stream = _Some(), _Some(), _Some(), _Some()
+        self._gaps, self._one_side, self._dark, self._mid_stream = (
+            _ConnectionCount(),
+            _ConnectionCount(),
+            _ConnectionCount(),
+            _ConnectionCount(),
+        )
         self._whys: Counter[str] = Counter()
         self._spoken: Counter[tuple[str, str]] = Counter()
         self._left_out = 0
@@ -166,10 +171,10 @@ class Coverage(Fold):
             if after - before > _SILENT_STEPS
         )
 
-    def context(self) -> Context:
+    def context(self) -> JudgingContext:
         """What was captured as of now."""
         cut = sorted(self._cut)
-        return Context(
+        return JudgingContext(
             first_ns=self._first_ns,
             last_ns=self._last_ns,
             packets=self._packets,

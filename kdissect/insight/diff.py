@@ -15,7 +15,7 @@ from typing import Any
 
 from kdissect.analysis.fold import MILLISECOND, SECOND, Row
 from kdissect.analysis.profile import AREAS, BROKER, CLIENT, GROUP_AREA, PERCENTILE, RATE, SHARE, stem
-from kdissect.insight.context import Context
+from kdissect.insight.context import JudgingContext
 from kdissect.insight.diff_filters import filter_of
 from kdissect.insight.diff_findings import changed_findings
 from kdissect.insight.difference import (
@@ -29,7 +29,7 @@ from kdissect.insight.difference import (
     WORSE,
     Difference,
 )
-from kdissect.insight.judge import Report
+from kdissect.insight.judge import CaptureReport
 
 LEAST_COUNT = 50
 LEAST_RATIO = 1.2
@@ -43,14 +43,14 @@ MOST_USED = 0.5
 """The share from which on a version or codec that is not there on the other side tells of a change."""
 
 
-def differences(before: Report, after: Report) -> list[Difference]:
+def differences(before: CaptureReport, after: CaptureReport) -> list[Difference]:
     """All that was compared: findings first, then by area, the worst first."""
     nodes = {
         address: node
         for report in (after, before)
         for address, node in _nodes(report.tables.get("cluster_brokers", ())).items()
     }
-    sides = _Side(before, nodes), _Side(after, nodes)
+    sides = _SideReport(before, nodes), _SideReport(after, nodes)
     measured = [each for area in AREAS for each in _of_area(area, *sides)]
     measured += _rebalances(*sides)
     shown = (each._replace(filters=(sides[0].filter_of(each), sides[1].filter_of(each))) for each in measured)
@@ -65,14 +65,14 @@ def _order(each: Difference) -> tuple[Any, ...]:
     return areas.index(each.area), place, VERDICTS.index(each.verdict), -far, each.subject, each.what
 
 
-class _Side:
+class _SideReport:
     """A report, with its profile by subject.
 
     :param nodes: node ids by address, as either side tells them.
     """
 
-    def __init__(self, report: Report, nodes: dict[str, str]) -> None:
-        self.context: Context = report.context
+    def __init__(self, report: CaptureReport, nodes: dict[str, str]) -> None:
+        self.context: JudgingContext = report.context
         self.rebalances = Counter(stem(row["group"] or "") for row in report.tables.get("rebalances", ()))
         self.software = _software(report.tables.get("clients", ()))
         brokers = {row["subject"] for row in report.tables.get("profile", ()) if row["area"] == BROKER}
@@ -128,7 +128,7 @@ def _software(rows: Iterable[Row]) -> dict[str, set[str]]:
 # -- numbers ----------------------------------------------------------------------------------------
 
 
-def _of_area(area: str, before: _Side, after: _Side) -> Iterator[Difference]:
+def _of_area(area: str, before: _SideReport, after: _SideReport) -> Iterator[Difference]:
     old, new = before.rows[area], after.rows[area]
     for subject in sorted({*old, *new}):
         if subject not in old or subject not in new:
@@ -153,7 +153,10 @@ def _seen(area: str, subject: str, old: dict[str, Row] | None, new: dict[str, Ro
 
 
 def _of_subject(
-    area: str, subject: str, before: tuple[_Side, dict[str, Row]], after: tuple[_Side, dict[str, Row]]
+    area: str,
+    subject: str,
+    before: tuple[_SideReport, dict[str, Row]],
+    after: tuple[_SideReport, dict[str, Row]],
 ) -> Iterator[Difference]:
     (old_side, old), (new_side, new) = before, after
     found = []
@@ -177,8 +180,8 @@ def _of_row(
     area: str,
     subject: str,
     what: str,
-    before: tuple[_Side, Row | None],
-    after: tuple[_Side, Row | None],
+    before: tuple[_SideReport, Row | None],
+    after: tuple[_SideReport, Row | None],
     old: dict[str, Row],
     new: dict[str, Row],
 ) -> Difference:
@@ -325,7 +328,7 @@ def _software_change(subject: str, old: set[str], new: set[str]) -> Iterator[Dif
 # -- rebalances -------------------------------------------------------------------------------------
 
 
-def _rebalances(before: _Side, after: _Side) -> Iterator[Difference]:
+def _rebalances(before: _SideReport, after: _SideReport) -> Iterator[Difference]:
     """How often groups rebalanced: events that come seldom, at any time (Poisson)."""
     spans = before.context.span_s, after.context.span_s
     for group in sorted({*before.rebalances, *after.rebalances}):

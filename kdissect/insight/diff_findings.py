@@ -12,14 +12,14 @@ from typing import NamedTuple
 from kdissect.analysis.profile import stem
 from kdissect.insight.difference import BETTER, CHANGED, FINDING, SAME, WORSE, Difference
 from kdissect.insight.finding import INFO, SEVERITIES, Finding
-from kdissect.insight.judge import Report
+from kdissect.insight.judge import CaptureReport
 from kdissect.insight.rule import CAPTURE
 
 GROWN = 1.5
 """How much larger a measure must be."""
 
 
-class _Known(NamedTuple):
+class _KnownFinding(NamedTuple):
     """What one side says of a rule and a subject."""
 
     worst: Finding
@@ -27,7 +27,7 @@ class _Known(NamedTuple):
     """Sightings of all."""
 
 
-def changed_findings(before: Report, after: Report) -> Iterator[Difference]:
+def changed_findings(before: CaptureReport, after: CaptureReport) -> Iterator[Difference]:
     """All findings of both sides."""
     old, new = _by_subject(before.findings), _by_subject(after.findings)
     unjudged = [{each.rule: each.why for each in side.not_judged} for side in (before, after)]
@@ -42,13 +42,13 @@ def changed_findings(before: Report, after: Report) -> Iterator[Difference]:
             yield _on_both(one, other)
 
 
-def _by_subject(findings: Iterable[Finding]) -> dict[tuple[str, ...], _Known]:
-    out: dict[tuple[str, ...], _Known] = {}
+def _by_subject(findings: Iterable[Finding]) -> dict[tuple[str, ...], _KnownFinding]:
+    out: dict[tuple[str, ...], _KnownFinding] = {}
     for each in findings:
         key = _key(each)
         known = out.get(key)
         worst = each if known is None or _badness(each) > _badness(known.worst) else known.worst
-        out[key] = _Known(worst, each.count + (0 if known is None else known.sightings))
+        out[key] = _KnownFinding(worst, each.count + (0 if known is None else known.sightings))
     return out
 
 
@@ -88,7 +88,7 @@ def _on_one_side(each: Finding, why_unjudged: str | None, is_new: bool) -> Diffe
     return _difference(sides, values, text, verdict)
 
 
-def _on_both(one: _Known, other: _Known) -> Difference:
+def _on_both(one: _KnownFinding, other: _KnownFinding) -> Difference:
     old, new = one.worst, other.worst
     values = (old.measure, new.measure) if new.unit else (float(one.sightings), float(other.sightings))
     made = _difference((old, new), values, "", SAME)

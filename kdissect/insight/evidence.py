@@ -19,7 +19,7 @@ class Sign(NamedTuple):
     """One of :data:`RANKS`."""
 
 
-class Evidence:
+class EvidenceIndex:
     """Tells of which findings an exchange is evidence."""
 
     def __init__(self) -> None:

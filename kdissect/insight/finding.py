@@ -13,7 +13,7 @@ MOST_EVIDENCE = 8
 """Exchanges, packets and connections that a finding names."""
 
 
-class Subject(NamedTuple):
+class FindingSubject(NamedTuple):
     """What a finding is about. Fields that do not apply hold None."""
 
     client: str | None = None
@@ -55,7 +55,7 @@ class Subject(NamedTuple):
         return ", ".join(parts) or "the capture"
 
 
-class Step(NamedTuple):
+class EvidenceStep(NamedTuple):
     """Something that happened, as a line of evidence."""
 
     ns: int
@@ -73,7 +73,7 @@ class Finding:
     severity: str
     confidence: str
     category: str
-    subject: Subject
+    subject: FindingSubject
     message: str
     """What was seen, with numbers; nobody needs the protocol to understand it."""
     subject_text: str = ""
@@ -92,7 +92,7 @@ class Finding:
     exchanges: tuple[int, ...] = ()
     packets: tuple[int, ...] = ()
     connections: tuple[int, ...] = ()
-    steps: tuple[Step, ...] = ()
+    steps: tuple[EvidenceStep, ...] = ()
     """What happened, for people; in the order of time."""
     cause: str = ""
     fix: str = ""

@@ -18,13 +18,13 @@ from kdissect.analysis.together import Together
 from kdissect.dissect import Event
 from kdissect.insight.catalogue import RULES
 from kdissect.insight.causes import linked
-from kdissect.insight.context import Context
+from kdissect.insight.context import JudgingContext
 from kdissect.insight.coverage import Coverage
 from kdissect.insight.finding import CONFIDENCES, SEVERITIES, Finding
 from kdissect.insight.logs import Logs
 from kdissect.insight.rule import CAPTURE, LOGS, Facts, Rule
 from kdissect.limits import DEFAULTS, Limits
-from kdissect.payload.decoder import Decoder
+from kdissect.payload.decoder import PayloadDecoder
 
 
 class NotJudged(NamedTuple):
@@ -42,19 +42,19 @@ class Judged(NamedTuple):
     not_judged: list[NotJudged]
     rules: int
     """How many rules could say something."""
-    context: Context = Context()
+    context: JudgingContext = JudgingContext()
     incomplete: Sequence[str] = ()
     """Tables that rules read and for all of which there was no room."""
 
 
-class Report(NamedTuple):
+class CaptureReport(NamedTuple):
     """What is wrong in a capture, and what it is like."""
 
     findings: list[Finding]
     """Notes on the capture itself, then causes, worst first, each followed by what it explains."""
     not_judged: list[NotJudged]
     """Rules that could say nothing, and why."""
-    context: Context
+    context: JudgingContext
     """What was captured."""
     tables: dict[str, list[Row]]
     """Rows of the statistics that were asked for, by what was asked."""
@@ -119,7 +119,7 @@ def in_turn(rules: Iterable[Rule]) -> Iterator[tuple[Rule, list[type[Statistic]]
 def judge(
     rules: Mapping[str, Rule],
     rows: Mapping[type[Statistic], list[Row]],
-    context: Context,
+    context: JudgingContext,
     thresholds: Mapping[str, Mapping[str, float]] | None = None,
 ) -> Judged:
     """Run the rules.
@@ -159,14 +159,14 @@ def judge_logs(
         for id, each in RULES.items()
         if each.category == LOGS and not any(fnmatchcase(id, pattern) for pattern in ignored)
     }
-    return judge(rules, {Logs: logs.result()}, Context(), thresholds)
+    return judge(rules, {Logs: logs.result()}, JudgingContext(), thresholds)
 
 
 CLEAR_NS = 60 * SECOND
 """A finding that was not seen for so long is over."""
 
 
-def _resolved(each: Finding, context: Context) -> Finding:
+def _resolved(each: Finding, context: JudgingContext) -> Finding:
     if each.resolved_ns is not None or each.last_ns is None or context.last_ns is None:
         return each
     is_over = context.last_ns - each.last_ns >= CLEAR_NS
@@ -188,7 +188,7 @@ class Judge:
         limits: Limits = DEFAULTS,
         rules: Iterable[Rule] | None = None,
         tables: Mapping[str, Statistic] | None = None,
-        decoder: Decoder | None = None,
+        decoder: PayloadDecoder | None = None,
     ) -> None:
         self._rules = {each.id: each for each in (of_captures() if rules is None else rules)}
         needed = dict.fromkeys(need for each in self._rules.values() for need in each.needs)
@@ -223,7 +223,7 @@ class Judge:
         self._coverage.merge(later._coverage)
         self._together.merge(later._together)
 
-    def context(self) -> Context:
+    def context(self) -> JudgingContext:
         """What was captured as of now."""
         return self._coverage.context()
 
@@ -243,7 +243,7 @@ class Judge:
         self,
         thresholds: Mapping[str, Mapping[str, float]] | None = None,
         ignored: Collection[str] = (),
-    ) -> Report:
+    ) -> CaptureReport:
         """The same, with the tables that are wanted."""
         wanted = [type(each) for each in self._tables.values() if self._statistics.get(type(each)) is each]
         rows = RowsInTurn(self._statistics, wanted)
@@ -253,7 +253,9 @@ class Judge:
             for text, each in self._tables.items()
         }
         left_out = {text: each.left_out for text, each in self._tables.items() if each.left_out}
-        return Report(judged.findings, judged.not_judged, judged.context, tables, judged.rules, left_out)
+        return CaptureReport(
+            judged.findings, judged.not_judged, judged.context, tables, judged.rules, left_out
+        )
 
     def _judged(
         self,

@@ -22,7 +22,7 @@ INTERNAL = ("__consumer_offsets", "__transaction_state", "__share_group_state", 
 """Kafka's own topics: all are compacted, or cut behind a snapshot."""
 
 
-class Open(NamedTuple):
+class OpenTransaction(NamedTuple):
     """A transaction that has no end in the log."""
 
     producer_id: int
@@ -33,7 +33,7 @@ class Open(NamedTuple):
 
 
 @dataclass(slots=True)
-class _Log:
+class _PartitionLog:
     """One partition."""
 
     batches: int = 0
@@ -49,7 +49,7 @@ class _Log:
     largest_offset: int | None = None
     bad: int = 0
     bad_offset: int | None = None
-    open: dict[int, Open] = field(default_factory=dict)
+    open: dict[int, OpenTransaction] = field(default_factory=dict)
 
     def add(self, batch: Batch) -> None:
         if batch.partial or batch.base_offset is None:
@@ -81,9 +81,9 @@ class _Log:
             self.open.pop(producer, None)
         elif batch.is_transactional and (producer in self.open or len(self.open) < MOST_OPEN):
             begun = self.open.get(producer)
-            self.open[producer] = Open(producer, first if begun is None else begun.offset, ms)
+            self.open[producer] = OpenTransaction(producer, first if begun is None else begun.offset, ms)
 
-    def merge(self, later: _Log) -> None:
+    def merge(self, later: _PartitionLog) -> None:
         raise NotImplementedError  # log directories are read by one process
 
 
@@ -114,7 +114,7 @@ class Logs(Statistic):
         super().__init__(limits)
         self.files = 0
         self.faults = 0
-        self._rows: Rows[tuple[str, int], _Log] = Rows(_Log, self.room)
+        self._rows: Rows[tuple[str, int], _PartitionLog] = Rows(_PartitionLog, self.room)
 
     def take(self, event: LogEvent) -> None:
         """Take in what a log directory says."""

@@ -20,7 +20,7 @@ from typing import NamedTuple
 _PART = re.compile(r"^(why|do|configs|sources):", re.MULTILINE)
 
 
-class Page(NamedTuple):
+class RulePage(NamedTuple):
     """What is written about a rule."""
 
     what: str
@@ -31,7 +31,7 @@ class Page(NamedTuple):
 
 
 @cache
-def page(id: str) -> Page:
+def page(id: str) -> RulePage:
     """The page of a rule.
 
     :raises FileNotFoundError: the rule has no page.
@@ -39,7 +39,7 @@ def page(id: str) -> Page:
     text = files("kdissect.insight").joinpath("pages", f"{id}.txt").read_text("utf-8")
     what, *rest = _PART.split(text)
     parts = {name: _flowed(part) for name, part in zip(rest[::2], rest[1::2], strict=True)}
-    return Page(
+    return RulePage(
         _flowed(what),
         parts.get("why", ""),
         parts.get("do", ""),

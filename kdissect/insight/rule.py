@@ -16,9 +16,9 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import Any, NamedTuple
 
 from kdissect.analysis.fold import Row, Statistic
-from kdissect.insight.context import Context
-from kdissect.insight.finding import MOST_EVIDENCE, Finding, Subject
-from kdissect.insight.page import Page, page
+from kdissect.insight.context import JudgingContext
+from kdissect.insight.finding import MOST_EVIDENCE, Finding, FindingSubject
+from kdissect.insight.page import RulePage, page
 
 CAPTURE = "capture"
 """The category of what is said of the capture itself; it stands first."""
@@ -41,7 +41,7 @@ class Rule(NamedTuple):
     thresholds: Mapping[str, float]
 
     @property
-    def page(self) -> Page:
+    def page(self) -> RulePage:
         """What it means, why it happens, what to do."""
         return page(self.id)
 
@@ -57,7 +57,7 @@ class Facts:
         self,
         rule: Rule,
         rows: Mapping[type[Statistic], list[Row]],
-        context: Context,
+        context: JudgingContext,
         thresholds: Mapping[str, Mapping[str, float]],
     ) -> None:
         self._rule = rule
@@ -73,7 +73,7 @@ class Facts:
         return self._rows[statistic]
 
     @property
-    def written(self) -> Page:
+    def written(self) -> RulePage:
         """The rule's page."""
         return self._rule.page
 
@@ -85,7 +85,7 @@ class Facts:
         """Say that the capture does not tell, and why: ``needs 60 s``, ``needs traffic of followers``."""
         self.not_judged = why
 
-    def finding(self, subject: Subject, message: str, **more: Any) -> Finding:
+    def finding(self, subject: FindingSubject, message: str, **more: Any) -> Finding:
         """A finding of this rule. ``more`` are fields of :class:`Finding`; severity, confidence, cause, fix,
         configs and sources are the rule's where they are not given."""
         written = self._rule.page

@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing
 from typing import Any, NamedTuple
 
-from kdissect.capture.cuts import Cuts, Part, PartPackets
+from kdissect.capture.cuts import Cuts, FilePart, PartPackets
 from kdissect.dissect import Dissector, Event
 from kdissect.exchange import Exchange
 from kdissect.jobs.batches import Batch
@@ -21,7 +21,7 @@ from kdissect.jobs.serving import dump, load
 from kdissect.jobs.workers import Workers
 from kdissect.limits import Limits
 from kdissect.model import Packet
-from kdissect.parts.part import Dissected, Edge, Seam, dissect_part
+from kdissect.parts.part import Dissected, PartEdge, Seam, dissect_part
 from kdissect.parts.stitch import Stitcher
 from kdissect.plain import exchange_of, plain_exchange
 from kdissect.session.briefs import Brief
@@ -35,7 +35,7 @@ MOST_POOR = 3
 """After so many parts in a row that one process had to dissect for the most part, it dissects the rest."""
 
 
-class Counts(NamedTuple):
+class PartCounts(NamedTuple):
     """How the parts of a capture went."""
 
     seams: int = 0
@@ -44,7 +44,7 @@ class Counts(NamedTuple):
     """Parts that were dissected with the true state."""
 
 
-class _Task:
+class _CutTask:
     """A part of a capture, as a process has it.
 
     :param true: the true dissector, as it is when the process begins.
@@ -52,7 +52,7 @@ class _Task:
     """
 
     def __init__(
-        self, part: Part, source: Input, true: Dissector, count: Callable[[Sequence[Event]], Any]
+        self, part: FilePart, source: Input, true: Dissector, count: Callable[[Sequence[Event]], Any]
     ) -> None:
         self._part = part
         self._source = source
@@ -98,7 +98,7 @@ def in_parts(
     flush: Callable[[], None],
     count_events: Callable[[Sequence[Event]], Any],
     is_over: Callable[[], bool],
-) -> Iterator[Sequence[Event] | Counts]:
+) -> Iterator[Sequence[Event] | PartCounts]:
     """Have a file done in parts, up to where it can be cut.
 
     Gives the events of parts that were dissected here, then how it went. What is left of the file is
@@ -109,7 +109,7 @@ def in_parts(
     :param is_over: whether nothing more is wanted.
     """
     stitcher = Stitcher(true, source.limits)
-    waiting: deque[tuple[Any, _Task, Part]] = deque()
+    waiting: deque[tuple[Any, _CutTask, FilePart]] = deque()
     size, poor, seams, given_up = FIRST_BYTES, 0, 0, 0
     # The definitions that it needs are read here once. Each process that is forked later has them.
     first = cuts.next(size)
@@ -122,12 +122,12 @@ def in_parts(
                 if part is None:
                     break
                 size = min(2 * size, PART_BYTES)
-                task = _Task(part, source, true, count_events)
+                task = _CutTask(part, source, true, count_events)
                 waiting.append((workers.begin_part(task), task, part))
             if not waiting:
                 break
             begun, task, part = waiting.popleft()
-            edge: Edge = pickle.loads(workers.edge_of(begun))
+            edge: PartEdge = pickle.loads(workers.edge_of(begun))
             if stitcher.why_not(edge) is not None:
                 workers.drop_part(begun)
                 given_up += 1
@@ -145,17 +145,17 @@ def in_parts(
     finally:
         for begun, _, _ in waiting:
             workers.drop_part(begun)
-    yield Counts(seams, given_up)
+    yield PartCounts(seams, given_up)
 
 
-def _here(part: Part, true: Dissector, limits: Limits) -> Iterator[list[Event]]:
+def _here(part: FilePart, true: Dissector, limits: Limits) -> Iterator[list[Event]]:
     """The events of a part that is dissected with the true state."""
     with closing(PartPackets(part, limits)) as packets:
         for items in packets.blocks():
             yield from true.feed_all(items)
 
 
-def first_ns(part: Part, limits: Limits) -> int | None:
+def first_ns(part: FilePart, limits: Limits) -> int | None:
     """The time of the first packet of a part."""
     with closing(PartPackets(part, limits)) as packets:
         return next((item.timestamp_ns for item in packets if isinstance(item, Packet)), None)

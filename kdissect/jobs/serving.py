@@ -36,7 +36,7 @@ class Maybe(NamedTuple):
     data: bytes
 
 
-class Whole(Protocol):
+class WholePiece(Protocol):
     """A piece that is not joined with others: it can be pickled."""
 
     @property
@@ -44,7 +44,7 @@ class Whole(Protocol):
         """What most of it is."""
 
 
-Piece = bytes | Whole
+Piece = bytes | WholePiece
 Write = Callable[[Piece], None]
 
 ANSWER = Struct("<BQ")
@@ -116,7 +116,7 @@ def serve_batch(
 
     :param counted: what is to be said of its events.
     """
-    pieces = _Pieces(answered)
+    pieces = _GatheredPieces(answered)
     try:
         outcome = work.do(batch, state, pieces.write)
         pieces.flush()
@@ -149,7 +149,7 @@ def serve_part(work: Work, task: PartTask, shared: tuple[object, ...], asked: in
             serve_batch(work, some, state, shared, answered, counted)
 
 
-class _Pieces:
+class _GatheredPieces:
     """Gathers what is written until it is worth sending."""
 
     def __init__(self, descriptor: int) -> None:

@@ -60,7 +60,7 @@ class JobError(Exception):
     """A process died; the text says how."""
 
 
-class _Process:
+class _WorkerProcess:
     """A process, and what came from it that is not a whole answer yet."""
 
     __slots__ = ("answers", "asks", "pid", "received")
@@ -74,7 +74,7 @@ class _Process:
         self.received = bytearray()
 
 
-class _Part:
+class _PendingBatch:
     """A batch on its way."""
 
     __slots__ = (
@@ -105,7 +105,7 @@ class _Part:
 
     def begin(self, state: Any) -> None:
         """Nothing was done of it yet."""
-        self.process: _Process | None = None
+        self.process: _WorkerProcess | None = None
         """What does it, until it is done."""
         self.died: str | None = None
         """How its process ended before its time."""
@@ -154,11 +154,11 @@ class Workers:
         self._done = done
         self._state = state
         self._shared = tuple(shared)
-        self._parts: deque[_Part] = deque()
+        self._parts: deque[_PendingBatch] = deque()
         """Those that are not written yet, in order."""
         self._held = 0
         self._poll = select.poll()
-        self._running: dict[int, _Part] = {}
+        self._running: dict[int, _PendingBatch] = {}
         """Those that are being done, by the descriptor that their answers come from."""
         self._is_full = False
         """Whether only the first is listened to, because enough is kept of the others."""
@@ -171,21 +171,21 @@ class Workers:
         while self._busy() >= self._count or len(self._parts) >= AHEAD * self._count:
             self._receive(None)
             self._settle()
-        part = _Part(batch, self._state)
+        part = _PendingBatch(batch, self._state)
         self._parts.append(part)
         self._begin(part)
         self.attend()
 
-    def begin_part(self, task: PartTask) -> _Part:
+    def begin_part(self, task: PartTask) -> _PendingBatch:
         """Have a part of a capture dissected.
 
         :raises OSError: no process may begin.
         """
-        part = _Part(None, None)
+        part = _PendingBatch(None, None)
         self._fork(part, task)
         return part
 
-    def edge_of(self, part: _Part) -> bytes:
+    def edge_of(self, part: _PendingBatch) -> bytes:
         """Wait for the edge of a part.
 
         :raises JobError: its process died.
@@ -200,7 +200,7 @@ class Workers:
         assert part.edge is not None
         return part.edge
 
-    def submit_part(self, part: _Part, seam: bytes) -> None:
+    def submit_part(self, part: _PendingBatch, seam: bytes) -> None:
         """The seam of a part is known: have it done as the next batch."""
         while len(self._parts) >= AHEAD * self._count:
             self._receive(None)
@@ -210,7 +210,7 @@ class Workers:
         self._ask(part, seam)
         self.attend()
 
-    def drop_part(self, part: _Part) -> None:
+    def drop_part(self, part: _PendingBatch) -> None:
         """A part is given up."""
         self._end(part, kills=True)
 
@@ -243,12 +243,12 @@ class Workers:
 
     # -- processes ----------------------------------------------------------------------------------
 
-    def _begin(self, part: _Part) -> None:
+    def _begin(self, part: _PendingBatch) -> None:
         """Have a process do a batch; where no process may begin, it is done in its turn, here."""
         with suppress(OSError):
             self._fork(part)
 
-    def _fork(self, part: _Part, task: PartTask | None = None) -> None:
+    def _fork(self, part: _PendingBatch, task: PartTask | None = None) -> None:
         answers, answered = os.pipe()
         asked, asks = (None, None) if task is None else os.pipe()
         before = signal.pthread_sigmask(signal.SIG_BLOCK, ENDING)  # until it is settled whom they concern
@@ -268,12 +268,14 @@ class Workers:
             os.close(answered)
             if asked is not None:
                 os.close(asked)
-        part.process = _Process(pid, answers, asks)
+        part.process = _WorkerProcess(pid, answers, asks)
         self._running[answers] = part
         if not self._is_full:
             self._poll.register(answers, select.POLLIN)
 
-    def _serving(self, part: _Part, task: PartTask | None, asked: int | None) -> Callable[[int], None]:
+    def _serving(
+        self, part: _PendingBatch, task: PartTask | None, asked: int | None
+    ) -> Callable[[int], None]:
         """What a process does."""
         if task is not None and asked is not None:
             return partial(serve_part, self._work, task, self._shared, asked)
@@ -290,7 +292,7 @@ class Workers:
                 yield part.process.answers
                 yield part.process.asks
 
-    def _ask(self, part: _Part, seam: bytes | None) -> None:
+    def _ask(self, part: _PendingBatch, seam: bytes | None) -> None:
         """Tell a process with a part what it must know, and from which state to go on."""
         process = part.process
         if process is None or process.asks is None:
@@ -302,7 +304,7 @@ class Workers:
                 while left:
                     left = left[os.write(process.asks, left) :]
 
-    def _end(self, part: _Part, *, kills: bool = False) -> str | None:
+    def _end(self, part: _PendingBatch, *, kills: bool = False) -> str | None:
         """Let go of the process of a batch; gives how it ended, if that was before its time."""
         process, part.process = part.process, None
         if process is None:
@@ -320,7 +322,7 @@ class Workers:
 
     # -- what comes back ----------------------------------------------------------------------------
 
-    def _receive(self, seconds: float | None, wanted: _Part | None = None) -> None:
+    def _receive(self, seconds: float | None, wanted: _PendingBatch | None = None) -> None:
         """Take in what came.
 
         :param seconds: how long to wait for something; None for as long as it takes.
@@ -334,7 +336,7 @@ class Workers:
             if part is not None:
                 self._take(part)
 
-    def _listen(self, wanted: _Part | None) -> None:
+    def _listen(self, wanted: _PendingBatch | None) -> None:
         """Listen to all processes; where enough is kept to the first one's alone, and to what is wanted."""
         first = {each.process.answers for each in (*islice(self._parts, 1), wanted) if each and each.process}
         is_full = self._held >= MOST_HELD
@@ -348,7 +350,7 @@ class Workers:
                 with suppress(KeyError):
                     self._poll.unregister(descriptor)
 
-    def _take(self, part: _Part) -> None:
+    def _take(self, part: _PendingBatch) -> None:
         process = part.process
         assert process is not None
         data = os.read(process.answers, _PIPE_BYTES)
@@ -367,7 +369,7 @@ class Workers:
             at = end
         del received[:at]
 
-    def _answered(self, part: _Part, kind: int, data: bytes) -> None:
+    def _answered(self, part: _PendingBatch, kind: int, data: bytes) -> None:
         if kind == EDGE:
             part.edge = data
             return
@@ -389,7 +391,7 @@ class Workers:
         if part.batch is not None:
             self._end(part)  # a part may be asked for again
 
-    def _drop(self, part: _Part) -> list[Piece]:
+    def _drop(self, part: _PendingBatch) -> list[Piece]:
         pieces, part.pieces = part.pieces, []
         self._held -= part.size
         part.size = 0

@@ -29,7 +29,7 @@ class Adapter(NamedTuple):
         return name.casefold() in (each.casefold() for each in own)
 
 
-class _Known(NamedTuple):
+class _KnownAdapter(NamedTuple):
     name: str
     address: str | None
 
@@ -42,7 +42,7 @@ def adapters() -> list[Adapter]:
     found: list[Adapter] = []
     for device, description in libpcap.devices():
         identity = device.removeprefix(_PREFIX)
-        name, address = known.get(identity.casefold(), _Known(identity, None))
+        name, address = known.get(identity.casefold(), _KnownAdapter(identity, None))
         found.append(Adapter(name, device, address, description))
     return found
 
@@ -64,13 +64,13 @@ def adapter(name: str) -> Adapter:
     raise NoInterfaceError(f"there is no interface {name or repr(name)}; there are {there}")
 
 
-def _known() -> dict[str, _Known]:
+def _known() -> dict[str, _KnownAdapter]:
     """What Windows says of its adapters, by their identity in small letters."""
     try:
         from scapy.arch.windows import get_windows_if_list
 
         return {
-            each["guid"].casefold(): _Known(
+            each["guid"].casefold(): _KnownAdapter(
                 each["name"], next((address for address in each["ips"] if "." in address), None)
             )
             for each in get_windows_if_list()

@@ -19,11 +19,11 @@ from typing import TYPE_CHECKING, NamedTuple
 from kdissect.capture.blocks import Captured
 from kdissect.live.errors import LiveError
 from kdissect.live.journal import MOST_NOTES, Gone, JournalWriter, Status
-from kdissect.live.room import Room, SpoolSize
+from kdissect.live.room import SpoolRoom, SpoolSize
 from kdissect.live.rotation import Bounds
-from kdissect.live.sources import Counts, Opener, Source
-from kdissect.live.spool import SECOND, Clock, Spool
-from kdissect.live.waiting import Waiting, waiting_for
+from kdissect.live.sources import PacketSource, SourceCounts, SourceOpener
+from kdissect.live.spool import SECOND, Spool, SystemClocks
+from kdissect.live.waiting import WayToWait, waiting_for
 from kdissect.system import HANGING_UP, INTERRUPTS, leave_no_core, take_signals
 from kdissect.wording import defect, plural
 
@@ -38,7 +38,7 @@ CLOCK_STEP_NS = SECOND
 """By so much the clock may differ from the time that has passed, in one tick, before that is told."""
 
 
-class Job(NamedTuple):
+class CaptureJob(NamedTuple):
     """What to capture, and where to."""
 
     folder: str
@@ -56,17 +56,17 @@ class Capturer:
 
     def __init__(
         self,
-        sources: Sequence[Source],
+        sources: Sequence[PacketSource],
         spool: Spool,
         journal: JournalWriter,
         seconds: float | None,
-        clock: Clock,
+        clock: SystemClocks,
     ) -> None:
         """:param seconds: how long to go on, if there is a limit."""
         self._sources = dict(enumerate(sources))
         """Those that are not over, by the number of their interface."""
         self._all = sources
-        self._counts = [Counts()] * len(sources)
+        self._counts = [SourceCounts()] * len(sources)
         self._numbers = [[spool.add(each) for each in source.interfaces] for source in sources]
         """In the spool, of the interfaces of each source."""
         self._spool = spool
@@ -83,7 +83,7 @@ class Capturer:
         self._due = 0.0
         self._is_stopped = False
 
-    def run(self, waiting: Waiting) -> None:
+    def run(self, waiting: WayToWait) -> None:
         """Capture until the pipe is shut, a limit is reached or no source is left."""
         reason: str | None = None
         while reason is None:
@@ -101,7 +101,7 @@ class Capturer:
         """End with the next step."""
         self._is_stopped = True
 
-    def step(self, forget: Callable[[Source], object] = lambda _: None) -> str | None:
+    def step(self, forget: Callable[[PacketSource], object] = lambda _: None) -> str | None:
         """Write what has come; gives why the capture is over, if it is.
 
         :param forget: is told a source that is over.
@@ -121,7 +121,7 @@ class Capturer:
             self._tick()
         return self._reason()
 
-    def _tell_gone(self, source: Source) -> None:
+    def _tell_gone(self, source: PacketSource) -> None:
         name = source.interfaces[0].name or "an interface"
         with suppress(OSError):  # it has been noted, too
             self._journal.tell(Gone(name, self._spool.packets, self._clock.wall_ns()))
@@ -136,7 +136,7 @@ class Capturer:
             return "a limit of -a is reached"
         return None
 
-    def _write(self, number: int, source: Source) -> None:
+    def _write(self, number: int, source: PacketSource) -> None:
         for _ in range(MOST_BLOCKS):
             block = source.read()
             if block is None:
@@ -225,7 +225,7 @@ class Capturer:
             source.close()
 
 
-def run(job: Job, openers: Sequence[Opener], control: Pipe) -> None:
+def run(job: CaptureJob, openers: Sequence[SourceOpener], control: Pipe) -> None:
     """What the process does. Sends None when it has begun, or the error that says why it cannot."""
     for number in INTERRUPTS:  # who started it decides when it stops
         signal.signal(number, signal.SIG_IGN)
@@ -248,7 +248,9 @@ def run(job: Job, openers: Sequence[Opener], control: Pipe) -> None:
     _leave_to_nobody(job, capturer.written)
 
 
-def _begun(job: Job, openers: Sequence[Opener]) -> tuple[Capturer, list[Source]] | LiveError:
+def _begun(
+    job: CaptureJob, openers: Sequence[SourceOpener]
+) -> tuple[Capturer, list[PacketSource]] | LiveError:
     """What captures, or why it cannot; then nothing of it is left."""
     try:
         sources = [opener() for opener in openers]
@@ -260,10 +262,10 @@ def _begun(job: Job, openers: Sequence[Opener]) -> tuple[Capturer, list[Source]]
         return LiveError(f"{where or 'the spool'}: {error.strerror or error}")
     except Exception as error:
         return LiveError(defect(error))
-    clock = Clock()
+    clock = SystemClocks()
     try:
         journal = JournalWriter(job.folder)
-        room = None if job.size is None else Room(job.folder, job.size, journal.decoded)
+        room = None if job.size is None else SpoolRoom(job.folder, job.size, journal.decoded)
         spool = Spool(job.path, job.rotation, clock, journal.tell, job.stop, room)
         return Capturer(sources, spool, journal, job.stop.seconds, clock), sources
     except OSError as error:
@@ -283,7 +285,7 @@ def _answer(control: Pipe, error: LiveError | None) -> bool:
     return True
 
 
-def _leave_to_nobody(job: Job, packets: int) -> None:
+def _leave_to_nobody(job: CaptureJob, packets: int) -> None:
     """Who started us may have been killed, and cannot clean up: a folder without packets in it goes; of one
     with packets it is told where it is."""
     parent = parent_process()

@@ -34,7 +34,7 @@ from kdissect.live.errors import (
     NotPermittedThereError,
 )
 from kdissect.live.journal import MOST_NOTES
-from kdissect.live.sources import Counts, Interfaces
+from kdissect.live.sources import Interfaces, SourceCounts
 from kdissect.model import CaptureError, Fault, Packet
 from kdissect.system import handed_on
 from kdissect.wording import plural
@@ -112,8 +112,8 @@ class External:
     errors: Any
     """The descriptor of what it says; None for standard input."""
 
-    def __call__(self) -> Stream:
-        return Stream(self.name, self.pid, self.output, self.errors)
+    def __call__(self) -> PipedCapture:
+        return PipedCapture(self.name, self.pid, self.output, self.errors)
 
     def close(self) -> None:
         """Leave the pipes to the capture process, with whose end the program hears that nobody reads them."""
@@ -170,7 +170,7 @@ def _set_blocking(descriptor: int, blocking: bool) -> None:
     os.set_blocking(descriptor, blocking)
 
 
-class Stream:
+class PipedCapture:
     """A capture that comes through a pipe. Waits for its beginning.
 
     :raises LiveError: the program ends before it, or it is no capture.
@@ -283,12 +283,12 @@ class Stream:
         told = [line for line in lines if _SAID.match(line)] or [line for line in lines if line]
         return told[-1] if told else ""
 
-    def counts(self) -> Counts:
+    def counts(self) -> SourceCounts:
         """What came, and what the program said it lost, which is known when it has ended."""
         self._listen()
         found = _DROPPED.search(self._words.decode("utf-8", "replace"))
         dropped = 0 if found is None else int(found[1] or found[2])
-        return Counts(self._received + dropped, dropped)
+        return SourceCounts(self._received + dropped, dropped)
 
     def fill(self) -> float:
         return 0.0

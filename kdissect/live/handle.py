@@ -13,7 +13,7 @@ from kdissect.capture.links import RAW
 from kdissect.capture.reader import Interface
 from kdissect.live import libpcap
 from kdissect.live.errors import BadFilterError, LiveError, NoInterfaceError, NotPermittedError
-from kdissect.live.sources import Counts, Interfaces
+from kdissect.live.sources import Interfaces, SourceCounts
 
 _TIMEOUT_MS = 20
 _MOST_PACKETS = 5_000
@@ -97,12 +97,12 @@ class PcapSource:
         self._received += len(packets)
         return (0, packets) if packets else None
 
-    def counts(self) -> Counts:
+    def counts(self) -> SourceCounts:
         """Packets that were read and those that libpcap says were dropped."""
         said = self._library.pcap_stat()
         if self._library.pcap_stats(self._handle, ctypes.byref(said)) < 0:
-            return Counts(self._received, 0)
-        return Counts(self._received + said.ps_drop, said.ps_drop)
+            return SourceCounts(self._received, 0)
+        return SourceCounts(self._received + said.ps_drop, said.ps_drop)
 
     def fill(self) -> float:
         return 0.0

@@ -162,7 +162,7 @@ class JournalWriter:
         os.close(self._journal)
 
 
-class Journal:
+class JournalReader:
     """The side of who follows.
 
     :raises OSError: this folder has no journal.
@@ -200,7 +200,7 @@ class Journal:
         self._file.close()
 
 
-class Progress:
+class DecodingProgress:
     """Tells the capture process which files were decoded.
 
     :raises OSError: it cannot be told.

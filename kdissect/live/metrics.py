@@ -81,7 +81,7 @@ class Metrics:
             buckets=_BUCKETS,
             registry=self.registry,
         )
-        self.registry.register(_Capture(status))
+        self.registry.register(_CaptureMetrics(status))
 
     def add(self, exchange: Exchange) -> None:
         """Count an exchange."""
@@ -130,7 +130,7 @@ class Metrics:
         return stop
 
 
-class _Capture:
+class _CaptureMetrics:
     """The state of the capture, as metrics."""
 
     def __init__(self, status: Callable[[], Status]) -> None:

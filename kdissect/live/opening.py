@@ -16,7 +16,7 @@ from kdissect.live.adapters import adapter
 from kdissect.live.bpf import COOKED, DEFAULT_FILTER, ETHERNET, program_of
 from kdissect.live.errors import NoInterfaceError, NotPermittedError
 from kdissect.live.probing import Probe
-from kdissect.live.sources import Interfaces, Opener, Source
+from kdissect.live.sources import Interfaces, PacketSource, SourceOpener
 
 
 @dataclass(frozen=True)
@@ -28,7 +28,7 @@ class _Ring:
     link_type: int
     snap_length: int
 
-    def __call__(self) -> Source:
+    def __call__(self) -> PacketSource:
         if sys.platform == "linux":
             from kdissect.live.ring import RingListenSocket
 
@@ -49,7 +49,7 @@ class _Pcap:
     """What libpcap calls it."""
     wanted: Interfaces
 
-    def __call__(self) -> Source:
+    def __call__(self) -> PacketSource:
         from kdissect.live.handle import PcapSource
 
         return PcapSource(self.name, self.wanted, self.device)
@@ -58,10 +58,10 @@ class _Pcap:
         """Nothing is opened for it beforehand."""
 
 
-class Opened(NamedTuple):
+class OpenedInterfaces(NamedTuple):
     """Interfaces that can be captured from."""
 
-    openers: list[Opener]
+    openers: list[SourceOpener]
     probe: Probe | None
     """Sees what the capture filter does not let through; None where it lets everything through."""
 
@@ -73,7 +73,7 @@ class Opened(NamedTuple):
             each.close()
 
 
-def open_interfaces(wanted: Interfaces) -> Opened:
+def open_interfaces(wanted: Interfaces) -> OpenedInterfaces:
     """Have what needs a privilege opened, where that can be done for another process: on Linux.
 
     :raises LiveError: the filter is wrong, there is no such interface, or capturing is not permitted.
@@ -81,9 +81,9 @@ def open_interfaces(wanted: Interfaces) -> Opened:
     names = dict.fromkeys(wanted.names)
     if sys.platform == "win32":
         found = dict.fromkeys(map(adapter, names))
-        return Opened([_Pcap(each.name, each.device, wanted) for each in found], None)
+        return OpenedInterfaces([_Pcap(each.name, each.device, wanted) for each in found], None)
     if sys.platform != "linux":
-        return Opened([_Pcap(name, name, wanted) for name in names], None)
+        return OpenedInterfaces([_Pcap(name, name, wanted) for name in names], None)
     asked = [_asked(name, wanted) for name in names]
     count = len(asked)
     if wanted.filter != DEFAULT_FILTER:
@@ -94,15 +94,15 @@ def open_interfaces(wanted: Interfaces) -> Opened:
         raise NotPermittedError(f"not permitted to capture on {error.filename or devices.ANY}") from None
     except OSError as error:
         raise NoInterfaceError(f"{error.filename or devices.ANY}: {error.strerror}") from None
-    openers: list[Opener] = []
+    openers: list[SourceOpener] = []
     for opened, each in zip(sockets[:count], asked, strict=False):
         link_type = COOKED if each.is_cooked else ETHERNET
         openers.append(_Ring(opened, each.interface or devices.ANY, link_type, wanted.snap_length))
     others = [(opened, not each.is_cooked) for opened, each in zip(sockets, asked, strict=True)][count:]
-    return Opened(openers, Probe(others) if others else None)
+    return OpenedInterfaces(openers, Probe(others) if others else None)
 
 
-def _asked(name: str, wanted: Interfaces) -> privileged.Wanted:
+def _asked(name: str, wanted: Interfaces) -> privileged.WantedSocket:
     if name == devices.ANY:
         interface, cooked = "", True
         loopback = next((each.number for each in devices.devices() if each.is_loopback), None)
@@ -113,4 +113,4 @@ def _asked(name: str, wanted: Interfaces) -> privileged.Wanted:
         interface, cooked = name, not found.has_ethernet_header
         loopback = found.number if found.is_loopback else None
     program = program_of(wanted.filter, COOKED if cooked else ETHERNET, wanted.snap_length, loopback)
-    return privileged.Wanted(interface, program, cooked, wanted.is_promiscuous and bool(interface))
+    return privileged.WantedSocket(interface, program, cooked, wanted.is_promiscuous and bool(interface))

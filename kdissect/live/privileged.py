@@ -35,7 +35,7 @@ _CAPABILITY_VERSION = 0x20080522
 _MOST_ANSWER = 4096
 
 
-class Wanted(NamedTuple):
+class WantedSocket(NamedTuple):
     """A socket."""
 
     interface: str
@@ -47,7 +47,7 @@ class Wanted(NamedTuple):
     is_promiscuous: bool = False
 
 
-def open_sockets(wanted: list[Wanted]) -> list[socket.socket]:
+def open_sockets(wanted: list[WantedSocket]) -> list[socket.socket]:
     """Have sockets opened by a process of their own.
 
     :raises OSError: one of them cannot be opened; ``filename`` is its interface.

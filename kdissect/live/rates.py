@@ -14,7 +14,7 @@ _RECEIVED, _SENT = 1, 9
 """Where the packets stand in a line of it."""
 
 
-class Interface(NamedTuple):
+class InterfaceRate(NamedTuple):
     """An interface, and what goes on on it."""
 
     name: str
@@ -27,20 +27,20 @@ class Interface(NamedTuple):
     """Packets a second since the look before; None at the first."""
 
 
-def interfaces() -> list[Interface]:
+def interfaces() -> list[InterfaceRate]:
     """What can be captured from; none on a system that is not Linux, without libpcap."""
     if sys.platform == "win32":
-        return [Interface(each.name, "", each.address, each.description) for each in adapters()]
+        return [InterfaceRate(each.name, "", each.address, each.description) for each in adapters()]
     if sys.platform != "linux":
         found = libpcap.devices() if libpcap.is_there() else ()
-        return [Interface(name, "", description=description) for name, description in found]
-    every = Interface(devices.ANY, "up", description="all of them at once")
+        return [InterfaceRate(name, "", description=description) for name, description in found]
+    every = InterfaceRate(devices.ANY, "up", description="all of them at once")
     return [every, *(_interface(each) for each in devices.devices())]
 
 
-def _interface(device: devices.Device) -> Interface:
+def _interface(device: devices.Device) -> InterfaceRate:
     state, description = "up" if device.is_up else "down", "loopback" if device.is_loopback else ""
-    return Interface(device.name, state, device.address, description)
+    return InterfaceRate(device.name, state, device.address, description)
 
 
 def packet_counts() -> dict[str, int]:
@@ -74,7 +74,7 @@ class Rates:
 
     def __init__(
         self,
-        listed: Callable[[], list[Interface]] = interfaces,
+        listed: Callable[[], list[InterfaceRate]] = interfaces,
         counts: Callable[[], dict[str, int]] = packet_counts,
     ) -> None:
         self._listed = listed
@@ -82,7 +82,7 @@ class Rates:
         self._before: dict[str, int] = {}
         self._at: float | None = None
 
-    def look(self, now: float) -> list[Interface]:
+    def look(self, now: float) -> list[InterfaceRate]:
         """The interfaces, with what went on since the look before.
 
         :param now: seconds, since whenever.

@@ -21,7 +21,7 @@ from kdissect.capture.blocks import Captured
 from kdissect.capture.reader import Interface
 from kdissect.live import devices
 from kdissect.live.bpf import COOKED, SNAP_LENGTH
-from kdissect.live.sources import Counts
+from kdissect.live.sources import SourceCounts
 
 assert sys.platform == "linux"
 
@@ -86,7 +86,7 @@ class RingListenSocket(L2ListenSocket):
         self._ring = mmap.mmap(opened.fileno(), size, mmap.MAP_SHARED, mmap.PROT_READ | mmap.PROT_WRITE)
         self._blocks = blocks
         self._next = 0
-        self._counts = Counts()
+        self._counts = SourceCounts()
         self._left: int | None = None
         """Blocks that may still be read, once it was stopped."""
         self._is_down = self._is_gone = False
@@ -129,10 +129,10 @@ class RingListenSocket(L2ListenSocket):
         _, protocol, index, hardware, kind, length, address = _address(self._ring, at + _ADDRESS_AT)
         return _cooked(protocol, index, hardware, kind, length, address)
 
-    def counts(self) -> Counts:
+    def counts(self) -> SourceCounts:
         """What the kernel counted so far."""
         received, dropped = self._read_statistics()
-        self._counts = Counts(self._counts.received + received, self._counts.dropped + dropped)
+        self._counts = SourceCounts(self._counts.received + received, self._counts.dropped + dropped)
         return self._counts
 
     def _read_statistics(self) -> tuple[int, int]:

@@ -31,7 +31,7 @@ class SpoolSize(NamedTuple):
     """Bytes of files that stay though they were decoded, until their room is needed."""
 
 
-class Room:
+class SpoolRoom:
     """The room of one spool, whose complete files it keeps account of.
 
     :param folder: where the spool is.

@@ -19,10 +19,10 @@ from typing import TYPE_CHECKING
 
 from kdissect.live import capturing
 from kdissect.live.errors import LiveError
-from kdissect.live.journal import Begun, Journal, Status, status_of
+from kdissect.live.journal import Begun, JournalReader, Status, status_of
 from kdissect.live.room import SpoolSize
 from kdissect.live.rotation import Bounds
-from kdissect.live.sources import Opener
+from kdissect.live.sources import SourceOpener
 from kdissect.live.spool import cut_to_whole_blocks
 from kdissect.system import signals_held
 
@@ -33,7 +33,7 @@ _END_SECONDS = 10.0
 """How long the capture process may take to end."""
 
 
-class Session:
+class CaptureSession:
     """A capture process.
 
     :param path: where the capture is written, if it is to be kept.
@@ -44,7 +44,7 @@ class Session:
 
     def __init__(
         self,
-        openers: Sequence[Opener],
+        openers: Sequence[SourceOpener],
         path: str | None = None,
         rotation: Bounds = Bounds(),  # noqa: B008 - it cannot be changed
         stop: Bounds = Bounds(),  # noqa: B008 - it cannot be changed
@@ -55,7 +55,7 @@ class Session:
         self.folder = os.path.join(folder or tempfile.gettempdir(), f"kdissect-live-{secrets.token_hex(8)}")
         """Of the journal; whoever follows the capture needs nothing else."""
         spool = os.path.join(self.folder, "spool.pcapng")
-        job = capturing.Job(self.folder, path or spool, rotation, stop, size if path is None else None)
+        job = capturing.CaptureJob(self.folder, path or spool, rotation, stop, size if path is None else None)
         self._is_mended = self._is_kept = False
         self._latest = Status()
         if sys.platform != "win32":  # where nothing helps to start processes
@@ -123,7 +123,7 @@ class Session:
     def _mend(self) -> None:
         latest: str | None = None
         with suppress(OSError):
-            with closing(Journal(self.folder)) as journal:
+            with closing(JournalReader(self.folder)) as journal:
                 while (entry := journal.next_entry()) is not None:
                     if isinstance(entry, Begun):
                         latest = entry.path

@@ -19,7 +19,7 @@ class Interfaces(NamedTuple):
     is_promiscuous: bool = True
 
 
-class Counts(NamedTuple):
+class SourceCounts(NamedTuple):
     """What a source counted since it began."""
 
     received: int = 0
@@ -27,7 +27,7 @@ class Counts(NamedTuple):
     dropped: int = 0
 
 
-class Source(Protocol):
+class PacketSource(Protocol):
     """Where packets come from."""
 
     @property
@@ -40,7 +40,7 @@ class Source(Protocol):
     def read(self) -> tuple[int, list[Captured]] | None:
         """The number of an interface and packets of it that have come; None if no packet is there yet."""
 
-    def counts(self) -> Counts:
+    def counts(self) -> SourceCounts:
         """What was counted so far."""
 
     def fill(self) -> float:
@@ -62,10 +62,10 @@ class Source(Protocol):
         """Let go of everything."""
 
 
-class Opener(Protocol):
+class SourceOpener(Protocol):
     """Makes a source, in the capture process."""
 
-    def __call__(self) -> Source:
+    def __call__(self) -> PacketSource:
         """The source."""
 
     def close(self) -> None:

@@ -24,9 +24,9 @@ from kdissect.capture.blocks import (
 )
 from kdissect.capture.reader import Interface
 from kdissect.live.journal import Begun, Complete, Entry, Lost
-from kdissect.live.room import Room
+from kdissect.live.room import SpoolRoom
 from kdissect.live.rotation import Bounds, file_name
-from kdissect.live.sources import Counts
+from kdissect.live.sources import SourceCounts
 from kdissect.system import OPENING
 
 SECOND = 1_000_000_000
@@ -36,7 +36,7 @@ _CALM_SECONDS = 1.0
 """How long nothing must have been lost before that is told: losses in quick succession are one."""
 
 
-class Clock:
+class SystemClocks:
     """Both clocks of the system: the one that can be set, and the one that cannot."""
 
     def wall_ns(self) -> int:
@@ -48,10 +48,10 @@ class Clock:
         return time.monotonic()
 
 
-class _File:
+class _SpoolFile:
     """A file that is being written: whole blocks, or nothing of them."""
 
-    def __init__(self, path: str, clock: Clock) -> None:
+    def __init__(self, path: str, clock: SystemClocks) -> None:
         """:raises OSError: it cannot be made."""
         self.path = path
         self._descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | OPENING, 0o600)
@@ -94,10 +94,10 @@ class Spool:
         self,
         path: str,
         bounds: Bounds,
-        clock: Clock,
+        clock: SystemClocks,
         tell: Callable[[Entry], None],
         stop: Bounds = Bounds(),  # noqa: B008 - it cannot be changed
-        room: Room | None = None,
+        room: SpoolRoom | None = None,
     ) -> None:
         self._path = path
         self._stop = stop
@@ -115,10 +115,10 @@ class Spool:
         self._loss: Lost | None = None
         """What was lost of late and was not told yet."""
         self._lost_at = 0.0
-        self.counts: list[Counts] = []
+        self.counts: list[SourceCounts] = []
         """By interface."""
         self._delivered: list[int] = []
-        self._file: _File | None = None
+        self._file: _SpoolFile | None = None
         self._look()
         self._file = self._begin()
 
@@ -143,7 +143,7 @@ class Spool:
     def add(self, interface: Interface) -> int:
         """Take in another interface; gives its number."""
         self._interfaces.append(interface)
-        self.counts.append(Counts())
+        self.counts.append(SourceCounts())
         self._delivered.append(0)
         self._lost.append(0)
         if self._file is not None:
@@ -283,17 +283,17 @@ class Spool:
         if self._room is not None:
             self._room.complete(file.path, file.bytes)
 
-    def _write(self, file: _File, blocks: bytes) -> None:
+    def _write(self, file: _SpoolFile, blocks: bytes) -> None:
         file.write(blocks)
         self.bytes += len(blocks)
 
-    def _begin(self) -> _File:
+    def _begin(self) -> _SpoolFile:
         number = self.files + 1
         path = self._path
         rotates = self._bounds.rotates or self._room is not None
         if rotates:
             path = file_name(path, number, self._clock.wall_ns())
-        file = _File(path, self._clock)
+        file = _SpoolFile(path, self._clock)
         head = [section_block(), *(interface_block(each) for each in self._interfaces)]
         try:
             self._write(file, b"".join(head))
@@ -318,7 +318,7 @@ class Spool:
                 return
             self._kept.popleft()
 
-    def _is_full(self, file: _File) -> bool:
+    def _is_full(self, file: _SpoolFile) -> bool:
         bounds = self._bounds
         if not file.packets:
             return False

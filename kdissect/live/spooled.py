@@ -8,7 +8,7 @@ from contextlib import suppress
 from kdissect.capture.following import Following
 from kdissect.faults import fault
 from kdissect.limits import DEFAULTS, Limits
-from kdissect.live.journal import Begun, Complete, Gone, Journal, Lost, Progress
+from kdissect.live.journal import Begun, Complete, DecodingProgress, Gone, JournalReader, Lost
 from kdissect.model import Fault
 from kdissect.present.form import Clock
 from kdissect.wording import plural
@@ -25,9 +25,9 @@ class Spooled(Following):
     def __init__(
         self, folder: str, limits: Limits = DEFAULTS, *, consume: bool = False, tells: bool = False
     ) -> None:
-        self._journal = Journal(folder)
+        self._journal = JournalReader(folder)
         self._consume = consume
-        self._progress = Progress(folder) if tells else None
+        self._progress = DecodingProgress(folder) if tells else None
         self._path: str | None = None
         self._files = 0
         """How many were begun to be read."""

@@ -23,7 +23,7 @@ _PACKET_COST = 200
 """Bytes that a packet takes beside its data, about."""
 
 
-class Trigger:
+class CaptureTrigger:
     """Writes files of the name ``path`` with a number and a time in it.
 
     :param interfaces: those of the packets; they may grow.

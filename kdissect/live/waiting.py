@@ -7,7 +7,7 @@ import sys
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Protocol
 
-from kdissect.live.sources import Source
+from kdissect.live.sources import PacketSource
 
 if TYPE_CHECKING:
     from kdissect.system import Pipe
@@ -16,13 +16,13 @@ TURN_SECONDS = 0.01
 """How long packets of sources that nobody can wait for lie there, at most."""
 
 
-class Waiting(Protocol):
+class WayToWait(Protocol):
     """One way to wait."""
 
     def wait(self, seconds: float) -> bool:
         """Wait until there may be packets, so long at most; gives whether the pipe was shut."""
 
-    def forget(self, source: Source) -> None:
+    def forget(self, source: PacketSource) -> None:
         """A source is over."""
 
 
@@ -31,7 +31,7 @@ if sys.platform != "win32":
     class ByDescriptors:
         """Waits for whichever descriptor can be read first."""
 
-        def __init__(self, control: int, sources: Sequence[Source]) -> None:
+        def __init__(self, control: int, sources: Sequence[PacketSource]) -> None:
             self._control = control
             self._poll = select.poll()
             for descriptor in (control, *(source.fileno() for source in sources)):
@@ -40,7 +40,7 @@ if sys.platform != "win32":
         def wait(self, seconds: float) -> bool:
             return any(descriptor == self._control for descriptor, _ in self._poll.poll(seconds * 1_000))
 
-        def forget(self, source: Source) -> None:
+        def forget(self, source: PacketSource) -> None:
             self._poll.unregister(source.fileno())
 
 
@@ -56,11 +56,11 @@ class InTurns:
         except OSError:  # Windows' way to say that it is shut
             return True
 
-    def forget(self, source: Source) -> None:
+    def forget(self, source: PacketSource) -> None:
         """Nothing of it is remembered."""
 
 
-def waiting_for(control: Pipe, sources: Sequence[Source]) -> Waiting:
+def waiting_for(control: Pipe, sources: Sequence[PacketSource]) -> WayToWait:
     """This system's way."""
     if sys.platform != "win32":
         return ByDescriptors(control.fileno(), sources)

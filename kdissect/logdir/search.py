@@ -53,7 +53,7 @@ def _first(last: int | None) -> int:
     return 0 if last is None else max(0, last + 1)
 
 
-class Search:
+class BatchSearch:
     """Finds batches in one segment. It gives up when it has taken all the effort that the segment's size is
     worth. So no bytes can make it look at the same ones again and again.
     """

@@ -16,7 +16,7 @@ from collections.abc import Iterator
 
 from kdissect.faults import fault
 from kdissect.limits import DEFAULTS, Limits
-from kdissect.logdir.search import HEAD, PART, ReadAt, Search, announced_size, goes_on, zeros_to_end
+from kdissect.logdir.search import HEAD, PART, BatchSearch, ReadAt, announced_size, goes_on, zeros_to_end
 from kdissect.model import Fault
 from kdissect.record.batch import Batch
 from kdissect.record.sets import frame_defect, read_record_set
@@ -43,7 +43,7 @@ class _SegmentState:
         self.read_at = read_at
         self.size = size
         self.limits = limits._replace(elements=max(1, limits.elements))
-        self.search = Search(read_at, size, self.limits)
+        self.search = BatchSearch(read_at, size, self.limits)
         self.last = last
         self.is_named = last is not None
         """Whether :attr:`last` is still what the file's name says, not a batch."""

@@ -17,10 +17,10 @@ from kdissect.session.briefs import Brief
 from kdissect.session.conversation import Connection, Conversation
 
 VERSION = 1
-"""Of :class:`Edge` and :class:`Seam`: both ends of a seam must be of the same."""
+"""Of :class:`PartEdge` and :class:`Seam`: both ends of a seam must be of the same."""
 
 
-class Edge(NamedTuple):
+class PartEdge(NamedTuple):
     """What a part cannot settle alone, and how its own connections stand at its end."""
 
     version: int
@@ -71,7 +71,7 @@ class Seam(NamedTuple):
 class Dissected:
     """A part that was dissected."""
 
-    def __init__(self, edge: Edge, events: list[Event], journal: PartJournal) -> None:
+    def __init__(self, edge: PartEdge, events: list[Event], journal: PartJournal) -> None:
         self.edge = edge
         self._events = events
         self._journal = journal
@@ -168,8 +168,8 @@ def dissect_part(
         why = _why_given_up(dissector, journal, events)
     packets = dissector.packets
     if why is not None:
-        return Dissected(Edge(VERSION, packets, why, size), [], journal)
-    edge = Edge(
+        return Dissected(PartEdge(VERSION, packets, why, size), [], journal)
+    edge = PartEdge(
         VERSION,
         packets,
         None,
@@ -201,7 +201,7 @@ def _why_given_up(dissector: Dissector, journal: PartJournal, events: Sequence[E
     return None
 
 
-def connection_numbers(edge: Edge, before: int, others: Sequence[int]) -> dict[int, int]:
+def connection_numbers(edge: PartEdge, before: int, others: Sequence[int]) -> dict[int, int]:
     """The numbers of a part's connections in the whole capture, by their first packets.
 
     :param before: how many have a number before the part.

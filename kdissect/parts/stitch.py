@@ -9,7 +9,7 @@ from kdissect.dissect import LINGER_NS, Dissector, Event
 from kdissect.limits import Limits
 from kdissect.model import Segment
 from kdissect.parts.journal import Ends, SeamJournal, Told
-from kdissect.parts.part import VERSION, Edge, Seam, connection_numbers
+from kdissect.parts.part import VERSION, PartEdge, Seam, connection_numbers
 
 COST = 16
 """What waits costs not more than so many times the bytes of the packets that it came in."""
@@ -33,7 +33,7 @@ class Stitcher:
         """Whether a connection between these ends is remembered."""
         return self._dissector.remembers(*ends)
 
-    def why_not(self, edge: Edge) -> str | None:
+    def why_not(self, edge: PartEdge) -> str | None:
         """Why a part is to be dissected with the true state; None where its edge is enough."""
         dissector, limits = self._dissector, self._limits
         if edge.version != VERSION:
@@ -53,7 +53,7 @@ class Stitcher:
             return "a connection began between ends that have one"
         return None
 
-    def take(self, edge: Edge) -> Seam:
+    def take(self, edge: PartEdge) -> Seam:
         """Go over a part whose edge is enough."""
         dissector = self._dissector
         numbering = dissector.numbering
@@ -94,7 +94,7 @@ class Stitcher:
             *(journal.forgets, dissector.names_are_complete),
         )
 
-    def _stops(self, edge: Edge) -> Iterator[tuple[int, Segment | int]]:
+    def _stops(self, edge: PartEdge) -> Iterator[tuple[int, Segment | int]]:
         """What the true dissector is fed, and by which packet: segments, and times at which connections have
         lingered long enough."""
         for segment in edge.segments:
@@ -102,7 +102,7 @@ class Stitcher:
             yield segment.packet, segment
         yield from self._expiries(edge, None)
 
-    def _expiries(self, edge: Edge, before: int | None) -> Iterator[tuple[int, int]]:
+    def _expiries(self, edge: PartEdge, before: int | None) -> Iterator[tuple[int, int]]:
         """The packets before one at which connections have lingered long enough, and their times."""
         while (since_ns := self._dissector.lingers_since) is not None:
             at = bisect_right(edge.tick_ns, since_ns + LINGER_NS)
@@ -111,7 +111,12 @@ class Stitcher:
             yield edge.tick_packets[at], edge.tick_ns[at]
 
     def _adopt(
-        self, edge: Edge, exchanges: int, connections: int, recognised: Sequence[int], firsts: Sequence[int]
+        self,
+        edge: PartEdge,
+        exchanges: int,
+        connections: int,
+        recognised: Sequence[int],
+        firsts: Sequence[int],
     ) -> None:
         """Take in the part's own connections, with their true numbers."""
         numbers = connection_numbers(edge, connections, firsts)

@@ -65,7 +65,7 @@ def avro_type(text: str, named: dict[str, AvroType] | None = None) -> AvroType:
             raise SchemaError("an Avro schema is JSON, and this is not") from None
         found = text.strip()
     try:
-        return _Parser({} if named is None else named).parse(found, "", 0)
+        return _AvroParser({} if named is None else named).parse(found, "", 0)
     except RecursionError:  # a message shows what is wrong, which may be nested deeper than types
         raise SchemaError("nested too deep") from None
 
@@ -84,7 +84,7 @@ def decode_avro(avro: AvroType, data: bytes, start: int = 0) -> Any:
     return value
 
 
-class _Parser:
+class _AvroParser:
     """Parses one schema."""
 
     def __init__(self, named: dict[str, AvroType]) -> None:

@@ -29,11 +29,11 @@ from kdissect.payload.recognise import (
     LIKELY,
     POSSIBLE,
     TOO_MUCH,
-    Found,
+    RecognisedBytes,
     enveloped,
     recognise,
 )
-from kdissect.payload.schemas import AVRO, PROTOBUF, Reader, Schemas
+from kdissect.payload.schemas import AVRO, PROTOBUF, Schemas, ValueReader
 from kdissect.protocol.cursor import Cursor
 
 SIDES = ("key", "value")
@@ -49,7 +49,7 @@ Span = tuple[str, int, int]
 """A name, and where what it names begins and ends."""
 
 
-class Rule(NamedTuple):
+class DecodingRule(NamedTuple):
     """What the user says of a topic: ``--decode-as 'orders*=avro:order.avsc'``."""
 
     topic: str
@@ -58,7 +58,7 @@ class Rule(NamedTuple):
     """``key`` or ``value``."""
     format: str
     """``avro``, ``protobuf``, ``auto``, ``raw``, or a name of :attr:`decode`."""
-    reader: Reader | None = None
+    reader: ValueReader | None = None
     """Of a schema that was named."""
     message: ProtoMessage | None = None
     """The message of a Protobuf file that was named."""
@@ -68,7 +68,7 @@ class Rule(NamedTuple):
     """Whether it gives the value and its spans, a tuple of :data:`Span`."""
 
 
-class Decoded(NamedTuple):
+class DecodedPayload(NamedTuple):
     """What a key or value is."""
 
     format: str
@@ -117,7 +117,7 @@ class Decoded(NamedTuple):
         return out
 
 
-class Decoder:
+class PayloadDecoder:
     """Decodes keys and values. Can be copied into other processes.
 
     :param rules: the last that matches counts; without one, ``auto``.
@@ -127,7 +127,7 @@ class Decoder:
     def __init__(
         self,
         schemas: Schemas | None = None,
-        rules: Sequence[Rule] = (),
+        rules: Sequence[DecodingRule] = (),
         limits: Limits = DEFAULTS,
         *,
         learns: bool = True,
@@ -137,9 +137,9 @@ class Decoder:
         self._rules = tuple(rules)
         self._limits = limits
         self._unpacker = Unpacker(limits)
-        self._chosen: dict[tuple[str, str], Rule | None] = {}
+        self._chosen: dict[tuple[str, str], DecodingRule | None] = {}
 
-    def rule(self, topic: str, side: str) -> Rule | None:
+    def rule(self, topic: str, side: str) -> DecodingRule | None:
         """The rule for a topic, None for ``auto``."""
         try:
             return self._chosen[topic, side]
@@ -152,7 +152,7 @@ class Decoder:
                 self._chosen[topic, side] = found
             return found
 
-    def decode(self, topic: str, side: str, data: bytes, headers: Headers = ()) -> Decoded:
+    def decode(self, topic: str, side: str, data: bytes, headers: Headers = ()) -> DecodedPayload:
         """What a key or value is.
 
         :param side: one of :data:`SIDES`.
@@ -173,13 +173,15 @@ class Decoder:
                 return found._replace(confidence=LIKELY)
         return _decoded(recognise(data, side, topic, headers, self._unpacker), None)
 
-    def _reader(self, framing: Framing) -> Reader | None:
+    def _reader(self, framing: Framing) -> ValueReader | None:
         """What reads values with such a framing."""
         return self.schemas.reader(framing.schema, framing.registry in ASKABLE)
 
     # -- with a schema
 
-    def _by_schema(self, reader: Reader, data: bytes, framing: Framing | None, headers: Headers) -> Decoded:
+    def _by_schema(
+        self, reader: ValueReader, data: bytes, framing: Framing | None, headers: Headers
+    ) -> DecodedPayload:
         """A value of a schema that is known."""
         start = 0 if framing is None else framing.size
         compression = None if framing is None else framing.compression
@@ -190,7 +192,7 @@ class Decoder:
                 problem = f"{compression} behind the schema's id cannot be unpacked"
                 if self._unpacker.is_exhausted:
                     problem = TOO_MUCH
-                return Decoded(
+                return DecodedPayload(
                     reader.kind.lower(), None, CERTAIN, framing, name, problem=problem, offset=start
                 )
             data, start = unpacked, 0
@@ -207,28 +209,28 @@ class Decoder:
             else:
                 value = decode_json(data, start)
         except DecodeError as error:
-            return Decoded(
+            return DecodedPayload(
                 reader.kind.lower(), None, CERTAIN, framing, name, None, compression,
                 f"{MISFIT}: {said_shortly(error.reason)}", error.offset, type=type, at=start,
             )  # fmt: skip
         if type is None:
-            found = enveloped(Found("json", value), headers)
+            found = enveloped(RecognisedBytes("json", value), headers)
             checked = Checked(is_open=True) if reader.json is None else reader.json.check(value, len(data))
             misfit = None if checked.problem is None else f"{MISFIT}: {said_shortly(checked.problem)}"
-            return Decoded(
+            return DecodedPayload(
                 *("json", found.value, CERTAIN, framing, name, found.envelope, compression, misfit),
                 is_unvalidated=checked.is_open,
             )
         envelope = None
         if name is not None and name.endswith(ENVELOPE) and isinstance(value, dict) and "op" in value:
             envelope = "debezium"
-        return Decoded(
+        return DecodedPayload(
             reader.kind.lower(), value, confidence, framing, name, envelope, compression, type=type, at=start
         )
 
     def _without_schema(
         self, topic: str, side: str, data: bytes, framing: Framing, headers: Headers
-    ) -> Decoded:
+    ) -> DecodedPayload:
         """A value whose schema is not known: only JSON can be read."""
         inside = data[framing.size :]
         if framing.compression is not None:
@@ -249,29 +251,31 @@ class Decoder:
         problem = f"schema {framing.schema} {what}"
         # Other bytes begin with a zero too. A header says the id itself.
         confidence = POSSIBLE if framing.size and not is_known else LIKELY
-        return Decoded("unknown", None, confidence, framing, problem=problem, is_unknown=not is_known)
+        return DecodedPayload("unknown", None, confidence, framing, problem=problem, is_unknown=not is_known)
 
     # -- as the user said
 
-    def _by_rule(self, rule: Rule, data: bytes, framing: Framing | None, headers: Headers) -> Decoded:
+    def _by_rule(
+        self, rule: DecodingRule, data: bytes, framing: Framing | None, headers: Headers
+    ) -> DecodedPayload:
         if rule.format == "raw":
-            return Decoded("raw")
+            return DecodedPayload("raw")
         if rule.format == "json":
             return self._json(data, framing, headers)
         if rule.decode is not None:
             try:
                 value = rule.decode(data)
                 if rule.has_spans:
-                    return Decoded(rule.format, value[0], spans=value[1])
-                return Decoded(rule.format, value)
+                    return DecodedPayload(rule.format, value[0], spans=value[1])
+                return DecodedPayload(rule.format, value)
             except DecodeError as error:
-                return Decoded(
+                return DecodedPayload(
                     rule.format,
                     problem=f"is no {rule.format}: {said_shortly(error.reason)}",
                     offset=error.offset,
                 )
             except Exception as error:
-                return Decoded(rule.format, problem=f"is no {rule.format}: {type(error).__name__}")
+                return DecodedPayload(rule.format, problem=f"is no {rule.format}: {type(error).__name__}")
         reader = rule.reader
         if framing is not None:
             # The schema that wrote it, where it is known, else the one that was given.
@@ -282,10 +286,12 @@ class Decoder:
                     return found
         if reader is None:
             problem = "no schema is known for it"
-            return Decoded("unknown", None, CERTAIN, framing, problem=problem, is_unknown=True)
+            return DecodedPayload("unknown", None, CERTAIN, framing, problem=problem, is_unknown=True)
         return self._by_given(rule, reader, data, framing)
 
-    def _by_given(self, rule: Rule, reader: Reader, data: bytes, framing: Framing | None) -> Decoded:
+    def _by_given(
+        self, rule: DecodingRule, reader: ValueReader, data: bytes, framing: Framing | None
+    ) -> DecodedPayload:
         """A value of the schema that the user gave: behind a framing, if it fits there, else from the
         beginning."""
         error = None
@@ -294,7 +300,7 @@ class Decoder:
                 if rule.message is not None:
                     start = 0 if frame is None else _after_indexes(data, frame)
                     value = decode_protobuf(rule.message, data, start)
-                    return Decoded(
+                    return DecodedPayload(
                         *("protobuf", value, CERTAIN, frame, rule.message.name), type=rule.message, at=start
                     )
                 found = self._by_schema(reader, data, frame, ())
@@ -303,7 +309,7 @@ class Decoder:
                 error = error or found
             except DecodeError as failed:
                 problem = f"{MISFIT}: {said_shortly(failed.reason)}"
-                error = error or Decoded(
+                error = error or DecodedPayload(
                     *(rule.format, None, CERTAIN, frame),
                     problem=problem,
                     offset=failed.offset,
@@ -312,26 +318,26 @@ class Decoder:
         assert error is not None
         return error
 
-    def _json(self, data: bytes, framing: Framing | None, headers: Headers) -> Decoded:
+    def _json(self, data: bytes, framing: Framing | None, headers: Headers) -> DecodedPayload:
         start = 0
         if framing is not None and data[framing.size : framing.size + 1] in (b"{", b"[", b'"'):
             start = framing.size
         try:
-            found = enveloped(Found("json", decode_json(data, start)), headers)
+            found = enveloped(RecognisedBytes("json", decode_json(data, start)), headers)
         except DecodeError as error:
-            return Decoded("json", problem=f"is no JSON: {error.reason}", offset=error.offset)
+            return DecodedPayload("json", problem=f"is no JSON: {error.reason}", offset=error.offset)
         return _decoded(found, framing if start else None)
 
 
-def _decoded(found: Found, framing: Framing | None) -> Decoded:
-    return Decoded(
+def _decoded(found: RecognisedBytes, framing: Framing | None) -> DecodedPayload:
+    return DecodedPayload(
         *(found.format, found.value, found.confidence, framing, None, found.envelope, found.compression),
         problem=found.problem,
     )
 
 
 def _messages_of(
-    reader: Reader, data: bytes, start: int, framing: Framing | None
+    reader: ValueReader, data: bytes, start: int, framing: Framing | None
 ) -> tuple[tuple[ProtoMessage, ...], int]:
     """The message of a Protobuf schema, and where it begins: Confluent writes indexes before it, Apicurio a
     reference with its name. Indexes may name two (:func:`~kdissect.payload.protobuf.messages_at`)."""

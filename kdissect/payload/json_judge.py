@@ -1,8 +1,8 @@
 """A value and a JSON Schema → whether the value fits, within bounds.
 
-There are three answers: None for yes, :data:`OPEN` for what cannot be said, and :class:`Wrong`. A schema with
-a part that is open is wrong only if it is wrong whatever that part says. So ``not`` of an open part is open,
-and ``oneOf`` is wrong if two schemas fit for certain.
+There are three answers: None for yes, :data:`OPEN` for what cannot be said, and :class:`Misfit`. A schema
+with a part that is open is wrong only if it is wrong whatever that part says. So ``not`` of an open part is
+open, and ``oneOf`` is wrong if two schemas fit for certain.
 """
 
 from __future__ import annotations
@@ -14,14 +14,14 @@ DEEPEST = 150
 """Schemas that are looked at one in the other."""
 
 
-class Open:
+class Undecided:
     """Nobody can say."""
 
 
-OPEN: Final = Open()
+OPEN: Final = Undecided()
 
 
-class Wrong(NamedTuple):
+class Misfit(NamedTuple):
     """A value does not fit."""
 
     reason: str
@@ -31,15 +31,15 @@ class Wrong(NamedTuple):
     def __str__(self) -> str:
         return f"{''.join(self.path).lstrip('.')}: {self.reason}" if self.path else self.reason
 
-    def inside(self, step: str) -> Wrong:
+    def inside(self, step: str) -> Misfit:
         """The same, seen from the value around it."""
         return self._replace(path=(step, *self.path))
 
 
-Answer = Wrong | Open | None
+Answer = Misfit | Undecided | None
 
 
-class Run:
+class JudgingRun:
     """Compares one value.
 
     :param keywords: what each keyword checks.
@@ -61,7 +61,7 @@ class Run:
         if schema is True:
             return None
         if schema is False:
-            return Wrong("a value that the schema does not allow")
+            return Misfit("a value that the schema does not allow")
         if not isinstance(schema, dict) or not self.draft or depth >= DEEPEST:
             return OPEN
         if "$ref" in schema and self.draft <= 7:
@@ -104,5 +104,5 @@ def identity(value: Any) -> Any:
     return value
 
 
-Check = Callable[[Run, Any, Any, int, dict[str, Any]], Answer]
+Check = Callable[[JudgingRun, Any, Any, int, dict[str, Any]], Answer]
 """What a keyword says, the value, the depth, and the schema around the keyword → whether the value fits."""

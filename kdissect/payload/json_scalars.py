@@ -5,7 +5,7 @@ from __future__ import annotations
 from math import isfinite
 from typing import Any
 
-from kdissect.payload.json_judge import OPEN, Answer, Check, Run, Wrong, identity
+from kdissect.payload.json_judge import OPEN, Answer, Check, JudgingRun, Misfit, identity
 from kdissect.wording import plural
 
 _NAMES = {str: "a string", bool: "a boolean", int: "an integer", float: "a number"}
@@ -16,7 +16,7 @@ _TYPES: dict[str, tuple[type, ...]] = {
 }
 
 
-def _type(run: Run, said: Any, value: Any, depth: int, schema: dict[str, Any]) -> Answer:
+def _type(run: JudgingRun, said: Any, value: Any, depth: int, schema: dict[str, Any]) -> Answer:
     names = said if isinstance(said, list) else [said]
     kind, answer = type(value), None
     for name in names:
@@ -33,25 +33,25 @@ def _type(run: Run, said: Any, value: Any, depth: int, schema: dict[str, Any]) -
     if answer is not None:
         return answer
     wanted = " or ".join(each for name in _TYPES if name in names for each in (_wanted(name),))
-    return Wrong(f"{_NAMES[kind]} where {wanted} is needed")
+    return Misfit(f"{_NAMES[kind]} where {wanted} is needed")
 
 
 def _wanted(name: str) -> str:
     return name if name == "null" else f"an {name}" if name[0] in "aio" else f"a {name}"
 
 
-def _enum(run: Run, said: Any, value: Any, depth: int, schema: dict[str, Any]) -> Answer:
+def _enum(run: JudgingRun, said: Any, value: Any, depth: int, schema: dict[str, Any]) -> Answer:
     if not isinstance(said, frozenset):
         return OPEN
     if identity(value) in said:
         return None
-    return Wrong(f"not one of the {plural(len(said), 'value')} that are allowed")
+    return Misfit(f"not one of the {plural(len(said), 'value')} that are allowed")
 
 
-def _const(run: Run, said: Any, value: Any, depth: int, schema: dict[str, Any]) -> Answer:
+def _const(run: JudgingRun, said: Any, value: Any, depth: int, schema: dict[str, Any]) -> Answer:
     if run.draft < 6 or identity(value) == said:
         return None
-    return Wrong("not the value that is needed")
+    return Misfit("not the value that is needed")
 
 
 # -- numbers ----------------------------------------------------------------------------------------
@@ -61,43 +61,43 @@ def is_number(value: Any) -> bool:
     return isinstance(value, int | float) and not isinstance(value, bool)
 
 
-def _minimum(run: Run, said: Any, value: Any, depth: int, schema: dict[str, Any]) -> Answer:
+def _minimum(run: JudgingRun, said: Any, value: Any, depth: int, schema: dict[str, Any]) -> Answer:
     if not is_number(value):
         return None
     if not is_number(said):
         return OPEN
     if run.draft == 4 and schema.get("exclusiveMinimum") is True and value == said:
-        return Wrong(f"not more than {said}")
-    return Wrong(f"less than {said}") if value < said else None
+        return Misfit(f"not more than {said}")
+    return Misfit(f"less than {said}") if value < said else None
 
 
-def _maximum(run: Run, said: Any, value: Any, depth: int, schema: dict[str, Any]) -> Answer:
+def _maximum(run: JudgingRun, said: Any, value: Any, depth: int, schema: dict[str, Any]) -> Answer:
     if not is_number(value):
         return None
     if not is_number(said):
         return OPEN
     if run.draft == 4 and schema.get("exclusiveMaximum") is True and value == said:
-        return Wrong(f"not less than {said}")
-    return Wrong(f"more than {said}") if value > said else None
+        return Misfit(f"not less than {said}")
+    return Misfit(f"more than {said}") if value > said else None
 
 
-def _above(run: Run, said: Any, value: Any, depth: int, schema: dict[str, Any]) -> Answer:
+def _above(run: JudgingRun, said: Any, value: Any, depth: int, schema: dict[str, Any]) -> Answer:
     if run.draft == 4 or not is_number(value):
         return None
     if not is_number(said):
         return OPEN
-    return Wrong(f"not more than {said}") if value <= said else None
+    return Misfit(f"not more than {said}") if value <= said else None
 
 
-def _below(run: Run, said: Any, value: Any, depth: int, schema: dict[str, Any]) -> Answer:
+def _below(run: JudgingRun, said: Any, value: Any, depth: int, schema: dict[str, Any]) -> Answer:
     if run.draft == 4 or not is_number(value):
         return None
     if not is_number(said):
         return OPEN
-    return Wrong(f"not less than {said}") if value >= said else None
+    return Misfit(f"not less than {said}") if value >= said else None
 
 
-def _multiple(run: Run, said: Any, value: Any, depth: int, schema: dict[str, Any]) -> Answer:
+def _multiple(run: JudgingRun, said: Any, value: Any, depth: int, schema: dict[str, Any]) -> Answer:
     if not is_number(value):
         return None
     if not is_number(said) or said <= 0 or not isfinite(value) or not isfinite(said):
@@ -108,21 +108,21 @@ def _multiple(run: Run, said: Any, value: Any, depth: int, schema: dict[str, Any
         from fractions import Fraction  # it brings decimal, which a start can do without
 
         fits = (Fraction(str(value)) / Fraction(str(said))).denominator == 1
-    return None if fits else Wrong(f"no multiple of {said}")
+    return None if fits else Misfit(f"no multiple of {said}")
 
 
 # -- sizes ------------------------------------------------------------------------------------------
 
 
 def _size(kind: type, unit: str, is_least: bool) -> Check:
-    def check(run: Run, said: Any, value: Any, depth: int, schema: dict[str, Any]) -> Answer:
+    def check(run: JudgingRun, said: Any, value: Any, depth: int, schema: dict[str, Any]) -> Answer:
         if not isinstance(value, kind):
             return None
         if not is_number(said):
             return OPEN
         size = len(value)  # type: ignore[arg-type]
         if size < said if is_least else size > said:
-            return Wrong(f"{plural(size, unit)}, and {said} are the {'least' if is_least else 'most'}")
+            return Misfit(f"{plural(size, unit)}, and {said} are the {'least' if is_least else 'most'}")
         return None
 
     return check

@@ -15,7 +15,7 @@ from urllib.parse import unquote, urldefrag, urljoin
 from kdissect.model import DecodeError
 from kdissect.payload.avro import SchemaError
 from kdissect.payload.json_checks import KEYWORDS
-from kdissect.payload.json_judge import OPEN, Run, Wrong, identity
+from kdissect.payload.json_judge import OPEN, JudgingRun, Misfit, identity
 from kdissect.payload.plain import decode_json
 
 FREE_STEPS, STEPS_A_BYTE = 2_048, 16
@@ -62,9 +62,9 @@ class JsonSchema:
 
         :param size: its bytes.
         """
-        run = Run(KEYWORDS, self._draft, self.target, FREE_STEPS + STEPS_A_BYTE * size)
+        run = JudgingRun(KEYWORDS, self._draft, self.target, FREE_STEPS + STEPS_A_BYTE * size)
         found = run.judge(self._root, value, 0)
-        if isinstance(found, Wrong):
+        if isinstance(found, Misfit):
             return Checked(str(found))
         return Checked(is_open=found is OPEN)
 
@@ -99,10 +99,10 @@ def json_schema(text: str, others: Mapping[str, str] | None = None) -> JsonSchem
     address = root.get("id" if draft == 4 else "$id") if isinstance(root, dict) else None
     for name, other in (others or {}).items():
         found = _parsed(other)
-        targets[name] = _Reader(targets, _draft(found, draft)).read(found, name)
+        targets[name] = _SchemaReader(targets, _draft(found, draft)).read(found, name)
         if isinstance(address, str):  # references stand as seen from there
             targets.setdefault(_join(address, name), targets[name])
-    targets[""] = _Reader(targets, draft).read(root, "")
+    targets[""] = _SchemaReader(targets, draft).read(root, "")
     return JsonSchema(targets[""], draft, targets)
 
 
@@ -123,7 +123,7 @@ def _draft(root: Any, otherwise: int) -> int:
     return DRAFTS.get(said.rstrip("#"), UNKNOWN_DRAFT) if isinstance(said, str) else UNKNOWN_DRAFT
 
 
-class _Reader:
+class _SchemaReader:
     """Makes references absolute, and lists of values comparable."""
 
     def __init__(self, targets: dict[str, Any], draft: int) -> None:

@@ -155,8 +155,8 @@ def parse_proto(text: str, import_of: Import = lambda _: None) -> ProtoFile:
     :raises SchemaError: it does not have the form, or something that it needs is missing.
     """
     named: dict[str, ProtoMessage | ProtoEnum] = {}
-    files: dict[str, _Parser] = {}
-    first = _Parser(text, named)
+    files: dict[str, _ProtoParser] = {}
+    first = _ProtoParser(text, named)
     waiting = [first]
     while waiting:
         parser = waiting.pop()
@@ -171,7 +171,7 @@ def parse_proto(text: str, import_of: Import = lambda _: None) -> ProtoFile:
                 if name.startswith("google/protobuf/"):
                     continue  # told where one of its types is used
                 raise SchemaError(f"imports {name!r}, which is not there")
-            files[name] = _Parser(found, named)
+            files[name] = _ProtoParser(found, named)
             waiting.append(files[name])
     for parser in (first, *files.values()):
         parser.resolve()
@@ -181,7 +181,7 @@ def parse_proto(text: str, import_of: Import = lambda _: None) -> ProtoFile:
     return ProtoFile(first.messages, named)
 
 
-class _Parser:
+class _ProtoParser:
     """Parses one file."""
 
     def __init__(self, text: str, named: dict[str, ProtoMessage | ProtoEnum]) -> None:

@@ -31,7 +31,7 @@ _EARLIEST_MS, _LATEST_MS = 946_684_800_000, 4_102_444_800_000
 """2000 and 2100: a time in Streams' keys lies between them."""
 
 
-class Found(NamedTuple):
+class RecognisedBytes(NamedTuple):
     """What bytes are."""
 
     format: str
@@ -44,15 +44,15 @@ class Found(NamedTuple):
     """Why there is no value."""
 
 
-BINARY = Found("binary", None, CERTAIN)
+BINARY = RecognisedBytes("binary", None, CERTAIN)
 """Nothing that is known."""
 TOO_MUCH = "is not unpacked: the values before it unpacked to too much"
 
 
-def recognise(data: bytes, side: str, topic: str, headers: Headers, unpacker: Unpacker) -> Found:
+def recognise(data: bytes, side: str, topic: str, headers: Headers, unpacker: Unpacker) -> RecognisedBytes:
     """What a key or value is that no schema describes."""
     if not data:
-        return Found("empty", "")
+        return RecognisedBytes("empty", "")
     packed = compression_of(data)
     if packed is not None:
         inside = unpacker.unpack(packed, data)
@@ -75,24 +75,24 @@ def recognise(data: bytes, side: str, topic: str, headers: Headers, unpacker: Un
     return number or _binary(data) or BINARY
 
 
-def _text(text: str, data: bytes) -> Found:
+def _text(text: str, data: bytes) -> RecognisedBytes:
     first = text.lstrip()[:1]
     if first in ("{", "["):
         try:
-            return Found("json", decode_json(data))
+            return RecognisedBytes("json", decode_json(data))
         except DecodeError:
-            return Found("text", text)
+            return RecognisedBytes("text", text)
     if first == '"' and text.rstrip()[-1:] == '"' and len(text) > 1:
         try:
-            return Found("json", decode_json(data), LIKELY)
+            return RecognisedBytes("json", decode_json(data), LIKELY)
         except DecodeError:
-            return Found("text", text)
+            return RecognisedBytes("text", text)
     if first == "<" and _XML.match(text) and text.rstrip().endswith(">"):
-        return Found("xml", text, LIKELY)
-    return Found("uuid" if len(text) == 36 and _UUID.fullmatch(text) else "text", text)
+        return RecognisedBytes("xml", text, LIKELY)
+    return RecognisedBytes("uuid" if len(text) == 36 and _UUID.fullmatch(text) else "text", text)
 
 
-def enveloped(found: Found, headers: Headers) -> Found:
+def enveloped(found: RecognisedBytes, headers: Headers) -> RecognisedBytes:
     """The same, with what its value is in, and out of Connect's envelope."""
     envelope = envelope_of(found.value, headers)
     if envelope is None:
@@ -129,32 +129,34 @@ def envelope_of(value: Any, headers: Headers) -> str | None:
 # -- by their first bytes ---------------------------------------------------------------------------
 
 
-def _by_magic(data: bytes) -> Found | None:
+def _by_magic(data: bytes) -> RecognisedBytes | None:
     if data.startswith(AVRO_FILE):
         try:
-            return Found("avro-file", decode_avro_file(data))
+            return RecognisedBytes("avro-file", decode_avro_file(data))
         except (DecodeError, ValueError):
-            return Found("avro-file", None, LIKELY)
+            return RecognisedBytes("avro-file", None, LIKELY)
     if data.startswith(b"\xac\xed\x00\x05"):
-        return Found("java", None)
+        return RecognisedBytes("java", None)
     if data.startswith(SELF_DESCRIBED):
         return _tried("cbor", decode_cbor, data, CERTAIN)
     if data.startswith(b":)\n"):
-        return Found("smile", None)
+        return RecognisedBytes("smile", None)
     return None
 
 
 # -- by trying --------------------------------------------------------------------------------------
 
 
-def _tried(format: str, decode: Callable[[bytes], Any], data: bytes, confidence: str) -> Found | None:
+def _tried(
+    format: str, decode: Callable[[bytes], Any], data: bytes, confidence: str
+) -> RecognisedBytes | None:
     try:
-        return Found(format, decode(data), confidence)
+        return RecognisedBytes(format, decode(data), confidence)
     except DecodeError:
         return None
 
 
-def _binary(data: bytes) -> Found | None:
+def _binary(data: bytes) -> RecognisedBytes | None:
     first = data[0]
     found = []
     if 0x80 <= first <= 0xBF or first in (0xDE, 0xDF, 0xDC, 0xDD):
@@ -164,7 +166,7 @@ def _binary(data: bytes) -> Found | None:
     if len(found) == 1:
         return found[0]
     if found:
-        return Found(found[0].format, None, POSSIBLE)
+        return RecognisedBytes(found[0].format, None, POSSIBLE)
     return _protobuf(data)
 
 
@@ -172,7 +174,7 @@ def _has_content(value: Any) -> bool:
     return isinstance(value, dict | list) and bool(value)
 
 
-def _protobuf(data: bytes) -> Found | None:
+def _protobuf(data: bytes) -> RecognisedBytes | None:
     """A message without a schema. Few bytes are one by chance, so two fields are needed, or one with text."""
     try:
         fields = raw_fields(data)
@@ -182,7 +184,7 @@ def _protobuf(data: bytes) -> Found | None:
         return None
     is_sure = len(data) >= 8 and (len(fields) > 1 or fields[0]["wire"] == "len")
     envelope = "otlp" if _is_telemetry(fields) else None
-    return Found("protobuf", fields, LIKELY if is_sure else POSSIBLE, envelope)
+    return RecognisedBytes("protobuf", fields, LIKELY if is_sure else POSSIBLE, envelope)
 
 
 _RESOURCE = re.compile(
@@ -213,19 +215,19 @@ def _is_attribute(value: Any) -> bool:
     )
 
 
-def _number(data: bytes) -> Found | None:
+def _number(data: bytes) -> RecognisedBytes | None:
     """A number or UUID as Kafka's own serializers write keys. Any bytes of that length could be one, so it
     must be small to be likely."""
     if len(data) in (4, 8):
         value = int.from_bytes(data, "big", signed=True)
         is_small = data[0] in (0, 0xFF)
-        return Found("int32" if len(data) == 4 else "int64", value, LIKELY) if is_small else None
+        return RecognisedBytes("int32" if len(data) == 4 else "int64", value, LIKELY) if is_small else None
     if len(data) == 16 and data[6] >> 4 in (1, 4, 6, 7) and data[8] >> 6 == 2:
-        return Found("uuid", str(UUID(bytes=data)), LIKELY)
+        return RecognisedBytes("uuid", str(UUID(bytes=data)), LIKELY)
     return None
 
 
-def _windowed(data: bytes, topic: str, unpacker: Unpacker) -> Found | None:
+def _windowed(data: bytes, topic: str, unpacker: Unpacker) -> RecognisedBytes | None:
     """The key of a window or session store of Kafka Streams. ``WindowKeySchema`` has key, start and sequence
     number, ``SessionKeySchema`` key, end and start."""
 
@@ -240,12 +242,14 @@ def _windowed(data: bytes, topic: str, unpacker: Unpacker) -> Found | None:
     if size > 16:
         end, start = time_at(size - 16), time_at(size - 8)
         if _EARLIEST_MS <= start <= end < _LATEST_MS:
-            return Found("session-key", {"key": inner(size - 16), "start": start, "end": end}, LIKELY)
+            return RecognisedBytes(
+                "session-key", {"key": inner(size - 16), "start": start, "end": end}, LIKELY
+            )
     if size > 12:
         start, sequence = time_at(size - 12), int.from_bytes(data[size - 4 :], "big")
         if _EARLIEST_MS <= start < _LATEST_MS and sequence < 1 << 24:
             value = {"key": inner(size - 12), "start": start, "sequence": sequence}
-            return Found("windowed-key", value, LIKELY)
+            return RecognisedBytes("windowed-key", value, LIKELY)
     return None
 
 

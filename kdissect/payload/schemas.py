@@ -41,7 +41,7 @@ class Reference(NamedTuple):
     version: int
 
 
-class Schema(NamedTuple):
+class RegistrySchema(NamedTuple):
     """A schema as a registry has it."""
 
     kind: str
@@ -57,10 +57,10 @@ class Schema(NamedTuple):
     """A second id, which stands in headers."""
 
 
-class Reader(NamedTuple):
+class ValueReader(NamedTuple):
     """What reads the values of a schema."""
 
-    schema: Schema
+    schema: RegistrySchema
     kind: str
     name: str | None
     """Of the record, where there is one."""
@@ -70,38 +70,40 @@ class Reader(NamedTuple):
     """None where the schema cannot be used: values of JSON need none to be read."""
 
 
-class Asked(Protocol):
+class AskedRegistry(Protocol):
     """A registry that is asked for what is not known. It raises nothing."""
 
     failure: str | None
     """Why it cannot be asked any more, in one line."""
 
-    def of_id(self, id: str) -> Schema | None:
+    def of_id(self, id: str) -> RegistrySchema | None:
         """The schema of an id."""
 
-    def of_version(self, subject: str, version: int) -> Schema | None:
+    def of_version(self, subject: str, version: int) -> RegistrySchema | None:
         """A version of a subject."""
 
 
 class Schemas:
     """All of them. Can be copied into other processes."""
 
-    def __init__(self, schemas: Iterable[Schema] = (), files: Mapping[str, str] | None = None) -> None:
-        self._by_id: dict[str, Schema] = {}
-        self._by_subject: dict[str, dict[int, Schema]] = {}
+    def __init__(
+        self, schemas: Iterable[RegistrySchema] = (), files: Mapping[str, str] | None = None
+    ) -> None:
+        self._by_id: dict[str, RegistrySchema] = {}
+        self._by_subject: dict[str, dict[int, RegistrySchema]] = {}
         self.files = dict(files or {})
         """Files of Protobuf and JSON Schemas by path, for imports and references."""
-        self._readers: dict[str, Reader | None] = {}
+        self._readers: dict[str, ValueReader | None] = {}
         """By id; None where there is none that can be used."""
-        self._subject_readers: dict[str, Reader | None] = {}
-        self._named: dict[str, Schema] = {}
+        self._subject_readers: dict[str, ValueReader | None] = {}
+        self._named: dict[str, RegistrySchema] = {}
         """Avro's schemas by the full names of their types."""
-        self._unnamed: list[Schema] = []
+        self._unnamed: list[RegistrySchema] = []
         """Those whose names were not looked at yet."""
         self._characters = self._count = 0
         self.problems: list[str] = []
         """What is wrong with schemas, a line each, for the user; who tells it empties the list."""
-        self.registry: Asked | None = None
+        self.registry: AskedRegistry | None = None
         self._told: set[str] = set()
         """Of the registry's failures, those that are in ``problems`` or were."""
         for schema in schemas:
@@ -110,14 +112,14 @@ class Schemas:
     def __len__(self) -> int:
         return self._count
 
-    def all(self) -> list[Schema]:
+    def all(self) -> list[RegistrySchema]:
         """Every schema, once."""
         found = {id(each): each for each in self._by_id.values()}
         for versions in self._by_subject.values():
             found |= {id(each): each for each in versions.values()}
         return list(found.values())
 
-    def add(self, schema: Schema) -> None:
+    def add(self, schema: RegistrySchema) -> None:
         """Add one; the newest of an id counts."""
         self._characters += len(schema.text)
         if self._count >= MOST_SCHEMAS or self._characters > MOST_CHARACTERS:
@@ -149,7 +151,7 @@ class Schemas:
             if found is not None:
                 self.add(found)
 
-    def reader(self, id: str, may_ask: bool = False) -> Reader | None:
+    def reader(self, id: str, may_ask: bool = False) -> ValueReader | None:
         """What reads the values of a schema's id; None if it is not known or cannot be used.
 
         :param may_ask: whether the registry is asked, if there is one.
@@ -168,7 +170,7 @@ class Schemas:
         found = self._readers[id] = self._reader(schema)
         return found
 
-    def _added(self, schema: Schema | None) -> Schema | None:
+    def _added(self, schema: RegistrySchema | None) -> RegistrySchema | None:
         """What the registry answered, which is one of the schemas now; it may have failed with that."""
         assert self.registry is not None
         if schema is not None:
@@ -182,7 +184,7 @@ class Schemas:
         """Whether there is a schema with this id, even if it cannot be used."""
         return id in self._by_id
 
-    def reader_of_subject(self, subject: str) -> Reader | None:
+    def reader_of_subject(self, subject: str) -> ValueReader | None:
         """The same of a subject's newest version."""
         if subject not in self._by_subject:
             return None
@@ -200,28 +202,28 @@ class Schemas:
             out |= paths_of(self._reader(schema))
         return out
 
-    def _reader(self, schema: Schema) -> Reader | None:
+    def _reader(self, schema: RegistrySchema) -> ValueReader | None:
         try:
             return self.parsed(schema)
         except (SchemaError, RecursionError) as error:
             reason = "nested too deep" if isinstance(error, RecursionError) else str(error)
             self.problems.append(f"{schema.origin or 'a schema'}: {_named(schema)} cannot be used: {reason}")
-            return Reader(schema, JSON, None) if schema.kind == JSON else None
+            return ValueReader(schema, JSON, None) if schema.kind == JSON else None
 
-    def parsed(self, schema: Schema) -> Reader:
+    def parsed(self, schema: RegistrySchema) -> ValueReader:
         """What reads the values of a schema.
 
         :raises SchemaError: it cannot be used.
         """
         if schema.kind == AVRO:
             avro = self._avro(schema)
-            return Reader(schema, AVRO, avro.name if avro.kind == RECORD else None, avro=avro)
+            return ValueReader(schema, AVRO, avro.name if avro.kind == RECORD else None, avro=avro)
         if schema.kind == PROTOBUF:
             proto = self._proto(schema)
-            return Reader(schema, PROTOBUF, proto.messages[0].name, proto=proto)
+            return ValueReader(schema, PROTOBUF, proto.messages[0].name, proto=proto)
         texts = self._files_named_in(schema.text)
         texts |= {reference.name: other.text for reference, other in self._referenced(schema)}
-        return Reader(schema, JSON, None, json=json_schema(schema.text, texts))
+        return ValueReader(schema, JSON, None, json=json_schema(schema.text, texts))
 
     def _files_named_in(self, text: str) -> dict[str, str]:
         """JSON Schemas of the folder that a schema may refer to, by path, and those that these refer to."""
@@ -237,7 +239,7 @@ class Schemas:
                 found.setdefault(path.rpartition("/")[2], found[path])
         return found
 
-    def _proto(self, schema: Schema) -> ProtoFile:
+    def _proto(self, schema: RegistrySchema) -> ProtoFile:
         texts: dict[str, str] = {}
         for reference, other in self._referenced(schema):
             texts[reference.name] = other.text
@@ -250,7 +252,7 @@ class Schemas:
             raise SchemaError("there is no message in it")
         return found
 
-    def _avro(self, schema: Schema) -> AvroType:
+    def _avro(self, schema: RegistrySchema) -> AvroType:
         named: dict[str, AvroType] = {}
         for _, other in reversed(self._referenced(schema)):
             avro_type(other.text, named)
@@ -272,7 +274,7 @@ class Schemas:
                 named |= before
                 self._resolved(other.text, named, tried)
 
-    def _by_name(self) -> dict[str, Schema]:
+    def _by_name(self) -> dict[str, RegistrySchema]:
         """The newest schema of each name."""
         for schema in self._unnamed:
             name = _full_name(schema)
@@ -281,9 +283,9 @@ class Schemas:
         self._unnamed.clear()
         return self._named
 
-    def _referenced(self, schema: Schema) -> list[tuple[Reference, Schema]]:
+    def _referenced(self, schema: RegistrySchema) -> list[tuple[Reference, RegistrySchema]]:
         """What a schema refers to, and what that refers to."""
-        found: list[tuple[Reference, Schema]] = []
+        found: list[tuple[Reference, RegistrySchema]] = []
         seen: set[Reference] = set()
         waiting = list(schema.references)
         while waiting and len(found) < _MOST_REFERENCES:
@@ -304,7 +306,7 @@ class Schemas:
         return found
 
 
-def paths_of(reader: Reader | None, message: ProtoMessage | None = None) -> dict[str, str]:
+def paths_of(reader: ValueReader | None, message: ProtoMessage | None = None) -> dict[str, str]:
     """The names inside the values of a schema, with their types; not too many.
 
     :param message: the one that counts, of a Protobuf file; None for all.
@@ -340,13 +342,13 @@ def _proto_paths(message: ProtoMessage, prefix: str, out: dict[str, str], depth:
                 _proto_paths(field.message, f"{prefix}{field.name}.", out, depth + 1)
 
 
-def _named(schema: Schema) -> str:
+def _named(schema: RegistrySchema) -> str:
     if schema.id is not None:
         return f"schema {schema.id}"
     return "the schema" if schema.subject is None else f"the schema of {schema.subject}"
 
 
-def _full_name(schema: Schema) -> str | None:
+def _full_name(schema: RegistrySchema) -> str | None:
     try:
         said = json.loads(schema.text)
     except (ValueError, RecursionError):
@@ -357,7 +359,7 @@ def _full_name(schema: Schema) -> str | None:
     return f"{space}.{name}" if isinstance(space, str) and space and "." not in name else name
 
 
-def schema_of(said: Mapping[str, Any], origin: str) -> Schema | None:
+def schema_of(said: Mapping[str, Any], origin: str) -> RegistrySchema | None:
     """A schema as a registry writes it: ``{"subject", "version", "id", "schemaType", "schema",
     "references"}``. None for anything else."""
     text, kind, id = said.get("schema"), said.get("schemaType") or AVRO, said.get("id")
@@ -374,7 +376,7 @@ def schema_of(said: Mapping[str, Any], origin: str) -> Schema | None:
         if isinstance(name, str) and isinstance(subject, str) and isinstance(version, int):
             references.append(Reference(name, subject, version))
     subject, version = said.get("subject"), said.get("version")
-    return Schema(
+    return RegistrySchema(
         str(kind),
         text,
         str(id) if isinstance(id, int) and not isinstance(id, bool) else None,

@@ -6,14 +6,14 @@ from kdissect.faults import fault
 from kdissect.model import Fault, Node
 from kdissect.payload.avro_tree import draw_avro
 from kdissect.payload.avro_values import AvroType
-from kdissect.payload.decoder import Decoded, Decoder, Span
+from kdissect.payload.decoder import DecodedPayload, PayloadDecoder, Span
 from kdissect.payload.framing import Headers
 from kdissect.payload.packed import Unpacker
 from kdissect.payload.proto_tree import draw_protobuf
 
 
 def draw(
-    decoder: Decoder, topic: str, side: str, data: bytes, headers: Headers, shift: int = 0
+    decoder: PayloadDecoder, topic: str, side: str, data: bytes, headers: Headers, shift: int = 0
 ) -> list[Node]:
     """The nodes of a key or value, which cover its bytes; none where nothing tells the bytes of its parts.
 
@@ -46,7 +46,7 @@ def draw(
     return [*nodes, *_value(found, data, found.at, shift)]
 
 
-def _value(found: Decoded, data: bytes, start: int, shift: int) -> list[Node]:
+def _value(found: DecodedPayload, data: bytes, start: int, shift: int) -> list[Node]:
     name = found.name or found.format
     if isinstance(found.type, AvroType):
         root = draw_avro(found.type, data, start, "(value)")
@@ -59,7 +59,7 @@ def _value(found: Decoded, data: bytes, start: int, shift: int) -> list[Node]:
     return [root]
 
 
-def _problem(found: Decoded) -> Fault | None:
+def _problem(found: DecodedPayload) -> Fault | None:
     return None if found.problem is None else fault("payload", found.problem, offset=found.offset)
 
 

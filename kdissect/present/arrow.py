@@ -20,7 +20,7 @@ except ImportError as error:
         f"Parquet and Arrow need pyarrow, which is not installed: {how_to_install('arrow')}"
     ) from error
 
-from kdissect.present.arrow_parts import BatchColumns, ColumnsSink, Joined
+from kdissect.present.arrow_parts import BatchColumns, ColumnsSink, JoinedBatches
 
 ROWS_A_BATCH = 8_192
 BYTES_A_BATCH = 32 << 20
@@ -108,7 +108,7 @@ class ArrowWriter:
         self, table: Table, file: BinaryIO, options: Options = PLAIN, most: tuple[int, int] | None = None
     ) -> None:
         self._rows = RowBatches(table, options)
-        self._joined = Joined(self._rows.schema, *(most or (ROWS_A_BATCH, BYTES_A_BATCH)))
+        self._joined = JoinedBatches(self._rows.schema, *(most or (ROWS_A_BATCH, BYTES_A_BATCH)))
         self._sink = self._open(file)
 
     def _open(self, file: BinaryIO) -> Any:

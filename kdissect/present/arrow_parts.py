@@ -3,8 +3,8 @@
     rows ─► RowBatches | RecordBatches ─► BatchColumns ─► Joined ─► ArrowWriter
 
 One process ends a batch of the file after some rows, or some bytes. Others do not know where that is. So
-they send the sizes of their rows beside the columns. :class:`Joined` ends batches where one process would
-have ended them. So the file is the same, byte for byte.
+they send the sizes of their rows beside the columns. :class:`JoinedBatches` ends batches where one process
+would have ended them. So the file is the same, byte for byte.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ class Gathers(Protocol):
         """``counts`` and ``held``, as :class:`BatchColumns` has them, of the last batch given out."""
 
 
-class Outlet(Protocol):
+class RowOutlet(Protocol):
     """Where rows go while they are made for somebody else."""
 
     def write(self, data: Any) -> None: ...
@@ -51,7 +51,7 @@ class ColumnsSink:
     def __init__(self, rows: Gathers, file: Any) -> None:
         """:param file: takes :class:`BatchColumns`, too."""
         self._rows = rows
-        self._file: Outlet = file
+        self._file: RowOutlet = file
 
     def write_batch(self, batch: pa.RecordBatch | None) -> None:
         """Hand a batch on, if there is one."""
@@ -63,7 +63,7 @@ class ColumnsSink:
         """There is no end to write: who writes the file does."""
 
 
-class Joined:
+class JoinedBatches:
     """BatchColumns → the batches that one process would have made.
 
     :param most_rows: a batch ends when it has so many rows …

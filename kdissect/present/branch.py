@@ -18,7 +18,7 @@ from kdissect.embedded.tree import expand_embedded
 from kdissect.message import SASL_TOKEN, Message, Token, is_slice
 from kdissect.model import Node
 from kdissect.names import NO_NAMES, Names
-from kdissect.payload.decoder import SIDES, Decoder
+from kdissect.payload.decoder import SIDES, PayloadDecoder
 from kdissect.payload.tree import draw
 from kdissect.present.decoded import topic_of
 from kdissect.present.options import Options
@@ -48,7 +48,7 @@ TEXTS = ("[]string", "[]bytes")
 """Types of arrays whose elements are values."""
 
 
-class Place(NamedTuple):
+class NodePlace(NamedTuple):
     """Where a node stands."""
 
     message: str = ""
@@ -70,7 +70,7 @@ class Branch:
 
     __slots__ = ("_options", "_place", "data", "node")
 
-    def __init__(self, node: Node, data: bytes, place: Place, options: Options) -> None:
+    def __init__(self, node: Node, data: bytes, place: NodePlace, options: Options) -> None:
         self.node = node
         self.data = data
         """What the node's range counts in."""
@@ -175,7 +175,7 @@ class Branch:
             out.append(Branch(child, data, at, self._options))
         return out
 
-    def _draw_payloads(self, data: bytes, decoder: Decoder) -> None:
+    def _draw_payloads(self, data: bytes, decoder: PayloadDecoder) -> None:
         """Draw what is in the key and the value of a record, unless they are drawn already or hidden."""
         place = _inside(self.node, self._place)._replace(is_metadata=self.holds_metadata)
         topic = topic_of(self._place.ancestors, place.names)
@@ -226,9 +226,9 @@ def message_branches(
             expand_embedded(child.type, body.values, child, payload, context)
         rest = child.type == "bytes" and not isinstance(message, Token)
         hidden = rest and is_hidden_rest(message, options)
-        place = Place(hidden=hidden, asked=asked_of(child.type, context), names=names)
+        place = NodePlace(hidden=hidden, asked=asked_of(child.type, context), names=names)
         if isinstance(message, Token):
-            place = Place(SASL_TOKEN, ({child.name: child.value},))
+            place = NodePlace(SASL_TOKEN, ({child.name: child.value},))
         out.append(Branch(child, payload, place, options))
     return out
 
@@ -261,7 +261,7 @@ def is_hidden_rest(message: Message, options: Options) -> bool:
     return may_hold_secrets(apis.api_name(message.api_key) + message.kind.capitalize())
 
 
-def _inside(node: Node, place: Place) -> Place:
+def _inside(node: Node, place: NodePlace) -> NodePlace:
     """Where the children of a node stand: an array and bytes are no struct, a class begins anew."""
     if node.type.startswith("[]") or isinstance(node.value, bytes):
         return place

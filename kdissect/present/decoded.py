@@ -11,7 +11,7 @@ from kdissect.model import DecodeError
 from kdissect.names import Names
 from kdissect.payload.avro_text import can_be_written, write_value
 from kdissect.payload.avro_values import AvroType, values_left
-from kdissect.payload.decoder import ENVELOPE, Decoded, Decoder
+from kdissect.payload.decoder import ENVELOPE, DecodedPayload, PayloadDecoder
 from kdissect.payload.framing import Headers, may_tell, of_zeros
 from kdissect.payload.recognise import CERTAIN
 from kdissect.payload.schemas import TOPIC
@@ -33,7 +33,7 @@ def topic_of(ancestors: tuple[dict[str, Any], ...], names: Names) -> str:
     return topic or (names.get(topic_id) if topic_id is not None else None) or ""
 
 
-def add_decoded(row: dict[str, Any], topic: str, decoder: Decoder) -> None:
+def add_decoded(row: dict[str, Any], topic: str, decoder: PayloadDecoder) -> None:
     """Add :data:`COLUMNS` to a row of records, from what it shows: a secret that is hidden there is not
     decoded either."""
     key, value, headers = row["key"], row["value"], row["headers"]
@@ -93,7 +93,7 @@ class Texts:
     What is told of the format is the same for nearly all records of a topic, so its text is kept.
     """
 
-    def __init__(self, decoder: Decoder) -> None:
+    def __init__(self, decoder: PayloadDecoder) -> None:
         self._decoder = decoder
         self._told: dict[tuple[Any, ...], bytes] = {}
         self._ready: dict[tuple[str, str, bytes], tuple[AvroType, bytes]] = {}
@@ -163,7 +163,7 @@ class Texts:
                 self._unsaid[key] = found
         return found
 
-    def _get_ready(self, topic: str, side: str, data: bytes, found: Decoded, told: bytes) -> None:
+    def _get_ready(self, topic: str, side: str, data: bytes, found: DecodedPayload, told: bytes) -> None:
         """Remember what writes values that begin so."""
         framing = found.framing
         if framing is None or found.problem is not None or found.envelope is not None:
@@ -176,7 +176,7 @@ class Texts:
         if not (reader.name or "").endswith(ENVELOPE) and len(self._ready) < _MOST_KEPT:
             self._ready[topic, side, data[:_FRAMING]] = reader.avro, told
 
-    def _format(self, found: Decoded) -> bytes:
+    def _format(self, found: DecodedPayload) -> bytes:
         if found.problem is not None:
             return dumps(found.told()).encode("ascii")
         told = (*found[:1], *found[2:7], found.is_unvalidated)
@@ -200,7 +200,7 @@ def _is_word(data: bytes) -> bool:
 
 
 _UUID_TEXT = 36
-_TEXT = dumps(Decoded("text").told()).encode("ascii")
+_TEXT = dumps(DecodedPayload("text").told()).encode("ascii")
 _MOST_KEPT = 4_096
 _FRAMING = 5
 """Bytes of Confluent's."""

@@ -7,7 +7,7 @@ from functools import partial
 from typing import Any
 
 from kdissect.analysis.declared import TIME, unit_of
-from kdissect.insight.finding import Finding, Subject
+from kdissect.insight.finding import Finding, FindingSubject
 from kdissect.present.columns import Column, Table, dict_column
 from kdissect.present.options import Options
 from kdissect.present.sanitise import valid_text
@@ -49,7 +49,7 @@ _PARTS: dict[str, tuple[str, str]] = {
     "member_id": ("text", "the member of the group"),
     "transactional_id": ("text", "the transactional id"),
 }
-assert set(_PARTS) == set(Subject._fields)
+assert set(_PARTS) == set(FindingSubject._fields)
 
 FINDINGS = Table(
     "findings",

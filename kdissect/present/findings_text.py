@@ -23,8 +23,8 @@ from kdissect.present.paragraphs import LABEL, WIDTH, fold_text, paragraph
 from kdissect.present.sanitise import pad, sanitise, width
 
 if TYPE_CHECKING:  # who shows findings needs no rules, which take a tenth of a second to import
-    from kdissect.insight.context import Context
-    from kdissect.insight.finding import Finding, Step
+    from kdissect.insight.context import JudgingContext
+    from kdissect.insight.finding import EvidenceStep, Finding
     from kdissect.insight.judge import Judged, NotJudged
     from kdissect.insight.rule import Rule
 
@@ -112,7 +112,7 @@ def _one_of(found: re.Match[str]) -> str:
 _SECONDS = {"s": SECOND, "ms": 1_000_000, "ns": 1, "us": 1_000, "µs": 1_000}
 
 
-def _steps(steps: Sequence[Step], indent: str, first_ns: int | None) -> Iterator[str]:
+def _steps(steps: Sequence[EvidenceStep], indent: str, first_ns: int | None) -> Iterator[str]:
     if not steps:
         return
     start = steps[0].ns if first_ns is None else first_ns
@@ -145,7 +145,7 @@ def closing_lines(judged: Judged, shown: int, left_out: int) -> Iterator[str]:
     yield from fold_text(judged_text(judged), WIDTH)
 
 
-def captured_text(context: Context) -> str:
+def captured_text(context: JudgingContext) -> str:
     """What was captured, in one line."""
     parts = [
         duration(context.span_ns),

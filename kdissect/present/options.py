@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from kdissect.limits import DEFAULTS, Limits
-from kdissect.payload.decoder import Decoder
+from kdissect.payload.decoder import PayloadDecoder
 
 BYTES_FORMS = ("text", "base64", "hex")
 """How keys and values of records print."""
@@ -26,7 +26,7 @@ class Options(NamedTuple):
     ``[secrets] show`` of the configuration has them: ``MoonRequest.token``, ``MoonRequest``."""
     explain_errors: bool = False
     """Below a line or a tree of an exchange, what its errors mean and what causes them."""
-    payloads: Decoder | None = None
+    payloads: PayloadDecoder | None = None
     """Decodes keys and values of records, where that is asked for."""
     as_text: bool = False
     """Records inside messages as :class:`~kdissect.protocol.json_form.RawText`: for a writer of JSON."""

@@ -16,7 +16,7 @@ from kdissect.message import Message
 from kdissect.model import Fault, Node, endpoint_text
 from kdissect.names import NO_NAMES, Names
 from kdissect.present.body import context_of
-from kdissect.present.branch import Branch, Place, message_branches
+from kdissect.present.branch import Branch, NodePlace, message_branches
 from kdissect.present.form import duration, plural
 from kdissect.present.hexdump import hexdump
 from kdissect.present.options import PLAIN, Options
@@ -102,7 +102,7 @@ def message_tree(
     quirk = message.decoded().quirk
     known = f", known quirk: {quirk}" if quirk else ""
     yield f"{INDENT}{message.kind}: {plural(frame.size, 'byte')}{captured}{packets}{known}"
-    walk = _TreePrinter(dump)
+    walk = _BranchPrinter(dump)
     for branch in message_branches(message, options, context, names):
         yield from walk.lines(branch, 2)
 
@@ -114,10 +114,12 @@ def struct_tree(
 
     :param message: the message class that the bytes are of, where it is known.
     """
-    yield from _TreePrinter(dump).lines(Branch(node, data, Place(message, is_metadata=None), options), 0)
+    yield from _BranchPrinter(dump).lines(
+        Branch(node, data, NodePlace(message, is_metadata=None), options), 0
+    )
 
 
-class _TreePrinter:
+class _BranchPrinter:
     """Prints branches, each on a line, with what is inside it below."""
 
     def __init__(self, dump: bool) -> None:

@@ -11,7 +11,7 @@ import re
 from collections.abc import Mapping
 from typing import NamedTuple
 
-from kdissect.registry.remote import TIMEOUT_S, Credentials, Place, place_of
+from kdissect.registry.remote import TIMEOUT_S, RegistryCredentials, RegistryUrl, place_of
 
 USER, PASSWORD, TOKEN = "KDISSECT_REGISTRY_USER", "KDISSECT_REGISTRY_PASSWORD", "KDISSECT_REGISTRY_TOKEN"
 _TOKEN = re.compile(r"[\x21-\x7e]+")
@@ -33,24 +33,26 @@ class Configured(NamedTuple):
         return f"Configured({self.url!r}, …)"
 
 
-def credentials_for(place: Place, configured: Configured, environment: Mapping[str, str]) -> Credentials:
+def credentials_for(
+    place: RegistryUrl, configured: Configured, environment: Mapping[str, str]
+) -> RegistryCredentials:
     """What a registry is shown: of the environment, else of the configuration, else of netrc's.
 
     :raises ValueError: they cannot be used.
     """
     user, password, token = (environment.get(name) for name in (USER, PASSWORD, TOKEN))
     if user or token:
-        return _checked(Credentials(user or None, password, token or None), "the environment")
+        return _checked(RegistryCredentials(user or None, password, token or None), "the environment")
     if password:
         raise ValueError(f"{PASSWORD} is set, and {USER} is not")
     if configured.url is not None and place_of(configured.url).origin == place.origin:
-        found = Credentials(configured.user, configured.password, configured.token)
+        found = RegistryCredentials(configured.user, configured.password, configured.token)
         if found.header() is not None:
             return _checked(found, "the configuration")
     return _of_netrc(place, environment)
 
 
-def _checked(found: Credentials, where: str) -> Credentials:
+def _checked(found: RegistryCredentials, where: str) -> RegistryCredentials:
     if found.token is not None:
         if found.user is not None:
             raise ValueError(f"{where} has a user and a token for the registry: one of them is needed")
@@ -61,11 +63,11 @@ def _checked(found: Credentials, where: str) -> Credentials:
     return found
 
 
-def _of_netrc(place: Place, environment: Mapping[str, str]) -> Credentials:
+def _of_netrc(place: RegistryUrl, environment: Mapping[str, str]) -> RegistryCredentials:
     """Those of the host; a ``default`` is for nobody in particular, so it is shown to nobody."""
     path = environment.get("NETRC") or os.path.join(os.path.expanduser("~"), ".netrc")
     if not os.path.isfile(path):
-        return Credentials()
+        return RegistryCredentials()
     try:
         found = netrc.netrc(path).hosts.get(place.host)
     except netrc.NetrcParseError as error:
@@ -74,5 +76,5 @@ def _of_netrc(place: Place, environment: Mapping[str, str]) -> Credentials:
     except (OSError, UnicodeDecodeError):
         raise ValueError(f"{path}: cannot be read") from None
     if found is None:
-        return Credentials()
-    return _checked(Credentials(found[0] or found[1], found[2]), path)
+        return RegistryCredentials()
+    return _checked(RegistryCredentials(found[0] or found[1], found[2]), path)

@@ -17,7 +17,16 @@ from kdissect.limits import DEFAULTS, Limits
 from kdissect.logdir.events import SegmentBatch
 from kdissect.logdir.files import read_logs
 from kdissect.model import CaptureError
-from kdissect.payload.schemas import AVRO, JSON, PROTOBUF, TOPIC, Schema, Schemas, id_of_name, schema_of
+from kdissect.payload.schemas import (
+    AVRO,
+    JSON,
+    PROTOBUF,
+    TOPIC,
+    RegistrySchema,
+    Schemas,
+    id_of_name,
+    schema_of,
+)
 
 ENDS = {".avsc": AVRO, ".proto": PROTOBUF, ".json": JSON}
 MOST_FILES = 100_000
@@ -29,7 +38,7 @@ def read_schemas(paths: Iterable[str], limits: Limits = DEFAULTS) -> Schemas:
 
     :raises CaptureError: a path is no folder, or cannot be read.
     """
-    found: list[Schema] = []
+    found: list[RegistrySchema] = []
     files: dict[str, str] = {}
     problems: list[str] = []
     learnt = Schemas()
@@ -106,7 +115,7 @@ def _text(file: str, problems: list[str]) -> str | None:
     return None
 
 
-def _add(file: str, relative: str, text: str, found: list[Schema], files: dict[str, str]) -> None:
+def _add(file: str, relative: str, text: str, found: list[RegistrySchema], files: dict[str, str]) -> None:
     stem, end = os.path.splitext(os.path.basename(file))
     kind = ENDS[end.lower()]
     id = id_of_name(stem)
@@ -120,10 +129,10 @@ def _add(file: str, relative: str, text: str, found: list[Schema], files: dict[s
     if kind in (PROTOBUF, JSON):
         files[relative] = text
         files.setdefault(os.path.basename(relative), text)
-    found.append(Schema(kind, text, id, None if id is not None else stem, None, (), file))
+    found.append(RegistrySchema(kind, text, id, None if id is not None else stem, None, (), file))
 
 
-def _of_registry(text: str, file: str) -> list[Schema]:
+def _of_registry(text: str, file: str) -> list[RegistrySchema]:
     try:
         said = json.loads(text)
     except (ValueError, RecursionError):

@@ -25,7 +25,7 @@ from functools import partial
 from typing import Any, NamedTuple
 from urllib.parse import quote, urlsplit
 
-from kdissect.payload.schemas import GUID, Schema, schema_of
+from kdissect.payload.schemas import GUID, RegistrySchema, schema_of
 
 TIMEOUT_S = 10.0
 """Seconds that one answer may take, from the connection to its last byte."""
@@ -38,7 +38,7 @@ MOST_MISSES = 100
 _PORTS = {"http": 80, "https": 443}
 
 
-class Place(NamedTuple):
+class RegistryUrl(NamedTuple):
     """Where a registry is, by its URL."""
 
     scheme: str
@@ -58,7 +58,7 @@ class Place(NamedTuple):
         return self.scheme, self.host, self.port
 
 
-def place_of(url: str) -> Place:
+def place_of(url: str) -> RegistryUrl:
     """The place that a URL names.
 
     :raises ValueError: it is no such URL. The text holds nothing of it, since a password may stand in it.
@@ -77,10 +77,10 @@ def place_of(url: str) -> Place:
     path = said.path.rstrip("/")
     if not path.isascii() or not path.isprintable():
         raise ValueError("a URL has only ASCII in its path: write the rest as %XX")
-    return Place(said.scheme, host, port or _PORTS[said.scheme], path)
+    return RegistryUrl(said.scheme, host, port or _PORTS[said.scheme], path)
 
 
-class Credentials(NamedTuple):
+class RegistryCredentials(NamedTuple):
     """What a registry is shown. It stands in no output."""
 
     user: str | None = None
@@ -112,8 +112,8 @@ class Registry:
 
     def __init__(
         self,
-        place: Place,
-        credentials: Credentials = Credentials(),  # noqa: B008  it cannot be changed
+        place: RegistryUrl,
+        credentials: RegistryCredentials = RegistryCredentials(),  # noqa: B008  it cannot be changed
         ca_file: str | None = None,
         timeout_s: float = TIMEOUT_S,
     ) -> None:
@@ -128,7 +128,7 @@ class Registry:
         if place.scheme == "https":
             context_of(ca_file)
 
-    def of_id(self, id: str) -> Schema | None:
+    def of_id(self, id: str) -> RegistrySchema | None:
         """The schema of an id; None if the registry has no such id or cannot be asked."""
         if id.isdecimal():
             found = self._schema(f"/schemas/ids/{id}")
@@ -139,13 +139,13 @@ class Registry:
         # The answer does not say the id again.
         return None if found is None else found._replace(id=id)
 
-    def of_version(self, subject: str, version: int) -> Schema | None:
+    def of_version(self, subject: str, version: int) -> RegistrySchema | None:
         """A version of a subject; None if the registry does not have it or cannot be asked."""
         path = f"/subjects/{quote(subject, safe='')}/versions/{version}?deleted=true"
         found = self._schema(path)
         return None if found is None else found._replace(subject=subject, version=version)
 
-    def _schema(self, path: str) -> Schema | None:
+    def _schema(self, path: str) -> RegistrySchema | None:
         if self.failure is not None:
             return None
         begin = time.monotonic()
@@ -162,7 +162,7 @@ class Registry:
             self._left_s -= time.monotonic() - begin
         return found
 
-    def _answer(self, path: str, deadline: float) -> Schema | None:
+    def _answer(self, path: str, deadline: float) -> RegistrySchema | None:
         status, data = self._get(path, deadline)
         if status == http.client.OK:
             found = schema_of(_object(data), str(self._place))

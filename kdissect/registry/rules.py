@@ -1,4 +1,4 @@
-"""``--decode-as TOPIC=FORM`` → :class:`~kdissect.payload.decoder.Rule`.
+"""``--decode-as TOPIC=FORM`` → :class:`~kdissect.payload.decoder.DecodingRule`.
 
 * ``orders*=avro:order.avsc``: a schema from a file.
 * ``orders=protobuf:shop.proto#Order``: a message of a file.
@@ -17,10 +17,10 @@ from math import isfinite
 from typing import Any
 
 from kdissect.payload.avro import SchemaError
-from kdissect.payload.decoder import SIDES, Rule, Span
+from kdissect.payload.decoder import SIDES, DecodingRule, Span
 from kdissect.payload.proto_text import ProtoFile, ProtoMessage
 from kdissect.payload.recognise import FORMS
-from kdissect.payload.schemas import AVRO, PROTOBUF, Schema, Schemas
+from kdissect.payload.schemas import AVRO, PROTOBUF, RegistrySchema, Schemas
 from kdissect.registry.folders import LARGEST_FILE
 
 GROUP = "kdissect.payloads"
@@ -36,7 +36,7 @@ def installed() -> list[str]:
     return sorted({each.name for each in entry_points(group=GROUP)})
 
 
-def rule_of(text: str, schemas: Schemas) -> Rule:
+def rule_of(text: str, schemas: Schemas) -> DecodingRule:
     """One rule.
 
     :param schemas: what a schema's references are looked up in.
@@ -53,16 +53,16 @@ def rule_of(text: str, schemas: Schemas) -> Rule:
     if has_file:
         raise ValueError(f"{name!r} takes no file; avro and protobuf do")
     if name == "avro":
-        return Rule(topic, side, name)
+        return DecodingRule(topic, side, name)
     if name in WITHOUT:
-        return Rule(topic, side, name, decode=FORMS.get(name) if name != "json" else None)
+        return DecodingRule(topic, side, name, decode=FORMS.get(name) if name != "json" else None)
     for entry in entry_points(group=GROUP):
         if entry.name == name:
             try:
                 loaded = entry.load()
             except Exception as error:
                 raise ValueError(f"the decoder {name} cannot be loaded: {type(error).__name__}") from None
-            return Rule(topic, side, name, decode=Plugin(loaded), has_spans=True)
+            return DecodingRule(topic, side, name, decode=Plugin(loaded), has_spans=True)
     known = ", ".join(("avro:FILE", "protobuf:FILE#Message", *WITHOUT, *installed()))
     raise ValueError(f"there is no form {name!r}; there are {known}")
 
@@ -112,7 +112,7 @@ def as_json_has_it(value: Any) -> Any:
     return value
 
 
-def _of_file(topic: str, side: str, form: str, rest: str, schemas: Schemas) -> Rule:
+def _of_file(topic: str, side: str, form: str, rest: str, schemas: Schemas) -> DecodingRule:
     path, _, message = rest.partition("#") if form == "protobuf" else (rest, "", "")
     if not path:
         raise ValueError(f"a file is needed behind {form}:")
@@ -125,14 +125,14 @@ def _of_file(topic: str, side: str, form: str, rest: str, schemas: Schemas) -> R
         raise ValueError(f"{path}: cannot be read: {error.strerror or error}") from None
     around = Schemas(schemas.all(), schemas.files | _beside(path)) if form == "protobuf" else schemas
     try:
-        reader = around.parsed(Schema(WITH_SCHEMA[form], text, origin=path))
+        reader = around.parsed(RegistrySchema(WITH_SCHEMA[form], text, origin=path))
     except (SchemaError, RecursionError) as error:
         reason = "nested too deep" if isinstance(error, RecursionError) else str(error)
         raise ValueError(f"{path}: {reason}") from None
     chosen = None
     if reader.proto is not None:
         chosen = _message(reader.proto, message, path) if message else reader.proto.messages[0]
-    return Rule(topic, side, form, reader, chosen)
+    return DecodingRule(topic, side, form, reader, chosen)
 
 
 def _beside(path: str) -> dict[str, str]:

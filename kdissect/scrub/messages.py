@@ -18,7 +18,7 @@ from kdissect.names import is_metadata_topic
 from kdissect.protocol import apis
 from kdissect.scrub.doubt import Range, blank_texts
 from kdissect.scrub.logins import scrubbed_token
-from kdissect.scrub.record_sets import RecordSets
+from kdissect.scrub.record_sets import RecordSetScrubber
 from kdissect.scrub.values import Scrubber, encoded
 
 _NUMBERS = frozenset(
@@ -36,13 +36,13 @@ _LENGTH_BYTES = 5
 Ancestors = tuple[dict[str, Any], ...]
 
 
-class Messages:
+class MessageScrubber:
     """What becomes of messages."""
 
     def __init__(self, scrubber: Scrubber, limits: Limits) -> None:
         self._scrubber = scrubber
         self._limits = limits._replace(tree_nodes=MOST_NODES)
-        self.record_sets = RecordSets(scrubber, limits, self._embedded)
+        self.record_sets = RecordSetScrubber(scrubber, limits, self._embedded)
         self._mechanisms: dict[int, str] = {}
         """By connection, how its client logs in."""
 
@@ -53,7 +53,7 @@ class Messages:
         mechanism = self._mechanism(exchange, message)
         if isinstance(message, Token):
             return scrubbed_token(mechanism, payload, self._scrubber)
-        walk = _Walk(self, payload, out, mechanism)
+        walk = _TreeWalk(self, payload, out, mechanism)
         walk.is_doubtful = _is_doubtful(exchange, message)
         for child in whole_tree(exchange, message, self._limits).children:
             if child.type == "bytes":
@@ -76,7 +76,7 @@ class Messages:
         return self._mechanisms.get(connection)
 
     def _embedded(self, nodes: list[Node], data: bytes, out: bytearray) -> None:
-        walk = _Walk(self, data, out, None)
+        walk = _TreeWalk(self, data, out, None)
         for node in nodes:
             walk.node(node, node.name, ({},))
         walk.close()
@@ -101,10 +101,10 @@ class Messages:
         return bytes(len(value))
 
 
-class _Walk:
+class _TreeWalk:
     """One walk through a tree."""
 
-    def __init__(self, messages: Messages, data: bytes, out: bytearray, mechanism: str | None) -> None:
+    def __init__(self, messages: MessageScrubber, data: bytes, out: bytearray, mechanism: str | None) -> None:
         self._messages, self._data, self._out, self._mechanism = messages, data, out, mechanism
         self._scrubber = messages._scrubber
         self._copied: list[Range] = []

@@ -29,14 +29,14 @@ _WORDS = re.compile(
 """The words of the protocols themselves, which stay."""
 
 
-class Said(NamedTuple):
+class FirstBytes(NamedTuple):
     """The first bytes of both ends: of the one that began, and of the other."""
 
     said: bytes
     heard: bytes
 
 
-def scrubbed_preambles(begin: Said, scrubber: Scrubber) -> Said:
+def scrubbed_preambles(begin: FirstBytes, scrubber: Scrubber) -> FirstBytes:
     """What becomes of them, up to where the last preamble ends."""
     said, heard = b"", b""
     while True:
@@ -47,9 +47,9 @@ def scrubbed_preambles(begin: Said, scrubber: Scrubber) -> Said:
         except (More, DecodeError):
             found = None
         if found is None or reader is None or not found.said:
-            return Said(said, heard)
+            return FirstBytes(said, heard)
         one, other = bytes(left[0][: found.said]), bytes(left[1][: found.heard])
-        made = _WRITERS[reader](Said(one, other), scrubber)
+        made = _WRITERS[reader](FirstBytes(one, other), scrubber)
         for each in (one, other):
             scrubber.taken.add_unknown(
                 _WORDS.sub(b"\0", _LENGTH.sub(b"", each))
@@ -58,21 +58,21 @@ def scrubbed_preambles(begin: Said, scrubber: Scrubber) -> Said:
         heard += made.heard.ljust(len(other), b"\0")[: len(other)]
 
 
-def _v1(begin: Said, scrubber: Scrubber) -> Said:
+def _v1(begin: FirstBytes, scrubber: Scrubber) -> FirstBytes:
     words = begin.said[:-2].split(b" ")
     if len(words) != 6:
-        return Said(begin.said[:6] + _filler(begin.said[6:-2]) + b"\r\n", b"")
+        return FirstBytes(begin.said[:6] + _filler(begin.said[6:-2]) + b"\r\n", b"")
     words[2:4] = [encoded(scrubber.host(word.decode("latin-1"))) for word in words[2:4]]
-    return Said(b" ".join(words) + b"\r\n", b"")
+    return FirstBytes(b" ".join(words) + b"\r\n", b"")
 
 
-def _v2(begin: Said, scrubber: Scrubber) -> Said:
+def _v2(begin: FirstBytes, scrubber: Scrubber) -> FirstBytes:
     data, out = begin.said, bytearray(len(begin.said))
     out[:16] = data[:16]
     width = {1: 4, 2: 16}.get(data[13] >> 4, 0)
     at = 16 + 2 * width + 4
     if not width or at > len(data) or data[12] & 0xF != 1:
-        return Said(bytes(out), b"")
+        return FirstBytes(bytes(out), b"")
     for place in (16, 16 + width):
         out[place : place + width] = scrubber.address(data[place : place + width])
     out[16 + 2 * width : at] = data[16 + 2 * width : at]
@@ -85,10 +85,10 @@ def _v2(begin: Said, scrubber: Scrubber) -> Said:
         at = end
     if checksum is not None:
         out[checksum : checksum + 4] = crc32c.crc32c(bytes(out)).to_bytes(4, "big")
-    return Said(bytes(out), b"")
+    return FirstBytes(bytes(out), b"")
 
 
-def _socks5(begin: Said, scrubber: Scrubber) -> Said:
+def _socks5(begin: FirstBytes, scrubber: Scrubber) -> FirstBytes:
     said, heard = begin
     at = 2 + said[1]
     out = bytearray(said[:at])
@@ -103,7 +103,7 @@ def _socks5(begin: Said, scrubber: Scrubber) -> Said:
     if len(heard) > 2 and said[at : at + 1] == b"\x01":
         answer += heard[2:4]
     answer += _socks_address(heard[len(answer) :], scrubber)
-    return Said(bytes(out), bytes(answer))
+    return FirstBytes(bytes(out), bytes(answer))
 
 
 def _socks_address(data: bytes, scrubber: Scrubber) -> bytes:
@@ -119,8 +119,8 @@ def _socks_address(data: bytes, scrubber: Scrubber) -> bytes:
     return data[:5] + _host(data[5:end], scrubber) + data[end:]
 
 
-def _connect(begin: Said, scrubber: Scrubber) -> Said:
-    return Said(_heads(begin.said, scrubber), _heads(begin.heard, scrubber))
+def _connect(begin: FirstBytes, scrubber: Scrubber) -> FirstBytes:
+    return FirstBytes(_heads(begin.said, scrubber), _heads(begin.heard, scrubber))
 
 
 def _heads(data: bytes, scrubber: Scrubber) -> bytes:
@@ -168,7 +168,7 @@ def _filler(data: bytes) -> bytes:
     return FILLER.encode() * len(data)
 
 
-_WRITERS: dict[Reader, Callable[[Said, Scrubber], Said]] = {
+_WRITERS: dict[Reader, Callable[[FirstBytes, Scrubber], FirstBytes]] = {
     read_v1: _v1,
     read_v2: _v2,
     read_socks5: _socks5,

@@ -35,7 +35,7 @@ _MESSAGE_CRC_START = 16
 _MAGIC = 16
 
 
-class _Copy:
+class _CopiedBytes:
     """What is written as it was."""
 
     def __init__(self, data: bytes, out: bytearray) -> None:
@@ -52,7 +52,7 @@ class _Copy:
         blank_texts(self.out, self._copied)
 
 
-def _copy_header(copy: _Copy, position: int) -> None:
+def _copy_header(copy: _CopiedBytes, position: int) -> None:
     """Write the header of a batch that breaks off, as far as it is there: no more of it is known."""
     data = copy.data
     defect = frame_defect(data, position) if position < len(data) else None
@@ -63,7 +63,7 @@ def _copy_header(copy: _Copy, position: int) -> None:
     copy.keep(position, min(len(data), position + size))
 
 
-class RecordSets:
+class RecordSetScrubber:
     """What becomes of record sets.
 
     :param write: for what is embedded in records.
@@ -84,7 +84,7 @@ class RecordSets:
         out = bytearray(len(data))
         found = read_record_set(data, self._limits)
         for batch in found.batches:
-            header, copy = _Copy(data, out), _Copy(data, out)
+            header, copy = _CopiedBytes(data, out), _CopiedBytes(data, out)
             if batch.magic == 2:
                 self._batch(batch, header, copy, is_metadata)
             else:
@@ -94,13 +94,13 @@ class RecordSets:
             if not is_sure or batch.crc_valid is False:
                 copy.doubt()
             is_sure = is_sure and batch.crc_valid is not False
-        header = _Copy(data, out)
+        header = _CopiedBytes(data, out)
         _copy_header(header, found.remainder)
         if not is_sure:
             header.doubt()
         return bytes(out)
 
-    def _batch(self, batch: Batch, header: _Copy, copy: _Copy, is_metadata: bool) -> None:
+    def _batch(self, batch: Batch, header: _CopiedBytes, copy: _CopiedBytes, is_metadata: bool) -> None:
         out = copy.out
         start, end = batch.position, batch.end
         first = start + BATCH_HEADER.size
@@ -128,7 +128,7 @@ class RecordSets:
         if data:
             self._scrubber.taken.add(data)
 
-    def _records(self, batch: Batch, copy: _Copy, position: int, end: int, is_metadata: bool) -> None:
+    def _records(self, batch: Batch, copy: _CopiedBytes, position: int, end: int, is_metadata: bool) -> None:
         cursor = Cursor(copy.data, position, end)
         while position < end:
             cursor.position, cursor.end = position, end
@@ -146,7 +146,7 @@ class RecordSets:
             except DecodeError:
                 continue
 
-    def _record(self, cursor: Cursor, copy: _Copy, is_control: bool, is_metadata: bool) -> None:
+    def _record(self, cursor: Cursor, copy: _CopiedBytes, is_control: bool, is_metadata: bool) -> None:
         data, out, start = copy.data, copy.out, cursor.position
         cursor.read_int8()
         cursor.read_varlong()
@@ -168,7 +168,7 @@ class RecordSets:
             self._take(value)
         self._headers(cursor, copy)
 
-    def _headers(self, cursor: Cursor, copy: _Copy) -> None:
+    def _headers(self, cursor: Cursor, copy: _CopiedBytes) -> None:
         data, out, start = copy.data, copy.out, cursor.position
         count = cursor.read_varint()
         copy.keep(start, cursor.position)
@@ -196,7 +196,7 @@ class RecordSets:
                 self._write(part.draw(), data, made)
                 out[at : at + len(data)] = made
 
-    def _message(self, batch: Batch, header: _Copy, copy: _Copy) -> None:
+    def _message(self, batch: Batch, header: _CopiedBytes, copy: _CopiedBytes) -> None:
         """A message of magic 0 or 1."""
         data, out = copy.data, copy.out
         start, end = batch.position, batch.end

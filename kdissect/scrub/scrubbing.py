@@ -24,9 +24,9 @@ from kdissect.dissect import Dissector
 from kdissect.exchange import Exchange
 from kdissect.limits import DEFAULTS, Limits
 from kdissect.model import ACK, SYN, Chunk, Fault, Packet, Segment
-from kdissect.scrub.messages import Messages
+from kdissect.scrub.messages import MessageScrubber
 from kdissect.scrub.packets import Headers, Layers, kept_options, mend
-from kdissect.scrub.preambles import Said, scrubbed_preambles
+from kdissect.scrub.preambles import FirstBytes, scrubbed_preambles
 from kdissect.scrub.streams import Streams, stream_of
 from kdissect.scrub.values import Scrubber
 from kdissect.session.conversation import Conversation
@@ -42,7 +42,7 @@ _UNKNOWN = 1 << 62
 _NUMBERS = 1 << 32
 
 
-class Counts(NamedTuple):
+class ScrubCounts(NamedTuple):
     """What was written, and what was not."""
 
     packets: int
@@ -64,7 +64,7 @@ class Counts(NamedTuple):
     """Blocks of the capture with TLS secrets, which are not in the result."""
 
 
-class _Opened:
+class _DecryptedDirection:
     """What came out of TLS, of one direction."""
 
     def __init__(self) -> None:
@@ -94,7 +94,7 @@ class _Opened:
         return self.totals[at] if at >= 0 else 0
 
 
-class _Piece(NamedTuple):
+class _FragmentedSegment(NamedTuple):
     """A segment that came in fragments."""
 
     stream: int
@@ -119,16 +119,16 @@ class Scrubbing:
     ) -> None:
         self._scrubber = scrubber
         self._streams = Streams(file)
-        self._messages = Messages(scrubber, limits)
+        self._messages = MessageScrubber(scrubber, limits)
         self._headers = Headers(scrubber, limits)
         self._dissector = Dissector(limits, ports, secrets=secrets, watch=self._see)
         self._stream_of, self._offset_of, self._heard_of = array("q"), array("q"), array("q")
         """By packet number: the stream, the offset of its first byte in it, and up to where the other one is
         acknowledged."""
-        self._opened: defaultdict[int, _Opened] = defaultdict(_Opened)
+        self._opened: defaultdict[int, _DecryptedDirection] = defaultdict(_DecryptedDirection)
         """Of streams in TLS."""
         self._in_tls: set[int] = set()
-        self._pieces: dict[int, _Piece] = {}
+        self._pieces: dict[int, _FragmentedSegment] = {}
         """By packet: the segment of which it has a fragment."""
         self._said: set[int] = set()
         """Connections in which there are any bytes."""
@@ -140,10 +140,10 @@ class Scrubbing:
         self._left_out_secrets = 0
 
     @property
-    def counts(self) -> Counts:
+    def counts(self) -> ScrubCounts:
         """What was written, and what was not, once all is read."""
         decrypted = {stream // 2 for stream in self._opened if self._opened[stream].total}
-        return Counts(
+        return ScrubCounts(
             self._packets,
             self._exchanges,
             self._read - self._packets - self._unknown_packets,
@@ -191,7 +191,7 @@ class Scrubbing:
             self._opened[stream].reached(offset + segment.length)
         numbers = self._dissector.packets_of(segment.packet)
         if len(numbers) > 1:
-            piece = _Piece(stream, offset, segment.length, _header_of(segment, self._headers))
+            piece = _FragmentedSegment(stream, offset, segment.length, _header_of(segment, self._headers))
             for number in numbers:
                 self._pieces[number] = piece
 
@@ -208,7 +208,7 @@ class Scrubbing:
         for stream, begin in self._begins.items():
             other = bytes(self._begins[stream ^ 1])
             if stream in self._streams and begins(bytes(begin)):
-                made = scrubbed_preambles(Said(bytes(begin), other), self._scrubber)
+                made = scrubbed_preambles(FirstBytes(bytes(begin), other), self._scrubber)
                 for each, data in zip((stream, stream ^ 1), made, strict=True):
                     if data:
                         self._streams.add(each, 0, data)

@@ -20,7 +20,7 @@ def stream_of(connection: int, side: Side) -> int:
     return 2 * connection + side
 
 
-class Part(NamedTuple):
+class StreamPart(NamedTuple):
     """A part of a stream."""
 
     data: bytes
@@ -29,7 +29,7 @@ class Part(NamedTuple):
     """How many of the bytes were written."""
 
 
-class _Written:
+class _WrittenStream:
     """What was written of a stream."""
 
     def __init__(self) -> None:
@@ -60,7 +60,7 @@ class Streams:
     def __init__(self, file: IO[bytes]) -> None:
         self._file = file
         self._size = 0
-        self._written: defaultdict[int, _Written] = defaultdict(_Written)
+        self._written: defaultdict[int, _WrittenStream] = defaultdict(_WrittenStream)
 
     def __contains__(self, stream: int) -> bool:
         """Whether anything was written of a stream, or of the other direction."""
@@ -73,11 +73,11 @@ class Streams:
         self._written[stream].add(offset, len(data), self._size)
         self._size += len(data)
 
-    def read(self, stream: int, offset: int, length: int) -> Part:
+    def read(self, stream: int, offset: int, length: int) -> StreamPart:
         """A part of a stream."""
         written = self._written.get(stream)
         if written is None or not length:
-            return Part(UNKNOWN * length, 0)
+            return StreamPart(UNKNOWN * length, 0)
         written.sort()
         out = bytearray(UNKNOWN) * length
         known = 0
@@ -91,4 +91,4 @@ class Streams:
                 out[first - offset : last - offset] = self._file.read(last - first)
                 known += last - first
             at += 1
-        return Part(bytes(out), known)
+        return StreamPart(bytes(out), known)

@@ -24,7 +24,7 @@ from os import PathLike, fspath
 from typing import TYPE_CHECKING, Any
 
 from kdissect.spark.copies import merged
-from kdissect.spark.settings import Settings
+from kdissect.spark.settings import TableSettings
 from kdissect.spark.storage import list_files
 from kdissect.spark.stored import all_stored
 
@@ -60,14 +60,14 @@ def table(
         capture, unless ``capture_point`` tells several apart.
     :param pushdown: whether Spark may hand filters down, where the session does so at all. Without, it asks
         the driver's Python for no plan: it starts some seconds sooner, and that Python may be another one.
-    :param options: those of :class:`~kdissect.spark.settings.Settings`.
+    :param options: those of :class:`~kdissect.spark.settings.TableSettings`.
     :raises ValueError: an option has no such value.
     :raises LookupError: there is no such option or table.
     :raises CaptureError: no file is there.
     """
     from kdissect.spark.launch import pushes_filters
 
-    settings = Settings.of({**options, "table": name})
+    settings = TableSettings.of({**options, "table": name})
     if settings.stats is not None:
         raise ValueError("stats: is an option of the data source; kdissect.spark.stats gives statistics")
     settings.chosen_table()  # a column that is none is told at once
@@ -117,19 +117,19 @@ def statistics(
     What tasks share is decoding and counting: each of a capture point's tasks reads and frames all of it, and
     one adds what they counted. So more than a few tasks help where there are several capture points.
 
-    :param options: those of :class:`~kdissect.spark.settings.Settings` that say how captures are read and
-        what counts. With ``capture_point`` each capture point is counted for itself.
+    :param options: those of :class:`~kdissect.spark.settings.TableSettings` that say how captures are read
+        and what counts. With ``capture_point`` each capture point is counted for itself.
     :raises ValueError: a statistic cannot be asked for so; an option has no such value, or chooses what
         rows of exchanges show.
     :raises LookupError: there is no such statistic or option.
     :raises CaptureError: no file is there.
     """
     from kdissect.spark.folds import found
-    from kdissect.spark.questions import Asked
+    from kdissect.spark.questions import AskedStatistics
 
     settings = _of_folds(options)
     texts = tuple(dict.fromkeys(asked))
-    made = found(spark, settings, _listed(paths), Asked(texts, settings.limits))
+    made = found(spark, settings, _listed(paths), AskedStatistics(texts, settings.limits))
     _warn_of_left_out(texts, made.left_out)
     return {text: spark.createDataFrame(table) for text, table in zip(texts, made.tables, strict=True)}
 
@@ -180,10 +180,10 @@ _OF_ROWS = ("table", "stats", "columns", "places", "payload", "records", "embedd
 """Settings that say which rows of ``table`` there are, and what they show."""
 
 
-def _of_folds(options: Mapping[str, Any]) -> Settings:
-    settings = Settings.of(options)
+def _of_folds(options: Mapping[str, Any]) -> TableSettings:
+    settings = TableSettings.of(options)
     for name in _OF_ROWS:
-        if getattr(settings, name) != getattr(Settings(), name):
+        if getattr(settings, name) != getattr(TableSettings(), name):
             raise ValueError(f"{name}: is an option of tables, not of statistics and findings")
     return settings
 

@@ -11,7 +11,7 @@ import os
 from collections.abc import Mapping, Sequence
 from typing import Any, TypeGuard
 
-from kdissect.spark.settings import Settings
+from kdissect.spark.settings import TableSettings
 
 _OF_A_RUN = ("keylog", "rsa_key", "progress", "tasks", "pushdown")
 """The settings that may be others in each run: rows do not depend on them, or secrets have come."""
@@ -21,9 +21,9 @@ _MOST = 60
 """Characters of a value that are told."""
 
 
-def told(tables: Sequence[str], by: Sequence[str], settings: Settings) -> dict[str, Any]:
+def told(tables: Sequence[str], by: Sequence[str], settings: TableSettings) -> dict[str, Any]:
     """What a run asks for, as it is kept."""
-    usual = Settings()
+    usual = TableSettings()
     kept = settings._replace(**{name: getattr(usual, name) for name in _OF_A_RUN})
     return {"tables": list(tables), "by": list(by), "options": kept.options()}
 
@@ -36,7 +36,7 @@ def difference(before: Mapping[str, Any], now: Mapping[str, Any]) -> str | None:
     if before["by"] != now["by"]:
         return _line("--partition-by", now["by"], before["by"])
     old, new = before["options"], now["options"]
-    for name in Settings._fields:
+    for name in TableSettings._fields:
         if name not in _OF_A_RUN and old.get(name) != new.get(name):
             word = _NAMES.get(name, f"--{name.replace('_', '-')}")
             return _line(word, _value(new.get(name)), _value(old.get(name)))

@@ -17,7 +17,7 @@ from kdissect.filter.errors import FilterError
 from kdissect.model import Fault
 from kdissect.present.options import PLAIN
 from kdissect.session.conversation import Connection
-from kdissect.spark.settings import Settings
+from kdissect.spark.settings import TableSettings
 from kdissect.spark.tables import POINT, TABLES
 
 _CHEAP = {
@@ -83,7 +83,7 @@ class Choice:
     :raises ValueError: the display filter is wrong, or needs to know the whole capture.
     """
 
-    def __init__(self, settings: Settings, conditions: Iterable[Condition] = ()) -> None:
+    def __init__(self, settings: TableSettings, conditions: Iterable[Condition] = ()) -> None:
         self._table = settings.table
         self._filter = None if settings.filter is None else _compiled(settings.filter, settings)
         self._conditions = [(each, _reader(self._table, each.column)) for each in conditions]
@@ -139,7 +139,7 @@ def _reader(table: str, name: str) -> Callable[[Event], Any]:
     return lambda event: column.value(event, PLAIN)
 
 
-def _compiled(text: str, settings: Settings) -> Filter:
+def _compiled(text: str, settings: TableSettings) -> Filter:
     try:
         return compile_filter(text, settings.shown)
     except FilterError as error:

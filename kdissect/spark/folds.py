@@ -33,7 +33,7 @@ from kdissect.spark.choice import Choice
 from kdissect.spark.plan import CapturePoint, capture_points, replicas_of, task_numbers
 from kdissect.spark.progress import Note
 from kdissect.spark.replay import all_events, size_of
-from kdissect.spark.settings import Settings
+from kdissect.spark.settings import TableSettings
 from kdissect.spark.storage import list_files
 from kdissect.spark.tables import with_point
 
@@ -55,7 +55,7 @@ _DAMAGE = -1
 """In place of a table: the faults of files."""
 
 
-class Rows(NamedTuple):
+class FoldRows(NamedTuple):
     """The rows of one table."""
 
     rows: Sequence[Any]
@@ -63,7 +63,7 @@ class Rows(NamedTuple):
     """How often something was not counted because its row would have been one too many."""
 
 
-class Question(Protocol[C]):
+class FoldQuestion(Protocol[C]):
     """What is counted, and the tables that come of it; it is sent to the tasks."""
 
     @property
@@ -73,11 +73,11 @@ class Question(Protocol[C]):
     def new(self) -> C:
         """What nothing was fed to yet."""
 
-    def rows(self, whole: C) -> Sequence[Rows]:
+    def rows(self, whole: C) -> Sequence[FoldRows]:
         """The rows of each table, when all was fed."""
 
 
-class Found(NamedTuple):
+class CountedPoints(NamedTuple):
     """What came of all capture points."""
 
     tables: tuple[pa.Table, ...]
@@ -87,7 +87,7 @@ class Found(NamedTuple):
     """What is wrong with files; of many, the first."""
 
 
-class _Task(NamedTuple):
+class _FoldTask(NamedTuple):
     """Some of the parts of one capture point: each ``tasks``-th, from ``first`` on."""
 
     point: int
@@ -100,14 +100,16 @@ class _Task(NamedTuple):
     """Those that its files turn out to be of, where it was not said which are."""
 
 
-class _Sent(NamedTuple, Generic[C]):
+class _SentPart(NamedTuple, Generic[C]):
     """A part, and what is wrong with files where its events were read."""
 
     part: Part[C]
     damage: list[Fault]
 
 
-def found(spark: SparkSession, settings: Settings, paths: list[str], question: Question[C]) -> Found:
+def found(
+    spark: SparkSession, settings: TableSettings, paths: list[str], question: FoldQuestion[C]
+) -> CountedPoints:
     """Have captures counted. The captures are read once, by one job, which has run when this returns.
 
     :raises CaptureError: no file is there.
@@ -115,12 +117,12 @@ def found(spark: SparkSession, settings: Settings, paths: list[str], question: Q
     """
     Choice(settings)  # a filter that is none is told before any task starts
     points = capture_points(list_files(paths), settings.capture_point)
-    tasks: list[_Task] = []
+    tasks: list[_FoldTask] = []
     for at, point in enumerate(points):
         count = replicas_of(point, settings)
         part_bytes = None if count == 1 else max(1, point.size // (PARTS_A_TASK * count))
         several = several_points(point, settings)
-        tasks += [_Task(at, point.paths, index, count, part_bytes, several) for index in range(count)]
+        tasks += [_FoldTask(at, point.paths, index, count, part_bytes, several) for index in range(count)]
     every = spark.range(0, len(tasks), 1, len(tasks))
     parts = every.mapInArrow(partial(_count, tuple(tasks), settings, question), _PARTS_DDL)
     ordered = parts.repartitionById(len(points), "point").sortWithinPartitions("point", "part")
@@ -137,12 +139,16 @@ def found(spark: SparkSession, settings: Settings, paths: list[str], question: Q
         # PySpark refuses lists without a chunk, which a table of no batch has.
         tables.append(pa.Table.from_batches(batches, schema) if batches else schema.empty_table())
         left_out.append(sum(row["left_out"] for row in own))
-    return Found(tuple(tables), tuple(left_out), damage)
+    return CountedPoints(tuple(tables), tuple(left_out), damage)
 
 
 def counted_alone(
-    paths: Sequence[str], settings: Settings, question: Question[C], note: Note, points: Points | None
-) -> Sequence[Rows]:
+    paths: Sequence[str],
+    settings: TableSettings,
+    question: FoldQuestion[C],
+    note: Note,
+    points: Points | None,
+) -> Sequence[FoldRows]:
     """The rows of one capture point's tables, all of it counted by one task."""
     sent = _part(all_events(paths, settings, note, points), settings, question, note)
     whole = question.new()
@@ -150,7 +156,7 @@ def counted_alone(
     return question.rows(whole)
 
 
-def several_points(point: CapturePoint, settings: Settings) -> Points | None:
+def several_points(point: CapturePoint, settings: TableSettings) -> Points | None:
     """The capture points that files turn out to be of, where it was not said which are."""
     return find_points(point.paths, settings.limits) if settings.capture_point is None else None
 
@@ -158,7 +164,7 @@ def several_points(point: CapturePoint, settings: Settings) -> Points | None:
 # -- in the tasks -----------------------------------------------------------------------------------
 
 
-class _Cuts:
+class _EventParts:
     """Which part an event belongs to; every task must ask for the same events in the same order."""
 
     def __init__(self, part_bytes: int | None) -> None:
@@ -177,7 +183,10 @@ class _Cuts:
 
 
 def _count(
-    tasks: Sequence[_Task], settings: Settings, question: Question[C], batches: Iterable[pa.RecordBatch]
+    tasks: Sequence[_FoldTask],
+    settings: TableSettings,
+    question: FoldQuestion[C],
+    batches: Iterable[pa.RecordBatch],
 ) -> Iterator[pa.RecordBatch]:
     """The first step: numbers of tasks → parts, pickled."""
     for number in task_numbers(batches):
@@ -191,11 +200,11 @@ def _count(
 
 
 def _parts(
-    task: _Task, settings: Settings, question: Question[C], note: Note
-) -> Iterator[tuple[int, _Sent[C]]]:
+    task: _FoldTask, settings: TableSettings, question: FoldQuestion[C], note: Note
+) -> Iterator[tuple[int, _SentPart[C]]]:
     is_empty = True
     events = all_events(task.paths, settings, note, task.points)
-    for part, own in groupby(events, _Cuts(task.part_bytes).part):
+    for part, own in groupby(events, _EventParts(task.part_bytes).part):
         is_empty = False
         if part % task.tasks == task.first:
             yield part, _part(own, settings, question, note)
@@ -203,13 +212,17 @@ def _parts(
         yield 0, _part((), settings, question, note)
 
 
-def _part(own: Iterable[Event], settings: Settings, question: Question[C], note: Note) -> _Sent[C]:
+def _part(
+    own: Iterable[Event], settings: TableSettings, question: FoldQuestion[C], note: Note
+) -> _SentPart[C]:
     damage: list[Fault] = []
     chooser = None if settings.filter is None else Choice(settings)
-    return _Sent(counted(_watched(own, settings, note, damage), question.new(), chooser), damage)
+    return _SentPart(counted(_watched(own, settings, note, damage), question.new(), chooser), damage)
 
 
-def _watched(events: Iterable[Event], settings: Settings, note: Note, damage: list[Fault]) -> Iterator[Event]:
+def _watched(
+    events: Iterable[Event], settings: TableSettings, note: Note, damage: list[Fault]
+) -> Iterator[Event]:
     for event in events:
         if isinstance(event, Exchange):
             note.rows_of(size_of(event))
@@ -221,7 +234,10 @@ def _watched(events: Iterable[Event], settings: Settings, note: Note, damage: li
 
 
 def _add(
-    points: Sequence[str], settings: Settings, question: Question[C], batches: Iterable[pa.RecordBatch]
+    points: Sequence[str],
+    settings: TableSettings,
+    question: FoldQuestion[C],
+    batches: Iterable[pa.RecordBatch],
 ) -> Iterator[pa.RecordBatch]:
     """The second step: the parts of capture points, in order → rows, as Arrow streams."""
     every = (
@@ -234,7 +250,7 @@ def _add(
         damage: list[Fault] = []
         with rarely_collected():
             for _, data in parts:
-                sent: _Sent[C] = pickle.loads(data)
+                sent: _SentPart[C] = pickle.loads(data)
                 add(whole, sent.part, chosen)
                 damage += sent.damage[: settings.limits.rows - len(damage)]
         yield _batch(_ROWS, (at, _DAMAGE, 0, pickle.dumps(damage)))

@@ -14,11 +14,11 @@ import pyarrow as pa
 from kdissect.model import Fault
 from kdissect.present.arrow import arrow_schema
 from kdissect.present.columns import Table
-from kdissect.spark.kept import Kept
+from kdissect.spark.kept import KeptFile
 from kdissect.spark.plan import CapturePoint
-from kdissect.spark.settings import Settings
+from kdissect.spark.settings import TableSettings
 from kdissect.spark.shape import epochs
-from kdissect.spark.sinks import Written, moments_in
+from kdissect.spark.sinks import TaskFile, moments_in
 
 FILES_A_TASK = 3
 """So many files keep what a task makes rows of: then tasks have nearly the same to do."""
@@ -40,21 +40,21 @@ class Unit(NamedTuple):
     """Of files that keep events for others."""
 
 
-class Rows(NamedTuple):
+class RowMaker(NamedTuple):
     """What a task does that makes rows of events."""
 
     point: str
-    files: tuple[Kept, ...]
-    names: Kept
+    files: tuple[KeptFile, ...]
+    names: KeptFile
     """The names of topic ids."""
 
 
-class Wanted(NamedTuple):
+class WantedTable(NamedTuple):
     """A table that is made."""
 
     key: str
     """By which it is asked for: a table may be wanted in two forms."""
-    settings: Settings
+    settings: TableSettings
     """Which table, and its rows."""
     has_moments: bool = True
     """Whether each time has a moment beside it, in files."""
@@ -74,7 +74,7 @@ class Wanted(NamedTuple):
         """That of its files."""
         return moments_in(arrow_schema(self.table), self.epochs)
 
-    def is_of(self, unit: Unit | Rows) -> bool:
+    def is_of(self, unit: Unit | RowMaker) -> bool:
         """Whether a task makes rows of it. Whether a connection is shown depends on all of its exchanges: so
         one task makes all rows of connections."""
         if isinstance(unit, Unit) and unit.tasks == 1:
@@ -82,26 +82,26 @@ class Wanted(NamedTuple):
         return (self.settings.table == "connections") is isinstance(unit, Unit)
 
 
-class Outcome(NamedTuple):
+class TaskOutcome(NamedTuple):
     """What came of a task."""
 
     read: int
     """Bytes of captures."""
-    written: tuple[Written, ...]
+    written: tuple[TaskFile, ...]
     damage: list[Fault]
     """What is wrong with files; of many, the first."""
     is_faulty: bool
     """Whether there is any fault, where that is asked."""
-    kept: tuple[Rows, ...] = ()
+    kept: tuple[RowMaker, ...] = ()
     """What others are to make rows of."""
 
 
 class Job(NamedTuple):
     """What all tasks know."""
 
-    units: tuple[Unit | Rows, ...]
-    wanted: tuple[Wanted, ...]
-    settings: Settings
+    units: tuple[Unit | RowMaker, ...]
+    wanted: tuple[WantedTable, ...]
+    settings: TableSettings
     """How captures are read."""
     asks_faults: bool = False
     """Whether it matters that there are faults, which may be in no table."""
@@ -127,17 +127,19 @@ def units_of(points: Sequence[CapturePoint], tasks: Sequence[int], *, keeps: boo
     )
 
 
-def rows_of(point: str, files: Sequence[Kept], names: Kept, tasks: int) -> tuple[Rows, ...]:
+def rows_of(point: str, files: Sequence[KeptFile], names: KeptFile, tasks: int) -> tuple[RowMaker, ...]:
     """What so many tasks do with kept events: each has files that follow one another. There is always one,
     which makes the files of tables without rows."""
     total = sum(each.size for each in files)
-    shares: list[list[Kept]] = [[] for _ in range(tasks)]
+    shares: list[list[KeptFile]] = [[] for _ in range(tasks)]
     before = 0
     for each in files:
         middle = before + each.size // 2
         shares[min(tasks - 1, middle * tasks // total)].append(each)
         before += each.size
-    return tuple(Rows(point, tuple(share), names) for share in shares if share) or (Rows(point, (), names),)
+    return tuple(RowMaker(point, tuple(share), names) for share in shares if share) or (
+        RowMaker(point, (), names),
+    )
 
 
 def _file_bytes(size: int, tasks: int) -> int:

@@ -44,7 +44,7 @@ _HEAD = Struct(f"<Q{_DIGEST_BYTES}s")
 """The size of a piece, and its digest."""
 
 
-class Kept(NamedTuple):
+class KeptFile(NamedTuple):
     """A file of pieces."""
 
     path: str
@@ -53,7 +53,7 @@ class Kept(NamedTuple):
     """Bytes of all pieces."""
 
 
-class Piece(NamedTuple):
+class KeptEvents(NamedTuple):
     """Some events that follow one another."""
 
     events: list[Event]
@@ -74,7 +74,7 @@ class Keeper:
     """
 
     def __init__(self, folder: str, key: bytes, file_bytes: int) -> None:
-        self.files: list[Kept] = []
+        self.files: list[KeptFile] = []
         """Those that are complete."""
         self._folder = folder
         self._key = key
@@ -83,7 +83,7 @@ class Keeper:
         self._packets: list[dict[str, Any]] = []
         self._bytes = 0
         self._file: BinaryIO | None = None
-        self._open = Kept("", 0, 0)
+        self._open = KeptFile("", 0, 0)
 
     def add(self, event: Event) -> None:
         """Keep the next event."""
@@ -104,7 +104,7 @@ class Keeper:
         if len(self._packets) >= PIECE_PACKETS:
             self._flush()
 
-    def close(self, names: TopicNames) -> Kept:
+    def close(self, names: TopicNames) -> KeptFile:
         """Keep the rest, and the names of topic ids; gives the file of these."""
         self._flush()
         self._end_file()
@@ -134,7 +134,7 @@ class Keeper:
         if self._file is None:
             path = f"{self._folder}/{FOLDER}/{uuid.uuid4().hex}.events"
             self._file = create_file(path)
-            self._open = Kept(path, 0, 0)
+            self._open = KeptFile(path, 0, 0)
         self._file.write(_HEAD.pack(len(data), _digest(data, self._key)))
         self._file.write(data)
         self._open = self._open._replace(pieces=self._open.pieces + 1, size=self._open.size + len(data))
@@ -143,10 +143,10 @@ class Keeper:
         if self._file is not None:
             self._file.close()
             self.files.append(self._open)
-        self._file, self._open = None, Kept("", 0, 0)
+        self._file, self._open = None, KeptFile("", 0, 0)
 
 
-def kept_names(kept: Kept, key: bytes) -> TopicNames:
+def kept_names(kept: KeptFile, key: bytes) -> TopicNames:
     """All names of topic ids that a task knew at its end.
 
     :raises KeptError: the file was changed.
@@ -158,13 +158,13 @@ def kept_names(kept: Kept, key: bytes) -> TopicNames:
     return names
 
 
-def kept_pieces(kept: Kept, key: bytes, names: TopicNames, limits: Limits) -> Iterator[Piece]:
+def kept_pieces(kept: KeptFile, key: bytes, names: TopicNames, limits: Limits) -> Iterator[KeptEvents]:
     """What a file keeps, in order.
 
     :raises KeptError: the file was changed.
     """
     for events, packets in _values(kept, key):
-        yield Piece([_event(each, names, limits) for each in events], packets)
+        yield KeptEvents([_event(each, names, limits) for each in events], packets)
 
 
 def _event(plain: Any, names: TopicNames, limits: Limits) -> Event:
@@ -175,7 +175,7 @@ def _event(plain: Any, names: TopicNames, limits: Limits) -> Event:
     return exchange_of(exchange, names.up_to(packet, count), limits)
 
 
-def _values(kept: Kept, key: bytes) -> Iterator[Any]:
+def _values(kept: KeptFile, key: bytes) -> Iterator[Any]:
     with read_file(kept.path) as file:
         for _ in range(kept.pieces):
             head = _read(file, _HEAD.size, kept)
@@ -186,14 +186,14 @@ def _values(kept: Kept, key: bytes) -> Iterator[Any]:
             yield pickle.loads(data)  # of a task of this job: the digest says it
 
 
-def _read(file: BinaryIO, size: int, kept: Kept) -> bytes:
+def _read(file: BinaryIO, size: int, kept: KeptFile) -> bytes:
     data = file.read(size)
     if len(data) != size:
         raise _changed(kept)
     return data
 
 
-def _changed(kept: Kept) -> KeptError:
+def _changed(kept: KeptFile) -> KeptError:
     return KeptError(f"{kept.path}: is not as it was written")
 
 

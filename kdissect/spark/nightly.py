@@ -28,10 +28,10 @@ from kdissect.spark.plan import point_of
 from kdissect.spark.progress import Note
 from kdissect.spark.quality import NOT_CAPTURED
 from kdissect.spark.replay import new_dissector
-from kdissect.spark.runs import Plan, Runs, RunsError, digest_of
-from kdissect.spark.settings import Settings
+from kdissect.spark.runs import RunPlan, Runs, RunsError, digest_of
+from kdissect.spark.settings import TableSettings
 from kdissect.spark.shape import epochs, needs_places, of_connections, partitioned, with_moments
-from kdissect.spark.spool import Position, Read, Span, Spool, spans_between
+from kdissect.spark.spool import FileSpan, Position, SpoolFolder, SpoolRead, spans_between
 from kdissect.spark.step import events_of_spans, keep
 from kdissect.spark.storage import list_files
 from kdissect.spark.stream import step
@@ -45,12 +45,12 @@ _COUNTED = ("exchanges", "connections", "faults")
 """The tables that a run is described by, whether they are written or not."""
 
 
-class Asked(NamedTuple):
+class NightlyOptions(NamedTuple):
     """What is written, and how."""
 
     tables: tuple[str, ...]
     by: tuple[str, ...]
-    settings: Settings
+    settings: TableSettings
 
 
 class Inputs:
@@ -63,7 +63,7 @@ class Inputs:
         self.doubles: dict[str, str] = {}
         """Files that are copies of others that were read, and those."""
 
-    def __call__(self) -> dict[str, Read]:
+    def __call__(self) -> dict[str, SpoolRead]:
         """By path, size and time of change.
 
         :raises CaptureError: a directory is empty, or no file has such a name.
@@ -78,11 +78,11 @@ class Inputs:
             if path not in self._known and (other := self._digests.get(digest_of(path, status.st_size))):
                 self.doubles[path] = other
                 continue
-            found[path] = Read(status.st_size, False, None, modified_ns=status.st_mtime_ns)
+            found[path] = SpoolRead(status.st_size, False, None, modified_ns=status.st_mtime_ns)
         return found
 
 
-class Outcome(NamedTuple):
+class RunOutcome(NamedTuple):
     """What a run came to."""
 
     row: dict[str, Any]
@@ -97,13 +97,13 @@ def add_new(
     spark: SparkSession,
     paths: Sequence[str],
     target: Target,
-    asked: Asked,
+    asked: NightlyOptions,
     runs: Runs,
     tell: Callable[[DataFrame], None],
     doubled: Callable[[str, str], None],
     closes: bool = False,
     drains: bool = False,
-) -> list[Outcome]:
+) -> list[RunOutcome]:
     """Do again what had died, then read what is new; gives nothing where nothing is.
 
     :param tell: is given the faults of files.
@@ -124,12 +124,12 @@ def add_new(
         raise RunsError(f"{change}, as in run {before.number}, or take another --out")
     if died is not None:
         row = _run(spark, died, target, runs, _asked_of(died, asked), tell)
-        out.append(Outcome(row, True, not (died.closes or died.drains)))
+        out.append(RunOutcome(row, True, not (died.closes or died.drains)))
         number += 1
     start = runs.position(number - 1)
     inputs = Inputs(paths, start, runs.digests())
     settings = asked.settings
-    end = Spool("", settings.capture_point, settings.limits, there=inputs).next(start)
+    end = SpoolFolder("", settings.capture_point, settings.limits, there=inputs).next(start)
     for path, other in inputs.doubles.items():
         doubled(path, other)
     last = runs.plan(number - 1)
@@ -139,38 +139,38 @@ def add_new(
             raise RunsError(f"{runs.folder}: run {number - 1} closed these tables; take another --out")
         changed = [path for path, read in end.items() if start.get(path) != read]
         digests = {path: digest_of(path, end[path].size) for path in changed}
-        plan = Plan(number, end, digests, _text_of(asked))
+        plan = RunPlan(number, end, digests, _text_of(asked))
         runs.begin(plan)
-        out.append(Outcome(_run(spark, plan, target, runs, asked, tell), False))
+        out.append(RunOutcome(_run(spark, plan, target, runs, asked, tell), False))
         number += 1
         last = plan
     is_open = last is not None and not last.closes and not (drains and last.drains)
     if (closes or drains) and is_open:
-        plan = Plan(number, end, {}, _text_of(asked), closes, drains)
+        plan = RunPlan(number, end, {}, _text_of(asked), closes, drains)
         runs.begin(plan)
-        out.append(Outcome(_run(spark, plan, target, runs, asked, tell), False, reads=False))
+        out.append(RunOutcome(_run(spark, plan, target, runs, asked, tell), False, reads=False))
     return out
 
 
-def _text_of(asked: Asked) -> dict[str, Any]:
+def _text_of(asked: NightlyOptions) -> dict[str, Any]:
     return told(asked.tables, asked.by, asked.settings)
 
 
-def _asked_of(plan: Plan, now: Asked) -> Asked:
+def _asked_of(plan: RunPlan, now: NightlyOptions) -> NightlyOptions:
     """What a plan asked for; secrets and the folder of progress are those of now."""
     value = plan.asked
     own = now.settings
-    settings = Settings.of(value["options"])
+    settings = TableSettings.of(value["options"])
     settings = settings._replace(progress=own.progress, keylog=own.keylog, rsa_key=own.rsa_key)
-    return Asked(tuple(value["tables"]), tuple(value["by"]), settings)
+    return NightlyOptions(tuple(value["tables"]), tuple(value["by"]), settings)
 
 
 def _run(
     spark: SparkSession,
-    plan: Plan,
+    plan: RunPlan,
     target: Target,
     runs: Runs,
-    asked: Asked,
+    asked: NightlyOptions,
     tell: Callable[[DataFrame], None],
 ) -> dict[str, Any]:
     from pyspark.sql import functions as f
@@ -230,7 +230,7 @@ def _run(
     return row
 
 
-def _size(start: Position, path: str, read: Read) -> int:
+def _size(start: Position, path: str, read: SpoolRead) -> int:
     """How much of a file was read before, if it is the same one."""
     before = start.get(path)
     return before.size if before is not None and before.first_ns in (None, read.first_ns) else 0
@@ -239,7 +239,7 @@ def _size(start: Position, path: str, read: Read) -> int:
 # -- states of another version ----------------------------------------------------------------------
 
 
-def _renew(spark: SparkSession, runs: Runs, number: int, settings: Settings) -> None:
+def _renew(spark: SparkSession, runs: Runs, number: int, settings: TableSettings) -> None:
     """Make states again that are gone, or that another version of kdissect made, from what the runs before
     read.
 
@@ -251,7 +251,7 @@ def _renew(spark: SparkSession, runs: Runs, number: int, settings: Settings) -> 
     old = [*states.of_others(number), *sorted(gone)]
     if not old:
         return
-    history: list[list[Span] | None] = []
+    history: list[list[FileSpan] | None] = []
     for earlier, (start, end) in enumerate(pairwise(ends), 1):
         if (plan := runs.plan(earlier)) is not None and plan.drains:
             history.append(None)
@@ -270,10 +270,10 @@ def _renew(spark: SparkSession, runs: Runs, number: int, settings: Settings) -> 
 
 def _again(
     points: Sequence[str],
-    history: Sequence[Sequence[Span] | None],
+    history: Sequence[Sequence[FileSpan] | None],
     folder: str,
     number: int,
-    settings: Settings,
+    settings: TableSettings,
     numbers: Iterable[pa.RecordBatch],
 ) -> Iterator[pa.RecordBatch]:
     """Read what earlier runs read, and keep the state at the end. The old one stays until then, so that a run

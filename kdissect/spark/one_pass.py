@@ -25,14 +25,14 @@ from kdissect.exchange import Exchange
 from kdissect.model import Fault
 from kdissect.present.sources import sources_of
 from kdissect.spark.choice import Choice
-from kdissect.spark.job import Job, Outcome, Rows, Unit, Wanted, rows_of
+from kdissect.spark.job import Job, RowMaker, TaskOutcome, Unit, WantedTable, rows_of
 from kdissect.spark.kept import FOLDER as KEPT
 from kdissect.spark.kept import Keeper, kept_names, kept_pieces
 from kdissect.spark.plan import task_numbers
 from kdissect.spark.progress import Note
 from kdissect.spark.replay import Shares, all_blocks, blocks_of, last_pass, size_of
-from kdissect.spark.rows import PacketRows, TableRows
-from kdissect.spark.sinks import FileSink, Written
+from kdissect.spark.rows import PacketRows, PointRows
+from kdissect.spark.sinks import FileSink, TaskFile
 from kdissect.spark.tables import table_at
 from kdissect.spark.wide import Widener, wide_ddl
 from kdissect.spark.writing import remove
@@ -44,7 +44,7 @@ _OUTCOME_DDL = "outcome binary"
 _OUTCOME = pa.schema([("outcome", pa.binary())])
 
 
-def write_tables(spark: SparkSession, job: Job, folder: str) -> list[Outcome]:
+def write_tables(spark: SparkSession, job: Job, folder: str) -> list[TaskOutcome]:
     """Have the tasks write files into a folder, in which each table has one of its own.
 
     :param folder: a new one, which driver and workers share.
@@ -59,14 +59,14 @@ def write_tables(spark: SparkSession, job: Job, folder: str) -> list[Outcome]:
     return outcomes
 
 
-def _outcomes(spark: SparkSession, job: Job, folder: str) -> list[Outcome]:
+def _outcomes(spark: SparkSession, job: Job, folder: str) -> list[TaskOutcome]:
     count = len(job.units)
     every = spark.range(0, count, 1, count)
     rows = every.mapInArrow(partial(_write, job, folder), _OUTCOME_DDL).collect()
     return [pickle.loads(row.outcome) for row in rows]  # of our own tasks
 
 
-def wide_tables(spark: SparkSession, job: Job) -> tuple[DataFrame, list[Outcome]]:
+def wide_tables(spark: SparkSession, job: Job) -> tuple[DataFrame, list[TaskOutcome]]:
     """The tables as Spark keeps them until ``unpersist``; :func:`~kdissect.spark.wide.table_in` finds one by
     its key. Units must keep nothing."""
     count = len(job.units)
@@ -111,10 +111,10 @@ def _widen(job: Job, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBat
         yield from widener.widened(len(job.wanted), (_told(task.outcome(())),))
 
 
-class _Task:
+class _PassTask:
     """One of them."""
 
-    def __init__(self, job: Job, number: int, unit: Unit | Rows) -> None:
+    def __init__(self, job: Job, number: int, unit: Unit | RowMaker) -> None:
         self._job = job
         self._note = Note(job.settings.progress, f"tables-{job.first + number}")
         self._damage: list[Fault] = []
@@ -122,7 +122,7 @@ class _Task:
         self.rows = {at: _rows_of(each, unit) for at, each in enumerate(job.wanted) if each.is_of(unit)}
         """Of each table that it makes, by the table's place."""
         self._packets = [(at, rows) for at, rows in self.rows.items() if isinstance(rows, PacketRows)]
-        self._others = [(at, rows) for at, rows in self.rows.items() if isinstance(rows, TableRows)]
+        self._others = [(at, rows) for at, rows in self.rows.items() if isinstance(rows, PointRows)]
 
     def batches(self) -> Iterator[tuple[int, pa.RecordBatch]]:
         """The record batches of all tables that it makes, with the table's place."""
@@ -133,9 +133,9 @@ class _Task:
                     yield at, batch
         self._note.write()
 
-    def outcome(self, written: tuple[Written, ...]) -> Outcome:
+    def outcome(self, written: tuple[TaskFile, ...]) -> TaskOutcome:
         """What came of it."""
-        return Outcome(self._note.read, written, self._damage, self._is_faulty)
+        return TaskOutcome(self._note.read, written, self._damage, self._is_faulty)
 
     def abandon(self) -> None:
         """It failed: leave nothing beside the files of tables."""
@@ -164,7 +164,7 @@ class _Task:
             self._is_faulty = any(True for _ in sources_of("faults", event, self._job.settings.shown))
 
 
-class _Whole(_Task):
+class _WholePoint(_PassTask):
     """Reads a capture point and makes all rows, or a share of them."""
 
     def __init__(self, job: Job, number: int, unit: Unit) -> None:
@@ -191,7 +191,7 @@ class _Whole(_Task):
                             rows.takes(event)
 
 
-class _Keeping(_Task):
+class _Keeping(_PassTask):
     """Reads a capture point, makes the rows of connections, and keeps the events for others."""
 
     def __init__(self, job: Job, number: int, unit: Unit, folder: str) -> None:
@@ -200,7 +200,7 @@ class _Keeping(_Task):
         self._keeper = Keeper(folder, job.key, unit.file_bytes)
         packets = (each for each in job.wanted if each.settings.table == "packets")
         self._of_packets = [_packet_rows(each, unit) for each in packets]
-        self._kept: tuple[Rows, ...] = ()
+        self._kept: tuple[RowMaker, ...] = ()
 
     def _made(self) -> Iterator[tuple[int, pa.RecordBatch]]:
         unit, settings, keeper = self._unit, self._job.settings, self._keeper
@@ -215,17 +215,17 @@ class _Keeping(_Task):
         names = keeper.close(reading.names)
         self._kept = rows_of(unit.point, keeper.files, names, unit.tasks)
 
-    def outcome(self, written: tuple[Written, ...]) -> Outcome:
+    def outcome(self, written: tuple[TaskFile, ...]) -> TaskOutcome:
         return super().outcome(written)._replace(kept=self._kept)
 
     def abandon(self) -> None:
         self._keeper.abandon()
 
 
-class _Making(_Task):
+class _Making(_PassTask):
     """Makes rows of events that were kept."""
 
-    def __init__(self, job: Job, number: int, unit: Rows) -> None:
+    def __init__(self, job: Job, number: int, unit: RowMaker) -> None:
         super().__init__(job, number, unit)
         self._unit = unit
 
@@ -245,30 +245,30 @@ class _Making(_Task):
                     yield from self._fed(event)
 
 
-def _task(job: Job, number: int, folder: str | None) -> _Task:
+def _task(job: Job, number: int, folder: str | None) -> _PassTask:
     """The task with this number.
 
     :param folder: where files go that others make rows of.
     """
     unit = job.units[number]
-    if isinstance(unit, Rows):
+    if isinstance(unit, RowMaker):
         return _Making(job, number, unit)
     if unit.tasks == 1 or folder is None:
-        return _Whole(job, number, unit)
+        return _WholePoint(job, number, unit)
     return _Keeping(job, number, unit, folder)
 
 
-def _rows_of(wanted: Wanted, unit: Unit | Rows) -> TableRows | PacketRows:
+def _rows_of(wanted: WantedTable, unit: Unit | RowMaker) -> PointRows | PacketRows:
     if wanted.settings.table == "packets":
         return _packet_rows(wanted, unit)
-    return TableRows(wanted.table, unit.point, wanted.settings, Choice(wanted.settings))
+    return PointRows(wanted.table, unit.point, wanted.settings, Choice(wanted.settings))
 
 
-def _packet_rows(wanted: Wanted, unit: Unit | Rows) -> PacketRows:
+def _packet_rows(wanted: WantedTable, unit: Unit | RowMaker) -> PacketRows:
     at_point = table_at(wanted.table, unit.point, wanted.settings.head)
     shares = (unit.share, unit.shares) if isinstance(unit, Unit) else ()
     return PacketRows(at_point, wanted.settings.limits, *shares)
 
 
-def _told(outcome: Outcome) -> pa.RecordBatch:
+def _told(outcome: TaskOutcome) -> pa.RecordBatch:
     return pa.record_batch([pa.array([pickle.dumps(outcome)], pa.binary())], schema=_OUTCOME)

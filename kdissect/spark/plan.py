@@ -12,8 +12,8 @@ import re
 from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, NamedTuple
 
-from kdissect.spark.settings import DIRECTORY, Settings
-from kdissect.spark.storage import File, list_files
+from kdissect.spark.settings import DIRECTORY, TableSettings
+from kdissect.spark.storage import InputFile, list_files
 from kdissect.wording import plural
 
 if TYPE_CHECKING:
@@ -29,7 +29,7 @@ class CapturePoint(NamedTuple):
     """Files that are one capture."""
 
     name: str
-    files: tuple[File, ...]
+    files: tuple[InputFile, ...]
 
     @property
     def paths(self) -> tuple[str, ...]:
@@ -84,7 +84,7 @@ class Plan(NamedTuple):
         return out
 
 
-def plan(paths: list[str], settings: Settings) -> Plan:
+def plan(paths: list[str], settings: TableSettings) -> Plan:
     """What to do with these captures.
 
     :raises CaptureError: no file is there.
@@ -106,19 +106,19 @@ def tasks_for(size: int, wanted: int) -> int:
     return max(1, min(wanted, -(-size // BYTES_A_TASK)))
 
 
-def replicas_of(point: CapturePoint, settings: Settings) -> int:
+def replicas_of(point: CapturePoint, settings: TableSettings) -> int:
     """How many tasks share a capture where no plan was made. Each task reads everything."""
     return settings.tasks or tasks_for(point.size, min(MOST_REPLICAS, os.cpu_count() or 1))
 
 
-def capture_points(files: list[File], rule: str | None) -> tuple[CapturePoint, ...]:
+def capture_points(files: list[InputFile], rule: str | None) -> tuple[CapturePoint, ...]:
     """Which files are one capture; ``rule`` is the setting ``capture_point``.
 
     :raises ValueError: a file belongs to no capture point, or the regular expression is wrong.
     """
     if rule is None:
         return (CapturePoint("", tuple(files)),)
-    points: dict[str, list[File]] = {}
+    points: dict[str, list[InputFile]] = {}
     for file in files:
         points.setdefault(point_of(file.path, rule), []).append(file)
     return tuple(CapturePoint(name, tuple(points[name])) for name in sorted(points))

@@ -15,13 +15,13 @@ from kdissect.limits import Limits
 from kdissect.present.columns import Table, dict_column
 from kdissect.present.findings import FINDINGS
 from kdissect.present.html.report import report_page
-from kdissect.present.html.sheet import Made
+from kdissect.present.html.sheet import ReportOptions
 from kdissect.present.statistics import STATISTICS, asked
-from kdissect.spark.folds import Question, Rows
+from kdissect.spark.folds import FoldQuestion, FoldRows
 
 
 @dataclass(frozen=True)
-class Asked:
+class AskedStatistics:
     """Statistics, as ``stats -z`` asks for them; what several of them share is counted once.
 
     :raises LookupError: no statistic has that name.
@@ -41,8 +41,8 @@ class Asked:
     def new(self) -> Together:
         return Together([asked(text, self.limits) for text in self.texts])
 
-    def rows(self, whole: Together) -> Sequence[Rows]:
-        return [Rows(each.result(), each.left_out) for each in whole.statistics]
+    def rows(self, whole: Together) -> Sequence[FoldRows]:
+        return [FoldRows(each.result(), each.left_out) for each in whole.statistics]
 
 
 @dataclass(frozen=True)
@@ -64,15 +64,15 @@ class Judgement:
     def new(self) -> Judge:
         return Judge(self.limits)
 
-    def rows(self, whole: Judge) -> Sequence[Rows]:
-        return [Rows(whole.judged(self.thresholds, self.ignored).findings)]
+    def rows(self, whole: Judge) -> Sequence[FoldRows]:
+        return [FoldRows(whole.judged(self.thresholds, self.ignored).findings)]
 
 
 PAGE = Table("report", (dict_column("page", "text", "the page of kdissect report, as HTML"),))
 
 
 @dataclass(frozen=True)
-class Whole:
+class WholeReport:
     """All that ``kdissect report`` tells: findings, its tables, and the page.
 
     :param thresholds: of rules, by id, where they are not the usual ones.
@@ -83,7 +83,7 @@ class Whole:
     limits: Limits
     thresholds: Mapping[str, Mapping[str, float]]
     ignored: Collection[str]
-    made: Made
+    made: ReportOptions
 
     titles = (FINDINGS.name, *TABLES, PAGE.name)
     """What each table is, as ``-z`` has it."""
@@ -95,10 +95,10 @@ class Whole:
     def new(self) -> Judge:
         return whole_judge(self.limits)
 
-    def rows(self, whole: Judge) -> Sequence[Rows]:
+    def rows(self, whole: Judge) -> Sequence[FoldRows]:
         report = whole.report(self.thresholds, self.ignored)
-        tables = [Rows(report.tables[text], report.left_out.get(text, 0)) for text in TABLES]
-        return [Rows(report.findings), *tables, Rows([{"page": report_page(report, self.made)}])]
+        tables = [FoldRows(report.tables[text], report.left_out.get(text, 0)) for text in TABLES]
+        return [FoldRows(report.findings), *tables, FoldRows([{"page": report_page(report, self.made)}])]
 
 
 class Fed:
@@ -122,7 +122,7 @@ class Fed:
 class Several:
     """Questions that are asked of captures at once."""
 
-    questions: tuple[Question[Any], ...]
+    questions: tuple[FoldQuestion[Any], ...]
 
     @property
     def tables(self) -> Sequence[Table]:
@@ -131,6 +131,6 @@ class Several:
     def new(self) -> Fed:
         return Fed([each.new() for each in self.questions])
 
-    def rows(self, whole: Fed) -> Sequence[Rows]:
+    def rows(self, whole: Fed) -> Sequence[FoldRows]:
         both = zip(self.questions, whole.several, strict=True)
         return [rows for question, counted in both for rows in question.rows(counted)]

@@ -20,7 +20,7 @@ from kdissect.model import CaptureError, Fault
 from kdissect.names import TopicNames
 from kdissect.source import Input, Pass, secrets_of, teach
 from kdissect.spark.progress import Note
-from kdissect.spark.settings import Settings
+from kdissect.spark.settings import TableSettings
 from kdissect.spark.storage import counting
 
 EXCHANGE_COST = 2_048
@@ -46,7 +46,9 @@ def size_of(exchange: Exchange) -> int:
     return sum(len(message.frame.payload) for message in exchange.messages)
 
 
-def share_of(paths: Sequence[str], settings: Settings, index: int, count: int, note: Note) -> Iterator[Event]:
+def share_of(
+    paths: Sequence[str], settings: TableSettings, index: int, count: int, note: Note
+) -> Iterator[Event]:
     """The events of the task ``index`` of ``count``."""
     shares = Shares(count)
     for event in all_events(paths, settings, note):
@@ -55,7 +57,7 @@ def share_of(paths: Sequence[str], settings: Settings, index: int, count: int, n
 
 
 def packets_of(
-    paths: Sequence[str], settings: Settings, note: Note, points: Points | None = None
+    paths: Sequence[str], settings: TableSettings, note: Note, points: Points | None = None
 ) -> Iterator[Sequence[Item]]:
     """The packets of these files, with what is wrong with them, in lists. If none of them is a capture, that
     is a fault too: among other captures it is no reason to end.
@@ -68,7 +70,7 @@ def packets_of(
     return capture.blocks()
 
 
-def damage_of(paths: Sequence[str], settings: Settings, note: Note) -> Iterator[Fault]:
+def damage_of(paths: Sequence[str], settings: TableSettings, note: Note) -> Iterator[Fault]:
     """What is wrong with the files."""
     for items in packets_of(paths, settings, note):
         for item in items:
@@ -77,7 +79,7 @@ def damage_of(paths: Sequence[str], settings: Settings, note: Note) -> Iterator[
 
 
 def new_dissector(
-    settings: Settings,
+    settings: TableSettings,
     names: TopicNames | None = None,
     numbering: Numbering | None = None,
     learned: TopicNames | None = None,
@@ -97,7 +99,7 @@ def new_dissector(
 
 
 def all_events(
-    paths: Sequence[str], settings: Settings, note: Note, points: Points | None = None
+    paths: Sequence[str], settings: TableSettings, note: Note, points: Points | None = None
 ) -> Iterator[Event]:
     """All events of a capture, with the numbers and names that ``kdissect read`` gives.
 
@@ -108,7 +110,7 @@ def all_events(
 
 
 def all_blocks(
-    paths: Sequence[str], settings: Settings, note: Note, points: Points | None = None
+    paths: Sequence[str], settings: TableSettings, note: Note, points: Points | None = None
 ) -> Iterator[tuple[Sequence[Item], Iterator[Event]]]:
     """The packets that come together, and the same events, which are to be taken before the next packets."""
     if points is not None:
@@ -117,7 +119,9 @@ def all_blocks(
     yield from blocks_of(reading, settings, note)
 
 
-def last_pass(paths: Sequence[str], settings: Settings, note: Note, points: Points | None = None) -> Pass:
+def last_pass(
+    paths: Sequence[str], settings: TableSettings, note: Note, points: Points | None = None
+) -> Pass:
     """The pass whose events count; where names are to be known from the start, one before it was made."""
     source = Input(tuple(paths), settings.limits, settings.ports, settings.topics, points=points)
     reading = Pass(source, secrets_of(settings.keylog, settings.rsa_key, settings.limits))
@@ -132,7 +136,7 @@ def last_pass(paths: Sequence[str], settings: Settings, note: Note, points: Poin
 
 
 def blocks_of(
-    reading: Pass, settings: Settings, note: Note
+    reading: Pass, settings: TableSettings, note: Note
 ) -> Iterator[tuple[Sequence[Item], Iterator[Event]]]:
     """As :func:`all_blocks`, of a pass."""
     for items in packets_of(reading.source.paths, settings, note, reading.points):

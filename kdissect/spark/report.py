@@ -117,7 +117,7 @@ _NEWER |= dict.fromkeys(("groups", "transactional_ids"), "array<string>")
 """Columns of exchanges that tables of older releases do not have, and their types."""
 
 
-class Report:
+class ReportViews:
     """The views, and the sections of the report."""
 
     def __init__(

@@ -20,13 +20,13 @@ from kdissect.present.sources import sources_of
 from kdissect.spark.choice import Choice
 from kdissect.spark.progress import Note
 from kdissect.spark.replay import size_of
-from kdissect.spark.settings import Settings
+from kdissect.spark.settings import TableSettings
 from kdissect.spark.tables import PLACED, POINT, place_of, placed, table_at
 
 PACKETS_A_BLOCK = 1_024
 
 
-class TableRows:
+class PointRows:
     """The rows of one table that the events of a capture point bring.
 
     Records come in columns, a whole batch of a producer at a time, where each of its rows is wanted as it is.
@@ -36,7 +36,7 @@ class TableRows:
     :param choice: says which rows are made; it is of this table.
     """
 
-    def __init__(self, table: Table, point: str, settings: Settings, choice: Choice) -> None:
+    def __init__(self, table: Table, point: str, settings: TableSettings, choice: Choice) -> None:
         self.schema = arrow_schema(table)
         self.name = table.name
         self._choice = choice
@@ -81,17 +81,17 @@ class TableRows:
                     yield batch
 
 
-def _goes_in_columns(table: Table, settings: Settings) -> bool:
+def _goes_in_columns(table: Table, settings: TableSettings) -> bool:
     """Whether no row of a batch of records is left out, changed or decoded further."""
     changes = settings.filter is not None or settings.head is not None
     return table.name == "records" and not (changes or settings.embedded or settings.decodes)
 
 
 def batches_of(
-    events: Iterable[Event], table: Table, point: str, settings: Settings, choice: Choice, note: Note
+    events: Iterable[Event], table: Table, point: str, settings: TableSettings, choice: Choice, note: Note
 ) -> Iterator[Any]:
     """The chosen rows of ``table`` that the events bring."""
-    rows = TableRows(table, point, settings, choice)
+    rows = PointRows(table, point, settings, choice)
     with rarely_collected():
         for event in events:
             if isinstance(event, Fault) and event.layer == "file":

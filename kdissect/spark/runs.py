@@ -36,7 +36,7 @@ class RunsError(Exception):
     """The folder cannot be used; the text is one line."""
 
 
-class Plan(NamedTuple):
+class RunPlan(NamedTuple):
     """What a run reads."""
 
     number: int
@@ -118,7 +118,7 @@ class Runs:
         """The number of the last run that is over; 0 before any."""
         return max(self._over(), default=0)
 
-    def plan(self, number: int) -> Plan | None:
+    def plan(self, number: int) -> RunPlan | None:
         """What a run reads; None where nothing was planned."""
         path = self._folder / f"plan-{number}.json"
         if not path.exists():
@@ -129,7 +129,7 @@ class Runs:
             with suppress(KeyError, TypeError, AttributeError):
                 ends = (value.get(word, False) for word in ("closes", "drains"))
                 if is_told(asked):
-                    return Plan(number, of_offset(value["end"]), digests, asked, *ends)
+                    return RunPlan(number, of_offset(value["end"]), digests, asked, *ends)
         raise RunsError(f"{path} is damaged")
 
     def position(self, number: int) -> Position:
@@ -149,7 +149,7 @@ class Runs:
         plans = [self.plan(number) for number in range(1, self.last() + 1)]
         return {digest: path for plan in plans if plan for path, digest in plan.digests.items()}
 
-    def begin(self, plan: Plan) -> None:
+    def begin(self, plan: RunPlan) -> None:
         """Keep what a run reads."""
         value: dict[str, Any] = {"end": to_offset(plan.end), "digests": plan.digests, "asked": plan.asked}
         value |= {"closes": plan.closes, "drains": plan.drains}

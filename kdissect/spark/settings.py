@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 
 from kdissect.limits import DEFAULTS, Limits
 from kdissect.model import CaptureError
-from kdissect.payload.decoder import Decoder
+from kdissect.payload.decoder import PayloadDecoder
 from kdissect.present.columns import Table
 from kdissect.present.findings import FINDINGS
 from kdissect.present.nearest import nearest
@@ -26,7 +26,7 @@ DIRECTORY = "directory"
 """As a capture point: every directory is one."""
 
 
-class Settings(NamedTuple):
+class TableSettings(NamedTuple):
     """What is chosen about a table."""
 
     table: str = "exchanges"
@@ -84,7 +84,7 @@ class Settings(NamedTuple):
     """A folder that driver and workers share, for the notes of :mod:`kdissect.spark.progress`."""
 
     @classmethod
-    def of(cls, given: Mapping[str, Any]) -> Settings:
+    def of(cls, given: Mapping[str, Any]) -> TableSettings:
         """Settings from options; values are text or what they mean.
 
         :raises LookupError: there is no such option, table or limit.
@@ -104,7 +104,7 @@ class Settings(NamedTuple):
     def options(self) -> dict[str, str]:
         """The text form of what is not the default."""
         written = {}
-        for name, value, usual in zip(self._fields, self, Settings(), strict=True):
+        for name, value, usual in zip(self._fields, self, TableSettings(), strict=True):
             if value != usual:
                 written[name] = _text(name, value)
         return written
@@ -154,7 +154,7 @@ class Settings(NamedTuple):
 
 
 @lru_cache(maxsize=4)
-def _decoder(folders: tuple[str, ...], rules: tuple[str, ...], limits: Limits) -> Decoder:
+def _decoder(folders: tuple[str, ...], rules: tuple[str, ...], limits: Limits) -> PayloadDecoder:
     """What decodes keys and values.
 
     :raises ValueError: a folder or a rule cannot be used.
@@ -169,7 +169,7 @@ def _decoder(folders: tuple[str, ...], rules: tuple[str, ...], limits: Limits) -
             found.append(rule_of(text, schemas))
         except ValueError as error:
             raise ValueError(f"decode_as: {text}: {error}") from None
-    return Decoder(schemas, found, limits, learns=False)
+    return PayloadDecoder(schemas, found, limits, learns=False)
 
 
 def _plain(name: str) -> str:

@@ -12,10 +12,10 @@ import uuid
 from typing import TYPE_CHECKING, NamedTuple
 
 from kdissect.spark.copies import merged, of_exchanges
-from kdissect.spark.job import Job, Outcome, Wanted, units_of
+from kdissect.spark.job import Job, TaskOutcome, WantedTable, units_of
 from kdissect.spark.one_pass import wide_tables, write_tables
 from kdissect.spark.plan import Plan
-from kdissect.spark.settings import Settings
+from kdissect.spark.settings import TableSettings
 from kdissect.spark.shape import (
     epochs,
     moments_ddl,
@@ -37,30 +37,30 @@ _CONNECTIONS, _EXCHANGES = "_connections", "_exchanges"
 """What other tables need, where it is not written as it is."""
 
 
-class Asked(NamedTuple):
+class BatchOptions(NamedTuple):
     """What is written, and how."""
 
     tables: tuple[str, ...]
     by: tuple[str, ...]
     """What they are partitioned by."""
-    settings: Settings
+    settings: TableSettings
     merges: bool = False
     """Whether the copies of an exchange become one row."""
 
     @property
-    def wanted(self) -> tuple[Wanted, ...]:
+    def wanted(self) -> tuple[WantedTable, ...]:
         """What the tasks make."""
         settings = self.settings._replace(places=needs_places(self.by))
         found = [
-            Wanted(name, settings._replace(table=name), has_moments=not self.needs_spark(name))
+            WantedTable(name, settings._replace(table=name), has_moments=not self.needs_spark(name))
             for name in self.tables
         ]
         if settings.places and "faults" in self.tables:
             whole = settings._replace(table="connections", filter=None)
-            found.append(Wanted(_CONNECTIONS, whole, has_moments=False))
+            found.append(WantedTable(_CONNECTIONS, whole, has_moments=False))
         if self.merges and not {"records", "batches"}.isdisjoint(self.tables):
             bare = settings._replace(table="exchanges", payload="none")
-            found.append(Wanted(_EXCHANGES, bare, has_moments=False))
+            found.append(WantedTable(_EXCHANGES, bare, has_moments=False))
         return tuple(found)
 
     def needs_spark(self, name: str) -> bool:
@@ -71,13 +71,13 @@ class Asked(NamedTuple):
         return is_merged or bool(parts_of(columns, name, self.by))
 
 
-class Made(NamedTuple):
+class MadeTables(NamedTuple):
     """Tables that tasks made, on their way to a target."""
 
     spark: SparkSession
-    asked: Asked
+    asked: BatchOptions
     target: Target
-    outcomes: list[Outcome]
+    outcomes: list[TaskOutcome]
     folder: str | None
     """The folder with their files; None where Spark keeps them."""
     wide: DataFrame | None
@@ -122,7 +122,7 @@ class Made(NamedTuple):
         """All files."""
         return [file.path for each in self.outcomes for file in each.written]
 
-    def _wanted(self, key: str) -> Wanted:
+    def _wanted(self, key: str) -> WantedTable:
         return next(each for each in self.asked.wanted if each.key == key)
 
     def _staged(self, folder: str, key: str) -> Staged:
@@ -139,7 +139,9 @@ class Made(NamedTuple):
         return self.spark.read.schema(schema).parquet(*self._staged(self.folder, key).files)
 
 
-def make_tables(spark: SparkSession, plan: Plan, asked: Asked, target: Target, asks_faults: bool) -> Made:
+def make_tables(
+    spark: SparkSession, plan: Plan, asked: BatchOptions, target: Target, asks_faults: bool
+) -> MadeTables:
     """Have the tasks make tables: all jobs have run when this returns.
 
     :param asks_faults: whether outcomes tell if there are faults.
@@ -152,8 +154,8 @@ def make_tables(spark: SparkSession, plan: Plan, asked: Asked, target: Target, a
     job = Job(units, asked.wanted, asked.settings, asks_faults)
     if folder is None:
         wide, outcomes = wide_tables(spark, job)
-        return Made(spark, asked, target, outcomes, None, wide)
-    made = Made(spark, asked, target, [], folder, None)
+        return MadeTables(spark, asked, target, outcomes, None, wide)
+    made = MadeTables(spark, asked, target, [], folder, None)
     try:
         made = made._replace(outcomes=write_tables(spark, job, folder))
         lost = next((path for path in made.paths if not is_there(path)), None)

@@ -19,7 +19,7 @@ from kdissect.spark.shape import moment_name
 from kdissect.spark.writing import create_file, remove
 
 
-class Written(NamedTuple):
+class TaskFile(NamedTuple):
     """A file that a task wrote."""
 
     table: str
@@ -59,13 +59,13 @@ class FileSink:
         self._rows += batch.num_rows
         pa.default_memory_pool().release_unused()  # as for files of read
 
-    def close(self) -> Written | None:
+    def close(self) -> TaskFile | None:
         """Write the end; gives what was written."""
         if self._writer is None:
             return None
         self._writer.close()
         self._file.close()
-        return Written(self._table, self._path, self._rows)
+        return TaskFile(self._table, self._path, self._rows)
 
     def abandon(self) -> None:
         """The task failed: leave nothing."""

@@ -22,13 +22,13 @@ from kdissect.present.arrow import RowBatches
 from kdissect.present.columns import Table
 from kdissect.present.findings import FINDINGS
 from kdissect.spark.choice import Choice, Condition, condition_of
-from kdissect.spark.folds import Question, counted_alone, several_points
+from kdissect.spark.folds import FoldQuestion, counted_alone, several_points
 from kdissect.spark.plan import capture_points, replicas_of, task_numbers
 from kdissect.spark.progress import Note
-from kdissect.spark.questions import Asked, Judgement
+from kdissect.spark.questions import AskedStatistics, Judgement
 from kdissect.spark.replay import damage_of, packets_of, share_of
 from kdissect.spark.rows import PacketRows, batches_of
-from kdissect.spark.settings import Settings
+from kdissect.spark.settings import TableSettings
 from kdissect.spark.storage import list_files
 from kdissect.spark.tables import ddl, table_at, types, with_point
 
@@ -44,8 +44,8 @@ class CaptureSource(DataSource):
         return "kdissect"
 
     @property
-    def _settings(self) -> Settings:
-        return Settings.of({key: value for key, value in self.options.items() if _is_ours(key.lower())})
+    def _settings(self) -> TableSettings:
+        return TableSettings.of({key: value for key, value in self.options.items() if _is_ours(key.lower())})
 
     @property
     def _paths(self) -> list[str]:
@@ -108,7 +108,7 @@ def _selected(table: Table, schema: StructType) -> Table:
     return chosen
 
 
-class Share(InputPartition):
+class SourceTask(InputPartition):
     """What a task does."""
 
     def __init__(self, point: str, paths: tuple[str, ...], index: int, count: int) -> None:
@@ -119,7 +119,7 @@ class Share(InputPartition):
         self.count = count
 
 
-class Counting(InputPartition):
+class CountingTask(InputPartition):
     """What a task counts: all of one capture point."""
 
     def __init__(self, name: str, paths: tuple[str, ...], index: int, points: Points | None) -> None:
@@ -133,7 +133,7 @@ class Counting(InputPartition):
 class FoldReader(DataSourceReader):
     """Reads a statistic, or findings."""
 
-    def __init__(self, settings: Settings, paths: list[str]) -> None:
+    def __init__(self, settings: TableSettings, paths: list[str]) -> None:
         self._settings = settings
         self._paths = paths
         Choice(settings)  # a filter that is none is told before any task starts
@@ -143,17 +143,17 @@ class FoldReader(DataSourceReader):
         with in_one_line():
             points = capture_points(list_files(self._paths), settings.capture_point)
             return [
-                Counting(point.name, point.paths, at, several_points(point, settings))
+                CountingTask(point.name, point.paths, at, several_points(point, settings))
                 for at, point in enumerate(points)
             ]
 
     def read(self, partition: InputPartition) -> Iterator[Any]:
-        assert isinstance(partition, Counting)
+        assert isinstance(partition, CountingTask)
         settings, stats = self._settings, self._settings.stats
         assert stats is not None
         limits = settings.limits
-        question: Question[Any] = (
-            Judgement(limits, {}, ()) if stats == FINDINGS.name else Asked((stats,), limits)
+        question: FoldQuestion[Any] = (
+            Judgement(limits, {}, ()) if stats == FINDINGS.name else AskedStatistics((stats,), limits)
         )
         note = Note(settings.progress, f"stats-{partition.index}")
         (made,) = counted_alone(partition.paths, settings, question, note, partition.points)
@@ -170,7 +170,7 @@ class FoldReader(DataSourceReader):
 class CaptureReader(DataSourceReader):
     """Reads a table."""
 
-    def __init__(self, settings: Settings, paths: list[str], table: Table) -> None:
+    def __init__(self, settings: TableSettings, paths: list[str], table: Table) -> None:
         self._settings = settings
         self._paths = paths
         self._names = tuple(column.name for column in table.columns)
@@ -186,11 +186,11 @@ class CaptureReader(DataSourceReader):
             count = replicas_of(point, settings)
             if settings.table == "connections" or settings.layer == "file":
                 count = 1
-            shares += [Share(point.name, point.paths, index, count) for index in range(count)]
+            shares += [SourceTask(point.name, point.paths, index, count) for index in range(count)]
         return shares
 
     def read(self, partition: InputPartition) -> Iterator[Any]:
-        assert isinstance(partition, Share)
+        assert isinstance(partition, SourceTask)
         settings, share = self._settings, partition
         note = Note(settings.progress, f"{settings.table}-{share.index}")
         full = settings.full_table(settings.table)
@@ -213,7 +213,7 @@ class CaptureReader(DataSourceReader):
         yield from batches_of(events, table, share.point, settings, choice, note)
 
 
-def replicated(spark: SparkSession, settings: Settings, paths: list[str]) -> DataFrame:
+def replicated(spark: SparkSession, settings: TableSettings, paths: list[str]) -> DataFrame:
     """The same rows without the data source. The data source asks the driver's Python for its plan, and the
     workers' Python may be in an archive that only they unpack.
     """

@@ -44,7 +44,7 @@ SETTLE_SECONDS = 60.0
 """Unless it is chosen otherwise."""
 
 
-class Read(NamedTuple):
+class SpoolRead(NamedTuple):
     """What was read of a file."""
 
     size: int
@@ -57,7 +57,7 @@ class Read(NamedTuple):
     """When it was written to last."""
 
 
-class Span(NamedTuple):
+class FileSpan(NamedTuple):
     """The part of a file that a batch reads."""
 
     point: str
@@ -70,7 +70,7 @@ class Span(NamedTuple):
     """Whether it is no more in the folder; the rest is what was known of it."""
 
 
-Position = dict[str, Read]
+Position = dict[str, SpoolRead]
 """By the file's path."""
 
 
@@ -81,20 +81,20 @@ def to_offset(position: Position) -> dict[str, Any]:
 
 def of_offset(offset: dict[str, Any]) -> Position:
     """The position of :func:`to_offset`."""
-    return {path: Read(*read) for path, read in offset["files"].items()}
+    return {path: SpoolRead(*read) for path, read in offset["files"].items()}
 
 
-def spans_between(start: Position, end: Position, rule: str | None) -> list[Span]:
+def spans_between(start: Position, end: Position, rule: str | None) -> list[FileSpan]:
     """What a batch reads, in the order in which it is read, and then the files that are gone; ``rule`` tells
     capture points apart."""
     new = [(path, read) for path, read in end.items() if start.get(path) != read]
     new.sort(key=lambda each: (each[1].first_ns or 0, each[0]))
-    spans = [Span(point_of(path, rule), path, *read[:4]) for path, read in new]
+    spans = [FileSpan(point_of(path, rule), path, *read[:4]) for path, read in new]
     gone = [(path, read) for path, read in start.items() if path not in end]
-    return spans + [Span(point_of(path, rule), path, *read[:4], is_gone=True) for path, read in gone]
+    return spans + [FileSpan(point_of(path, rule), path, *read[:4], is_gone=True) for path, read in gone]
 
 
-class Spool(NamedTuple):
+class SpoolFolder(NamedTuple):
     """A folder, and how it is looked at."""
 
     folder: str
@@ -102,7 +102,7 @@ class Spool(NamedTuple):
     """Tells capture points apart."""
     limits: Limits = DEFAULTS
     settle_seconds: float = SETTLE_SECONDS
-    there: Callable[[], dict[str, Read]] | None = None
+    there: Callable[[], dict[str, SpoolRead]] | None = None
     """Tells the files in place of the folder."""
 
     def next(self, start: Position, most_bytes: int | None = None, last: Position | None = None) -> Position:
@@ -154,7 +154,7 @@ class Spool(NamedTuple):
                 budget = max(0, budget - new_bytes)
         return end if is_any else start
 
-    def _look(self, path: str, now: Read, before: Read | None) -> Read:
+    def _look(self, path: str, now: SpoolRead, before: SpoolRead | None) -> SpoolRead:
         """What is there of a file."""
         first = None if before is None else before.first_ns
         is_touched = before is None or (before.size, before.modified_ns) != (now.size, now.modified_ns)
@@ -189,7 +189,7 @@ class _Head:
         self._file.close()
 
 
-def files_in(folder: str) -> dict[str, Read]:
+def files_in(folder: str) -> dict[str, SpoolRead]:
     """By path the size and time of the files that count, also those of the folders in it."""
     found = {}
     for parent, folders, names in os.walk(folder):
@@ -200,11 +200,11 @@ def files_in(folder: str) -> dict[str, Read]:
                 status = os.stat(path)
             except OSError:
                 continue  # it was renamed or removed meanwhile
-            found[path] = Read(status.st_size, False, None, modified_ns=status.st_mtime_ns)
+            found[path] = SpoolRead(status.st_size, False, None, modified_ns=status.st_mtime_ns)
     return found
 
 
-def _at_most(now: Read, last: Read) -> Read:
+def _at_most(now: SpoolRead, last: SpoolRead) -> SpoolRead:
     """A file as far as it was there at ``last``, if it is still the same."""
     return now._replace(size=min(now.size, last.size), is_settled=now.is_settled and last.is_settled)
 

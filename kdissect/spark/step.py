@@ -21,15 +21,15 @@ from kdissect.source import read_rsa_key
 from kdissect.spark.carried import Carried, Drained, States
 from kdissect.spark.progress import Note
 from kdissect.spark.replay import new_dissector
-from kdissect.spark.settings import Settings
-from kdissect.spark.spool import Span, limited
+from kdissect.spark.settings import TableSettings
+from kdissect.spark.spool import FileSpan, limited
 from kdissect.spark.twins import twins
 
 OTHERS_ARE_READ = "; the other files are read"
 
 
 def events_of_batch(
-    states: States, batch: int, point: str, spans: Iterable[Span], settings: Settings, note: Note
+    states: States, batch: int, point: str, spans: Iterable[FileSpan], settings: TableSettings, note: Note
 ) -> Iterator[Event]:
     """What the spans bring to light; the state is kept when all has been given.
 
@@ -44,7 +44,7 @@ def events_of_batch(
 
 
 def events_of_spans(
-    carried: Carried, spans: Sequence[Span], settings: Settings, note: Note
+    carried: Carried, spans: Sequence[FileSpan], settings: TableSettings, note: Note
 ) -> Iterator[Event]:
     """What spans bring to light, which are as :func:`kdissect.spark.spool.spans_between` has them."""
     yield from _events_of_files(carried, [span for span in spans if not span.is_gone], settings, note)
@@ -59,7 +59,7 @@ def keep(states: States, point: str, batch: int, carried: Carried) -> None:
     states.save(point, batch, carried)
 
 
-def events_at_end(states: States, batch: int, point: str, settings: Settings) -> Iterator[Event]:
+def events_at_end(states: States, batch: int, point: str, settings: TableSettings) -> Iterator[Event]:
     """What comes to light when nothing more is to come. The state remains, and the stream may go on."""
     found = states.load(point, batch)
     if found is None:
@@ -67,7 +67,7 @@ def events_at_end(states: States, batch: int, point: str, settings: Settings) ->
     carried = begun(found, settings)
     yield from _learn(carried, settings)
     still_open = [
-        Span(point, path, carried.sizes[path], True, carried.firsts[path], False)
+        FileSpan(point, path, carried.sizes[path], True, carried.firsts[path], False)
         for path in carried.items
         if path not in carried.final
     ]
@@ -77,7 +77,7 @@ def events_at_end(states: States, batch: int, point: str, settings: Settings) ->
 
 
 def events_of_drain(
-    states: States, batch: int, point: str, settings: Settings, drained_at: int
+    states: States, batch: int, point: str, settings: TableSettings, drained_at: int
 ) -> Iterator[Event]:
     """What is open, as if connections ended here; what is left is kept as drained. Files may be gone.
 
@@ -92,19 +92,19 @@ def events_of_drain(
         states.drain(point, drained_at, found)
 
 
-def begun(found: Carried | Drained, settings: Settings) -> Carried:
+def begun(found: Carried | Drained, settings: TableSettings) -> Carried:
     """A state with which one can go on."""
     return found.begun(new_dissector(settings)) if isinstance(found, Drained) else found
 
 
-def _learn(carried: Carried, settings: Settings) -> Iterator[Event]:
+def _learn(carried: Carried, settings: TableSettings) -> Iterator[Event]:
     """Take in TLS secrets again: key logs have grown since the batch before, private keys were not kept."""
     carried.dissector.secrets.rsa_keys = tuple(map(read_rsa_key, settings.rsa_key))
     for lines in KeyLogs(settings.keylog).read():
         yield from carried.dissector.feed(lines)
 
 
-def _know_again(carried: Carried, span: Span) -> None:
+def _know_again(carried: Carried, span: FileSpan) -> None:
     """See whether it was read under another name, before it was compressed or unpacked."""
     if span.path in carried.items or not span.first_ns:
         return
@@ -115,7 +115,7 @@ def _know_again(carried: Carried, span: Span) -> None:
             return
 
 
-def _gone(carried: Carried, span: Span) -> Iterator[Fault]:
+def _gone(carried: Carried, span: FileSpan) -> Iterator[Fault]:
     """A file is no more there. If somebody wrote to it shortly before, nobody knows what is missing; at the
     end of one that had settled, what was wrong was told."""
     if span.path in carried.items and span.path not in carried.final and not span.is_settled:
@@ -126,7 +126,7 @@ def _gone(carried: Carried, span: Span) -> Iterator[Fault]:
 
 
 def _events_of_files(
-    carried: Carried, spans: Iterable[Span], settings: Settings, note: Note
+    carried: Carried, spans: Iterable[FileSpan], settings: TableSettings, note: Note
 ) -> Iterator[Event]:
     """What spans bring to light, which are in the order of their first packets."""
     last_ns = carried.last_ns
@@ -136,7 +136,7 @@ def _events_of_files(
         yield from carried.dissector.feed(_renumbered(item, carried))
 
 
-def _merged(spans: Iterable[Span], items_of: Callable[[Span], Iterator[Item]]) -> Iterator[Item]:
+def _merged(spans: Iterable[FileSpan], items_of: Callable[[FileSpan], Iterator[Item]]) -> Iterator[Item]:
     """The items of spans by packet time; each keeps its own order. A file is opened when its first packet is
     next. What is no packet stays behind the packet that it follows."""
     waiting = deque(enumerate(spans))
@@ -155,7 +155,9 @@ def _merged(spans: Iterable[Span], items_of: Callable[[Span], Iterator[Item]]) -
             yield item
 
 
-def _new_items(carried: Carried, span: Span, settings: Settings, last_ns: int | None) -> Iterator[Item]:
+def _new_items(
+    carried: Carried, span: FileSpan, settings: TableSettings, last_ns: int | None
+) -> Iterator[Item]:
     """The items of a span that were not taken in yet; when all were given, it is noted how far it was read.
 
     :param last_ns: the latest time of a packet of earlier batches.
@@ -187,7 +189,7 @@ def _new_items(carried: Carried, span: Span, settings: Settings, last_ns: int | 
         carried.final.add(path)
 
 
-def _waiting(span: Span, settings: Settings, taken: int) -> Iterator[Fault]:
+def _waiting(span: FileSpan, settings: TableSettings, taken: int) -> Iterator[Fault]:
     """What would be wrong with a file that nobody has written to for long, if it ended here."""
     for item in islice(_items(span._replace(is_final=True), settings), taken, None):
         if isinstance(item, Fault):
@@ -196,7 +198,7 @@ def _waiting(span: Span, settings: Settings, taken: int) -> Iterator[Fault]:
             yield fault("waiting-file", words, offset=item.offset)
 
 
-def _items(span: Span, settings: Settings) -> Iterator[Item]:
+def _items(span: FileSpan, settings: TableSettings) -> Iterator[Item]:
     """What the span holds. Of a file that is not final what comes at its end is left for later."""
     try:
         unfinished = () if span.is_final else (span.path,)

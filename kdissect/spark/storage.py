@@ -22,7 +22,7 @@ from kdissect.capture.files import open_capture, read_packets
 from kdissect.model import CaptureError
 
 
-class File(NamedTuple):
+class InputFile(NamedTuple):
     """A file of the input."""
 
     path: str
@@ -41,7 +41,7 @@ def is_remote(path: str) -> bool:
     return "://" in path and not path.startswith("file:")
 
 
-def list_files(paths: list[str]) -> list[File]:
+def list_files(paths: list[str]) -> list[InputFile]:
     """The files that these names stand for, each once, in this order; those of a directory by name.
 
     A file that is not there is listed all the same: reading it tells why, as ``kdissect read`` does.
@@ -53,7 +53,7 @@ def list_files(paths: list[str]) -> list[File]:
     for path in paths:
         for file in _remote(path) if is_remote(path) else _local(plain_path(path)):
             found.setdefault(file.path, file.size)
-    return [File(path, size) for path, size in found.items()]
+    return [InputFile(path, size) for path, size in found.items()]
 
 
 def open_file(path: str) -> BufferedIOBase:
@@ -72,12 +72,12 @@ def counting(took: Callable[[int], None]) -> Callable[[str], BufferedIOBase]:
     """What opens a file as :func:`open_file` does and tells how many bytes of it are read."""
 
     def opened(path: str) -> BufferedIOBase:
-        return cast(BufferedIOBase, _Counted(open_file(path), took))
+        return cast(BufferedIOBase, _CountedFile(open_file(path), took))
 
     return opened
 
 
-class _Counted:
+class _CountedFile:
     """A file, as far as captures are read."""
 
     def __init__(self, file: BufferedIOBase, took: Callable[[int], None]) -> None:
@@ -112,18 +112,18 @@ def refuse_unreadable(paths: list[str]) -> None:
         )
 
 
-def _local(path: str) -> list[File]:
+def _local(path: str) -> list[InputFile]:
     if os.path.isdir(path):
         inside = [entry for entry in os.scandir(path) if counts(entry.name) and entry.is_file()]
         if not inside:
             raise CaptureError(f"{path}: no file is in this directory")
-        return sorted(File(entry.path, entry.stat().st_size) for entry in inside)
+        return sorted(InputFile(entry.path, entry.stat().st_size) for entry in inside)
     if has_magic(path) and not os.path.exists(path):
         matched = sorted(each for each in glob(path) if os.path.isfile(each))
         if not matched:
             raise CaptureError(f"{path}: no file has such a name")
-        return [File(each, os.path.getsize(each)) for each in matched]
-    return [File(path, os.path.getsize(path) if os.path.isfile(path) else 0)]
+        return [InputFile(each, os.path.getsize(each)) for each in matched]
+    return [InputFile(path, os.path.getsize(path) if os.path.isfile(path) else 0)]
 
 
 def plain_path(path: str) -> str:
@@ -134,7 +134,7 @@ def plain_path(path: str) -> str:
     return path if os.path.exists(path) else unquote(path)
 
 
-def _remote(uri: str) -> list[File]:
+def _remote(uri: str) -> list[InputFile]:
     from pyarrow import fs
 
     if _PASSWORD.match(uri):
@@ -148,7 +148,7 @@ def _remote(uri: str) -> list[File]:
     try:
         info = system.get_file_info(inner)
         if pattern is None and info.type != fs.FileType.Directory:
-            return [File(uri, info.size or 0)]
+            return [InputFile(uri, info.size or 0)]
         inside = [
             each
             for each in system.get_file_info(fs.FileSelector(inner))
@@ -161,7 +161,7 @@ def _remote(uri: str) -> list[File]:
         raise CaptureError(
             f"{uri}: no file {'is in this directory' if pattern is None else 'has such a name'}"
         )
-    return sorted(File(f"{folder}/{each.base_name}{question}{query}", each.size) for each in inside)
+    return sorted(InputFile(f"{folder}/{each.base_name}{question}{query}", each.size) for each in inside)
 
 
 def file_system(uri: str) -> tuple[Any, str]:

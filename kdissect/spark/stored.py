@@ -8,7 +8,16 @@ from typing import TYPE_CHECKING
 from kdissect.present.statistics import STATISTICS
 from kdissect.spark.storage import counts, is_remote
 from kdissect.spark.tables import TABLES, ddl
-from kdissect.spark.targets import KINDS, Catalog, Delta, Folder, Iceberg, TargetError, needs, target_of
+from kdissect.spark.targets import (
+    KINDS,
+    Catalog,
+    Delta,
+    Iceberg,
+    ParquetFolder,
+    TargetError,
+    needs,
+    target_of,
+)
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -35,7 +44,7 @@ def stored(spark: SparkSession, path: str, schema: str) -> DataFrame:
     return _frame(spark, paths, path, schema)
 
 
-class Place:
+class StoredTables:
     """Where tables of captures are.
 
     :param text: a folder of Parquet or Delta, or as ``--to`` names it.
@@ -45,12 +54,12 @@ class Place:
 
     def __init__(self, text: str) -> None:
         self.text = text
-        self._target = target_of(text) if is_named(text) else Folder(text)
+        self._target = target_of(text) if is_named(text) else ParquetFolder(text)
 
     @property
     def folder(self) -> str | None:
         """The folder that has them; None where a catalog does."""
-        return self._target.where if isinstance(self._target, Delta | Folder) else None
+        return self._target.where if isinstance(self._target, Delta | ParquetFolder) else None
 
     @property
     def is_seen(self) -> bool:
@@ -90,13 +99,13 @@ def is_named(place: str) -> bool:
 def all_stored(spark: SparkSession, place: str) -> dict[str, DataFrame]:
     """All tables of a place, by name; those of statistics begin with ``stats_``.
 
-    :param place: as for :class:`Place`.
+    :param place: as for :class:`StoredTables`.
     :raises FileNotFoundError: there is no such folder.
     :raises NotInstalledError: a library is not installed that the tables need.
     :raises TargetError: a catalog does not answer.
     :raises ValueError: tables of a catalog of Spark are there already, under their names.
     """
-    tables = Place(place)
+    tables = StoredTables(place)
     if place.startswith("table:"):
         raise ValueError(f"{place}: Spark knows these tables: spark.table('{place[6:]}.exchanges')")
     if tables.folder is None:

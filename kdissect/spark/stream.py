@@ -31,14 +31,14 @@ from kdissect.spark.carried import States
 from kdissect.spark.choice import Choice
 from kdissect.spark.progress import Note
 from kdissect.spark.replay import size_of
-from kdissect.spark.rows import TableRows
-from kdissect.spark.settings import Settings
+from kdissect.spark.rows import PointRows
+from kdissect.spark.settings import TableSettings
 from kdissect.spark.shape import epochs, with_moments
 from kdissect.spark.spool import (
     SETTLE_SECONDS,
+    FileSpan,
     Position,
-    Span,
-    Spool,
+    SpoolFolder,
     of_offset,
     spans_between,
     to_offset,
@@ -62,7 +62,7 @@ _OF_FOLDERS = ("capture_point", "limits")
 
 class FolderSource(DataSource):
     """The spans of files that are read next; options ``path``, ``most_bytes``, ``settle_seconds``, and
-    ``capture_point`` and ``limits`` as of :class:`~kdissect.spark.settings.Settings`."""
+    ``capture_point`` and ``limits`` as of :class:`~kdissect.spark.settings.TableSettings`."""
 
     @classmethod
     def name(cls) -> str:
@@ -78,7 +78,7 @@ class FolderSource(DataSource):
 class Spans(InputPartition):
     """What a batch reads."""
 
-    def __init__(self, spans: list[Span]) -> None:
+    def __init__(self, spans: list[FileSpan]) -> None:
         super().__init__(0)
         self.spans = spans
 
@@ -89,9 +89,9 @@ class FolderReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
     def __init__(self, options: dict[str, str]) -> None:
         self._most_bytes = int(options["most_bytes"]) if "most_bytes" in options else None
         own = {name: options[name] for name in _OF_FOLDERS if options.get(name)}
-        settings = Settings.of(own)
+        settings = TableSettings.of(own)
         settle = float(options.get("settle_seconds", SETTLE_SECONDS))
-        self._spool = Spool(options["path"], settings.capture_point, settings.limits, settle)
+        self._spool = SpoolFolder(options["path"], settings.capture_point, settings.limits, settle)
         self._end: Position | None = None
         """Where a run stops that reads what is there now."""
 
@@ -124,7 +124,7 @@ class Tables:
         out: str,
         states: str,
         names: Sequence[str],
-        settings: Settings,
+        settings: TableSettings,
         tell: Callable[[DataFrame], None] | None = None,
         shown: Callable[[int], AbstractContextManager[object]] | None = None,
     ) -> None:
@@ -140,7 +140,7 @@ class Tables:
 
     def add(self, frame: DataFrame, batch: int) -> None:
         """A batch: read its spans and write its folders."""
-        spans = [Span(*row) for row in frame.collect()]
+        spans = [FileSpan(*row) for row in frame.collect()]
         if States(self._states).is_draining(batch - 1):
             for name in self._names:
                 remove(self._folder(name, -batch))  # of a drain that died
@@ -173,7 +173,7 @@ class Tables:
         spark: SparkSession,
         batch: int,
         points: Iterable[str],
-        spans: list[Span] | None,
+        spans: list[FileSpan] | None,
         drained_at: int | None = None,
     ) -> None:
         tasks = sorted(set(points))
@@ -203,7 +203,7 @@ def start(
     folder: str,
     tables: Tables,
     checkpoint: str,
-    settings: Settings,
+    settings: TableSettings,
     most_bytes: int | None,
     settle_seconds: float,
     trigger: dict[str, Any],
@@ -225,17 +225,17 @@ def start(
     return writer.option("checkpointLocation", checkpoint).trigger(**trigger).start()
 
 
-def _table(name: str, settings: Settings) -> Table:
+def _table(name: str, settings: TableSettings) -> Table:
     return settings.full_table(name)
 
 
 def step(
     points: Sequence[str],
-    spans: list[Span] | None,
+    spans: list[FileSpan] | None,
     states: str,
     batch: int,
     tables: Sequence[Table],
-    settings: Settings,
+    settings: TableSettings,
     drained_at: int | None,
     numbers: Iterable[pa.RecordBatch],
 ) -> Iterator[pa.RecordBatch]:
@@ -263,12 +263,12 @@ def step(
             note.write()
 
 
-def _rows_of(table: Table, point: str, settings: Settings) -> TableRows:
-    return TableRows(table, point, settings, Choice(settings._replace(table=table.name)))
+def _rows_of(table: Table, point: str, settings: TableSettings) -> PointRows:
+    return PointRows(table, point, settings, Choice(settings._replace(table=table.name)))
 
 
 def _wide_batches(
-    events: Iterable[Event], tables: Sequence[TableRows], note: Note
+    events: Iterable[Event], tables: Sequence[PointRows], note: Note
 ) -> Iterator[pa.RecordBatch]:
     widener = Widener([(rows.name, rows.schema) for rows in tables])
     for event in events:

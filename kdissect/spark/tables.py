@@ -40,7 +40,7 @@ PLACED = ("records", "batches", "faults")
 """Tables whose rows tell neither when nor at which broker they were: their exchange does."""
 
 
-class Placed(NamedTuple):
+class RowOrigin(NamedTuple):
     """What a row of those is made from, with its event."""
 
     event: Event
@@ -49,7 +49,7 @@ class Placed(NamedTuple):
 
 def placed(event: Event, sources: Iterable[Source]) -> Iterator[Source]:
     """The sources of an event's rows, with the event."""
-    return (Placed(event, source) for source in sources)
+    return (RowOrigin(event, source) for source in sources)
 
 
 def full_table(
@@ -59,7 +59,7 @@ def full_table(
 
     :param points: whether there may be several capture points.
     :param payloads: whether keys and values of records are decoded.
-    :param places: whether rows are :class:`Placed`, in tables of :data:`PLACED`.
+    :param places: whether rows are :class:`RowOrigin`, in tables of :data:`PLACED`.
     """
     table = TABLES[name]
     left_out = () if payloads else ("Format",) if embedded else ("Decoded", "Format")
@@ -70,25 +70,25 @@ def full_table(
     return with_point(Table(name, columns), points)
 
 
-def _of_source(column: Column, row: Placed, options: Options) -> Any:
+def _of_source(column: Column, row: RowOrigin, options: Options) -> Any:
     return column.value(row.source, options)
 
 
-def _time(row: Placed, _: Options) -> int | None:
+def _time(row: RowOrigin, _: Options) -> int | None:
     event = row.event
     if not isinstance(event, Exchange):
         return None
     return event.response_time_ns if event.request_time_ns is None else event.request_time_ns
 
 
-def _broker(row: Placed, options: Options) -> str | None:
+def _broker(row: RowOrigin, options: Options) -> str | None:
     event = row.event
     return _EXCHANGES_BROKER.value(event, options) if isinstance(event, Exchange) else None
 
 
 def place_of(exchange: Exchange) -> dict[str, Any]:
     """When and where an exchange was, by the names of the columns that tell it."""
-    row = Placed(exchange, {})
+    row = RowOrigin(exchange, {})
     return {column.name: column.value(row, PLAIN) for column in _PLACE}
 
 

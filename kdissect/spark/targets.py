@@ -89,7 +89,7 @@ def target_of(text: str) -> Target:
         forms = "parquet:DIR, delta:PATH, iceberg:CATALOG.NAMESPACE or table:NAMESPACE"
         raise ValueError(f"--to {text}: the form is {forms}")
     if kind == "parquet":
-        return Folder(where.rstrip("/"))
+        return ParquetFolder(where.rstrip("/"))
     if kind == "table":
         return Catalog(where)
     if kind == "delta":
@@ -115,7 +115,7 @@ def needs(module: str, extra: str) -> None:
         )
 
 
-class Folder:
+class ParquetFolder:
     """Parquet; each run has a partition ``run=N`` of its own."""
 
     def __init__(self, root: str) -> None:
@@ -331,7 +331,7 @@ class Iceberg:
         return [task.file.file_path for task in table.scan().plan_files()]
 
 
-class _File(NamedTuple):
+class _SparkFile(NamedTuple):
     """A file that Spark wrote."""
 
     path: str
@@ -370,7 +370,7 @@ def _arrow(frame: DataFrame | Staged) -> Any:
     return to_arrow_schema(frame.schema, timezone="UTC")
 
 
-def _files(folder: str) -> Iterator[_File]:
+def _files(folder: str) -> Iterator[_SparkFile]:
     """What Spark wrote into a folder, with what commits say of it."""
     import json
 
@@ -388,4 +388,4 @@ def _files(folder: str) -> Iterator[_File]:
         partition = {key: None if value == _NO_PARTITION else unquote(value) for key, value in pairs}
         modified = int((info.mtime_ns or 0) // 1_000_000)
         uri = f"{folder.rstrip('/')}/{path}"
-        yield _File(path, uri, info.size, modified, partition, json.dumps({"numRecords": rows}))
+        yield _SparkFile(path, uri, info.size, modified, partition, json.dumps({"numRecords": rows}))

@@ -38,10 +38,10 @@ from kdissect.tls.records import (
     HEADER_BYTES,
     Item,
     Loss,
-    Record,
+    TlsRecord,
 )
-from kdissect.tls.seen import Seen
-from kdissect.tls.waiting import Waiting
+from kdissect.tls.seen import SeenHandshake
+from kdissect.tls.waiting import WaitingRecords
 
 Piece = tuple[Side, Chunk | Gap | Fault]
 
@@ -63,7 +63,7 @@ class Tls:
         self._limits = limits
         self._flows = (Flow(), Flow())
         self._keying = Keying(self._flows, secrets)
-        self._waiting = Waiting(self._flows, self._keying)
+        self._waiting = WaitingRecords(self._flows, self._keying)
         self._gave_up = False
         """More waited than the limit."""
         self._retries = 0
@@ -79,7 +79,7 @@ class Tls:
         flow = self._flows[side]
         for item in flow.reader.feed(piece):
             # Data under keys that are known is nearly all there is: it takes the short way.
-            if item.type == APPLICATION_DATA and isinstance(item, Record) and not self._waiting.items:
+            if item.type == APPLICATION_DATA and isinstance(item, TlsRecord) and not self._waiting.items:
                 opened = flow.open(item)
                 if opened is not None:
                     self._content(side, opened[0], opened[1], item, out)
@@ -132,7 +132,7 @@ class Tls:
         return self._keying.client
 
     @property
-    def seen(self) -> Seen:
+    def seen(self) -> SeenHandshake:
         """What the handshake shows."""
         return self._keying.seen
 
@@ -234,7 +234,7 @@ class Tls:
         else:
             self._content(side, opened[0], opened[1], item, out)
 
-    def _read_unseen(self, side: Side, flow: Flow, record: Record, out: list[Piece]) -> bool:
+    def _read_unseen(self, side: Side, flow: Flow, record: TlsRecord, out: list[Piece]) -> bool:
         """Read a record that looks like one in the clear, where a loss may have held the change of keys."""
         if self._keying.dark is not None:
             return False
@@ -244,7 +244,7 @@ class Tls:
             self._content(side, opened[0], opened[1], record, out)
         return opened is not None
 
-    def _content(self, side: Side, kind: int, data: bytes, record: Record, out: list[Piece]) -> None:
+    def _content(self, side: Side, kind: int, data: bytes, record: TlsRecord, out: list[Piece]) -> None:
         self.read_bytes += HEADER_BYTES + len(record.fragment)
         if kind == APPLICATION_DATA:
             flow = self._flows[side]
@@ -300,7 +300,7 @@ class Tls:
         else:
             flow.unsaid = loss
 
-    def _fail(self, side: Side, flow: Flow, record: Record, out: list[Piece]) -> None:
+    def _fail(self, side: Side, flow: Flow, record: TlsRecord, out: list[Piece]) -> None:
         """A record that nothing opens."""
         size = len(record.fragment)
         why = "a record that is not authentic"
@@ -324,7 +324,7 @@ class Tls:
         else:
             self._gap(side, loss, exact, True, out)
 
-    def _handshake(self, side: Side, data: bytes, record: Record, out: list[Piece]) -> None:
+    def _handshake(self, side: Side, data: bytes, record: TlsRecord, out: list[Piece]) -> None:
         try:
             for message in self._flows[side].messages.feed(data):
                 out += [(side, each) for each in self._keying.hear(side, message, record)]

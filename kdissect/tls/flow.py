@@ -14,7 +14,7 @@ from collections.abc import Iterable
 from kdissect.tls.ciphers import Opened, Opener, Opener13
 from kdissect.tls.handshake import Messages
 from kdissect.tls.negotiation import CLEAR
-from kdissect.tls.records import HEADER_BYTES, Loss, Record, RecordReader
+from kdissect.tls.records import HEADER_BYTES, Loss, RecordReader, TlsRecord
 
 SHORTEST_RECORD = HEADER_BYTES + 17
 """Of a protected one: what a loss has room for goes by it."""
@@ -82,7 +82,7 @@ class Flow:
         else:
             self.slack = min(MOST_LOST, self.slack + 1)
 
-    def open(self, record: Record) -> Opened | None:
+    def open(self, record: TlsRecord) -> Opened | None:
         """What a record protects, under the key and the number that are expected."""
         if self.opener is None or self.is_dead:
             return None
@@ -94,7 +94,7 @@ class Flow:
                 self.slack = self.failures = 0
         return opened
 
-    def search(self, record: Record, later: Iterable[tuple[str, Opener]]) -> Opened | None:
+    def search(self, record: TlsRecord, later: Iterable[tuple[str, Opener]]) -> Opened | None:
         """The same under what else may count; ``later`` are stages that may have begun unseen."""
         candidates = [(stage, opener, range(self.slack + 1)) for stage, opener in later]
         if self.opener is not None:

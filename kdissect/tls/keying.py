@@ -16,8 +16,8 @@ from kdissect.tls.flow import Flow
 from kdissect.tls.handshake import TLS_1_3
 from kdissect.tls.keylog import Secrets
 from kdissect.tls.negotiation import CLEAR, EARLY, HANDSHAKE_KEYS, STAGES, TRAFFIC, Negotiation
-from kdissect.tls.records import APPLICATION_DATA, Record
-from kdissect.tls.seen import Seen
+from kdissect.tls.records import APPLICATION_DATA, TlsRecord
+from kdissect.tls.seen import SeenHandshake
 
 Side = int
 """0 or 1, as whoever feeds it counts."""
@@ -39,9 +39,9 @@ class Keying:
         """Why what has no key will have none."""
         self.moved = False
         """Something happened for which records may have waited."""
-        self.seen = Seen()
+        self.seen = SeenHandshake()
 
-    def must_wait(self, side: Side, record: Record) -> bool:
+    def must_wait(self, side: Side, record: TlsRecord) -> bool:
         """Whether a record cannot be read yet. Where it can, the flow has its opener afterwards."""
         flow = self._flows[side]
         if flow.opener is not None or flow.is_dead or not self.is_protected(flow, record):
@@ -87,7 +87,7 @@ class Keying:
         known = self._secrets.of(hello.random)
         return not known or "SERVER_HANDSHAKE_TRAFFIC_SECRET" in known
 
-    def is_protected(self, flow: Flow, record: Record) -> bool:
+    def is_protected(self, flow: Flow, record: TlsRecord) -> bool:
         """Whether a record of a flow without an opener is encrypted."""
         if record.type == APPLICATION_DATA:
             return True
@@ -144,7 +144,7 @@ class Keying:
         self._flows[side].enter(TRAFFIC)
         self.moved = True
 
-    def hear(self, side: Side, message: bytes, record: Record) -> list[Fault]:
+    def hear(self, side: Side, message: bytes, record: TlsRecord) -> list[Fault]:
         """A message of the handshake, which came in ``record``; gives what is wrong with what it says.
 
         :raises DecodeError: it breaks off.

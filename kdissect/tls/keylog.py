@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING
 from kdissect.later import Later
 from kdissect.limits import DEFAULTS, Limits
 from kdissect.tls.keys import MASTER_BYTES
-from kdissect.tls.remembered import LABELS, MASTER, PREMASTER, Remembered
+from kdissect.tls.remembered import LABELS, MASTER, PREMASTER, RememberedSecrets
 
 if TYPE_CHECKING:
     import hashlib
@@ -73,7 +73,7 @@ class Secrets:
     )
 
     def __init__(self, limits: Limits = DEFAULTS) -> None:
-        self._known = Remembered(limits.secret_bytes)
+        self._known = RememberedSecrets(limits.secret_bytes)
         """By client random, and premaster secrets by what they were encrypted to: names of other lengths."""
         self._sessions: OrderedDict[bytes, bytes] = OrderedDict()  # finds its first at once, as no dict does
         """Master secrets by session (TLS 1.2)."""

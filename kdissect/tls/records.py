@@ -37,7 +37,7 @@ _packet_of = attrgetter("packet")
 _named = tuple.__new__
 
 
-class Record(NamedTuple):
+class TlsRecord(NamedTuple):
     """One record."""
 
     type: int
@@ -68,7 +68,7 @@ class Loss(NamedTuple):
     """It is the captured bytes that are wrong."""
 
 
-Item = Record | Loss
+Item = TlsRecord | Loss
 
 
 @lru_cache(1024)
@@ -183,7 +183,7 @@ class RecordReader:
                 *(header[0], header, data[body:end], base + at),
                 *(last.packet, last.timestamp_ns, packets),
             )
-            out.append(_named(Record, whole))
+            out.append(_named(TlsRecord, whole))
             at = end
             if index_end == end and index + 1 < len(parts):
                 index += 1

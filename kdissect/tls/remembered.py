@@ -33,7 +33,7 @@ RELIEF = 8
 _CODES = {label: bytes((code,)) for code, label in enumerate(LABELS)}
 
 
-class Remembered:
+class RememberedSecrets:
     """Secrets by name and label. ``limit`` is for the bytes that all of it takes."""
 
     __slots__ = ("_bytes", "_limit", "_rows", "forgotten")

@@ -35,7 +35,7 @@ MOST_CERTIFICATES = 16
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
-class Seen:
+class SeenHandshake:
     """It grows with the handshake. If there are several handshakes (renegotiations), each counts for what it
     says.
     """

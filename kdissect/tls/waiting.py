@@ -9,13 +9,13 @@ from __future__ import annotations
 from kdissect.tls.flow import Flow
 from kdissect.tls.keying import Keying, Side
 from kdissect.tls.negotiation import TRAFFIC
-from kdissect.tls.records import Item, Record
+from kdissect.tls.records import Item, TlsRecord
 
 WAIT_COST = 256
 """What a record that waits costs beside its bytes."""
 
 
-class Waiting:
+class WaitingRecords:
     """Both directions in one order; of each it is known which is its first."""
 
     __slots__ = ("_firsts", "_flows", "_keying", "bytes", "items")
@@ -34,14 +34,14 @@ class Waiting:
         self.items.append((side, item))
         if self._firsts[side] is None:
             self._firsts[side] = item
-        self.bytes += WAIT_COST + (len(item.fragment) if isinstance(item, Record) else 0)
+        self.bytes += WAIT_COST + (len(item.fragment) if isinstance(item, TlsRecord) else 0)
 
     def must_wait(self, side: Side, item: Item) -> bool:
         """Whether what has come of a side, behind all that waits, cannot be read yet."""
         return self._firsts[side] is not None or self._lacks_key(side, item) or self._may_answer(side)
 
     def _lacks_key(self, side: Side, item: Item) -> bool:
-        return isinstance(item, Record) and self._keying.must_wait(side, item)
+        return isinstance(item, TlsRecord) and self._keying.must_wait(side, item)
 
     def _may_answer(self, side: Side) -> bool:
         """What is said under the last keys may answer what waits. Nothing that waits is in need of it."""

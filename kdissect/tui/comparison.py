@@ -15,7 +15,7 @@ from textual.command import Provider
 
 from kdissect.analysis.fold import Row
 from kdissect.analysis.profile import AREAS
-from kdissect.insight.context import Context
+from kdissect.insight.context import JudgingContext
 from kdissect.insight.difference import FINDING, Difference
 from kdissect.present.diffs import DIFF, summary
 from kdissect.present.form import duration, plural
@@ -53,11 +53,11 @@ NAME = 30
 """Characters of a capture's name."""
 
 
-class Capture(NamedTuple):
+class ComparedCapture(NamedTuple):
     """One of the two."""
 
     name: str
-    context: Context
+    context: JudgingContext
     show: Callable[[str], str | None] | None = None
     """Shows the exchanges that match a filter, and gives why it could not. None where there are no packets:
     the file is a report or a state."""
@@ -78,7 +78,9 @@ class ComparisonScreen(OrderedScreen):
     BINDINGS: ClassVar[list[BindingType]] = bindings_of("diff")
     BINDING_GROUP_TITLE = PLACES["diff"]
 
-    def __init__(self, captures: tuple[Capture, Capture], found: Sequence[Difference]) -> None:
+    def __init__(
+        self, captures: tuple[ComparedCapture, ComparedCapture], found: Sequence[Difference]
+    ) -> None:
         super().__init__()
         self._captures, self._found = captures, found
         self._view = CHANGES
@@ -306,7 +308,7 @@ class Comparison(App[None]):
 
     def __init__(
         self,
-        captures: tuple[Capture, Capture],
+        captures: tuple[ComparedCapture, ComparedCapture],
         found: Sequence[Difference],
         theme: str | None = None,
         keys: Mapping[str, str] | None = None,

@@ -39,7 +39,7 @@ class ForeignFileError(Exception):
     """A file is in the way that kdissect did not write. The text has one line."""
 
 
-class Place(NamedTuple):
+class InstalledFile(NamedTuple):
     """A file to lay."""
 
     kind: str
@@ -60,13 +60,15 @@ class Place(NamedTuple):
         return "#!/bin/sh\n" + "".join(f"# {each}\n" for each in words) + f'exec {shlex.join(command)} "$@"\n'
 
 
-def places(folders: Folders, platform: str = sys.platform) -> tuple[Place, ...]:
+def places(folders: Folders, platform: str = sys.platform) -> tuple[InstalledFile, ...]:
     """The files to lay."""
     program = "kdissect.bat" if platform == "win32" else "kdissect"
-    return Place(PLUGIN, folders.plugins / "kdissect.lua"), Place(EXTCAP, folders.extcap / program)
+    return InstalledFile(PLUGIN, folders.plugins / "kdissect.lua"), InstalledFile(
+        EXTCAP, folders.extcap / program
+    )
 
 
-def state_of(place: Place) -> str:
+def state_of(place: InstalledFile) -> str:
     """What is there."""
     if not os.path.lexists(place.path):
         return ABSENT
@@ -77,7 +79,7 @@ def state_of(place: Place) -> str:
     return INSTALLED if is_same and (os.name == "nt" or os.access(place.path, os.R_OK)) else OUTDATED
 
 
-def install(folders: Folders) -> list[Place]:
+def install(folders: Folders) -> list[InstalledFile]:
     """Lay the files; gives those that were not there as they are now.
 
     :raises ForeignFileError: another file is in the way. Nothing was laid then.
@@ -99,7 +101,7 @@ def install(folders: Folders) -> list[Place]:
     return laid
 
 
-def uninstall(folders: Folders) -> list[Place]:
+def uninstall(folders: Folders) -> list[InstalledFile]:
     """Take the files away, and the folders that were made for them; gives those that were there.
 
     A file that is somebody else's stays.
@@ -142,7 +144,7 @@ def _make(folder: Path) -> Iterator[str]:
         yield str(folder)
 
 
-def _write(place: Place, text: str) -> None:
+def _write(place: InstalledFile, text: str) -> None:
     """Write a file as a whole or not at all."""
     number, path = tempfile.mkstemp(dir=place.path.parent, prefix=".kdissect-")
     try:

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from kdissect.capture.cuts import Cuts, Part, PartPackets
+from kdissect.capture.cuts import Cuts, FilePart, PartPackets
 from kdissect.capture.files import read_packets
 from kdissect.capture.reader import Item
 from kdissect.model import CaptureError
@@ -16,7 +16,7 @@ from tests.cli.run import CAPTURES
 FILES = ("basic-kafka43.pcapng", "broker-0.9.pcap", "loss.pcapng", "midstream.pcapng")
 
 
-def parts_of(path: Path, size: int, most: int | None = None) -> list[Part]:
+def parts_of(path: Path, size: int, most: int | None = None) -> list[FilePart]:
     """All parts of a file, what is not cut at the end."""
     cuts = Cuts(str(path))
     out = []
@@ -27,7 +27,7 @@ def parts_of(path: Path, size: int, most: int | None = None) -> list[Part]:
     return out
 
 
-def items_of(parts: Sequence[Part]) -> list[Item]:
+def items_of(parts: Sequence[FilePart]) -> list[Item]:
     return [item for part in parts for item in PartPackets(part)]
 
 

@@ -23,7 +23,7 @@ import pytest
 
 from kdissect.capture.files import read_packets
 from kdissect.capture.names import names_body
-from kdissect.capture.reader import Counts, Interface
+from kdissect.capture.reader import Interface, InterfaceCounts
 from kdissect.capture.writer import PcapngWriter
 from kdissect.cli import main
 from kdissect.cli.interrupts import held
@@ -237,7 +237,7 @@ def test_names_of_addresses_and_counts_of_interfaces_are_kept(
     source, path = tmp_path / "in.pcapng", tmp_path / "out.pcapng"
     packets = [item for item in read_packets([CAPTURE]) if isinstance(item, Packet)]
     body = names_body([(1, b"\x0a\0\0\1broker-of-alice\0")], [])
-    counts = Counts(packets[-1].timestamp_ns, None, None, ((4, (99).to_bytes(8, "little")),))
+    counts = InterfaceCounts(packets[-1].timestamp_ns, None, None, ((4, (99).to_bytes(8, "little")),))
     with source.open("wb") as file:
         told = [Interface(1, name="eth7", counts=counts, names=(body,))]
         writer = PcapngWriter(file, told)

@@ -4,13 +4,13 @@ from typing import Any
 
 import pytest
 
-from kdissect.client.cluster import Partition, Topic
+from kdissect.client.cluster import Partition, TopicMetadata
 from kdissect.client.errors import AskingError
 from kdissect.client.fetch import (
+    FetchOptions,
+    FetchPosition,
     Leaders,
-    Manner,
-    Position,
-    Wanted,
+    WantedRecords,
     aborted_batches,
     request_body,
     why_nothing,
@@ -26,7 +26,7 @@ from kdissect.record.sets import read_record_set
 from kdissect.record.write import write_batch
 from tests.client.broker import TOPIC_ID
 
-TOPIC = Topic("orders", TOPIC_ID, (Partition(0, 1, 0),), 0)
+TOPIC = TopicMetadata("orders", TOPIC_ID, (Partition(0, 1, 0),), 0)
 
 
 def said(struct: Struct, body: dict[str, Any]) -> dict[str, Any]:
@@ -37,22 +37,22 @@ def said(struct: Struct, body: dict[str, Any]) -> dict[str, Any]:
 @pytest.mark.parametrize("version", apis.versions(apis.FETCH))
 def test_every_version_can_be_said(version: int) -> None:
     struct = message_struct(apis.FETCH, version, "request")
-    body = request_body(version, TOPIC, [Position(0, 5, None)], Manner())
+    body = request_body(version, TOPIC, [FetchPosition(0, 5, None)], FetchOptions())
     (topic,) = said(struct, body)["topics"]
     assert [(each["partition"], each["fetchOffset"]) for each in topic["partitions"]] == [(0, 5)]
     assert topic.get("topic", "orders") == "orders"
     assert topic.get("topicId", TOPIC_ID) == TOPIC_ID
     if "isolationLevel" in struct.by_name:
-        committed = request_body(version, TOPIC, [], Manner(read_committed=True))
+        committed = request_body(version, TOPIC, [], FetchOptions(read_committed=True))
         assert said(struct, committed)["isolationLevel"] == 1
     else:
         with pytest.raises(AskingError, match="isolation level"):
-            request_body(version, TOPIC, [], Manner(read_committed=True))
+            request_body(version, TOPIC, [], FetchOptions(read_committed=True))
 
 
 def test_versions_that_name_topics_by_id_need_the_id() -> None:
     with pytest.raises(AskingError, match="by id"):
-        request_body(13, TOPIC._replace(topic_id=ZERO_UUID), [], Manner())
+        request_body(13, TOPIC._replace(topic_id=ZERO_UUID), [], FetchOptions())
 
 
 @pytest.mark.parametrize("version", apis.versions(apis.LIST_OFFSETS))
@@ -69,11 +69,11 @@ def row(offset: int, **more: Any) -> dict[str, Any]:
 
 
 def test_only_records_that_were_asked_for_count() -> None:
-    wanted = Wanted({0: (5, 8)}, {(0, 6)})
+    wanted = WantedRecords({0: (5, 8)}, {(0, 6)})
     assert [each for each in range(10) if wanted.has(row(each))] == [5, 7]
     assert not wanted.has(row(5, control={"type": "COMMIT"}))
     assert not wanted.has(row(5, partition=1))
-    assert Wanted({0: (5, None)}).has(row(1 << 40))
+    assert WantedRecords({0: (5, None)}).has(row(1 << 40))
 
 
 def log(*parts: tuple[str, int]) -> bytes:
@@ -106,7 +106,7 @@ def test_aborted_transactions_end_at_the_abort_marker_of_their_producer() -> Non
 def ends(*spans: tuple[int, int]) -> Leaders:
     """Positions in partitions from 0 on, by where reading began and where it ends."""
     ready: Any = None
-    return [(ready, {at: Position(at, begin, end, begin) for at, (begin, end) in enumerate(spans)})]
+    return [(ready, {at: FetchPosition(at, begin, end, begin) for at, (begin, end) in enumerate(spans)})]
 
 
 MARKERS = "markers of transactions, and what was aborted"

@@ -4,12 +4,12 @@ from typing import Any
 
 import pytest
 
-from kdissect.client.cluster import Partition, Topic
+from kdissect.client.cluster import Partition, TopicMetadata
 from kdissect.client.errors import AskingError
 from kdissect.client.produce import (
     Draft,
-    Manner,
-    Written,
+    PartitionOutcome,
+    ProduceOptions,
     batches,
     bounds,
     check,
@@ -26,7 +26,7 @@ from kdissect.record.compression import CODECS
 from kdissect.record.sets import read_record_set
 from tests.client.broker import TOPIC_ID
 
-TOPIC = Topic("orders", TOPIC_ID, (Partition(0, 1, 0),), 0)
+TOPIC = TopicMetadata("orders", TOPIC_ID, (Partition(0, 1, 0),), 0)
 DRAFTS = [Draft(b"k", b"v", (("h", b"x"),)), Draft(None, None), Draft(b"", b"", timestamp=7)]
 
 
@@ -74,7 +74,7 @@ def test_headers_need_the_newest_format() -> None:
 
 @pytest.mark.parametrize("version", apis.versions(apis.PRODUCE))
 def test_every_version_can_be_said(version: int) -> None:
-    magic = check(Manner(), version)
+    magic = check(ProduceOptions(), version)
     data = record_set([Draft(None, b"v")], magic, 0, 0)
     struct = message_struct(apis.PRODUCE, version, "request")
     encode(struct, request_body(version, TOPIC, [(0, data)], -1, 1))
@@ -88,27 +88,28 @@ def test_versions_that_name_topics_by_id_need_the_id() -> None:
 @pytest.mark.parametrize(
     ("manner", "wanted"),
     [
-        (Manner(), (0, None)),
-        (Manner(magic=0), (0, 2)),
-        (Manner(magic=1), (2, 2)),
-        (Manner(magic=2, codec=4), (7, apis.versions(apis.PRODUCE)[-1])),
+        (ProduceOptions(), (0, None)),
+        (ProduceOptions(magic=0), (0, 2)),
+        (ProduceOptions(magic=1), (2, 2)),
+        (ProduceOptions(magic=2, codec=4), (7, apis.versions(apis.PRODUCE)[-1])),
     ],
 )
-def test_format_and_codec_choose_among_the_versions(manner: Manner, wanted: Any) -> None:
+def test_format_and_codec_choose_among_the_versions(manner: ProduceOptions, wanted: Any) -> None:
     assert bounds(manner) == wanted
 
 
 @pytest.mark.parametrize(
-    ("manner", "version"), [(Manner(magic=1), 3), (Manner(magic=2), 2), (Manner(codec=4), 6)]
+    ("manner", "version"),
+    [(ProduceOptions(magic=1), 3), (ProduceOptions(magic=2), 2), (ProduceOptions(codec=4), 6)],
 )
-def test_a_manner_that_the_version_does_not_take_is_refused(manner: Manner, version: int) -> None:
+def test_a_manner_that_the_version_does_not_take_is_refused(manner: ProduceOptions, version: int) -> None:
     with pytest.raises(AskingError):
         check(manner, version)
 
 
 def test_zstd_in_an_old_format_is_refused_before_anybody_is_asked() -> None:
     with pytest.raises(AskingError, match="magic 2"):
-        bounds(Manner(magic=1, codec=4))
+        bounds(ProduceOptions(magic=1, codec=4))
 
 
 def test_records_are_sent_in_groups_of_a_number_and_a_size() -> None:
@@ -121,6 +122,6 @@ def test_records_are_sent_in_groups_of_a_number_and_a_size() -> None:
 
 
 def test_what_was_written_in_several_requests_is_told_together() -> None:
-    parts = [Written("t", 0, 2, 5), Written("t", 1, 1, 0), Written("t", 0, 1, 7)]
-    assert summed(parts) == [Written("t", 0, 3, 5), Written("t", 1, 1, 0)]
-    assert summed([Written("t", 0, 2, None)]) == [Written("t", 0, 2, None)]
+    parts = [PartitionOutcome("t", 0, 2, 5), PartitionOutcome("t", 1, 1, 0), PartitionOutcome("t", 0, 1, 7)]
+    assert summed(parts) == [PartitionOutcome("t", 0, 3, 5), PartitionOutcome("t", 1, 1, 0)]
+    assert summed([PartitionOutcome("t", 0, 2, None)]) == [PartitionOutcome("t", 0, 2, None)]

@@ -6,7 +6,7 @@ from base64 import b64decode, b64encode
 
 import pytest
 
-from kdissect.client.sasl import Credentials, SaslError, Scram, mechanism
+from kdissect.client.sasl import SaslCredentials, SaslError, Scram, mechanism
 
 
 def test_scram_sha_256_is_the_example_of_rfc_7677() -> None:
@@ -78,33 +78,33 @@ def test_what_a_server_may_not_say_ends_the_login(received: bytes, why: str) -> 
 
 
 def test_plain_is_rfc_4616() -> None:
-    client = mechanism("PLAIN", Credentials("tim", "tanstaaftanstaaf"))
+    client = mechanism("PLAIN", SaslCredentials("tim", "tanstaaftanstaaf"))
     assert client.first() == b"\0tim\0tanstaaftanstaaf"
     assert client.answer(b"") is None
     with pytest.raises(SaslError, match="NUL"):
-        mechanism("PLAIN", Credentials("a\0b", "c"))
+        mechanism("PLAIN", SaslCredentials("a\0b", "c"))
 
 
 def test_a_bearer_token_is_sent_and_a_refusal_is_closed_with_one_byte() -> None:
-    client = mechanism("OAUTHBEARER", Credentials(token="abc.def.ghi"))
+    client = mechanism("OAUTHBEARER", SaslCredentials(token="abc.def.ghi"))
     assert client.first() == b"n,,\x01auth=Bearer abc.def.ghi\x01\x01"
     assert client.answer(b"") is None
     assert client.answer(b'{"status":"invalid_token"}') == b"\x01"
     with pytest.raises(SaslError, match="goes on"):
         client.answer(b'{"status":"invalid_token"}')  # or the two would never be done
     with pytest.raises(SaslError, match="one line"):
-        mechanism("OAUTHBEARER", Credentials(token="a\nb"))
+        mechanism("OAUTHBEARER", SaslCredentials(token="a\nb"))
 
 
 def test_missing_credentials_and_unknown_mechanisms_are_told() -> None:
     with pytest.raises(SaslError, match="--user"):
-        mechanism("SCRAM-SHA-256", Credentials())
+        mechanism("SCRAM-SHA-256", SaslCredentials())
     with pytest.raises(SaslError, match="--token-file"):
-        mechanism("OAUTHBEARER", Credentials("user", "password"))
+        mechanism("OAUTHBEARER", SaslCredentials("user", "password"))
     with pytest.raises(SaslError, match="there are PLAIN"):
-        mechanism("GSSAPI", Credentials())
+        mechanism("GSSAPI", SaslCredentials())
 
 
 def test_credentials_have_no_text_form() -> None:
-    assert "tanstaaf" not in repr(Credentials("tim", "tanstaaf", "token"))
-    assert "tanstaaf" not in f"{Credentials('tim', 'tanstaaf')}"
+    assert "tanstaaf" not in repr(SaslCredentials("tim", "tanstaaf", "token"))
+    assert "tanstaaf" not in f"{SaslCredentials('tim', 'tanstaaf')}"

@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from kdissect.embedded.decoded import Context, Word, opaque, plain, read_struct
+from kdissect.embedded.decoded import Context, LeadingWord, opaque, plain, read_struct
 from kdissect.faults import fault
 from kdissect.model import Node
 from kdissect.protocol.cursor import Cursor
@@ -8,7 +8,7 @@ from tests.protocol.structs import struct_of
 
 OLD = struct_of("data 1 of 9.8\n    id  int16  0+\n", version=1)
 NEW = struct_of("data 1 of 9.9\n    id  int16  0+\n    word  string  0+\n", version=1)
-WORD = Word("(version)", "int16", 1, 0, 2)
+WORD = LeadingWord("(version)", "int16", 1, 0, 2)
 
 
 def leaves(nodes: list[Node]) -> list[tuple[int, int]]:

@@ -18,7 +18,7 @@ from kdissect.feed.index import Index
 from kdissect.feed.live import Live
 from kdissect.feed.source import packets_of
 from kdissect.live.external import External
-from kdissect.live.session import Session
+from kdissect.live.session import CaptureSession
 from kdissect.live.silence import Silence
 from kdissect.model import Packet
 from kdissect.tui.pages.capture import lines
@@ -36,7 +36,7 @@ class Piped:
     def __init__(self) -> None:
         read, self.write = os.pipe()
         os.write(self.write, BASIC.read_bytes()[:1_000])
-        self.session = Session([External("ours", None, read, None)])
+        self.session = CaptureSession([External("ours", None, read, None)])
         os.close(read)
         self.feed = Live(
             source_of("ours", is_live=True, spool=self.session.folder),

@@ -8,7 +8,7 @@ from kdissect.analysis.slow import Slowness
 from kdissect.filter.compiled import compile_filter
 from kdissect.filter.complete import MOST, complete
 from kdissect.filter.fields import own_fields
-from kdissect.insight.evidence import Evidence
+from kdissect.insight.evidence import EvidenceIndex
 
 HEADER = ("requestApiKey", "requestApiVersion", "correlationId", "clientId")
 
@@ -90,7 +90,7 @@ def test_completed_filters_compile() -> None:
             compile_filter(text[: each.start] + each.text)
     for each in complete(""):
         if not each.text.endswith((".", "(", "not", "any", "all")):
-            compile_filter(each.text, slowness=Slowness(), evidence=Evidence())
+            compile_filter(each.text, slowness=Slowness(), evidence=EvidenceIndex())
 
 
 def test_so_many_and_no_more() -> None:

@@ -8,8 +8,8 @@ from kdissect.exchange import Exchange
 from kdissect.filter.compiled import compile_filter
 from kdissect.filter.complete import complete
 from kdissect.filter.errors import FilterError
-from kdissect.payload.decoder import Decoder
-from kdissect.payload.schemas import Schema, Schemas
+from kdissect.payload.decoder import PayloadDecoder
+from kdissect.payload.schemas import RegistrySchema, Schemas
 from kdissect.present.options import PLAIN, Options
 from kdissect.present.records import record_rows
 from kdissect.record.records import Record
@@ -62,7 +62,7 @@ def test_fields_inside_json_can_be_asked(text: str, answer: bool) -> None:
 
 
 def test_a_schema_tells_what_bytes_mean() -> None:
-    decoder = Decoder(Schemas([Schema("AVRO", ORDER, "7")]))
+    decoder = PayloadDecoder(Schemas([RegistrySchema("AVRO", ORDER, "7")]))
     options = Options(payloads=decoder)
     exchange = sent(b"\0\0\0\0\x07\x0e\x02\x080815\x04\x02\x0a\0", b"{}")
     first, second = record_rows(exchange, options)
@@ -80,7 +80,7 @@ def test_what_cannot_be_asked_is_refused(text: str) -> None:
 
 
 def test_names_of_schemas_are_offered() -> None:
-    paths = Schemas([Schema("AVRO", ORDER, "7")]).paths()
+    paths = Schemas([RegistrySchema("AVRO", ORDER, "7")]).paths()
     assert list(paths) == ["id", "customer", "customer.zip_code", "lines", "lines.n"]
     offered = [each.text for each in complete("record.value.cu", inside=paths)]
     assert offered == ["record.value.customer", "record.value.customer.zip_code"]

@@ -8,8 +8,8 @@ import pytest
 
 from kdissect.filter.compiled import Filter, compile_filter
 from kdissect.filter.errors import FilterError
-from kdissect.insight.evidence import Evidence, Sign
-from kdissect.insight.finding import Finding, Subject
+from kdissect.insight.evidence import EvidenceIndex, Sign
+from kdissect.insight.finding import Finding, FindingSubject
 from kdissect.present.options import PLAIN
 from tests.filter.exchanges import known
 
@@ -18,12 +18,19 @@ FIRST, SECOND, THIRD = sorted(known(), key=lambda each: each.number)[:3]
 
 def finding(id: str, severity: str, exchanges: tuple[int, ...], connections: tuple[int, ...] = ()) -> Finding:
     return Finding(
-        id, severity, "certain", "capture", Subject(), "…", exchanges=exchanges, connections=connections
+        id,
+        severity,
+        "certain",
+        "capture",
+        FindingSubject(),
+        "…",
+        exchanges=exchanges,
+        connections=connections,
     )
 
 
 def chosen(text: str, *findings: Finding) -> Filter:
-    evidence = Evidence()
+    evidence = EvidenceIndex()
     evidence.learn(findings)
     return compile_filter(text, PLAIN, evidence=evidence)
 

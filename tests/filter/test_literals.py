@@ -17,7 +17,7 @@ from kdissect.filter.literals import (
     LEAST,
     MOST,
     Interval,
-    Moment,
+    TimeLiteral,
     interval_of,
     merged,
     moment,
@@ -112,9 +112,9 @@ def test_times_are_local_unless_they_say_where(text: str, ns: int, monkeypatch: 
     monkeypatch.setenv("TZ", "Europe/Berlin")
     time.tzset()
     try:
-        assert moment(word(text), "ns", "time") == Moment(Fraction(ns), False)
+        assert moment(word(text), "ns", "time") == TimeLiteral(Fraction(ns), False)
         assert moment(word(text), "ms", "time").value == Fraction(ns, 1 if text == "17" else 1_000_000)
-        assert moment(word("12:03"), "ms", "time") == Moment(Fraction(43_380_000), True)
+        assert moment(word("12:03"), "ms", "time") == TimeLiteral(Fraction(43_380_000), True)
     finally:
         monkeypatch.undo()
         time.tzset()

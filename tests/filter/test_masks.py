@@ -14,10 +14,10 @@ from numpy.typing import NDArray
 
 from benchmarks import filter as benchmark
 from kdissect.filter.compiled import Filter, compile_filter
-from kdissect.filter.field import Field
+from kdissect.filter.field import FilterField
 from kdissect.filter.fields import by_name
 from kdissect.filter.literals import local_offset
-from kdissect.filter.masks import IndexColumn, Known, Numbers, TextLists, Texts, shown
+from kdissect.filter.masks import IndexColumn, KnownColumn, Numbers, TextColumn, TextLists, shown
 from kdissect.filter.row import Row
 from tests.filter.exchanges import known
 
@@ -78,11 +78,11 @@ def expressions() -> st.SearchStrategy[str]:
     )
 
 
-def texts(rows: list[dict[str, Any]], name: str, none: int) -> Texts:
+def texts(rows: list[dict[str, Any]], name: str, none: int) -> TextColumn:
     """A column of text; ``none`` stands where there is none. Not all words in the list occur."""
     words = ["", "not in any row", *sorted({row[name] for row in rows if row[name] is not None})]
     codes = [none if row[name] is None else words.index(row[name]) for row in rows]
-    return Texts(np.array(codes, np.int16), words, none)
+    return TextColumn(np.array(codes, np.int16), words, none)
 
 
 def lists(rows: list[dict[str, Any]], name: str) -> TextLists:
@@ -109,7 +109,7 @@ def index(rows: list[dict[str, Any]]) -> dict[str, IndexColumn]:
         "response_size": numbers(rows, "response_size", np.int32),
         "topics": lists(rows, "topics"),
         "truncated": np.array([row["truncated"] for row in rows], np.bool_),
-        "group": Known(np.array([bool(row["group"]) for row in rows], np.bool_)),
+        "group": KnownColumn(np.array([bool(row["group"]) for row in rows], np.bool_)),
     }
 
 
@@ -120,7 +120,7 @@ class Fake:
         self.values = values
 
 
-def from_dicts(field: Field) -> Field:
+def from_dicts(field: FilterField) -> FilterField:
     """The field, reading from a :class:`Fake`."""
 
     def read(row: Row) -> Any:
@@ -191,7 +191,7 @@ def test_times_of_day_are_local_where_the_clocks_change(zone: str, monkeypatch: 
 
 def test_only_open_rows_are_asked() -> None:
     columns: dict[str, IndexColumn] = {
-        "error": Texts(np.array([-1, 0, -1], np.int8), ["NOT_COORDINATOR"]),
+        "error": TextColumn(np.array([-1, 0, -1], np.int8), ["NOT_COORDINATOR"]),
         "connection": np.array([0, 0, 1], np.int32),
     }
     asked = []

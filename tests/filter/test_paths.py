@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from kdissect.filter import paths
-from kdissect.filter.field import Kind
+from kdissect.filter.field import FieldKind
 from kdissect.filter.reach import field_at
 from kdissect.filter.row import Row
 from kdissect.present.options import Options
@@ -20,13 +20,13 @@ from kdissect.reading import read
 
 CAPTURES = Path(__file__).resolve().parents[2] / "captures"
 FIELDS = {
-    Kind.TEXT: ("string", "uuid"),
-    Kind.BYTES: ("bytes",),
-    Kind.FLAG: ("bool",),
-    Kind.FLOAT: ("float64",),
-    Kind.ERROR: ("int16",),
-    Kind.MOMENT: ("int64",),
-    Kind.NUMBER: ("int8", "int16", "int32", "int64", "uint16", "uint32"),
+    FieldKind.TEXT: ("string", "uuid"),
+    FieldKind.BYTES: ("bytes",),
+    FieldKind.FLAG: ("bool",),
+    FieldKind.FLOAT: ("float64",),
+    FieldKind.ERROR: ("int16",),
+    FieldKind.MOMENT: ("int64",),
+    FieldKind.NUMBER: ("int8", "int16", "int32", "int64", "uint16", "uint32"),
 }
 
 
@@ -53,7 +53,7 @@ def test_every_field_of_every_version_has_its_path_and_kind(key: int) -> None:
                 assert (place.api_key, place.side, len(place.twigs)) == (key, side, len(steps))
                 kind = field.type.removeprefix("[]")
                 if field.struct is not None or kind == "records":
-                    assert place.kind is Kind.PRESENCE
+                    assert place.kind is FieldKind.PRESENCE
                 else:
                     assert kind in FIELDS[place.kind]
 
@@ -85,7 +85,7 @@ def test_a_path_reads_what_was_decoded(capture: str) -> None:
                 expected.setdefault(name, []).append(value)
             for name, values in expected.items():
                 field = field_at(name, paths.places(name))
-                if field.kind is not Kind.PRESENCE:
+                if field.kind is not FieldKind.PRESENCE:
                     assert field.read(row) == values
                     checked += 1
     assert checked > 500
@@ -119,7 +119,7 @@ def test_old_names_of_apis_are_understood() -> None:
 
 def test_records_have_a_size() -> None:
     (place,) = paths.places("produce.request.topicData.partitionData.recordsSizeInBytes")
-    assert (place.kind, place.unit) == (Kind.NUMBER, "bytes")
+    assert (place.kind, place.unit) == (FieldKind.NUMBER, "bytes")
     assert place.name == "produce.request.topicData.partitionData.recordsSizeInBytes"
 
 

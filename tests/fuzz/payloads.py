@@ -13,8 +13,8 @@ from functools import cache
 
 from kdissect.model import Node
 from kdissect.payload.avro_tree import draw_avro
-from kdissect.payload.decoder import Decoder
-from kdissect.payload.schemas import AVRO, JSON, PROTOBUF, Schema, Schemas
+from kdissect.payload.decoder import PayloadDecoder
+from kdissect.payload.schemas import AVRO, JSON, PROTOBUF, RegistrySchema, Schemas
 from kdissect.payload.tree import draw
 from kdissect.protocol.json_form import dumps
 
@@ -40,7 +40,7 @@ _TOPICS = ("orders", "app-store-changelog")
 
 @cache
 def _known() -> Schemas:
-    return Schemas([Schema(AVRO, json.dumps(ORDER), "1"), Schema(PROTOBUF, SHOP, "2")])
+    return Schemas([RegistrySchema(AVRO, json.dumps(ORDER), "1"), RegistrySchema(PROTOBUF, SHOP, "2")])
 
 
 LINES = {
@@ -59,9 +59,9 @@ def payload(data: bytes) -> None:
     """One input."""
     mode, rest = data[0] % 7 if data else 0, data[1:]
     if mode < 2:
-        _decode(Decoder(_known()), rest, ("value", "key")[mode], _TOPICS[mode])
+        _decode(PayloadDecoder(_known()), rest, ("value", "key")[mode], _TOPICS[mode])
     elif mode < 4:
-        _decode(Decoder(_known()), bytes([0, 0, 0, 0, mode - 1]) + rest, "value", "orders")
+        _decode(PayloadDecoder(_known()), bytes([0, 0, 0, 0, mode - 1]) + rest, "value", "orders")
         if mode == 2:
             reader = _known().reader("1")
             assert reader is not None
@@ -70,13 +70,13 @@ def payload(data: bytes) -> None:
     else:
         text, _, value = rest.partition(b"\xff")
         kind = (AVRO, PROTOBUF, JSON)[mode - 4]
-        schemas = Schemas([Schema(kind, text.decode("utf-8", "replace"), "3")])
-        _decode(Decoder(schemas), b"\0\0\0\0\3" + value, "value", "orders")
+        schemas = Schemas([RegistrySchema(kind, text.decode("utf-8", "replace"), "3")])
+        _decode(PayloadDecoder(schemas), b"\0\0\0\0\3" + value, "value", "orders")
         schemas.learn(b'{"keytype": "SCHEMA"}', rest)
         assert all(problem.isprintable() for problem in schemas.problems)
 
 
-def _decode(decoder: Decoder, data: bytes, side: str, topic: str) -> None:
+def _decode(decoder: PayloadDecoder, data: bytes, side: str, topic: str) -> None:
     found = decoder.decode(topic, side, data, ())
     json.loads(dumps(found.value))
     told = json.loads(dumps(found.told()))

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from kdissect.capture.files import read_packets
 from kdissect.dissect import Event
-from kdissect.insight.context import Context
+from kdissect.insight.context import JudgingContext
 from kdissect.insight.finding import Finding
 from kdissect.insight.judge import Judge, Judged
 from tests.dissecting import dissect
@@ -34,7 +34,7 @@ def findings_of(*paths: Path, id: str) -> list[Finding]:
     return [each for each in judged_file(*paths).findings if each.id == id]
 
 
-def context_of(events: Iterable[Event]) -> Context:
+def context_of(events: Iterable[Event]) -> JudgingContext:
     """What events cover."""
     judge = Judge(rules=())
     for event in events:

@@ -7,14 +7,14 @@ from typing import Any
 
 from kdissect.analysis.fold import MILLISECOND, SECOND, Row, Statistic
 from kdissect.insight.catalogue import RULES
-from kdissect.insight.context import Context
+from kdissect.insight.context import JudgingContext
 from kdissect.insight.finding import Finding
 from kdissect.insight.judge import judge
 from kdissect.insight.page import page
 
 T0 = 1_800_000_000 * SECOND
 MS, S = MILLISECOND, SECOND
-WHOLE = Context(first_ns=0, last_ns=100 * SECOND, exchanges=1000, connections=5, kafka=5)
+WHOLE = JudgingContext(first_ns=0, last_ns=100 * SECOND, exchanges=1000, connections=5, kafka=5)
 """A capture of which nothing is missing."""
 Facts = Mapping[Any, list[Row]]
 """Rows by statistic."""
@@ -41,7 +41,9 @@ def zeros(statistic: type[Statistic], **values: Any) -> Row:
     return row(statistic, **{**known, **minute, **values})
 
 
-def said(id: str, *given: Facts | Pair, context: Context = WHOLE, **thresholds: float) -> list[Finding]:
+def said(
+    id: str, *given: Facts | Pair, context: JudgingContext = WHOLE, **thresholds: float
+) -> list[Finding]:
     """What a rule says of those of the rows that it needs."""
     return judge({id: RULES[id]}, _facts((id,), given), context, {id: thresholds}).findings
 
@@ -50,7 +52,7 @@ def said_by(ids: tuple[str, ...], *given: Pair) -> dict[str, list[Finding]]:
     """What several rules say of rows in the first minute from :data:`T0` on, each fit to be read."""
     found: dict[str, list[Finding]] = {}
     rules = {id: RULES[id] for id in ids}
-    for each in judge(rules, _facts(ids, given), Context(T0, T0 + 60 * S)).findings:
+    for each in judge(rules, _facts(ids, given), JudgingContext(T0, T0 + 60 * S)).findings:
         found.setdefault(each.id, []).append(each)
         assert each.message.endswith(".")
         assert len(each.message) < 400

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from kdissect.analysis.fold import SECOND
-from kdissect.insight.context import Context
+from kdissect.insight.context import JudgingContext
 from kdissect.insight.coverage import Coverage
 from kdissect.limits import Limits
 from tests.analysis.folds import made
@@ -28,7 +28,7 @@ def test_a_capture_pauses_where_nothing_happens_for_two_minutes(second_s: int, i
 
 
 def test_a_pause_counts_for_no_duration() -> None:
-    context = Context(silences=((10 * SECOND, 30 * SECOND), (30 * SECOND, 3_600 * SECOND)))
+    context = JudgingContext(silences=((10 * SECOND, 30 * SECOND), (30 * SECOND, 3_600 * SECOND)))
     assert context.awake_ns(0, 20 * SECOND) == 20 * SECOND
     assert context.awake_ns(0, 3_610 * SECOND) == 40 * SECOND
     assert context.awake_ns(60 * SECOND, 120 * SECOND) == 0

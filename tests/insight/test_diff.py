@@ -8,18 +8,18 @@ import pytest
 
 from kdissect.analysis.fold import SECOND, Row
 from kdissect.analysis.profile import Profile, stem
-from kdissect.insight.context import Context
+from kdissect.insight.context import JudgingContext
 from kdissect.insight.diff import are_events_different, differences
 from kdissect.insight.difference import Difference
-from kdissect.insight.finding import Finding, Subject
-from kdissect.insight.judge import NotJudged, Report
+from kdissect.insight.finding import Finding, FindingSubject
+from kdissect.insight.judge import CaptureReport, NotJudged
 from tests.insight.made import row
 
 
-def report(rows: tuple[Row, ...] = (), findings: tuple[Finding, ...] = (), **more: Any) -> Report:
-    context = Context(0, 100 * SECOND, exchanges=1_000)
+def report(rows: tuple[Row, ...] = (), findings: tuple[Finding, ...] = (), **more: Any) -> CaptureReport:
+    context = JudgingContext(0, 100 * SECOND, exchanges=1_000)
     tables = {"profile": list(rows), **more.pop("tables", {})}
-    return Report(list(findings), more.pop("not_judged", []), context, tables)
+    return CaptureReport(list(findings), more.pop("not_judged", []), context, tables)
 
 
 def measured(value: float, low: float | None = None, high: float | None = None, **more: Any) -> Row:
@@ -35,7 +35,7 @@ def measured(value: float, low: float | None = None, high: float | None = None, 
     return row(Profile, area="api", value=value, low=low, high=high, **given)
 
 
-def told(before: Report, after: Report) -> list[Difference]:
+def told(before: CaptureReport, after: CaptureReport) -> list[Difference]:
     return [each for each in differences(before, after) if each.significant]
 
 
@@ -130,7 +130,7 @@ def finding(severity: str = "warning", measure: float = 4.0, **subject: Any) -> 
         severity,
         "certain",
         "groups",
-        Subject(**subject),
+        FindingSubject(**subject),
         "It took long.",
         measure=measure,
         unit="s",

@@ -14,7 +14,7 @@ from kdissect.filter.compiled import compile_filter
 from kdissect.insight.diff import differences
 from kdissect.insight.diff_filters import filter_of
 from kdissect.insight.difference import Difference
-from kdissect.insight.judge import Report
+from kdissect.insight.judge import CaptureReport
 from kdissect.insight.whole import whole_judge
 from kdissect.present.options import Options
 from tests.dissecting import dissect
@@ -24,7 +24,7 @@ SIDES = CAPTURES / "basic-kafka43.pcapng", CAPTURES / "transactions-kafka39.pcap
 
 
 @cache
-def _read(path: Path) -> tuple[Report, list[Exchange]]:
+def _read(path: Path) -> tuple[CaptureReport, list[Exchange]]:
     judge, exchanges = whole_judge(), []
     for event in dissect(iter(read_packets([path]))):
         judge.feed(event)

@@ -10,8 +10,8 @@ import pytest
 from kdissect.analysis.fold import SECOND, Statistic
 from kdissect.capture.files import read_packets
 from kdissect.dissect import Event
-from kdissect.insight.context import Context
-from kdissect.insight.finding import Finding, Subject
+from kdissect.insight.context import JudgingContext
+from kdissect.insight.finding import Finding, FindingSubject
 from kdissect.insight.judge import CLEAR_NS, Judge, RowsInTurn, in_turn, judge, of_captures
 from kdissect.insight.rule import Facts, Rule
 from tests.dissecting import dissect
@@ -19,7 +19,7 @@ from tests.insight.judged import CAPTURES
 
 
 def finding(id: str, severity: str = "notice", category: str = "made", **more: object) -> Finding:
-    made = Finding(id, severity, "certain", category, Subject(), "…")
+    made = Finding(id, severity, "certain", category, FindingSubject(), "…")
     return made.changed(**more)
 
 
@@ -30,8 +30,8 @@ def rules(*findings: Finding) -> dict[str, Rule]:
     return {each.id: judge_of(each) for each in findings}
 
 
-def ids(*findings: Finding, context: Context | None = None) -> list[str]:
-    return [each.id for each in judge(rules(*findings), {}, context or Context()).findings]
+def ids(*findings: Finding, context: JudgingContext | None = None) -> list[str]:
+    return [each.id for each in judge(rules(*findings), {}, context or JudgingContext()).findings]
 
 
 def test_the_capture_stands_first_then_the_worst() -> None:
@@ -51,7 +51,7 @@ def test_an_effect_stands_below_its_cause() -> None:
 
 
 def test_a_finding_that_was_not_seen_for_long_is_over() -> None:
-    context = Context(first_ns=0, last_ns=2 * CLEAR_NS)
+    context = JudgingContext(first_ns=0, last_ns=2 * CLEAR_NS)
     old, new = finding("a", last_ns=CLEAR_NS), finding("b", last_ns=CLEAR_NS + 1)
     found = {each.id: each.resolved_ns for each in judge(rules(old, new), {}, context).findings}
     assert found == {"a": CLEAR_NS, "b": None}
@@ -64,8 +64,8 @@ def test_thresholds_come_from_the_configuration() -> None:
             yield finding("long")
 
     known = {"long": Rule("long", "notice", "certain", "made", (), long, {"stopped_s": 5})}
-    assert not judge(known, {}, Context()).findings
-    assert judge(known, {}, Context(), {"long": {"stopped_s": 3}}).findings
+    assert not judge(known, {}, JudgingContext()).findings
+    assert judge(known, {}, JudgingContext(), {"long": {"stopped_s": 3}}).findings
 
 
 def test_what_cannot_be_judged_is_told() -> None:
@@ -73,7 +73,9 @@ def test_what_cannot_be_judged_is_told() -> None:
         facts.cannot_judge("needs 60 s")
         return iter(())
 
-    found = judge({"silent": Rule("silent", "notice", "certain", "made", (), silent, {})}, {}, Context())
+    found = judge(
+        {"silent": Rule("silent", "notice", "certain", "made", (), silent, {})}, {}, JudgingContext()
+    )
     assert found.not_judged == [("silent", "needs 60 s")]
     assert found.rules == 0
 
@@ -131,7 +133,7 @@ def test_rows_are_let_go_after_the_last_rule_that_needs_them() -> None:
 
     every = of_captures()
     rows = Watched({need: need() for each in every for need in each.needs})
-    judge({each.id: each for each in every}, rows, Context())
+    judge({each.id: each for each in every}, rows, JudgingContext())
     assert sorted(done) == sorted(need.name for need in rows)
     assert not rows._rows
     assert {each.id for each, _ in in_turn(every)} == {each.id for each in every}

@@ -8,7 +8,7 @@ import pytest
 import kdissect.cli.jobs
 import kdissect.jobs.cutting
 from benchmarks.traffic import grow, multiply
-from kdissect.jobs.cutting import Counts
+from kdissect.jobs.cutting import PartCounts
 from tests.amount import LONG
 from tests.cli.run import CAPTURES
 from tests.jobs.same import FORMS, said, small_batches
@@ -20,12 +20,12 @@ PLACES = range(len(FORMS)) if LONG else SHORT
 
 
 @pytest.fixture
-def counts(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[Counts]]:
+def counts(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[PartCounts]]:
     """Small files are cut in small parts; gives how each run went."""
     monkeypatch.setattr(kdissect.cli.jobs, "CUT_BYTES", 1)
     monkeypatch.setattr(kdissect.jobs.cutting, "FIRST_BYTES", 4_000)
     monkeypatch.setattr(kdissect.jobs.cutting, "PART_BYTES", 30_000)
-    found: list[Counts] = []
+    found: list[PartCounts] = []
     close = kdissect.cli.jobs._Sharing.close
 
     def noted(sharing: kdissect.cli.jobs._Sharing) -> None:
@@ -38,7 +38,7 @@ def counts(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[Counts]]:
 
 
 @pytest.mark.parametrize("place", PLACES)
-def test_a_file_in_parts_says_what_one_process_says(place: int, counts: list[Counts]) -> None:
+def test_a_file_in_parts_says_what_one_process_says(place: int, counts: list[PartCounts]) -> None:
     names = ("basic-kafka43.pcapng", "loss.pcapng")
     for name in names if LONG else names[PLACES.index(place) % 2 :][:1]:
         command = (*FORMS[place], CAPTURES / name)
@@ -49,14 +49,14 @@ def test_a_file_in_parts_says_what_one_process_says(place: int, counts: list[Cou
             assert counts[-1].given_up == 0
 
 
-def test_explain_does_too(counts: list[Counts]) -> None:
+def test_explain_does_too(counts: list[PartCounts]) -> None:
     command = ("explain", "--all", "-T", "ndjson", CAPTURES / "errors.pcapng")
     assert said(*command, "--jobs", 2) == said(*command, "--jobs", 1)
     assert counts[-1].seams
 
 
 def test_where_one_connection_has_nearly_all_one_process_dissects_the_rest(
-    counts: list[Counts], tmp_path: Path
+    counts: list[PartCounts], tmp_path: Path
 ) -> None:
     path = tmp_path / "skewed.pcap"
     grow(path, 900_000, 0.97)
@@ -65,7 +65,7 @@ def test_where_one_connection_has_nearly_all_one_process_dissects_the_rest(
 
 
 def test_columns_that_grow_are_as_wide_as_one_process_makes_them(
-    counts: list[Counts], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    counts: list[PartCounts], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(kdissect.jobs.cutting, "PART_BYTES", 100_000)
     path = tmp_path / "traffic.pcap"
@@ -75,13 +75,13 @@ def test_columns_that_grow_are_as_wide_as_one_process_makes_them(
     assert counts[-1].seams >= 6
 
 
-def test_what_cannot_be_cut_is_read_as_one(counts: list[Counts]) -> None:
+def test_what_cannot_be_cut_is_read_as_one(counts: list[PartCounts]) -> None:
     paths = [CAPTURES / name for name in ("errors.pcapng", "loss.pcapng")]
     assert said("read", *paths, "--jobs", 2) == said("read", *paths, "--jobs", 1)
-    assert counts[-1] == Counts()
+    assert counts[-1] == PartCounts()
 
 
-def test_the_packets_of_what_is_shown_are_the_same(counts: list[Counts], tmp_path: Path) -> None:
+def test_the_packets_of_what_is_shown_are_the_same(counts: list[PartCounts], tmp_path: Path) -> None:
     for jobs in (1, 2):
         ran = said(
             *("read", CAPTURES / "basic-kafka43.pcapng", "-Y", "api == Fetch", "--jobs", jobs),

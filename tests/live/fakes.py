@@ -7,13 +7,13 @@ from collections import deque
 
 from kdissect.capture.blocks import Captured
 from kdissect.capture.reader import Interface
-from kdissect.live.sources import Counts
-from kdissect.live.spool import SECOND, Clock
+from kdissect.live.sources import SourceCounts
+from kdissect.live.spool import SECOND, SystemClocks
 
 BEGAN_NS = 1_700_000_000 * SECOND
 
 
-class FakeClock(Clock):
+class FakeClock(SystemClocks):
     """Time passes when it is said to."""
 
     def __init__(self) -> None:
@@ -51,8 +51,8 @@ class FakeSource:
         self.given += len(self.blocks[0][1])
         return self.blocks.popleft()
 
-    def counts(self) -> Counts:
-        return Counts(self.given + self.dropped, self.dropped)
+    def counts(self) -> SourceCounts:
+        return SourceCounts(self.given + self.dropped, self.dropped)
 
     def fill(self) -> float:
         return 0.25

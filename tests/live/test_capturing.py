@@ -14,11 +14,11 @@ import pytest
 
 from kdissect.capture.reader import Interface
 from kdissect.live.capturing import Capturer
-from kdissect.live.journal import Entry, Gone, Journal, JournalWriter, Lost, Status, status_of
+from kdissect.live.journal import Entry, Gone, JournalReader, JournalWriter, Lost, Status, status_of
 from kdissect.live.rotation import Bounds
-from kdissect.live.sources import Source
+from kdissect.live.sources import PacketSource
 from kdissect.live.spool import SECOND, Spool
-from kdissect.live.waiting import InTurns, Waiting, waiting_for
+from kdissect.live.waiting import InTurns, WayToWait, waiting_for
 from tests.live.fakes import BEGAN_NS, FakeClock, FakeSource
 from tests.live.test_spool import packets_of
 
@@ -106,7 +106,7 @@ def test_a_full_disk_is_told_when_it_begins_and_when_it_ends(
 
 
 def entries_of(folder: Path) -> list[Entry]:
-    with closing(Journal(str(folder))) as journal:
+    with closing(JournalReader(str(folder))) as journal:
         return list(iter(journal.next_entry, None))
 
 
@@ -149,7 +149,7 @@ def test_what_has_come_is_written_before_the_end(tmp_path: Path) -> None:
     source = FakeSource()
     capturing = Capturing(tmp_path, source)
     source.put(b"last")
-    journal = Journal(str(tmp_path))
+    journal = JournalReader(str(tmp_path))
     assert not journal.is_over()
     capturing.capturer.finish("stopped")
     assert journal.is_over()
@@ -162,7 +162,7 @@ def test_what_has_come_is_written_before_the_end(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("way", [waiting_for, lambda control, _: InTurns(control)], ids=["own", "in turns"])
 def test_it_ends_when_the_pipe_to_who_started_it_is_shut(
-    tmp_path: Path, way: Callable[[Any, list[Source]], Waiting]
+    tmp_path: Path, way: Callable[[Any, list[PacketSource]], WayToWait]
 ) -> None:
     source = FakeSource()
     capturing = Capturing(tmp_path, source)
@@ -177,7 +177,7 @@ def test_it_ends_when_the_pipe_to_who_started_it_is_shut(
 
 @pytest.mark.parametrize("way", [waiting_for, lambda control, _: InTurns(control)], ids=["own", "in turns"])
 def test_a_source_that_is_over_is_not_waited_for(
-    tmp_path: Path, way: Callable[[Any, list[Source]], Waiting]
+    tmp_path: Path, way: Callable[[Any, list[PacketSource]], WayToWait]
 ) -> None:
     one, other = FakeSource("eth0"), FakeSource("eth1")
     capturing = Capturing(tmp_path, one, other, stop=Bounds(packets=1))

@@ -13,9 +13,9 @@ import pytest
 from kdissect.capture.blocks import Captured
 from kdissect.capture.reader import Interface
 from kdissect.live.errors import LiveError, NoCaptureError, NoInterfaceError, NotPermittedError
-from kdissect.live.external import External, Stream, command_of, is_external, opener
+from kdissect.live.external import External, PipedCapture, command_of, is_external, opener
 from kdissect.live.journal import MOST_NOTES
-from kdissect.live.sources import Counts, Interfaces
+from kdissect.live.sources import Interfaces, SourceCounts
 from kdissect.model import Packet
 from tests.capture.test_following import capture_of
 from tests.cli.run import CAPTURES
@@ -36,7 +36,7 @@ def make(programs: Path, name: str, script: str) -> None:
     path.chmod(path.stat().st_mode | stat.S_IXUSR)
 
 
-def everything(stream: Stream, seconds: float = 10) -> Iterator[Captured]:
+def everything(stream: PipedCapture, seconds: float = 10) -> Iterator[Captured]:
     until = time.monotonic() + seconds
     while not stream.is_over() and time.monotonic() < until:
         stream.trouble()
@@ -104,7 +104,7 @@ def test_packets_are_those_of_the_stream_however_it_is_cut(
     packets = [item for item in capture if isinstance(item, Packet)]
     assert found == [(each.timestamp_ns, each.wire_length, each.data) for each in packets]
     assert [each.link_type for each in stream.interfaces] == [each.link_type for each in capture.interfaces]
-    assert stream.counts() == Counts(len(packets), 0)
+    assert stream.counts() == SourceCounts(len(packets), 0)
     stream.close()
 
 
@@ -118,7 +118,7 @@ def test_what_the_program_lost_is_counted(programs: Path, said: str) -> None:
     make(programs, "dumpcap", f'cat {path}; echo "{said}" >&2')
     stream = opener("dumpcap:eth0", WANTED)()
     assert len(list(everything(stream))) == 2
-    assert stream.counts() == Counts(9, 7)
+    assert stream.counts() == SourceCounts(9, 7)
     stream.close()
 
 

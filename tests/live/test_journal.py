@@ -13,11 +13,11 @@ from kdissect.live.journal import (
     MOST_NOTES,
     Begun,
     Complete,
+    DecodingProgress,
     Gone,
-    Journal,
+    JournalReader,
     JournalWriter,
     Lost,
-    Progress,
     Status,
     status_of,
 )
@@ -25,13 +25,13 @@ from kdissect.live.journal import (
 
 def test_files_are_told_in_order_to_who_comes_late_too(tmp_path: Path) -> None:
     writer = JournalWriter(str(tmp_path))
-    early = Journal(str(tmp_path))
+    early = JournalReader(str(tmp_path))
     assert early.next_entry() is None
     writer.began(f"{tmp_path}/a\nb.pcapng")
     assert early.next_entry() == Begun(f"{tmp_path}/a\nb.pcapng", 0)
     assert early.next_entry() is None
     writer.began("/else/ü.pcapng", 7)
-    late = Journal(str(tmp_path))
+    late = JournalReader(str(tmp_path))
     assert [late.next_entry(), late.next_entry(), late.next_entry()] == [
         Begun(f"{tmp_path}/a\nb.pcapng", 0),
         Begun("/else/ü.pcapng", 7),
@@ -45,7 +45,7 @@ def test_files_are_told_in_order_to_who_comes_late_too(tmp_path: Path) -> None:
 
 def test_a_line_that_is_half_written_waits(tmp_path: Path) -> None:
     (tmp_path / "journal").write_bytes(b'["begun", "one.pca')
-    journal = Journal(str(tmp_path))
+    journal = JournalReader(str(tmp_path))
     assert journal.next_entry() is None
     with (tmp_path / "journal").open("ab") as file:
         file.write(b'png", 3]\n')
@@ -55,7 +55,7 @@ def test_a_line_that_is_half_written_waits(tmp_path: Path) -> None:
 
 def test_the_end_is_seen_by_everybody_and_only_then(tmp_path: Path) -> None:
     writer = JournalWriter(str(tmp_path))
-    one, other = Journal(str(tmp_path)), Journal(str(tmp_path))
+    one, other = JournalReader(str(tmp_path)), JournalReader(str(tmp_path))
     assert not one.is_over()
     assert not other.is_over()
     writer.close()
@@ -95,7 +95,7 @@ def test_what_is_told_beside_files_comes_back(tmp_path: Path) -> None:
     writer = JournalWriter(str(tmp_path))
     for entry in ENTRIES:
         writer.tell(entry)
-    journal = Journal(str(tmp_path))
+    journal = JournalReader(str(tmp_path))
     assert tuple(journal.next_entry() for _ in ENTRIES) == ENTRIES
     assert journal.next_entry() is None
     writer.close()
@@ -122,7 +122,7 @@ def test_a_full_disk_keeps_nothing_from_being_told_for_long(
         writer.tell(Lost(1, 1, 1, 1, "x" * size))
     monkeypatch.undo()
     writer.tell(ENTRIES[2])
-    journal = Journal(str(tmp_path))
+    journal = JournalReader(str(tmp_path))
     assert [journal.next_entry() for _ in range(told + 2)] == [*[ENTRIES[1]] * told, ENTRIES[2], None]
     writer.close()
     journal.close()
@@ -131,7 +131,7 @@ def test_a_full_disk_keeps_nothing_from_being_told_for_long(
 def test_who_writes_hears_how_much_was_decoded(tmp_path: Path) -> None:
     writer = JournalWriter(str(tmp_path))
     assert writer.decoded() == 0
-    progress = Progress(str(tmp_path))
+    progress = DecodingProgress(str(tmp_path))
     for number in (0, 12, 3):
         progress.tell(number)
         assert writer.decoded() == number

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 import pytest
 
 from kdissect.live.devices import ANY
-from kdissect.live.rates import Interface, Rates, counts_of, interfaces, packet_counts
+from kdissect.live.rates import InterfaceRate, Rates, counts_of, interfaces, packet_counts
 
 TEXT = """\
 Inter-|   Receive                                                |  Transmit
@@ -28,7 +28,7 @@ def test_a_rate_is_what_came_since_the_look_before() -> None:
         ({"eth0": 100, "lo": 5}, {"eth0": 400, "lo": 5}, {"eth0": 10, "lo": 7, "new": 9})
     )
     names = (ANY, "eth0", "lo", "new")
-    rates = Rates(lambda: [Interface(name, "up") for name in names], lambda: next(counts))
+    rates = Rates(lambda: [InterfaceRate(name, "up") for name in names], lambda: next(counts))
     looks = [{each.name: each.rate for each in rates.look(at)} for at in (10.0, 12.0, 13.0)]
     assert looks == [
         dict.fromkeys(names),

@@ -17,8 +17,8 @@ from kdissect.capture.files import read_packets
 from kdissect.live.errors import LiveError
 from kdissect.live.external import External
 from kdissect.live.rotation import Bounds
-from kdissect.live.session import Session
-from kdissect.live.sources import Source
+from kdissect.live.session import CaptureSession
+from kdissect.live.sources import PacketSource
 from kdissect.live.spooled import Spooled
 from kdissect.model import Fault, Packet
 from tests.capture.test_following import capture_of
@@ -31,7 +31,7 @@ class Piped:
     def __init__(self, path: Path | None = None, rotation: Bounds = Bounds()) -> None:  # noqa: B008
         read, self.write = os.pipe()
         os.write(self.write, capture_of(1))
-        self.session = Session(
+        self.session = CaptureSession(
             [External("ours", None, read, None)], None if path is None else str(path), rotation
         )
         os.close(read)
@@ -126,7 +126,7 @@ def test_a_capture_process_ends_cleanly_when_who_started_it_is_killed(tmp_path: 
 _STARTING = """
 import multiprocessing.connection, multiprocessing.util, os, signal
 from kdissect.live.external import External
-from kdissect.live.session import Session
+from kdissect.live.session import CaptureSession
 from tests.capture.test_following import capture_of
 
 start = multiprocessing.util.spawnv_passfds
@@ -146,7 +146,7 @@ if __name__ == "__main__":
     read, write = os.pipe()
     os.write(write, capture_of(1))
     try:
-        Session([External("ours", None, read, None)], {path!r}, folder={folder!r})
+        CaptureSession([External("ours", None, read, None)], {path!r}, folder={folder!r})
     except KeyboardInterrupt:
         print("interrupted")
 """
@@ -199,7 +199,7 @@ class Failing:
 
     error: Exception
 
-    def __call__(self) -> Source:
+    def __call__(self) -> PacketSource:
         raise self.error
 
     def close(self) -> None:
@@ -216,7 +216,7 @@ class Failing:
 )
 def test_what_cannot_begin_is_told_in_one_line(error: Exception, words: str) -> None:
     with pytest.raises(LiveError, match=words):
-        Session([Failing(error)])
+        CaptureSession([Failing(error)])
 
 
 def test_nothing_is_left_of_what_was_stopped_before_it_began(
@@ -227,7 +227,7 @@ def test_nothing_is_left_of_what_was_stopped_before_it_began(
 
     monkeypatch.setattr("multiprocessing.connection.Connection.recv", press)
     with pytest.raises(KeyboardInterrupt):
-        Session([Failing(LiveError("too late"))], folder=str(tmp_path))
+        CaptureSession([Failing(LiveError("too late"))], folder=str(tmp_path))
     assert list(tmp_path.iterdir()) == []
 
 

@@ -13,9 +13,9 @@ import pytest
 from kdissect.capture.files import read_packets
 from kdissect.capture.reader import Interface
 from kdissect.live.journal import Begun, Complete, Entry, Lost
-from kdissect.live.room import FILES, LARGEST_FILE, SMALLEST_FILE, Room, SpoolSize
+from kdissect.live.room import FILES, LARGEST_FILE, SMALLEST_FILE, SpoolRoom, SpoolSize
 from kdissect.live.rotation import Bounds
-from kdissect.live.sources import Counts
+from kdissect.live.sources import SourceCounts
 from kdissect.live.spool import SECOND, Spool, cut_to_whole_blocks
 from kdissect.model import Fault, Packet
 from tests.live.fakes import BEGAN_NS, FakeClock
@@ -29,7 +29,7 @@ class Written:
         folder: Path,
         bounds: Bounds = Bounds(),  # noqa: B008
         stop: Bounds = Bounds(),  # noqa: B008
-        room: Room | None = None,
+        room: SpoolRoom | None = None,
     ) -> None:
         self.folder = folder
         self.clock = FakeClock()
@@ -82,7 +82,7 @@ def test_a_file_is_whole_after_every_block(tmp_path: Path) -> None:
 def test_a_file_ends_with_what_was_counted(tmp_path: Path) -> None:
     written = Written(tmp_path)
     written.write(b"a", b"b")
-    written.spool.counts[0] = Counts(9, 7)
+    written.spool.counts[0] = SourceCounts(9, 7)
     written.spool.close()
     capture = read_packets([tmp_path / "out.pcapng"])
     assert len(list(capture)) == 2
@@ -325,7 +325,7 @@ def disk(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Disk:
 
 
 def roomy(tmp_path: Path, decoded: Callable[[], int] = none_decoded, **wanted: int) -> Written:
-    return Written(tmp_path, room=Room(str(tmp_path), SpoolSize(**wanted), decoded))
+    return Written(tmp_path, room=SpoolRoom(str(tmp_path), SpoolSize(**wanted), decoded))
 
 
 PIECE = b"x" * 1_000
@@ -418,7 +418,7 @@ def test_a_file_is_as_long_as_the_room_allows(
     tmp_path: Path, disk: Disk, most: int | None, size: int, expected: int
 ) -> None:
     disk.size = size
-    room = Room(str(tmp_path), SpoolSize(most), none_decoded)
+    room = SpoolRoom(str(tmp_path), SpoolSize(most), none_decoded)
     room.look(0, 0)
     assert room.file_bytes == expected
 

@@ -8,7 +8,7 @@ import pytest
 
 from kdissect.capture.reader import Interface
 from kdissect.live.spool import SECOND
-from kdissect.live.triggers import Trigger
+from kdissect.live.triggers import CaptureTrigger
 from kdissect.model import Packet, Secrets
 from tests.live.test_spool import packets_of
 
@@ -20,7 +20,7 @@ def packet(second: int, size: int = 1) -> Packet:
 def run(folder: Path, hits: set[int], seconds: range, before: int = 3, after: int = 2) -> list[list[int]]:
     """A packet a second; the seconds that each file has."""
     began: list[str] = []
-    trigger = Trigger(
+    trigger = CaptureTrigger(
         str(folder / "out.pcapng"), [Interface(1)], before * SECOND, after * SECOND, began.append
     )
     for second in seconds:
@@ -56,14 +56,16 @@ def test_a_hit_at_the_end_is_whole(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("seconds", [range(2_000), range(1)])
 def test_memory_is_bounded_by_time(tmp_path: Path, seconds: range) -> None:
-    trigger = Trigger(str(tmp_path / "x"), [], 5 * SECOND, SECOND, lambda _: None)
+    trigger = CaptureTrigger(str(tmp_path / "x"), [], 5 * SECOND, SECOND, lambda _: None)
     for second in seconds:
         trigger.packet(packet(second))
     assert trigger.kept_bytes <= 6 * 210
 
 
 def test_memory_is_bounded_by_bytes(tmp_path: Path) -> None:
-    trigger = Trigger(str(tmp_path / "x"), [], 1_000 * SECOND, SECOND, lambda _: None, most_bytes=10_000)
+    trigger = CaptureTrigger(
+        str(tmp_path / "x"), [], 1_000 * SECOND, SECOND, lambda _: None, most_bytes=10_000
+    )
     for second in range(99):
         trigger.packet(packet(second, 500))
         assert trigger.kept_bytes <= 10_000
@@ -77,6 +79,6 @@ def test_captures_are_for_their_owner_only(tmp_path: Path) -> None:
 
 
 def test_secrets_are_not_packets(tmp_path: Path) -> None:
-    trigger = Trigger(str(tmp_path / "x"), [], SECOND, SECOND, lambda _: None)
+    trigger = CaptureTrigger(str(tmp_path / "x"), [], SECOND, SECOND, lambda _: None)
     trigger.packet(Secrets(1, b"x"))
     assert trigger.kept_bytes == 0

@@ -10,8 +10,8 @@ from uuid import UUID
 import pytest
 
 from kdissect.model import DecodeError
-from kdissect.payload.decoder import Decoder, Rule
-from kdissect.payload.schemas import Reference, Schema, Schemas
+from kdissect.payload.decoder import DecodingRule, PayloadDecoder
+from kdissect.payload.schemas import Reference, RegistrySchema, Schemas
 
 ORDER = '{"type": "record", "name": "shop.Order", "fields": [{"name": "id", "type": "int"}]}'
 PROTO = 'syntax = "proto3"; package shop; message Other { string s = 1; } message Order { int32 id = 1; }'
@@ -23,13 +23,13 @@ GUID = "12345678-1234-4234-9234-123456789abc"
 def schemas() -> Schemas:
     return Schemas(
         [
-            Schema("AVRO", ORDER, "7"),
-            Schema("PROTOBUF", PROTO, "8"),
-            Schema("JSON", '{"type": "object"}', "9"),
-            Schema("AVRO", ORDER, GUID),
-            Schema("AVRO", ORDER, None, "named-value"),
-            Schema("AVRO", "{", "6"),
-            Schema("AVRO", ENVELOPE, "5"),
+            RegistrySchema("AVRO", ORDER, "7"),
+            RegistrySchema("PROTOBUF", PROTO, "8"),
+            RegistrySchema("JSON", '{"type": "object"}', "9"),
+            RegistrySchema("AVRO", ORDER, GUID),
+            RegistrySchema("AVRO", ORDER, None, "named-value"),
+            RegistrySchema("AVRO", "{", "6"),
+            RegistrySchema("AVRO", ENVELOPE, "5"),
         ]
     )  # fmt: skip
 
@@ -59,7 +59,7 @@ def framed(id: int, data: bytes) -> bytes:
 def test_the_schema_of_the_writer_reads(
     data: bytes, headers: Any, format: str, value: Any, name: str | None
 ) -> None:
-    found = Decoder(schemas()).decode("orders", "value", data, headers)
+    found = PayloadDecoder(schemas()).decode("orders", "value", data, headers)
     assert (found.format, found.value, found.name, found.problem) == (format, value, name, None)
 
 
@@ -77,27 +77,27 @@ def test_the_schema_of_the_writer_reads(
 def test_what_cannot_be_read_has_one_problem_and_no_value(
     data: bytes, problem: str, is_unknown: bool
 ) -> None:
-    found = Decoder(schemas()).decode("orders", "value", data)
+    found = PayloadDecoder(schemas()).decode("orders", "value", data)
     assert found.value is None
     assert (found.problem or "").startswith(problem)
     assert found.is_unknown is is_unknown
 
 
 def test_a_subject_reads_values_without_framing() -> None:
-    found = Decoder(schemas()).decode("named", "value", b"\x06")
+    found = PayloadDecoder(schemas()).decode("named", "value", b"\x06")
     assert (found.value, found.confidence) == ({"id": 3}, "likely")
 
 
-def rule(topic: str, format: str, **more: Any) -> Rule:
+def rule(topic: str, format: str, **more: Any) -> DecodingRule:
     reader = None
     if "text" in more:
-        reader = Schemas().parsed(Schema(more.pop("kind"), more.pop("text")))
-    return Rule(topic, "value", format, reader, **more)
+        reader = Schemas().parsed(RegistrySchema(more.pop("kind"), more.pop("text")))
+    return DecodingRule(topic, "value", format, reader, **more)
 
 
 def test_rules_decide_by_topic_and_the_last_counts() -> None:
     rules = [rule("o*", "raw"), rule("orders", "json"), rule("oak", "auto")]
-    decoder = Decoder(schemas(), rules)
+    decoder = PayloadDecoder(schemas(), rules)
     assert decoder.decode("other", "value", b"{}").format == "raw"
     assert decoder.decode("orders", "value", b"[").problem == "is no JSON: not JSON: Expecting value"
     assert decoder.decode("oak", "value", b"{}").format == "json"
@@ -106,7 +106,7 @@ def test_rules_decide_by_topic_and_the_last_counts() -> None:
 
 @pytest.mark.parametrize("data", [b"\x06", framed(99, b"\x06"), framed(7, b"\x06")])
 def test_a_given_schema_reads_with_and_without_framing(data: bytes) -> None:
-    decoder = Decoder(schemas(), [rule("*", "avro", kind="AVRO", text=ORDER)])
+    decoder = PayloadDecoder(schemas(), [rule("*", "avro", kind="AVRO", text=ORDER)])
     assert decoder.decode("t", "value", data).value == {"id": 3}
 
 
@@ -114,9 +114,11 @@ def test_a_given_schema_reads_with_and_without_framing(data: bytes) -> None:
     "data", [b"\x08\x03", framed(99, b"\x02\x02\x08\x03"), framed(8, b"\x02\x02\x08\x03")]
 )
 def test_a_given_message_reads_with_and_without_framing(data: bytes) -> None:
-    reader = Schemas().parsed(Schema("PROTOBUF", PROTO))
+    reader = Schemas().parsed(RegistrySchema("PROTOBUF", PROTO))
     assert reader.proto is not None
-    decoder = Decoder(schemas(), [Rule("*", "value", "protobuf", reader, reader.proto.messages[1])])
+    decoder = PayloadDecoder(
+        schemas(), [DecodingRule("*", "value", "protobuf", reader, reader.proto.messages[1])]
+    )
     assert decoder.decode("t", "value", data).value == {"id": 3}
 
 
@@ -128,7 +130,7 @@ def test_another_decoder_may_do_anything() -> None:
             raise KeyError("secret")
         return {"size": len(data)}
 
-    decoder = Decoder(rules=[Rule("*", "value", "mine", decode=wrong)])
+    decoder = PayloadDecoder(rules=[DecodingRule("*", "value", "mine", decode=wrong)])
     assert [decoder.decode("t", "value", data).problem for data in (b"1", b"2", b"3")] == [
         *("is no mine: no", "is no mine: KeyError"),
         None,
@@ -136,7 +138,7 @@ def test_another_decoder_may_do_anything() -> None:
 
 
 def test_what_is_told_beside_the_value_is_json() -> None:
-    told = Decoder(schemas()).decode("orders", "value", framed(7, b"\x80")).told()
+    told = PayloadDecoder(schemas()).decode("orders", "value", framed(7, b"\x80")).told()
     assert json.loads(json.dumps(told)) == {
         "format": "avro",
         "confidence": "certain",
@@ -165,7 +167,7 @@ def test_bytes_say_which_of_two_messages_was_meant(
         map<string, int32> counts = 1;
         message Second { string b = 1; }
         message Third { int64 c = 3; } }"""
-    decoder = Decoder(Schemas([Schema("PROTOBUF", text, "1")]))
+    decoder = PayloadDecoder(Schemas([RegistrySchema("PROTOBUF", text, "1")]))
     found = decoder.decode("orders", "value", framed(1, b"\x04\0\x04" + data))
     assert (found.value, found.name, found.confidence) == (value, name, confidence)
 
@@ -188,15 +190,15 @@ def test_json_is_compared_with_its_schema_and_stays_readable(
     value: Any, problem: str | None, is_unvalidated: bool
 ) -> None:
     line = '{"properties": {"n": {"type": "number"}}}'
-    order = Schema("JSON", JSON_ORDER, "1", "orders-value", 1, (Reference("line.json", "line", 1),))
-    file = Schema("JSON", JSON_ORDER, "3")
+    order = RegistrySchema("JSON", JSON_ORDER, "1", "orders-value", 1, (Reference("line.json", "line", 1),))
+    file = RegistrySchema("JSON", JSON_ORDER, "3")
     known = Schemas(
-        [order, Schema("JSON", line, "2", "line", 1), file], {"sub/line.json": line, "no.json": "{"}
+        [order, RegistrySchema("JSON", line, "2", "line", 1), file], {"sub/line.json": line, "no.json": "{"}
     )
     data = json.dumps(value).encode()
     whole = None if problem is None else f"does not have the form of its schema: {problem}"
     for given, confidence in ((framed(1, data), "certain"), (framed(3, data), "certain"), (data, "likely")):
-        found = Decoder(known).decode("orders", "value", given)
+        found = PayloadDecoder(known).decode("orders", "value", given)
         assert (found.format, found.value, found.confidence) == ("json", value, confidence)
         assert (found.problem, found.is_unvalidated) == (whole, is_unvalidated)
         assert "secret" not in json.dumps(found.told())
@@ -205,10 +207,13 @@ def test_json_is_compared_with_its_schema_and_stays_readable(
 
 def test_a_json_schema_that_cannot_be_used_is_told_once_and_values_stay_readable() -> None:
     known = Schemas(
-        [Schema("JSON", "{", "1"), Schema("JSON", '{"$ref": "x"}', "2", references=(Reference("x", "x", 1),))]
+        [
+            RegistrySchema("JSON", "{", "1"),
+            RegistrySchema("JSON", '{"$ref": "x"}', "2", references=(Reference("x", "x", 1),)),
+        ]
     )
     for id in ("1", "2"):
-        found = Decoder(known).decode("orders", "value", framed(int(id), b"5"))
+        found = PayloadDecoder(known).decode("orders", "value", framed(int(id), b"5"))
         assert (found.value, found.problem, found.is_unvalidated) == (5, None, True)
     assert len(known.problems) == 2
 
@@ -216,9 +221,9 @@ def test_a_json_schema_that_cannot_be_used_is_told_once_and_values_stay_readable
 def test_a_name_in_a_problem_stays_in_its_line() -> None:
     enum = json.dumps({"type": "enum", "name": "E\n\x1b[31m" + "x" * 1_000, "symbols": ["A"]})
     object = json.dumps({"required": ["\n\u202e" + "x" * 1_000]})
-    known = Schemas([Schema("AVRO", enum, "1"), Schema("JSON", object, "2")])
+    known = Schemas([RegistrySchema("AVRO", enum, "1"), RegistrySchema("JSON", object, "2")])
     for id, data in ((1, b"\x04"), (2, b"{}")):
-        problem = Decoder(known).decode("orders", "value", framed(id, data)).problem
+        problem = PayloadDecoder(known).decode("orders", "value", framed(id, data)).problem
         assert problem is not None
         assert problem.isprintable()
         assert len(problem) < 300

@@ -9,7 +9,7 @@ from collections.abc import Callable
 import pytest
 
 from kdissect.payload import packed
-from kdissect.payload.decoder import Decoder
+from kdissect.payload.decoder import PayloadDecoder
 from kdissect.payload.packed import Unpacker, compression_of
 from kdissect.payload.recognise import TOO_MUCH, recognise
 from kdissect.record.compression import compress
@@ -49,7 +49,7 @@ def test_all_values_together_have_a_bound_and_the_rest_says_why(
 ) -> None:
     monkeypatch.setattr(packed, "FREE", 2_000_000)
     data = PACKED[codec](bytes(1_000_000))
-    decoder, problems = Decoder(), set()
+    decoder, problems = PayloadDecoder(), set()
     sizes: list[int] = []
     monkeypatch.setattr(Unpacker, "unpack", _counted(Unpacker.unpack, sizes))
     for _ in range(100):
@@ -61,7 +61,7 @@ def test_all_values_together_have_a_bound_and_the_rest_says_why(
 def test_values_that_are_packed_as_usual_are_never_left_out(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(packed, "FREE", 10_000)
     data = gzip.compress(b'{"name": "someone", "n": 12345678}' * 10)
-    decoder = Decoder()
+    decoder = PayloadDecoder()
     found = {decoder.decode("t", "value", data).problem for _ in range(1_000)}
     assert found == {None}
 

@@ -21,7 +21,7 @@ from kdissect.model import DecodeError
 from kdissect.payload.cbor import decode_cbor
 from kdissect.payload.msgpack import decode_msgpack
 from kdissect.payload.packed import Unpacker
-from kdissect.payload.recognise import Found, recognise
+from kdissect.payload.recognise import RecognisedBytes, recognise
 from kdissect.record.compression import compress
 
 EVENT = {"specversion": "1.0", "id": "1", "source": "/a", "type": "b", "data": {"x": 1}}
@@ -29,7 +29,7 @@ CHANGE = {"before": None, "after": {"id": 1}, "source": {"db": "shop"}, "op": "c
 TIME = 1_763_800_000_000
 
 
-def found(data: bytes, side: str = "value", topic: str = "orders", headers: Any = ()) -> Found:
+def found(data: bytes, side: str = "value", topic: str = "orders", headers: Any = ()) -> RecognisedBytes:
     return recognise(data, side, topic, headers, Unpacker())
 
 
@@ -98,7 +98,7 @@ def avro_block(schema: str, count: int, block: bytes) -> bytes:
     ],
 )
 def test_a_value_is_recognised(data: bytes, format: str, value: Any, confidence: str) -> None:
-    assert found(data) == Found(format, value, confidence)
+    assert found(data) == RecognisedBytes(format, value, confidence)
 
 
 @pytest.mark.parametrize(
@@ -110,7 +110,7 @@ def test_a_value_is_recognised(data: bytes, format: str, value: Any, confidence:
     ],
 )
 def test_keys_may_be_numbers(data: bytes, format: str, value: Any) -> None:
-    assert found(data, "key") == Found(format, value, "likely")
+    assert found(data, "key") == RecognisedBytes(format, value, "likely")
     assert found(data, "value").format not in ("int32", "int64", "uuid")
 
 
@@ -181,7 +181,7 @@ PACKED = {
 @pytest.mark.parametrize("codec", PACKED)
 def test_packed_values_are_unpacked_once(codec: str) -> None:
     data = PACKED[codec](as_json(EVENT))
-    assert found(data) == Found("json", EVENT, "certain", "cloudevents", codec)
+    assert found(data) == RecognisedBytes("json", EVENT, "certain", "cloudevents", codec)
     assert found(gzip.compress(data)).value is None
 
 
@@ -223,7 +223,7 @@ def test_keys_that_are_no_text_stay_keys() -> None:
 
 
 def test_a_small_avro_file_has_no_end_of_values() -> None:
-    assert found(avro_block('"null"', 100, bytes(10))) == Found("avro-file", [None] * 100)
+    assert found(avro_block('"null"', 100, bytes(10))) == RecognisedBytes("avro-file", [None] * 100)
     assert found(avro_block('"null"', 30_000_000, bytes(2 << 20))).value is None
     nulls = '{"type": "array", "items": "null"}'
     many = b"\x80\xad\xe2\x04\0"  # an array of 5,000,000, and its end
@@ -234,7 +234,7 @@ def test_a_small_avro_file_has_no_end_of_values() -> None:
 def test_an_avro_file_whose_schema_is_nested_too_deep_is_told(lists: int) -> None:
     for deep in range(600, 1_000, 20):
         schema = "[" * lists + '{"x":' + "[" * deep + "]" * deep + "}" + "]" * lists
-        assert found(avro_block(schema, 0, b"")) == Found("avro-file", None, "likely")
+        assert found(avro_block(schema, 0, b"")) == RecognisedBytes("avro-file", None, "likely")
 
 
 @pytest.mark.parametrize(

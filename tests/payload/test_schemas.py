@@ -8,7 +8,7 @@ import time
 
 import pytest
 
-from kdissect.payload.schemas import Reference, Schema, Schemas, id_of_name, schema_of
+from kdissect.payload.schemas import Reference, RegistrySchema, Schemas, id_of_name, schema_of
 
 LINE = '{"type": "record", "name": "shop.Line", "fields": [{"name": "n", "type": "int"}]}'
 ORDER = '{"type": "record", "name": "shop.Order", "fields": [{"name": "line", "type": "shop.Line"}]}'
@@ -53,8 +53,8 @@ def test_what_is_no_schema_is_passed_over(key: bytes | None, said: bytes | None)
 
 
 def test_a_schema_may_refer_to_others() -> None:
-    line = Schema("AVRO", LINE, "1", "line", 1)
-    order = Schema("AVRO", ORDER, "2", "order", 1, (Reference("shop.Line", "line", 1),))
+    line = RegistrySchema("AVRO", LINE, "1", "line", 1)
+    order = RegistrySchema("AVRO", ORDER, "2", "order", 1, (Reference("shop.Line", "line", 1),))
     assert Schemas([line, order]).reader("2") is not None
     # Files have no references: the name is looked for in all of them.
     assert Schemas([line, order._replace(references=())]).reader("2") is not None
@@ -68,8 +68,8 @@ def test_a_schema_may_refer_to_others() -> None:
 def test_protobuf_imports_by_reference_and_by_path() -> None:
     text = 'syntax = "proto3"; import "line.proto"; message Order { Line line = 1; }'
     line = 'syntax = "proto3"; message Line { int32 n = 1; }'
-    order = Schema("PROTOBUF", text, "2", "order", 1, (Reference("line.proto", "line", 1),))
-    assert Schemas([Schema("PROTOBUF", line, "1", "line", 1), order]).reader("2") is not None
+    order = RegistrySchema("PROTOBUF", text, "2", "order", 1, (Reference("line.proto", "line", 1),))
+    assert Schemas([RegistrySchema("PROTOBUF", line, "1", "line", 1), order]).reader("2") is not None
     assert Schemas([order._replace(references=())], {"line.proto": line}).reader("2") is not None
     missing = Schemas([order._replace(references=())])
     assert missing.reader("2") is None
@@ -77,23 +77,29 @@ def test_protobuf_imports_by_reference_and_by_path() -> None:
 
 
 def test_a_broken_schema_is_told_once() -> None:
-    schemas = Schemas([Schema("AVRO", "{", "5", origin="5.avsc")])
+    schemas = Schemas([RegistrySchema("AVRO", "{", "5", origin="5.avsc")])
     assert schemas.reader("5") is schemas.reader("5") is None
     assert schemas.problems == ["5.avsc: schema 5 cannot be used: an Avro schema is JSON, and this is not"]
     assert schemas.knows("5")
 
 
 def test_schemas_that_refer_to_each_other_end() -> None:
-    one = Schema("AVRO", '{"type": "record", "name": "A", "fields": [{"name": "b", "type": "B"}]}', "1")
-    two = Schema("AVRO", '{"type": "record", "name": "B", "fields": [{"name": "a", "type": "A"}]}', "2")
+    one = RegistrySchema(
+        "AVRO", '{"type": "record", "name": "A", "fields": [{"name": "b", "type": "B"}]}', "1"
+    )
+    two = RegistrySchema(
+        "AVRO", '{"type": "record", "name": "B", "fields": [{"name": "a", "type": "A"}]}', "2"
+    )
     schemas = Schemas([one, two])
     assert schemas.reader("1") is None
-    circle = Schema("AVRO", LINE, "1", "line", 1, (Reference("x", "line", 1),))
+    circle = RegistrySchema("AVRO", LINE, "1", "line", 1, (Reference("x", "line", 1),))
     assert Schemas([circle]).reader("1") is not None
 
 
 def test_the_newest_of_a_subject_counts_and_a_copy_is_the_same() -> None:
-    versions = [Schema("AVRO", f'"{kind}"', None, "s", at) for at, kind in ((2, "int"), (1, "string"))]
+    versions = [
+        RegistrySchema("AVRO", f'"{kind}"', None, "s", at) for at, kind in ((2, "int"), (1, "string"))
+    ]
     schemas = pickle.loads(pickle.dumps(Schemas(versions)))
     reader = schemas.reader_of_subject("s")
     assert reader.avro.name == "int"
@@ -106,11 +112,11 @@ class _Registry:
     def __init__(self) -> None:
         self.asked: list[str] = []
 
-    def of_id(self, id: str) -> Schema | None:
+    def of_id(self, id: str) -> RegistrySchema | None:
         self.asked.append(id)
-        return Schema("AVRO", '"int"', id) if id == "1" else None
+        return RegistrySchema("AVRO", '"int"', id) if id == "1" else None
 
-    def of_version(self, subject: str, version: int) -> Schema | None:
+    def of_version(self, subject: str, version: int) -> RegistrySchema | None:
         return None
 
 
@@ -133,7 +139,7 @@ def test_names_of_files_are_ids_or_subjects() -> None:
 
 def test_answers_of_registries_are_schemas() -> None:
     found = schema_of({"schema": "x", "schemaType": "PROTOBUF", "references": [{"name": 5}]}, "here")
-    assert found == Schema("PROTOBUF", "x", origin="here")
+    assert found == RegistrySchema("PROTOBUF", "x", origin="here")
     assert schema_of({"schema": "x", "references": [5]}, "") is None
 
 
@@ -142,14 +148,14 @@ def test_names_are_looked_up_in_many_schemas_that_come_one_after_the_other() -> 
     for at in range(2_000):
         fields = [{"name": "before", "type": f"T{at - 1}"}] if at % 2 else []
         text = json.dumps({"type": "record", "name": f"T{at}", "fields": fields})
-        schemas.add(Schema("AVRO", text, str(at)))
+        schemas.add(RegistrySchema("AVRO", text, str(at)))
         assert schemas.reader(str(at)) is not None
     assert time.process_time() - begin < 5, "takes as long as the square of their number"
 
 
 def test_another_version_is_not_taken_for_the_one_that_is_referred_to() -> None:
-    line = Schema("AVRO", LINE, "1", "line", 1)
-    order = Schema("AVRO", ORDER, "2", "order", 1, (Reference("shop.Line", "line", 2),))
+    line = RegistrySchema("AVRO", LINE, "1", "line", 1)
+    order = RegistrySchema("AVRO", ORDER, "2", "order", 1, (Reference("shop.Line", "line", 2),))
     assert Schemas([line, order]).reader("2") is None
     # A file has no version.
     assert Schemas([line._replace(version=None), order]).reader("2") is not None

@@ -7,11 +7,11 @@ from typing import Any
 
 from kdissect.analysis.catalogue import STATISTICS
 from kdissect.analysis.fold import SECOND, Row
-from kdissect.insight.context import Context, Some, Spoken
-from kdissect.insight.finding import Finding, Step, Subject
-from kdissect.insight.judge import NotJudged, Report
+from kdissect.insight.context import JudgingContext, Some, Spoken
+from kdissect.insight.finding import EvidenceStep, Finding, FindingSubject
+from kdissect.insight.judge import CaptureReport, NotJudged
 from kdissect.insight.whole import TABLES, whole_judge
-from kdissect.present.html.sheet import Made
+from kdissect.present.html.sheet import ReportOptions
 from kdissect.reading import read
 from tests.cli.run import CAPTURES
 
@@ -35,11 +35,11 @@ HOSTILE = (
         "é" * 300,
     ),
 )
-MADE = Made(("a.pcapng",), ("a.pcapng",))
+MADE = ReportOptions(("a.pcapng",), ("a.pcapng",))
 
 
 @cache
-def report(name: str) -> Report:
+def report(name: str) -> CaptureReport:
     """The report of a capture."""
     judge = whole_judge()
     for event in read(CAPTURES / name, on_fault=judge.feed, on_connection=judge.feed):
@@ -58,13 +58,13 @@ def hostile(columns: Any, text: str) -> Row:
     return out
 
 
-def hostile_report(text: str) -> Report:
+def hostile_report(text: str) -> CaptureReport:
     tables = {name: [hostile(STATISTICS[name.partition(",")[0]].columns, text)] * 3 for name in TABLES}
     for row in tables["graph"]:
         row |= {"from_kind": "client", "to_kind": "topic"}
     for row in tables["profile"]:
         row |= {"area": "client", "kind": "rate"}
-    subject = Subject(text, text, text, text, text, text, 1, text, text, text)
+    subject = FindingSubject(text, text, text, text, text, text, 1, text, text, text)
     finding = Finding(
         text,
         "critical",
@@ -77,11 +77,13 @@ def hostile_report(text: str) -> Report:
         measure=1.0,
         first_ns=SECOND,
         last_ns=2 * SECOND,
-        steps=(Step(SECOND, text, 1),),
+        steps=(EvidenceStep(SECOND, text, 1),),
         cause=text,
         fix=text,
         configs=(text,),
         filter=text,
     )
-    context = Context(0, 9 * SECOND, exchanges=9, with_gaps=Some(1, (1,)), spoken=(Spoken(text, text, 1),))
-    return Report([finding], [NotJudged(text, text)], context, tables, 1, {})
+    context = JudgingContext(
+        0, 9 * SECOND, exchanges=9, with_gaps=Some(1, (1,)), spoken=(Spoken(text, text, 1),)
+    )
+    return CaptureReport([finding], [NotJudged(text, text)], context, tables, 1, {})

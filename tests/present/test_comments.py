@@ -7,7 +7,7 @@ import re
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kdissect.insight.finding import Finding, Step, Subject
+from kdissect.insight.finding import EvidenceStep, Finding, FindingSubject
 from kdissect.present.columns import Column
 from kdissect.present.comments import _text, finding_comments, with_packets
 from kdissect.present.sanitise import sanitise
@@ -29,16 +29,16 @@ def test_a_value_reads_back_as_it_is_shown(value: str) -> None:
     assert text.startswith('"') or not re.search(r'[\s"=]', text)
 
 
-def finding(message: str, *steps: Step) -> Finding:
+def finding(message: str, *steps: EvidenceStep) -> Finding:
     return Finding(
-        *("rebalance-long", "warning", "certain", "groups", Subject(group="orders"), message),
+        *("rebalance-long", "warning", "certain", "groups", FindingSubject(group="orders"), message),
         exchanges=(4, 9),
         steps=steps,
     )
 
 
 def test_exchanges_of_a_finding_tell_their_step() -> None:
-    said = dict(finding_comments(finding("It took long.", Step(0, "coop1 asked for it", 9))))
+    said = dict(finding_comments(finding("It took long.", EvidenceStep(0, "coop1 asked for it", 9))))
     assert said == {
         4: "kdissect warning rebalance-long: group orders: It took long.",
         9: "kdissect warning rebalance-long: group orders: coop1 asked for it",

@@ -10,8 +10,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from kdissect.cli.formats import columns_of
-from kdissect.payload.decoder import Decoder, Rule
-from kdissect.payload.schemas import Schema, Schemas
+from kdissect.payload.decoder import DecodingRule, PayloadDecoder
+from kdissect.payload.schemas import RegistrySchema, Schemas
 from kdissect.present.catalogue import TABLES
 from kdissect.present.decoded_lines import DecodedLinesWriter
 from kdissect.present.options import Options
@@ -30,9 +30,9 @@ TABLE = columns_of(TABLES["records"], [], embedded=False, payloads=True)
 @pytest.mark.parametrize("form", ["text", "hex"])
 def test_lines_are_those_of_rows(case: str, form: str) -> None:
     def options() -> Options:
-        schemas = Schemas([Schema("AVRO", '"string"', "1")])
-        rules = [Rule("*", "key", "hex", decode=bytes.hex)]
-        return Options(bytes_form=form, payloads=Decoder(schemas, rules))
+        schemas = Schemas([RegistrySchema("AVRO", '"string"', "1")])
+        rules = [DecodingRule("*", "key", "hex", decode=bytes.hex)]
+        return Options(bytes_form=form, payloads=PayloadDecoder(schemas, rules))
 
     exchanges = dissected_case(case).exchanges
     by_row = options()
@@ -53,7 +53,9 @@ def test_values_of_a_schema_are_those_of_rows() -> None:
 
     def options() -> Options:
         return Options(
-            payloads=Decoder(Schemas([Schema("AVRO", schema, "60"), Schema("AVRO", '"int"', "300")]))
+            payloads=PayloadDecoder(
+                Schemas([RegistrySchema("AVRO", schema, "60"), RegistrySchema("AVRO", '"int"', "300")])
+            )
         )
 
     head = b"\0\0\0\0\x3c"
@@ -105,14 +107,18 @@ HEADERS = st.lists(
 def test_lines_are_those_of_rows_whatever_records_hold(
     made: list[tuple[bytes | None, bytes | None, list[tuple[str, bytes | None]]]], has_subject: bool
 ) -> None:
-    subjects = [Schema("AVRO", '"string"', None, "t-value")] if has_subject else []
-    rules = [Rule("t", "key", "hex", decode=bytes.hex)] if has_subject else []
+    subjects = [RegistrySchema("AVRO", '"string"', None, "t-value")] if has_subject else []
+    rules = [DecodingRule("t", "key", "hex", decode=bytes.hex)] if has_subject else []
 
     def options() -> Options:
         known = Schemas(
-            [Schema("AVRO", json.dumps(MAP), "1"), Schema("JSON", '{"type": "object"}', "2"), *subjects]
+            [
+                RegistrySchema("AVRO", json.dumps(MAP), "1"),
+                RegistrySchema("JSON", '{"type": "object"}', "2"),
+                *subjects,
+            ]
         )
-        return Options(payloads=Decoder(known, rules))
+        return Options(payloads=PayloadDecoder(known, rules))
 
     records = [Record(at, 0, key, value, tuple(headers)) for at, (key, value, headers) in enumerate(made)]
     exchange = produce(0, write_batch(records))

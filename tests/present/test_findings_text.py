@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from kdissect.insight.context import Context
-from kdissect.insight.finding import Finding, Step, Subject
+from kdissect.insight.context import JudgingContext
+from kdissect.insight.finding import EvidenceStep, Finding, FindingSubject
 from kdissect.insight.judge import Judged, NotJudged
 from kdissect.present.findings_text import closing_lines, finding_lines, judged_text
 
@@ -14,7 +14,7 @@ START = 1_700_000_000_000_000_000
 
 
 def finding(id: str, **more: object) -> Finding:
-    made = Finding(id, "critical", "certain", "groups", Subject(group="orders"), "It stood still.")
+    made = Finding(id, "critical", "certain", "groups", FindingSubject(group="orders"), "It stood still.")
     return made.changed(**{"cause": "Because.", "fix": "Do this.", "filter": "group == orders", **more})
 
 
@@ -24,8 +24,8 @@ def test_the_form_of_a_finding() -> None:
         measure=9.54,
         unit="s",
         steps=(
-            Step(START + 17_410_000_000, "coop1 asked for it", 409),
-            Step(
+            EvidenceStep(START + 17_410_000_000, "coop1 asked for it", 409),
+            EvidenceStep(
                 START + 126_947_000_000, "answered: the coordinator had waited 9.42 s for inst-0 (coop0) " * 2
             ),
         ),
@@ -83,7 +83,9 @@ def test_measures(measure: float | None, unit: str, text: str) -> None:
 
 
 def test_a_long_subject_goes_on_in_the_next_line() -> None:
-    subject = Subject(transactional_id="java39-transactions-hang", client_id="hang", client="127.0.0.1")
+    subject = FindingSubject(
+        transactional_id="java39-transactions-hang", client_id="hang", client="127.0.0.1"
+    )
     each = finding("transaction-timed-out", measure=5.85, unit="s").changed(subject=subject)
     lines = list(finding_lines([each], START, ["x"]))
     assert lines[0] == "CRITICAL transaction-timed-out   transactional id java39-transactions-hang,"
@@ -91,8 +93,8 @@ def test_a_long_subject_goes_on_in_the_next_line() -> None:
 
 
 def test_text_of_the_wire_is_made_safe() -> None:
-    each = finding("a", message="na\x1b[31mme", steps=(Step(START, "evil\u202e", 1),))
-    each = each.changed(subject=Subject(group="g\n\x1b]0;x"))
+    each = finding("a", message="na\x1b[31mme", steps=(EvidenceStep(START, "evil\u202e", 1),))
+    each = each.changed(subject=FindingSubject(group="g\n\x1b]0;x"))
     text = "\n".join(finding_lines([each], START, ["f\x1b.pcap"]))
     assert "\x1b" not in text
     assert "\u202e" not in text
@@ -100,7 +102,7 @@ def test_text_of_the_wire_is_made_safe() -> None:
 
 
 def test_the_last_lines_say_what_was_judged() -> None:
-    context = Context(0, 3_370_000_000, exchanges=71, kafka=15, gap_bytes=3050, one_sided=1)
+    context = JudgingContext(0, 3_370_000_000, exchanges=71, kafka=15, gap_bytes=3050, one_sided=1)
     silent = [*(NotJudged(f"r{at}", "needs 60 s") for at in range(4)), NotJudged("far", "one side only")]
     judged = Judged([], silent, 118, context)
     assert list(closing_lines(judged, 3, 2)) == [

@@ -12,15 +12,15 @@ from hypothesis import strategies as st
 
 from kdissect.analysis.catalogue import STATISTICS
 from kdissect.analysis.fold import SECOND
-from kdissect.insight.context import Context
+from kdissect.insight.context import JudgingContext
 from kdissect.insight.diff import differences
-from kdissect.insight.judge import Report
+from kdissect.insight.judge import CaptureReport
 from kdissect.insight.whole import TABLES
 from kdissect.present.diffs import summary
 from kdissect.present.html.diff import diff_page
 from kdissect.present.html.embedded import NoReportError, element, is_report, report_of
 from kdissect.present.html.report import LARGEST, report_page
-from kdissect.present.html.sheet import Made
+from kdissect.present.html.sheet import ReportOptions
 from kdissect.present.html.svg import ticks
 from tests.amount import times
 from tests.present.reports import HOSTILE, MADE, hostile, hostile_report, report
@@ -124,7 +124,7 @@ def test_panels_stand_in_their_order() -> None:
 def test_no_markup_gets_through(text: str) -> None:
     """The page has the elements that it has with harmless names as long, and no more."""
     made, harmless = hostile_report(text), re.sub(".", "n", text)
-    page = report_page(made, Made((text,), (text,)))
+    page = report_page(made, ReportOptions((text,), (text,)))
     shape = [tag for tag, _ in Elements(page).found]
     assert shape == [tag for tag, _ in Elements(report_page(hostile_report(harmless), MADE)).found]
     assert all(each.isprintable() or each == "\n" for each in page)
@@ -145,13 +145,13 @@ def test_a_report_of_very_much_is_small() -> None:
         ]
         for text in TABLES
     }
-    page = report_page(Report([], [], Context(0, 9 * SECOND, exchanges=9), tables), MADE)
+    page = report_page(CaptureReport([], [], JudgingContext(0, 9 * SECOND, exchanges=9), tables), MADE)
     assert len(page.encode()) <= LARGEST
     assert "more rows are not in this report" in page
 
 
 def test_an_empty_report() -> None:
-    page = report_page(Report([], [], Context(), {text: [] for text in TABLES}), MADE)
+    page = report_page(CaptureReport([], [], JudgingContext(), {text: [] for text in TABLES}), MADE)
     assert "No Kafka was found" in page
     assert report_of(page).tables == {text: [] for text in TABLES}
 

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from kdissect.registry.credentials import PASSWORD, TOKEN, USER, Configured, credentials_for
-from kdissect.registry.remote import Credentials, place_of
+from kdissect.registry.remote import RegistryCredentials, place_of
 
 PLACE = place_of("https://registry.example:8081/api")
 SECRET = "hunter2-and-more"
@@ -35,11 +35,11 @@ def test_the_environment_counts_before_the_configuration_and_that_before_netrc(t
         )
     ]
     assert found == [
-        Credentials("me", SECRET),
-        Credentials(token=SECRET),
-        Credentials("configured", SECRET),
-        Credentials("filed", SECRET),
-        Credentials(),
+        RegistryCredentials("me", SECRET),
+        RegistryCredentials(token=SECRET),
+        RegistryCredentials("configured", SECRET),
+        RegistryCredentials("filed", SECRET),
+        RegistryCredentials(),
     ]
 
 
@@ -47,12 +47,12 @@ def test_the_environment_counts_before_the_configuration_and_that_before_netrc(t
     "url", ["http://registry.example:8081", "https://registry.example", "https://other.example:8081"]
 )
 def test_credentials_are_for_the_registry_that_they_are_configured_for(url: str) -> None:
-    assert credentials_for(place_of(url), CONFIGURED, {"NETRC": "/no/such/file"}) == Credentials()
+    assert credentials_for(place_of(url), CONFIGURED, {"NETRC": "/no/such/file"}) == RegistryCredentials()
 
 
 def test_the_default_of_netrc_is_for_nobody(tmp_path: Path) -> None:
     file = netrc(tmp_path, f"default login me password {SECRET}\n")
-    assert credentials_for(PLACE, Configured(), file) == Credentials()
+    assert credentials_for(PLACE, Configured(), file) == RegistryCredentials()
 
 
 @pytest.mark.parametrize(

@@ -15,10 +15,10 @@ from typing import Any
 
 import pytest
 
-from kdissect.payload.decoder import Decoder
+from kdissect.payload.decoder import PayloadDecoder
 from kdissect.payload.schemas import Schemas
 from kdissect.registry import remote
-from kdissect.registry.remote import Credentials, Registry, place_of
+from kdissect.registry.remote import Registry, RegistryCredentials, place_of
 from tests.client.certificates import make, requires_openssl
 from tests.registry.server import Answer, Server, say, serving
 
@@ -45,7 +45,7 @@ def asking(server: Server, path: str = "", **more: Any) -> Schemas:
 
 
 def value(schemas: Schemas, data: bytes, headers: Any = ()) -> Any:
-    return Decoder(schemas).decode("orders", "value", data, headers).value
+    return PayloadDecoder(schemas).decode("orders", "value", data, headers).value
 
 
 def test_each_schema_is_asked_for_once(server: Server) -> None:
@@ -183,7 +183,7 @@ def test_a_registry_that_fails_is_told_in_one_line_and_left_alone(
     server.otherwise = answer
     slow = "0.3 s" in said
     schemas, begin = asking(server, timeout_s=0.3 if slow else 20), time.monotonic()
-    decoder = Decoder(schemas)
+    decoder = PayloadDecoder(schemas)
     found = [decoder.decode("orders", "value", b"\0\0\0\0" + bytes([id]) + b"\6") for id in (7, 8, 7)]
     assert not slow or time.monotonic() - begin < 5
     assert [each.value for each in found] == [None] * 3
@@ -247,13 +247,13 @@ def test_all_answers_together_have_an_end(server: Server, monkeypatch: pytest.Mo
 @pytest.mark.parametrize(
     ("credentials", "header"),
     [
-        (Credentials("me", SECRET), "Basic " + b64encode(f"me:{SECRET}".encode()).decode()),
-        (Credentials(token=SECRET), f"Bearer {SECRET}"),
-        (Credentials(), None),
+        (RegistryCredentials("me", SECRET), "Basic " + b64encode(f"me:{SECRET}".encode()).decode()),
+        (RegistryCredentials(token=SECRET), f"Bearer {SECRET}"),
+        (RegistryCredentials(), None),
     ],
 )
 def test_credentials_are_shown_to_the_registry_and_to_nobody_else(
-    credentials: Credentials, header: str | None, server: Server
+    credentials: RegistryCredentials, header: str | None, server: Server
 ) -> None:
     server.otherwise = say(401, SECRET.encode())
     schemas = asking(server, credentials=credentials)
@@ -268,7 +268,7 @@ def test_credentials_are_shown_to_the_registry_and_to_nobody_else(
 def test_credentials_do_not_follow_a_redirect(server: Server) -> None:
     with serving() as other:
         server.otherwise = say(307, b"", Location=f"{other.url}/schemas/ids/7")
-        assert value(asking(server, credentials=Credentials("me", SECRET)), b"\0\0\0\0\7\6") is None
+        assert value(asking(server, credentials=RegistryCredentials("me", SECRET)), b"\0\0\0\0\7\6") is None
         assert other.asked == []
 
 
@@ -289,7 +289,7 @@ def test_the_certificate_is_verified(tmp_path: Path) -> None:
     with serving(mine.server()) as server:
         server.otherwise = say(200, json.dumps(INT).encode())
         for ca in (None, str(other.certificate)):
-            schemas = asking(server, ca_file=ca, credentials=Credentials("me", SECRET))
+            schemas = asking(server, ca_file=ca, credentials=RegistryCredentials("me", SECRET))
             assert value(schemas, b"\0\0\0\0\7\6") is None
             assert "its certificate is not trusted: " in schemas.problems[0]
             assert "--registry-ca FILE" in schemas.problems[0]

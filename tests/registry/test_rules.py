@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from kdissect.payload.decoder import Decoder
+from kdissect.payload.decoder import PayloadDecoder
 from kdissect.payload.schemas import Schemas
 from kdissect.payload.tree import draw
 from kdissect.registry.rules import rule_of
@@ -29,7 +29,7 @@ def files(tmp_path: Path) -> Path:
 
 
 def decode(text: str, data: bytes, side: str = "value") -> object:
-    return Decoder(rules=[rule_of(text, Schemas())]).decode("orders", side, data).value
+    return PayloadDecoder(rules=[rule_of(text, Schemas())]).decode("orders", side, data).value
 
 
 @pytest.mark.parametrize(
@@ -108,7 +108,7 @@ def test_other_packages_bring_decoders(tmp_path: Path, monkeypatch: pytest.Monke
     monkeypatch.syspath_prepend(str(tmp_path))
     monkeypatch.delitem(sys.modules, "upper_case", raising=False)
     rule = rule_of("*=upper", Schemas())
-    decoder = Decoder(rules=[rule])
+    decoder = PayloadDecoder(rules=[rule])
     found = decoder.decode("t", "value", b"abc")
     assert (found.format, found.value, found.spans) == ("upper", "ABC", (("first", 0, 1),))
     drawn = draw(decoder, "t", "value", b"abc", (), 7)
@@ -117,11 +117,11 @@ def test_other_packages_bring_decoders(tmp_path: Path, monkeypatch: pytest.Monke
         ("(data)", b"bc", 8, 10),
     ]
     assert decoder.decode("t", "value", b"\xff").problem == "is no upper: UnicodeDecodeError"
-    assert Decoder(rules=[rule_of("*=plain", Schemas())]).decode("t", "value", b"abc").value == {
+    assert PayloadDecoder(rules=[rule_of("*=plain", Schemas())]).decode("t", "value", b"abc").value == {
         "text": "abc"
     }
     for name in ("odd", "endless"):
-        odd = Decoder(rules=[rule_of(f"*={name}", Schemas())]).decode("t", "value", b"abc")
+        odd = PayloadDecoder(rules=[rule_of(f"*={name}", Schemas())]).decode("t", "value", b"abc")
         assert (odd.value, odd.problem) == (None, f"is no {name}: ValueError")
     with pytest.raises(ValueError, match="the decoder broken cannot be loaded: ModuleNotFoundError"):
         rule_of("*=broken", Schemas())

@@ -12,7 +12,7 @@ from kdissect.capture.writer import PcapngWriter
 from kdissect.exchange import Exchange
 from kdissect.limits import DEFAULTS
 from kdissect.model import Packet, Segment
-from kdissect.scrub.scrubbing import Counts, Scrubbing
+from kdissect.scrub.scrubbing import Scrubbing, ScrubCounts
 from kdissect.scrub.search import Search
 from kdissect.scrub.values import Scrubber
 from tests.capture.build import ethernet
@@ -45,7 +45,7 @@ class Scrubbed(NamedTuple):
     """What came out."""
 
     packets: list[Packet]
-    counts: Counts
+    counts: ScrubCounts
     scrubber: Scrubber
 
     @property

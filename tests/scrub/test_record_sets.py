@@ -11,7 +11,7 @@ from kdissect.record.records import Record
 from kdissect.record.sets import read_record_set
 from kdissect.record.write import write_batch, write_message_set
 from kdissect.scrub.allowed import MARK
-from kdissect.scrub.record_sets import RecordSets
+from kdissect.scrub.record_sets import RecordSetScrubber
 from kdissect.scrub.values import Scrubber
 from tests.scrub.runs import KEY
 
@@ -29,7 +29,7 @@ def nothing(nodes: list[Node], data: bytes, out: bytearray) -> None:
 
 
 def made_of(data: bytes, scrubber: Scrubber | None = None) -> bytes:
-    return RecordSets(scrubber or Scrubber(KEY), DEFAULTS, nothing).scrubbed(data, is_metadata=False)
+    return RecordSetScrubber(scrubber or Scrubber(KEY), DEFAULTS, nothing).scrubbed(data, is_metadata=False)
 
 
 def form(data: bytes) -> list[dict[str, object]]:

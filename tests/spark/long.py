@@ -32,9 +32,9 @@ from benchmarks.traffic import grow
 from kdissect.cli import main as main_of_kdissect
 from kdissect.spark.launch import session
 from kdissect.spark.plan import plan as planned
-from kdissect.spark.settings import Settings
-from kdissect.spark.several import Asked, make_tables
-from kdissect.spark.targets import Folder
+from kdissect.spark.settings import TableSettings
+from kdissect.spark.several import BatchOptions, make_tables
+from kdissect.spark.targets import ParquetFolder
 from tests.shared import SHARED, shared
 from tests.spark.cuts import cut
 from tests.spark.same import CAPTURES, TABLES, read_rows, spark_rows, written_rows
@@ -152,10 +152,10 @@ def _compare(spark: SparkSession) -> None:
     for name in TABLES:
         frame = kdissect.spark.table(spark, name, path, tasks=2)
         assert spark_rows(frame) == read_rows(name, [path]), name
-    plan = planned([str(path)], Settings(tasks=3))
+    plan = planned([str(path)], TableSettings(tasks=3))
     with tempfile.TemporaryDirectory() as folder:
-        asked = Asked(TABLES, (), Settings(tasks=3))
-        made = make_tables(spark, plan, asked, Folder(folder), asks_faults=False)
+        asked = BatchOptions(TABLES, (), TableSettings(tasks=3))
+        made = make_tables(spark, plan, asked, ParquetFolder(folder), asks_faults=False)
         assert made.folder is not None
         made.write(overwrite=True)
         for name in TABLES:
@@ -184,9 +184,9 @@ def _killed(spark: SparkSession, pids: Sequence[int], tasks: int | None, written
         end = time.monotonic() + 600
         killing = threading.Thread(target=kill, daemon=True)
         killing.start()
-        settings = Settings(tasks=tasks)
-        asked = Asked(TABLES, (), settings)
-        made = make_tables(spark, planned([str(capture)], settings), asked, Folder(str(out)), False)
+        settings = TableSettings(tasks=tasks)
+        asked = BatchOptions(TABLES, (), settings)
+        made = make_tables(spark, planned([str(capture)], settings), asked, ParquetFolder(str(out)), False)
         killing.join(1)
         assert killed
         # The file of the killed attempt is there still, and does not count.

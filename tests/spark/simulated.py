@@ -9,8 +9,8 @@ from kdissect.dissect import Event
 from kdissect.spark.carried import States
 from kdissect.spark.nightly import Inputs
 from kdissect.spark.progress import Note
-from kdissect.spark.settings import Settings
-from kdissect.spark.spool import Position, Spool, spans_between
+from kdissect.spark.settings import TableSettings
+from kdissect.spark.spool import Position, SpoolFolder, spans_between
 from kdissect.spark.step import events_of_batch
 
 
@@ -20,7 +20,7 @@ class Nightly:
     def __init__(self, states: Path, rule: str | None = None) -> None:
         self._states = States(str(states))
         self._states.prepare()
-        self._settings = Settings(capture_point=rule)
+        self._settings = TableSettings(capture_point=rule)
         self._position: Position = {}
         self._run = 0
 
@@ -28,7 +28,7 @@ class Nightly:
         """Capture point and event, of what is new in the folders."""
         self._run += 1
         start, rule = self._position, self._settings.capture_point
-        spool = Spool("", rule, there=Inputs([str(each) for each in folders], start, {}))
+        spool = SpoolFolder("", rule, there=Inputs([str(each) for each in folders], start, {}))
         self._position = spool.next(start)
         spans = spans_between(start, self._position, rule)
         for point in sorted({span.point for span in spans}):

@@ -7,44 +7,44 @@ from pathlib import Path
 import pytest
 
 from kdissect.spark.asked import difference, first, told
-from kdissect.spark.settings import Settings
+from kdissect.spark.settings import TableSettings
 
-USUAL = told(("exchanges", "faults"), ("date",), Settings(capture_point="directory"))
+USUAL = told(("exchanges", "faults"), ("date",), TableSettings(capture_point="directory"))
 
 
 @pytest.mark.parametrize(
     ("tables", "by", "settings", "line"),
     [
-        (("faults", "exchanges"), ("date",), Settings(capture_point="directory"), None),
+        (("faults", "exchanges"), ("date",), TableSettings(capture_point="directory"), None),
         (
             ("exchanges",),
             ("date",),
-            Settings(capture_point="directory"),
+            TableSettings(capture_point="directory"),
             "--table is exchanges; give exchanges, faults",
         ),
         (
             ("exchanges", "faults"),
             (),
-            Settings(capture_point="directory"),
+            TableSettings(capture_point="directory"),
             "--partition-by is not given; give date",
         ),
-        (("exchanges", "faults"), ("date",), Settings(), "--capture-point is not given; give directory"),
+        (("exchanges", "faults"), ("date",), TableSettings(), "--capture-point is not given; give directory"),
         (
             ("exchanges", "faults"),
             ("date",),
-            Settings(capture_point="directory", ports=frozenset((1, 2))),
+            TableSettings(capture_point="directory", ports=frozenset((1, 2))),
             "-d is 1,2; leave it out",
         ),
         (
             ("exchanges", "faults"),
             ("date",),
-            Settings(capture_point="directory", keylog=("new",), tasks=2, progress="x"),
+            TableSettings(capture_point="directory", keylog=("new",), tasks=2, progress="x"),
             None,
         ),
     ],
 )
 def test_what_changed_is_told(
-    tables: tuple[str, ...], by: tuple[str, ...], settings: Settings, line: str | None
+    tables: tuple[str, ...], by: tuple[str, ...], settings: TableSettings, line: str | None
 ) -> None:
     assert difference(USUAL, told(tables, by, settings)) == line
 
@@ -57,7 +57,7 @@ def test_what_an_older_release_kept_of_key_logs_is_no_change() -> None:
 def test_the_first_is_kept(tmp_path: Path) -> None:
     path = str(tmp_path / "asked.json")
     assert first(path, USUAL) == USUAL
-    assert first(path, told((), (), Settings())) == USUAL
+    assert first(path, told((), (), TableSettings())) == USUAL
     assert (tmp_path / "asked.json").stat().st_mode & 0o777 == 0o600
     for text in ("{", "[]", "{}", '{"tables": 1, "by": [], "options": {}}'):
         (tmp_path / "asked.json").write_text(text)

@@ -14,12 +14,20 @@ import pytest
 
 from kdissect.cli import main
 from kdissect.spark.launch import NoSparkError, check
+from tests.spark.conftest import CHEAPER
 from tests.spark.same import CAPTURES, read_rows, written_rows
 
 ERRORS = CAPTURES / "errors.pcapng"
 _SERVER = "org.apache.spark.sql.connect.service.SparkConnectServer"
 _STARTED = re.compile(r"Spark Connect server started at: \S*?:(\d+)\b")
 _START_SECONDS = 120
+_SETTINGS = {
+    "spark.connect.grpc.binding.port": "0",
+    "spark.connect.grpc.binding.address": "127.0.0.1",
+    "spark.ui.enabled": "false",
+    # It runs two jobs: what Java gains by compiling better is not worth the time.
+    "spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC",
+}
 
 
 @pytest.fixture
@@ -34,9 +42,9 @@ def server(tmp_path: Path) -> Iterator[str]:
 
     home, log = Path(pyspark.__file__).parent, tmp_path / "server.log"
     top = str(Path(__file__).resolve().parents[2])
-    settings = ("connect.grpc.binding.port=0", "connect.grpc.binding.address=127.0.0.1", "ui.enabled=false")
+    settings = {**_SETTINGS, **CHEAPER}
     command = [str(home / "bin" / "spark-submit"), "--master", "local[2]", "--class", _SERVER]
-    command += [word for each in settings for word in ("--conf", f"spark.{each}")]
+    command += [word for name, value in settings.items() for word in ("--conf", f"{name}={value}")]
     variables = {"SPARK_HOME": str(home), "PYSPARK_PYTHON": sys.executable, "PYTHONPATH": top}
     with log.open("wb") as file:
         running = subprocess.Popen(

@@ -14,11 +14,11 @@ from kdissect.exchange import Exchange
 from kdissect.limits import DEFAULTS
 from kdissect.model import Packet
 from kdissect.names import TopicNames
-from kdissect.spark.job import Outcome, rows_of
-from kdissect.spark.kept import FOLDER, Keeper, Kept, KeptError, kept_names, kept_pieces
+from kdissect.spark.job import TaskOutcome, rows_of
+from kdissect.spark.kept import FOLDER, Keeper, KeptError, KeptFile, kept_names, kept_pieces
 from kdissect.spark.progress import Note
 from kdissect.spark.replay import all_events
-from kdissect.spark.settings import Settings
+from kdissect.spark.settings import TableSettings
 from tests.amount import some, times
 from tests.lab import CLEAR_CASES, LAB, TLS_CASES, Case
 from tests.parts.test_stitch import composed
@@ -43,7 +43,9 @@ def table_of(folder: Path, name: str) -> pa.Table:
     return pa.concat_tables([pq.read_table(file) for file in sorted((folder / name).iterdir())])
 
 
-def check(paths: Sequence[Path], folder: Path, tasks: int, settings: Settings | None = None) -> list[Outcome]:
+def check(
+    paths: Sequence[Path], folder: Path, tasks: int, settings: TableSettings | None = None
+) -> list[TaskOutcome]:
     """Hold several tasks against one."""
     alone = pass_over(paths, folder / "alone", EVERY, settings=settings, asks_faults=True)
     several = pass_over(paths, folder / "several", EVERY, tasks, settings=settings, asks_faults=True)
@@ -68,24 +70,24 @@ def test_so_they_are_of_real_clients_with_and_without_tls(tmp_path: Path, name: 
     packets = [each for each in Case(name).packets() if isinstance(each, Packet)][: times(1_500, 50_000)]
     path.write_bytes(pcap(packets))
     key_logs = tuple(str(each) for each in sorted((LAB / name).glob("keys*.log")))
-    check([path], tmp_path, 3, Settings(keylog=key_logs))
+    check([path], tmp_path, 3, TableSettings(keylog=key_logs))
 
 
 @pytest.mark.parametrize(
     "settings",
     [
-        Settings(two_pass=True),
-        Settings(filter="api == Produce"),
-        Settings(filter="latency > 1ms", records=True),
-        Settings(embedded=True, records=True),
-        Settings(payload="head:3", show_secrets=True),
-        Settings(places=True, capture_point="(.)"),
-        Settings(ports=frozenset((9092,))),
-        Settings(topics={"AAAAAAAAAAAAAAAAAAAAZw": "told"}),
+        TableSettings(two_pass=True),
+        TableSettings(filter="api == Produce"),
+        TableSettings(filter="latency > 1ms", records=True),
+        TableSettings(embedded=True, records=True),
+        TableSettings(payload="head:3", show_secrets=True),
+        TableSettings(places=True, capture_point="(.)"),
+        TableSettings(ports=frozenset((9092,))),
+        TableSettings(topics={"AAAAAAAAAAAAAAAAAAAAZw": "told"}),
     ],
     ids=lambda settings: " ".join(settings.options()),
 )
-def test_no_setting_tells_them_apart(tmp_path: Path, settings: Settings) -> None:
+def test_no_setting_tells_them_apart(tmp_path: Path, settings: TableSettings) -> None:
     check([BASIC], tmp_path, 3, settings)
 
 
@@ -107,9 +109,9 @@ def test_what_is_no_capture_is_told_once(tmp_path: Path) -> None:
     assert second.damage == []
 
 
-def kept_of(path: Path, folder: Path, key: bytes = b"key") -> tuple[Keeper, Kept]:
+def kept_of(path: Path, folder: Path, key: bytes = b"key") -> tuple[Keeper, KeptFile]:
     keeper = Keeper(str(folder), key, 20_000)
-    for event in all_events([str(path)], Settings(), Note(None, "")):
+    for event in all_events([str(path)], TableSettings(), Note(None, "")):
         keeper.add(event)
     return keeper, keeper.close(TopicNames())
 
@@ -157,7 +159,7 @@ def test_a_task_that_is_killed_or_done_twice_doubles_nothing(tmp_path: Path) -> 
 
 
 def test_a_task_that_fails_leaves_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    def fails(_: Keeper, __: TopicNames) -> Kept:
+    def fails(_: Keeper, __: TopicNames) -> KeptFile:
         raise OSError("no space left on device")
 
     monkeypatch.setattr(Keeper, "close", fails)
@@ -168,8 +170,8 @@ def test_a_task_that_fails_leaves_nothing(tmp_path: Path, monkeypatch: pytest.Mo
 
 
 def test_tasks_have_files_that_follow_one_another_and_nearly_as_much() -> None:
-    names = Kept("names", 1, 9)
-    files = [Kept(str(number), 1, size) for number, size in enumerate((5, 5, 5, 1, 9, 5, 5, 5, 20))]
+    names = KeptFile("names", 1, 9)
+    files = [KeptFile(str(number), 1, size) for number, size in enumerate((5, 5, 5, 1, 9, 5, 5, 5, 20))]
     for tasks in (1, 2, 3, 4, 20):
         shares = rows_of("here", files, names, tasks)
         assert [each for share in shares for each in share.files] == files
@@ -180,7 +182,7 @@ def test_tasks_have_files_that_follow_one_another_and_nearly_as_much() -> None:
 
 def test_a_name_that_was_learned_later_does_not_count(tmp_path: Path) -> None:
     """Not even where an earlier packet told it: its message was complete only later."""
-    events = all_events([str(LOSS)], Settings(), Note(None, ""))
+    events = all_events([str(LOSS)], TableSettings(), Note(None, ""))
     exchange = next(each for each in events if isinstance(each, Exchange))
     names = TopicNames()
     names.learn("one", "known", 3)

@@ -16,7 +16,7 @@ import pytest
 import kdissect.spark.carried
 from kdissect.cli import main
 from kdissect.spark.tables import full_table
-from kdissect.spark.targets import Delta, Folder, target_of
+from kdissect.spark.targets import Delta, ParquetFolder, target_of
 from tests.amount import LONG
 from tests.spark.cuts import cut
 from tests.spark.same import CAPTURES, in_order, read_rows
@@ -143,7 +143,7 @@ def test_an_iceberg_table_is_whole(
 
 def test_what_a_run_that_died_left_is_no_obstacle(spark: SparkSession, tmp_path: Path) -> None:
     (tmp_path / "_staged" / "faults" / "_temporary").mkdir(parents=True)
-    Folder(str(tmp_path)).write(spark.range(3), "exchanges", (), 1, False)
+    ParquetFolder(str(tmp_path)).write(spark.range(3), "exchanges", (), 1, False)
     assert pq.read_table(tmp_path / "exchanges").num_rows == 3
     assert [path.name for path in tmp_path.iterdir()] == ["exchanges"]
 
@@ -205,7 +205,7 @@ def test_runs_read_what_is_new_and_die_harmlessly(
         return set(spark.sparkContext._jsc.getPersistentRDDs())
 
     before = kept()
-    owner: Any = {"parquet": Folder, "delta": Delta}.get(kind, type(target_of("iceberg:lake.kafka")))
+    owner: Any = {"parquet": ParquetFolder, "delta": Delta}.get(kind, type(target_of("iceberg:lake.kafka")))
     write = owner.write
 
     def dies(self: Any, frame: Any, name: str, *more: Any) -> None:

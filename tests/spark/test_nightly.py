@@ -11,8 +11,8 @@ from kdissect.model import Fault
 from kdissect.spark import nightly as runs
 from kdissect.spark.carried import Carried, States
 from kdissect.spark.replay import new_dissector
-from kdissect.spark.settings import Settings
-from kdissect.spark.spool import Span
+from kdissect.spark.settings import TableSettings
+from kdissect.spark.spool import FileSpan
 from tests.spark.cuts import cut
 from tests.spark.nights import NIGHTS, RULE, Made, Week
 from tests.spark.same import CAPTURES
@@ -45,14 +45,14 @@ def test_the_state_of_another_release_stays_until_it_is_made_again(
     with monkeypatch.context() as older:
         older.setattr("kdissect.__version__", "0.0.1")
         for batch in (1, 2):
-            states.save("", batch, Carried(new_dissector(Settings())))
+            states.save("", batch, Carried(new_dissector(TableSettings())))
     history = [
-        [Span("", str(file), file.stat().st_size, True, 1 + at, False)] for at, file in enumerate(files)
+        [FileSpan("", str(file), file.stat().st_size, True, 1 + at, False)] for at, file in enumerate(files)
     ]
 
     def renew() -> None:
         number = pa.record_batch([[0]], names=["id"])
-        list(runs._again([""], history, states.folder, 3, Settings(), [number]))
+        list(runs._again([""], history, states.folder, 3, TableSettings(), [number]))
 
     with monkeypatch.context() as dying:
         dying.setattr(runs, "keep", lambda *_: 1 / 0)

@@ -11,10 +11,10 @@ import pytest
 
 from kdissect.spark.one_pass import wide_tables
 from kdissect.spark.plan import plan
-from kdissect.spark.settings import Settings
-from kdissect.spark.several import Asked, make_tables
+from kdissect.spark.settings import TableSettings
+from kdissect.spark.several import BatchOptions, make_tables
 from kdissect.spark.sinks import FileSink
-from kdissect.spark.targets import Folder, Staged
+from kdissect.spark.targets import ParquetFolder, Staged
 from kdissect.spark.wide import table_in
 from tests.spark.cuts import cut
 from tests.spark.passes import begun, do, job_of, pass_over
@@ -44,7 +44,7 @@ def test_an_attempt_that_nobody_heard_of_doubles_nothing(tmp_path: Path) -> None
     for wanted in job.wanted:
         files = tuple(file.path for file in outcome.written if file.table == wanted.key)
         whole = Staged(f"{staged}/{wanted.key}", files, wanted.schema)
-        Folder(str(out)).write(whole, wanted.key, (), None, False)
+        ParquetFolder(str(out)).write(whole, wanted.key, (), None, False)
         assert written_rows(out / wanted.key) == read_rows(wanted.key, [LOSS])
     assert not files_in(staged)
 
@@ -60,9 +60,11 @@ def test_a_task_that_fails_leaves_nothing(tmp_path: Path, monkeypatch: pytest.Mo
 
 
 def test_a_run_whose_tasks_fail_leaves_nothing(spark: SparkSession, tmp_path: Path) -> None:
-    asked = Asked(("exchanges",), (), Settings(rsa_key=("/nowhere.pem",)))
+    asked = BatchOptions(("exchanges",), (), TableSettings(rsa_key=("/nowhere.pem",)))
     with pytest.raises(Exception, match="nowhere"):
-        make_tables(spark, plan([str(LOSS)], asked.settings), asked, Folder(str(tmp_path / "out")), False)
+        make_tables(
+            spark, plan([str(LOSS)], asked.settings), asked, ParquetFolder(str(tmp_path / "out")), False
+        )
     assert files_in(tmp_path) == []
     assert list((tmp_path / "out").iterdir()) == []
 
@@ -77,7 +79,7 @@ def test_a_table_without_rows_is_a_file_with_columns(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("tasks", [1, 3])
 def test_shares_of_packets_and_of_filtered_tables_add_up(tmp_path: Path, tasks: int) -> None:
-    settings = Settings(filter="api == Produce")
+    settings = TableSettings(filter="api == Produce")
     tables = (*TABLES, "packets")
     pass_over([BASIC], tmp_path / "alone", tables, 1, settings=settings)
     pass_over([BASIC], tmp_path / "shared", tables, tasks, settings=settings)
@@ -95,7 +97,9 @@ def test_bytes_of_a_compressed_file_are_those_of_the_file(tmp_path: Path) -> Non
     packed.write_bytes(gzip.compress(cut(BASIC, tmp_path, 1)[0].read_bytes()))
     (outcome,) = pass_over([packed], tmp_path / "out", ("connections",))
     assert outcome.read == packed.stat().st_size
-    (outcome,) = pass_over([packed], tmp_path / "out", ("connections",), settings=Settings(two_pass=True))
+    (outcome,) = pass_over(
+        [packed], tmp_path / "out", ("connections",), settings=TableSettings(two_pass=True)
+    )
     assert outcome.read == 2 * packed.stat().st_size
 
 

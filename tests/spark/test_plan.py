@@ -8,10 +8,10 @@ import pytest
 
 from kdissect.model import CaptureError
 from kdissect.spark.plan import BYTES_A_TASK, Plan, capture_points, plan, tasks_for
-from kdissect.spark.settings import Settings
-from kdissect.spark.storage import File, list_files, open_file
+from kdissect.spark.settings import TableSettings
+from kdissect.spark.storage import InputFile, list_files, open_file
 
-FILES = [File("/c/b1/x.pcap", 5), File("/c/b2/x.pcap", 7), File("/c/b1/y.pcap", 1)]
+FILES = [InputFile("/c/b1/x.pcap", 5), InputFile("/c/b2/x.pcap", 7), InputFile("/c/b1/y.pcap", 1)]
 
 
 def test_all_files_are_one_capture() -> None:
@@ -36,9 +36,9 @@ def test_a_small_capture_is_one_task_and_a_large_one_is_as_many_as_run() -> None
 def test_each_byte_is_read_once_however_many_make_rows(tmp_path: Path) -> None:
     (tmp_path / "a.pcap").write_bytes(bytes(1_000))
     for settings, expected in (
-        (Settings(), (1, 1_000)),
-        (Settings(two_pass=True), (1, 2_000)),
-        (Settings(tasks=3), (3, 1_000)),
+        (TableSettings(), (1, 1_000)),
+        (TableSettings(two_pass=True), (1, 2_000)),
+        (TableSettings(tasks=3), (3, 1_000)),
     ):
         made = plan([str(tmp_path)], settings)
         assert (made.tasks[0], made.bytes_to_read, made.size) == (*expected, 1_000)
@@ -57,7 +57,7 @@ def test_each_byte_is_read_once_however_many_make_rows(tmp_path: Path) -> None:
 def test_a_point_has_tasks_for_rows_by_its_size_and_the_cores(
     cores: int, sizes: tuple[float, ...], tasks: tuple[int, ...]
 ) -> None:
-    files = [File(f"/c/{at}/x.pcap", int(size * BYTES_A_TASK)) for at, size in enumerate(sizes)]
+    files = [InputFile(f"/c/{at}/x.pcap", int(size * BYTES_A_TASK)) for at, size in enumerate(sizes)]
     points = capture_points(files, "directory")
     asked = Plan(points, (1,) * len(points), is_told=False)
     assert asked.on(cores).tasks == tasks
@@ -68,11 +68,11 @@ def test_a_point_has_tasks_for_rows_by_its_size_and_the_cores(
 def test_names_of_captures_are_files_directories_and_globs(tmp_path: Path) -> None:
     for name in ("b.pcap", "a.pcap", ".hidden", "_temporary"):
         (tmp_path / name).write_bytes(b"1234")
-    both = [File(str(tmp_path / name), 4) for name in ("a.pcap", "b.pcap")]
+    both = [InputFile(str(tmp_path / name), 4) for name in ("a.pcap", "b.pcap")]
     assert list_files([str(tmp_path)]) == both
     assert list_files([str(tmp_path / "*.pcap"), str(tmp_path / "a.pcap")]) == both
     assert list_files([f"file://{tmp_path}"]) == both
-    assert list_files(["nowhere.pcap"]) == [File("nowhere.pcap", 0)]
+    assert list_files(["nowhere.pcap"]) == [InputFile("nowhere.pcap", 0)]
 
 
 def test_nothing_there_is_told(tmp_path: Path) -> None:
@@ -90,6 +90,6 @@ def test_files_of_other_file_systems_are_read(monkeypatch: pytest.MonkeyPatch, t
     monkeypatch.setattr("kdissect.spark.storage.is_remote", lambda path: path.startswith("file://"))
     uri = f"file://{tmp_path}"
     (file,) = list_files([uri])
-    assert file == File(f"{uri}/a.pcap", 4)
+    assert file == InputFile(f"{uri}/a.pcap", 4)
     with open_file(file.path) as opened:
         assert opened.read1(10) == b"1234"

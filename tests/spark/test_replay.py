@@ -13,7 +13,7 @@ from kdissect.exchange import Exchange
 from kdissect.model import CaptureError
 from kdissect.spark.progress import Note
 from kdissect.spark.replay import new_dissector, share_of
-from kdissect.spark.settings import Settings
+from kdissect.spark.settings import TableSettings
 from tests.kafka import METADATA_RESPONSE_1, framed, request, response
 from tests.tls.endpoints import BROKER, CLIENT, Ends, certificate
 from tests.tls.tshark import packets_of
@@ -29,13 +29,13 @@ def test_the_key_of_a_broker_opens_what_it_can(tmp_path: Path) -> None:
         for packet in packets_of([ends.talk([(CLIENT, ask), (BROKER, answer)]).flights]):
             writer.write(packet)
     for keys, count in (((), 0), ((str(ends.certificate.path),), 1)):
-        events = list(share_of([str(capture)], Settings(rsa_key=keys), 0, 1, Note(None, "")))
+        events = list(share_of([str(capture)], TableSettings(rsa_key=keys), 0, 1, Note(None, "")))
         assert sum(isinstance(event, Exchange) for event in events) == count
         assert len(list(read(capture, rsa_keys=keys))) == count
 
 
 def test_what_is_no_key_ends_the_task_with_one_line(tmp_path: Path) -> None:
     with pytest.raises(CaptureError, match="cannot be read: No such file or directory"):
-        new_dissector(Settings(rsa_key=(str(tmp_path / "absent"),)))
+        new_dissector(TableSettings(rsa_key=(str(tmp_path / "absent"),)))
     with pytest.raises(CaptureError, match="cannot be used as an RSA private key: it is of another kind"):
-        new_dissector(Settings(rsa_key=(str(certificate("ec").path),)))
+        new_dissector(TableSettings(rsa_key=(str(certificate("ec").path),)))

@@ -13,7 +13,7 @@ import pytest
 
 import kdissect.spark
 from kdissect.cli import main
-from kdissect.spark.report import SECTIONS, Report
+from kdissect.spark.report import SECTIONS, ReportViews
 from tests.amount import some
 from tests.shared import requires_shared, shared
 from tests.spark.same import CAPTURES
@@ -73,7 +73,7 @@ def test_what_would_break_is_what_the_statistic_of_one_machine_says(
     tables: Path, spark: SparkSession, capsys: pytest.CaptureFixture[str]
 ) -> None:
     frames = (spark.read.parquet(str(tables / name)) for name in ("exchanges", "connections"))
-    made = Report(spark, *(frame.where("capture_point = 'broker-0.9.pcap'") for frame in frames))
+    made = ReportViews(spark, *(frame.where("capture_point = 'broker-0.9.pcap'") for frame in frames))
     rows = [row.asDict() for row in made.section("kafka4", 1000).collect()]
     assert rows == removed_on_one_machine(CAPTURES / "broker-0.9.pcap", capsys)
     assert {row["verdict"] for row in rows} == {"breaks"}
@@ -126,7 +126,9 @@ def test_rows_that_are_cut_off_are_told(tables: Path, capsys: pytest.CaptureFixt
 
 def test_hosts_of_ipv6_are_told_apart(tables: Path, spark: SparkSession) -> None:
     exchanges, connections = (spark.read.parquet(str(tables / name)) for name in ("exchanges", "connections"))
-    made = Report(spark, exchanges.selectExpr("* except (client)", "'[fe80::1]:5' as client"), connections)
+    made = ReportViews(
+        spark, exchanges.selectExpr("* except (client)", "'[fe80::1]:5' as client"), connections
+    )
     assert {row.host for row in made.section("topics", 1000).collect()} == {"[fe80::1]"}
 
 

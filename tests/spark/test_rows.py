@@ -11,8 +11,8 @@ from kdissect.dissect import Event
 from kdissect.spark.choice import Choice
 from kdissect.spark.progress import Note
 from kdissect.spark.replay import all_events
-from kdissect.spark.rows import TableRows, batches_of
-from kdissect.spark.settings import Settings
+from kdissect.spark.rows import PointRows, batches_of
+from kdissect.spark.settings import TableSettings
 from tests.amount import some
 from tests.spark.same import CAPTURES
 
@@ -22,37 +22,40 @@ ALL = sorted(path.name for path in CAPTURES.glob("*.pcap*"))
 
 
 def events_of(path: Path) -> list[Event]:
-    return list(all_events([str(path)], Settings(), Note(None, "")))
+    return list(all_events([str(path)], TableSettings(), Note(None, "")))
 
 
-def made(events: list[Event], settings: Settings) -> pa.Table:
+def made(events: list[Event], settings: TableSettings) -> pa.Table:
     table = settings.full_table("records")
     batches = list(batches_of(events, table, "here", settings, Choice(settings), Note(None, "")))
-    return pa.Table.from_batches(batches, TableRows(table, "", settings, Choice(settings)).schema)
+    return pa.Table.from_batches(batches, PointRows(table, "", settings, Choice(settings)).schema)
 
 
 @pytest.mark.parametrize("name", some(ALL, 4, "basic-kafka43.pcapng", "transactions-kafka39.pcapng"))
 def test_records_in_columns_are_those_made_one_by_one(name: str) -> None:
     events = events_of(CAPTURES / name)
-    for settings in (Settings(table="records"), Settings(table="records", places=True, capture_point="(a)")):
+    for settings in (
+        TableSettings(table="records"),
+        TableSettings(table="records", places=True, capture_point="(a)"),
+    ):
         assert made(events, settings).equals(made(events, settings._replace(payload=ONE_BY_ONE)))
 
 
 def test_whole_batches_come_in_columns(monkeypatch: pytest.MonkeyPatch) -> None:
     events = events_of(CAPTURES / "basic-kafka43.pcapng")
-    expected = made(events, Settings(table="records", payload=ONE_BY_ONE))
+    expected = made(events, TableSettings(table="records", payload=ONE_BY_ONE))
     monkeypatch.setattr("kdissect.spark.rows.sources_of", None)  # what makes rows one by one
-    assert made(events, Settings(table="records")).equals(expected)
+    assert made(events, TableSettings(table="records")).equals(expected)
 
 
 def test_where_rows_are_left_out_or_cut_they_are_made_one_by_one() -> None:
     events = events_of(CAPTURES / "basic-kafka43.pcapng")
-    whole = made(events, Settings(table="records"))
-    cut = made(events, Settings(table="records", payload="head:1"))
+    whole = made(events, TableSettings(table="records"))
+    cut = made(events, TableSettings(table="records", payload="head:1"))
     assert cut.drop_columns(["key", "value", "headers"]).equals(
         whole.drop_columns(["key", "value", "headers"])
     )
     assert {len(value) for value in cut["value"].to_pylist() if value is not None} <= {0, 1}
-    chosen = made(events, Settings(table="records", filter="record.offset == 0"))
+    chosen = made(events, TableSettings(table="records", filter="record.offset == 0"))
     assert 0 < chosen.num_rows < whole.num_rows
     assert set(chosen["offset"].to_pylist()) == {0}

@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 
 from kdissect.spark.asked import told
-from kdissect.spark.runs import Plan, Runs, RunsError
-from kdissect.spark.settings import Settings
+from kdissect.spark.runs import RunPlan, Runs, RunsError
+from kdissect.spark.settings import TableSettings
 
 
 def test_only_one_run_adds_at_a_time(tmp_path: Path) -> None:
@@ -55,7 +55,7 @@ def test_a_damaged_record_is_one_line(tmp_path: Path) -> None:
 )
 def test_a_damaged_plan_is_one_line(tmp_path: Path, changed: dict[str, Any]) -> None:
     runs = Runs(str(tmp_path))
-    runs.begin(Plan(1, {}, {}, told(("exchanges",), (), Settings())))
+    runs.begin(RunPlan(1, {}, {}, told(("exchanges",), (), TableSettings())))
     assert runs.plan(1) is not None
     path = tmp_path / "plan-1.json"
     path.write_text(json.dumps(json.loads(path.read_text()) | changed))

@@ -8,9 +8,9 @@ from typing import Any
 import pytest
 
 from kdissect.limits import DEFAULTS
-from kdissect.spark.settings import Settings
+from kdissect.spark.settings import TableSettings
 
-CHOSEN = Settings(
+CHOSEN = TableSettings(
     table="records",
     stats="srt,client_id",
     columns=("api", "count"),
@@ -35,12 +35,12 @@ CHOSEN = Settings(
 def test_settings_are_text_and_come_back() -> None:
     options = CHOSEN.options()
     assert all(isinstance(value, str) for value in options.values())
-    assert Settings.of(options) == CHOSEN
-    assert Settings().options() == {}
+    assert TableSettings.of(options) == CHOSEN
+    assert TableSettings().options() == {}
 
 
 def test_names_count_without_case_and_underscores() -> None:
-    assert Settings.of({"CapturePoint": "directory", "twopass": "TRUE"}) == Settings(
+    assert TableSettings.of({"CapturePoint": "directory", "twopass": "TRUE"}) == TableSettings(
         capture_point="directory", two_pass=True
     )
 
@@ -61,15 +61,15 @@ def test_names_count_without_case_and_underscores() -> None:
 )
 def test_what_is_wrong_is_told(options: dict[str, Any], words: str) -> None:
     with pytest.raises((LookupError, ValueError), match=words):
-        Settings.of(options)
+        TableSettings.of(options)
 
 
 def test_what_decodes_keys_and_values_is_made_of_folders_and_rules(tmp_path: Path) -> None:
-    settings = Settings.of({"schemas": str(tmp_path), "decodeAs": "*:key=hex"})
+    settings = TableSettings.of({"schemas": str(tmp_path), "decodeAs": "*:key=hex"})
     assert settings.shown.payloads is not None
     assert settings.shown.payloads.decode("t", "key", b"k").value == "6b"
     assert "valueFormat" in settings.full_table("records").words()
-    assert "valueFormat" not in Settings().full_table("records").words()
+    assert "valueFormat" not in TableSettings().full_table("records").words()
     for wrong in ({"schemas": "/no/where"}, {"decode_as": "t=nothing"}):
         with pytest.raises(ValueError, match=r"not there|no form"):
-            Settings.of(wrong).shown  # noqa: B018 - making it is what fails
+            TableSettings.of(wrong).shown  # noqa: B018 - making it is what fails

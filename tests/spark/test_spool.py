@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from kdissect.spark.spool import Spool
+from kdissect.spark.spool import SpoolFolder
 from tests.spark.same import CAPTURES
 
 CAPTURE = (CAPTURES / "broker-0.9.pcap").read_bytes()
@@ -20,10 +20,10 @@ ZIPPED = gzip.compress(CAPTURE, mtime=0)
 def test_a_capture_that_is_begun_waits(tmp_path: Path, begun: bytes) -> None:
     (tmp_path / "a.pcap").write_bytes(CAPTURE)
     (tmp_path / "b.pcap").write_bytes(begun)
-    position = Spool(str(tmp_path)).next({})
+    position = SpoolFolder(str(tmp_path)).next({})
     assert list(position) == [str(tmp_path / "a.pcap")]
     (tmp_path / "b.pcap").write_bytes(ZIPPED if begun[:1] == b"\x1f" else CAPTURE)
-    assert set(Spool(str(tmp_path)).next(position)) == {
+    assert set(SpoolFolder(str(tmp_path)).next(position)) == {
         str(tmp_path / "a.pcap"),
         str(tmp_path / "b.pcap"),
     }
@@ -35,7 +35,7 @@ def test_a_capture_that_is_begun_waits(tmp_path: Path, begun: bytes) -> None:
 def test_what_is_no_capture_is_read_at_once(tmp_path: Path, content: bytes) -> None:
     (tmp_path / "a.pcap").write_bytes(CAPTURE)
     (tmp_path / "b.pcap").write_bytes(content)
-    position = Spool(str(tmp_path)).next({})
+    position = SpoolFolder(str(tmp_path)).next({})
     assert position[str(tmp_path / "b.pcap")].is_final
 
 
@@ -43,6 +43,6 @@ def test_where_nothing_is_to_be_read_there_is_no_batch(tmp_path: Path) -> None:
     """Not even where files are gone: a batch that reads nothing leaves no state, and would be taken for the
     place of what ``--close`` writes."""
     (tmp_path / "a.pcap").write_bytes(CAPTURE)
-    position = Spool(str(tmp_path)).next({})
+    position = SpoolFolder(str(tmp_path)).next({})
     (tmp_path / "a.pcap").unlink()
-    assert Spool(str(tmp_path)).next(position) == position
+    assert SpoolFolder(str(tmp_path)).next(position) == position

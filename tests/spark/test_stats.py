@@ -26,9 +26,9 @@ from kdissect.present.arrow import RowBatches
 from kdissect.present.columns import Table
 from kdissect.present.findings import FINDINGS
 from kdissect.present.statistics import STATISTICS as TABLES
-from kdissect.spark.folds import Found, found
-from kdissect.spark.questions import Asked
-from kdissect.spark.settings import Settings
+from kdissect.spark.folds import CountedPoints, found
+from kdissect.spark.questions import AskedStatistics
+from kdissect.spark.settings import TableSettings
 from kdissect.spark.tables import types, with_point
 from tests.dissecting import dissect
 from tests.points.places import BASIC, MS, brokers_of, elsewhere, packets_of, written
@@ -49,10 +49,12 @@ SHOWN = 'api in {"InitProducerId", "EndTxn", "AddPartitionsToTxn"}'
 CASES = (TRANSACTIONS.name, "consumer-group-kip848.pcapng")
 
 
-def on_spark(spark: SparkSession, paths: Sequence[Path], texts: Sequence[str], **options: Any) -> Found:
+def on_spark(
+    spark: SparkSession, paths: Sequence[Path], texts: Sequence[str], **options: Any
+) -> CountedPoints:
     """What a job finds."""
-    asked = Asked(tuple(texts), options.get("limits", DEFAULTS))
-    return found(spark, Settings.of(options), list(map(str, paths)), asked)
+    asked = AskedStatistics(tuple(texts), options.get("limits", DEFAULTS))
+    return found(spark, TableSettings.of(options), list(map(str, paths)), asked)
 
 
 def on_one_machine(

@@ -14,8 +14,8 @@ from kdissect.model import Packet
 from kdissect.session.conversation import Connection
 from kdissect.spark.carried import Carried, States
 from kdissect.spark.progress import Note
-from kdissect.spark.settings import Settings
-from kdissect.spark.spool import Span
+from kdissect.spark.settings import TableSettings
+from kdissect.spark.spool import FileSpan
 from kdissect.spark.step import events_at_end, events_of_batch, events_of_drain
 from tests.lab import Case
 from tests.spark.same import CAPTURES
@@ -43,14 +43,14 @@ def capture(tmp_path: Path) -> Path:
 def test_a_key_log_that_grows_between_batches(tmp_path: Path) -> None:
     kept, path, keys = states(tmp_path), capture(tmp_path), tmp_path / "keys.log"
     lines = (TLS13.folder / "keys.log").read_bytes().splitlines(keepends=True)
-    settings, size = Settings(keylog=(str(keys),)), path.stat().st_size
+    settings, size = TableSettings(keylog=(str(keys),)), path.stat().st_size
     found = []
     for batch, share in enumerate((0.3, 0.6, 0.8)):
         keys.write_bytes(b"".join(lines[: round(batch * len(lines) / 3)]))
-        span = Span("one", str(path), round(share * size), False, 1, False)
+        span = FileSpan("one", str(path), round(share * size), False, 1, False)
         found += list(events_of_batch(kept, batch, "one", [span], settings, Note(None, "")))
     keys.write_bytes(b"".join(lines))
-    span = Span("one", str(path), size, True, 1, False)
+    span = FileSpan("one", str(path), size, True, 1, False)
     found += list(events_of_batch(kept, 3, "one", [span], settings, Note(None, "")))
     found += list(events_at_end(kept, 4, "one", settings))
     assert sum(isinstance(event, Exchange) for event in found) == 55
@@ -58,8 +58,8 @@ def test_a_key_log_that_grows_between_batches(tmp_path: Path) -> None:
 
 def test_private_keys_are_in_no_state(tmp_path: Path) -> None:
     kept, path, key = states(tmp_path), capture(tmp_path), certificate("rsa")
-    settings = Settings(rsa_key=(str(key.path),))
-    span = Span("one", str(path), path.stat().st_size, True, 1, False)
+    settings = TableSettings(rsa_key=(str(key.path),))
+    span = FileSpan("one", str(path), path.stat().st_size, True, 1, False)
     list(events_of_batch(kept, 0, "one", [span], settings, Note(None, "")))
     (file,) = (tmp_path / "state").glob("*/*")
     assert key.key_pem[:200] not in file.read_bytes()
@@ -72,9 +72,9 @@ def test_another_release_goes_on_where_one_was_drained(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """What was open is there once, numbers go on, and what was read is not read again."""
-    kept, path, settings = states(tmp_path), CAPTURES / "basic-kafka43.pcapng", Settings()
+    kept, path, settings = states(tmp_path), CAPTURES / "basic-kafka43.pcapng", TableSettings()
     size = path.stat().st_size
-    half = Span("one", str(path), round(0.6 * size), False, 1, False)
+    half = FileSpan("one", str(path), round(0.6 * size), False, 1, False)
     found = list(events_of_batch(kept, 0, "one", [half], settings, Note(None, "")))
     found += list(events_of_drain(kept, 1, "one", settings, 0))
     kept.end_drain(0)

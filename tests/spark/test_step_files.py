@@ -13,8 +13,8 @@ from kdissect.dissect import Event
 from kdissect.model import Fault
 from kdissect.spark.carried import States
 from kdissect.spark.progress import Note
-from kdissect.spark.settings import Settings
-from kdissect.spark.spool import Position, Spool, of_offset, spans_between, to_offset
+from kdissect.spark.settings import TableSettings
+from kdissect.spark.spool import Position, SpoolFolder, of_offset, spans_between, to_offset
 from kdissect.spark.step import events_at_end, events_of_batch
 from tests.spark.cuts import packets_of, pcap
 from tests.spark.same import CAPTURES, event_rows, read_rows
@@ -30,7 +30,7 @@ class Stream:
     def __init__(self, folder: Path, settle_seconds: float) -> None:
         self.folder = folder / "in"
         self.folder.mkdir()
-        self._spool = Spool(str(self.folder), settle_seconds=settle_seconds)
+        self._spool = SpoolFolder(str(self.folder), settle_seconds=settle_seconds)
         self._states = States(str(folder / "state"))
         self._states.prepare()
         self._position: Position = {}
@@ -47,7 +47,7 @@ class Stream:
         new: list[Event] = []
         if spans:
             note = Note(None, "")
-            new = list(events_of_batch(self._states, self._batch, "", spans, Settings(), note))
+            new = list(events_of_batch(self._states, self._batch, "", spans, TableSettings(), note))
             self._batch += 1
         self._position = end
         self.events += new
@@ -55,7 +55,7 @@ class Stream:
 
     def close(self) -> list[Fault]:
         """Nothing more comes."""
-        new = list(events_at_end(self._states, self._batch, "", Settings()))
+        new = list(events_at_end(self._states, self._batch, "", TableSettings()))
         self.events += new
         return [event for event in new if isinstance(event, Fault)]
 

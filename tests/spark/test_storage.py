@@ -14,7 +14,7 @@ import zstandard
 import kdissect.spark
 from kdissect.cli import main
 from kdissect.model import CaptureError
-from kdissect.spark.storage import File, list_files, open_file
+from kdissect.spark.storage import InputFile, list_files, open_file
 from tests.spark.conftest import SOMEBODY
 from tests.spark.cuts import cut
 from tests.spark.objects import object_store
@@ -49,7 +49,7 @@ def test_compressed_files_give_the_same_rows(spark: SparkSession, pieces: list[P
 
 def test_uris_of_this_file_system_are_paths(tmp_path: Path) -> None:
     (tmp_path / "a b.pcap").write_bytes(b"1234")
-    expected = [File(str(tmp_path / "a b.pcap"), 4)]
+    expected = [InputFile(str(tmp_path / "a b.pcap"), 4)]
     for uri in (f"file://{tmp_path}", f"file:{tmp_path}/a b.pcap", f"file://{tmp_path}/a%20b.pcap"):
         assert list_files([uri]) == expected, uri
 
@@ -64,7 +64,7 @@ def store(pieces: list[Path], monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
 
 
 def test_an_object_store_is_listed_and_read(store: str, pieces: list[Path]) -> None:
-    every = [File(f"s3://captures/point/{p.name}?{store}", p.stat().st_size) for p in pieces]
+    every = [InputFile(f"s3://captures/point/{p.name}?{store}", p.stat().st_size) for p in pieces]
     assert list_files([f"s3://captures/point?{store}"]) == every
     assert list_files([f"s3://captures/point/*.pcap*?{store}"]) == every
     assert list_files([every[0].path]) == every[:1]

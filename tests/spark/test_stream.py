@@ -20,7 +20,7 @@ from kdissect.cli import main
 from kdissect.spark import stream as streaming
 from kdissect.spark.asked import first, told
 from kdissect.spark.carried import States
-from kdissect.spark.settings import Settings
+from kdissect.spark.settings import TableSettings
 from tests.amount import only_long
 from tests.spark.cuts import cut
 from tests.spark.same import CAPTURES, in_order, read_rows, without_moments
@@ -256,7 +256,7 @@ def test_other_options_than_before_are_refused(tmp_path: Path, capsys: pytest.Ca
     folder, checkpoint = tmp_path / "folder", tmp_path / "out" / "_checkpoint"
     folder.mkdir()
     checkpoint.mkdir(parents=True)
-    first(str(checkpoint / "asked.json"), told(TABLES, (), Settings(payload="none")))
+    first(str(checkpoint / "asked.json"), told(TABLES, (), TableSettings(payload="none")))
     assert run(folder, tmp_path / "out", "--payload", "full") == 2
     (line,) = capsys.readouterr().err.splitlines()
     assert "--payload is not given; give none, as in the batches before" in line

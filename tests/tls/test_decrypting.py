@@ -15,7 +15,7 @@ from kdissect.tls.handshake import RETRY_RANDOM
 from kdissect.tls.keylog import Secrets
 from kdissect.tls.records import Item
 from kdissect.tls.suites import suite, suite_name
-from kdissect.tls.waiting import Waiting
+from kdissect.tls.waiting import WaitingRecords
 from tests.amount import some
 from tests.tls.endpoints import (
     BROKER,
@@ -335,9 +335,9 @@ def test_what_waits_is_not_gone_through_each_time_that_something_moves(
 ) -> None:
     made = Forged()
     hellos, machine, looks = segments(made.flights[:2]), Tls(Secrets()), 0
-    look = Waiting.must_wait
+    look = WaitingRecords.must_wait
 
-    def counted(self: Waiting, side: int, each: Item) -> bool:
+    def counted(self: WaitingRecords, side: int, each: Item) -> bool:
         nonlocal looks
         looks += 1
         return look(self, side, each)
@@ -348,7 +348,7 @@ def test_what_waits_is_not_gone_through_each_time_that_something_moves(
     waiting = [piece for side, piece in segments(made.flights) if side == CLIENT]
     run(machine, [(CLIENT, piece) for piece in waiting[2:]], close=False)
     assert machine.held_bytes > 100_000
-    monkeypatch.setattr(Waiting, "must_wait", counted)
+    monkeypatch.setattr(WaitingRecords, "must_wait", counted)
     hello = hellos[1][1]
     for number in range(1, 1000):
         machine.feed(BROKER, hello._replace(offset=number * len(hello.data)))

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kdissect.model import Chunk, Gap
-from kdissect.tls.records import LONGEST_FRAGMENT, MOST_DEFECTS, Item, Loss, Record, RecordReader
+from kdissect.tls.records import LONGEST_FRAGMENT, MOST_DEFECTS, Item, Loss, RecordReader, TlsRecord
 from tests.tls.forge import record
 
 records = st.lists(st.tuples(st.sampled_from((20, 21, 22, 23)), st.binary(max_size=60)), max_size=12)
@@ -32,14 +32,14 @@ def read(pieces: Sequence[Chunk | Gap]) -> list[Item]:
 
 
 def whole(items: list[Item]) -> list[tuple[int, bytes]]:
-    return [(item.type, item.fragment) for item in items if isinstance(item, Record)]
+    return [(item.type, item.fragment) for item in items if isinstance(item, TlsRecord)]
 
 
 def assert_every_byte_is_somewhere(items: list[Item], size: int) -> None:
     at = 0
     for item in items:
         assert item.offset == at
-        at += len(item.header) + len(item.fragment) if isinstance(item, Record) else item.length
+        at += len(item.header) + len(item.fragment) if isinstance(item, TlsRecord) else item.length
     assert at == size
 
 
@@ -75,7 +75,7 @@ def test_a_record_has_all_its_packets_and_is_whole_when_the_latest_came() -> Non
     data = record(23, bytes(25)) + record(23, b"next")
     first, late, last = data[:10], data[10:20], data[20:]
     items = read([Chunk(0, first, 1, 100), Chunk(10, late, 7, 700), Chunk(20, last, 3, 300)])
-    one, two = (item for item in items if isinstance(item, Record))
+    one, two = (item for item in items if isinstance(item, TlsRecord))
     assert (one.packet, one.timestamp_ns, one.packets) == (7, 700, (1, 7, 3))
     assert (two.packet, two.timestamp_ns, two.packets) == (3, 300, (3,))
 

@@ -11,7 +11,7 @@ from pathlib import Path
 
 from kdissect.capture.segments import SegmentReader
 from kdissect.capture.writer import PcapngWriter
-from kdissect.client.packets import Line
+from kdissect.client.packets import ConnectionPackets
 from kdissect.model import Chunk, Direction, Endpoint, Fault, Gap, Packet, Segment, endpoint_text
 from kdissect.tcp.duplex import Duplex
 from kdissect.tls.decrypting import Tls
@@ -37,11 +37,11 @@ def packets_of(connections: Iterable[Sequence[Flight]]) -> list[Packet]:
     """Connections, one after the other, as they would be captured."""
     out: list[Packet] = []
 
-    def add(line: Line, sent: Iterable[object]) -> None:
+    def add(line: ConnectionPackets, sent: Iterable[object]) -> None:
         out.extend(line.packet(each) for each in sent)  # type: ignore[arg-type]
 
     for number, flights in enumerate(connections):
-        line = Line(client_end(number), BROKER_END)
+        line = ConnectionPackets(client_end(number), BROKER_END)
         add(line, line.open(len(out) + 1, START_NS + len(out) * 1000, None))
         for side, data in flights:
             direction = Direction.TO_BROKER if side == CLIENT else Direction.FROM_BROKER

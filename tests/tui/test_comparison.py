@@ -12,9 +12,9 @@ from textual.widgets import Input
 
 from kdissect.insight.diff import differences
 from kdissect.insight.difference import Difference
-from kdissect.insight.judge import Report
+from kdissect.insight.judge import CaptureReport
 from kdissect.settings.actions import DIFF_VIEWS, actions_of
-from kdissect.tui.comparison import Capture, Comparison, ComparisonScreen
+from kdissect.tui.comparison import ComparedCapture, Comparison, ComparisonScreen
 from tests.cli.run import CAPTURES
 from tests.insight.test_diff import MS, finding, measured, report
 from tests.tui.snapshots import screen_text, undrawn
@@ -24,7 +24,7 @@ SIZES = ((80, 24), (120, 40), (240, 70))
 Step = Callable[[Pilot[None]], Awaitable[None]]
 
 
-def _reports() -> tuple[Report, Report]:
+def _reports() -> tuple[CaptureReport, CaptureReport]:
     more = measured(9 * MS, 8 * MS, 10 * MS, subject="Fetch")
     same = measured(5 * MS, 4 * MS, 6 * MS, subject="Metadata")
     before = report(
@@ -59,8 +59,8 @@ def with_screen(step: Step, size: tuple[int, int] = (120, 40), shown: Shown | No
     async def run() -> None:
         app = Comparison(
             (
-                Capture("old.pcapng", before.context, made.of("old")),
-                Capture("new.pcapng", after.context, made.of("new")),
+                ComparedCapture("old.pcapng", before.context, made.of("old")),
+                ComparedCapture("new.pcapng", after.context, made.of("new")),
             ),
             found,
         )
@@ -133,7 +133,7 @@ def test_a_report_has_no_exchanges_to_show() -> None:
     before, after = _reports()
 
     async def run() -> None:
-        captures = Capture("old.html", before.context), Capture("new.pcapng", after.context)
+        captures = ComparedCapture("old.html", before.context), ComparedCapture("new.pcapng", after.context)
         async with Comparison(captures, differences(before, after)).run_test(size=(120, 40)) as pilot:
             text = await press(pilot, "3", "b")
             assert "old.html holds no packets: it is a report or a state" in text
@@ -145,7 +145,7 @@ def test_nothing_changed_says_what_that_means() -> None:
     before, _ = _reports()
 
     async def run() -> None:
-        captures = Capture("a", before.context), Capture("b", before.context)
+        captures = ComparedCapture("a", before.context), ComparedCapture("b", before.context)
         async with Comparison(captures, differences(before, before)).run_test(size=(80, 24)) as pilot:
             text = await press(pilot)
             assert "No significant difference." in text
@@ -193,7 +193,7 @@ def test_hostile_names_are_drawn_as_text() -> None:
     found: list[Difference] = differences(before, after)
 
     async def run() -> None:
-        captures = Capture(hostile, before.context), Capture(hostile, after.context)
+        captures = ComparedCapture(hostile, before.context), ComparedCapture(hostile, after.context)
         async with Comparison(captures, found).run_test(size=(120, 40)) as pilot:
             for key in "1234567":
                 text = await press(pilot, key)

@@ -12,7 +12,7 @@ import pytest
 from kdissect import read
 from kdissect.exchange import Exchange, RecordSetPlace
 from kdissect.model import Node
-from kdissect.present.branch import Branch, Place
+from kdissect.present.branch import Branch, NodePlace
 from kdissect.present.detail import Detail, TreeSpot
 from kdissect.present.options import Options
 from kdissect.tui.copying import FORMS, copied, kcat_command, tshark_command, value_of, wireshark_command
@@ -44,7 +44,7 @@ def test_values_are_copied_whole() -> None:
     for value in (b"\xff" * 1000, b"plain" * 100):
         node = Node("memberMetadata", "bytes", value, 0, len(value))
         spot = TreeSpot(
-            "memberMetadata: …", "bytes", value, 0, len(value), Branch(node, value, Place(), OPTIONS)
+            "memberMetadata: …", "bytes", value, 0, len(value), Branch(node, value, NodePlace(), OPTIONS)
         )
         text = value_of(spot)
         assert (text.encode() if value.isascii() else b64decode(text)) == value

@@ -11,8 +11,8 @@ import pytest
 from kdissect import read
 from kdissect.exchange import Exchange
 from kdissect.feed.records import said
-from kdissect.payload.decoder import Decoder
-from kdissect.payload.schemas import Schema, Schemas
+from kdissect.payload.decoder import PayloadDecoder
+from kdissect.payload.schemas import RegistrySchema, Schemas
 from kdissect.present.detail import Detail
 from kdissect.present.options import Options
 from kdissect.present.records import record_rows
@@ -24,7 +24,7 @@ ORDER = (
     '{"type": "record", "name": "shop.Order", "fields": [{"name": "id", "type": "int"}, '
     '{"name": "who", "type": "string"}]}'
 )
-OPTIONS = Options(embedded=True, payloads=Decoder(Schemas([Schema("AVRO", ORDER, "7")])))
+OPTIONS = Options(embedded=True, payloads=PayloadDecoder(Schemas([RegistrySchema("AVRO", ORDER, "7")])))
 
 
 def exchange_of(folder: Path, *records: Record) -> Exchange:

@@ -17,7 +17,7 @@ from kdissect.wireshark.installing import (
     OUTDATED,
     PLUGIN,
     ForeignFileError,
-    Place,
+    InstalledFile,
     install,
     places,
     state_of,
@@ -136,4 +136,4 @@ def test_windows_gets_a_batch_file(folders: Folders) -> None:
     assert text.startswith("@echo off\r\n")
     assert text.endswith("-P -m kdissect extcap %*\r\n")
     assert "\n" not in text.replace("\r\n", "")
-    assert Place(EXTCAP, place.path) == place
+    assert InstalledFile(EXTCAP, place.path) == place

@@ -106,10 +106,10 @@ def command(**given: Any) -> int:
     metadata log of KRaft. Text leaves out settings that have their defaults. All rows, with the
     times from and to which they held, come from kdissect stats -z cluster_partitions (and so on).
     """
-    return _Cluster(given).run()
+    return _ClusterCommand(given).run()
 
 
-class _Cluster:
+class _ClusterCommand:
     """One run of the command."""
 
     def __init__(self, given: dict[str, Any]) -> None:

@@ -14,7 +14,7 @@ from kdissect.cli.output import TextOutput, open_output
 from kdissect.faults import KINDS
 from kdissect.filter import wireshark
 from kdissect.filter.computed import MACROS
-from kdissect.filter.field import Kind
+from kdissect.filter.field import FieldKind
 from kdissect.filter.fields import names, own_fields
 from kdissect.filter.paths import OLD_NAMES
 from kdissect.present.all_tables import ALL_TABLES
@@ -143,7 +143,7 @@ def _filter_rows(word: str | None) -> Iterator[dict[str, Any]]:
     """What a filter can ask beside the columns."""
     columns = {column.name for column in EXCHANGES.columns if column.name != "faults"}
     rows = [(field.name, field.kind.name.lower(), field.meaning, field.aliases) for field in own_fields()]
-    rows += [(name, Kind.FLAG.name.lower(), meaning, ()) for name, (_, meaning) in MACROS.items()]
+    rows += [(name, FieldKind.FLAG.name.lower(), meaning, ()) for name, (_, meaning) in MACROS.items()]
     for name, kind, meaning, aliases in rows:
         if name not in columns and (word in (None, _FILTER) or _has(word, name, meaning, *aliases)):
             yield {

@@ -12,7 +12,14 @@ from kdissect.cli.completing import a_column_of, a_form
 from kdissect.cli.config import load_config
 from kdissect.cli.errors import Complaints, Wrong, complain
 from kdissect.cli.exit_codes import DONE, FAULTS_SEEN, NOTHING_MATCHED, UNREADABLE
-from kdissect.cli.formats import Form, columns_of, form_of, names_of, see_that_it_can_be_written, writer_of
+from kdissect.cli.formats import (
+    TableFormat,
+    columns_of,
+    form_of,
+    names_of,
+    see_that_it_can_be_written,
+    writer_of,
+)
 from kdissect.cli.output import TextOutput, open_output
 from kdissect.cli.payloads import decoder_of, learn_of_logs, payload_options, tell
 from kdissect.logdir.checks import is_damage
@@ -63,19 +70,19 @@ def command(paths: tuple[str, ...], form: str, **given: Any) -> int:
 
     Files may be .log, .checkpoint, .index, .timeindex, .txnindex and .snapshot files.
     """
-    return _Log(paths, _form(form), given).run()
+    return _LogCommand(paths, _form(form), given).run()
 
 
-def _form(text: str) -> Form:
+def _form(text: str) -> TableFormat:
     if text == "tree":
         raise Wrong("-T tree: log directories have no trees; kdissect bytes records FILE draws one")
     return form_of(text, tuple(LOG_TABLES), ("text",))
 
 
-class _Log:
+class _LogCommand:
     """One run of the command."""
 
-    def __init__(self, paths: tuple[str, ...], form: Form, given: dict[str, Any]) -> None:
+    def __init__(self, paths: tuple[str, ...], form: TableFormat, given: dict[str, Any]) -> None:
         self._paths = paths
         self._form = form
         self._given = given

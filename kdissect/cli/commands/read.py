@@ -18,7 +18,7 @@ from kdissect.cli.errors import Unreadable, Wrong, complain
 from kdissect.cli.formats import FOLLOW
 from kdissect.cli.interrupts import stopped_by_signals
 from kdissect.cli.jobs import ALONE, jobs_of, jobs_option
-from kdissect.cli.listing import Listing, listing_options
+from kdissect.cli.listing import OutputListing, listing_options
 from kdissect.cli.output import inputs_of, open_output
 from kdissect.cli.reading import Reading, reading_of
 from kdissect.cli.shown_packets import ShownPacketsWriter
@@ -74,17 +74,17 @@ def command(**given: Any) -> int:
         )
     if given["form"] == FOLLOW:
         return Follow(paths, given, load_config()).run()
-    return _Read(paths, given, load_config()).run()
+    return _ReadCommand(paths, given, load_config()).run()
 
 
-class _Read:
+class _ReadCommand:
     """One run of the command."""
 
     def __init__(self, paths: tuple[str, ...], given: dict[str, Any], config: Config) -> None:
         self._paths = paths
         self._given = given
         self._config = config
-        self._listing = Listing(given, config)
+        self._listing = OutputListing(given, config)
         chooser = self._listing.chooser
         self._must_learn = chooser is not None and chooser.must_learn
         if chooser is not None:

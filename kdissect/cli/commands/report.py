@@ -18,12 +18,12 @@ from kdissect.cli.sides import kept_report
 from kdissect.cli.states import load, save
 from kdissect.cli.statistics_output import TablesOutput
 from kdissect.cli.tls_keys import key_options
-from kdissect.insight.judge import Judge, Report
+from kdissect.insight.judge import CaptureReport, Judge
 from kdissect.insight.whole import whole_judge
 from kdissect.present.findings import FINDINGS
 from kdissect.present.form import Clock
 from kdissect.present.html.report import report_page
-from kdissect.present.html.sheet import Made
+from kdissect.present.html.sheet import ReportOptions
 from kdissect.present.options import PLAIN
 from kdissect.present.statistics import STATISTICS
 
@@ -64,10 +64,10 @@ def command(**given: Any) -> int:
             "no capture is given: name a file, or - for standard input", click.get_current_context()
         )
     refuse_same(given["output"], given["state"], "--state")
-    return _Run(paths, given).run()
+    return _ReportCommand(paths, given).run()
 
 
-class _Run:
+class _ReportCommand:
     """One run."""
 
     def __init__(self, paths: tuple[str, ...], given: dict[str, Any]) -> None:
@@ -99,7 +99,7 @@ class _Run:
         reading, _ = folding.run(finish)
         return reading.exit_code(False, False, True) if reading.is_damaged else DONE
 
-    def _kept(self) -> Report | None:
+    def _kept(self) -> CaptureReport | None:
         """What a report or a state tells that is given instead of captures."""
         if not self._paths:
             found = kept_report(self._given["state"], self._given)
@@ -112,11 +112,13 @@ class _Run:
             raise Wrong("a report or a state cannot be added to anything: give it alone, or give captures")
         return known[0] if known else None
 
-    def _write(self, file: BinaryIO, report: Report) -> None:
+    def _write(self, file: BinaryIO, report: CaptureReport) -> None:
         if self._given["form"] == "html":
             files = self._paths or (self._given["state"],)
             file.write(
-                report_page(report, Made(tuple(map(os.path.basename, files)), self._arguments())).encode()
+                report_page(
+                    report, ReportOptions(tuple(map(os.path.basename, files)), self._arguments())
+                ).encode()
             )
             return
         out = TablesOutput(file, self._given["output"], "ndjson", len(report.tables) + 1, PLAIN, Clock())

@@ -27,7 +27,7 @@ from kdissect.present.tables import FORMATS
 
 if TYPE_CHECKING:
     from kdissect.analysis.payloads import Payloads
-    from kdissect.payload.decoder import Decoder
+    from kdissect.payload.decoder import PayloadDecoder
 
 _PAYLOADS = "payloads"
 """The table that needs a decoder."""
@@ -43,7 +43,7 @@ kdissect fields lists the columns. Several FILEs are one capture.
 """
 
 
-class _Command(click.Command):
+class _CommandWithTables(click.Command):
     """Lists the tables in its help, and imports all of them only there."""
 
     def format_help_text(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
@@ -53,7 +53,7 @@ class _Command(click.Command):
         super().format_help_text(ctx, formatter)
 
 
-@click.command(cls=_Command, help=_ABOUT)
+@click.command(cls=_CommandWithTables, help=_ABOUT)
 @click.argument("files", nargs=-1, metavar="FILE… | -")
 @click.option("-r", "more_files", multiple=True, metavar="FILE", help="A capture, as with tshark.")
 @click.option(
@@ -99,10 +99,10 @@ class _Command(click.Command):
 @jobs_option
 def command(**given: Any) -> int:
     """Print statistics of captures."""
-    return _Stats(given).run()
+    return _StatsCommand(given).run()
 
 
-class _Stats:
+class _StatsCommand:
     """One run of the command."""
 
     def __init__(self, given: dict[str, Any]) -> None:
@@ -116,7 +116,7 @@ class _Stats:
         see_that_it_can_be_written(self._form, given["output"])
         self._tables = [self._columns(name) for _, name, _ in self._asked]
 
-    def _chosen_decoder(self) -> Decoder | None:
+    def _chosen_decoder(self) -> PayloadDecoder | None:
         """What decodes keys and values, for tables that look at them."""
         given = self._given
         if any(text.partition(",")[0].strip() == _PAYLOADS for text in given["tables"]):

@@ -95,7 +95,7 @@ def command(
     with ExitStack() as stack:
         ports = config.ports | ports_of(decode_as)
         known = keys_of(keys, config.limits, growing=is_live)
-        opener = _Opener(stack, config, ports, keys, known, capturing)
+        opener = _CaptureOpener(stack, config, ports, keys, known, capturing)
         if capturing["interfaces"]:
             feed: Feed | None = opener.live(capturing)
         elif paths == ("-",):
@@ -169,7 +169,7 @@ def _typed(**_: Any) -> None:
     """What can be typed on the start screen."""
 
 
-class _Opener:
+class _CaptureOpener:
     """Begins to decode captures. They are let go of when ``stack`` ends.
 
     :param options: ``--keylog`` and ``--rsa-key``.
@@ -207,11 +207,11 @@ class _Opener:
     def live(self, capturing: dict[str, Any]) -> Feed:
         """What interfaces give from now on."""
         from kdissect.feed.live import Live
-        from kdissect.live.session import Session
+        from kdissect.live.session import CaptureSession
 
         size = spool_size_of(capturing["spool_size"], KEPT_BYTES)
         found = opened(capturing)
-        session = started(found, lambda: Session(found.openers, size=size))
+        session = started(found, lambda: CaptureSession(found.openers, size=size))
         self._stack.callback(session.close)
         keys = keys_of(self._options, self._config.limits, growing=True)
         source = self._source(tuple(capturing["interfaces"]), keys, is_live=True, spool=session.folder)

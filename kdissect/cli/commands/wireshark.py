@@ -20,7 +20,7 @@ from kdissect.wireshark.installing import (
     PLUGIN,
     PROGRAM,
     ForeignFileError,
-    Place,
+    InstalledFile,
     install,
     places,
     state_of,
@@ -96,7 +96,7 @@ def _look() -> tuple[Program | None, Folders]:
     return program, folders_of(program)
 
 
-def _print(told: list[tuple[Place, str]]) -> None:
+def _print(told: list[tuple[InstalledFile, str]]) -> None:
     with open_output(None) as file:
         output = TextOutput(file)
         for place, word in told:

@@ -10,7 +10,16 @@ from kdissect.analysis.fold import SECOND, Row
 from kdissect.analysis.quorum import Quorum
 from kdissect.analysis.tcp import Tcp
 from kdissect.insight.causes import explains
-from kdissect.insight.finding import CERTAIN, CRITICAL, INFO, NOTICE, WARNING, Finding, Step, Subject
+from kdissect.insight.finding import (
+    CERTAIN,
+    CRITICAL,
+    INFO,
+    NOTICE,
+    WARNING,
+    EvidenceStep,
+    Finding,
+    FindingSubject,
+)
 from kdissect.insight.repeated import once
 from kdissect.insight.rule import Facts, rule
 from kdissect.wording import plural
@@ -21,7 +30,7 @@ FAILED = ("refused", "unanswered")
 """What came of a SYN that nobody took."""
 
 
-class _Loss(NamedTuple):
+class _LostBroker(NamedTuple):
     """An address where nobody answers any more."""
 
     address: str
@@ -48,7 +57,7 @@ def nodes_by_address(rows: list[Row]) -> dict[str, int]:
     return {address: next(iter(nodes)) for address, nodes in found.items() if len(nodes) == 1}
 
 
-def _losses(rows: list[Row], within_ns: float, patience_ns: float) -> Iterator[_Loss]:
+def _losses(rows: list[Row], within_ns: float, patience_ns: float) -> Iterator[_LostBroker]:
     """Addresses whose connections end together, and that nobody reaches after."""
     brokers: dict[str, list[Row]] = {}
     for row in rows:
@@ -70,7 +79,7 @@ def _losses(rows: list[Row], within_ns: float, patience_ns: float) -> Iterator[_
             together = [row for row in before if row["last_ns"] >= last_ns - within_ns]
             if any(row["end"] == "open" for row in together) or not _came_to_nothing(since):
                 continue
-            yield _Loss(
+            yield _LostBroker(
                 address,
                 last_ns,
                 len(together),
@@ -113,7 +122,9 @@ def broker_gone(facts: Facts) -> Iterator[Finding]:
         yield _gone(facts, several, nodes)
 
 
-def _of_one_broker(losses: list[_Loss], nodes: dict[str, int], within_ns: float) -> Iterator[list[_Loss]]:
+def _of_one_broker(
+    losses: list[_LostBroker], nodes: dict[str, int], within_ns: float
+) -> Iterator[list[_LostBroker]]:
     """Listeners of one broker go together. Which broker has a listener that only brokers use is not told;
     where one broker of its host went at the same time, it is that one's."""
     known = [each for each in losses if each.address in nodes]
@@ -134,7 +145,7 @@ def _of_one_broker(losses: list[_Loss], nodes: dict[str, int], within_ns: float)
     yield from ([each] for each in rest)
 
 
-def _gone(facts: Facts, several: list[_Loss], nodes: dict[str, int]) -> Finding:
+def _gone(facts: Facts, several: list[_LostBroker], nodes: dict[str, int]) -> Finding:
     first = several[0]
     node = nodes.get(first.address)
     ended, failed = sum(each.ended for each in several), sum(each.failed for each in several)
@@ -162,14 +173,16 @@ def _gone(facts: Facts, several: list[_Loss], nodes: dict[str, int]) -> Finding:
         message += f" {plural(len(after), 'partition')} had to get another leader."
     if back_ns is not None:
         message += f" It came back {(back_ns - last_ns) / 1e9:.1f} s later."
-    steps = [Step(last_ns, f"{ended} of its connections had ended")]
+    steps = [EvidenceStep(last_ns, f"{ended} of its connections had ended")]
     steps += [
-        Step(row["ns"], f"{row['subject']}: leader {row['before']}, then {row['after']}", row["exchange"])
+        EvidenceStep(
+            row["ns"], f"{row['subject']}: leader {row['before']}, then {row['after']}", row["exchange"]
+        )
         for row in (*before, *after)[:5]
     ]
     if back_ns is not None:
-        steps.append(Step(back_ns, "it answers again"))
-    subject = Subject(broker=str(node) if node is not None else first.address)
+        steps.append(EvidenceStep(back_ns, "it answers again"))
+    subject = FindingSubject(broker=str(node) if node is not None else first.address)
     return facts.finding(
         subject,
         message,
@@ -203,12 +216,14 @@ def controller_moved(facts: Facts) -> Iterator[Finding]:
     """Another node is the controller."""
     for row in _changes(facts, "controller-moved"):
         yield facts.finding(
-            Subject(broker=row["after"]),
+            FindingSubject(broker=row["after"]),
             f"Node {row['after']} became the controller of the cluster instead of node {row['before']}.",
             first_ns=row["ns"],
             last_ns=row["ns"],
             exchanges=(row["exchange"],),
-            steps=(Step(row["ns"], f"controller {row['before']}, then {row['after']}", row["exchange"]),),
+            steps=(
+                EvidenceStep(row["ns"], f"controller {row['before']}, then {row['after']}", row["exchange"]),
+            ),
             filter=f"number == {row['exchange']}",
         )
 
@@ -232,7 +247,7 @@ def broker_restarted(facts: Facts) -> Iterator[Finding]:
                     "before had not ended."
                 )
             yield facts.finding(
-                Subject(broker=str(node)),
+                FindingSubject(broker=str(node)),
                 message,
                 measure=None if lost_ns is None else lost_ns / 1e9,
                 unit="s",
@@ -259,7 +274,7 @@ def broker_fenced(facts: Facts) -> Iterator[Finding]:
             else " Its heartbeats came in time."
         )
         yield facts.finding(
-            Subject(broker=str(row["node_id"])),
+            FindingSubject(broker=str(row["node_id"])),
             f"The controller took broker {row['node_id']} out of service, though it lives and sends "
             f"heartbeats.{why}",
             measure=gap_ns / 1e9,
@@ -281,7 +296,7 @@ def log_dir_offline(facts: Facts) -> Iterator[Finding]:
     for node, rows in sorted(nodes.items()):
         count = max(int(row["after"]) for row in rows)
         yield facts.finding(
-            Subject(broker=str(node)),
+            FindingSubject(broker=str(node)),
             f"Broker {node} says that {plural(count, 'log directory', 'log directories')} of it failed: the "
             "copies in there cannot be read or written.",
             count=len(rows),
@@ -305,7 +320,7 @@ def heartbeat_late(facts: Facts) -> Iterator[Finding]:
         gap_ns = row["heartbeat_max_ns"] or 0
         if gap_ns >= facts.limit("gap_s") * SECOND:
             yield facts.finding(
-                Subject(broker=str(row["node"])),
+                FindingSubject(broker=str(row["node"])),
                 f"Broker {row['node']} let {gap_ns / 1e9:.1f} s pass between two heartbeats to the "
                 "controller; usual are 2 s, and after 9 s it is taken out of service.",
                 count=max(1, row["heartbeat_late"]),
@@ -329,7 +344,7 @@ def election_storm(facts: Facts) -> Iterator[Finding]:
             if row["elections"]
         )
         yield facts.finding(
-            Subject(),
+            FindingSubject(),
             f"The controllers held {most} elections within a minute: {told}. While nobody leads them, "
             "nothing in the cluster can change: no topic, no leader of a partition.",
             count=most,
@@ -350,7 +365,7 @@ def voter_behind(facts: Facts) -> Iterator[Finding]:
         lag_ns = row["lag_ns"] or 0
         if row["lag_offsets"] >= facts.limit("offsets") or lag_ns >= facts.limit("lag_s") * SECOND:
             yield facts.finding(
-                Subject(broker=str(row["node"])),
+                FindingSubject(broker=str(row["node"])),
                 f"Node {row['node']} lacked {row['lag_offsets']:,} records of the cluster's metadata at the "
                 f"end, and had been behind for {lag_ns / 1e9:.1f} s.",
                 measure=row["lag_offsets"],

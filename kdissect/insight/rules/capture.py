@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from kdissect.insight.context import Context, Some
-from kdissect.insight.finding import CERTAIN, NOTICE, Finding, Subject
+from kdissect.insight.context import JudgingContext, Some
+from kdissect.insight.finding import CERTAIN, NOTICE, Finding, FindingSubject
 from kdissect.insight.rule import Facts, rule
 from kdissect.wording import plural
 
-_THE_CAPTURE = Subject()
+_THE_CAPTURE = FindingSubject()
 
 
 def _finding(facts: Facts, message: str, some: Some, measure: float, unit: str) -> Finding:
@@ -110,7 +110,7 @@ _WORDS = {"http": "HTTP", "tls": "TLS that is not decrypted", "unknown": "anothe
 _MOST_TOLD = 4
 
 
-def _instead(context: Context) -> str:
+def _instead(context: JudgingContext) -> str:
     """What there was."""
     if not context.connections:
         return "there is no TCP connection in it"

@@ -8,7 +8,16 @@ from kdissect.analysis.cluster import ClusterChanges, ClusterPartitions
 from kdissect.analysis.fold import SECOND, Row
 from kdissect.analysis.stale_leaders import StaleLeaders
 from kdissect.insight.causes import explains
-from kdissect.insight.finding import CERTAIN, CRITICAL, INFO, NOTICE, WARNING, Finding, Step, Subject
+from kdissect.insight.finding import (
+    CERTAIN,
+    CRITICAL,
+    INFO,
+    NOTICE,
+    WARNING,
+    EvidenceStep,
+    Finding,
+    FindingSubject,
+)
 from kdissect.insight.repeated import once
 from kdissect.insight.rule import Facts, rule
 from kdissect.insight.words import having
@@ -44,9 +53,11 @@ def _topic_of(rows: list[Row]) -> str | None:
     return next(iter(own)) if len(own) == 1 else None
 
 
-def _steps(rows: list[Row], what: str) -> tuple[Step, ...]:
+def _steps(rows: list[Row], what: str) -> tuple[EvidenceStep, ...]:
     return tuple(
-        Step(row["ns"], f"{row['subject']}: {what} {row['before']}, then {row['after']}", row["exchange"])
+        EvidenceStep(
+            row["ns"], f"{row['subject']}: {what} {row['before']}, then {row['after']}", row["exchange"]
+        )
         for row in rows[:MOST_STEPS]
     )
 
@@ -80,7 +91,7 @@ def leader_moved(facts: Facts) -> Iterator[Finding]:
             after = sorted({row["after"] for row in burst if row["after"] != NOBODY})
             where = f" to {_brokers(after)}" if after else ", and nobody leads now"
             yield facts.finding(
-                Subject(broker=node, topic=topic),
+                FindingSubject(broker=node, topic=topic),
                 f"The leadership of {plural(partitions, 'partition')} ({_names(burst)}) moved from broker "
                 f"{node}{where}.{who}",
                 count=partitions,
@@ -125,7 +136,7 @@ def leader_flaps(facts: Facts) -> Iterator[Finding]:
         if near:
             first = near[0][0]
             yield facts.finding(
-                Subject(topic=first["topic"], partition=first["partition"]),
+                FindingSubject(topic=first["topic"], partition=first["partition"]),
                 f"{first['subject']} changed its leader {len(rows)} times, and nobody asked for it.",
                 count=len(rows),
                 measure=len(rows),
@@ -165,7 +176,7 @@ def isr_shrunk(facts: Facts) -> Iterator[Finding]:
                 f", until {(back_ns - burst[0]['ns']) / 1e9:.1f} s later." if back_ns is not None else "."
             )
             yield facts.finding(
-                Subject(broker=str(node), topic=_topic_of(burst)),
+                FindingSubject(broker=str(node), topic=_topic_of(burst)),
                 message,
                 count=len(subjects),
                 measure=len(subjects),
@@ -205,7 +216,7 @@ def partition_offline(facts: Facts) -> Iterator[Finding]:
         copies = row["replicas"].replace(",", ", ") if row["replicas"] else None
         held = f" Its copies are on broker {copies}." if copies and len(partitions) == 1 else ""
         yield facts.finding(
-            Subject(
+            FindingSubject(
                 topic=topic,
                 partition=partitions[0] if len(partitions) == 1 else None,
                 broker=_lost_by(facts, topic, row["from_ns"]),
@@ -243,7 +254,7 @@ def unclean_election(facts: Facts) -> Iterator[Finding]:
     """A replica leads that was not in sync."""
     for row in _changes(facts, "unclean-election"):
         yield facts.finding(
-            Subject(topic=row["topic"], partition=row["partition"]),
+            FindingSubject(topic=row["topic"], partition=row["partition"]),
             f"Broker {row['after']} became the leader of {row['subject']} though its copy was not in sync: "
             "records that only other copies had are lost.",
             first_ns=row["ns"],
@@ -272,7 +283,7 @@ def leader_not_preferred(facts: Facts) -> Iterator[Finding]:
     if share >= facts.limit("share_pct"):
         leaders = sorted({row["leader"] for row in wrong})
         yield facts.finding(
-            Subject(),
+            FindingSubject(),
             f"{len(wrong)} of {len(rows)} partitions ({share:.0f} %) were led by another broker than their "
             f"first replica for {facts.limit('for_s'):.0f} s or longer: more work than planned lies on "
             f"{_brokers(list(map(str, leaders)))}.",
@@ -306,7 +317,7 @@ def config_changed(facts: Facts) -> Iterator[Finding]:
         told = ", ".join(f"{what} {count}" if count > 1 else what for what, count in kinds.items())
         name, _, host = by.rpartition("@")
         yield facts.finding(
-            Subject(client=host.rstrip(")"), client_id=name.rpartition("(")[2] or None),
+            FindingSubject(client=host.rstrip(")"), client_id=name.rpartition("(")[2] or None),
             f"{by} changed the cluster: {told}.",
             count=len(rows),
             measure=len(rows),
@@ -315,7 +326,7 @@ def config_changed(facts: Facts) -> Iterator[Finding]:
             last_ns=rows[-1]["ns"],
             exchanges=tuple(row["exchange"] for row in rows),
             steps=tuple(
-                Step(row["ns"], f"{row['what']}: {row['subject']}", row["exchange"])
+                EvidenceStep(row["ns"], f"{row['what']}: {row['subject']}", row["exchange"])
                 for row in rows[:MOST_STEPS]
             ),
             filter=_numbers(rows),
@@ -331,7 +342,9 @@ def topic_created_by_metadata(facts: Facts) -> Iterator[Finding]:
             continue
         name, _, host = row["by"].rpartition("@")
         yield facts.finding(
-            Subject(topic=row["topic"], client=host.rstrip(")"), client_id=name.rpartition("(")[2] or None),
+            FindingSubject(
+                topic=row["topic"], client=host.rstrip(")"), client_id=name.rpartition("(")[2] or None
+            ),
             f"Topic {row['topic']} was made because {row['by']} asked for it and it was not there; nobody "
             "made it on purpose.",
             first_ns=row["ns"],
@@ -371,7 +384,7 @@ def stale_leader(facts: Facts) -> Iterator[Finding]:
         leader = known[-1]["leader"] if known else None
         led = f"; the leader was broker {leader}" if leader is not None else ""
         yield facts.finding(
-            Subject(
+            FindingSubject(
                 client=row["client"],
                 client_id=row["client_id"],
                 topic=row["topic"],

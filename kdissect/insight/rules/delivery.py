@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from kdissect.analysis.delivery import Delivery
 from kdissect.analysis.fold import MILLISECOND
-from kdissect.insight.finding import CERTAIN, NOTICE, Finding, Subject
+from kdissect.insight.finding import CERTAIN, NOTICE, Finding, FindingSubject
 from kdissect.insight.rule import Facts, rule
 from kdissect.insight.rules.offsets import together
 from kdissect.insight.words import quoted, span
@@ -24,7 +24,7 @@ def linger_long(facts: Facts) -> Iterator[Finding]:
         linger, whole = row["linger_p50_ns"], row["create_to_fetched_p50_ns"]
         where = f" and client_id == {quoted(producers[0])}" if len(producers) == 1 else ""
         yield facts.finding(
-            Subject(client_id=producers[0] if len(producers) == 1 else None, topic=topic),
+            FindingSubject(client_id=producers[0] if len(producers) == 1 else None, topic=topic),
             f"The producer keeps the first record of a batch for {span(linger)} before it sends it; from "
             "there to "
             f"the consumer it takes {span(row['send_to_fetched_p50_ns'])}. Half of the records are older "

@@ -22,7 +22,7 @@ from kdissect.insight.finding import (
     POSSIBLE,
     WARNING,
     Finding,
-    Subject,
+    FindingSubject,
 )
 from kdissect.insight.rule import Facts, rule
 from kdissect.insight.words import of_numbers, quoted, span
@@ -94,7 +94,7 @@ def slow_broker(facts: Facts) -> Iterator[Finding]:
     for broker, apis in slow.items():
         api, p50, usual, row = max(apis, key=lambda each: each[1] - each[2])
         yield facts.finding(
-            Subject(broker=broker),
+            FindingSubject(broker=broker),
             f"This broker takes {span(int(p50))} for half of its {api} requests, where the others take "
             f"{span(int(usual))}.",
             count=len(apis),
@@ -116,7 +116,7 @@ def latency_spike(facts: Facts) -> Iterator[Finding]:
         exchanges = [number for row in rows for number in row["exchanges"]]
         slow = sum(row["slow"] for row in rows)
         yield facts.finding(
-            Subject(broker=next(iter(brokers)) if len(brokers) == 1 else None),
+            FindingSubject(broker=next(iter(brokers)) if len(brokers) == 1 else None),
             f"{plural(slow, f'{api} request')} took up to {span(worst['worst_ns'])} in "
             f"{plural(len(rows), 'short time')}, where usually half of them take "
             f"{span(worst['p50_ns'])} at most.",
@@ -146,12 +146,12 @@ def head_of_line(facts: Facts) -> Iterator[Finding]:
         others = [each for each in waits if not _is_within(each[0], stood.get(broker, ()))]
         because = None
         if len(others) < len(waits) and not _are_often(facts, others, whole):
-            because = Finding("broker-stalled", "", "", "", Subject(broker=broker), "").key
+            because = Finding("broker-stalled", "", "", "", FindingSubject(broker=broker), "").key
         waited = [row for row in some if row["behind_count"]]
         behind, count = sum(each[2] for each in waits), sum(each[1] for each in waits)
         longest = max(row["behind_max_ns"] for row in waited)
         yield facts.finding(
-            Subject(client_id=client_id, broker=broker),
+            FindingSubject(client_id=client_id, broker=broker),
             f"{plural(count, 'request')} waited up to {span(longest)} until an earlier request of the same "
             f"connection was answered: {100 * behind / whole:.0f} % of the time that these requests took.",
             count=count,
@@ -212,7 +212,7 @@ def long_poll_blocks_others(facts: Facts) -> Iterator[Finding]:
         if is_little and not harmful:
             continue  # so it is with every Java consumer that begins
         yield facts.finding(
-            Subject(client_id=client_id, broker=broker),
+            FindingSubject(client_id=client_id, broker=broker),
             f"{plural(count, 'request')} ({apis}) waited up to {span(longest)} because the client had asked "
             "for new records on the same connection, and the broker answers that only when there are some.",
             severity=WARNING if harmful else INFO,
@@ -254,7 +254,7 @@ def fetch_waits_for_min_bytes(facts: Facts) -> Iterator[Finding]:
             max(row["held_max_wait_ms"] for row in some),
         )
         yield facts.finding(
-            Subject(client_id=client_id),
+            FindingSubject(client_id=client_id),
             f"{plural(held, 'time')} there were records to read, and the broker held them back for up to "
             f"{wait:,} ms, because the consumer asks for at least {bytes_:,} bytes at once.",
             count=held,
@@ -275,7 +275,7 @@ def slow_consumer_loop(facts: Facts) -> Iterator[Finding]:
         if row["away_count"] < facts.limit("times") or row["away_p90_ns"] < facts.limit("away_s") * SECOND:
             continue
         yield facts.finding(
-            Subject(client_id=row["client_id"], client=None if row["client_id"] else row["client"]),
+            FindingSubject(client_id=row["client_id"], client=None if row["client_id"] else row["client"]),
             f"The consumer comes back for more records only after {span(row['away_p50_ns'])} (half of "
             f"{plural(row['away_count'], 'time')}) and up to {span(row['away_p90_ns'])} (nine of ten), while "
             "records are there.",
@@ -322,7 +322,7 @@ def broker_stalled(facts: Facts) -> Iterator[Finding]:
         connections = sorted({each for row in stood for each in row["connections"]})
         times = "once" if len(stood) == 1 else f"{len(stood)} times"
         yield facts.finding(
-            Subject(broker=broker),
+            FindingSubject(broker=broker),
             f"The broker answered none of {plural(len(connections), 'connection')} for up to "
             f"{span(longest['stalled_ns'])}, {times}, although requests waited; then it answered all at "
             "once. Its machine was there: it went on acknowledging what came.",

@@ -5,8 +5,17 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from kdissect.analysis.fold import Row
-from kdissect.insight.finding import CERTAIN, CRITICAL, LIKELY, NOTICE, POSSIBLE, WARNING, Finding, Subject
-from kdissect.insight.logs import INTERNAL, Logs, Open
+from kdissect.insight.finding import (
+    CERTAIN,
+    CRITICAL,
+    LIKELY,
+    NOTICE,
+    POSSIBLE,
+    WARNING,
+    Finding,
+    FindingSubject,
+)
+from kdissect.insight.logs import INTERNAL, Logs, OpenTransaction
 from kdissect.insight.rule import Facts, rule
 from kdissect.wording import plural
 
@@ -17,8 +26,8 @@ def _place(row: Row) -> str:
     return row["topic"] if row["partition"] is None else f"{row['topic']}-{row['partition']}"
 
 
-def _subject(row: Row) -> Subject:
-    return Subject(topic=row["topic"], partition=row["partition"])
+def _subject(row: Row) -> FindingSubject:
+    return FindingSubject(topic=row["topic"], partition=row["partition"])
 
 
 @rule("log-transaction-open", CRITICAL, LIKELY, needs=(Logs,), open_s=900)
@@ -35,12 +44,12 @@ def transaction_open(facts: Facts) -> Iterator[Finding]:
             yield _open(facts, row, young, newest, NOTICE, POSSIBLE)
 
 
-def _age_s(each: Open, newest_ms: int) -> float:
+def _age_s(each: OpenTransaction, newest_ms: int) -> float:
     return 0.0 if each.last_ms is None else (newest_ms - each.last_ms) / 1_000
 
 
 def _open(
-    facts: Facts, row: Row, found: list[Open], newest_ms: int, severity: str, confidence: str
+    facts: Facts, row: Row, found: list[OpenTransaction], newest_ms: int, severity: str, confidence: str
 ) -> Finding:
     first = found[0]
     age = max(_age_s(each, newest_ms) for each in found)

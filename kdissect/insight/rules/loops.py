@@ -10,7 +10,7 @@ from kdissect.analysis.fold import SECOND, Row, address
 from kdissect.analysis.metadata_asked import MetadataAsked
 from kdissect.analysis.repeats import Repeats
 from kdissect.insight.causes import explains
-from kdissect.insight.finding import CERTAIN, CRITICAL, NOTICE, WARNING, Finding, Subject
+from kdissect.insight.finding import CERTAIN, CRITICAL, NOTICE, WARNING, Finding, FindingSubject
 from kdissect.insight.rule import Facts, rule
 from kdissect.insight.rules.offsets import together
 from kdissect.insight.words import of_numbers, quoted, span
@@ -62,7 +62,7 @@ def retry_without_backoff(facts: Facts) -> Iterator[Finding]:
         outcome = f"was refused each time ({worst['error']})" if worst["error"] else "got the same answer"
         about = f" for {worst['topic']}" if worst["topic"] else ""
         yield facts.finding(
-            Subject(client_id=client_id, client=client, topic=worst["topic"]),
+            FindingSubject(client_id=client_id, client=client, topic=worst["topic"]),
             f"The client sent {worst['api']}{about} {worst['at_once']:,} times in "
             f"{span(worst['at_once_ns'])}, without "
             f"a pause ({rate:,.0f} a second), and {outcome}.",
@@ -99,7 +99,7 @@ def metadata_storm(facts: Facts) -> Iterator[Finding]:
         errors = sorted({row["error"] for row in rows if row["error"]})
         refused = f" Answers told {', '.join(errors)}." if errors else ""
         yield facts.finding(
-            Subject(client_id=client_id, client=client),
+            FindingSubject(client_id=client_id, client=client),
             f"The client asked for metadata {count:,} times in {span(span_ns)}: {rate:.1f} times a "
             f"second.{refused}",
             count=count,
@@ -152,7 +152,7 @@ def unknown_topic_loop(facts: Facts) -> Iterator[Finding]:
                 continue
             why = "cannot be the name of a topic" if wrong else "does not exist"
             yield facts.finding(
-                Subject(client_id=client_id, client=client, topic=topic),
+                FindingSubject(client_id=client_id, client=client, topic=topic),
                 f"The client asked {count:,} times in {span(took_ns)} for topic {topic}, which {why}.",
                 count=count,
                 measure=count,
@@ -176,7 +176,7 @@ def fetch_spin(facts: Facts) -> Iterator[Finding]:
         if worst["soon_ns"] < facts.limit("seconds") * SECOND or rate < facts.limit("per_s"):
             continue
         yield facts.finding(
-            Subject(client_id=client_id, client=client),
+            FindingSubject(client_id=client_id, client=client),
             f"The consumer asked for records {worst['soon']:,} times in {span(worst['soon_ns'])} "
             f"({rate:.0f} times a "
             "second) and was told at once that there are none.",
@@ -219,7 +219,7 @@ def connection_churn(facts: Facts) -> Iterator[Finding]:
         first_ns, last_ns = busiest[0]["first_ns"], busiest[-1]["first_ns"]
         clients = sorted({address(row["client"]) for row in busiest})
         yield facts.finding(
-            Subject(client_id=client_id, client=clients[0] if len(clients) == 1 else None),
+            FindingSubject(client_id=client_id, client=clients[0] if len(clients) == 1 else None),
             f"The client opened {len(busiest):,} connections in {span(last_ns - first_ns)}; half of them "
             "lived for "
             f"less than {span(life_ns)} and carried at most {plural(int(requests), 'request')}.",
@@ -253,7 +253,7 @@ def too_many_in_flight(facts: Facts) -> Iterator[Finding]:
     for row in facts.rows(Connections):
         if (row["in_flight_max"] or 0) >= facts.limit("requests"):
             yield facts.finding(
-                Subject(client_id=row["client_id"], client=row["client"], broker=row["broker"]),
+                FindingSubject(client_id=row["client_id"], client=row["client"], broker=row["broker"]),
                 f"{row['in_flight_max']} requests of the client waited for answers at the same time on "
                 "one connection.",
                 measure=row["in_flight_max"],
@@ -279,7 +279,7 @@ def version_refused(facts: Facts) -> Iterator[Finding]:
         apis = sorted({row["api"] for row in rows})
         evidence = [number for row in rows for number in row["exchanges"]]
         yield facts.finding(
-            Subject(client_id=client_id, client=client),
+            FindingSubject(client_id=client_id, client=client),
             f"The broker refused {', '.join(apis)}: it does not know the version, or the feature, that "
             "the client uses.",
             count=sum(row["count"] for row in rows),
@@ -301,7 +301,7 @@ def metadata_all_topics(facts: Facts) -> Iterator[Finding]:
         if row["all_topics"] < facts.limit("times") and largest < facts.limit("bytes"):
             continue
         yield facts.finding(
-            Subject(client=row["client"], client_id=row["client_id"]),
+            FindingSubject(client=row["client"], client_id=row["client_id"]),
             f"{row['client_id'] or 'A client'} asked for the metadata of every topic of the cluster "
             f"{plural(row['all_topics'], 'time')} and was sent {row['all_bytes']:,} bytes ({largest:,} at "
             f"once).",

@@ -10,7 +10,7 @@ from typing import Any
 from kdissect.analysis.fold import MILLISECOND, SECOND, Row, address
 from kdissect.analysis.pace import Pace
 from kdissect.analysis.tcp import Tcp
-from kdissect.insight.finding import CERTAIN, CRITICAL, INFO, LIKELY, NOTICE, WARNING, Finding, Subject
+from kdissect.insight.finding import CERTAIN, CRITICAL, INFO, LIKELY, NOTICE, WARNING, Finding, FindingSubject
 from kdissect.insight.rule import Facts, rule
 from kdissect.insight.words import of_numbers, span
 from kdissect.wording import plural
@@ -75,7 +75,7 @@ def far_away(facts: Facts) -> Iterator[Finding]:
         if not waited or 100 * rtt < facts.limit("share") * min(waited):
             continue
         yield facts.finding(
-            Subject(client_id=client_id, client=host),
+            FindingSubject(client_id=client_id, client=host),
             f"A message takes {span(int(rtt))} from the client to the broker and back; that is "
             f"{min(100.0, 100 * rtt / min(waited)):.0f} % of what its short requests take.",
             count=len(rows),
@@ -99,7 +99,7 @@ def slow_transfer(facts: Facts) -> Iterator[Finding]:
         worst = min(rows, key=lambda row: row["slow_large_bytes_per_s"])
         exchanges = [number for row in rows for number in row["slow_large_exchanges"]]
         yield facts.finding(
-            Subject(client_id=client_id, client=host),
+            FindingSubject(client_id=client_id, client=host),
             f"{plural(count, 'large message')} of {large:,} went at less than 2 MB/s, down to "
             f"{worst['slow_large_bytes_per_s'] / 1e6:.2f} MB/s: {_brake(worst)}.",
             count=count,
@@ -145,7 +145,7 @@ def tcp_window_scaling_lost(facts: Facts) -> Iterator[Finding]:
         rtts = [row["rtt_min_ns"] for row in rows if row["rtt_min_ns"]]
         ceiling = f", which is {UNSCALED * SECOND / max(rtts) / 1e6:.2f} MB/s here" if rtts else ""
         yield facts.finding(
-            Subject(broker=broker),
+            FindingSubject(broker=broker),
             f"{plural(len(rows), 'connection')} may have only {UNSCALED:,} bytes under way at a time: "
             f"the broker's side did not agree to larger windows{ceiling}.",
             count=len(rows),
@@ -175,7 +175,7 @@ def zero_window(facts: Facts) -> Iterator[Finding]:
             )
             who = "client" if side == "client" else "broker"
             yield facts.finding(
-                Subject(
+                FindingSubject(
                     client_id=client_id, client=host, broker=rows[0]["broker"] if side == "broker" else None
                 ),
                 f"The {who} could take no more bytes for {span(whole)} in all, up to {span(longest)} at "
@@ -215,7 +215,7 @@ def packet_loss(facts: Facts) -> Iterator[Finding]:
         up, down = sum(row["lost_to_broker"] for row in rows), sum(row["lost_to_client"] for row in rows)
         some = [row for row in rows if row["retransmitted_segments"]]
         yield facts.finding(
-            Subject(client_id=client_id, client=host),
+            FindingSubject(client_id=client_id, client=host),
             f"{plural(lost, 'segment')} of {packets:,} packets ({100 * lost / packets:.1f} %) got lost and "
             f"were sent again, {up:,} on the way to the broker and {down:,} on the way back"
             + (f"; {late:,} of them only after 200 ms or more." if late else "."),
@@ -241,7 +241,7 @@ def request_abandoned(facts: Facts) -> Iterator[Finding]:
         guess = f" That looks like a timeout of {span(middle)}." if alike else ""
         yield _abandoned(
             facts,
-            Subject(client_id=client_id, client=host, broker=rows[0]["broker"]),
+            FindingSubject(client_id=client_id, client=host, broker=rows[0]["broker"]),
             f"The client closed {plural(len(rows), 'connection')} on which a request ({_apis(rows)}) had "
             f"waited up to {span(ages[-1])} for its answer.{guess}",
             rows,
@@ -250,7 +250,7 @@ def request_abandoned(facts: Facts) -> Iterator[Finding]:
         if len(rows) >= facts.limit("cut"):
             yield _abandoned(
                 facts,
-                Subject(client_id=client_id, client=host, broker=rows[0]["broker"]),
+                FindingSubject(client_id=client_id, client=host, broker=rows[0]["broker"]),
                 f"{plural(len(rows), 'connection')} ended from the broker's side while a request "
                 f"({_apis(rows)}) waited for its answer; the client connected again and asked again.",
                 rows,
@@ -270,7 +270,9 @@ _CUT_OFF_DO = (
 )
 
 
-def _abandoned(facts: Facts, subject: Subject, message: str, rows: list[Row], **written: str) -> Finding:
+def _abandoned(
+    facts: Facts, subject: FindingSubject, message: str, rows: list[Row], **written: str
+) -> Finding:
     exchanges = [number for row in rows for number in row["waiting_exchanges"]]
     return facts.finding(
         subject,
@@ -338,7 +340,7 @@ def slow_connect(facts: Facts) -> Iterator[Finding]:
         rest = max(0, setup - handshake - login)
         kind = "TLS and the rest" if any(row["tls"] for row in rows) else "the rest"
         yield facts.finding(
-            Subject(client_id=client_id, client=host),
+            FindingSubject(client_id=client_id, client=host),
             f"Half of {plural(len(rows), 'connection')} are in use only {span(int(setup))} after they were "
             f"begun: {span(int(handshake))} to connect, {span(int(login))} to log in, "
             f"{span(int(rest))} for {kind}.",
@@ -360,7 +362,7 @@ def capture_clock(facts: Facts) -> Iterator[Finding]:
     longest = max(row["backwards_max_ns"] for row in rows)
     exchanges = [number for row in rows for number in row["backwards_exchanges"]]
     yield facts.finding(
-        Subject(),
+        FindingSubject(),
         f"{plural(count, 'answer')} were captured up to {span(longest)} before the requests that they "
         "answer: the clock of the capture went back, or its interfaces do not agree. Shorter times of this "
         "capture mean nothing.",
@@ -388,7 +390,7 @@ def network_outage(facts: Facts) -> Iterator[Finding]:
         if not any(row["first_ns"] < end and row["last_ns"] > begin for row in others):
             continue  # nothing shows that it was not the capture, or everything
         yield facts.finding(
-            Subject(client_id=client_id, client=host),
+            FindingSubject(client_id=client_id, client=host),
             f"For {span(worst['outage_ns'])} nothing that was sent between this client and the broker was "
             "acknowledged: the same bytes were sent again and again, while other connections went on.",
             count=len(some),

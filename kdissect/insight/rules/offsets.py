@@ -13,7 +13,7 @@ from kdissect.analysis.positions import Positions
 from kdissect.analysis.progress import Stall
 from kdissect.analysis.transactions import Transactions
 from kdissect.insight.causes import explains
-from kdissect.insight.finding import CERTAIN, CRITICAL, INFO, LIKELY, NOTICE, WARNING, Finding, Subject
+from kdissect.insight.finding import CERTAIN, CRITICAL, INFO, LIKELY, NOTICE, WARNING, Finding, FindingSubject
 from kdissect.insight.rule import Facts, rule
 from kdissect.insight.words import quoted, span
 from kdissect.wording import plural
@@ -71,7 +71,7 @@ def consumer_falling_behind(facts: Facts) -> Iterator[Finding]:
         if lag < facts.limit("records") and not few:
             continue
         yield facts.finding(
-            Subject(group=group, topic=topic),
+            FindingSubject(group=group, topic=topic),
             f"{_per_s(written)} are written, and {_per_s(committed)} are read and committed. The group was "
             f"{first:,} records behind at first and {lag:,} at the end, which is what is written in "
             f"{behind_s:.0f} s.",
@@ -121,7 +121,7 @@ def stuck_offset(facts: Facts) -> Iterator[Finding]:
         behind = max((row["high_watermark"] or offset) - offset for row in rows)
         committed_text = f" The commit stands at {at:,}." if at is not None else ""
         yield facts.finding(
-            Subject(group=group, client_id=client_id, topic=topic, partition=partition),
+            FindingSubject(group=group, client_id=client_id, topic=topic, partition=partition),
             f"The records from offset {offset:,} on were fetched {answers:,} times in "
             f"{span(last_ns - first_ns)} and "
             f"the consumer does not get past them; {plural(behind, 'record')} wait from there on."
@@ -165,7 +165,7 @@ def consumer_stalled(facts: Facts) -> Iterator[Finding]:
         if worst["starved"] < facts.limit("answers") or worst["position"] != worst["starved_at"]:
             continue
         yield facts.finding(
-            Subject(group=group, client_id=client_id, topic=topic, partition=partition),
+            FindingSubject(group=group, client_id=client_id, topic=topic, partition=partition),
             f"{worst['starved']:,} answers brought no whole record at offset {worst['starved_at']:,}, "
             "though the log "
             f"goes on to {worst['high_watermark']:,}.",
@@ -203,7 +203,7 @@ def consumer_stopped(facts: Facts) -> Iterator[Finding]:
         if waiting < facts.limit("records"):
             continue
         yield facts.finding(
-            Subject(group=group, topic=topic, partition=partition),
+            FindingSubject(group=group, topic=topic, partition=partition),
             f"Nobody has fetched the partition for {span(quiet_ns)}, and {plural(waiting, 'record')} came "
             "since.",
             measure=quiet_ns / SECOND,
@@ -228,7 +228,7 @@ def partition_lags(facts: Facts) -> Iterator[Finding]:
             usual = median(each["lag"] for each in known if each is not row)
             if row["lag"] >= facts.limit("records") and row["lag"] >= facts.limit("times") * usual:
                 yield facts.finding(
-                    Subject(group=group, topic=topic, partition=row["partition"]),
+                    FindingSubject(group=group, topic=topic, partition=row["partition"]),
                     f"Partition {row['partition']} is {row['lag']:,} records behind, its siblings "
                     f"{usual:,.0f} at "
                     "the median.",
@@ -260,7 +260,7 @@ def data_lost_to_retention(facts: Facts) -> Iterator[Finding]:
         row = max(lost, key=lambda each: each["log_start_offset"] - each["reset_from"])
         gone = row["log_start_offset"] - row["reset_from"]
         yield facts.finding(
-            Subject(group=group, client_id=client_id, topic=topic, partition=partition),
+            FindingSubject(group=group, client_id=client_id, topic=topic, partition=partition),
             f"{plural(gone, 'record')} were deleted before they were read: the consumer wanted to go on "
             "at offset "
             f"{row['reset_from']:,}, and the log begins at {row['log_start_offset']:,}.",
@@ -290,7 +290,7 @@ def offset_reset(facts: Facts) -> Iterator[Finding]:
         else:
             jump = f"so it went back to {after:,} and reads {plural(before - after, 'offset')} again"
         yield facts.finding(
-            Subject(group=group, client_id=client_id, topic=topic, partition=partition),
+            FindingSubject(group=group, client_id=client_id, topic=topic, partition=partition),
             f"The consumer asked for offset {before:,}, which the partition does not have, {jump}.",
             count=sum(each["out_of_range"] for each in rows),
             measure=abs(after - before) if after is not None else None,
@@ -312,7 +312,7 @@ def offset_rewound(facts: Facts) -> Iterator[Finding]:
         worst = max(rows, key=lambda row: row["rewound_from"] - row["rewound_to"])
         by = f", by client {worst['rewound_by']}" if worst["rewound_by"] else ""
         yield facts.finding(
-            Subject(group=group, topic=topic),
+            FindingSubject(group=group, topic=topic),
             f"The committed offset of {plural(len(rows), 'partition')} went back, of partition "
             f"{worst['partition']} from {worst['rewound_from']:,} to {worst['rewound_to']:,}{by}: these "
             "records are "
@@ -361,7 +361,7 @@ def commits_too_often(facts: Facts) -> Iterator[Finding]:
             continue
         shares = f", one for every {records / commits:.1f} records" if records else ""
         yield facts.finding(
-            Subject(group=group, client_id=client_id),
+            FindingSubject(group=group, client_id=client_id),
             f"The consumer committed its offsets {commits:,} times, {rate:.0f} times a second{shares}.",
             count=commits,
             measure=rate,
@@ -387,7 +387,7 @@ def never_commits(facts: Facts) -> Iterator[Finding]:
         if any(row["commits"] for row in rows) or group in transactional or (group, client_id) not in reading:
             continue
         yield facts.finding(
-            Subject(group=group, client_id=client_id),
+            FindingSubject(group=group, client_id=client_id),
             f"The member has read records for {there_ns / SECOND / 60:.0f} minutes and never committed an "
             "offset.",
             measure=there_ns / SECOND,

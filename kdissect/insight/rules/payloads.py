@@ -12,7 +12,7 @@ from kdissect.analysis.cluster import ClusterConfigs, ClusterTopics
 from kdissect.analysis.fold import Row
 from kdissect.analysis.payloads import MOST_UNKNOWN_IDS, NULL, Payloads
 from kdissect.insight.causes import explains
-from kdissect.insight.finding import CERTAIN, INFO, LIKELY, NOTICE, WARNING, Finding, Subject
+from kdissect.insight.finding import CERTAIN, INFO, LIKELY, NOTICE, WARNING, Finding, FindingSubject
 from kdissect.insight.rule import Facts, rule
 from kdissect.insight.rules.offsets import together
 from kdissect.insight.words import named, of_numbers, share
@@ -50,7 +50,7 @@ def payload_mixed(facts: Facts) -> Iterator[Finding]:
         by = f" {named(producers)} wrote {'it' if count == 1 else 'them'}." if producers else ""
         kinds = named(sorted({_family(row) for row in odd}))
         yield facts.finding(
-            Subject(topic=topic),
+            FindingSubject(topic=topic),
             f"{total - count:,} {part}s of {topic} are {usual}, but {count:,} {_is(count)} {kinds}, "
             f"the first at {_where(first)}.{by}",
             count=count,
@@ -88,7 +88,7 @@ def hot_key(facts: Facts) -> Iterator[Finding]:
         which = "" if offset is None else f" The record at offset {offset:,} of {place} has this key."
         producers = f" Its producers: {named(worst['producers'])}." if worst["producers"] else ""
         yield facts.finding(
-            Subject(topic=topic, partition=partition),
+            FindingSubject(topic=topic, partition=partition),
             f"One key stands in {share(count, total)} of the records of {topic} ({count:,} of {total:,}). "
             f"All of them go to {place}, one of {number} partitions.{which}{producers}",
             count=count,
@@ -111,7 +111,7 @@ def payload_compressed_twice(facts: Facts) -> Iterator[Finding]:
             continue
         codecs = named(sorted({row["compression"] for row in packed}))
         yield facts.finding(
-            Subject(topic=topic),
+            FindingSubject(topic=topic),
             f"{count:,} of {total:,} values of {topic} are compressed by the application ({codecs}), and "
             f"{twice:,} of them stand in batches that are compressed once more.",
             count=twice,
@@ -149,7 +149,7 @@ def schema_unknown(facts: Facts) -> Iterator[Finding]:
         is_given = first["schemas"] == "given"
         where = "among the schemas that are given" if is_given else "in the schema registry"
         yield facts.finding(
-            Subject(topic=topic),
+            FindingSubject(topic=topic),
             f"{plural(count, part)} of {topic} {'names' if count == 1 else 'name'} "
             f"{'schema' if len(ids) == 1 else 'schemas'} {named(ids)}, "
             f"which {'is' if len(ids) == 1 else 'are'} not {where}. The first is at {_where(first)}.",
@@ -170,7 +170,7 @@ def payload_undecodable(facts: Facts) -> Iterator[Finding]:
         count = sum(row["undecodable"] for row in rows)
         problems = sorted({problem for row in rows for problem in row["problems"]})
         yield facts.finding(
-            Subject(topic=topic),
+            FindingSubject(topic=topic),
             f"{plural(count, part)} of {topic} {_trouble(problems[0], count)}.",
             count=count,
             measure=count,
@@ -191,7 +191,7 @@ def payload_schema_inside(facts: Facts) -> Iterator[Finding]:
         if records < facts.limit("at_least") or share < facts.limit("share_pct"):
             continue
         yield facts.finding(
-            Subject(topic=topic),
+            FindingSubject(topic=topic),
             f"Each of {plural(records, 'record')} of {topic} has its JSON schema inside: {schema:,} of "
             f"{size:,} bytes, {share:.0f} %, say the same again and again.",
             count=records,
@@ -220,7 +220,7 @@ def tombstones(facts: Facts) -> Iterator[Finding]:
         if count < facts.limit("at_least") or count * 100 < facts.limit("share_pct") * total:
             continue
         yield facts.finding(
-            Subject(topic=topic),
+            FindingSubject(topic=topic),
             f"{count:,} of {total:,} values of {topic} are null, but the topic is not compacted "
             f"(cleanup.policy={policy}): they delete nothing.",
             count=count,

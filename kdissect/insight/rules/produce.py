@@ -11,7 +11,7 @@ from kdissect.analysis.fold import MILLISECOND, SECOND, Row
 from kdissect.analysis.pace import Pace
 from kdissect.analysis.producers import Producers
 from kdissect.insight.causes import explains
-from kdissect.insight.finding import CERTAIN, CRITICAL, INFO, LIKELY, NOTICE, WARNING, Finding, Subject
+from kdissect.insight.finding import CERTAIN, CRITICAL, INFO, LIKELY, NOTICE, WARNING, Finding, FindingSubject
 from kdissect.insight.rule import Facts, rule
 from kdissect.insight.words import having, named, of_numbers, span
 from kdissect.wording import plural
@@ -21,11 +21,11 @@ explains("message-too-large", "produce-refused", shares=("client_id", "topic"))
 explains("request-abandoned", "duplicate-absorbed", shares=("client_id",))
 
 
-def by(rows: Iterable[Row], *names: str) -> dict[Subject, list[Row]]:
+def by(rows: Iterable[Row], *names: str) -> dict[FindingSubject, list[Row]]:
     """Rows by what of a subject these columns tell."""
-    found: dict[Subject, list[Row]] = {}
+    found: dict[FindingSubject, list[Row]] = {}
     for row in rows:
-        found.setdefault(Subject(**{name: row[name] for name in names}), []).append(row)
+        found.setdefault(FindingSubject(**{name: row[name] for name in names}), []).append(row)
     return found
 
 
@@ -33,7 +33,7 @@ def _place(row: Row) -> str:
     return f"{row['topic']}-{row['partition']}" if row["partition"] is not None else str(row["topic"])
 
 
-def _who(subject: Subject) -> str:
+def _who(subject: FindingSubject) -> str:
     return subject.client_id or "A producer"
 
 
@@ -123,8 +123,8 @@ def produce_refused(facts: Facts) -> Iterator[Finding]:
         )
 
 
-def _by_code(rows: Iterable[Row], *names: str) -> dict[tuple[Subject, str], list[Row]]:
-    found: dict[tuple[Subject, str], list[Row]] = {}
+def _by_code(rows: Iterable[Row], *names: str) -> dict[tuple[FindingSubject, str], list[Row]]:
+    found: dict[tuple[FindingSubject, str], list[Row]] = {}
     for subject, some in by(rows, *names).items():
         for row in some:
             found.setdefault((subject, row["error"]), []).append(row)
@@ -196,8 +196,8 @@ def produce_retries_exhausted(facts: Facts) -> Iterator[Finding]:
         )
 
 
-def _subject(row: Row) -> Subject:
-    return Subject(
+def _subject(row: Row) -> FindingSubject:
+    return FindingSubject(
         client=row["client"], client_id=row["client_id"], topic=row["topic"], partition=row["partition"]
     )
 

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 from kdissect.analysis.fold import MILLISECOND, SECOND, Row
 from kdissect.analysis.pace import Pace
-from kdissect.insight.finding import CERTAIN, WARNING, Finding, Subject
+from kdissect.insight.finding import CERTAIN, WARNING, Finding, FindingSubject
 from kdissect.insight.rule import Facts, rule
 from kdissect.insight.words import quoted, span
 from kdissect.wording import plural
@@ -37,7 +37,7 @@ def throttled(facts: Facts) -> Iterator[Finding]:
         worst = max(rows, key=lambda row: row["throttled_sum_ns"])
         exchanges = sorted(number for row in rows for number in row["throttled_exchanges"])
         yield facts.finding(
-            Subject(client_id=client_id, client=host),
+            FindingSubject(client_id=client_id, client=host),
             f"Brokers told the client {plural(count, 'time')} to wait, {span(whole)} in all and up to "
             f"{span(max(row['throttled_max_ns'] for row in rows))} at once, because it is over its quota"
             f"{_which(worst, {row['api'] for row in rows})}.",
@@ -84,7 +84,7 @@ def throttle_ignored(facts: Facts) -> Iterator[Finding]:
             continue
         exchanges = [number for row in rows for number in row["broken_exchanges"]]
         yield facts.finding(
-            Subject(client_id=client_id, client=host),
+            FindingSubject(client_id=client_id, client=host),
             f"The client sent {plural(count, 'request')} before half of the time was over that it had been "
             "told to wait; the broker leaves them unread until then.",
             count=count,

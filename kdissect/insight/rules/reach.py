@@ -10,7 +10,7 @@ from kdissect.analysis.endpoints import Endpoints
 from kdissect.analysis.fold import MILLISECOND, SECOND, Row, address
 from kdissect.analysis.tcp import Tcp
 from kdissect.insight.causes import explains
-from kdissect.insight.finding import CERTAIN, CRITICAL, INFO, LIKELY, NOTICE, WARNING, Finding, Subject
+from kdissect.insight.finding import CERTAIN, CRITICAL, INFO, LIKELY, NOTICE, WARNING, Finding, FindingSubject
 from kdissect.insight.rule import Facts, rule
 from kdissect.insight.rules.offsets import together
 from kdissect.insight.words import of_numbers, quoted, span
@@ -86,7 +86,7 @@ def listener_unreachable(facts: Facts) -> Iterator[Finding]:
         told_by = told["told_by"][:MOST_NAMED]
         failures = [each for each in there if each["failed_first_ns"] is not None]
         yield facts.finding(
-            Subject(
+            FindingSubject(
                 broker=told["broker"],
                 client_id=client_ids[0] if len(client_ids) == 1 else None,
                 client=clients[0] if len(clients) == 1 else None,
@@ -162,7 +162,7 @@ def tls_on_plaintext_port(facts: Facts) -> Iterator[Finding]:
         who = f"Clients ({', '.join(ids[:MOST_NAMED])})" if ids else "Clients"
         one = ids[0] if len(ids) == 1 else None
         yield facts.finding(
-            Subject(broker=row["broker"], client_id=one if row["kafka_alerted"] else None),
+            FindingSubject(broker=row["broker"], client_id=one if row["kafka_alerted"] else None),
             f"{who} {what}: {plural(count, 'connection')}.",
             confidence=confidence,
             count=count,
@@ -204,7 +204,7 @@ def request_refused_by_close(facts: Facts) -> Iterator[Finding]:
         apis = sorted({api for row in rows for api in row["waiting_apis"]})
         evidence = [number for row in rows for number in row["waiting_exchanges"]]
         yield facts.finding(
-            Subject(client_id=client_id, client=address(rows[0]["client"]), broker=broker),
+            FindingSubject(client_id=client_id, client=address(rows[0]["client"]), broker=broker),
             f"The broker closed {plural(len(rows), 'connection')} right after a request ({', '.join(apis)}), "
             "without an answer.",
             count=len(rows),
@@ -229,7 +229,7 @@ def http_on_kafka(facts: Facts) -> Iterator[Finding]:
             found.setdefault(row["broker"], []).append(row)
     for broker, rows in found.items():
         yield facts.finding(
-            Subject(broker=broker),
+            FindingSubject(broker=broker),
             f"{plural(len(rows), 'connection')} spoke HTTP to the broker's port, which it does not "
             "understand.",
             count=len(rows),
@@ -279,7 +279,7 @@ def idle_disconnect(facts: Facts) -> Iterator[Finding]:
             continue
         idle_ns = sorted(row["idle_ns"] for row in found)[len(found) // 2]
         yield facts.finding(
-            Subject(broker=broker),
+            FindingSubject(broker=broker),
             f"The broker closed {plural(len(found), 'connection')} after nothing went over "
             f"{'it' if len(found) == 1 else 'each'} for {span(idle_ns)}. That is its limit for idle "
             f"connections; "
@@ -327,7 +327,7 @@ def bare_connects(facts: Facts) -> Iterator[Finding]:
         if len(found) < facts.limit("connections"):
             continue
         yield facts.finding(
-            Subject(client=host),
+            FindingSubject(client=host),
             f"{host} opened {len(found)} connections to "
             f"{plural(len({row['broker'] for row in found}), 'broker')} "
             "and closed each within a second without a word: a check whether the port is open, or a scan.",

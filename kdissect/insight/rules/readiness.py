@@ -12,7 +12,7 @@ from kdissect.analysis.offers import Offers
 from kdissect.analysis.replication import Replication
 from kdissect.analysis.versions import Versions
 from kdissect.insight.causes import explains
-from kdissect.insight.finding import CERTAIN, CRITICAL, INFO, LIKELY, NOTICE, Finding, Subject
+from kdissect.insight.finding import CERTAIN, CRITICAL, INFO, LIKELY, NOTICE, Finding, FindingSubject
 from kdissect.insight.rule import Facts, rule
 from kdissect.insight.rules.offsets import together
 from kdissect.insight.software import newer_than
@@ -53,7 +53,7 @@ def client_breaks_on_4(facts: Facts) -> Iterator[Finding]:
         apis = ", ".join(sorted({row["api"] for row in rows}))
         who = f" and client_id == {quoted(client_id)}" if client_id is not None else ""
         yield facts.finding(
-            Subject(client=client, client_id=client_id, software=software),
+            FindingSubject(client=client, client_id=client_id, software=software),
             f"The client{runs} {what}: it sends "
             f"{', '.join(used[:5])}{' and others' if len(used) > 5 else ''}, which "
             f"Kafka 4.0 no longer understands{_instead(rows)}.",
@@ -83,7 +83,7 @@ def broker_limits_clients(facts: Facts) -> Iterator[Finding]:
     for (broker,), rows in together(limited, "broker").items():
         clients = sorted({row["client_id"] for row in rows if row["client_id"]})
         yield facts.finding(
-            Subject(broker=broker),
+            FindingSubject(broker=broker),
             f"{len(clients) or 'Some'} clients use versions of requests that Kafka 4.0 removed, only "
             "because this broker "
             "offers no newer ones.",
@@ -108,7 +108,7 @@ def old_client(facts: Facts) -> Iterator[Finding]:
         is_one = len(clients) == 1
         who = f"{client_id or client} runs" if is_one else f"{len(clients)} clients run"
         yield facts.finding(
-            Subject(
+            FindingSubject(
                 client=client if is_one else None,
                 client_id=client_id if is_one else None,
                 software=f"{software} {version}",
@@ -145,7 +145,7 @@ def api_versions_fallback(facts: Facts) -> Iterator[Finding]:
         versions = sorted(set().union(*(asked[client_id, client, row["broker"]] for row in rows)))
         count = sum(row["count"] for row in rows)
         yield facts.finding(
-            Subject(client=client, client_id=client_id),
+            FindingSubject(client=client, client_id=client_id),
             f"{client_id or 'A client'} first asks for versions in a form that the broker does not know "
             f"(ApiVersions {versions[-1]}), and then again in an older one. That took a round trip more on "
             f"{plural(count, 'connection')}.",
@@ -201,7 +201,7 @@ def mixed_broker_versions(facts: Facts) -> Iterator[Finding]:
         api = apis[0]
         told = [f"broker {node} {row['offered'][api][1]}" for node, row in sorted(last.items())]
         yield facts.finding(
-            Subject(),
+            FindingSubject(),
             f"The brokers of the cluster do not offer the same versions of {plural(len(apis), 'API')}. Of "
             f"{api}, "
             f"the highest is: {', '.join(told[:6])}.",
@@ -245,7 +245,7 @@ def ibp_too_old(facts: Facts) -> Iterator[Finding]:
         {each["node_id"] for each, _ in behind} | {nodes[each["broker"]][1] for each, _ in behind}
     )
     yield facts.finding(
-        Subject(),
+        FindingSubject(),
         f"The brokers {named(between)} copy from each other with version {row['fetch_version']} of Fetch, "
         f"though "
         f"the software of both knows version {most}.",

@@ -10,7 +10,7 @@ from kdissect.analysis.positions import Positions
 from kdissect.analysis.tcp import Tcp
 from kdissect.analysis.topics import Topics
 from kdissect.insight.causes import explains
-from kdissect.insight.finding import CERTAIN, CRITICAL, LIKELY, WARNING, Finding, Subject
+from kdissect.insight.finding import CERTAIN, CRITICAL, LIKELY, WARNING, Finding, FindingSubject
 from kdissect.insight.rule import Facts, rule
 from kdissect.insight.rules.offsets import together
 from kdissect.insight.words import having, named, of_numbers
@@ -54,7 +54,7 @@ def corrupt_records(facts: Facts) -> Iterator[Finding]:
                 "network spoilt them."
             )
         yield facts.finding(
-            Subject(topic=topic, partition=partition),
+            FindingSubject(topic=topic, partition=partition),
             what,
             count=count,
             measure=count,
@@ -101,7 +101,7 @@ def aborted_records_read(facts: Facts) -> Iterator[Finding]:
                 f"of transactions that were aborted, without a word of that, in {plural(unnamed, 'answer')}"
             )
         yield facts.finding(
-            Subject(
+            FindingSubject(
                 client_id=client_id, client=address(rows[0]["client"]), group=rows[0]["group"], topic=topic
             ),
             f"{client_id or 'A consumer'} reads only what is committed (read_committed), and the broker "
@@ -132,7 +132,7 @@ def acks0_closed(facts: Facts) -> Iterator[Finding]:
         if not alone:
             continue
         yield facts.finding(
-            Subject(client=host, client_id=client_id),
+            FindingSubject(client=host, client_id=client_id),
             f"{client_id or 'A producer'} asks for no answers (acks=0), and "
             f"{named(sorted({row['broker'] for row in alone}))} closed its connection right after a write, "
             f"{plural(len(alone), 'time')}: that is how a broker says that such a write failed. The "

@@ -9,7 +9,16 @@ from kdissect.analysis.fold import SECOND, Row
 from kdissect.analysis.racks import Racks
 from kdissect.analysis.replication import Replication
 from kdissect.insight.causes import explains
-from kdissect.insight.finding import CERTAIN, INFO, LIKELY, NOTICE, WARNING, Finding, Step, Subject
+from kdissect.insight.finding import (
+    CERTAIN,
+    INFO,
+    LIKELY,
+    NOTICE,
+    WARNING,
+    EvidenceStep,
+    Finding,
+    FindingSubject,
+)
 from kdissect.insight.repeated import once
 from kdissect.insight.rule import Facts, rule
 from kdissect.insight.rules.brokers import nodes_by_address
@@ -22,7 +31,7 @@ def _finding(
 ) -> Finding:
     gap_ns = row["gap_from_ns"]
     return facts.finding(
-        Subject(broker=str(row["node_id"])),
+        FindingSubject(broker=str(row["node_id"])),
         message,
         count=count,
         measure=measure,
@@ -31,7 +40,7 @@ def _finding(
         first_ns=gap_ns if gap_ns is not None else row["first_ns"],
         last_ns=gap_ns + row["gap_max_ns"] if gap_ns is not None else row["last_ns"],
         exchanges=tuple(row["exchanges"]),
-        steps=(Step(gap_ns, f"it sends no Fetch for {row['gap_max_ns'] / 1e9:.1f} s"),)
+        steps=(EvidenceStep(gap_ns, f"it sends no Fetch for {row['gap_max_ns'] / 1e9:.1f} s"),)
         if gap_ns is not None
         else (),
         filter=(
@@ -114,7 +123,7 @@ def log_truncated(facts: Facts) -> Iterator[Finding]:
     for row in facts.rows(Replication):
         if row["truncations"]:
             yield facts.finding(
-                Subject(broker=str(row["node_id"])),
+                FindingSubject(broker=str(row["node_id"])),
                 f"Broker {row['node_id']} was told {plural(row['truncations'], 'time')} that its copy "
                 f"differs from that of {row['broker']}, and cut it back to where both agree.",
                 count=row["truncations"],
@@ -169,7 +178,7 @@ def cross_rack_fetch(facts: Facts) -> Iterator[Finding]:
         else:
             message = f"{name} in rack {rack} {read}, though a copy in sync lies in its own rack."
         yield facts.finding(
-            Subject(client=client, client_id=client_id),
+            FindingSubject(client=client, client_id=client_id),
             message,
             severity=INFO if rack is None else NOTICE,
             count=sum(row["fetches"] for row in rows),

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Iterator
 from kdissect.analysis.errors import Errors
 from kdissect.analysis.exposure import Exposure
 from kdissect.analysis.fold import SECOND, Row, address
-from kdissect.insight.finding import CERTAIN, CRITICAL, INFO, NOTICE, WARNING, Finding, Subject
+from kdissect.insight.finding import CERTAIN, CRITICAL, INFO, NOTICE, WARNING, Finding, FindingSubject
 from kdissect.insight.rule import Facts, rule
 from kdissect.insight.words import having, named, of_numbers, span
 from kdissect.wording import plural
@@ -18,8 +18,8 @@ _OF_BROKERS = re.compile(r"\d+|raft-client-.*|broker-\d+-.*|controller-\d+-.*|No
 """Client ids that brokers give the connections among themselves."""
 
 
-def _groups(rows: Iterable[Row], key: Callable[[Row], Subject]) -> dict[Subject, list[Row]]:
-    found: dict[Subject, list[Row]] = {}
+def _groups(rows: Iterable[Row], key: Callable[[Row], FindingSubject]) -> dict[FindingSubject, list[Row]]:
+    found: dict[FindingSubject, list[Row]] = {}
     for row in rows:
         found.setdefault(key(row), []).append(row)
     return found
@@ -39,16 +39,18 @@ def _connections(rows: list[Row]) -> dict[str, object]:
     }
 
 
-def _who(row: Row) -> Subject:
-    return Subject(client=address(row["client"]), client_id=row["client_id"], principal=row["principal"])
+def _who(row: Row) -> FindingSubject:
+    return FindingSubject(
+        client=address(row["client"]), client_id=row["client_id"], principal=row["principal"]
+    )
 
 
-def _user(row: Row) -> Subject:
+def _user(row: Row) -> FindingSubject:
     """The user, else the client where nobody is named."""
-    return Subject(principal=row["principal"]) if row["principal"] is not None else _who(row)
+    return FindingSubject(principal=row["principal"]) if row["principal"] is not None else _who(row)
 
 
-def _only_client(subject: Subject, rows: list[Row]) -> Subject:
+def _only_client(subject: FindingSubject, rows: list[Row]) -> FindingSubject:
     """With the client, where only one is meant."""
     clients = {(address(row["client"]), row["client_id"]) for row in rows}
     if len(clients) > 1:
@@ -146,7 +148,7 @@ def unencrypted_data(facts: Facts) -> Iterator[Finding]:
     topics = sorted({topic for row in rows for topic in row["topics"]})
     hosts = {address(row["client"]) for row in rows}
     yield facts.finding(
-        Subject(topic=topics[0] if len(topics) == 1 else None),
+        FindingSubject(topic=topics[0] if len(topics) == 1 else None),
         f"{size:,} bytes of records ({named(topics)}) crossed the network without encryption, between "
         f"{plural(len(hosts), 'client host')} and the brokers ({plural(len(rows), 'connection')}).",
         count=len(rows),
@@ -172,7 +174,7 @@ def anonymous_clients(facts: Facts) -> Iterator[Finding]:
         and not _OF_BROKERS.fullmatch(row["client_id"])
         and row["record_bytes"]
     ]
-    for subject, some in _groups(nameless, lambda row: Subject(broker=row["broker"])).items():
+    for subject, some in _groups(nameless, lambda row: FindingSubject(broker=row["broker"])).items():
         yield facts.finding(
             subject,
             f"{named(sorted({row['client_id'] for row in some}))} read or wrote records without logging "
@@ -200,7 +202,7 @@ def tls_weak(facts: Facts) -> Iterator[Finding]:
 
     weak = [row for row in facts.rows(Exposure) if why(row) is not None]
     for subject, rows in _groups(
-        weak, lambda row: Subject(client=address(row["client"]), broker=row["broker"])
+        weak, lambda row: FindingSubject(client=address(row["client"]), broker=row["broker"])
     ).items():
         what = named(sorted({str(why(row)) for row in rows}))
         yield facts.finding(
@@ -218,7 +220,7 @@ def tls_weak(facts: Facts) -> Iterator[Finding]:
 def certificate_expires(facts: Facts) -> Iterator[Finding]:
     """The certificate of a broker is over, or soon will be."""
     told = [row for row in facts.rows(Exposure) if row["certificate_ends_ns"] is not None]
-    for subject, rows in _groups(told, lambda row: Subject(broker=row["broker"])).items():
+    for subject, rows in _groups(told, lambda row: FindingSubject(broker=row["broker"])).items():
         ends_ns = min(row["certificate_ends_ns"] for row in rows)
         days = (ends_ns - max(row["last_ns"] for row in rows)) / _DAY
         if days >= facts.limit("days"):
@@ -242,7 +244,7 @@ def tls_handshake_failed(facts: Facts) -> Iterator[Finding]:
     """TLS does not come about."""
     failed = [row for row in facts.rows(Exposure) if row["alerts"]]
     for subject, rows in _groups(
-        failed, lambda row: Subject(client=address(row["client"]), broker=row["broker"])
+        failed, lambda row: FindingSubject(client=address(row["client"]), broker=row["broker"])
     ).items():
         alerts = sorted({alert for row in rows for alert in row["alerts"]})
         yield facts.finding(
@@ -288,7 +290,9 @@ def authentication_failed(facts: Facts) -> Iterator[Finding]:
     failed = [row for row in facts.rows(Errors) if row["error"] in _LOGIN_ERRORS]
     whose = _groups(
         failed,
-        lambda row: Subject(client=row["client"], client_id=row["client_id"], principal=row["principal"]),
+        lambda row: FindingSubject(
+            client=row["client"], client_id=row["client_id"], principal=row["principal"]
+        ),
     )
     for subject, rows in whose.items():
         count = sum(row["count"] for row in rows)
@@ -363,8 +367,8 @@ _RESOURCES = {
 def authorization_denied(facts: Facts) -> Iterator[Finding]:
     """Somebody may not do what he asks for."""
 
-    def whose(row: Row) -> Subject:
-        subject = Subject(client=row["client"], client_id=row["client_id"], principal=row["principal"])
+    def whose(row: Row) -> FindingSubject:
+        subject = FindingSubject(client=row["client"], client_id=row["client_id"], principal=row["principal"])
         kind, _ = _RESOURCES[row["error"]]
         return subject if kind is None else subject._replace(**{kind: row[kind]})
 

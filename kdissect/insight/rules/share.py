@@ -8,7 +8,7 @@ from typing import Any
 from kdissect.analysis.fold import MILLISECOND, Row
 from kdissect.analysis.share import Share
 from kdissect.insight.causes import explains
-from kdissect.insight.finding import CERTAIN, CRITICAL, LIKELY, NOTICE, WARNING, Finding, Subject
+from kdissect.insight.finding import CERTAIN, CRITICAL, LIKELY, NOTICE, WARNING, Finding, FindingSubject
 from kdissect.insight.rule import Facts, rule
 from kdissect.insight.rules.groups.words import group_filter, seconds, some
 from kdissect.wording import plural
@@ -17,16 +17,16 @@ DEFAULT_LIMIT = 5
 """``group.share.delivery.count.limit`` where nobody changed it."""
 
 
-def _partitions(facts: Facts) -> Iterator[tuple[Subject, list[Row]]]:
+def _partitions(facts: Facts) -> Iterator[tuple[FindingSubject, list[Row]]]:
     """The rows of each partition of a group."""
     found: dict[tuple[str, str | None, int], list[Row]] = {}
     for row in facts.rows(Share):
         found.setdefault((row["group"], row["topic"], row["partition"]), []).append(row)
     for (group, topic, partition), rows in found.items():
-        yield Subject(group=group, topic=topic, partition=partition), rows
+        yield FindingSubject(group=group, topic=topic, partition=partition), rows
 
 
-def _spanned(subject: Subject, rows: list[Row]) -> dict[str, Any]:
+def _spanned(subject: FindingSubject, rows: list[Row]) -> dict[str, Any]:
     return {
         "first_ns": min(row["first_ns"] for row in rows),
         "last_ns": max(row["last_ns"] for row in rows),

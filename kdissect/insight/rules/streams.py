@@ -8,7 +8,7 @@ from kdissect.analysis.fold import SECOND, Row, address
 from kdissect.analysis.positions import Positions
 from kdissect.analysis.rebalances import Rebalances, RebalanceSteps
 from kdissect.insight.causes import explains
-from kdissect.insight.finding import CERTAIN, NOTICE, WARNING, Finding, Step, Subject
+from kdissect.insight.finding import CERTAIN, NOTICE, WARNING, EvidenceStep, Finding, FindingSubject
 from kdissect.insight.rule import Facts, rule
 from kdissect.insight.rules.groups.words import (
     by_group,
@@ -36,7 +36,7 @@ def streams_followup_rebalance(facts: Facts) -> Iterator[Finding]:
         if len(found) < facts.limit("rebalances") or span_ns > facts.limit("within_s") * SECOND:
             continue
         yield facts.finding(
-            Subject(group=group),
+            FindingSubject(group=group),
             f"The application rebalanced {len(found)} times in {seconds(span_ns)} to see whether tasks can "
             "move to "
             "where their state has been rebuilt.",
@@ -63,7 +63,7 @@ def streams_corrupted(facts: Facts) -> Iterator[Finding]:
         if not found:
             continue
         yield facts.finding(
-            Subject(group=group, client_id=found[0]["client_id"]),
+            FindingSubject(group=group, client_id=found[0]["client_id"]),
             f"{some(row['client_id'] for row in found)} found the state of tasks corrupted "
             f"{plural(len(found), 'time')}"
             ", throws it away and rebuilds it.",
@@ -73,7 +73,7 @@ def streams_corrupted(facts: Facts) -> Iterator[Finding]:
             first_ns=found[0]["ns"],
             last_ns=found[-1]["ns"],
             exchanges=[row["exchange"] for row in found],
-            steps=tuple(Step(row["ns"], row["detail"], row["exchange"]) for row in found),
+            steps=tuple(EvidenceStep(row["ns"], row["detail"], row["exchange"]) for row in found),
             filter=group_filter(group),
         )
 
@@ -91,7 +91,7 @@ def streams_status(facts: Facts) -> Iterator[Finding]:
             if len(found) < facts.limit("times") or lasted_ns < facts.limit("lasted_s") * SECOND:
                 continue
             yield facts.finding(
-                Subject(group=group),
+                FindingSubject(group=group),
                 f"The coordinator told the application {len(found)} times in {seconds(lasted_ns)} that "
                 "something is "
                 f"wrong with it: {detail}. Until that is mended it may process nothing.",
@@ -102,7 +102,7 @@ def streams_status(facts: Facts) -> Iterator[Finding]:
                 first_ns=found[0]["ns"],
                 last_ns=found[-1]["ns"],
                 exchanges=[row["exchange"] for row in found],
-                steps=tuple(Step(row["ns"], row["detail"], row["exchange"]) for row in found[:8]),
+                steps=tuple(EvidenceStep(row["ns"], row["detail"], row["exchange"]) for row in found[:8]),
                 filter=group_filter(group),
             )
             break
@@ -125,7 +125,7 @@ def streams_restoring(facts: Facts) -> Iterator[Finding]:
         if behind < sum(row["records"] for row in rows) // 2:
             continue  # it follows what is written: a standby
         yield facts.finding(
-            Subject(client_id=client_id),
+            FindingSubject(client_id=client_id),
             f"{client_id} read {read / (1 << 20):.1f} MiB of {plural(len(rows), 'changelog partition')} in "
             f"{seconds(lasted_ns)} to rebuild its state; these tasks process nothing until it is done.",
             count=len(rows),
@@ -149,7 +149,7 @@ def connect_delayed_rebalance(facts: Facts) -> Iterator[Finding]:
             continue
         most_ns = max(row["delay_ns"] for row in found)
         yield facts.finding(
-            Subject(group=group),
+            FindingSubject(group=group),
             f"A worker is gone, and its connectors and tasks stand still for up to {seconds(most_ns)}: the "
             "group "
             "waits for it to come back before it gives them to others.",
@@ -176,7 +176,7 @@ def connect_zombie(facts: Facts) -> Iterator[Finding]:
         most = max(row["overlap"] for row in found)
         client = found[0]["client"]
         yield facts.finding(
-            Subject(
+            FindingSubject(
                 group=group,
                 client_id=found[0]["client_id"],
                 client=address(client) if client is not None else None,
@@ -192,7 +192,7 @@ def connect_zombie(facts: Facts) -> Iterator[Finding]:
             last_ns=found[-1]["ns"],
             exchanges=[row["exchange"] for row in found],
             steps=tuple(
-                Step(row["ns"], f"joined with {row['overlap']} of another worker", row["exchange"])
+                EvidenceStep(row["ns"], f"joined with {row['overlap']} of another worker", row["exchange"])
                 for row in found[:8]
             ),
             filter=group_filter(group),
@@ -218,7 +218,7 @@ def connect_config_behind(facts: Facts) -> Iterator[Finding]:
             longest, worst = max(found, key=lambda each: each[0])
             newest = max(each["config_offset"] for each in told if each["ns"] <= worst["ns"])
             yield facts.finding(
-                Subject(group=group, client_id=client_id, client=client or None),
+                FindingSubject(group=group, client_id=client_id, client=client or None),
                 f"A worker had read the configurations only up to offset {worst['config_offset']:,} when it "
                 f"joined, though another had told of more {seconds(longest)} before, by then up to "
                 f"{newest:,}. It runs what was configured then, or nothing.",
@@ -230,7 +230,7 @@ def connect_config_behind(facts: Facts) -> Iterator[Finding]:
                 last_ns=found[-1][1]["ns"],
                 exchanges=[row["exchange"] for _, row in found],
                 steps=tuple(
-                    Step(row["ns"], f"joined with offset {row['config_offset']:,}", row["exchange"])
+                    EvidenceStep(row["ns"], f"joined with offset {row['config_offset']:,}", row["exchange"])
                     for _, row in found[:8]
                 ),
                 filter=group_filter(group),

@@ -10,7 +10,17 @@ from kdissect.analysis.fold import MILLISECOND, SECOND, Row, address
 from kdissect.analysis.transactions import Transactions
 from kdissect.analysis.versions import Versions
 from kdissect.insight.causes import explains
-from kdissect.insight.finding import CERTAIN, CRITICAL, INFO, LIKELY, NOTICE, WARNING, Finding, Step, Subject
+from kdissect.insight.finding import (
+    CERTAIN,
+    CRITICAL,
+    INFO,
+    LIKELY,
+    NOTICE,
+    WARNING,
+    EvidenceStep,
+    Finding,
+    FindingSubject,
+)
 from kdissect.insight.rule import Facts, rule
 from kdissect.insight.words import having, named, of_numbers, share, span
 from kdissect.wording import plural
@@ -33,9 +43,9 @@ explains("producer-fenced", "transactions-aborted", shares=("transactional_id",)
 explains("transaction-timed-out", "transactions-aborted", shares=("transactional_id",))
 
 
-def _subject(row: Row, client_id: bool = True) -> Subject:
+def _subject(row: Row, client_id: bool = True) -> FindingSubject:
     who = row["client"] if client_id else None
-    return Subject(
+    return FindingSubject(
         transactional_id=row["transactional_id"],
         client_id=row["client_id"] if client_id else None,
         client=address(who) if who is not None else None,
@@ -175,9 +185,11 @@ def producer_fenced(facts: Facts) -> Iterator[Finding]:
             else ""
         )
         steps = (
-            [Step(row["end_ns"], f"{taker} took the transactional id")] if row["end_ns"] is not None else []
+            [EvidenceStep(row["end_ns"], f"{taker} took the transactional id")]
+            if row["end_ns"] is not None
+            else []
         )
-        steps.append(Step(row["last_ns"], f"{row['client_id']} was refused", row["exchanges"][-1]))
+        steps.append(EvidenceStep(row["last_ns"], f"{row['client_id']} was refused", row["exchanges"][-1]))
         yield facts.finding(
             subject,
             f"{taker} began to use the transactional id {subject.transactional_id}, which "
@@ -288,7 +300,7 @@ def transaction_refused(facts: Facts) -> Iterator[Finding]:
         if row["error"] in _FENCING or row["error"].endswith("_AUTHORIZATION_FAILED"):
             continue
         yield facts.finding(
-            Subject(
+            FindingSubject(
                 transactional_id=row["transactional_id"], client_id=row["client_id"], client=row["client"]
             ),
             f"The broker refuses to let {row['client_id'] or 'the client'} begin transactions as "
@@ -382,9 +394,9 @@ def transaction_by_v1(facts: Facts) -> Iterator[Finding]:
         )
 
 
-def _by_id(facts: Facts, fits: Callable[[Row], bool]) -> dict[Subject, list[Row]]:
+def _by_id(facts: Facts, fits: Callable[[Row], bool]) -> dict[FindingSubject, list[Row]]:
     """The transactions that fit, by transactional id and client, in order."""
-    found: dict[Subject, list[Row]] = {}
+    found: dict[FindingSubject, list[Row]] = {}
     for row in facts.rows(Transactions):
         if row["transactional_id"] is not None and fits(row):
             found.setdefault(_subject(row)._replace(topic=None, partition=None), []).append(row)

@@ -9,7 +9,7 @@ from kdissect.analysis.versions import VERDICTS
 from kdissect.present.form import plural, size
 from kdissect.present.html.page import section, table, text
 from kdissect.present.html.sheet import Sheet
-from kdissect.present.html.svg import Flow, figure, flows
+from kdissect.present.html.svg import FlowBand, figure, flows
 
 _MOST_EDGES = 50
 
@@ -261,7 +261,7 @@ def graph(sheet: Sheet) -> str:
         what = f"{source[1]} {relation} {target[1]}: {amount}"
         if source[0] == target[0]:
             continue
-        found.append(Flow(source, target, float(row["bytes"] or 0), shade, what))
+        found.append(FlowBand(source, target, float(row["bytes"] or 0), shade, what))
     about = f"{plural(len(found), 'flow')} between clients, brokers, topics and groups, as in the table below"
     lead = "the thicker, the more bytes"
     if len(rows) > _MOST_EDGES:

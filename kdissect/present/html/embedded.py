@@ -15,10 +15,10 @@ from kdissect import __version__
 from kdissect.analysis.catalogue import STATISTICS as FOLDS
 from kdissect.analysis.fold import Row
 from kdissect.analysis.profile import AREAS, PERCENTILE, Profile
-from kdissect.insight.context import Context, Some, Spoken
+from kdissect.insight.context import JudgingContext, Some, Spoken
 from kdissect.insight.difference import FINDING
-from kdissect.insight.finding import CONFIDENCES, SEVERITIES, Finding, Step, Subject
-from kdissect.insight.judge import NotJudged, Report
+from kdissect.insight.finding import CONFIDENCES, SEVERITIES, EvidenceStep, Finding, FindingSubject
+from kdissect.insight.judge import CaptureReport, NotJudged
 from kdissect.present.findings import FINDINGS
 from kdissect.present.options import PLAIN
 from kdissect.present.sanitise import valid_text
@@ -29,9 +29,11 @@ MARK = 'data-kdissect="report 1"'
 _BEGIN, _END = '<script type="application/json" id="kdissect" data-sha256="', "</script>"
 _LARGEST = 1 << 63
 _COUNTS = tuple(
-    name for name, value in Context()._field_defaults.items() if type(value) is int or name.endswith("_ns")
+    name
+    for name, value in JudgingContext()._field_defaults.items()
+    if type(value) is int or name.endswith("_ns")
 )
-_SOME = tuple(name for name, value in Context._field_defaults.items() if isinstance(value, Some))
+_SOME = tuple(name for name, value in JudgingContext._field_defaults.items() if isinstance(value, Some))
 
 
 class NoReportError(Exception):
@@ -46,7 +48,7 @@ def is_report(start: bytes) -> bool:
 # -- writing ----------------------------------------------------------------------------------------
 
 
-def embedded(report: Report, most: Mapping[str, int], usual: int) -> str:
+def embedded(report: CaptureReport, most: Mapping[str, int], usual: int) -> str:
     """The element that holds a report.
 
     :param most: rows that are kept of some tables; of others ``usual``.
@@ -102,7 +104,7 @@ def _short(value: Any) -> Any:
 # -- reading ----------------------------------------------------------------------------------------
 
 
-def report_of(page: str) -> Report:
+def report_of(page: str) -> CaptureReport:
     """The report that a page holds.
 
     :raises NoReportError: it holds none, or one that is damaged.
@@ -121,13 +123,13 @@ def report_of(page: str) -> Report:
         raise NoReportError("the tables of this report are damaged, or another version made them") from None
 
 
-def _report(value: dict[str, Any]) -> Report:
+def _report(value: dict[str, Any]) -> CaptureReport:
     findings = [
         _finding(row, steps)
         for row, steps in zip(_rows(FINDING, value["findings"]), _list(value["steps"]), strict=True)
     ]
     tables = {text: _rows(text, table) for text, table in value["tables"].items()}
-    return Report(
+    return CaptureReport(
         findings,
         [NotJudged(_text(rule), _text(why)) for rule, why in _list(value["not_judged"])],
         _context(value["context"]),
@@ -207,7 +209,7 @@ def _texts(value: Iterable[Any] | None) -> tuple[str, ...]:
 def _finding(row: Row, steps: Any) -> Finding:
     if row["severity"] not in SEVERITIES or row["confidence"] not in CONFIDENCES:
         raise TypeError
-    subject = Subject(**{name: row[name] for name in Subject._fields})
+    subject = FindingSubject(**{name: row[name] for name in FindingSubject._fields})
     return Finding(
         id=_text(row["finding"]),
         severity=row["severity"],
@@ -228,7 +230,7 @@ def _finding(row: Row, steps: Any) -> Finding:
         packets=tuple(row["packets"] or ()),
         connections=tuple(row["connections"] or ()),
         steps=tuple(
-            Step(_int(ns), _text(text), None if exchange is None else _int(exchange))
+            EvidenceStep(_int(ns), _text(text), None if exchange is None else _int(exchange))
             for ns, text, exchange in _list(steps)
         ),
         cause=row["cause"] or "",
@@ -240,7 +242,7 @@ def _finding(row: Row, steps: Any) -> Finding:
     )
 
 
-def _context(value: Mapping[str, Any]) -> Context:
+def _context(value: Mapping[str, Any]) -> JudgingContext:
     optional = ("first_ns", "last_ns")
     counts: dict[str, Any] = {
         name: None if name in optional and value[name] is None else _int(value[name]) for name in _COUNTS
@@ -252,4 +254,4 @@ def _context(value: Mapping[str, Any]) -> Context:
         Spoken(_text(protocol), _text(port), _int(number))
         for protocol, port, number in _list(value["spoken"])
     )
-    return Context(**counts, **some, why_dark=_text(value["why_dark"]), spoken=spoken)
+    return JudgingContext(**counts, **some, why_dark=_text(value["why_dark"]), spoken=spoken)

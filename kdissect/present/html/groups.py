@@ -8,7 +8,7 @@ from kdissect.analysis.fold import Row
 from kdissect.present.form import duration, plural, size
 from kdissect.present.html.page import section
 from kdissect.present.html.sheet import Sheet
-from kdissect.present.html.svg import Band, Bar, Lane, LaneSpan, Line, bars, figure, lanes, lines
+from kdissect.present.html.svg import Band, Bar, LaneSpan, Line, TimeLane, bars, figure, lanes, lines
 
 _MOST_DRAWN = 6
 """Topics with bars, groups with lanes."""
@@ -240,7 +240,7 @@ def _told(row: Row) -> str:
     return f"generation {row['generation']}: {row['trigger'] or 'unknown'}{who}{stopped}"
 
 
-def _members(sheet: Sheet, group: str, stays: list[Row], begins: list[int]) -> list[Lane]:
+def _members(sheet: Sheet, group: str, stays: list[Row], begins: list[int]) -> list[TimeLane]:
     """Lanes of a group's members.
 
     :param begins: when its rebalances began, ns since the epoch: a member keeps its partitions until then,
@@ -275,7 +275,7 @@ def _members(sheet: Sheet, group: str, stays: list[Row], begins: list[int]) -> l
                 if row["duration_ns"] is not None:
                     told += f" for {duration(row['duration_ns'])}"
                 spans.append(LaneSpan(sheet.s(row["join_ns"]), sheet.s(start), number, told, is_stop=True))
-        out.append(Lane(names.get(member, member), spans))
+        out.append(TimeLane(names.get(member, member), spans))
     return out
 
 
@@ -333,7 +333,7 @@ def transactions(sheet: Sheet) -> str:
             is_bad = outcome in ("timed-out", "fenced")
             label = outcome if is_bad or outcome == "open" or len(found) == 1 else ""
             spans.append(LaneSpan(sheet.s(begin), sheet.s(end), shade, what, label, is_bad))
-        made.append(Lane(name, spans))
+        made.append(TimeLane(name, spans))
     drawn = lanes(made, sheet.axis, "Transactions over time", (), True)
     parts = [
         figure("Transactions by transactional id", drawn, "thin: ended by a timeout, or fenced"),

@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from kdissect import __version__
-from kdissect.insight.judge import Report
+from kdissect.insight.judge import CaptureReport
 from kdissect.present.html.cluster import clients, cluster, graph, rest, security
 from kdissect.present.html.embedded import MARK, embedded
 from kdissect.present.html.groups import groups, topics, transactions
 from kdissect.present.html.head import findings, head, verdict
 from kdissect.present.html.page import page, text
-from kdissect.present.html.sheet import Made, Sheet
+from kdissect.present.html.sheet import ReportOptions, Sheet
 from kdissect.present.html.times import latency, timeline
 
 LARGEST = 2_000_000
@@ -38,7 +38,7 @@ _PANELS: dict[str, tuple[str, Callable[[Sheet], str]]] = {
 """By the id of the section: what the navigation calls it, and what draws it."""
 
 
-def report_page(report: Report, made: Made) -> str:
+def report_page(report: CaptureReport, made: ReportOptions) -> str:
     """The page, with as many rows as its size allows."""
     most = MOST_ROWS
     while True:
@@ -48,7 +48,7 @@ def report_page(report: Report, made: Made) -> str:
         most //= 2
 
 
-def _page(report: Report, made: Made, most: int) -> str:
+def _page(report: CaptureReport, made: ReportOptions, most: int) -> str:
     sheet = Sheet(report, made, most)
     drawn = {name: draw(sheet) for name, (_, draw) in _PANELS.items()}
     links = [(name, title) for name, (title, _) in _PANELS.items() if drawn[name]]

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 from kdissect.analysis.declared import BYTES, DURATION
 from kdissect.analysis.fold import SECOND, Row
-from kdissect.insight.judge import Report
+from kdissect.insight.judge import CaptureReport
 from kdissect.present.columns import Column
 from kdissect.present.form import Clock, size
 from kdissect.present.html.page import table
@@ -20,7 +20,7 @@ Shown = tuple[str, str]
 """A column and its heading."""
 
 
-class Made(NamedTuple):
+class ReportOptions(NamedTuple):
     """How a report is made."""
 
     files: tuple[str, ...]
@@ -35,7 +35,7 @@ class Sheet:
     :param most: rows of a table at most.
     """
 
-    def __init__(self, report: Report, made: Made, most: int) -> None:
+    def __init__(self, report: CaptureReport, made: ReportOptions, most: int) -> None:
         self.report = report
         self.made = made
         self.most = most

@@ -291,7 +291,7 @@ class LaneSpan(NamedTuple):
     """A class of the style that colours it in the place of its shade: a severity."""
 
 
-class Lane(NamedTuple):
+class TimeLane(NamedTuple):
     """What happened to one, over time."""
 
     name: str
@@ -299,7 +299,11 @@ class Lane(NamedTuple):
 
 
 def lanes(
-    rows: Sequence[Lane], axis: TimeAxis, about: str, bands: Sequence[Band] = (), labels_beside: bool = False
+    rows: Sequence[TimeLane],
+    axis: TimeAxis,
+    about: str,
+    bands: Sequence[Band] = (),
+    labels_beside: bool = False,
 ) -> str:
     """Bars in lanes over time (Gantt).
 
@@ -344,7 +348,7 @@ def lanes(
 # -- flows ------------------------------------------------------------------------------------------
 
 
-class Flow(NamedTuple):
+class FlowBand(NamedTuple):
     """Something that goes from one column of names to another."""
 
     source: tuple[int, str]
@@ -355,7 +359,7 @@ class Flow(NamedTuple):
     what: str
 
 
-def flows(found: Sequence[Flow], headings: Sequence[str], about: str) -> str:
+def flows(found: Sequence[FlowBand], headings: Sequence[str], about: str) -> str:
     """Names in columns, and curves between them, the thicker the more flows."""
     if not found:
         return ""

@@ -7,7 +7,7 @@ from kdissect.insight.rule import CAPTURE
 from kdissect.present.form import duration, size
 from kdissect.present.html.page import section
 from kdissect.present.html.sheet import Sheet
-from kdissect.present.html.svg import Band, Bar, Lane, LaneSpan, Line, bars, figure, lanes, lines
+from kdissect.present.html.svg import Band, Bar, LaneSpan, Line, TimeLane, bars, figure, lanes, lines
 
 _MOST_LANES = 12
 _MOST_MARKS = 60
@@ -130,7 +130,7 @@ def _seen(sheet: Sheet, bands: list[Band]) -> str:
         what = f"{each.severity} {each.id}: {each.where}"
         label = f"{each.id} · {each.where}"[:80]
         span = LaneSpan(sheet.s(each.first_ns), sheet.s(each.last_ns), 0, what, label, tone=each.severity)
-        rows.append(Lane(each.severity, [span]))
+        rows.append(TimeLane(each.severity, [span]))
     return lanes(rows[:_MOST_LANES], sheet.axis, "When each finding was seen", bands, True)
 
 

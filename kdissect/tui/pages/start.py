@@ -18,7 +18,7 @@ from textual.widgets import Input, OptionList, Static
 from textual.widgets.option_list import Option
 
 from kdissect.capture.paths import captures_in, completed
-from kdissect.live.rates import Interface
+from kdissect.live.rates import InterfaceRate
 from kdissect.present.form import plural, size
 from kdissect.present.sanitise import sanitise
 from kdissect.settings.actions import PLACES
@@ -33,7 +33,7 @@ LOOK_SECONDS = 1.0
 class Looks(Protocol):
     """What tells of interfaces (:class:`~kdissect.live.rates.Rates`)."""
 
-    def look(self, now: float) -> Sequence[Interface]:
+    def look(self, now: float) -> Sequence[InterfaceRate]:
         """The interfaces, with what went on since the look before."""
 
 
@@ -76,7 +76,7 @@ class InterfaceList(LegibleOptions):
         return None if self.highlighted is None else self.names[self.highlighted]
 
 
-def line_of(interface: Interface) -> Text:
+def line_of(interface: InterfaceRate) -> Text:
     """An interface as a line."""
     rate = "" if interface.rate is None else f"{interface.rate:,.0f} packets/s"
     about = "down" if interface.state == "down" else sanitise(interface.description, 60)

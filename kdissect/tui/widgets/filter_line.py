@@ -43,7 +43,7 @@ COUNT_SECONDS = 0.1
 MOST_OFFERS = 50
 
 
-class _Wrong(Highlighter):
+class _WrongMark(Highlighter):
     """Marks what is wrong in the filter."""
 
     error: FilterError | None = None
@@ -109,7 +109,7 @@ class FilterLine(Vertical):
         self._shown, self._remembered = shown, remembered
         self.apply: Callable[[str], object] = shown.push
         """What is done with a filter that was written."""
-        self._wrong = _Wrong()
+        self._wrong = _WrongMark()
         self._filter: Filter | None = None
         """What is written, if it is a filter."""
         self._counted: tuple[int, int] | None = None

@@ -11,7 +11,7 @@ import pytest
 
 from kdissect.capture.files import read_packets
 from kdissect.capture.names import names_body
-from kdissect.capture.reader import Counts, Interface
+from kdissect.capture.reader import Interface, InterfaceCounts
 from kdissect.capture.writer import PcapngWriter
 from kdissect.model import Packet
 from kdissect.scrub.packets import Headers, Layers
@@ -56,7 +56,7 @@ def test_of_a_file_only_the_counts_of_interfaces_stay(
     capture: Path, tmp_path: Path, capsysbinary: Capsys
 ) -> None:
     source, out = tmp_path / "named.pcapng", tmp_path / "out"
-    counts = Counts(7_000, 5, None, ((1, b"seen by alice"), (4, (99).to_bytes(8, "little"))))
+    counts = InterfaceCounts(7_000, 5, None, ((1, b"seen by alice"), (4, (99).to_bytes(8, "little"))))
     names = names_body([(1, b"\x0a\0\0\1host-of-alice\0")], [(2, b"dns-of-alice")])
     interface = Interface(1, name="eth-of-alice", description="alice's", section=((1, b"by alice"),))
     told = [interface._replace(counts=counts, names=(names,), options=((11, b"\0host alice"),))]
@@ -72,7 +72,7 @@ def test_of_a_file_only_the_counts_of_interfaces_stay(
     assert b"alice" not in out.read_bytes()
     kept = read_packets([out])
     assert list(kept)
-    assert kept.interfaces[0].counts == Counts(7_000, 5, None, counts.options[1:])
+    assert kept.interfaces[0].counts == InterfaceCounts(7_000, 5, None, counts.options[1:])
 
 
 def test_what_was_there_is_replaced(capture: Path, tmp_path: Path, capsysbinary: Capsys) -> None:

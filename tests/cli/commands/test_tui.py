@@ -77,7 +77,7 @@ def test_from_a_browser_nothing_is_captured(monkeypatch: pytest.MonkeyPatch) -> 
     monkeypatch.setenv("TEXTUAL_DRIVER", "textual_serve:driver")
     assert tui._rates() is None
     with ExitStack() as stack:
-        opener = tui._Opener(stack, Config(), frozenset(), {}, Keys(), {"interfaces": ()})
+        opener = tui._CaptureOpener(stack, Config(), frozenset(), {}, Keys(), {"interfaces": ()})
         with pytest.raises(CaptureError, match="does not capture here"):
             opener.interfaces("-i lo")
 
@@ -87,7 +87,7 @@ def test_what_is_typed_on_the_start_screen_is_as_on_the_command_line(monkeypatch
     given = {"interfaces": (), "capture_filter": "tcp", "snap_length": 96, "allow_root": True}
     asked: list[dict[str, Any]] = []
     with ExitStack() as stack:
-        opener = tui._Opener(stack, Config(), frozenset(), {}, Keys(), given)
+        opener = tui._CaptureOpener(stack, Config(), frozenset(), {}, Keys(), given)
         monkeypatch.setattr(opener, "live", asked.append)
         opener.interfaces("-i lo -i eth0 -f 'tcp port 9092'")
         assert asked[0]["interfaces"] == ("lo", "eth0")

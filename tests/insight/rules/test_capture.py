@@ -6,7 +6,7 @@ import pytest
 
 from kdissect.capture.files import read_packets
 from kdissect.insight.catalogue import RULES
-from kdissect.insight.context import Context, Some, Spoken
+from kdissect.insight.context import JudgingContext, Some, Spoken
 from kdissect.insight.finding import CERTAIN, NOTICE, Finding
 from kdissect.insight.judge import judge
 from kdissect.model import Fault, Packet, Secrets
@@ -19,7 +19,7 @@ BROKER_PORT = (9092).to_bytes(2)
 HEALTHY = "basic-kafka43.pcapng"
 
 
-def said(context: Context) -> dict[str, Finding]:
+def said(context: JudgingContext) -> dict[str, Finding]:
     rules = {id: RULES[id] for id in IDS}
     return {each.id: each for each in judge(rules, {}, context).findings}
 
@@ -50,7 +50,7 @@ def test_connections_that_began_before_the_capture_are_told() -> None:
 
 
 def test_what_the_snap_length_cut_is_no_loss() -> None:
-    context = Context(
+    context = JudgingContext(
         exchanges=5,
         gap_bytes=900,
         captured_bytes=100,
@@ -67,24 +67,24 @@ def test_what_the_snap_length_cut_is_no_loss() -> None:
 
 
 def test_one_direction_alone_is_told() -> None:
-    found = said(Context(exchanges=5, with_one_side=Some(2, (0, 3))))
+    found = said(JudgingContext(exchanges=5, with_one_side=Some(2, (0, 3))))
     assert list(found) == ["one-sided"]
     assert found["one-sided"].connections == (0, 3)
 
 
 def test_dark_connections_are_told_with_the_reason() -> None:
-    found = said(Context(exchanges=1, in_the_dark=Some(1, (7,)), why_dark="no secret"))
+    found = said(JudgingContext(exchanges=1, in_the_dark=Some(1, (7,)), why_dark="no secret"))
     assert found["tls-dark"].message == "1 connection of TLS is not decrypted: no secret."
 
 
 def test_a_capture_without_kafka_says_what_was_there_instead() -> None:
     spoken = (Spoken("http", "8083", 3), Spoken("unknown", "4711", 1), Spoken("silent", "9092", 1))
-    found = said(Context(connections=5, spoken=spoken))
+    found = said(JudgingContext(connections=5, spoken=spoken))
     assert found["no-kafka"].message == (
         "No Kafka was found in the capture: 5 TCP connections (3 of HTTP on port 8083, 1 of another protocol "
         "on port 4711, 1 without a byte on port 9092); -d tcp.port==4711,kafka takes that port for Kafka's."
     )
-    assert said(Context())["no-kafka"].message == (
+    assert said(JudgingContext())["no-kafka"].message == (
         "No Kafka was found in the capture: there is no TCP connection in it."
     )
 

@@ -10,7 +10,7 @@ import pytest
 from kdissect.analysis.fold import SECOND, Row
 from kdissect.analysis.triggers import DID_NOT_POLL
 from kdissect.insight.catalogue import RULES
-from kdissect.insight.context import Context
+from kdissect.insight.context import JudgingContext
 from kdissect.insight.finding import CRITICAL, INFO, NOTICE, WARNING, Finding
 from kdissect.insight.judge import judge
 from tests.insight.judged import CAPTURES, judged_file
@@ -134,7 +134,7 @@ def test_messages_say_who_and_how_long() -> None:
 def told(id: str, **rows: list[Row]) -> list[Finding]:
     """What one rule says of rows, by the name of their statistic."""
     needs = {each: rows.get(each.name, []) for each in RULES[id].needs}
-    return judge({id: RULES[id]}, needs, Context(first_ns=0, last_ns=600 * SECOND)).findings
+    return judge({id: RULES[id]}, needs, JudgingContext(first_ns=0, last_ns=600 * SECOND)).findings
 
 
 def rebalance(at_s: float, **values: Any) -> Row:
@@ -398,7 +398,7 @@ def test_a_coordinator_that_moved() -> None:
 def test_a_rebalance_whose_end_may_be_lost_is_not_unfinished(gaps: int, types: str, found: int) -> None:
     open_one = rebalance(9, types=[types], completed=False, stopped_ns=10 * SECOND)
     needs = {each: [open_one] if each.name == "rebalances" else [] for each in RULES["rebalance-long"].needs}
-    context = Context(first_ns=0, last_ns=600 * SECOND, gap_bytes=gaps)
+    context = JudgingContext(first_ns=0, last_ns=600 * SECOND, gap_bytes=gaps)
     assert len(judge({"rebalance-long": RULES["rebalance-long"]}, needs, context).findings) == found
 
 
@@ -408,7 +408,7 @@ def test_where_bytes_are_missing_a_member_may_have_left(gaps: int, silent_s: flo
     expired = step("expired", 60, member_id="m-id", silent_ns=round(silent_s * SECOND))
     given = {"rebalance_steps": [expired], "members": [member("m", session_timeout_ms=6_000)]}
     rows = {need: given[need.name] for need in rule.needs}
-    context = Context(first_ns=0, last_ns=600 * SECOND, gap_bytes=gaps)
+    context = JudgingContext(first_ns=0, last_ns=600 * SECOND, gap_bytes=gaps)
     assert len(judge({rule.id: rule}, rows, context).findings) == found
 
 

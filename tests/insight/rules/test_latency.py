@@ -11,7 +11,7 @@ from kdissect.analysis.pace import Pace
 from kdissect.analysis.stalls import Spikes, Stalls
 from kdissect.analysis.tcp import Tcp
 from kdissect.insight.catalogue import RULES
-from kdissect.insight.context import Context
+from kdissect.insight.context import JudgingContext
 from kdissect.insight.finding import INFO, WARNING, Finding
 from kdissect.insight.judge import judge
 from tests.insight.judged import CAPTURES, judged_file
@@ -97,7 +97,7 @@ def test_where_the_capture_slept_nobody_stood_still() -> None:
     rule = RULES["broker-stalled"]
     _, row = stall(from_ns=T0, to_ns=T0 + 3_600 * S, stalled_ns=3_600 * S)
     rows = {need: [row] if need is Stalls else [] for need in rule.needs}
-    whole = Context(T0, T0 + 3_700 * S)
+    whole = JudgingContext(T0, T0 + 3_700 * S)
     assert judge({rule.id: rule}, rows, whole).findings
     asleep = whole._replace(silences=((T0 + S, T0 + 3_599 * S),))
     assert not judge({rule.id: rule}, rows, asleep).findings

@@ -10,7 +10,7 @@ from kdissect.analysis.connections import Connections
 from kdissect.analysis.fold import MILLISECOND, SECOND, Row
 from kdissect.analysis.repeats import Repeats
 from kdissect.insight.catalogue import RULES
-from kdissect.insight.context import Context
+from kdissect.insight.context import JudgingContext
 from kdissect.insight.finding import CERTAIN, CRITICAL, LIKELY, NOTICE, WARNING, Finding
 from kdissect.insight.judge import judge
 from kdissect.model import Direction
@@ -38,7 +38,7 @@ def test_severities_are_those_of_the_catalogue(id: str) -> None:
 
 def said(id: str, rows: list[Row]) -> list[Finding]:
     (needed,) = RULES[id].needs
-    return judge({id: RULES[id]}, {needed: rows}, Context()).findings
+    return judge({id: RULES[id]}, {needed: rows}, JudgingContext()).findings
 
 
 def test_what_an_answer_says_where_the_capture_lacks_its_bytes_is_not_known() -> None:

@@ -12,7 +12,7 @@ from kdissect.analysis.lag import Lag
 from kdissect.analysis.positions import Positions
 from kdissect.analysis.transactions import Transactions
 from kdissect.insight.catalogue import RULES
-from kdissect.insight.context import Context
+from kdissect.insight.context import JudgingContext
 from kdissect.insight.finding import CERTAIN, CRITICAL, INFO, LIKELY, NOTICE, WARNING, Finding
 from kdissect.insight.judge import judge
 from tests.insight.rules.shipped import found_in, of_rule
@@ -38,10 +38,10 @@ def test_severities_are_those_of_the_catalogue(id: str) -> None:
     assert RULES[id].page.do
 
 
-def said(id: str, rows: dict[Any, list[Row]], context: Context | None = None) -> list[Finding]:
+def said(id: str, rows: dict[Any, list[Row]], context: JudgingContext | None = None) -> list[Finding]:
     """What one rule says of rows."""
     every = {each: rows.get(each, []) for each in RULES[id].needs}
-    return judge({id: RULES[id]}, every, context or Context(first_ns=0, last_ns=100 * SECOND)).findings
+    return judge({id: RULES[id]}, every, context or JudgingContext(first_ns=0, last_ns=100 * SECOND)).findings
 
 
 def lag(**values: Any) -> Row:
@@ -165,7 +165,7 @@ def test_a_partition_that_nobody_fetches_any_more_is_stopped() -> None:
     short = judge(
         {"consumer-stopped": RULES["consumer-stopped"]},
         rows,
-        Context(first_ns=0, last_ns=50 * SECOND),
+        JudgingContext(first_ns=0, last_ns=50 * SECOND),
     )
     assert [(each.rule, each.why) for each in short.not_judged] == [("consumer-stopped", "needs 60 s")]
 
@@ -190,7 +190,7 @@ def test_an_offset_before_the_log_begins_is_lost_and_explains_the_jump() -> None
     (reset,) = said("offset-reset", rows)
     assert "left out 160 offsets" in reset.message
     both = {id: RULES[id] for id in ("data-lost-to-retention", "offset-reset")}
-    found = judge(both, rows, Context()).findings
+    found = judge(both, rows, JudgingContext()).findings
     assert [(each.id, each.because) for each in found] == [
         ("data-lost-to-retention", None),
         ("offset-reset", lost.key),

@@ -13,8 +13,8 @@ from kdissect.analysis.fold import Row
 from kdissect.analysis.payloads import Payloads
 from kdissect.exchange import Exchange
 from kdissect.insight.judge import of_captures
-from kdissect.payload.decoder import Decoder
-from kdissect.payload.schemas import Schema, Schemas
+from kdissect.payload.decoder import PayloadDecoder
+from kdissect.payload.schemas import RegistrySchema, Schemas
 from kdissect.record.records import Record
 from kdissect.record.write import write_batch
 from tests.analysis.folds import fold
@@ -159,7 +159,7 @@ def test_numbers_that_begin_as_a_framing_does_are_no_schemas() -> None:
 
 def given(*exchanges: Exchange) -> dict[Any, list[Row]]:
     statistic = Payloads()
-    statistic.use(Decoder(Schemas([Schema("AVRO", '"string"', "7")])))
+    statistic.use(PayloadDecoder(Schemas([RegistrySchema("AVRO", '"string"', "7")])))
     for each in exchanges:
         statistic.feed(each)
     return {Payloads: statistic.result()}
@@ -176,7 +176,7 @@ def test_records_that_do_not_fit_their_schema_are_told_without_what_they_hold() 
 
 def test_a_broken_schema_is_not_unknown() -> None:
     statistic = Payloads()
-    statistic.use(Decoder(Schemas([Schema("AVRO", "{", "7")])))
+    statistic.use(PayloadDecoder(Schemas([RegistrySchema("AVRO", "{", "7")])))
     statistic.feed(sent(0, b"\0\0\0\0\x07\x06abc"))
     rows: dict[Any, list[Row]] = {Payloads: statistic.result()}
     assert not said("schema-unknown", rows)

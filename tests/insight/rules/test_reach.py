@@ -14,7 +14,7 @@ from kdissect.analysis.fold import MILLISECOND, SECOND, Row
 from kdissect.analysis.tcp import Tcp
 from kdissect.analysis.versions import Versions
 from kdissect.insight.catalogue import RULES
-from kdissect.insight.context import Context
+from kdissect.insight.context import JudgingContext
 from kdissect.insight.finding import CERTAIN, CRITICAL, INFO, LIKELY, NOTICE, WARNING, Finding
 from kdissect.insight.judge import judge
 from tests.insight.rules.shipped import found_in, of_rule
@@ -37,10 +37,10 @@ def test_severities_are_those_of_the_catalogue(id: str) -> None:
     assert RULES[id].page.do
 
 
-NOTHING = Context()
+NOTHING = JudgingContext()
 
 
-def said(id: str, rows: dict[Any, list[Row]], context: Context = NOTHING) -> list[Finding]:
+def said(id: str, rows: dict[Any, list[Row]], context: JudgingContext = NOTHING) -> list[Finding]:
     every = {each: rows.get(each, []) for each in RULES[id].needs}
     return judge({id: RULES[id]}, every, context).findings
 
@@ -84,7 +84,7 @@ def test_an_address_that_is_told_and_cannot_be_reached(rows: list[Row], confiden
 def test_a_broker_that_went_before_the_capture_began_is_told_until_its_session_is_over() -> None:
     other = endpoint("10.0.0.6:9092", **TOLD, answered=1, connections=1, clients=["10.0.0.1"])
     rows = [endpoint("10.0.0.5:9092", **TOLD, **REFUSED), other]
-    late = Context(mid_stream=1)
+    late = JudgingContext(mid_stream=1)
     assert said("listener-unreachable", {Endpoints: rows})
     assert not said("listener-unreachable", {Endpoints: rows}, late)
     assert said("listener-unreachable", {Endpoints: rows[:1]}, late)  # no other broker works for the client

@@ -15,7 +15,7 @@ from textual.widgets import Input
 from kdissect import explain, read
 from kdissect.analysis.fold import SECOND
 from kdissect.filter.compiled import compile_filter
-from kdissect.insight.finding import Finding, Step, Subject
+from kdissect.insight.finding import EvidenceStep, Finding, FindingSubject
 from kdissect.present.form import Clock
 from kdissect.present.sanitise import width
 from kdissect.settings.screens import Settings
@@ -34,7 +34,7 @@ def finding(id: str = "rebalance-long", **more: object) -> Finding:
         "severity": "critical",
         "confidence": "certain",
         "category": "groups",
-        "subject": Subject(group="orders"),
+        "subject": FindingSubject(group="orders"),
         "message": "Partitions were read by nobody for 9.54 s.",
         **more,
     }
@@ -46,7 +46,7 @@ def text(of: Finding, because: Finding | None = None, room: int = 80) -> str:
 
 
 def test_all_of_it_is_said() -> None:
-    steps = (Step(17 * SECOND, "coop1 asked for it", 409), Step(26 * SECOND, "answered"))
+    steps = (EvidenceStep(17 * SECOND, "coop1 asked for it", 409), EvidenceStep(26 * SECOND, "answered"))
     whole = finding(
         steps=steps,
         cause="a member stopped",
@@ -73,15 +73,15 @@ def test_all_of_it_is_said() -> None:
 @pytest.mark.parametrize("room", [20, 40, 78, 198])
 def test_lines_are_no_wider_than_the_pane(room: int) -> None:
     words = "some words that go on for a while " * 9
-    whole = finding(message=words, cause=words, fix=words, steps=(Step(SECOND, words, 1),))
+    whole = finding(message=words, cause=words, fix=words, steps=(EvidenceStep(SECOND, words, 1),))
     assert max(width(line.text) for line in findings.text_of(whole, whole, 0, room)) <= max(room, 30)
 
 
 def test_nothing_of_the_wire_reaches_the_terminal_as_it_is() -> None:
     whole = finding(
-        subject=Subject(group=HOSTILE),
+        subject=FindingSubject(group=HOSTILE),
         message=HOSTILE,
-        steps=(Step(1, HOSTILE, 2),),
+        steps=(EvidenceStep(1, HOSTILE, 2),),
         cause=HOSTILE,
         filter=f'group == "{HOSTILE}"',
     )

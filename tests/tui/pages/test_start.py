@@ -11,7 +11,7 @@ from textual.pilot import Pilot
 from textual.widgets import Input
 
 from kdissect.feed.batches import Feed
-from kdissect.live.rates import Interface
+from kdissect.live.rates import InterfaceRate
 from kdissect.model import CaptureError
 from kdissect.settings.recent import remember
 from kdissect.tui.app import Kdissect
@@ -29,13 +29,13 @@ class Looked:
 
     def __init__(self) -> None:
         self.found = [
-            Interface("any", "up", None, "all of them at once", 4_321.4),
-            Interface("lo", "up", "127.0.0.1", "loopback", 0.0),
-            Interface("eth0", "up", "10.0.0.5", "", 4_321.4),
-            Interface("eth1", "down", None, "", 0.0),
+            InterfaceRate("any", "up", None, "all of them at once", 4_321.4),
+            InterfaceRate("lo", "up", "127.0.0.1", "loopback", 0.0),
+            InterfaceRate("eth0", "up", "10.0.0.5", "", 4_321.4),
+            InterfaceRate("eth1", "down", None, "", 0.0),
         ]
 
-    def look(self, _: float) -> list[Interface]:
+    def look(self, _: float) -> list[InterfaceRate]:
         return self.found
 
 
@@ -153,7 +153,7 @@ def test_rates_are_those_of_now_and_interfaces_come_and_go() -> None:
         found.look()
         await pilot.pause()
         assert "77 packets/s" in screen_text(app)
-        rates.found = [*rates.found[:1], *rates.found[2:], Interface("wg[0]\x1b", "up")]
+        rates.found = [*rates.found[:1], *rates.found[2:], InterfaceRate("wg[0]\x1b", "up")]
         found.look()
         await pilot.pause()
         assert "loopback" not in screen_text(app)

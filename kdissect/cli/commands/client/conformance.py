@@ -13,7 +13,7 @@ from kdissect.cli.exit_codes import DONE, OTHER_SIDE_FAILED
 from kdissect.cli.formats import see_that_it_can_be_written, writer_of
 from kdissect.cli.output import TextOutput, inputs_of, open_output
 from kdissect.client.cluster import Cluster
-from kdissect.client.conformance import Check
+from kdissect.client.conformance import BrokerCheck
 from kdissect.client.conformance import conformance as checks_of
 from kdissect.client.loop import now_ns
 from kdissect.present.conformance import CHECKS
@@ -51,7 +51,7 @@ def command(**given: Any) -> int:
         raise Wrong("--changing sends requests that may change data: --yes says that this broker is for it")
     see_that_it_can_be_written(given["form"], given["output"])
     asking = Asking(given, None)
-    checks: list[Check] = []
+    checks: list[BrokerCheck] = []
     rows: list[Any] = checks
     made = failed = 0
     options = Options()

@@ -16,9 +16,9 @@ import click
 
 from kdissect.cli.errors import Unreadable, Wrong
 from kdissect.cli.spans import SpanOption
-from kdissect.client.io import Address
-from kdissect.client.sasl import MECHANISMS, Credentials
-from kdissect.client.security import Security, Tls
+from kdissect.client.io import BrokerAddress
+from kdissect.client.sasl import MECHANISMS, SaslCredentials
+from kdissect.client.security import Security, TlsOptions
 from kdissect.client.session import CLIENT_ID
 from kdissect.client.tls import can_be_named, context_of
 from kdissect.protocol.definition import NEWEST
@@ -105,7 +105,7 @@ def connection_options(function: click.decorators.FC) -> click.decorators.FC:
     return function
 
 
-def address_of(text: str) -> Address:
+def address_of(text: str) -> BrokerAddress:
     """``host``, ``host:port``, ``[::1]:port``.
 
     :raises Wrong: it has another form.
@@ -114,7 +114,7 @@ def address_of(text: str) -> Address:
     port = int(found[3] or DEFAULT_PORT) if found is not None else 0
     if found is None or not 0 < port < 65_536:
         raise Wrong(f"{text}: an address is HOST:PORT, as in broker:9092 or [::1]:9092")
-    return Address(found[1] or found[2], port)
+    return BrokerAddress(found[1] or found[2], port)
 
 
 def security_of(given: dict[str, Any]) -> Security:
@@ -128,18 +128,18 @@ def security_of(given: dict[str, Any]) -> Security:
         for option in ("user", "password_file", "token_file"):
             if given[option] is not None:
                 raise Wrong(f"--{option.replace('_', '-')} is for a login: --sasl {'|'.join(MECHANISMS)}")
-    credentials = Credentials()
+    credentials = SaslCredentials()
     if mechanism == "OAUTHBEARER":
-        credentials = Credentials(token=_secret(given["token_file"], "KDISSECT_TOKEN", "Token"))
+        credentials = SaslCredentials(token=_secret(given["token_file"], "KDISSECT_TOKEN", "Token"))
     elif mechanism is not None:
         if given["user"] is None:
             raise Wrong(f"--sasl {mechanism} needs --user NAME")
         password = _secret(given["password_file"], "KDISSECT_PASSWORD", f"Password of {given['user']}")
-        credentials = Credentials(given["user"], password)
+        credentials = SaslCredentials(given["user"], password)
     return Security(_tls_of(given), mechanism, credentials)
 
 
-def _tls_of(given: dict[str, Any]) -> Tls | None:
+def _tls_of(given: dict[str, Any]) -> TlsOptions | None:
     names = ("tls_ca", "tls_insecure", "tls_name", "tls_cert", "tls_key", "tls_key_password_file")
     if not given["tls"] and not any(given[name] for name in names):
         return None
@@ -150,7 +150,7 @@ def _tls_of(given: dict[str, Any]) -> Tls | None:
     password = os.environ.get("KDISSECT_TLS_KEY_PASSWORD")
     if given["tls_key_password_file"] is not None:
         password = _from_file(given["tls_key_password_file"])
-    tls = Tls(
+    tls = TlsOptions(
         given["tls_ca"],
         given["tls_cert"],
         given["tls_key"],

@@ -16,7 +16,7 @@ from kdissect.cli.spans import SpanOption
 from kdissect.client import fetch as fetching
 from kdissect.client.cluster import Cluster
 from kdissect.client.errors import AskingError
-from kdissect.client.offsets import EARLIEST, LATEST, Start
+from kdissect.client.offsets import EARLIEST, LATEST, FetchStart
 
 
 @click.command("fetch")
@@ -71,7 +71,7 @@ def command(**given: Any) -> int:
     """Print the records of TOPIC, from its begin to its present end."""
     if given["max_wait"] >= given["timeout"] * 1_000:
         raise Wrong(f"--max-wait {given['max_wait']} is longer than --timeout: no answer could come in time")
-    manner = fetching.Manner(
+    manner = fetching.FetchOptions(
         _start(given["start"]),
         given["follow"],
         given["isolation"] == "read_committed",
@@ -107,7 +107,7 @@ def command(**given: Any) -> int:
     return code or (NOTHING_MATCHED if given["exit_status"] and not asking.printed else code)
 
 
-def _first(wanted: fetching.Wanted, most: int | None) -> Any:
+def _first(wanted: fetching.WantedRecords, most: int | None) -> Any:
     """What keeps the records that were asked for, and no more than so many of them."""
     kept = 0
 
@@ -121,13 +121,13 @@ def _first(wanted: fetching.Wanted, most: int | None) -> Any:
     return keep
 
 
-def _start(text: str) -> Start:
+def _start(text: str) -> FetchStart:
     if text in ("earliest", "latest"):
-        return Start(None, EARLIEST if text == "earliest" else LATEST)
+        return FetchStart(None, EARLIEST if text == "earliest" else LATEST)
     if re.fullmatch(r"[0-9]{1,18}", text):
-        return Start(int(text), None)
+        return FetchStart(int(text), None)
     if re.fullmatch(r"@[0-9]{1,18}", text):
-        return Start(None, int(text[1:]))
+        return FetchStart(None, int(text[1:]))
     try:
         when = datetime.fromisoformat(text)
         when = when if when.tzinfo is not None else when.astimezone()
@@ -136,4 +136,4 @@ def _start(text: str) -> Start:
             f"--from {text}: an offset, earliest, latest, a date and time, or @MS is needed"
         ) from None
     since = (when - datetime(1970, 1, 1, tzinfo=UTC)) // timedelta(milliseconds=1)
-    return Start(None, max(since, 0))  # no record is older, and below 0 are names of ends
+    return FetchStart(None, max(since, 0))  # no record is older, and below 0 are names of ends

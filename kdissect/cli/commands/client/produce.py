@@ -90,7 +90,7 @@ def command(**given: Any) -> int:
         if not drafts.records:
             complain(f"{drafts.summary()}: nothing is sent")
             return DONE
-    written: list[producing.Written] = []
+    written: list[producing.PartitionOutcome] = []
     is_over = False
 
     async def flow(cluster: Cluster) -> None:
@@ -119,9 +119,9 @@ def command(**given: Any) -> int:
     return code
 
 
-def _manner(given: dict[str, Any]) -> producing.Manner:
+def _manner(given: dict[str, Any]) -> producing.ProduceOptions:
     """:raises Wrong: no version of Produce can do it."""
-    manner = producing.Manner(
+    manner = producing.ProduceOptions(
         _ACKS[given["acks"]],
         CODECS.index(given["codec"]),
         given["message_format"],

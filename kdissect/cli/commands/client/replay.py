@@ -15,7 +15,7 @@ from kdissect.cli.filters import chooser_of
 from kdissect.cli.inputs import open_file
 from kdissect.client.cluster import Cluster
 from kdissect.client.errors import OtherSideError
-from kdissect.client.replay import Again, DamagedLineError, from_exchange, from_log
+from kdissect.client.replay import DamagedLineError, ReplayedRequest, from_exchange, from_log
 from kdissect.exchange import Exchange
 from kdissect.message import SASL_TOKEN
 from kdissect.model import CaptureError, Fault
@@ -66,7 +66,7 @@ def replay(given: dict[str, Any]) -> int:
     return code or (UNREADABLE if damage else DONE)
 
 
-def _requests(given: dict[str, Any], options: Options, damage: Complaints) -> list[Again]:
+def _requests(given: dict[str, Any], options: Options, damage: Complaints) -> list[ReplayedRequest]:
     """The requests of the log or the capture.
 
     :param damage: is told what is wrong with the files.
@@ -79,7 +79,7 @@ def _requests(given: dict[str, Any], options: Options, damage: Complaints) -> li
     name = "standard input" if given["log"] == "-" else given["log"]
     lines = file_content(given["log"]).decode("utf-8", "replace").split("\n")
     for each in from_log(iter(lines)):
-        if isinstance(each, Again):
+        if isinstance(each, ReplayedRequest):
             found.append(each)
         else:
             (damage if isinstance(each, DamagedLineError) else unfit).say(f"{name}: {each}")
@@ -88,7 +88,7 @@ def _requests(given: dict[str, Any], options: Options, damage: Complaints) -> li
     return found
 
 
-def _captured(given: dict[str, Any], options: Options, damage: Complaints) -> Iterator[Again]:
+def _captured(given: dict[str, Any], options: Options, damage: Complaints) -> Iterator[ReplayedRequest]:
     config = load_config()
     chooser = chooser_of(given["filter"], False, "exchanges", options, config.slow_ms)
     exchanges = []

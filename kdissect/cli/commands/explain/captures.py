@@ -25,7 +25,7 @@ from kdissect.present.findings import FINDINGS, NOT_JUDGED
 from kdissect.present.findings_text import closing_lines, finding_lines, judged_text, not_judged_lines
 
 if TYPE_CHECKING:
-    from kdissect.payload.decoder import Decoder
+    from kdissect.payload.decoder import PayloadDecoder
 
 MOST_SHOWN = 20
 """Findings, without ``--all``; what is said of the capture itself is not counted."""
@@ -43,7 +43,7 @@ class Explanation:
         see_that_it_can_be_written(self._form, given["output"])
         refuse_same(given["output"], given["state"], "--state")
         self._config = load_config()
-        self._decoder: Decoder | None = None
+        self._decoder: PayloadDecoder | None = None
         self._within = _within(given)
         self._folding = Folding(given, paths, self._new_judge(), within=self._within)
         self._state = None if given["state"] is None else load(given["state"])

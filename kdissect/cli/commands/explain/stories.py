@@ -22,7 +22,7 @@ from kdissect.cli.formats import see_that_it_can_be_written, writer_of
 from kdissect.cli.output import TextOutput, inputs_of, open_output
 from kdissect.cli.reading import reading_of
 from kdissect.exchange import Exchange
-from kdissect.insight.finding import Subject
+from kdissect.insight.finding import FindingSubject
 from kdissect.insight.judge import Judge
 from kdissect.limits import Limits
 from kdissect.present.nearest import nearest
@@ -30,7 +30,7 @@ from kdissect.present.options import Options
 from kdissect.present.stories import STORY, about_lines, story_lines
 
 
-class _Kind(NamedTuple):
+class _StoryKind(NamedTuple):
     """A kind of story."""
 
     option: str
@@ -40,11 +40,11 @@ class _Kind(NamedTuple):
 
 
 KINDS = {
-    "group": _Kind("--group", of_group, "group"),
-    "topic": _Kind("--topic", of_topic, "topic"),
-    "client": _Kind("--client", of_client, "client_id"),
-    "transactional_id": _Kind("--transactional-id", of_transactional_id, "transactional_id"),
-    "offset": _Kind("--offset", of_offset, "topic"),
+    "group": _StoryKind("--group", of_group, "group"),
+    "topic": _StoryKind("--topic", of_topic, "topic"),
+    "client": _StoryKind("--client", of_client, "client_id"),
+    "transactional_id": _StoryKind("--transactional-id", of_transactional_id, "transactional_id"),
+    "offset": _StoryKind("--offset", of_offset, "topic"),
 }
 """By the name of the option's value."""
 
@@ -125,7 +125,7 @@ def _hint(name: str, story: Story) -> str:
     return nearest(name, known) or f"; there {'is' if len(known) == 1 else 'are'} {told}{more}"
 
 
-def _is_about(subject: Subject, kind: str, asked: Any) -> bool:
+def _is_about(subject: FindingSubject, kind: str, asked: Any) -> bool:
     if kind == "offset":
         return (subject.topic, subject.partition) == (asked.topic, asked.partition)
     if kind == "client":

@@ -8,7 +8,7 @@ from typing import Any
 
 from kdissect.cli.errors import Wrong
 from kdissect.insight.catalogue import RULES
-from kdissect.insight.finding import SEVERITIES, Finding, Subject
+from kdissect.insight.finding import SEVERITIES, Finding, FindingSubject
 from kdissect.present.nearest import nearest
 
 
@@ -69,13 +69,13 @@ def _words(text: str | None) -> list[str]:
 def _part(text: str) -> tuple[str, str]:
     name, equals, value = text.partition("=")
     name = name.strip().replace(".", "_")
-    if not equals or name not in Subject._fields:
-        hint = nearest(name, Subject._fields) or f"; there are {', '.join(Subject._fields)}"
+    if not equals or name not in FindingSubject._fields:
+        hint = nearest(name, FindingSubject._fields) or f"; there are {', '.join(FindingSubject._fields)}"
         raise Wrong(f"--subject {text}: NAME=VALUE is needed, with the name of a part of a subject{hint}")
     return name, value.strip()
 
 
-def _is_of(subject: Subject, name: str, value: str) -> bool:
+def _is_of(subject: FindingSubject, name: str, value: str) -> bool:
     own = getattr(subject, name)
     if own is None:
         return False

@@ -26,12 +26,12 @@ from kdissect.cli.config import Config, load_config
 from kdissect.cli.errors import Wrong, complain
 from kdissect.cli.exit_codes import UNREADABLE
 from kdissect.cli.interrupts import stopped_by_signals
-from kdissect.cli.listing import Listing, listing_options
+from kdissect.cli.listing import OutputListing, listing_options
 from kdissect.cli.output import inputs_of, open_output
 from kdissect.cli.reading import Reading, reading_of
 from kdissect.cli.shown_packets import ShownPackets, ShownPacketsWriter
 from kdissect.cli.tls_keys import with_secrets_option
-from kdissect.live.session import Session
+from kdissect.live.session import CaptureSession
 from kdissect.live.spooled import Spooled
 from kdissect.present.form import plural
 from kdissect.system.confining import Allowed, confine
@@ -79,16 +79,16 @@ def command(**given: Any) -> int:
     if not given["interfaces"]:
         raise click.UsageError("no interface is given: -i eth0, -i any …", context)
     live_in_own_home()
-    return _Live(given, load_config()).run()
+    return _LiveCommand(given, load_config()).run()
 
 
-class _Live:
+class _LiveCommand:
     """One run of the command."""
 
     def __init__(self, given: dict[str, Any], config: Config) -> None:
         self._given = given
         self._config = config
-        self._listing = Listing(given, config)
+        self._listing = OutputListing(given, config)
         chooser = self._listing.chooser
         if chooser is not None and chooser.must_judge:
             raise Wrong("-Y: findings are known when all was read: --trigger takes them here")
@@ -127,7 +127,9 @@ class _Live:
         with ExitStack() as stack:
             session = started(
                 found,
-                lambda: Session(found.openers, path, self._rotation, self._stop, given["folder"], self._size),
+                lambda: CaptureSession(
+                    found.openers, path, self._rotation, self._stop, given["folder"], self._size
+                ),
             )
             stack.enter_context(closing(session))
             # From here on something is captured: Ctrl-C ends the capture, and what it has is told.
@@ -158,7 +160,7 @@ class _Live:
             session.stop()
             return self._end(session, reading)
 
-    def _end(self, session: Session, reading: Reading) -> int:
+    def _end(self, session: CaptureSession, reading: Reading) -> int:
         session.join()
         status = session.status()
         if self._listing.talks or status.dropped or status.lost:
@@ -171,7 +173,7 @@ class _Live:
         # Who stopped reading before the end was not told of what was lost behind it.
         return UNREADABLE if status.lost else code
 
-    def _reading(self, session: Session) -> AbstractContextManager[Reading]:
+    def _reading(self, session: CaptureSession) -> AbstractContextManager[Reading]:
         limits = self._config.limits
         return reading_of(
             self._given,
@@ -184,7 +186,7 @@ class _Live:
             opener=lambda: Spooled(session.folder, limits, consume=not self._keeps_all),
         )
 
-    def _confine(self, session: Session, scratch: str | None) -> None:
+    def _confine(self, session: CaptureSession, scratch: str | None) -> None:
         """From here on everything that is needed is open, but for what is allowed here. The threads of
         ``--prometheus`` keep what Landlock sees; they have no part in decoding."""
         path, folder = self._given["packets_to"], session.folder

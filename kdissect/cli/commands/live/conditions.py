@@ -18,10 +18,10 @@ from kdissect.dissect import Event
 from kdissect.durations import duration_ns
 from kdissect.exchange import Exchange
 from kdissect.filter.computed import OF_FINDINGS
-from kdissect.insight.evidence import Evidence, sign_of
+from kdissect.insight.evidence import EvidenceIndex, sign_of
 from kdissect.live.journal import Status
 from kdissect.live.metrics import Metrics, address_of
-from kdissect.live.triggers import Trigger
+from kdissect.live.triggers import CaptureTrigger
 from kdissect.present.options import Options
 from kdissect.wording import how_to_install
 
@@ -83,7 +83,7 @@ class Conditions:
     def __init__(self, given: dict[str, Any], options: Options) -> None:
         self._start_on = compiled(given["start_on"], options, "--start-on")
         self._stop_on = compiled(given["stop_on"], options, "--stop-on")
-        evidence = Evidence()  # of which nothing is known: findings are asked by themselves
+        evidence = EvidenceIndex()  # of which nothing is known: findings are asked by themselves
         self._triggers = compiled(given["trigger"], options, "--trigger", evidence)
         self._on_findings = self._triggers is not None and self._triggers.evidence is not None
         if self._triggers is not None and self._on_findings and not self._triggers.fields <= {*OF_FINDINGS}:
@@ -97,7 +97,7 @@ class Conditions:
         self._after_ns = _duration(given["after"], "--after")
         self._path: str | None = given["packets_to"]
         self._serve = _address(given["prometheus"])
-        self._trigger: Trigger | None = None
+        self._trigger: CaptureTrigger | None = None
         self._metrics: Metrics | None = None
         if self._triggers is not None and self._path is None:
             raise Wrong("--trigger writes packets: say where to, with -w FILE")
@@ -113,7 +113,7 @@ class Conditions:
         :raises Wrong: metrics cannot be served.
         """
         if self._triggers is not None and self._path is not None:
-            self._trigger = Trigger(
+            self._trigger = CaptureTrigger(
                 self._path, reading.interfaces, self._before_ns, self._after_ns, _tell_of_file
             )
             stack.callback(self._trigger.close)

@@ -9,7 +9,7 @@ from threading import Event, Thread
 from kdissect.cli.errors import complain
 from kdissect.cli.reading import Reading
 from kdissect.live.journal import Status
-from kdissect.live.session import Session
+from kdissect.live.session import CaptureSession
 from kdissect.live.silence import SILENCE_SECONDS, Silence
 from kdissect.present.form import plural, size
 
@@ -25,7 +25,7 @@ class Watch:
     :param silence: what to say when nothing came for a while; of no use, and closed, once something did.
     """
 
-    def __init__(self, session: Session, reading: Reading, shows_line: bool, silence: Silence) -> None:
+    def __init__(self, session: CaptureSession, reading: Reading, shows_line: bool, silence: Silence) -> None:
         self._session = session
         self._reading = reading
         self._shows_line = shows_line

@@ -24,7 +24,7 @@ from kdissect.cli.tls_keys import key_options, keys_of
 from kdissect.limits import Limits
 from kdissect.model import CaptureError
 from kdissect.present.form import plural
-from kdissect.scrub.scrubbing import Counts, Scrubbing
+from kdissect.scrub.scrubbing import Scrubbing, ScrubCounts
 from kdissect.scrub.search import Search
 from kdissect.scrub.values import Scrubber
 from kdissect.system import named_file
@@ -34,7 +34,7 @@ MOST_KEYS = 8
 """So many keys are tried until none turns an address of the capture into another one of it."""
 
 
-class Refused(click.ClickException):
+class ScrubRefused(click.ClickException):
     """The result would not be fit to be sent away; nothing is written."""
 
     exit_code = NOTHING_MATCHED
@@ -77,7 +77,7 @@ def command(**given: Any) -> int:
     complaints = Complaints()
     try:
         with read_twice((path,), True) as paths, named_file(".scrubbed") as spool, _replaced(output) as file:
-            work = _Work(paths, limits, ports, secrets, cast(BinaryIO, spool), complaints)
+            work = _ScrubWork(paths, limits, ports, secrets, cast(BinaryIO, spool), complaints)
             counts = work.write(key, file)
     except CaptureError as error:
         raise Unreadable(str(error)) from None
@@ -92,7 +92,7 @@ def _inputs(given: dict[str, Any]) -> Iterator[str]:
         yield given["key"]
 
 
-class _Work:
+class _ScrubWork:
     """Reads, writes and searches."""
 
     def __init__(
@@ -107,7 +107,7 @@ class _Work:
         self._paths, self._limits, self._ports, self._secrets = paths, limits, ports, secrets
         self._spool, self._complaints = spool, complaints
 
-    def write(self, key: bytes | None, file: BinaryIO) -> Counts:
+    def write(self, key: bytes | None, file: BinaryIO) -> ScrubCounts:
         """Write the result.
 
         :param key: None for one that is made, and forgotten.
@@ -119,7 +119,7 @@ class _Work:
             if not scrubber.clashes:
                 break
             if key is not None:
-                raise Refused(
+                raise ScrubRefused(
                     "nothing is written: this key turns an address of the capture into another one of it, "
                     "which nobody could tell apart; give another --key"
                 )
@@ -156,7 +156,7 @@ class _Work:
             with closing(packets_of((file.name,), self._limits)) as capture:
                 found = search.capture(capture, self._ports)
         if found is not None:
-            raise Refused(
+            raise ScrubRefused(
                 f"nothing is written: something that was taken away is still there, {found}. That is a "
                 "mistake of kdissect's: please tell its authors, without the capture"
             )
@@ -198,7 +198,7 @@ def _replaced(path: str) -> Iterator[BinaryIO]:
                 os.unlink(part)
 
 
-def _tell(counts: Counts, output: str, is_quiet: bool) -> None:
+def _tell(counts: ScrubCounts, output: str, is_quiet: bool) -> None:
     """What was written, and what was not."""
     if is_quiet:
         return

@@ -36,12 +36,12 @@ from kdissect.spark.runs import Runs, RunsError
 from kdissect.spark.shape import BROKER, TIME_PARTS
 from kdissect.spark.storage import is_remote
 from kdissect.spark.tables import POINT, TABLES
-from kdissect.spark.targets import Catalog, Folder, Iceberg, Target, TargetError, target_of
+from kdissect.spark.targets import Catalog, Iceberg, ParquetFolder, Target, TargetError, target_of
 from kdissect.spark.writing import ENDED
 from kdissect.wording import NotInstalledError
 
 if TYPE_CHECKING:
-    from kdissect.spark.job import Outcome
+    from kdissect.spark.job import TaskOutcome
 
 
 @click.command("batch")
@@ -119,10 +119,10 @@ def command(**given: Any) -> int:
     With --append, kdissect reads only files and bytes that are new. Connections go on from run to run. A run
     that died is done again, and each row is there once.
     """
-    return _Batch(given).run()
+    return _SparkBatchCommand(given).run()
 
 
-class _Batch:
+class _SparkBatchCommand:
     """One run of ``batch``."""
 
     def __init__(self, given: dict[str, Any]) -> None:
@@ -162,16 +162,16 @@ class _Batch:
             for line in self._plan.lines():
                 print(line)  # noqa: T201
             return DONE
-        if isinstance(self._target, Folder):
+        if isinstance(self._target, ParquetFolder):
             refuse_file(self._target.where)
         if given["append"]:
             return self._append()
         self._refuse_existing()
-        from kdissect.spark.several import Asked, make_tables
+        from kdissect.spark.several import BatchOptions, make_tables
 
         with running(given) as (spark, scratch), _target_errors():
             settings = self._settings._replace(progress=scratch)
-            asked = Asked(self._tables, tuple(given["partition_by"]), settings, given["merge_points"])
+            asked = BatchOptions(self._tables, tuple(given["partition_by"]), settings, given["merge_points"])
             with self._meter(scratch):
                 made = make_tables(spark, self._plan, asked, self._target, given["strict"])
             rows = made.write(given["overwrite"])
@@ -187,7 +187,7 @@ class _Batch:
         """:raises Wrong: a table is there, and nobody asked to replace it."""
         if self._given["overwrite"]:
             return
-        if isinstance(self._target, Folder):
+        if isinstance(self._target, ParquetFolder):
             refuse_existing(self._target.where, self._tables)
             return
         with _target_errors():
@@ -245,7 +245,7 @@ class _Batch:
             raise Wrong(str(error)) from None
 
     def _add(self, runs: Runs) -> int:
-        from kdissect.spark.nightly import Asked as Night
+        from kdissect.spark.nightly import NightlyOptions as Night
         from kdissect.spark.nightly import add_new
 
         given = self._given
@@ -277,7 +277,7 @@ class _Batch:
         is_faulty = given["strict"] and any(each.row["faults"] for each in outcomes)
         return FAULTS_SEEN if is_faulty else DONE
 
-    def _ending(self, outcomes: Sequence[Outcome], rows: int | None) -> int:
+    def _ending(self, outcomes: Sequence[TaskOutcome], rows: int | None) -> int:
         """Tell what is damaged, and find the exit code: damage to a file is no failure of the whole."""
         tell_faults(fault for each in outcomes for fault in each.damage)
         read, size = sum(each.read for each in outcomes), self._plan.size

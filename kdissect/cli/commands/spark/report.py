@@ -23,8 +23,8 @@ from kdissect.present.statistics import STATISTICS
 from kdissect.present.statistics_text import table_lines
 from kdissect.present.tables import json_line
 from kdissect.spark.quality import SECTION
-from kdissect.spark.report import SECTIONS, Report
-from kdissect.spark.stored import Place, is_named
+from kdissect.spark.report import SECTIONS, ReportViews
+from kdissect.spark.stored import StoredTables, is_named
 from kdissect.spark.tables import POINT, TABLES, with_point
 from kdissect.spark.targets import TargetError
 from kdissect.wording import NotInstalledError
@@ -86,10 +86,10 @@ def command(**given: Any) -> int:
     Findings, rebalances, transactions and the like are there if kdissect spark stats --out wrote them. After
     spark stats --all, -T html gives the page of kdissect report.
     """
-    return _Report(given).run()
+    return _SparkReportCommand(given).run()
 
 
-class _Report:
+class _SparkReportCommand:
     """One run of the command."""
 
     def __init__(self, given: dict[str, Any]) -> None:
@@ -171,7 +171,7 @@ class _Report:
 
         faults = read("faults") if self._has_faults else None
         if names:
-            made = Report(spark, read("exchanges"), read("connections"), faults)
+            made = ReportViews(spark, read("exchanges"), read("connections"), faults)
         for name in names:
             _print_section(name, made.section(name, given["top"] + 1), given["top"], given["form"])
             if made.left_out:
@@ -214,7 +214,7 @@ class _Report:
             file.write(row.page.encode())
 
 
-def _place(text: str, master: str) -> Place:
+def _place(text: str, master: str) -> StoredTables:
     """Where the tables are.
 
     :raises Wrong: no place has such a name, or a library is missing that it needs.
@@ -223,7 +223,7 @@ def _place(text: str, master: str) -> Place:
     if kind in ("", "parquet", "delta"):
         where = within_reach(where, master)
     try:
-        return Place(f"{kind}{colon}{where}")
+        return StoredTables(f"{kind}{colon}{where}")
     except (ValueError, NotInstalledError) as error:
         raise Wrong(str(error).removeprefix("--to ")) from None
 

@@ -30,7 +30,7 @@ from kdissect.cli.statistics_output import TablesOutput, refuse_several
 from kdissect.model import CaptureError
 from kdissect.present.columns import Source, Table
 from kdissect.present.form import Clock, plural
-from kdissect.present.html.sheet import Made
+from kdissect.present.html.sheet import ReportOptions
 from kdissect.present.options import PLAIN, Options
 from kdissect.present.statistics_text import left_out_text
 from kdissect.present.tables import FORMATS
@@ -41,7 +41,7 @@ from kdissect.spark.tables import with_point
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-    from kdissect.spark.folds import Found, Question
+    from kdissect.spark.folds import CountedPoints, FoldQuestion
     from kdissect.spark.plan import CapturePoint
 
 REPORT = "report"
@@ -97,10 +97,10 @@ def command(**given: Any) -> int:
     Tasks share decoding and counting. Each task reads all of a capture point, and one task adds the counts.
     More than four tasks help only with several capture points.
     """
-    return _Stats(given).run()
+    return _SparkStatsCommand(given).run()
 
 
-class _Stats:
+class _SparkStatsCommand:
     """One run of the command."""
 
     def __init__(self, given: dict[str, Any]) -> None:
@@ -133,8 +133,8 @@ class _Stats:
         except (ValueError, NoSparkError) as error:
             raise Wrong(str(error)) from None
 
-    def _asked(self) -> Question[Any]:
-        from kdissect.spark.questions import Asked, Judgement, Several, Whole
+    def _asked(self) -> FoldQuestion[Any]:
+        from kdissect.spark.questions import AskedStatistics, Judgement, Several, WholeReport
 
         given, config, limits = self._given, self._config, self._settings.limits
         if given["all_of_them"] and (self._texts or given["findings"]):
@@ -146,10 +146,10 @@ class _Stats:
             raise Wrong(f"{option} goes with --out or -T ndjson; kdissect explain prints findings for people")
         if given["all_of_them"]:
             files = tuple(os.path.basename(each.rstrip("/")) for each in given["inputs"])
-            made = Made(files, self._arguments())
-            return Whole(limits, config.thresholds, tuple(config.ignored), made)
+            made = ReportOptions(files, self._arguments())
+            return WholeReport(limits, config.thresholds, tuple(config.ignored), made)
         try:
-            asked: list[Question[Any]] = [Asked(self._texts, limits)] if self._texts else []
+            asked: list[FoldQuestion[Any]] = [AskedStatistics(self._texts, limits)] if self._texts else []
         except (LookupError, ValueError) as error:
             raise Wrong(f"-z {error.args[0]}") from None
         if given["findings"]:
@@ -159,9 +159,9 @@ class _Stats:
     def _titled(self) -> tuple[str, ...]:
         """What each table is. Those of ``-z`` have no grouping in their folders' names."""
         if self._given["all_of_them"]:
-            from kdissect.spark.questions import Whole
+            from kdissect.spark.questions import WholeReport
 
-            return Whole.titles
+            return WholeReport.titles
         texts = self._texts if self._given["out"] is None else tuple(map(_name_of, self._texts))
         return (*texts, *(("findings",) if self._given["findings"] else ()))
 
@@ -196,7 +196,7 @@ class _Stats:
         self._complain(found)
         return DONE
 
-    def _found(self, spark: SparkSession, scratch: str | None) -> Found:
+    def _found(self, spark: SparkSession, scratch: str | None) -> CountedPoints:
         from kdissect.spark.folds import found
 
         shows = scratch is not None and self._talks
@@ -217,7 +217,7 @@ class _Stats:
 
         return point.size * replicas_of(point, self._settings)
 
-    def _write(self, spark: SparkSession, found: Found, folder: str) -> None:
+    def _write(self, spark: SparkSession, found: CountedPoints, folder: str) -> None:
         for name, declared, table in zip(self._names, self._question.tables, found.tables, strict=True):
             path = f"{folder}/{name}"
             writer = with_moments(spark.createDataFrame(table), epochs(declared)).coalesce(1).write
@@ -226,7 +226,7 @@ class _Stats:
             if self._talks:
                 complain(f"{path}: {plural(len(table), 'row')}")
 
-    def _print(self, found: Found) -> None:
+    def _print(self, found: CountedPoints) -> None:
         points = self._settings.capture_point is not None
         with open_output(None) as file:
             out = TablesOutput(file, None, self._form, len(self._titles), PLAIN, Clock("u"))
@@ -236,7 +236,7 @@ class _Stats:
                     is_whole = self._given["all_of_them"]  # tables of one name are told by what was asked
                     out.write(title, shown._replace(name=title) if is_whole else shown, rows.to_pylist())
 
-    def _complain(self, found: Found) -> None:
+    def _complain(self, found: CountedPoints) -> None:
         """Say what was not counted, and what is damaged: damage to a file is no failure of the whole."""
         for name, left_out in zip(self._names, found.left_out, strict=True):
             if left_out:

@@ -10,7 +10,7 @@ from kdissect.analysis.connections import Connections
 from kdissect.analysis.fold import SECOND, Row
 from kdissect.analysis.producers import Producers
 from kdissect.analysis.topics import Topics
-from kdissect.insight.finding import CERTAIN, INFO, NOTICE, WARNING, Finding, Subject
+from kdissect.insight.finding import CERTAIN, INFO, NOTICE, WARNING, Finding, FindingSubject
 from kdissect.insight.rule import Facts, rule
 from kdissect.insight.rules.produce import by, sent
 from kdissect.insight.words import having, named, share
@@ -198,7 +198,7 @@ def hot_partition(facts: Facts) -> Iterator[Finding]:
             writers.sort(key=lambda each: -each["records"])
             mostly = f", mostly from {writers[0]['client_id']}" if writers and writers[0]["client_id"] else ""
             yield facts.finding(
-                Subject(topic=topic, partition=row["partition"]),
+                FindingSubject(topic=topic, partition=row["partition"]),
                 f"{topic}-{row['partition']} gets {share(row[name], whole)} of the {name} of {topic}, "
                 "which has "
                 f"{plural(number, 'partition')}: evenly spread it would be {share(1, number)}{mostly}.",
@@ -228,7 +228,7 @@ def hot_broker(facts: Facts) -> Iterator[Finding]:
     for broker, size in traffic.items():
         if size >= facts.limit("times") * whole / len(traffic):
             yield facts.finding(
-                Subject(broker=broker),
+                FindingSubject(broker=broker),
                 f"The broker {broker} carries {share(size, whole)} of {whole:,} bytes of {len(traffic)} "
                 "brokers; the "
                 f"one in the middle carries {share(typical, whole)}.",

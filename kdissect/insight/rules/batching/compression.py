@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from kdissect.analysis.fold import SECOND, Row
 from kdissect.analysis.producers import Producers
-from kdissect.insight.finding import CERTAIN, NOTICE, Finding, Subject
+from kdissect.insight.finding import CERTAIN, NOTICE, Finding, FindingSubject
 from kdissect.insight.rule import Facts, rule
 from kdissect.insight.rules.batching.batches import OWN_TOPICS
 from kdissect.insight.rules.produce import by, sent
@@ -22,7 +22,7 @@ def _mean(rows: list[Row], ratio: str, weight: dict[int, int]) -> float | None:
     return sum(value * size for value, size in known) / whole if whole else None
 
 
-def _of_topics(facts: Facts) -> Iterator[tuple[Subject, list[Row]]]:
+def _of_topics(facts: Facts) -> Iterator[tuple[FindingSubject, list[Row]]]:
     for subject, rows in by(facts.rows(Producers), "topic").items():
         if subject.topic not in OWN_TOPICS:
             yield subject, rows

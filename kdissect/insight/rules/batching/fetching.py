@@ -9,7 +9,7 @@ from kdissect.analysis.pace import LARGE_BYTES, Pace
 from kdissect.analysis.positions import Positions
 from kdissect.analysis.repeats import Repeats
 from kdissect.insight.causes import explains
-from kdissect.insight.finding import CERTAIN, NOTICE, Finding, Subject
+from kdissect.insight.finding import CERTAIN, NOTICE, Finding, FindingSubject
 from kdissect.insight.repeated import once
 from kdissect.insight.rule import Facts, rule
 from kdissect.insight.rules.offsets import together
@@ -37,7 +37,7 @@ def small_fetches(facts: Facts) -> Iterator[Finding]:
         if rate < facts.limit("per_s"):
             continue
         yield facts.finding(
-            Subject(client=client, client_id=client_id),
+            FindingSubject(client=client, client_id=client_id),
             f"{client_id or 'A consumer'} asked for records {count:,} times ({rate:,.0f} a second), and "
             f"half of "
             f"the answers brought no more than {typical:,} bytes: it takes whatever there is at once, so "
@@ -70,7 +70,7 @@ def fetch_capped(facts: Facts) -> Iterator[Finding]:
             else "a whole answer (fetch.max.bytes)"
         )
         yield facts.finding(
-            Subject(client_id=client_id, client=address(worst["client"]), group=group, topic=topic),
+            FindingSubject(client_id=client_id, client=address(worst["client"]), group=group, topic=topic),
             f"{client_id or 'A consumer'} is behind in {topic}, and {share(cut, worst['answers'])} of the "
             f"answers "
             f"with records of partition {worst['partition']} ended at the consumer's own limit for "
@@ -114,7 +114,7 @@ def fetch_sessions_lost(facts: Facts) -> Iterator[Finding]:
             continue
         count = sum(row["count"] for row in found)
         yield facts.finding(
-            Subject(broker=broker),
+            FindingSubject(broker=broker),
             f"The broker forgot what {plural(len(found), 'connection')} fetch from it {count:,} times. "
             f"Each time "
             "the consumer (or follower) has to name all of its partitions again.",
@@ -135,7 +135,7 @@ def fetch_sessions_lost(facts: Facts) -> Iterator[Finding]:
     by_broker = together((rows[0] for rows in unkept if rows[0]["broker"] not in told), "broker")
     for (broker,), firsts in by_broker.items():
         yield facts.finding(
-            Subject(broker=broker),
+            FindingSubject(broker=broker),
             f"The broker keeps no note of what {plural(len(firsts), 'connection')} fetch from it: most of "
             f"their "
             f"requests name all of their {facts.limit('partitions'):.0f} and more partitions.",
@@ -164,7 +164,7 @@ def _is_unkept(facts: Facts, rows: list[Row]) -> bool:
 def response_too_large(facts: Facts) -> Iterator[Finding]:
     """An answer is larger than the client asked for, or than clients take."""
     for row in facts.rows(Pace):
-        subject = Subject(client=row["client"], client_id=row["client_id"])
+        subject = FindingSubject(client=row["client"], client_id=row["client_id"])
         who = row["client_id"] or "a client"
         if row["large_count"]:
             yield facts.finding(

@@ -8,7 +8,7 @@ from kdissect.analysis.fold import MILLISECOND, SECOND, Row
 from kdissect.analysis.groups import Members, Stays
 from kdissect.analysis.rebalances import Rebalances, RebalanceSteps
 from kdissect.insight.causes import explains
-from kdissect.insight.finding import CERTAIN, INFO, NOTICE, WARNING, Finding, Step, Subject
+from kdissect.insight.finding import CERTAIN, INFO, NOTICE, WARNING, EvidenceStep, Finding, FindingSubject
 from kdissect.insight.rule import Facts, rule
 from kdissect.insight.rules.groups.words import group_filter, name_of, names_of, seconds, some, when
 from kdissect.wording import plural
@@ -56,7 +56,7 @@ def idle_members(facts: Facts) -> Iterator[Finding]:
             continue
         who = some(name_of(members, group, row["member_id"]) for row in idle)
         told[group] = facts.finding(
-            Subject(group=group),
+            FindingSubject(group=group),
             f"{plural(len(idle), 'member')} of {len(rows)} had nothing to do ({who}): the group reads "
             f"{plural(partitions, 'partition')}, and each is read by one member only.",
             count=len(idle),
@@ -95,7 +95,7 @@ def assignment_skew(facts: Facts) -> Iterator[Finding]:
             5,
         )
         told[group] = facts.finding(
-            Subject(group=group),
+            FindingSubject(group=group),
             f"The same work is spread unevenly: one member has {most} partitions, another {least} ({given}).",
             count=len(rows),
             measure=float(most - least),
@@ -142,7 +142,7 @@ def reconcile_slow(facts: Facts) -> Iterator[Finding]:
         held_ns, worst, _ = max(found, key=lambda each: each[0])
         who = name_of(members, group, member)
         yield facts.finding(
-            Subject(group=group, client_id=worst["client_id"], member_id=member),
+            FindingSubject(group=group, client_id=worst["client_id"], member_id=member),
             f"{who} was asked to give {plural(worst['revoking'], 'partition')} back and kept them for "
             f"{seconds(held_ns)}. Nobody else may read them in that time.",
             count=len(found),
@@ -154,7 +154,7 @@ def reconcile_slow(facts: Facts) -> Iterator[Finding]:
             last_ns=found[-1][1]["ns"] + found[-1][0],
             exchanges=[step["exchange"] for _, step, _ in found if step["exchange"] is not None],
             steps=tuple(
-                Step(step["ns"], f"{who} is to give {step['revoking']} back", step["exchange"])
+                EvidenceStep(step["ns"], f"{who} is to give {step['revoking']} back", step["exchange"])
                 for _, step, _ in found
             ),
             filter=group_filter(group),

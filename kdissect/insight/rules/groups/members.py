@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from kdissect.analysis.fold import SECOND, Row
 from kdissect.analysis.groups import Members
 from kdissect.insight.causes import explains
-from kdissect.insight.finding import CERTAIN, INFO, LIKELY, WARNING, Finding, Subject
+from kdissect.insight.finding import CERTAIN, INFO, LIKELY, WARNING, Finding, FindingSubject
 from kdissect.insight.rule import Facts, rule
 from kdissect.insight.rules.groups.words import by_group, disjoint, group_filter, seconds, some
 from kdissect.wording import plural
@@ -40,7 +40,7 @@ def member_id_churn(facts: Facts) -> Iterator[Finding]:
             left = sum(row["left"] is not None for row in ended)
             lived_s = sorted(_lived_s(row) for row in ended)[len(ended) // 2]
             yield facts.finding(
-                Subject(group=group, client_id=next(iter(clients)) if len(clients) == 1 else None),
+                FindingSubject(group=group, client_id=next(iter(clients)) if len(clients) == 1 else None),
                 f"{len(ended)} members of the name {stem} joined the group and were gone again, after "
                 f"{seconds(lived_s * SECOND)} each (median); {left} of them said that they leave.",
                 count=len(ended),
@@ -90,7 +90,7 @@ def group_mixed_protocols(facts: Facts) -> Iterator[Finding]:
         if not near:
             continue
         yield facts.finding(
-            Subject(group=group),
+            FindingSubject(group=group),
             f"{plural(len(classic), 'member')} of the group (client "
             f"{some(row['client_id'] for row in classic)}) still {'uses' if len(classic) == 1 else 'use'} "
             f"the classic group protocol, and {len(newer)} (client "
@@ -113,7 +113,7 @@ def subscriptions_differ(facts: Facts) -> Iterator[Finding]:
             continue
         one, other = pairs[0]
         yield facts.finding(
-            Subject(group=group),
+            FindingSubject(group=group),
             f"Members of the group read different topics: {one['client_id']} reads "
             f"{some(one['subscribed'])}, "
             f"{other['client_id']} reads {some(other['subscribed'])}. Whenever one "

@@ -10,7 +10,7 @@ from kdissect.analysis.positions import Positions
 from kdissect.analysis.rebalances import Rebalances
 from kdissect.analysis.rereads import Rereads
 from kdissect.insight.causes import explains
-from kdissect.insight.finding import CERTAIN, CRITICAL, LIKELY, NOTICE, Finding, Subject
+from kdissect.insight.finding import CERTAIN, CRITICAL, LIKELY, NOTICE, Finding, FindingSubject
 from kdissect.insight.rule import Facts, rule
 from kdissect.insight.rules.groups.words import group_filter, over, quoted, seconds, some, when
 from kdissect.insight.rules.offsets import together
@@ -45,7 +45,7 @@ def double_ownership(facts: Facts) -> Iterator[Finding]:
         first_ns, last_ns, one, other = max(shared, key=lambda each: each[1] - each[0])
         partitions = sorted({each[2]["partition"] for each in shared})
         yield facts.finding(
-            Subject(group=group, topic=topic),
+            FindingSubject(group=group, topic=topic),
             f"{some((one['client_id'], other['client_id']))} both got records of "
             f"{topic}-{one['partition']} for "
             f"{seconds(last_ns - first_ns)}, with no rebalance in between: what one of them processes, the "
@@ -103,7 +103,7 @@ def records_read_twice(facts: Facts) -> Iterator[Finding]:
             continue
         clients = dict.fromkeys(client for row in rows for client in row["clients"] if client)
         yield facts.finding(
-            Subject(group=group, topic=topic),
+            FindingSubject(group=group, topic=topic),
             f"The group fetched {whole:,} different records of {topic}, and {again:,} times one that it had "
             f"fetched before. The clients are {some(clients) or 'its members'}, the records are in "
             f"{plural(len(rows), 'partition')}. The group may process these records again.",

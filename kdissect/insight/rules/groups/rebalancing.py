@@ -10,7 +10,7 @@ from kdissect.analysis.fold import MILLISECOND, SECOND, Row
 from kdissect.analysis.groups import Members
 from kdissect.analysis.rebalances import Rebalances, RebalanceSteps
 from kdissect.insight.causes import explains
-from kdissect.insight.finding import CERTAIN, CRITICAL, LIKELY, NOTICE, WARNING, Finding, Subject
+from kdissect.insight.finding import CERTAIN, CRITICAL, LIKELY, NOTICE, WARNING, Finding, FindingSubject
 from kdissect.insight.rule import Facts, rule
 from kdissect.insight.rules.groups.words import (
     EAGER,
@@ -89,7 +89,7 @@ def rebalance_storm(facts: Facts) -> Iterator[Finding]:
         span_ns = when(found[-1]) - when(found[0])
         stopped = sum(row["stopped_ns"] or 0 for row in found)
         yield facts.finding(
-            Subject(group=group),
+            FindingSubject(group=group),
             f"The group distributed its partitions anew {len(found)} times in {seconds(span_ns)}: {told}.",
             count=len(found),
             measure=float(len(found)),
@@ -153,7 +153,7 @@ def rebalance_long(facts: Facts) -> Iterator[Finding]:
         times = "" if len(found) == 1 else f" It is the longest of {len(found)}."
         generation = f" of generation {worst['generation']}" if worst["generation"] is not None else ""
         yield facts.finding(
-            Subject(group=group),
+            FindingSubject(group=group),
             f"Partitions were read by nobody for {seconds(worst['stopped_ns'])}: the rebalance{generation} "
             f"took long{begun}. "
             f"{_phase(worst, members)}{times}",
@@ -255,7 +255,7 @@ def rebalance_missing_member(facts: Facts) -> Iterator[Finding]:
             else ""
         )
         yield facts.finding(
-            Subject(
+            FindingSubject(
                 group=group, client_id=row["client_id"] if row else None, member_id=lost[0] if row else None
             ),
             f"All other members had asked to join, and the coordinator waited {seconds(hold_ns)} more for "
@@ -310,7 +310,7 @@ def rebalance_slow_member(facts: Facts) -> Iterator[Finding]:
         if len(found) < facts.limit("rebalances") and worst_ns < facts.limit("once_s") * SECOND:
             continue
         yield facts.finding(
-            Subject(group=group, client_id=client_id, client=client),
+            FindingSubject(group=group, client_id=client_id, client=client),
             f"{client_id or client} joined up to {seconds(worst_ns)} after it was told to, and all others "
             "of the "
             f"group waited for it in {plural(len(found), 'rebalance')}.",
@@ -344,7 +344,7 @@ def eager_stop_the_world(facts: Facts) -> Iterator[Finding]:
             continue
         most = max(row["members"] for row in found)
         yield facts.finding(
-            Subject(group=group),
+            FindingSubject(group=group),
             f"In {len(found)} rebalances all members, up to {most}, gave all their partitions up and "
             "waited for "
             f"each other, {seconds(stopped)} in all: the assignor {found[-1]['protocol']} asks for that.",
@@ -376,7 +376,7 @@ def rolling_restart(facts: Facts) -> Iterator[Finding]:
         if len(who) < facts.limit("clients") or not in_turn:
             continue
         yield facts.finding(
-            Subject(group=group),
+            FindingSubject(group=group),
             f"{len(who)} members ({some(who)}) left and came back one after another. Each time the group "
             "distributed its partitions anew.",
             count=len(restarts),

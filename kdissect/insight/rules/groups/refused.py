@@ -9,7 +9,7 @@ from kdissect.analysis.fold import SECOND, Row
 from kdissect.analysis.groups import Members
 from kdissect.analysis.rebalances import Rebalances
 from kdissect.insight.causes import explains
-from kdissect.insight.finding import CERTAIN, CRITICAL, NOTICE, WARNING, Finding, Step, Subject
+from kdissect.insight.finding import CERTAIN, CRITICAL, NOTICE, WARNING, EvidenceStep, Finding, FindingSubject
 from kdissect.insight.rule import Facts, rule
 from kdissect.insight.rules.groups.words import by_group, group_filter, seconds, some
 from kdissect.wording import plural
@@ -43,7 +43,7 @@ def _told(rows: Iterable[Row]) -> dict[str, object]:
         "last_ns": last,
         "exchanges": sorted(set(numbers)),
         "steps": tuple(
-            Step(
+            EvidenceStep(
                 row["first_ns"], f"{row['api']} of {row['client_id']}: {row['error']}", row["first_exchange"]
             )
             for row in sorted(rows, key=lambda row: row["first_ns"])[:8]
@@ -66,7 +66,7 @@ def assignor_mismatch(facts: Facts) -> Iterator[Finding]:
         rest = f", the others {some(sorted(theirs))}." if own and theirs else "." if own else ""
         count = sum(row["count"] for row in rows)
         yield facts.finding(
-            Subject(group=group, client_id=client_id),
+            FindingSubject(group=group, client_id=client_id),
             f"{client_id} was refused {plural(count, 'time')}: it offers no way to distribute partitions "
             "that all "
             f"members of the group know.{offers}{rest}",
@@ -91,7 +91,7 @@ def _different_offers(facts: Facts, group: str, rows: list[Row]) -> Iterator[Fin
             if one["offers"] == other["offers"] or together_ns < facts.limit("together_s") * SECOND:
                 continue
             yield facts.finding(
-                Subject(group=group),
+                FindingSubject(group=group),
                 f"Members offer different ways to distribute partitions: {one['client_id']} offers "
                 f"{some(one['offers'])}, {other['client_id']} offers {some(other['offers'])}. A member that "
                 "offers only what the others do not know would be refused.",
@@ -128,7 +128,7 @@ def static_member_conflict(facts: Facts) -> Iterator[Finding]:
         named = some(sorted(instances)) if instances else "the same name"
         count = sum(row["count"] for row in rows)
         yield facts.finding(
-            Subject(group=group, client_id=next(iter(fenced)) if len(fenced) == 1 else None),
+            FindingSubject(group=group, client_id=next(iter(fenced)) if len(fenced) == 1 else None),
             f"Two processes say that they are the same member of the group, {named}: "
             f"{who or some(fenced)}. The "
             f"one that came first was refused {plural(count, 'time')} and reads nothing any more.",
@@ -166,7 +166,7 @@ def commit_after_rebalance(facts: Facts) -> Iterator[Finding]:
         places = {(row["topic"], row["partition"]) for row in rows}
         errors = some(sorted({row["error"] for row in rows}))
         yield facts.finding(
-            Subject(group=group, client_id=client_id),
+            FindingSubject(group=group, client_id=client_id),
             f"The broker refused to store how far {client_id} had processed "
             f"{plural(len(places), 'partition')} ({errors}): it was no longer a member of the group. Whoever "
             "owns these partitions now processes the same records again.",
@@ -205,7 +205,7 @@ def coordinator_moved(facts: Facts) -> Iterator[Finding]:
         moved = any(row["error"] == "NOT_COORDINATOR" for row in rows)
         count = sum(row["count"] for row in rows)
         yield facts.finding(
-            Subject(group=group),
+            FindingSubject(group=group),
             (
                 "The broker that looks after the group changed. Members were refused "
                 if moved
@@ -246,7 +246,7 @@ def member_epoch_fenced(facts: Facts) -> Iterator[Finding]:
             continue
         count = sum(row["count"] for row in rows)
         yield facts.finding(
-            Subject(group=group, client_id=client_id),
+            FindingSubject(group=group, client_id=client_id),
             f"{client_id} was told {plural(count, 'time')} that it is no member any more, gave all its "
             "partitions "
             "up and had to join anew.",
@@ -272,7 +272,7 @@ def group_refused(facts: Facts) -> Iterator[Finding]:
             continue
         errors = some(sorted({row["error"] for row in rows}))
         yield facts.finding(
-            Subject(group=group, client_id=client_id),
+            FindingSubject(group=group, client_id=client_id),
             f"{client_id} asked to join {plural(count, 'time')} and was refused each time: {errors}.",
             measure=float(count),
             unit="refusals",

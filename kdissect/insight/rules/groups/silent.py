@@ -9,7 +9,7 @@ from kdissect.analysis.groups import Members, Stays
 from kdissect.analysis.rebalances import RebalanceSteps
 from kdissect.analysis.triggers import DID_NOT_POLL
 from kdissect.insight.causes import explains
-from kdissect.insight.finding import CERTAIN, CRITICAL, LIKELY, NOTICE, Finding, Step, Subject
+from kdissect.insight.finding import CERTAIN, CRITICAL, LIKELY, NOTICE, EvidenceStep, Finding, FindingSubject
 from kdissect.insight.rule import Facts, rule
 from kdissect.insight.rules.groups.words import POLL_TIMEOUT, group_filter, name_of, names_of, seconds
 from kdissect.wording import plural
@@ -33,7 +33,7 @@ def poll_interval_exceeded(facts: Facts) -> Iterator[Finding]:
         certain = any(POLL_TIMEOUT in (step["detail"] or "") for step in steps)
         what = f"{who} left the group {plural(len(steps), 'time')} because it did not ask for records{within}"
         yield facts.finding(
-            Subject(group=group, client_id=steps[0]["client_id"]),
+            FindingSubject(group=group, client_id=steps[0]["client_id"]),
             f"{what}, though it was alive: its heartbeats came until then. What it had read and not "
             "confirmed "
             "is read again by others.",
@@ -45,7 +45,9 @@ def poll_interval_exceeded(facts: Facts) -> Iterator[Finding]:
             last_ns=steps[-1]["ns"],
             exchanges=[step["exchange"] for step in steps if step["exchange"] is not None],
             steps=tuple(
-                Step(step["ns"], f"{who} left: {step['detail'] or 'no reason given'}", step["exchange"])
+                EvidenceStep(
+                    step["ns"], f"{who} left: {step['detail'] or 'no reason given'}", step["exchange"]
+                )
                 for step in steps
             ),
             filter=group_filter(group),
@@ -84,7 +86,7 @@ def session_timeout(facts: Facts) -> Iterator[Finding]:
         )
         times = "" if len(steps) == 1 else f" {len(steps)} times"
         yield facts.finding(
-            Subject(group=group, client_id=worst["client_id"] or (row["client_id"] if row else None)),
+            FindingSubject(group=group, client_id=worst["client_id"] or (row["client_id"] if row else None)),
             f"{who} was removed from the group{times}: no heartbeat had come from it for "
             f"{seconds(worst['silent_ns'])}{allowed}. {why}".rstrip(),
             count=len(steps),
@@ -96,7 +98,7 @@ def session_timeout(facts: Facts) -> Iterator[Finding]:
             last_ns=steps[-1]["ns"],
             exchanges=[step["exchange"] for step in steps if step["exchange"] is not None],
             steps=tuple(
-                Step(step["ns"], f"{who} silent for {seconds(step['silent_ns'])}", step["exchange"])
+                EvidenceStep(step["ns"], f"{who} silent for {seconds(step['silent_ns'])}", step["exchange"])
                 for step in steps
             ),
             filter=group_filter(group),
@@ -112,7 +114,7 @@ def heartbeat_gap(facts: Facts) -> Iterator[Finding]:
         if gap_ms < facts.limit("share") * session_ms or gap_ms < facts.limit("times") * usual_ms:
             continue
         yield facts.finding(
-            Subject(group=group, client_id=client_id),
+            FindingSubject(group=group, client_id=client_id),
             f"{who} sent no heartbeat for {seconds(row['heartbeat_max_ns'])}, and after "
             f"{seconds(session_ms * MILLISECOND)} it is removed from the group. It usually reports every "
             f"{seconds(row['heartbeat_p50_ns'])}.",
@@ -161,7 +163,7 @@ def heartbeat_interval_too_long(facts: Facts) -> Iterator[Finding]:
             continue
         told.add((row["group"], who))
         yield facts.finding(
-            Subject(group=row["group"], client_id=member["client_id"]),
+            FindingSubject(group=row["group"], client_id=member["client_id"]),
             f"{who} reports every {seconds(row['heartbeat_p50_ns'])}, and is removed after "
             f"{seconds(session_ms * MILLISECOND)}: one or two reports that come late are enough.",
             measure=interval_ms / 1000,

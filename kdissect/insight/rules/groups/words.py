@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator
 from typing import Any
 
 from kdissect.analysis.fold import SECOND, Row
-from kdissect.insight.finding import Step
+from kdissect.insight.finding import EvidenceStep
 
 EAGER = ("range", "roundrobin", "sticky")
 """Assignors with which every member gives all its partitions up in every rebalance (KIP-429)."""
@@ -108,13 +108,13 @@ TRIGGERS = {
 """What began a rebalance, in words."""
 
 
-def step_of(row: Row) -> Step:
+def step_of(row: Row) -> EvidenceStep:
     """How a rebalance began, as a line."""
     word = TRIGGERS.get(row["trigger"] or "", "it began before what was captured shows who asked for it")
     who = f": {row['trigger_client_id']}" if row["trigger_client_id"] else ""
     reason = f" ({row['trigger_reason']})" if row["trigger_reason"] else ""
     generation = f"generation {row['generation']}: " if row["generation"] is not None else ""
-    return Step(when(row), f"{generation}{word}{who}{reason}", row["trigger_exchange"])
+    return EvidenceStep(when(row), f"{generation}{word}{who}{reason}", row["trigger_exchange"])
 
 
 def evidence(rows: Iterable[Row]) -> tuple[int, ...]:

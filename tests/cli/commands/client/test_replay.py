@@ -6,12 +6,12 @@ from pathlib import Path
 
 from kdissect.cli.commands.client.replay import _requests
 from kdissect.cli.errors import Complaints
-from kdissect.client.replay import Again
+from kdissect.client.replay import ReplayedRequest
 from kdissect.present.options import Options
 from tests.points.places import BASIC, MS, brokers_of, elsewhere, packets_of, written
 
 
-def requests(*captures: object) -> list[Again]:
+def requests(*captures: object) -> list[ReplayedRequest]:
     given = {"log": None, "captures": tuple(map(str, captures)), "filter": None}
     return _requests(given, Options(), Complaints())
 

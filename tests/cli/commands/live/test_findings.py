@@ -11,7 +11,7 @@ from kdissect.cli.commands.live.conditions import Conditions
 from kdissect.cli.commands.live.findings import EVERY_SECONDS, LiveFindings
 from kdissect.cli.errors import Wrong
 from kdissect.dissect import Event
-from kdissect.insight.finding import Finding, Subject
+from kdissect.insight.finding import Finding, FindingSubject
 from kdissect.insight.judge import Judge
 from kdissect.limits import DEFAULTS
 from kdissect.live.journal import Status
@@ -22,7 +22,7 @@ from tests.dissecting import dissect
 
 
 def finding(id: str, resolved_ns: int | None = None) -> Finding:
-    return Finding(id, "critical", "certain", "made", Subject(), "…", resolved_ns=resolved_ns)
+    return Finding(id, "critical", "certain", "made", FindingSubject(), "…", resolved_ns=resolved_ns)
 
 
 @pytest.fixture(scope="module")
