@@ -1,3 +1,4 @@
+cimport cython
 from libc.stdint cimport int64_t
 
 cdef class Histogram:
@@ -10,3 +11,5 @@ cdef class Histogram:
     cpdef add(self, value, int64_t times=*)
 
 cdef object _bucket(value)
+@cython.locals(at=Py_ssize_t, histogram=Histogram)
+cpdef add_known(list histograms, tuple values)
