@@ -71,7 +71,7 @@ class Said:
         return Said(self.fields, self.by, self.ns, self.number, self.last_ns, self.last_number, self.counts)
 
 
-class Line:
+class Tellers:
     """What was said of one thing."""
 
     __slots__ = ("count", "rows")
@@ -96,7 +96,7 @@ class Statements:
     limits of :class:`~kdissect.analysis.timelines.Timelines` hold. What came first is kept."""
 
     def __init__(self, room: Room) -> None:
-        self._kinds: dict[str, dict[tuple[Hashable, ...], Line]] = {}
+        self._kinds: dict[str, dict[tuple[Hashable, ...], Tellers]] = {}
         self._room = room
         self._limits = room.limits
         self._count = 0
@@ -140,7 +140,7 @@ class Statements:
             if len(things) >= self._limits.rows or not self._room.takes(_THING_BYTES):
                 self.left_out += 1
                 return None
-            line = things[subject] = Line()
+            line = things[subject] = Tellers()
         row = line.rows.get(teller)
         if row is not None and row[-1].fields == said.fields and row[-1].by == said.by:
             row[-1].take(said.ns, said.number, said.last_ns, said.last_number, said.counts)
