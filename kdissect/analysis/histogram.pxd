@@ -17,3 +17,5 @@ cdef class Histogram:
 cdef object _bucket(value)
 @cython.locals(magnitude=int64_t, left=int64_t, shift=cython.int)
 cdef int64_t _short_bucket(int64_t value) noexcept
+@cython.locals(at=Py_ssize_t, histogram=Histogram)
+cpdef add_known(list histograms, tuple values)

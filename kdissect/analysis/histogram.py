@@ -145,6 +145,15 @@ class Histogram:  # noqa: PLW1641 - it changes
         return found
 
 
+def add_known(histograms: list[Histogram], values: tuple[int | None, ...]) -> None:
+    """Count each value in the histogram at its place; None is not known, and is not counted."""
+    for at in range(len(values)):
+        value = values[at]
+        if value is not None:
+            histogram = histograms[at]
+            histogram.add(value)
+
+
 def ceiling_of(value: int) -> int:
     """The highest value that is counted in the same bucket."""
     return _highest(_bucket(value))

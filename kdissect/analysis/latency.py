@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 
 from kdissect.analysis.declared import Declared, column
 from kdissect.analysis.fold import OneTable, Row, address
-from kdissect.analysis.histogram import Histogram
+from kdissect.analysis.histogram import Histogram, add_known
 from kdissect.analysis.srt import GROUPINGS
 from kdissect.analysis.waits import split
 from kdissect.exchange import Exchange
@@ -37,34 +37,15 @@ _ALL = {"latency": "from the request's last byte to the response's first", **PAR
 
 
 @dataclass(slots=True)
-class _LatencyPart:
-    """The times of a part, of which most are 0."""
-
-    zeros: int = 0
-    times: Histogram = field(default_factory=Histogram)
-
-    def merge(self, later: _LatencyPart) -> None:
-        self.zeros += later.zeros
-        self.times.merge(later.times)
-
-    def all(self) -> Histogram:
-        """All of them."""
-        out = Histogram()
-        out.merge(self.times)
-        if self.zeros:
-            out.merge(Histogram(self.zeros, 0, 0, 0, {0: self.zeros}))
-        return out
-
-
-@dataclass(slots=True)
 class _Parts:
     count: int = 0
-    parts: dict[str, _LatencyPart] = field(default_factory=lambda: {name: _LatencyPart() for name in _ALL})
+    times: list[Histogram] = field(default_factory=lambda: [Histogram() for _ in _ALL])
+    """Of each, in the same order."""
 
     def merge(self, later: _Parts) -> None:
         self.count += later.count
-        for name, part in later.parts.items():
-            self.parts[name].merge(part)
+        for mine, theirs in zip(self.times, later.times, strict=True):
+            mine.merge(theirs)
 
 
 _Key = tuple[int | None, str, int | None, str | None, str | None, str | None, str | None]
@@ -120,17 +101,15 @@ class Latency(OneTable[_Key, _Parts]):
             plain = exchange.api_key, exchange.api, exchange.api_version, None, None, None, None
             rows = [self._rows.row(plain)]
         _, wait_ns, broker_ns = split(exchange)
-        values = [latency, exchange.behind_ns, exchange.throttle_ns, exchange.network_ns, exchange.served_ns]
-        values += [wait_ns, broker_ns, exchange.request_transfer_ns, exchange.response_transfer_ns]
-        values.append(exchange.think_ns)
+        values = (
+            *(latency, exchange.behind_ns, exchange.throttle_ns, exchange.network_ns, exchange.served_ns),
+            *(wait_ns, broker_ns, exchange.request_transfer_ns, exchange.response_transfer_ns),
+            exchange.think_ns,
+        )
         for row in rows:
             if row is not None:
                 row.count += 1
-                for part, value in zip(row.parts.values(), values, strict=True):
-                    if value:
-                        part.times.add(value)
-                    elif value is not None:
-                        part.zeros += 1
+                add_known(row.times, values)
 
     def _topics(self, exchange: Exchange) -> list[str] | tuple[None]:
         return (exchange.topics if "topic" in self._by else None) or (None,)
@@ -168,9 +147,8 @@ def _result(key: _Key, row: _Parts) -> Row:
         "topic": topic,
         "count": row.count,
     }
-    whole = row.parts["latency"].times.total
-    for name, part in row.parts.items():
-        times = part.all()
+    whole = row.times[0].total
+    for name, times in zip(_ALL, row.times, strict=True):
         p50, p99 = times.percentiles(50, 99)
         out |= {
             f"{name}_sum_ns": times.total if times.count else None,

@@ -15,6 +15,7 @@ from typing import Any, NamedTuple, Self
 from kdissect.analysis.declared import column, first_and_last
 from kdissect.analysis.fold import Row, Rows, Statistic
 from kdissect.analysis.labels import Labels, Topic
+from kdissect.analysis.measures import Alike, Measure, Often
 from kdissect.analysis.sets import record_sets
 from kdissect.analysis.slices import Estimate, SlicedSums, SlicedTimes
 from kdissect.analysis.versions import replica_id_of
@@ -43,52 +44,10 @@ _ProfileKey = tuple[Topic, str, str, str, str]
 what it is a share of."""
 
 
-class _Measure:
-    """One of the two, by the kind of the key; made as it is first counted into."""
-
-    __slots__ = ("counted", "times")
-
-    def __init__(self) -> None:
-        self.counted: SlicedSums | None = None
-        self.times: SlicedTimes | None = None
-
-    def sums(self) -> SlicedSums:
-        """Where it is counted into."""
-        if self.counted is None:
-            self.counted = SlicedSums()
-        return self.counted
-
-    def durations(self) -> SlicedTimes:
-        """Where times are counted into."""
-        if self.times is None:
-            self.times = SlicedTimes()
-        return self.times
-
-    def merge(self, later: _Measure) -> None:
-        if later.counted is not None:
-            self.counted = self.counted or SlicedSums()
-            self.counted.merge(later.counted)
-        if later.times is not None:
-            self.times = self.times or SlicedTimes()
-            self.times.merge(later.times)
-
-
-class _Kind:
-    """Where exchanges are counted that one client, by its client id, has with one broker, in one version of
-    one API. They are looked up once: to name and find each anew would take longer than to count."""
-
-    __slots__ = ("answers", "asked", "network", "times")
-
-    def __init__(self) -> None:
-        self.asked: list[tuple[SlicedSums | None, int, int]] | None = None
-        """What each of them adds to: total and count."""
-        self.answers: list[SlicedSums | None] | None = None
-        self.times: list[SlicedTimes | None] | None = None
-        self.network: list[SlicedTimes | None] | None = None
-
-
 _MOST_KINDS = 512
 """So many are remembered at a time."""
+_MOST_WAITING = 20_000
+"""So many exchanges are counted together at most: their times take memory until the measures have them."""
 
 
 class _Error(NamedTuple):
@@ -133,19 +92,26 @@ class Profile(Statistic):
 
     def __init__(self, limits: Limits = DEFAULTS) -> None:
         super().__init__(limits)
-        self._rows: Rows[_ProfileKey, _Measure] = Rows(_Measure, self.room, _MEASURE_BYTES)
+        self._rows: Rows[_ProfileKey, Measure] = Rows(Measure, self.room, _MEASURE_BYTES)
         self._labels = Labels(self.latest, limits)
-        self._kinds: dict[tuple[Any, ...], _Kind] = {}
+        self._alike: dict[tuple[Any, ...], Alike] = {}
+        self._waiting = 0
+        """How many exchanges are counted there."""
+        self._kinds: dict[tuple[Any, ...], Often] = {}
         self._batches: dict[tuple[Topic, str], list[SlicedSums | None]] = {}
 
     def __getstate__(self) -> dict[str, Any]:
-        return {**self.__dict__, "_kinds": {}, "_batches": {}}
+        self._settle()
+        return {**self.__dict__, "_alike": {}, "_kinds": {}, "_batches": {}}
 
     @property
     def left_out(self) -> int:
+        self._settle()
         return self._rows.left_out
 
     def merge(self, later: Self) -> None:
+        self._settle()
+        later._settle()
         self._labels.merge(later._labels)
         self._rows.merge(later._rows)
 
@@ -154,77 +120,104 @@ class Profile(Statistic):
     def _exchange(self, exchange: Exchange) -> None:
         ns, api = exchange.begun_ns, exchange.api or "unknown"
         errors = self._errors(exchange)
-        self._of_kind(exchange, ns, api, errors)
+        broker_ns = split(exchange).broker_ns
+        self._of_client(exchange, ns, api, bool(errors), broker_ns)
+        self._of_broker(exchange, ns, api, bool(errors), broker_ns)
+        if errors:
+            client, broker = _client(exchange), _named(exchange.broker)
+            for area, who in ((API, _named(api)), (BROKER, broker), (CLIENT, client)):
+                self._name_errors(area, who, ns, errors)
         for group in exchange.groups:
             self._talk(GROUP_AREA, _named(stem(group)), ns, exchange, errors)
         for topic in self._topics(exchange):
             theirs = (
                 {each for each in errors if each.topic is None or each.topic == topic} if errors else errors
             )
-            self._talk(TOPIC_AREA, topic, ns, exchange, theirs, rate=False)
+            self._talk(TOPIC_AREA, topic, ns, exchange, theirs, has_rate=False)
         if api in _DIRECTIONS:
             self._records(exchange, ns, _DIRECTIONS[api])
 
-    def _of_kind(self, exchange: Exchange, ns: int, api: str, errors: set[_Error]) -> None:
-        """Count by API, broker and client."""
-        version = exchange.api_version
-        which = (exchange.broker_endpoint, exchange.client_id, api, version)
+    def _of_client(
+        self, exchange: Exchange, ns: int, api: str, has_errors: bool, broker_ns: int | None
+    ) -> None:
+        """Count by API and client."""
+        network_ns = None if exchange.latency_ns is None else exchange.network_ns
+        is_answered, version = exchange.response is not None, exchange.api_version
+        which = exchange.client_id, api, version, is_answered, broker_ns is None, network_ns is None
+        alike = self._alike.get(which)
+        if alike is None or self._waiting >= _MOST_WAITING:
+            if alike is not None or len(self._alike) >= _MOST_KINDS:
+                self._settle()
+            alike = self._alike[which] = self._alike_of(exchange, api, broker_ns, network_ns)
+        self._waiting += 1
+        alike.slices.add(ns, has_errors, broker_ns, network_ns)
+
+    def _alike_of(self, exchange: Exchange, api: str, broker_ns: int | None, network_ns: int | None) -> Alike:
+        """Where exchanges like this one are counted."""
+        out, version, client = Alike(), exchange.api_version, _client(exchange)
+        subjects = (API, _named(api)), (CLIENT, client)
+        out.asked = [(self._sums(who, area, "requests", RATE), 1, 1) for area, who in subjects]
+        if exchange.api_key != API_VERSIONS and version is not None:
+            out.asked.append((self._sums(client, CLIENT, f"{api} v{version}", SHARE, api), 1, 0))
+            out.asked.append((self._sums(client, CLIENT, api, _BASE), 0, 1))
+        if exchange.response is not None:
+            out.answers = [self._sums(who, area, "errors", SHARE) for area, who in subjects]
+        if broker_ns is not None:
+            out.times = [
+                self._durations(_named(api), API, "broker time"),
+                self._durations(client, CLIENT, f"broker time of {api}"),
+            ]
+        if network_ns is not None:
+            out.network = [self._durations(client, CLIENT, "network")]
+        return out
+
+    def _settle(self) -> None:
+        """Let the measures take in what waits."""
+        for alike in self._alike.values():
+            self._rows.left_out += alike.settle()
+        self._alike.clear()
+        self._waiting = 0
+
+    def _of_broker(
+        self, exchange: Exchange, ns: int, api: str, has_errors: bool, broker_ns: int | None
+    ) -> None:
+        """Count by broker. Each of its measures counts at once: many brokers have few exchanges each."""
+        broker, is_answered = exchange.broker, exchange.response is not None
+        which = broker, api, is_answered, broker_ns is None
         kind = self._kinds.get(which)
         if kind is None:
-            if len(self._kinds) >= _MOST_KINDS:
-                self._kinds.clear()
-            kind = self._kinds[which] = _Kind()
-        if kind.asked is None:
-            client, broker = self._ends(exchange)
-            subjects = ((API, _named(api)), (BROKER, broker), (CLIENT, client))
-            kind.asked = [(self._sums(who, area, "requests", RATE), 1, 1) for area, who in subjects]
-            if exchange.api_key != API_VERSIONS and version is not None:
-                kind.asked.append((self._sums(client, CLIENT, f"{api} v{version}", SHARE, api), 1, 0))
-                kind.asked.append((self._sums(client, CLIENT, api, _BASE), 0, 1))
-        for sums, total, count in kind.asked:
-            if sums is not None:
-                sums.add(ns, total, count)
-            else:
-                self._rows.left_out += 1
-        if exchange.response is not None:
-            if kind.answers is None:
-                client, broker = self._ends(exchange)
-                subjects = ((API, _named(api)), (BROKER, broker), (CLIENT, client))
-                kind.answers = [self._sums(who, area, "errors", SHARE) for area, who in subjects]
-            has_errors = bool(errors)
-            for answers in kind.answers:
-                if answers is not None:
-                    answers.add(ns, has_errors)
+            kind = self._kind(which, BROKER, _named(broker), True, is_answered)
+            if broker_ns is not None:
+                kind.times.append(self._durations(_named(broker), BROKER, f"broker time of {api}"))
+        self._add(kind, ns, has_errors)
+        if broker_ns is not None:
+            for times in kind.times:
+                if times is not None:
+                    times.add(ns, broker_ns)
                 else:
                     self._rows.left_out += 1
-            if errors:
-                client, broker = self._ends(exchange)
-                for area, who in ((API, _named(api)), (BROKER, broker), (CLIENT, client)):
-                    self._name_errors(area, who, ns, errors)
-        broker_ns = split(exchange).broker_ns
-        if broker_ns is not None:
-            if kind.times is None:
-                client, broker = self._ends(exchange)
-                kind.times = [
-                    self._durations(_named(api), API, "broker time"),
-                    self._durations(broker, BROKER, f"broker time of {api}"),
-                    self._durations(client, CLIENT, f"broker time of {api}"),
-                ]
-            self._take_times(kind.times, ns, broker_ns)
-        if exchange.network_ns is not None and exchange.latency_ns is not None:
-            if kind.network is None:
-                kind.network = [self._durations(self._ends(exchange)[0], CLIENT, "network")]
-            self._take_times(kind.network, ns, exchange.network_ns)
 
-    @staticmethod
-    def _ends(exchange: Exchange) -> tuple[Topic, Topic]:
-        """What the client and the broker are called."""
-        return _named(stem(exchange.client_id or "(no client id)")), _named(exchange.broker)
+    def _kind(
+        self, which: tuple[Any, ...], area: str, who: Topic, has_rate: bool, is_answered: bool
+    ) -> Often:
+        """Where exchanges of a kind are counted from now on."""
+        if len(self._kinds) >= _MOST_KINDS:
+            self._kinds.clear()
+        requests = [self._sums(who, area, "requests", RATE)] if has_rate else []
+        errors = [self._sums(who, area, "errors", SHARE)] if is_answered else []
+        kind = self._kinds[which] = Often(requests, errors, [])
+        return kind
 
-    def _take_times(self, rows: list[SlicedTimes | None], ns: int, duration_ns: int) -> None:
-        for row in rows:
-            if row is not None:
-                row.add(ns, duration_ns)
+    def _add(self, kind: Often, ns: int, has_errors: bool) -> None:
+        """Count an exchange, but its times."""
+        for sums in kind.requests:
+            if sums is not None:
+                sums.add(ns, 1)
+            else:
+                self._rows.left_out += 1
+        for sums in kind.errors:
+            if sums is not None:
+                sums.add(ns, has_errors)
             else:
                 self._rows.left_out += 1
 
@@ -261,13 +254,12 @@ class Profile(Statistic):
         ns: int,
         exchange: Exchange,
         errors: set[_Error],
-        rate: bool = True,
+        has_rate: bool = True,
     ) -> None:
-        if rate:
-            self._count(subject, area, "requests", RATE, ns, 1)
-        if exchange.response is None:
-            return
-        self._count(subject, area, "errors", SHARE, ns, bool(errors))
+        is_answered = exchange.response is not None
+        which = area, subject, is_answered
+        kind = self._kinds.get(which) or self._kind(which, area, subject, has_rate, is_answered)
+        self._add(kind, ns, bool(errors))
         if errors:
             self._name_errors(area, subject, ns, errors)
 
@@ -307,12 +299,6 @@ class Profile(Statistic):
             self._batches[topic, done] = found
         return found
 
-    def _count(self, subject: Topic, area: str, what: str, kind: str, ns: int, total: int) -> None:
-        """Count one, which comes to a total."""
-        row = self._rows.row((subject, area, what, kind, ""))
-        if row is not None:
-            row.sums().add(ns, total)
-
     def _sums(self, subject: Topic, area: str, what: str, kind: str, of: str = "") -> SlicedSums | None:
         """Where a measure is counted, often."""
         row = self._often((subject, area, what, kind, of))
@@ -323,7 +309,7 @@ class Profile(Statistic):
         row = self._often((subject, area, what, PERCENTILE, ""))
         return None if row is None else row.durations()
 
-    def _often(self, key: _ProfileKey) -> _Measure | None:
+    def _often(self, key: _ProfileKey) -> Measure | None:
         """The row of a measure, to be counted into often; what it does not take in is counted then."""
         before = self._rows.left_out
         row = self._rows.row(key)
@@ -339,10 +325,15 @@ class Profile(Statistic):
     # -- rows ---------------------------------------------------------------------------------------
 
     def result(self) -> list[Row]:
-        found = self._labels.by_name(self._rows.rows, _Measure)
+        self._settle()
+        found = self._labels.by_name(self._rows.rows, Measure)
         named = {_Named(*key): row for key, row in found.items()}
         rows = [each for key, row in named.items() for each in _rows(key, row, named)]
         return sorted(rows, key=_order)
+
+
+def _client(exchange: Exchange) -> Topic:
+    return _named(stem(exchange.client_id or "(no client id)"))
 
 
 def _is_follower(exchange: Exchange) -> bool:
@@ -369,7 +360,7 @@ def stem(name: str) -> str:
     return _BY_LOT.sub(lambda found: "-*" if found[0].startswith("-") else "*", name)
 
 
-def _rows(key: _Named, measure: _Measure, named: Mapping[_Named, _Measure]) -> Iterator[Row]:
+def _rows(key: _Named, measure: Measure, named: Mapping[_Named, Measure]) -> Iterator[Row]:
     """The rows of a measure."""
     if measure.times is not None:
         whole = measure.times.all()

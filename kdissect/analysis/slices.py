@@ -43,6 +43,7 @@ class _Slice(Protocol):
 
 
 S = TypeVar("S", bound=_Slice)
+L = TypeVar("L", "SlicedSums", "SlicedTimes")
 
 
 @dataclass(slots=True)
@@ -119,6 +120,10 @@ class Sliced(Generic[S]):
         for number, each in later.slices.items():
             self.slices.setdefault(number >> (self.shift - later.shift), new()).merge(each)
 
+    def _in_order(self) -> list[S]:
+        """The slices by time: sums of fractions depend on the order, and parts may come in any."""
+        return [self.slices[number] for number in sorted(self.slices)]
+
     @property
     def _deviations(self) -> float:
         """How many standard errors a margin has; 0 where there is none."""
@@ -155,7 +160,7 @@ class SlicedSums(Sliced[Sums]):
         if slices < 3:
             return Estimate(total / seconds)
         mean = total / slices
-        squares = sum((each.total - mean) ** 2 for each in self.slices.values())
+        squares = sum((each.total - mean) ** 2 for each in self._in_order())
         squares += (slices - len(self.slices)) * mean**2
         error = sqrt(slices / (slices - 1) * squares) * _STUDENT[min(slices - 1, len(_STUDENT)) - 1]
         return Estimate(total / seconds, max(0.0, total - error) / seconds, (total + error) / seconds)
@@ -168,7 +173,7 @@ class SlicedSums(Sliced[Sums]):
         value = total / count
         if slices < 3:
             return Estimate(value)
-        squares = sum((each.total - value * each.count) ** 2 for each in self.slices.values())
+        squares = sum((each.total - value * each.count) ** 2 for each in self._in_order())
         error = sqrt(slices / (slices - 1) * squares) / count * self._deviations
         return Estimate(value, max(0.0, value - error), value + error)
 
@@ -185,6 +190,63 @@ class SlicedSums(Sliced[Sums]):
         if clustered.low is not None and clustered.high is not None:
             low, high = min(low, clustered.low), max(high, clustered.high)
         return Estimate(value, max(0.0, min(low, value)), min(1.0, max(high, value)))
+
+
+@dataclass(slots=True)
+class _AlikeSlice:
+    count: int = 0
+    errors: int = 0
+    broker: Histogram = field(default_factory=Histogram)
+    network: Histogram = field(default_factory=Histogram)
+
+    def merge(self, other: _AlikeSlice) -> None:
+        self.count += other.count
+        self.errors += other.errors
+        self.broker.merge(other.broker)
+        self.network.merge(other.network)
+
+
+class SlicedAlike(Sliced[_AlikeSlice]):
+    """Exchanges that several measures count alike. Each is counted once here; the measures then take in all
+    of them together, which comes to the same."""
+
+    def add(self, ns: int, has_errors: bool, broker_ns: int | None, network_ns: int | None) -> None:
+        """Count one at a time. Each of the two durations is known of all that are alike, or of none."""
+        found = self._at(ns, _AlikeSlice)
+        found.count += 1
+        found.errors += has_errors
+        if broker_ns is not None:
+            found.broker.add(broker_ns)
+        if network_ns is not None:
+            found.network.add(network_ns)
+
+    @property
+    def count(self) -> int:
+        return sum(each.count for each in self.slices.values())
+
+    def sums(self, total: int, count: int) -> SlicedSums:
+        """What they come to, where one of them has this total, and this count."""
+        return self._with_span(
+            SlicedSums({at: Sums(each.count * count, each.count * total) for at, each in self.slices.items()})
+        )
+
+    def errors(self) -> SlicedSums:
+        """How many of them have errors."""
+        return self._with_span(
+            SlicedSums({at: Sums(each.count, each.errors) for at, each in self.slices.items()})
+        )
+
+    def broker(self) -> SlicedTimes:
+        """The times that the broker took."""
+        return self._with_span(SlicedTimes({at: each.broker for at, each in self.slices.items()}))
+
+    def network(self) -> SlicedTimes:
+        """The times of the network."""
+        return self._with_span(SlicedTimes({at: each.network for at, each in self.slices.items()}))
+
+    def _with_span(self, made: L) -> L:
+        made.shift, made.first_ns, made.last_ns = self.shift, self.first_ns, self.last_ns
+        return made
 
 
 class SlicedTimes(Sliced[Histogram]):
@@ -218,7 +280,7 @@ class SlicedTimes(Sliced[Histogram]):
         if slices < 3:
             return Estimate(value)
         below = whole.up_to(value) / count
-        squares = sum((each.up_to(value) - below * each.count) ** 2 for each in self.slices.values())
+        squares = sum((each.up_to(value) - below * each.count) ** 2 for each in self._in_order())
         error = max(
             sqrt(slices / (slices - 1) * squares) / count * self._deviations,
             NORMAL * sqrt(part * (1 - part) / count),

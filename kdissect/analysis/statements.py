@@ -71,8 +71,17 @@ class Said:
         return Said(self.fields, self.by, self.ns, self.number, self.last_ns, self.last_number, self.counts)
 
 
-Line = dict[tuple[str, str], list[Said]]
-"""What was said of one thing, by teller and API."""
+class Tellers:
+    """What was said of one thing."""
+
+    __slots__ = ("count", "rows")
+
+    def __init__(self) -> None:
+        self.rows: dict[tuple[str, str], list[Said]] = {}
+        """By teller and API."""
+        self.count = 0
+        """How often something else was said, by all of them."""
+
 
 Kept = list[tuple[list[Said], Said]]
 """Where the statements of a message are kept: what the teller said of a thing, and the last of that."""
@@ -87,7 +96,7 @@ class Statements:
     limits of :class:`~kdissect.analysis.timelines.Timelines` hold. What came first is kept."""
 
     def __init__(self, room: Room) -> None:
-        self._kinds: dict[str, dict[tuple[Hashable, ...], Line]] = {}
+        self._kinds: dict[str, dict[tuple[Hashable, ...], Tellers]] = {}
         self._room = room
         self._limits = room.limits
         self._count = 0
@@ -131,22 +140,22 @@ class Statements:
             if len(things) >= self._limits.rows or not self._room.takes(_THING_BYTES):
                 self.left_out += 1
                 return None
-            line = things[subject] = {}
-        row = line.get(teller)
+            line = things[subject] = Tellers()
+        row = line.rows.get(teller)
         if row is not None and row[-1].fields == said.fields and row[-1].by == said.by:
             row[-1].take(said.ns, said.number, said.last_ns, said.last_number, said.counts)
             return row
-        room = self._limits.timeline_key_events - sum(map(len, line.values()))
         if (
-            room <= 0
+            line.count >= self._limits.timeline_key_events
             or self._count >= self._limits.timeline_events
             or not self._room.takes(_SAID_BYTES if row is not None else _LINE_BYTES)
         ):
             self.left_out += 1
             return None
         self._count += 1
+        line.count += 1
         if row is None:
-            row = line[teller] = [said]
+            row = line.rows[teller] = [said]
         else:
             row.append(said)
         return row
@@ -156,14 +165,14 @@ class Statements:
         self.left_out += later.left_out
         for kind, things in later._kinds.items():
             for subject, line in things.items():
-                for teller, row in line.items():
+                for teller, row in line.rows.items():
                     for said in row:
                         self._add(kind, subject, teller, said.copy())
 
     def about(self, kind: str) -> Iterator[tuple[tuple[Hashable, ...], str, str, Said]]:
         """All of a kind: subject, teller, API, and what was said."""
         for subject, line in self._kinds.get(kind, {}).items():
-            for (teller, told_by), row in line.items():
+            for (teller, told_by), row in line.rows.items():
                 for said in row:
                     yield subject, teller, told_by, said
 

@@ -12,6 +12,7 @@ from kdissect.analysis.room import share
 from kdissect.dissect import Event
 from kdissect.exchange import Exchange
 from kdissect.session.briefs import Brief
+from kdissect.session.conversation import Connection
 
 Take = Callable[[Exchange], None]
 
@@ -40,7 +41,12 @@ class Together:
     def _find_ways(self) -> None:
         """Find where events go. :meth:`Fold.feed` would ask of each what it is, once more for each fold."""
         self._see = self._fed[0].latest.see if self._fed else Latest().see
-        self._others = [each for each in self._fed if _takes_others(type(each))]
+        connected = [each for each in self._fed if _takes_connections(type(each))]
+        self._connections = [each._connection for each in connected]
+        self._copies = [each._connection for each in connected if each.at_every_point]
+        """What takes in the rows of connections, and those of other capture points."""
+        self._own = [each for each in self._fed if type(each).feed is not Fold.feed]
+        """What takes in other events in its own way."""
         self._every = [each.ways()[0] for each in self._fed], [each.ways()[1] for each in self._fed]
         """What takes in exchanges that count, and those that do not."""
         self._by_api: tuple[dict[str | None, list[Take]], dict[str | None, list[Take]]] = {}, {}
@@ -85,7 +91,10 @@ class Together:
             for take in takers:
                 take(event)
         elif counts:
-            for fold in self._others:
+            if isinstance(event, Connection):
+                for connection in self._copies if event.is_copy else self._connections:
+                    connection(event)
+            for fold in self._own:
                 fold.feed(event)
         else:
             for fold in self._fed:
@@ -100,6 +109,6 @@ class Together:
             mine.room.refused |= theirs.room.refused
 
 
-def _takes_others(kind: type[Fold]) -> bool:
-    """Whether such a fold does anything with what is no exchange."""
-    return kind.feed is not Fold.feed or kind._connection is not Fold._connection
+def _takes_connections(kind: type[Fold]) -> bool:
+    """Whether such a fold does anything with the row of a connection, and is fed it in no way of its own."""
+    return kind.feed is Fold.feed and kind._connection is not Fold._connection

@@ -38,7 +38,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         # which takes as long as many a command.
         atexit.register(gc.freeze)
     try:
-        with _sigterm_as_ctrl_c(), _cycles_looked_for_seldom():
+        with _sigterm_as_ctrl_c(), _cycles_looked_for_seldom(is_last=arguments is None):
             return _run(arguments)
     except KeyboardInterrupt:  # while modules are imported, or an error is told
         return INTERRUPTED
@@ -61,13 +61,19 @@ def _sigterm_as_ctrl_c() -> Iterator[None]:
 
 
 @contextmanager
-def _cycles_looked_for_seldom() -> Iterator[None]:
-    """In here the collector of cycles runs seldom, whatever the command does."""
+def _cycles_looked_for_seldom(is_last: bool) -> Iterator[None]:
+    """In here the collector of cycles runs seldom, whatever the command does.
+
+    :param is_last: whether the process ends after it. Nothing is looked through any more then: with the
+        figures of before, the next few objects would let it run at once.
+    """
     before = gc.get_threshold()
     gc.set_threshold(OBJECTS_BEFORE_A_LOOK, 20, 20)
     try:
         yield
     finally:
+        if is_last:
+            gc.freeze()
         gc.set_threshold(*before)
 
 

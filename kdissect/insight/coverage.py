@@ -82,7 +82,9 @@ class Coverage(Fold):
         """Steps of time in which anything happened."""
 
     def feed(self, event: Event) -> None:
-        if isinstance(event, Fault):
+        if isinstance(event, Exchange):
+            self._exchange(event)  # it does not ask what the latest one told
+        elif isinstance(event, Fault):
             self._fault(event)
         else:
             super().feed(event)
@@ -131,8 +133,10 @@ class Coverage(Fold):
                 self._cut.add(fault.connection)
 
     def _span(self, first_ns: int, last_ns: int) -> None:
-        self._first_ns = least(self._first_ns, first_ns)
-        self._last_ns = most(self._last_ns, last_ns)
+        if self._first_ns is None or first_ns < self._first_ns:
+            self._first_ns = first_ns
+        if self._last_ns is None or last_ns > self._last_ns:
+            self._last_ns = last_ns
         if len(self._steps) < self._most_steps:
             self._steps.add(first_ns // _STEP_NS)
             self._steps.add(last_ns // _STEP_NS)

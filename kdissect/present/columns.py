@@ -48,6 +48,8 @@ class Column(NamedTuple):
     """Left out of a table for people where all is 0."""
     kept: bool = False
     """Left out last of all figures where the room is too small."""
+    key: str | None = None
+    """Its key in a row that is a dict; the value stands there as it is, but for text that is not valid."""
 
 
 class Table(NamedTuple):

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterable, Iterator
+from operator import itemgetter
 from typing import Any
 
 from kdissect.analysis.declared import BANDS, BYTES, DURATION, ID, TIME
@@ -15,7 +16,7 @@ from kdissect.limits import Limits
 from kdissect.present.columns import Column, Table
 from kdissect.present.form import Clock, bars, duration, plural, size
 from kdissect.present.options import Options
-from kdissect.present.sanitise import CUT, pad, sanitise, width
+from kdissect.present.sanitise import CUT, pad, sanitise, valid_text, width
 
 NUMBERS = frozenset(("int16", "int32", "int64", "float64"))
 MOST_TEXT, LEAST_TEXT = 48, 16
@@ -54,8 +55,7 @@ def table_lines(
     headings = [column.name.removesuffix("_ns") for column in table.columns]
     texts: dict[int, list[str]] = {}
     for at, column in enumerate(table.columns):  # by columns: one way to show all of it is chosen once
-        value = column.value
-        cells = _all_shown([value(row, options) for row in rows], column, clock)
+        cells = _all_shown(_values(rows, column, options), column, clock)
         if whole or not _NOT_SAID[column.rare].issuperset(cells):
             texts[at] = [headings[at], *cells]
     widths = {at: max(map(width, set(cells))) for at, cells in texts.items()}
@@ -114,6 +114,14 @@ def _cell(text: str, cells: int, is_right: bool) -> str:
     return pad(text, cells, is_right)
 
 
+def _values(rows: list[dict[str, Any]], column: Column, options: Options) -> list[Any]:
+    """The values of a column; texts may still have to be made valid."""
+    if column.key is not None:
+        return list(map(itemgetter(column.key), rows))
+    value = column.value
+    return [value(row, options) for row in rows]
+
+
 def _all_shown(values: list[Any], column: Column, clock: Clock) -> list[str]:
     """The values of a column. What is there often is made a text once."""
     show = _way_to_show(column, clock)
@@ -145,9 +153,9 @@ _UNITS: dict[str, Callable[[Any], str]] = {DURATION: duration, BYTES: size, BAND
 
 
 _FORMS: dict[str, Callable[[Any], str]] = {
-    "text": sanitise,
+    "text": lambda value: sanitise(valid_text(value)),
     "int64s": lambda values: ", ".join(map(str, values)),
-    "texts": lambda values: ", ".join(sanitise(each) for each in values),
+    "texts": lambda values: ", ".join(sanitise(valid_text(each)) for each in values),
     "bool": lambda value: "yes" if value else "no",
     "float64": lambda value: f"{value:,.1f}",
     "json": lambda value: sanitise(json.dumps(value, ensure_ascii=False)),

@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kdissect.analysis.histogram import Histogram, ceiling_of
+from kdissect.analysis.histogram import Histogram, add_known, ceiling_of
 
 VALUES = st.lists(
     st.integers(-(2**63), 2**63 - 1) | st.integers(-300, 300) | st.integers(0, 10**10), min_size=1
@@ -76,3 +76,9 @@ def test_of_nothing_there_is_nothing() -> None:
 def test_memory_does_not_grow_with_the_values() -> None:
     assert len(of([7**power for power in range(23)] * 1000).buckets) == 23
     assert len(of(list(range(1 << 20, 1 << 21, 37))).buckets) == 128
+
+
+def test_only_what_is_known_is_counted() -> None:
+    found = [Histogram(), Histogram(), Histogram()]
+    add_known(found, (7, None, 0))
+    assert found == [of([7]), Histogram(), of([0])]

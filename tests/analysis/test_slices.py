@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kdissect.analysis.slices import MOST_SLICES, SHORTEST_SHIFT, SlicedSums, SlicedTimes
+from kdissect.analysis.slices import MOST_SLICES, SHORTEST_SHIFT, SlicedAlike, SlicedSums, SlicedTimes
 
 WIDTH = 1 << SHORTEST_SHIFT
 
@@ -89,3 +89,32 @@ def test_parts_that_are_merged_are_the_whole(events: list[tuple[int, int]], at: 
     assert parts[0] == whole
     assert len(whole[0].slices) <= MOST_SLICES
     assert whole[0].count == len(events)
+
+
+ALIKE = st.lists(
+    st.tuples(st.integers(-(10**13), 10**13), st.booleans(), st.integers(0, 10**9), st.integers(0, 10**6)),
+    max_size=60,
+)
+
+
+@given(events=ALIKE, at=st.integers(0, 60))
+def test_what_is_counted_together_is_what_is_counted_one_by_one(
+    events: list[tuple[int, bool, int, int]], at: int
+) -> None:
+    """Also where measures take it in twice, and have others before."""
+    asked, errors, broker, network = SlicedSums(), SlicedSums(), SlicedTimes(), SlicedTimes()
+    taken = SlicedSums(), SlicedSums(), SlicedTimes(), SlicedTimes()
+    for part in (events[:at], events[at:]):
+        alike = SlicedAlike()
+        for ns, has_errors, broker_ns, network_ns in part:
+            alike.add(ns, has_errors, broker_ns, network_ns)
+            asked.add(ns, 3, 2)
+            errors.add(ns, has_errors)
+            broker.add(ns, broker_ns)
+            network.add(ns, network_ns)
+        taken[0].merge(alike.sums(3, 2))
+        taken[1].merge(alike.errors())
+        taken[2].merge(alike.broker())
+        taken[3].merge(alike.network())
+        assert alike.count == len(part)
+    assert taken == (asked, errors, broker, network)

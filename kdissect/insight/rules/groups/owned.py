@@ -35,9 +35,11 @@ def double_ownership(facts: Facts) -> Iterator[Finding]:
         shared = [
             (*longest, one, other)
             for same in together(rows, "partition").values()
-            for one, other in combinations(same, 2)
-            if _member(one) != _member(other)
-            and (longest := _both(one, other, shifts)) is not None
+            for (one, spells, start, end), (other, others, begun, done) in combinations(_read(same), 2)
+            if start < done
+            and begun < end
+            and _member(one) != _member(other)
+            and (longest := _both(spells, others, shifts)) is not None
             and longest[1] - longest[0] >= facts.limit("seconds") * SECOND
         ]
         if not shared:
@@ -67,11 +69,11 @@ def _member(row: Row) -> tuple[str, str]:
     return row["client_id"], address(row["client"])
 
 
-def _both(one: Row, other: Row, shifts: list[Spell]) -> Spell | None:
+def _both(one: list[Spell], other: list[Spell], shifts: list[Spell]) -> Spell | None:
     """The longest time in which both got records, and the group stood as it was."""
     best: Spell | None = None
-    for mine_first, mine_last in _spells(one):
-        for first, last in _spells(other):
+    for mine_first, mine_last in one:
+        for first, last in other:
             start, end = max(mine_first, first), min(mine_last, last)
             for piece in _without(start, end, shifts):
                 if piece[1] > piece[0] and (best is None or piece[1] - piece[0] > best[1] - best[0]):
@@ -79,8 +81,11 @@ def _both(one: Row, other: Row, shifts: list[Spell]) -> Spell | None:
     return best
 
 
-def _spells(row: Row) -> list[Spell]:
-    return list(zip(row["reading"][::2], row["reading"][1::2], strict=True))
+def _read(rows: list[Row]) -> Iterator[tuple[Row, list[Spell], int, int]]:
+    """Rows with the times in which they got records, and the first and the last of these times."""
+    for row in rows:
+        times = row["reading"]
+        yield row, list(zip(times[::2], times[1::2], strict=True)), min(times), max(times)
 
 
 def _without(start: int, end: int, shifts: list[Spell]) -> Iterator[Spell]:

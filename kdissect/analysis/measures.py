@@ -1,0 +1,89 @@
+"""The measures of a profile, and what counts exchanges into them.
+
+alike.slices.add(…); left_out = alike.settle()    each exchange once; later all of them into each measure
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from kdissect.analysis.slices import SlicedAlike, SlicedSums, SlicedTimes
+
+
+class Measure:
+    """One of the two, by the kind of the key; made as it is first counted into."""
+
+    __slots__ = ("counted", "times")
+
+    def __init__(self) -> None:
+        self.counted: SlicedSums | None = None
+        self.times: SlicedTimes | None = None
+
+    def sums(self) -> SlicedSums:
+        """Where it is counted into."""
+        if self.counted is None:
+            self.counted = SlicedSums()
+        return self.counted
+
+    def durations(self) -> SlicedTimes:
+        """Where times are counted into."""
+        if self.times is None:
+            self.times = SlicedTimes()
+        return self.times
+
+    def merge(self, later: Measure) -> None:
+        if later.counted is not None:
+            self.counted = self.counted or SlicedSums()
+            self.counted.merge(later.counted)
+        if later.times is not None:
+            self.times = self.times or SlicedTimes()
+            self.times.merge(later.times)
+
+
+Added = list[tuple[SlicedSums | None, int, int]]
+"""What adds to which measure: total and count of one. None where there is no room for the measure."""
+
+
+class Alike:
+    """Exchanges that one client, by its client id, has in one version of one API, with the same parts known.
+    They are counted together, and their measures take them in later: to count each into each of its measures
+    would take several times as long."""
+
+    __slots__ = ("answers", "asked", "network", "slices", "times")
+
+    def __init__(self) -> None:
+        self.slices = SlicedAlike()
+        self.asked: Added = []
+        self.answers: list[SlicedSums | None] = []
+        self.times: list[SlicedTimes | None] = []
+        self.network: list[SlicedTimes | None] = []
+
+    def settle(self) -> int:
+        """Let the measures take in what was counted.
+
+        :returns: how often there was no room for it.
+        """
+        found = self.slices
+        for sums, total, count in self.asked:
+            if sums is not None:
+                sums.merge(found.sums(total, count))
+        for answers in self.answers:
+            if answers is not None:
+                answers.merge(found.errors())
+        for times in self.times:
+            if times is not None:
+                times.merge(found.broker())
+        for times in self.network:
+            if times is not None:
+                times.merge(found.network())
+        measures = [*(sums for sums, _, _ in self.asked), *self.answers, *self.times, *self.network]
+        self.slices = SlicedAlike()
+        return found.count * measures.count(None)
+
+
+class Often(NamedTuple):
+    """The measures that count exchanges of one kind, one by one. None where there is no room for one."""
+
+    requests: list[SlicedSums | None]
+    errors: list[SlicedSums | None]
+    times: list[SlicedTimes | None]
