@@ -14,7 +14,7 @@ import time
 from kdissect.model import Chunk
 from kdissect.tls.ciphers import Opener13
 from kdissect.tls.decrypting import Tls
-from kdissect.tls.keylog import Secrets
+from kdissect.tls.keylog import TlsSecrets
 from kdissect.tls.records import HEADER_BYTES
 from tests.tls.endpoints import BROKER
 from tests.tls.forge import Forged
@@ -33,7 +33,7 @@ def rate(code: int, segment_bytes: int, record_bytes: int, in_all: int) -> tuple
     data = os.urandom(record_bytes)
     for _ in range(in_all // record_bytes):
         made.say(BROKER, "broker", data)
-    secrets = Secrets()
+    secrets = TlsSecrets()
     secrets.add(made.key_log)
     machine = Tls(secrets)
     offsets = [0, 0]

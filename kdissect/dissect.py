@@ -30,7 +30,7 @@ from kdissect.session.quick import PairLayouts
 from kdissect.session.reopened import Reopened
 from kdissect.session.tunnelled import Key, Tunnelled
 from kdissect.tcp.duplex import Side
-from kdissect.tls.keylog import Secrets as KnownSecrets
+from kdissect.tls.keylog import TlsSecrets
 from kdissect.wording import plural
 
 Event = Exchange | Connection | Fault
@@ -139,7 +139,7 @@ class Dissector:
         numbering: Numbering | None = None,
         *,
         embedded: bool = False,
-        secrets: KnownSecrets | None = None,
+        secrets: TlsSecrets | None = None,
         tells_tcp: bool = True,
         listener: Listener | None = None,
         watch: Callable[[Conversation, Segment], None] | None = None,
@@ -160,7 +160,7 @@ class Dissector:
         self._embedded = embedded
         """Whether exchanges tell what is wrong with the bytes embedded in their messages."""
         self._ports = broker_ports
-        self.secrets = KnownSecrets(limits) if secrets is None else secrets
+        self.secrets = TlsSecrets(limits) if secrets is None else secrets
         """With which TLS is decrypted; the capture may add some."""
         self._awaiting = Awaiting(self.secrets)
         """The connections that wait for more of them."""

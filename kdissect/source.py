@@ -28,7 +28,7 @@ from kdissect.names import TopicNames
 from kdissect.points.dissector import PointsDissector, dissector_of
 from kdissect.session.conversation import Connection, Listener
 from kdissect.tls.crypto import load_rsa_key
-from kdissect.tls.keylog import Secrets
+from kdissect.tls.keylog import TlsSecrets
 
 
 class Input(NamedTuple):
@@ -82,7 +82,7 @@ class Pass:
     def __init__(
         self,
         source: Input,
-        secrets: Secrets | None = None,
+        secrets: TlsSecrets | None = None,
         key_logs: KeyLogs | None = None,
         names: TopicNames | None = None,
         listener: Listener | None = None,
@@ -140,7 +140,7 @@ class Pass:
         return self._dissector.names
 
     @property
-    def secrets(self) -> Secrets:
+    def secrets(self) -> TlsSecrets:
         """The secrets that are known."""
         return self._dissector.secrets
 
@@ -258,12 +258,12 @@ def teach(names: TopicNames, topics: Mapping[str, str]) -> None:
         names.learn(topic_id, name, 0)
 
 
-def secrets_of(key_logs: Iterable[str], rsa_keys: Iterable[str], limits: Limits) -> Secrets:
+def secrets_of(key_logs: Iterable[str], rsa_keys: Iterable[str], limits: Limits) -> TlsSecrets:
     """The secrets that key logs (or directories of them) and private keys of brokers hold.
 
     :raises CaptureError: a file cannot be read, or a key cannot be used; the text has one line.
     """
-    secrets = Secrets(limits)
+    secrets = TlsSecrets(limits)
     for path in rsa_keys:
         secrets.add_rsa_key(read_rsa_key(path))
     for item in KeyLogs(key_logs).read():

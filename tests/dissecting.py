@@ -8,7 +8,7 @@ from kdissect.capture.reader import Item
 from kdissect.dissect import Dissector, Event
 from kdissect.limits import DEFAULTS, Limits
 from kdissect.names import TopicNames
-from kdissect.tls.keylog import Secrets as KnownSecrets
+from kdissect.tls.keylog import TlsSecrets
 
 
 def dissect(
@@ -16,7 +16,7 @@ def dissect(
     limits: Limits = DEFAULTS,
     broker_ports: frozenset[int] = frozenset(),
     names: TopicNames | None = None,
-    secrets: KnownSecrets | None = None,
+    secrets: TlsSecrets | None = None,
 ) -> Iterator[Event]:
     """Everything that a capture holds, in the order in which it is complete.
 

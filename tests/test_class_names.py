@@ -6,17 +6,9 @@ from pathlib import Path
 
 from tests.class_names import shared_names
 
-LEFT = {
-    "Secrets": "tls/keylog.py",
-    "Waiting": "tcp/waiting.py",
-}
-"""Names that are still shared, each with a module that is to give its class another one."""
-
 
 def test_no_two_classes_have_one_name() -> None:
-    shared = shared_names()
-    assert {name: where for name, where in shared.items() if name not in LEFT} == {}
-    assert all(module in shared.get(name, ()) for name, module in LEFT.items())
+    assert shared_names() == {}
 
 
 def test_names_that_differ_in_an_underscore_are_one(tmp_path: Path) -> None:

@@ -29,7 +29,7 @@ from kdissect.present.options import Options
 from kdissect.session.briefs import Brief
 from kdissect.session.conversation import Listener
 from kdissect.source import Input, Pass
-from kdissect.tls.keylog import Secrets as KnownSecrets
+from kdissect.tls.keylog import TlsSecrets
 
 PROGRESS_AFTER, PROGRESS_EVERY = 1.0, 0.2
 """Seconds."""
@@ -159,7 +159,7 @@ class Reading:
         return self._pass.interfaces
 
     @property
-    def secrets(self) -> KnownSecrets:
+    def secrets(self) -> TlsSecrets:
         """With which TLS is decrypted."""
         return self._pass.secrets
 

@@ -33,7 +33,7 @@ from kdissect.present.form import plural
 from kdissect.present.redact import may_hold_secrets
 from kdissect.protocol import apis
 from kdissect.system import named_file
-from kdissect.tls.keylog import Secrets as KnownSecrets
+from kdissect.tls.keylog import TlsSecrets
 
 
 class ShownPackets:
@@ -129,7 +129,7 @@ class ShownPacketsWriter:
             yield
 
     def write(
-        self, file: BinaryIO, read: int, secrets: KnownSecrets, interfaces: Sequence[Interface] = ()
+        self, file: BinaryIO, read: int, secrets: TlsSecrets, interfaces: Sequence[Interface] = ()
     ) -> None:
         """Write the packets, in the order of the capture.
 

@@ -14,7 +14,7 @@ from kdissect.limits import DEFAULTS, Limits
 from kdissect.model import CaptureError
 from kdissect.present.form import plural
 from kdissect.source import read_rsa_key
-from kdissect.tls.keylog import Secrets
+from kdissect.tls.keylog import TlsSecrets
 
 ENVIRONMENT = "SSLKEYLOGFILE"
 """Where programs write their key log; what it names is read too, if it is there."""
@@ -50,8 +50,8 @@ with_secrets_option = click.option(
 class Keys:
     """The secrets that were given, and the key logs of which more may come."""
 
-    def __init__(self, secrets: Secrets | None = None, growing: KeyLogs | None = None) -> None:
-        self.secrets = Secrets() if secrets is None else secrets
+    def __init__(self, secrets: TlsSecrets | None = None, growing: KeyLogs | None = None) -> None:
+        self.secrets = TlsSecrets() if secrets is None else secrets
         self.growing = growing
 
 
@@ -67,7 +67,7 @@ def keys_of(
     :param growing: whether packets come as they are captured, and key logs grow meanwhile, or come to be.
     :raises Unreadable: a file is not there or is no key.
     """
-    secrets = Secrets(limits)
+    secrets = TlsSecrets(limits)
     for path in given["rsa_keys"]:
         secrets.add_rsa_key(rsa_key_of(path))
     paths: tuple[str, ...] = given["key_logs"]

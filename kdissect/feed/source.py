@@ -17,7 +17,7 @@ from kdissect.limits import Limits
 from kdissect.live.spooled import Spooled
 from kdissect.model import CaptureError
 from kdissect.source import Input
-from kdissect.tls.keylog import Secrets
+from kdissect.tls.keylog import TlsSecrets
 
 
 class ScreenSource(NamedTuple):
@@ -27,7 +27,7 @@ class ScreenSource(NamedTuple):
     """The files, and how they are read. With ``spool`` the paths are only names."""
     is_live: bool = False
     """Whether packets come as they are captured: what they bring to light does not wait for more of them."""
-    secrets: Secrets | None = None
+    secrets: TlsSecrets | None = None
     """With which TLS is decrypted, beside those that the capture has."""
     key_logs: KeyLogs | None = None
     """Files from which more secrets may come."""

@@ -29,7 +29,7 @@ from kdissect.points.copies import Key, Sighting
 from kdissect.points.traces import APART_NS, Traces
 from kdissect.session.briefs import Brief
 from kdissect.session.conversation import Connection, Listener
-from kdissect.tls.keylog import Secrets as KnownSecrets
+from kdissect.tls.keylog import TlsSecrets
 from kdissect.wording import plural
 
 WAIT_NS = 2_000_000_000
@@ -67,9 +67,9 @@ class PointsDissector:
     def __init__(
         self,
         points: Points,
-        new: Callable[[Numbering, KnownSecrets | None], Dissector],
+        new: Callable[[Numbering, TlsSecrets | None], Dissector],
         limits: Limits = DEFAULTS,
-        secrets: KnownSecrets | None = None,
+        secrets: TlsSecrets | None = None,
     ) -> None:
         self._points = points
         self._limits = limits
@@ -115,7 +115,7 @@ class PointsDissector:
         return self._dissectors[0].names
 
     @property
-    def secrets(self) -> KnownSecrets:
+    def secrets(self) -> TlsSecrets:
         """With which TLS is decrypted."""
         return self._dissectors[0].secrets
 
@@ -328,7 +328,7 @@ def dissector_of(
     names: TopicNames | None = None,
     *,
     embedded: bool = False,
-    secrets: KnownSecrets | None = None,
+    secrets: TlsSecrets | None = None,
     tells_tcp: bool = True,
     listener: Listener | None = None,
     briefs: bool = False,
@@ -338,7 +338,7 @@ def dissector_of(
     :param briefs: as a Dissector has it; several points give none.
     """
 
-    def new(numbering: Numbering | None, known: KnownSecrets | None) -> Dissector:
+    def new(numbering: Numbering | None, known: TlsSecrets | None) -> Dissector:
         told = (limits, broker_ports, names, numbering)
         return Dissector(
             *told,

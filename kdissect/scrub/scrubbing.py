@@ -33,7 +33,7 @@ from kdissect.session.conversation import Conversation
 from kdissect.session.preamble import begins
 from kdissect.session.proxies import ANSWER_BYTES
 from kdissect.tcp.duplex import Side
-from kdissect.tls.keylog import Secrets
+from kdissect.tls.keylog import TlsSecrets
 
 _MOST_BEGIN = 2 * ANSWER_BYTES
 """So many bytes are kept of the begin of a stream."""
@@ -115,7 +115,7 @@ class Scrubbing:
         file: IO[bytes],
         limits: Limits = DEFAULTS,
         ports: frozenset[int] = frozenset(),
-        secrets: Secrets | None = None,
+        secrets: TlsSecrets | None = None,
     ) -> None:
         self._scrubber = scrubber
         self._streams = Streams(file)

@@ -15,13 +15,13 @@ from collections.abc import Iterable, Iterator
 from heapq import heappop, heappush
 
 from kdissect.session.conversation import Conversation, Event
-from kdissect.tls.keylog import Secrets
+from kdissect.tls.keylog import TlsSecrets
 
 
 class Awaiting:
     """The connections that wait, by the names of the secrets that may help. ``secrets`` are those of all."""
 
-    def __init__(self, secrets: Secrets) -> None:
+    def __init__(self, secrets: TlsSecrets) -> None:
         self._secrets = secrets
         self._names: dict[Conversation, tuple[bytes, ...]] = {}
         self._by_name: dict[bytes, set[Conversation]] = {}

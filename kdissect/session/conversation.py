@@ -45,7 +45,7 @@ from kdissect.session.recognise import UNKNOWN, Doubt, Recogniser, Verdict, at_o
 from kdissect.tcp.duplex import Duplex, Piece, Side
 from kdissect.tcp.facts import tcp_facts
 from kdissect.tls.decrypting import Tls
-from kdissect.tls.keylog import Secrets
+from kdissect.tls.keylog import TlsSecrets
 from kdissect.wording import plural
 
 Event = SessionEvent | Brief
@@ -143,7 +143,7 @@ class Conversation:
         first: Segment,
         limits: Limits = DEFAULTS,
         broker_ports: frozenset[int] = frozenset(),
-        secrets: Secrets | None = None,
+        secrets: TlsSecrets | None = None,
         listener: Listener | None = None,
         forms: PairLayouts | None = None,
     ) -> None:
@@ -298,8 +298,8 @@ class Conversation:
 
     @property
     def awaited_secrets(self) -> tuple[bytes, ...]:
-        """The names of the secrets that may open what waits, as :class:`~kdissect.tls.keylog.Secrets` tells
-        them."""
+        """The names of the secrets that may open what waits, as
+        :class:`~kdissect.tls.keylog.TlsSecrets` tells them."""
         return () if self._tls is None else self._tls.awaited
 
     def retry(self, packet: int) -> list[Event]:
@@ -575,7 +575,7 @@ class Conversation:
     def _begin_tls(self, packet: int) -> list[Event]:
         held = self._held or ()
         self._recogniser = self._held = self._preambles = None
-        self._tls = Tls(self._secrets if self._secrets is not None else Secrets(), self._limits)
+        self._tls = Tls(self._secrets if self._secrets is not None else TlsSecrets(), self._limits)
         out: list[Event] = []
         for side, piece in held:
             if not isinstance(piece, Fault):

@@ -34,7 +34,7 @@ from kdissect.tcp.copies import COPY_NS, Copies
 from kdissect.tcp.initials import Initials, signed_distance
 from kdissect.tcp.options import first_block
 from kdissect.tcp.troubles import REORDERED_NS, Resent, Troubles
-from kdissect.tcp.waiting import Piece, Waiting
+from kdissect.tcp.waiting import OutOfOrderBytes, Piece
 from kdissect.wording import plural
 
 PATIENCE_SEGMENTS = 8
@@ -120,7 +120,7 @@ class Reassembler:
         """The number of the first byte where the SYN was seen."""
         self._initials: Initials | None = None
         """Until the peer acknowledged data, where there are several."""
-        self._waiting: Waiting | None = None
+        self._waiting: OutOfOrderBytes | None = None
         """Made when first something waits: most directions of most connections never need it."""
         self._copies: Copies | None = None
         self._last_data: bytes | None = None
@@ -541,7 +541,7 @@ class Reassembler:
             self._compare(piece, out)
             piece = piece.part(self.next, piece.end)
         if self._waiting is None:
-            self._waiting = Waiting()
+            self._waiting = OutOfOrderBytes()
         if self._waiting and piece.offset < self._waiting.end and not is_copy:
             since_ns = self._waiting.since_ns
             if piece.timestamp_ns - since_ns >= REORDERED_NS:
@@ -637,7 +637,7 @@ class Reassembler:
         return not self._waiting and position == self.next + 1
 
     def _relieve(
-        self, waiting: Waiting, limit: int, reason: str, packet: int, timestamp_ns: int
+        self, waiting: OutOfOrderBytes, limit: int, reason: str, packet: int, timestamp_ns: int
     ) -> list[Chunk | Gap | Fault]:
         """Give up holes until no more than ``limit`` waits: one segment that overlaps many may add a lot."""
         out: list[Chunk | Gap | Fault] = []

@@ -42,7 +42,7 @@ class Piece(NamedTuple):
         )
 
 
-class Waiting:
+class OutOfOrderBytes:
     """The pieces. The first copy of a byte stays."""
 
     __slots__ = ("_pieces", "cost")

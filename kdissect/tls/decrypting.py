@@ -28,7 +28,7 @@ from kdissect.model import Chunk, DecodeError, Fault, Gap
 from kdissect.tls.flow import Flow
 from kdissect.tls.handshake import TLS_1_3
 from kdissect.tls.keying import Keying, Side
-from kdissect.tls.keylog import Secrets
+from kdissect.tls.keylog import TlsSecrets
 from kdissect.tls.negotiation import EARLY, TRAFFIC
 from kdissect.tls.records import (
     ALERT,
@@ -58,7 +58,7 @@ class Tls:
         "read_bytes",
     )
 
-    def __init__(self, secrets: Secrets, limits: Limits = DEFAULTS) -> None:
+    def __init__(self, secrets: TlsSecrets, limits: Limits = DEFAULTS) -> None:
         self._secrets = secrets
         self._limits = limits
         self._flows = (Flow(), Flow())

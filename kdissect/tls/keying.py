@@ -14,7 +14,7 @@ from kdissect.tls import handshake
 from kdissect.tls.ciphers import Opener, Opener13
 from kdissect.tls.flow import Flow
 from kdissect.tls.handshake import TLS_1_3
-from kdissect.tls.keylog import Secrets
+from kdissect.tls.keylog import TlsSecrets
 from kdissect.tls.negotiation import CLEAR, EARLY, HANDSHAKE_KEYS, STAGES, TRAFFIC, Negotiation
 from kdissect.tls.records import APPLICATION_DATA, TlsRecord
 from kdissect.tls.seen import SeenHandshake
@@ -28,7 +28,7 @@ class Keying:
 
     __slots__ = ("_flows", "_secrets", "client", "dark", "moved", "negotiation", "seen")
 
-    def __init__(self, flows: tuple[Flow, Flow], secrets: Secrets) -> None:
+    def __init__(self, flows: tuple[Flow, Flow], secrets: TlsSecrets) -> None:
         self._flows = flows
         self._secrets = secrets
         self.negotiation = Negotiation()

@@ -60,7 +60,7 @@ def _lines(key_log: bytes) -> Iterator[bytes]:
         yield from several.splitlines()
 
 
-class Secrets:
+class TlsSecrets:
     """What is known of all connections: given as key logs and private keys, or learned from handshakes.
 
     A secret is looked for by its name: a client random, the first bytes of an encrypted premaster secret, or

@@ -19,7 +19,7 @@ from kdissect.tls.handshake import (
     Hello,
     version_name,
 )
-from kdissect.tls.keylog import Secrets, premaster_name, session_name
+from kdissect.tls.keylog import TlsSecrets, premaster_name, session_name
 from kdissect.tls.keys import extended_master_secret, master_secret
 from kdissect.tls.remembered import MASTER, PREMASTER
 from kdissect.tls.suites import Suite, suite, suite_name
@@ -115,7 +115,7 @@ class Negotiation:
             return "compressed TLS is not supported"
         return None
 
-    def lacks(self, secrets: Secrets) -> str:
+    def lacks(self, secrets: TlsSecrets) -> str:
         """What secret is missing, in words."""
         if self.client_hello is None:
             return "handshake not captured"
@@ -142,11 +142,11 @@ class Negotiation:
             names += self._resumed
         return tuple(names)
 
-    def has_all(self, secrets: Secrets) -> bool:
+    def has_all(self, secrets: TlsSecrets) -> bool:
         """Whether all that is needed was given for it."""
         return all(self.opener(TRAFFIC, is_client, secrets) is not None for is_client in (True, False))
 
-    def opener(self, stage: str, is_client: bool, secrets: Secrets) -> Opener | None:
+    def opener(self, stage: str, is_client: bool, secrets: TlsSecrets) -> Opener | None:
         """What opens the records of a direction in this stage; None without the secret."""
         if self.client_hello is None or self.suite is None:
             return None
@@ -165,7 +165,7 @@ class Negotiation:
         )
         return both[0] if is_client else both[1]
 
-    def master(self, secrets: Secrets) -> bytes | None:
+    def master(self, secrets: TlsSecrets) -> bytes | None:
         """The master secret of TLS 1.2, by whatever way it can be had."""
         if self._master is None:
             self._master = self._find_master(secrets)
@@ -174,7 +174,7 @@ class Negotiation:
                 secrets.learn_master(hello.random, self._master)
         return self._master
 
-    def learn_session(self, secrets: Secrets) -> None:
+    def learn_session(self, secrets: TlsSecrets) -> None:
         """Remember the master secret for sessions that resume this one."""
         if self._master is None or self.server_hello is None:
             return
@@ -182,7 +182,7 @@ class Negotiation:
             if name:
                 secrets.learn_session(session_name(name), self._master)
 
-    def _find_master(self, secrets: Secrets) -> bytes | None:
+    def _find_master(self, secrets: TlsSecrets) -> bytes | None:
         assert self.client_hello is not None
         given = secrets.of(self.client_hello.random)
         if MASTER in given:
@@ -198,7 +198,7 @@ class Negotiation:
         asked, said = self.client_hello, self.server_hello
         return asked is not None and said is not None and asked.session_id == said.session_id != b""
 
-    def _find_premaster(self, secrets: Secrets) -> bytes | None:
+    def _find_premaster(self, secrets: TlsSecrets) -> bytes | None:
         encrypted = self.encrypted_premaster
         if encrypted is None or self.suite is None or self.suite.key_exchange != "RSA":
             return None

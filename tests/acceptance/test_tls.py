@@ -14,7 +14,7 @@ from kdissect.limits import DEFAULTS
 from kdissect.message import Request
 from kdissect.model import TLS_KEY_LOG, Fault, Packet, Secrets
 from kdissect.session.conversation import Connection
-from kdissect.tls.keylog import Secrets as KnownSecrets
+from kdissect.tls.keylog import TlsSecrets
 from tests.acceptance.request_log import body_json, difference
 from tests.acceptance.test_request_log import pairs, request_difference
 from tests.lab import TLS_CASES, Case, Dissected
@@ -28,7 +28,7 @@ def key_log(name: str) -> Secrets:
 
 
 def decrypted(items: Iterable[Item], secrets: Secrets | None = None) -> Dissected:
-    known = KnownSecrets()
+    known = TlsSecrets()
     if secrets is not None:
         known.add(secrets.data)
     out = Dissected([], [], [])

@@ -45,7 +45,7 @@ from kdissect.model import (
 )
 from kdissect.record.batch import Batch
 from kdissect.tls.decrypting import Tls
-from kdissect.tls.keylog import Secrets
+from kdissect.tls.keylog import TlsSecrets
 from tests.acceptance.mutate import look_at_message, look_at_records
 from tests.accounts import astray
 from tests.fuzz.commands import config, config_seeds, log, log_seeds, schema, schema_seeds
@@ -260,7 +260,7 @@ TLS_SEEDS = ("tls13", "tls12-aiokafka")
 @cache
 def _secrets() -> bytes:
     """Those of the seeds, pickled: they are told once, and each input has its own."""
-    secrets = Secrets()
+    secrets = TlsSecrets()
     for name in TLS_SEEDS:
         secrets.add((Case(name).folder / "keys.log").read_bytes())
     return pickle.dumps(secrets)

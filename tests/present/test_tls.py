@@ -10,13 +10,13 @@ from kdissect.present.connection_lines import connection_tree
 from kdissect.present.tls import LONGEST_LINE, tls_lines
 from kdissect.session.conversation import Connection
 from kdissect.tls.decrypting import Tls
-from kdissect.tls.keylog import Secrets
+from kdissect.tls.keylog import TlsSecrets
 from tests.tls.endpoints import BROKER, Ends, Talk, run, segments
 from tests.tls.forge import Forged, record
 from tests.tls.talks import TLS12, TLS13, lines
 
 
-def shown(made: Talk | Forged, secrets: Secrets) -> dict[str, Any]:
+def shown(made: Talk | Forged, secrets: TlsSecrets) -> dict[str, Any]:
     machine = Tls(secrets)
     run(machine, segments(made.flights))
     return machine.summary()
@@ -56,7 +56,7 @@ def test_a_certificate_whose_time_is_over_or_nearly(days: int, said: str) -> Non
 
 def test_why_it_is_dark_comes_first() -> None:
     made = Ends(TLS13).talk(lines())
-    tls = shown(made, Secrets())
+    tls = shown(made, TlsSecrets())
     first, *_ = tls_lines(tls)
     assert (first.name, first.is_warning) == ("dark", True)
     assert first.text.startswith("no secret for client random ")
@@ -76,7 +76,7 @@ def test_what_was_offered_and_not_chosen_is_told() -> None:
 def test_a_fatal_alert_is_a_warning() -> None:
     made = Forged()
     made.flights[1:] = [(BROKER, record(21, b"\x02\x28"))]
-    tls = shown(made, Secrets())
+    tls = shown(made, TlsSecrets())
     assert texts(tls)["alert"] == "handshake_failure (fatal) from the broker, packet 2"
     assert "alert" in warnings(tls)
 
@@ -95,7 +95,7 @@ def test_the_tree_of_a_connection() -> None:
     made = Ends(TLS13).talk(lines())
     given: dict[str, Any] = dict.fromkeys(Connection._fields)
     given |= {"connection": 7, "client": "a:1", "broker": "b:2", "end": "fin"}
-    for secrets, state in ((Secrets(), "not decrypted"), (made.secrets(), "decrypted")):
+    for secrets, state in ((TlsSecrets(), "not decrypted"), (made.secrets(), "decrypted")):
         first, *rest = connection_tree(Connection(**(given | {"tls": shown(made, secrets)})))
         assert first == f"Connection 7: a:1 → b:2, TLS 1.3, {state}, fin"
         assert all(line.startswith("  ") for line in rest)

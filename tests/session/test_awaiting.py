@@ -18,7 +18,7 @@ from kdissect.model import TLS_KEY_LOG, Fault, Secrets, Segment
 from kdissect.session.awaiting import Awaiting
 from kdissect.session.conversation import Connection, Conversation
 from kdissect.tls.decrypting import MOST_RETRIES, Piece, Tls
-from kdissect.tls.keylog import Secrets as KnownSecrets
+from kdissect.tls.keylog import TlsSecrets
 from tests.kafka import METADATA_RESPONSE_1, framed, request, response
 from tests.kafka import Talk as Wire
 from tests.tcp.segments import BROKER
@@ -128,7 +128,7 @@ def test_a_secret_that_is_told_where_too_many_are_known_is_tried_and_that_is_tol
 
 def test_secrets_that_were_too_many_before_anything_was_read_are_told_at_the_end() -> None:
     limits = DEFAULTS._replace(secret_bytes=5_000)
-    secrets = KnownSecrets(limits)
+    secrets = TlsSecrets(limits)
     for number in range(100):
         secrets.add(told(number).data)
     said = [event.kind for event in Dissector(limits, secrets=secrets).close() if isinstance(event, Fault)]
@@ -194,7 +194,7 @@ def test_a_secret_frees_also_those_that_resume_its_session(
 def test_a_session_that_is_taught_by_packets_frees_those_that_wait_for_it(tickets: bool) -> None:
     """The capture has the resumed connection first, as of two interfaces may be."""
     first, second, _ = family(tickets)
-    secrets = KnownSecrets()
+    secrets = TlsSecrets()
     secrets.add(first.key_log)
     items = wire(1, second.flights) + wire(0, first.flights)
     found = exchanges(fed(items, Dissector(secrets=secrets)))

@@ -12,7 +12,7 @@ from kdissect.exchange import Exchange
 from kdissect.limits import Limits
 from kdissect.model import TLS_KEY_LOG, Fault, Secrets, Segment
 from kdissect.session.conversation import Connection
-from kdissect.tls.keylog import Secrets as KnownSecrets
+from kdissect.tls.keylog import TlsSecrets
 from tests.kafka import METADATA_RESPONSE_1, Talk, framed, request, response
 from tests.tcp.segments import BROKER, CLIENT
 from tests.tls.forge import Forged
@@ -46,7 +46,7 @@ class Found:
 def dissected(
     segments: list[Segment], key_log: bytes = b"", between: Any = lambda dissector: dissector, **given: Any
 ) -> Found:
-    secrets = KnownSecrets()
+    secrets = TlsSecrets()
     secrets.add(key_log)
     dissector = Dissector(secrets=secrets, **given)
     events: list[Any] = []

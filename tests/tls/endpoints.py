@@ -21,7 +21,7 @@ from cryptography.x509.oid import NameOID
 from kdissect.model import Chunk, Fault, Gap
 from kdissect.tls.decrypting import Piece, Tls
 from kdissect.tls.keying import Side
-from kdissect.tls.keylog import Secrets
+from kdissect.tls.keylog import TlsSecrets
 
 CLIENT, BROKER = 0, 1
 
@@ -81,8 +81,8 @@ class Talk:
     session: ssl.SSLSession | None = None
     resumed: bool = False
 
-    def secrets(self) -> Secrets:
-        found = Secrets()
+    def secrets(self) -> TlsSecrets:
+        found = TlsSecrets()
         found.add(self.key_log)
         return found
 

@@ -30,7 +30,7 @@ from kdissect.model import Chunk, Fault, Gap
 from kdissect.tls.crypto import read_certificate
 from kdissect.tls.decrypting import Piece, Tls
 from kdissect.tls.handshake import CERTIFICATE, Messages, read_certificates
-from kdissect.tls.keylog import Secrets
+from kdissect.tls.keylog import TlsSecrets
 from tests.tls.endpoints import BROKER, CLIENT, Ends, Flight, segments, streams
 from tests.tls.forge import Forged, client_hello, extensions, message, record, server_hello, vector
 
@@ -144,7 +144,7 @@ def check_connection(randomly: random.Random) -> None:
     known = randomly.choice(talks())
     lines = known.key_log.splitlines()
     kept = randomly.choice((lines, lines, lines, randomly.sample(lines, len(lines) // 2), []))
-    secrets = Secrets()
+    secrets = TlsSecrets()
     secrets.add(b"\n".join(kept))
     assert_sane(damaged(known.flights, randomly), secrets, randomly, known.said)
 
@@ -167,7 +167,7 @@ def check_sealed(randomly: random.Random) -> None:
         who = ("client", "broker")[side] + randomly.choice(("", " handshake"))
         kind = randomly.choice((22, 22, 22, 21, 23, 20, 99))
         made.say(side, who, damage(randomly.choice(inside), randomly), kind, randomly.randrange(5))
-    secrets = Secrets()
+    secrets = TlsSecrets()
     secrets.add(made.key_log)
     assert_sane(made.flights, secrets, randomly)
 
@@ -181,7 +181,10 @@ def check_certificate(randomly: random.Random) -> None:
 
 
 def assert_sane(
-    flights: list[Flight], secrets: Secrets, randomly: random.Random, said: tuple[bytes, bytes] | None = None
+    flights: list[Flight],
+    secrets: TlsSecrets,
+    randomly: random.Random,
+    said: tuple[bytes, bytes] | None = None,
 ) -> None:
     """Read flights in segments, of which some are lost, and look at all that comes.
 

@@ -7,7 +7,7 @@ from functools import cache
 from random import Random
 
 from kdissect.tls.decrypting import Piece, Tls
-from kdissect.tls.keylog import Secrets
+from kdissect.tls.keylog import TlsSecrets
 from tests.tls.endpoints import Ends, Flight, Talk, run, segments, streams
 
 TLS12, TLS13 = ssl.TLSVersion.TLSv1_2, ssl.TLSVersion.TLSv1_3
@@ -25,8 +25,8 @@ def talk(version: ssl.TLSVersion = TLS13, ciphers: str = "ALL:@SECLEVEL=0") -> T
     return Ends(version, ciphers).talk(lines())
 
 
-def secrets_of(key_log: bytes) -> Secrets:
-    found = Secrets()
+def secrets_of(key_log: bytes) -> TlsSecrets:
+    found = TlsSecrets()
     found.add(key_log)
     return found
 

@@ -12,7 +12,7 @@ from kdissect.limits import Limits
 from kdissect.model import Chunk, Gap
 from kdissect.tls.decrypting import MOST_RETRIES, Piece, Tls
 from kdissect.tls.handshake import RETRY_RANDOM
-from kdissect.tls.keylog import Secrets
+from kdissect.tls.keylog import TlsSecrets
 from kdissect.tls.records import Item
 from kdissect.tls.suites import suite, suite_name
 from kdissect.tls.waiting import WaitingRecords
@@ -226,7 +226,7 @@ def test_the_key_of_a_broker_opens_rsa_key_exchange(extended: bool) -> None:
     ends = Ends(TLS12, "AES128-GCM-SHA256:@SECLEVEL=0")
     ends.broker.options |= 0 if extended else NO_EXTENDED_MASTER_SECRET
     made = ends.talk(lines())
-    secrets = Secrets()
+    secrets = TlsSecrets()
     secrets.add_rsa_key(certificate("rsa", 100).key_pem)
     secrets.add_rsa_key(ends.certificate.key_pem)
     machine = Tls(secrets)
@@ -239,7 +239,7 @@ def test_that_a_broker_asks_for_a_hello_is_not_of_the_transcript() -> None:
     ends = Ends(TLS12, "AES128-GCM-SHA256:@SECLEVEL=0")
     made = ends.talk(lines())
     made.flights[1:1] = [(BROKER, record(22, message(0, b"")))]  # it crosses the client's hello
-    secrets = Secrets()
+    secrets = TlsSecrets()
     secrets.add_rsa_key(ends.certificate.key_pem)
     assert is_all(made, run(Tls(secrets), segments(made.flights)))
 
@@ -249,7 +249,7 @@ def test_what_a_private_key_led_to_is_given_as_a_key_log_that_opens_the_same(tic
     ends = Ends(TLS12, "AES128-GCM-SHA256:@SECLEVEL=0", tickets=tickets)
     made = ends.talk(lines())
     resumed = ends.talk(lines(), made.session)
-    secrets = Secrets()
+    secrets = TlsSecrets()
     secrets.add_rsa_key(ends.certificate.key_pem)
     for each in (made, resumed):
         assert is_all(each, run(Tls(secrets), segments(each.flights)))
@@ -260,7 +260,7 @@ def test_what_a_private_key_led_to_is_given_as_a_key_log_that_opens_the_same(tic
 
 def test_the_key_of_a_broker_does_not_open_other_key_exchanges() -> None:
     made = talk(TLS12)
-    secrets = Secrets()
+    secrets = TlsSecrets()
     secrets.add_rsa_key(certificate("rsa").key_pem)
     machine = Tls(secrets)
     out = run(machine, segments(made.flights))
@@ -273,7 +273,7 @@ def test_the_key_of_a_broker_does_not_open_other_key_exchanges() -> None:
 @pytest.mark.parametrize("version", [TLS12, TLS13])
 def test_secrets_that_come_later_open_what_waited(version: ssl.TLSVersion) -> None:
     made = talk(version)
-    secrets = Secrets()
+    secrets = TlsSecrets()
     machine, out = Tls(secrets), list[Piece]()
     pieces = segments(made.flights)
     for side, chunk in pieces[: len(pieces) // 2]:
@@ -290,7 +290,7 @@ def test_secrets_that_come_later_open_what_waited(version: ssl.TLSVersion) -> No
 
 def test_a_key_log_that_grows_line_by_line() -> None:
     made = talk()
-    secrets = Secrets()
+    secrets = TlsSecrets()
     machine = Tls(secrets)
     out = run(machine, segments(made.flights), close=False)
     for line in made.key_log.splitlines():
@@ -303,7 +303,7 @@ def test_a_key_log_that_grows_line_by_line() -> None:
 def test_an_answer_does_not_come_out_before_what_it_answers(last: str) -> None:
     """One look at a growing key log may find the secret of one direction only."""
     made = talk()
-    secrets = Secrets()
+    secrets = TlsSecrets()
     machine = Tls(secrets)
     known = [line for line in made.key_log.splitlines() if not line.startswith(last.encode())]
     secrets.add(b"\n".join(known))
@@ -317,7 +317,7 @@ def test_an_answer_does_not_come_out_before_what_it_answers(last: str) -> None:
 
 def test_waiting_is_bounded() -> None:
     made = talk()
-    secrets = Secrets()
+    secrets = TlsSecrets()
     machine = Tls(secrets, Limits(tls_wait_bytes=30_000))
     most = 0
     for side, chunk in segments(made.flights):
@@ -334,7 +334,7 @@ def test_what_waits_is_not_gone_through_each_time_that_something_moves(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     made = Forged()
-    hellos, machine, looks = segments(made.flights[:2]), Tls(Secrets()), 0
+    hellos, machine, looks = segments(made.flights[:2]), Tls(TlsSecrets()), 0
     look = WaitingRecords.must_wait
 
     def counted(self: WaitingRecords, side: int, each: Item) -> bool:
@@ -360,7 +360,7 @@ def test_what_waits_is_not_gone_through_each_time_that_something_moves(
 
 def test_secrets_that_come_again_and_again_and_do_not_help_are_tried_a_few_times_only() -> None:
     made = Forged()
-    secrets = Secrets()
+    secrets = TlsSecrets()
     machine = Tls(secrets)
     run(machine, segments(made.flights), close=False)
     held = machine.held_bytes
@@ -375,7 +375,7 @@ def test_secrets_that_come_again_and_again_and_do_not_help_are_tried_a_few_times
 def test_how_often_secrets_were_tried_is_forgotten_when_nothing_waits_any_more() -> None:
     ends = Ends(TLS12, "ECDHE-RSA-CHACHA20-POLY1305:@SECLEVEL=0")
     first, second = (ends.talk(lines()) for _ in range(2))
-    pieces, secrets = segments(renegotiated(first, second)), Secrets()
+    pieces, secrets = segments(renegotiated(first, second)), TlsSecrets()
     machine, out = Tls(secrets), list[Piece]()
     of_first = len(segments([each for each in first.flights if each[1][0] != 21]))
     for part, known in ((pieces[:of_first], first), (pieces[of_first:], second)):
@@ -394,20 +394,20 @@ def test_names_that_are_awaited_are_those_under_which_a_secret_may_come() -> Non
     made = ends.talk(lines())
     resumed = ends.talk(lines(), made.session)
     for each, count in ((made, 3), (resumed, 2)):
-        machine = Tls(Secrets())
+        machine = Tls(TlsSecrets())
         run(machine, segments(each.flights), close=False)
         assert len(machine.awaited) == count
         random, *_, session = machine.awaited
         assert random == each.flights[0][1][11:43]
         assert session in each.flights[1][1]
-    in_one = Tls(Secrets())
+    in_one = Tls(TlsSecrets())
     run(in_one, segments(talk().flights), close=False)
     assert in_one.awaited == (talk().flights[0][1][11:43],)
 
 
 def test_no_secret() -> None:
     made = talk()
-    machine = Tls(Secrets())
+    machine = Tls(TlsSecrets())
     out = run(machine, segments(made.flights))
     assert out == []  # nobody asked for it
     hello = made.flights[0][1]

@@ -6,7 +6,7 @@ from random import Random
 
 import pytest
 
-from kdissect.tls.keylog import Secrets
+from kdissect.tls.keylog import TlsSecrets
 from tests.tls.mutate import CORPUS, KEPT, assert_sane, failures
 
 PARTS = 8
@@ -16,7 +16,7 @@ COUNT = 8_000
 
 @pytest.mark.parametrize("number", range(len(CORPUS)))
 def test_what_once_broke_something_or_is_likely_to(number: int) -> None:
-    assert_sane(CORPUS[number], Secrets(), Random(0))
+    assert_sane(CORPUS[number], TlsSecrets(), Random(0))
 
 
 def test_mutations_that_once_failed() -> None:

@@ -7,7 +7,7 @@ import pickle
 import pytest
 
 from kdissect.tls import keylog
-from kdissect.tls.keylog import SESSIONS, Secrets, session_name
+from kdissect.tls.keylog import SESSIONS, TlsSecrets, session_name
 
 RANDOM = bytes(range(32))
 MASTER = bytes(48)
@@ -20,7 +20,7 @@ def test_labels_of_both_versions() -> None:
         f"CLIENT_TRAFFIC_SECRET_0 {RANDOM.hex().upper()} {'cd' * 48}\n"
         f"EXPORTER_SECRET {RANDOM.hex()} {'00' * 32}\n"
     )
-    secrets = Secrets()
+    secrets = TlsSecrets()
     assert (secrets.add(log.encode()), secrets.understood, secrets.not_understood) == ({RANDOM}, 3, 0)
     assert secrets.of(RANDOM) == {
         "CLIENT_RANDOM": MASTER,
@@ -33,7 +33,7 @@ def test_labels_of_both_versions() -> None:
 
 def test_what_is_written_reads_as_what_was_read() -> None:
     log = f"CLIENT_RANDOM {RANDOM.hex()} {MASTER.hex()}\nSERVER_TRAFFIC_SECRET_0 {RANDOM.hex()} {'ab' * 32}\n"
-    secrets = Secrets()
+    secrets = TlsSecrets()
     secrets.add(log.encode())
     secrets.of(RANDOM)
     assert secrets.key_log() == log.encode()
@@ -42,14 +42,14 @@ def test_what_is_written_reads_as_what_was_read() -> None:
 def test_only_secrets_of_connections_that_were_asked_for_are_written() -> None:
     others = "".join(f"CLIENT_RANDOM {number:064x} {'ab' * 48}\n" for number in range(5))
     mine = f"CLIENT_RANDOM {RANDOM.hex()} {MASTER.hex()}\n"
-    secrets = Secrets()
+    secrets = TlsSecrets()
     secrets.of(RANDOM)  # before it is known
     secrets.add((others + mine).encode())
     assert secrets.key_log() == mine.encode()
 
 
 def test_a_master_secret_that_was_found_otherwise_is_written_as_a_line() -> None:
-    secrets = Secrets()
+    secrets = TlsSecrets()
     secrets.of(RANDOM)
     secrets.learn_master(RANDOM, MASTER)
     assert secrets.key_log() == f"CLIENT_RANDOM {RANDOM.hex()} {MASTER.hex()}\n".encode()
@@ -57,14 +57,14 @@ def test_a_master_secret_that_was_found_otherwise_is_written_as_a_line() -> None
 
 def test_connections_that_are_written_are_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(keylog, "CONNECTIONS", 3)
-    secrets = Secrets()
+    secrets = TlsSecrets()
     for number in range(5):
         secrets.learn_master(number.to_bytes(32, "big"), MASTER)
     assert (secrets.key_log().count(b"\n"), secrets.forgotten) == (3, 2)
 
 
 def test_old_forms() -> None:
-    secrets = Secrets()
+    secrets = TlsSecrets()
     log = f"RSA {'11' * 8} {'22' * 48}\nRSA Session-ID:{'33' * 32} Master-Key:{'44' * 48}"
     assert secrets.add(log.encode()) == {b"\x11" * 8, b"\x33" * 32}
     assert (secrets.understood, secrets.premaster(b"\x11" * 256)) == (2, b"\x22" * 48)
@@ -87,14 +87,14 @@ def test_lines_of_other_forms_are_counted() -> None:
         f"PMS_CLIENT_RANDOM {RANDOM.hex()} {'00' * 8_193}",
         "\x00\xff \xfe",
     )
-    secrets = Secrets()
+    secrets = TlsSecrets()
     assert secrets.add("\n".join(lines).encode("latin-1")) == set()
     assert (secrets.understood, secrets.not_understood) == (0, len(lines))
     assert not secrets
 
 
 def test_sessions_are_bounded() -> None:
-    secrets = Secrets()
+    secrets = TlsSecrets()
     for number in range(SESSIONS + 1):
         secrets.learn_session(number.to_bytes(4, "big"), MASTER)
     assert secrets.session(bytes(4)) is None
@@ -103,7 +103,7 @@ def test_sessions_are_bounded() -> None:
 
 
 def test_only_names_of_what_is_new_are_told() -> None:
-    secrets = Secrets()
+    secrets = TlsSecrets()
     line = f"SERVER_TRAFFIC_SECRET_0 {RANDOM.hex()} {'ab' * 32}\n"
     session = f"RSA Session-ID:{'33' * 32} Master-Key:{MASTER.hex()}\n"
     for text, told in (
@@ -122,7 +122,7 @@ def test_only_names_of_what_is_new_are_told() -> None:
 
 
 def test_sessions_that_handshakes_teach_are_told_once() -> None:
-    secrets = Secrets()
+    secrets = TlsSecrets()
     secrets.learn_session(b"one", MASTER)
     secrets.learn_session(b"one", MASTER)
     assert (secrets.take_taught(), secrets.take_taught()) == ({b"one"}, set())
@@ -139,7 +139,7 @@ def test_a_session_has_a_short_name_however_long_its_ticket_is() -> None:
 
 
 def test_secrets_can_be_stored() -> None:
-    secrets = Secrets()
+    secrets = TlsSecrets()
     secrets.add(f"CLIENT_RANDOM {RANDOM.hex()} {MASTER.hex()}".encode())
     assert pickle.loads(pickle.dumps(secrets)).of(RANDOM) == secrets.of(RANDOM)
 
@@ -147,6 +147,6 @@ def test_secrets_can_be_stored() -> None:
 @pytest.mark.parametrize("end", [b"\n", b"\r\n", b"\r"])
 def test_lines_end_as_on_any_system(end: bytes) -> None:
     lines = [f"CLIENT_RANDOM {bytes([n] * 32).hex()} {MASTER.hex()}".encode() for n in range(3)]
-    secrets = Secrets()
+    secrets = TlsSecrets()
     secrets.add(end.join([b"# comment", *lines]) + end)
     assert (secrets.understood, secrets.not_understood) == (3, 0)

@@ -11,7 +11,7 @@ from kdissect.model import Chunk, Gap
 from kdissect.tls.decrypting import Piece, Tls
 from kdissect.tls.flow import MOST_FAILURES
 from kdissect.tls.keying import Side
-from kdissect.tls.keylog import Secrets
+from kdissect.tls.keylog import TlsSecrets
 from tests.tls.endpoints import BROKER, CLIENT, Ends, Talk, faults, run, segments, streams
 from tests.tls.forge import CCS, Forged, message, record
 from tests.tls.reseal import records
@@ -117,7 +117,7 @@ def test_the_change_of_keys_of_tls_1_2_is_lost() -> None:
 def test_what_was_lost_keeps_its_place_among_what_waits(version: ssl.TLSVersion) -> None:
     made = talk(version)
     pieces = drop(segments(made.flights), {20, 21, 45})
-    early, secrets = run(Tls(made.secrets()), pieces), Secrets()
+    early, secrets = run(Tls(made.secrets()), pieces), TlsSecrets()
     machine = Tls(secrets)
     late = run(machine, pieces, close=False)
     secrets.add(made.key_log)
@@ -241,7 +241,7 @@ def test_what_waits_for_the_servers_word_on_early_data_is_read_when_that_was_los
 
 
 def test_what_waits_for_the_servers_word_on_early_data_is_read_when_that_cannot_be_read() -> None:
-    made, secrets = Forged(early=True), Secrets()
+    made, secrets = Forged(early=True), TlsSecrets()
     secrets.add(made.key_log)
     secrets.add(b"SERVER_HANDSHAKE_TRAFFIC_SECRET %s %064x" % (made.random.hex().encode(), 1))
     for _ in range(MOST_FAILURES - 2):  # behind EncryptedExtensions and Finished
@@ -256,7 +256,7 @@ def test_what_waits_for_the_servers_word_on_early_data_is_read_when_that_cannot_
 def test_what_waits_for_the_exchange_of_keys_is_read_when_the_change_behind_it_was_lost() -> None:
     """The broker's records were captured before the client's that they answer."""
     ends = Ends(TLS12, "AES128-GCM-SHA256:@SECLEVEL=0", tickets=False)
-    made, secrets = ends.talk(lines()), Secrets()
+    made, secrets = ends.talk(lines()), TlsSecrets()
     secrets.add_rsa_key(ends.certificate.key_pem)
     client, broker = made.flights[2][1], made.flights[3][1]
     exchange = records(client)[0]

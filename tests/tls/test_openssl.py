@@ -16,7 +16,7 @@ from typing import IO
 import pytest
 
 from kdissect.tls.decrypting import Tls
-from kdissect.tls.keylog import Secrets
+from kdissect.tls.keylog import TlsSecrets
 from tests.tls.endpoints import BROKER, CLIENT, Flight, certificate, faults, run, segments, streams
 
 OPENSSL = shutil.which("openssl")
@@ -150,7 +150,7 @@ def _say(process: subprocess.Popen[bytes], output: Output, says: list[bytes], is
 
 
 def decrypted(tap: Tap, key_log: Path) -> tuple[Tls, tuple[bytes, bytes]]:
-    secrets = Secrets()
+    secrets = TlsSecrets()
     secrets.add(key_log.read_bytes())
     machine = Tls(secrets)
     out = run(machine, segments(tap.flights))

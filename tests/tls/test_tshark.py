@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from kdissect.model import Packet
-from kdissect.tls.keylog import Secrets
+from kdissect.tls.keylog import TlsSecrets
 from tests.lab import TLS_CASES, Case
 from tests.tls.endpoints import BROKER, CLIENT, Ends, Flight, Talk
 from tests.tls.forge import Forged, message
@@ -147,7 +147,7 @@ def test_the_key_of_a_broker(extended: bool, tmp_path: Path) -> None:
     ends.broker.options |= 0 if extended else NO_EXTENDED_MASTER_SECRET
     made, key = ends.talk(lines()), tmp_path / "key.pem"
     key.write_bytes(ends.certificate.key_pem)
-    secrets = Secrets()
+    secrets = TlsSecrets()
     secrets.add_rsa_key(ends.certificate.key_pem)
     packets = packets_of([made.flights])
     found = theirs(packets, tmp_path, BROKER_END, "-o", f'uat:rsa_keys:"{key}",""')

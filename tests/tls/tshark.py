@@ -15,7 +15,7 @@ from kdissect.client.packets import ConnectionPackets
 from kdissect.model import Chunk, Direction, Endpoint, Fault, Gap, Packet, Segment, endpoint_text
 from kdissect.tcp.duplex import Duplex
 from kdissect.tls.decrypting import Tls
-from kdissect.tls.keylog import Secrets
+from kdissect.tls.keylog import TlsSecrets
 from tests.tls.endpoints import CLIENT, START_NS, Flight
 
 TSHARK = shutil.which("tshark")
@@ -52,7 +52,7 @@ def packets_of(connections: Iterable[Sequence[Flight]]) -> list[Packet]:
     return out
 
 
-def ours(packets: Iterable[Packet], secrets: Secrets) -> list[Said]:
+def ours(packets: Iterable[Packet], secrets: TlsSecrets) -> list[Said]:
     """What our own machine reads out of each connection, by the first packet; gaps are left out, as tshark
     leaves them out."""
     reader = SegmentReader()

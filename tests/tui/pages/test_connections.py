@@ -14,7 +14,7 @@ from kdissect.capture.keylogs import KeyLogs
 from kdissect.capture.writer import PcapngWriter
 from kdissect.feed.decoder import Decoded
 from kdissect.model import TLS_KEY_LOG, Packet, Secrets
-from kdissect.tls.keylog import Secrets as KnownSecrets
+from kdissect.tls.keylog import TlsSecrets
 from kdissect.tui.app import Kdissect
 from kdissect.tui.pages.connections import SPARKS, Activity
 from tests.amount import some
@@ -54,13 +54,13 @@ def test_times_that_are_absurdly_far_apart_do_no_harm() -> None:
 TLS13 = Case("tls13")
 
 
-def secrets() -> KnownSecrets:
-    found = KnownSecrets()
+def secrets() -> TlsSecrets:
+    found = TlsSecrets()
     found.add((TLS13.folder / "keys.log").read_bytes())
     return found
 
 
-def app_with(path: Path, known: KnownSecrets | None) -> Kdissect:
+def app_with(path: Path, known: TlsSecrets | None) -> Kdissect:
     return Kdissect(Decoded(source_of(path, secrets=known)), settings=EXCHANGES)
 
 

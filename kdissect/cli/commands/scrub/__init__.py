@@ -28,7 +28,7 @@ from kdissect.scrub.scrubbing import Scrubbing, ScrubCounts
 from kdissect.scrub.search import Search
 from kdissect.scrub.values import Scrubber
 from kdissect.system import named_file
-from kdissect.tls.keylog import Secrets
+from kdissect.tls.keylog import TlsSecrets
 
 MOST_KEYS = 8
 """So many keys are tried until none turns an address of the capture into another one of it."""
@@ -100,7 +100,7 @@ class _ScrubWork:
         paths: tuple[str, ...],
         limits: Limits,
         ports: frozenset[int],
-        secrets: Secrets,
+        secrets: TlsSecrets,
         spool: BinaryIO,
         complaints: Complaints,
     ) -> None:
