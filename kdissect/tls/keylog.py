@@ -39,7 +39,7 @@ SESSIONS = 10_000
 """Sessions that may be resumed; of more, the oldest are forgotten."""
 
 CONNECTIONS = 100_000
-"""Connections whose secrets :meth:`Secrets.key_log` gives; of more, the oldest are forgotten."""
+"""Connections whose secrets :meth:`TlsSecrets.key_log` gives; of more, the oldest are forgotten."""
 
 OTHER_LABELS = frozenset({"EXPORTER_SECRET", "EARLY_EXPORTER_SECRET", "ECH_SECRET", "ECH_CONFIG"})
 
