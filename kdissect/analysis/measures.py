@@ -40,11 +40,11 @@ class Measure:
             self.times.merge(later.times)
 
 
-Added = list[tuple[SlicedSums | None, int, int]]
+Additions = list[tuple[SlicedSums | None, int, int]]
 """What adds to which measure: total and count of one. None where there is no room for the measure."""
 
 
-class Alike:
+class AlikeExchanges:
     """Exchanges that one client, by its client id, has in one version of one API, with the same parts known.
     They are counted together, and their measures take them in later: to count each into each of its measures
     would take several times as long."""
@@ -53,7 +53,7 @@ class Alike:
 
     def __init__(self) -> None:
         self.slices = SlicedAlike()
-        self.asked: Added = []
+        self.asked: Additions = []
         self.answers: list[SlicedSums | None] = []
         self.times: list[SlicedTimes | None] = []
         self.network: list[SlicedTimes | None] = []
@@ -81,7 +81,7 @@ class Alike:
         return found.count * measures.count(None)
 
 
-class Often(NamedTuple):
+class DirectMeasures(NamedTuple):
     """The measures that count exchanges of one kind, one by one. None where there is no room for one."""
 
     requests: list[SlicedSums | None]

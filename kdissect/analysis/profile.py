@@ -15,7 +15,7 @@ from typing import Any, NamedTuple, Self
 from kdissect.analysis.declared import column, first_and_last
 from kdissect.analysis.fold import Row, Rows, Statistic
 from kdissect.analysis.labels import Labels, Topic
-from kdissect.analysis.measures import Alike, Measure, Often
+from kdissect.analysis.measures import AlikeExchanges, DirectMeasures, Measure
 from kdissect.analysis.sets import record_sets
 from kdissect.analysis.slices import Estimate, SlicedSums, SlicedTimes
 from kdissect.analysis.versions import replica_id_of
@@ -94,10 +94,10 @@ class Profile(Statistic):
         super().__init__(limits)
         self._rows: Rows[_ProfileKey, Measure] = Rows(Measure, self.room, _MEASURE_BYTES)
         self._labels = Labels(self.latest, limits)
-        self._alike: dict[tuple[Any, ...], Alike] = {}
+        self._alike: dict[tuple[Any, ...], AlikeExchanges] = {}
         self._waiting = 0
         """How many exchanges are counted there."""
-        self._kinds: dict[tuple[Any, ...], Often] = {}
+        self._kinds: dict[tuple[Any, ...], DirectMeasures] = {}
         self._batches: dict[tuple[Topic, str], list[SlicedSums | None]] = {}
 
     def __getstate__(self) -> dict[str, Any]:
@@ -152,9 +152,11 @@ class Profile(Statistic):
         self._waiting += 1
         alike.slices.add(ns, has_errors, broker_ns, network_ns)
 
-    def _alike_of(self, exchange: Exchange, api: str, broker_ns: int | None, network_ns: int | None) -> Alike:
+    def _alike_of(
+        self, exchange: Exchange, api: str, broker_ns: int | None, network_ns: int | None
+    ) -> AlikeExchanges:
         """Where exchanges like this one are counted."""
-        out, version, client = Alike(), exchange.api_version, _client(exchange)
+        out, version, client = AlikeExchanges(), exchange.api_version, _client(exchange)
         subjects = (API, _named(api)), (CLIENT, client)
         out.asked = [(self._sums(who, area, "requests", RATE), 1, 1) for area, who in subjects]
         if exchange.api_key != API_VERSIONS and version is not None:
@@ -199,16 +201,16 @@ class Profile(Statistic):
 
     def _kind(
         self, which: tuple[Any, ...], area: str, who: Topic, has_rate: bool, is_answered: bool
-    ) -> Often:
+    ) -> DirectMeasures:
         """Where exchanges of a kind are counted from now on."""
         if len(self._kinds) >= _MOST_KINDS:
             self._kinds.clear()
         requests = [self._sums(who, area, "requests", RATE)] if has_rate else []
         errors = [self._sums(who, area, "errors", SHARE)] if is_answered else []
-        kind = self._kinds[which] = Often(requests, errors, [])
+        kind = self._kinds[which] = DirectMeasures(requests, errors, [])
         return kind
 
-    def _add(self, kind: Often, ns: int, has_errors: bool) -> None:
+    def _add(self, kind: DirectMeasures, ns: int, has_errors: bool) -> None:
         """Count an exchange, but its times."""
         for sums in kind.requests:
             if sums is not None:

@@ -12,6 +12,8 @@ from collections.abc import Container, Iterable, Mapping
 from functools import cache
 from typing import NamedTuple
 
+from kdissect.protocol.packaged import packaged
+
 FATAL, RETRIABLE, ROUTINE = "fatal", "retriable", "routine"
 CLASSES = (FATAL, RETRIABLE, ROUTINE)
 """How grave an error is, the gravest first."""
@@ -77,9 +79,7 @@ class KafkaError(NamedTuple):
 @cache
 def errors() -> Mapping[int, KafkaError]:
     """The table by code, in the order of the codes."""
-    from importlib.resources import files
-
-    text = (files("kdissect.protocol") / "errors.txt").read_text("utf-8")
+    text = packaged("errors.txt").read_text("utf-8")
     lines = (line for line in text.splitlines() if line and not line.startswith("#"))
     return {each.code: each for each in map(_error, lines)}
 

@@ -22,6 +22,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from kdissect.protocol.checking import check
 from kdissect.protocol.definition import Document, parse
+from kdissect.protocol.packaged import packaged
 
 if TYPE_CHECKING:
     from importlib.resources.abc import Traversable
@@ -51,12 +52,7 @@ def vendors_in(folder: Traversable) -> list[Traversable]:
 
 def package_folder() -> Traversable:
     """The definitions that come with kdissect."""
-    folder = Path(__file__).with_name("definitions")
-    if folder.is_dir():
-        return folder
-    from importlib.resources import files  # takes as long to import as ten definitions take to read
-
-    return files("kdissect.protocol") / "definitions"  # the package is in an archive
+    return packaged("definitions")
 
 
 class Problem(NamedTuple):
