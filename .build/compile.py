@@ -8,10 +8,14 @@ again: see ``kdissect/leaves.py``.
 
 from __future__ import annotations
 
+import functools
 import itertools
 import os
 import runpy
+import shlex
+import subprocess
 import sys
+import sysconfig
 import tempfile
 import time
 from collections.abc import Callable
@@ -93,8 +97,32 @@ def _extension(name: str, has_loops: bool, kind: Callable[..., Any]) -> Any:
     flags: list[str] = []
     if sys.platform != "win32":
         level = "-O2" if has_loops else "-O1" if name in _BUSY else "-Og"
-        flags = [level, "-g0", "-w", "-fwrapv"]
+        flags = [level, "-g0", "-w", "-fwrapv", *(_WITHOUT[level] if _is_gcc() else ())]
     return kind(name, [str(_source(name))], extra_compile_args=flags)
+
+
+_WITHOUT = {
+    "-Og": (),
+    "-O1": ("-fno-tree-dominator-opts", "-fno-tree-fre", "-fno-tree-pta"),
+    "-O2": (
+        *("-fno-tree-dominator-opts", "-fno-tree-pre", "-fno-tree-vrp", "-fno-tree-tail-merge"),
+        "-fno-gcse",
+    ),
+}
+"""Passes of GCC that take a fifth of its time and gain nothing here: 0.4 % more instructions without them."""
+
+
+@functools.cache
+def _is_gcc() -> bool:
+    """Whether the compiler is GCC. Clang stops at these options."""
+    compiler = os.environ.get("CC") or sysconfig.get_config_var("CC") or "cc"
+    try:
+        told = subprocess.run(
+            [*shlex.split(compiler), "--version"], check=False, capture_output=True, text=True
+        ).stdout
+    except OSError:
+        return False
+    return "Free Software Foundation" in told
 
 
 class CustomBuildHook(BuildHookInterface):  # type: ignore[misc]
