@@ -37,6 +37,7 @@ from kdissect.cli.shown_packets import ShownPackets
 from kdissect.cli.tls_keys import key_options
 from kdissect.dissect import Event
 from kdissect.present.catalogue import TABLES
+from kdissect.present.columns import EXCHANGES
 from kdissect.present.form import Clock
 from kdissect.present.tables import BINARY
 
@@ -130,12 +131,13 @@ class OutputListing:
 
     @property
     def tells_in_brief(self) -> bool:
-        """Whether it prints the lines of all exchanges, and no more. A
+        """Whether it prints all exchanges, as lines or as NDJSON, and no more. A
         :class:`~kdissect.session.briefs.Brief` is enough for these."""
         given = self._given
         wants_more = ("fields", "dump", "explain_errors", "embedded", "strict", "count")
+        is_ndjson = self.form.format == "ndjson" and self._table == EXCHANGES
         return (
-            self.form.format == "text"
+            (is_ndjson or self.form.format == "text")
             and self.chooser is None
             and not any(given[each] for each in wants_more)
         )

@@ -95,6 +95,8 @@ class TablePrinter:
         return writer_of(form, table, file, options)
 
     def show(self, event: Event) -> Iterator[Event]:
+        if isinstance(event, Brief):
+            event = event.exchange()
         for source in sources_of(self._name, event, self._options):
             if self._keep is not None and not self._keep(event, source):
                 continue
@@ -107,7 +109,7 @@ class TablePrinter:
         """The same of many events; gives how many rows were printed."""
         if self._name != EXCHANGES.name or self._keep is not None or self._flush:
             return sum(1 for event in events for _ in self.show(event))
-        exchanges = [event for event in events if isinstance(event, Exchange)]
+        exchanges = [event for event in events if isinstance(event, Exchange | Brief)]
         for exchange in exchanges:
             self._writer.write(exchange)
         return len(exchanges)

@@ -36,7 +36,10 @@ class Tally:
     def add(self, event: Event) -> None:
         """Count an event."""
         if isinstance(event, Brief):
-            return  # nothing is wrong with it
+            # Nothing is wrong with it, as far as that can be told without unpacking.
+            if self.looks_inside and self.unpacks and event.has_records():
+                self._exchange(event.exchange())
+            return
         if isinstance(event, Exchange):
             if self.looks_inside:
                 self._exchange(event)

@@ -1,119 +1,97 @@
 """Exchanges → lines of NDJSON, straight from the bytes of their messages.
 
 They are the lines that :func:`~kdissect.present.tables.row_line` gives, which makes those where anything is
-wrong, or what is embedded is wanted.
+wrong, or what is embedded is wanted. An exchange in brief becomes a line as it is, without an Exchange.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import BinaryIO
 
-from kdissect.analysis.waits import WaitAndWork, split
+from kdissect.analysis.waits import WaitAndWork, served_in_brief, split, waited_in_brief
 from kdissect.exchange import Exchange
-from kdissect.message import Message
 from kdissect.model import DecodeError, Endpoint, endpoint_text
-from kdissect.present.batches import BATCH_COLUMNS, control_of, plain_columns, record_objects
-from kdissect.present.body import context_of
 from kdissect.present.columns import EXCHANGES, Column
+from kdissect.present.message_text import MessageText
 from kdissect.present.options import Options
-from kdissect.present.record_text import write_nested, write_texts, write_value
-from kdissect.present.redact import asked_of, hidden_fields, verdicts
+from kdissect.present.record_set_text import unusual
+from kdissect.present.record_text import write_texts, write_value
 from kdissect.present.sanitise import valid_text
 from kdissect.present.tables import json_value, row_line
-from kdissect.protocol.cursor import Cursor
+from kdissect.protocol.entities import GROUP, TRANSACTIONAL_ID
+from kdissect.protocol.errors import class_in, error_name, gravest
 from kdissect.protocol.json_form import dumps
 from kdissect.protocol.json_text import JsonText
-from kdissect.protocol.json_walk import Walk
-from kdissect.protocol.json_way import way_of
-from kdissect.protocol.schema import Struct
-from kdissect.record.batch import Batch
-from kdissect.record.records import Columns
-from kdissect.record.sets import read_record_set
-from kdissect.record.sound import is_sound
+from kdissect.session.briefs import NOT_KNOWN, Brief
 
-NUMBER, CONNECTION, CLIENT, BROKER, API_KEY, API_VERSION, CORRELATION_ID = range(7)
-PACKET, SIZE, START_NS, TIME_NS, TOPICS, FAULTS, MESSAGE, ATTRIBUTE, OTHER = range(7, 16)
-GROUPS, TRANSACTIONAL_IDS, WAIT, WORK, POINTS = range(16, 21)
+NUMBER, CONNECTION, CLIENT, BROKER, API_KEY, API, API_VERSION, CORRELATION_ID, CLIENT_ID = range(9)
+PRINCIPAL, PACKET, START_NS, TIME_NS, LATENCY, BEHIND, BEHIND_ID, NETWORK, THROTTLE = range(9, 18)
+SERVED, WAIT, WORK, TRANSFER, THINK, SIZE, MISSING, INFERRED, ERROR, ERROR_CLASS = range(18, 28)
+TOPICS, GROUPS, TRANSACTIONAL_IDS, POINT, POINTS, BETWEEN, FAULTS, MESSAGE, OTHER = range(28, 37)
 """How the value of a column is come by."""
 
 _WAYS = {
     "number": NUMBER,
     "connection": CONNECTION,
-    "api_key": API_KEY,
-    "api_version": API_VERSION,
-    "correlation_id": CORRELATION_ID,
     "client": CLIENT,
     "broker": BROKER,
-    "wait_ns": WAIT,
-    "broker_ns": WORK,
-    "also_at": POINTS,
-    "topics": TOPICS,
-    "groups": GROUPS,
-    "transactional_ids": TRANSACTIONAL_IDS,
-    "faults": FAULTS,
-    "request": MESSAGE,
-    "response": MESSAGE,
+    "api_key": API_KEY,
+    "api": API,
+    "api_version": API_VERSION,
+    "correlation_id": CORRELATION_ID,
+    "client_id": CLIENT_ID,
+    "principal": PRINCIPAL,
     "request_packet": PACKET,
     "response_packet": PACKET,
-    "request_size": SIZE,
-    "response_size": SIZE,
     "request_start_ns": START_NS,
     "response_start_ns": START_NS,
     "request_time_ns": TIME_NS,
     "response_time_ns": TIME_NS,
+    "latency_ns": LATENCY,
+    "behind_ns": BEHIND,
+    "behind_correlation_id": BEHIND_ID,
+    "network_ns": NETWORK,
+    "throttle_ns": THROTTLE,
+    "served_ns": SERVED,
+    "wait_ns": WAIT,
+    "broker_ns": WORK,
+    "request_transfer_ns": TRANSFER,
+    "response_transfer_ns": TRANSFER,
+    "think_ns": THINK,
+    "request_size": SIZE,
+    "response_size": SIZE,
+    "missing": MISSING,
+    "inferred": INFERRED,
+    "error": ERROR,
+    "error_class": ERROR_CLASS,
+    "topics": TOPICS,
+    "groups": GROUPS,
+    "transactional_ids": TRANSACTIONAL_IDS,
+    "capture_point": POINT,
+    "also_at": POINTS,
+    "between_ns": BETWEEN,
+    "faults": FAULTS,
+    "request": MESSAGE,
+    "response": MESSAGE,
 }
-"""Of columns by name; the others that are numbers or text are attributes."""
+"""Of columns by name."""
 
 _MOST_ENDPOINTS = 4_096
 """Whose texts are kept."""
-_MOST_CONTROLS = 4_096
+_NOT_KNOWN = NOT_KNOWN
 
 
 class ColumnStep:
     """A column."""
 
-    __slots__ = ("before", "column", "is_of_response", "name", "way")
+    __slots__ = ("before", "column", "is_of_response", "way")
 
     def __init__(self, at: int, column: Column) -> None:
         self.column = column
-        self.name = column.name
         self.before = f"{',' if at else '{'}{dumps(column.name)}:".encode("ascii")
         """What stands before its value."""
         self.is_of_response = column.name.startswith("response")
-        is_plain = column.type in ("int16", "int32", "int64", "text")
-        self.way = _WAYS.get(column.name, ATTRIBUTE if is_plain else OTHER)
-
-
-POSITION, BATCH_SIZE, MAGIC, LAST_OFFSET, MAX_TIMESTAMP, PRODUCER_ID, PRODUCER_EPOCH = range(7)
-BASE_SEQUENCE, LEADER_EPOCH, CRC, VALUE = range(7, 11)
-"""The same of a batch."""
-
-_BATCH_WAYS = {
-    "position": POSITION,
-    "size": BATCH_SIZE,
-    "magic": MAGIC,
-    "last_offset": LAST_OFFSET,
-    "max_timestamp": MAX_TIMESTAMP,
-    "producer_id": PRODUCER_ID,
-    "producer_epoch": PRODUCER_EPOCH,
-    "base_sequence": BASE_SEQUENCE,
-    "partition_leader_epoch": LEADER_EPOCH,
-    "crc": CRC,
-}
-"""Of columns that are always numbers, by name."""
-
-
-class BatchStep:
-    """A column of a batch."""
-
-    __slots__ = ("before", "name", "way")
-
-    def __init__(self, at: int, name: str) -> None:
-        self.name = name
-        self.before = f"{',' if at else '{'}{dumps(name)}:".encode("ascii")
-        """What stands before its value."""
-        self.way = _BATCH_WAYS.get(name, VALUE)
+        self.way = _WAYS.get(column.name, OTHER)
 
 
 class ExchangeLines:
@@ -123,21 +101,28 @@ class ExchangeLines:
         self._file = file
         self._options = options._replace(as_text=True)
         self._text = JsonText()
-        self._records = RecordSets(self._options)
-        self._judge = SecretJudge(self._options)
-        self._walk = Walk(Cursor(b"", 0, None, options.limits), self._text)
-        self._ways: dict[Struct, Ways] = {}
-        """Those that were needed, by the struct of the body."""
+        self._messages = MessageText(self._text, self._options)
         self._endpoints: dict[Endpoint, bytes] = {}
         """Their texts."""
         self._known: WaitAndWork | None = None
         """Wait and work of the exchange that is being written, once one is asked for."""
+        self._waited = _NOT_KNOWN
+        """The wait of the exchange in brief that is being written."""
         self._steps = [ColumnStep(at, column) for at, column in enumerate(EXCHANGES.columns)]
 
-    def write(self, exchange: Exchange) -> None:
+    def write(self, source: Exchange | Brief) -> None:
         """Add a row."""
-        line = None if self._options.embedded else self._line(exchange)
-        self._file.write(row_line(EXCHANGES, exchange, self._options) if line is None else line)
+        line: bytes | None = None
+        if isinstance(source, Brief):
+            line = self._line_in_brief(source)
+            if line is None:
+                self.write(source.exchange())
+                return
+        else:
+            line = None if self._options.embedded else self._line(source)
+            if line is None:
+                line = row_line(EXCHANGES, source, self._options)
+        self._file.write(line)
 
     def close(self) -> None:
         """NDJSON has no end."""
@@ -148,10 +133,26 @@ class ExchangeLines:
         self._known = None
         try:
             if exchange.session_faults:
-                raise _unusual()
+                raise unusual()
             for step in self._steps:
                 out.put(step.before)
                 self._value(exchange, step)
+        except DecodeError:
+            out.cut(0)
+            return None
+        out.put(b"}\n")
+        return out.take()
+
+    def _line_in_brief(self, brief: Brief) -> bytes | None:
+        """A row; None where it has to be made of the whole exchange."""
+        out = self._text
+        self._waited = _NOT_KNOWN
+        if brief.answer is not None and brief.behind_ns >= 0 and brief.throttle_ns >= 0:
+            self._waited = waited_in_brief(brief)
+        try:
+            for step in self._steps:
+                out.put(step.before)
+                self._value_in_brief(brief, step)
         except DecodeError:
             out.cut(0)
             return None
@@ -164,58 +165,198 @@ class ExchangeLines:
         :raises DecodeError: the row has to be made of its values.
         """
         out, way = self._text, step.way
-        if way == ATTRIBUTE:
-            value = getattr(exchange, step.name)
-            write_value(out, valid_text(value) if isinstance(value, str) else value)
-            return
+        message = exchange.response if step.is_of_response else exchange.request
         if way == NUMBER:
             out.number(exchange.number)
         elif way == CONNECTION:
             out.number(exchange.connection)
-        elif way in (API_KEY, API_VERSION, CORRELATION_ID):
-            first = exchange.request if exchange.request is not None else exchange.response
-            assert first is not None
-            if way == API_KEY:
-                write_value(out, first.api_key)
-            else:
-                write_value(out, first.api_version if way == API_VERSION else first.correlation_id)
         elif way == CLIENT:
             self._endpoint(exchange.client_endpoint)
         elif way == BROKER:
             self._endpoint(exchange.broker_endpoint)
+        elif way == API_KEY:
+            write_value(out, exchange._first().api_key)
+        elif way == API:
+            write_value(out, exchange.api)
+        elif way == API_VERSION:
+            write_value(out, exchange._first().api_version)
+        elif way == CORRELATION_ID:
+            write_value(out, exchange._first().correlation_id)
+        elif way == CLIENT_ID:
+            self._write_text(exchange.client_id)
+        elif way == PRINCIPAL:
+            self._write_text(exchange.principal)
+        elif way == LATENCY:
+            write_value(out, exchange.latency_ns)
+        elif way == BEHIND:
+            write_value(out, exchange.behind_ns)
+        elif way == BEHIND_ID:
+            write_value(out, exchange.behind_correlation_id)
+        elif way == NETWORK:
+            write_value(out, exchange.network_ns)
+        elif way == THROTTLE:
+            write_value(out, exchange.throttle_ns)
+        elif way == SERVED:
+            write_value(out, exchange.served_ns)
+        elif way in (WAIT, WORK):
+            known = self._known
+            if known is None:
+                known = self._known = split(exchange)
+            write_value(out, known.wait_ns if way == WAIT else known.broker_ns)
+        elif way == TRANSFER:
+            took = exchange.response_transfer_ns if step.is_of_response else exchange.request_transfer_ns
+            write_value(out, took)
+        elif way == THINK:
+            write_value(out, exchange.think_ns)
+        elif way == MISSING:
+            self._write_text(exchange.missing)
+        elif way == INFERRED:
+            self._write_text(exchange.inferred)
+        elif way == ERROR:
+            self._write_text(exchange.error)
+        elif way == ERROR_CLASS:
+            write_value(out, exchange.error_class)
         elif way == TOPICS:
             write_texts(out, exchange.topics)
         elif way == GROUPS:
             write_texts(out, exchange.groups)
         elif way == TRANSACTIONAL_IDS:
             write_texts(out, exchange.transactional_ids)
+        elif way == POINT:
+            self._write_text(exchange.capture_point)
+        elif way == POINTS:
+            write_texts(out, exchange.also_at)
+        elif way == BETWEEN:
+            write_value(out, exchange.between_ns)
         elif way == FAULTS:
             out.put(b"[]")  # where there are any, none of this is kept
-        elif way == POINTS:
-            if exchange.seen is None:
-                out.put(b"[]")
-            else:
-                write_texts(out, exchange.also_at)
-        elif way in (WAIT, WORK):
-            known = self._known
-            if known is None:
-                known = self._known = split(exchange)
-            write_value(out, known.wait_ns if way == WAIT else known.broker_ns)
         elif way == OTHER:
             value = step.column.value(exchange, self._options)
             out.put(dumps(json_value(step.column.type, value, self._options)).encode("ascii"))
+        elif message is None:
+            out.put(b"null")
+        elif way == MESSAGE:
+            self._messages.write(exchange, message, step.is_of_response)
+        elif way == PACKET:
+            out.number(message.frame.last_packet)
+        elif way == SIZE:
+            out.number(message.frame.size)
         else:
-            message = exchange.response if step.is_of_response else exchange.request
-            if message is None:
-                out.put(b"null")
-            elif way == MESSAGE:
-                self._message(exchange, message, step.is_of_response)
-            elif way == PACKET:
-                out.number(message.frame.last_packet)
-            elif way == SIZE:
-                out.number(message.frame.size)
+            out.number(message.frame.first_ns if way == START_NS else message.frame.last_ns)
+
+    def _value_in_brief(self, brief: Brief, step: ColumnStep) -> None:
+        """Write the value of a column.
+
+        :raises DecodeError: the row has to be made of the whole exchange.
+        """
+        out, way = self._text, step.way
+        if way == NUMBER:
+            out.number(brief.number)
+        elif way == CONNECTION:
+            out.number(brief.connection)
+        elif way == CLIENT:
+            self._endpoint(brief.ends[0])
+        elif way == BROKER:
+            self._endpoint(brief.ends[1])
+        elif way == API_KEY:
+            out.number(brief.form.key)
+        elif way == API:
+            write_value(out, brief.form.name)
+        elif way == API_VERSION:
+            out.number(brief.form.version)
+        elif way == CORRELATION_ID:
+            out.number(brief.correlation_id)
+        elif way == CLIENT_ID:
+            self._write_text(brief.client_id)
+        elif way in (PRINCIPAL, INFERRED, POINT, BETWEEN):
+            out.put(b"null")  # where there is one, an exchange is not told in brief
+        elif way == BEHIND:
+            _write_known(out, brief.behind_ns)
+        elif way == BEHIND_ID:
+            if brief.is_behind:
+                out.number(brief.behind_id)
             else:
-                out.number(message.frame.first_ns if way == START_NS else message.frame.last_ns)
+                out.put(b"null")
+        elif way == NETWORK:
+            _write_known(out, brief.network_ns)
+        elif way == THROTTLE:
+            _write_known(out, brief.throttle_ns)
+        elif way == THINK:
+            _write_known(out, brief.think_ns)
+        elif way == MISSING:
+            write_value(out, brief.missing)
+        elif way == TOPICS:
+            write_texts(out, brief.topics())
+        elif way == GROUPS:
+            write_texts(out, brief.named(GROUP))
+        elif way == TRANSACTIONAL_IDS:
+            write_texts(out, brief.named(TRANSACTIONAL_ID))
+        elif way in (POINTS, FAULTS):
+            out.put(b"[]")
+        elif way in (LATENCY, SERVED, WAIT, WORK, ERROR, ERROR_CLASS) or step.is_of_response:
+            if brief.answer is None:
+                out.put(b"null")
+            else:
+                self._answer_in_brief(brief, way)
+        elif way == MESSAGE:
+            self._messages.write_in_brief(brief, brief.form.asked, False)
+        elif way == PACKET:
+            out.number(brief.asked_packet)
+        elif way == SIZE:
+            out.number(brief.asked_end - brief.asked_start)
+        elif way == START_NS:
+            out.number(brief.asked_first_ns)
+        elif way == TIME_NS:
+            out.number(brief.asked_ns)
+        elif way == TRANSFER:
+            out.number(brief.asked_ns - brief.asked_first_ns)
+        else:
+            raise unusual()
+
+    def _answer_in_brief(self, brief: Brief, way: int) -> None:
+        """Write the value of a column that an answer has, of one that has it.
+
+        :raises DecodeError: the row has to be made of the whole exchange.
+        """
+        out, seen = self._text, brief.answer_seen
+        assert seen is not None
+        if way == LATENCY:
+            out.number(brief.answer_first_ns - brief.asked_ns)
+        elif way in (SERVED, WAIT, WORK):
+            self._time_in_brief(brief, way)
+        elif way == ERROR:
+            self._write_text(error_name(seen.error) if seen.error else None)
+        elif way == ERROR_CLASS:
+            codes: list[int] = seen.errors if seen.error and seen.errors is not None else []
+            write_value(out, gravest([class_in(code, brief.routine) for code in codes]) if codes else None)
+        elif way == MESSAGE:
+            self._messages.write_in_brief(brief, brief.form.answered, True)
+        elif way == PACKET:
+            out.number(brief.answer_packet)
+        elif way == SIZE:
+            out.number(brief.answer_end - brief.answer_start)
+        elif way == START_NS:
+            out.number(brief.answer_first_ns)
+        elif way == TIME_NS:
+            out.number(brief.answer_ns)
+        elif way == TRANSFER:
+            out.number(brief.answer_ns - brief.answer_first_ns)
+        else:
+            raise unusual()
+
+    def _time_in_brief(self, brief: Brief, way: int) -> None:
+        """Write the time that the broker took, the wait that was asked for, or the broker's work."""
+        out, waited = self._text, self._waited
+        if brief.behind_ns < 0 or brief.throttle_ns < 0 or (way != SERVED and waited == _NOT_KNOWN):
+            out.put(b"null")
+            return
+        served = served_in_brief(brief)
+        wait = min(served, waited) if waited > 0 else 0
+        out.number(served if way == SERVED else wait if way == WAIT else served - wait)
+
+    def _write_text(self, text: str | None) -> None:
+        """Write a text or null; bytes in it that were not UTF-8 stand as ``\\xff``."""
+        write_value(self._text, None if text is None else valid_text(text))
 
     def _endpoint(self, endpoint: Endpoint) -> None:
         """Write an address with its port, whose text is kept."""
@@ -227,190 +368,10 @@ class ExchangeLines:
             self._endpoints[endpoint] = text
         self._text.put(text)
 
-    def _message(self, exchange: Exchange, message: Message, is_response: bool) -> None:
-        """Write a request or response.
 
-        :raises DecodeError: that has to be done in the other way.
-        """
-        out, options, walk = self._text, self._options, self._walk
-        struct = message.body_struct()
-        if struct is None or message.limits is not options.limits or message.header_faults:
-            raise _unusual()
-        if is_response and struct.name == "ApiVersionsResponse":
-            struct = message._candidates(struct)[0]
-        ways = self._ways.get(struct)
-        if ways is None:
-            ways = self._ways[struct] = Ways(message, struct, options)
-        out.put(b'{"header":')
-        walk.begin(message.frame.payload)
-        walk.write(ways.header)
-        if walk.cursor.position != message.body_start:
-            raise _unusual()
-        out.put(b',"body":')
-        self._records.may_end_early = is_response
-        walk.records = self._records
-        if ways.hidden is not None and ways.hidden.maybe:
-            self._judge.begin(exchange, message, struct, ways.hidden.maybe)
-            walk.judge = self._judge
-        walk.write(ways.body)
-        if walk.cursor.position != walk.cursor.end:
-            raise _unusual()
-        out.put(b"}")
-
-
-class Ways:
-    """The ways through the header and the body of a message."""
-
-    __slots__ = ("body", "header", "hidden")
-
-    def __init__(self, message: Message, struct: Struct, options: Options) -> None:
-        header = message.header_struct()
-        assert header is not None
-        self.header = way_of(header)
-        self.hidden = None if options.show_secrets else hidden_fields(struct.name, options.shown_fields)
-        self.body = way_of(struct, self.hidden)
-
-
-class SecretJudge:
-    """Tells secrets by other values of their message, which is decoded for it."""
-
-    def __init__(self, options: Options) -> None:
-        self._options = options
-        self._about: tuple[Exchange, Message, Struct, frozenset[str]] | None = None
-        self._verdicts: Iterator[bool] | None = None
-
-    def begin(self, exchange: Exchange, message: Message, struct: Struct, maybe: frozenset[str]) -> None:
-        """Begin with another message.
-
-        :param maybe: names of the fields that may be secrets.
-        """
-        self._about = exchange, message, struct, maybe
-        self._verdicts = None
-
-    def hides(self) -> bool:
-        """Whether the next value that may be a secret is one.
-
-        :raises DecodeError: the message does not have the form that it was taken for.
-        """
-        if self._verdicts is None:
-            assert self._about is not None
-            exchange, message, struct, maybe = self._about
-            body = message.decoded()
-            if not body.is_exact or body.struct is not struct:
-                raise _unusual()
-            asked = asked_of(struct.name, context_of(exchange, message, self._options))
-            self._verdicts = verdicts(struct, body.values, maybe, asked)
-        found = next(self._verdicts, None)
-        if found is None:
-            raise _unusual()
-        return found
-
-
-class RecordSets:
-    """Writes record sets inside messages, with their records where those are wanted."""
-
-    def __init__(self, options: Options) -> None:
-        self._options = options
-        self.may_end_early = False
-        """Whether it is ordinary that they end inside a batch."""
-        self._steps = [BatchStep(at, name) for at, (name, _, _) in enumerate(BATCH_COLUMNS)]
-        self._told_controls: dict[tuple[bytes | None, bytes | None], bytes] = {}
-        """What control records say, by their keys and values: most are equal."""
-
-    def write(
-        self, out: JsonText, data: bytes, start: int, size: int, name: bytes, is_metadata: bool
-    ) -> None:
-        """Write the batches of a record set.
-
-        :param data: bytes of which ``size`` from ``start`` on are the record set.
-        :param name: what stands before them.
-        :param is_metadata: whether they are of ``__cluster_metadata``.
-        :raises DecodeError: something is wrong with them.
-        """
-        options = self._options
-        if not options.records and is_sound(data, start, start + size, options.limits):
-            return
-        if options.records and options.payloads is not None:
-            raise _unusual()  # what is decoded is made of objects
-        found = read_record_set(data[start : start + size], options.limits)
-        for each in found.own_faults:
-            if not (self.may_end_early and each.kind == "partial-batch"):
-                raise _unusual()
-        if not options.records:
-            for batch in found.batches:
-                batch.check()
-                if batch._faults:
-                    raise _unusual()
-            return
-        out.put(name)
-        out.put(b"[")
-        for at, batch in enumerate(found.batches):
-            if at:
-                out.put(b",")
-            self._batch(out, batch, is_metadata)
-        out.put(b"]")
-
-    def _batch(self, out: JsonText, batch: Batch, is_metadata: bool) -> None:
-        options = self._options
-        start = out.size()
-        columns = plain_columns(batch, options, is_metadata, takes_control=not is_metadata)
-        if columns is None:
-            records = record_objects(batch, options, is_metadata)
-        for step in self._steps:
-            out.put(step.before)
-            self._value(out, batch, step)
-        out.put(b',"records":')
-        if columns is not None:
-            write_nested(out, columns, options.bytes_form, self._controls(batch, columns))
-        else:
-            out.put(dumps(records).encode("ascii"))
-        out.put(b"}")
-        if batch._faults:
-            out.cut(start)
-            raise _unusual()
-
-    def _controls(self, batch: Batch, columns: Columns) -> list[bytes] | None:
-        """What each control record says; None where they are others."""
-        if not batch.is_control:
-            return None
-        out = []
-        for record in columns.records():
-            told = record.key, record.value
-            text = self._told_controls.get(told)
-            if text is None:
-                if len(self._told_controls) >= _MOST_CONTROLS:
-                    self._told_controls.clear()
-                text = dumps(control_of(record, batch, self._options)).encode("ascii")
-                self._told_controls[told] = text
-            out.append(text)
-        return out
-
-    def _value(self, out: JsonText, batch: Batch, step: BatchStep) -> None:
-        """Write the value of a column."""
-        way = step.way
-        if way == PRODUCER_ID:
-            out.number(batch.producer_id)
-        elif way == PRODUCER_EPOCH:
-            out.number(batch.producer_epoch)
-        elif way == BASE_SEQUENCE:
-            out.number(batch.base_sequence)
-        elif way == LEADER_EPOCH:
-            out.number(batch.partition_leader_epoch)
-        elif way == LAST_OFFSET:
-            out.number(batch.last_offset)
-        elif way == MAX_TIMESTAMP:
-            out.number(batch.max_timestamp)
-        elif way == BATCH_SIZE:
-            out.number(batch.size)
-        elif way == CRC:
-            out.number(batch.crc)
-        elif way == POSITION:
-            out.number(batch.position)
-        elif way == MAGIC:
-            out.number(batch.magic)
-        else:
-            write_value(out, getattr(batch, step.name))
-
-
-def _unusual() -> DecodeError:
-    return DecodeError("something is out of the ordinary", 0)
+def _write_known(out: JsonText, number: int) -> None:
+    """Write a number of a brief, which may be :data:`~kdissect.session.briefs.NOT_KNOWN`."""
+    if number < 0:
+        out.put(b"null")
+    else:
+        out.number(number)

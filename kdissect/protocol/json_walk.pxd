@@ -21,7 +21,7 @@ cdef class Walk:
     cdef int64_t _position
 
     @cython.locals(cursor=Cursor)
-    cpdef begin(self, bytes data)
+    cpdef begin(self, bytes data, Py_ssize_t start, Py_ssize_t end)
     cpdef write(self, Way way)
     @cython.locals(
         out=JsonText, step=Step, outer=cython.bint, begun=Py_ssize_t, anchors=list, count=int64_t

@@ -83,10 +83,10 @@ class Walk:
         self._position = 0
         """Where the piece of a record set begins in all of it."""
 
-    def begin(self, data: bytes) -> None:
-        """Begin with other bytes; nobody writes record sets or tells secrets."""
+    def begin(self, data: bytes, start: int, end: int) -> None:
+        """Begin with other bytes, from ``start`` to ``end``; nobody writes record sets or tells secrets."""
         cursor = self.cursor
-        cursor.data, cursor.position, cursor.end = data, 0, len(data)
+        cursor.data, cursor.position, cursor.end = data, start, end
         cursor.notes.clear()
         self.records = self.judge = None
         self._is_metadata = self._has_written = False

@@ -75,6 +75,8 @@ cdef class Brief:
 
     @cython.locals(way=Route)
     cpdef Survey survey_request(self)
+    @cython.locals(asked=Survey, answered=Survey)
+    cpdef bint has_records(self) except -1
     cpdef Py_ssize_t size(self) except -1
     @cython.locals(frame=Frame, payload=bytes, request=Request)
     cpdef Request request(self)
@@ -85,6 +87,10 @@ cdef class Brief:
     @cython.locals(found=list, asked=Survey, answered=Survey)
     cpdef list topics(self)
     cdef _add_topics(self, list mentions, list found)
+    @cython.locals(asked=Survey, found=list)
+    cpdef list named(self, str entity)
+    @cython.locals(told=list)
+    cdef _add_named(self, Survey seen, int coordinators, str entity, list found)
     @cython.locals(form=PairLayout, asked=Survey, answered=Survey, out=list)
     cpdef taught_topics(self)
     @cython.locals(asked=Survey, answered=Survey)

@@ -15,6 +15,7 @@ from kdissect.message import Request, Response, parse_request, parse_response
 from kdissect.model import Direction, Endpoint, Frame
 from kdissect.names import METADATA_TOPIC, METADATA_TOPIC_ID, TopicNames
 from kdissect.protocol import apis
+from kdissect.protocol.entities import COORDINATORS, GROUP
 from kdissect.protocol.layout import Layout, layout
 from kdissect.protocol.polling import least_with_topic, place_of_wait
 from kdissect.protocol.survey import Survey, survey_at
@@ -151,6 +152,11 @@ class Brief:
             self.asked_seen = survey_at(way, self.asked, self.asked_body, self.asked_end, self.limits)
         return self.asked_seen
 
+    def has_records(self) -> bool:
+        """Whether there are record sets in it."""
+        asked, answered = self.survey_request(), self.answer_seen
+        return asked is None or bool(asked.records) or (answered is not None and bool(answered.records))
+
     def size(self) -> int:
         """The bytes of its messages."""
         return self.asked_end - self.asked_start + self.answer_end - self.answer_start
@@ -222,6 +228,32 @@ class Brief:
                     name = self.names.find(topic_id, self.up_to_packet, self.names_count) or topic_id
             if name and (not found or name != found[-1]):
                 found.append(name)
+
+    def named(self, entity: str) -> list[str]:
+        """As :attr:`kdissect.exchange.Exchange.groups` or ``transactional_ids``, of one that is over.
+
+        :param entity: ``GROUP`` or ``TRANSACTIONAL_ID`` of :mod:`kdissect.protocol.entities`.
+        """
+        asked = self.survey_request()
+        if asked is None:
+            exchange = self.exchange()
+            return exchange.groups if entity == GROUP else exchange.transactional_ids
+        found: list[str] = []
+        self._add_named(asked, asked.coordinator_type, entity, found)
+        if self.answer_seen is not None:
+            self._add_named(self.answer_seen, asked.coordinator_type, entity, found)
+        return found if len(found) < 2 else list(dict.fromkeys(found))
+
+    def _add_named(self, seen: Survey, coordinators: int, entity: str, found: list[str]) -> None:
+        """Add what a message names.
+
+        :param coordinators: the kind of coordinators that the request asked for.
+        """
+        told: list[str] | None = seen.groups if entity == GROUP else seen.transactional_ids
+        if told is not None:
+            found += told
+        if seen.keys is not None and COORDINATORS.get(coordinators) == entity:
+            found += seen.keys
 
     def taught_topics(self) -> Iterable[tuple[str, str, int]]:
         """As :meth:`kdissect.exchange.Exchange.taught_topics`."""

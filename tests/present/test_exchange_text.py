@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import random
+from inspect import isfunction
 from io import BytesIO
 from itertools import product
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from kdissect.capture.files import read_packets
+from kdissect.dissect import Dissector
 from kdissect.exchange import Exchange
 from kdissect.model import Packet
 from kdissect.present import columns
@@ -18,6 +21,7 @@ from kdissect.present.exchange_text import ExchangeLines
 from kdissect.present.options import BYTES_FORMS, Options
 from kdissect.present.tables import row_line
 from kdissect.present.writers import table_writer
+from kdissect.session.briefs import Brief
 from tests.amount import some
 from tests.dissecting import dissect
 from tests.present.captures import SECRET, secret_talks, write_capture
@@ -33,6 +37,11 @@ OPTIONS = [
 
 def exchanges(path: Path, seed: int | None = None) -> list[Exchange]:
     """Of a capture; with a seed, some of its bytes are changed."""
+    return [event for event in dissect(packets_of(path, seed)) if isinstance(event, Exchange)]
+
+
+def packets_of(path: Path, seed: int | None = None) -> list[Packet]:
+    """The same packets for the same seed."""
     packets = [each for each in read_packets([path]) if isinstance(each, Packet)]
     if seed is not None:
         dice = random.Random(seed)
@@ -41,7 +50,7 @@ def exchanges(path: Path, seed: int | None = None) -> list[Exchange]:
             data = bytearray(packets[at].data)
             data[dice.randrange(54, len(data)) if len(data) > 54 else -1] = dice.choice((0, 1, 0x80, 0xFF))
             packets[at] = packets[at]._replace(data=bytes(data))
-    return [event for event in dissect(packets) if isinstance(event, Exchange)]
+    return packets
 
 
 @pytest.mark.parametrize(("path", "options"), some(product(CAPTURES, OPTIONS), 20))
@@ -55,6 +64,43 @@ def test_lines(path: Path, options: Options) -> None:
         assert out.getvalue() == b"".join(
             row_line(EXCHANGES, each, options) for each in exchanges(path, seed)
         )
+
+
+@pytest.mark.parametrize(("path", "options"), some(product(CAPTURES, OPTIONS[2:]), 16))
+def test_lines_of_exchanges_in_brief(path: Path, options: Options) -> None:
+    for seed in (None, 1, 2):
+        out = BytesIO()
+        writer = ExchangeLines(out, options)
+        dissector = Dissector(briefs=True)
+        for events in (*dissector.feed_all(packets_of(path, seed)), dissector.close()):
+            for each in events:
+                if isinstance(each, Exchange | Brief):
+                    writer.write(each)
+        lines = out.getvalue().splitlines(keepends=True)
+        expected = [row_line(EXCHANGES, each, options) for each in exchanges(path, seed)]
+        assert sorted(lines) == sorted(expected)
+
+
+@pytest.mark.skipif(not isfunction(ExchangeLines.write), reason="compiled: its inside cannot be watched")
+def test_nearly_all_exchanges_in_brief_are_written_as_they_are(monkeypatch: pytest.MonkeyPatch) -> None:
+    found: list[Any] = []
+    for path in CAPTURES:
+        dissector = Dissector(briefs=True)
+        for events in (*dissector.feed_all(packets_of(path)), dissector.close()):
+            found += [each for each in events if isinstance(each, Brief)]
+    whole: list[Exchange] = []
+    line = ExchangeLines._line
+
+    def made_whole(self: ExchangeLines, exchange: Exchange) -> bytes | None:
+        whole.append(exchange)
+        return line(self, exchange)
+
+    monkeypatch.setattr(ExchangeLines, "_line", made_whole)
+    writer = ExchangeLines(BytesIO(), Options(records=True))
+    for each in found:
+        writer.write(each)
+    assert found
+    assert len(whole) < 0.02 * len(found)
 
 
 def test_all_lines_but_of_what_is_wrong_are_written_from_bytes(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -58,7 +58,7 @@ def walked(
     """The text; None where the walk leaves it to the values."""
     out = JsonText()
     walk = Walk(Cursor(b""), out)
-    walk.begin(data)
+    walk.begin(data, 0, len(data))
     walk.records, walk.judge = records, judge
     try:
         walk.write(way_of(struct, hidden))
@@ -161,7 +161,8 @@ def test_records_before_which_nothing_tells_their_topic_are_left_to_the_values()
     walk = Walk(Cursor(b""), JsonText())
     turned = Way([*reversed(inner.steps)], [], False, False)
     partition = b"\0\0\0\1" + b"\0\0\0\1" + b"\0\0\0\5" + b"12345"
-    walk.begin(partition + len(METADATA_TOPIC).to_bytes(2, "big") + METADATA_TOPIC.encode())
+    data = partition + len(METADATA_TOPIC).to_bytes(2, "big") + METADATA_TOPIC.encode()
+    walk.begin(data, 0, len(data))
     walk.records = Sizes()
     with pytest.raises(DecodeError, match="behind its records"):
         walk.write(turned)

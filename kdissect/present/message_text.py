@@ -1,0 +1,155 @@
+"""Requests and responses → JSON, straight from their bytes: header and body."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from kdissect.exchange import Exchange
+from kdissect.message import Message
+from kdissect.present.body import context_of
+from kdissect.present.options import Options
+from kdissect.present.record_set_text import RecordSets, unusual
+from kdissect.present.redact import asked_of, hidden_fields, verdicts
+from kdissect.protocol.cursor import Cursor
+from kdissect.protocol.json_text import JsonText
+from kdissect.protocol.json_walk import Walk
+from kdissect.protocol.json_way import way_of
+from kdissect.protocol.layout import Layout
+from kdissect.protocol.schema import Struct
+from kdissect.session.briefs import Brief
+
+
+class MessageText:
+    """Writes messages.
+
+    :param out: what they are written to.
+    """
+
+    def __init__(self, out: JsonText, options: Options) -> None:
+        self._out = out
+        self._options = options
+        self._records = RecordSets(options)
+        self._judge = SecretJudge(options)
+        self._walk = Walk(Cursor(b"", 0, None, options.limits), out)
+        self._ways: dict[Struct, Ways] = {}
+        """Those that were needed, by the struct of the body."""
+
+    def write(self, exchange: Exchange, message: Message, is_response: bool) -> None:
+        """Write a request or response of an exchange.
+
+        :raises DecodeError: that has to be done in the other way.
+        """
+        options, payload = self._options, message.frame.payload
+        struct = message.body_struct()
+        if struct is None or message.limits is not options.limits or message.header_faults:
+            raise unusual()
+        if is_response and struct.name == "ApiVersionsResponse":
+            struct = message._candidates(struct)[0]
+        ways = self._ways.get(struct)
+        if ways is None:
+            ways = self._ways[struct] = Ways(message, struct, options)
+        judge: SecretJudge | None = None
+        if ways.hidden is not None and ways.hidden.maybe:
+            judge = self._judge
+            judge.begin(exchange, message, struct, ways.hidden.maybe)
+        self._write(payload, 0, message.body_start, len(payload), ways, is_response, judge)
+
+    def write_in_brief(self, brief: Brief, known: Layout, is_response: bool) -> None:
+        """Write the request or response of an exchange in brief.
+
+        :raises DecodeError: the row has to be made of the whole exchange.
+        """
+        struct = known.struct
+        if struct is None or brief.limits is not self._options.limits:
+            raise unusual()
+        ways = self._ways.get(struct)
+        if ways is None:
+            message = brief.response() if is_response else brief.request()
+            ways = self._ways[struct] = Ways(message, struct, self._options)
+        if ways.hidden is not None and ways.hidden.maybe:
+            raise unusual()
+        if is_response:
+            data, start, body, end = brief.answer, brief.answer_start, brief.answer_body, brief.answer_end
+        else:
+            data, start, body, end = brief.asked, brief.asked_start, brief.asked_body, brief.asked_end
+        assert data is not None
+        self._write(data, start, body, end, ways, is_response, None)
+
+    def _write(
+        self,
+        data: bytes,
+        start: int,
+        body: int,
+        end: int,
+        ways: Ways,
+        is_response: bool,
+        judge: SecretJudge | None,
+    ) -> None:
+        """Write a message.
+
+        :param data: it stands there from ``start`` to ``end``, and its body from ``body`` on.
+        :param judge: what tells its secrets, where other values do.
+        :raises DecodeError: that has to be done in another way.
+        """
+        out, walk = self._out, self._walk
+        out.put(b'{"header":')
+        walk.begin(data, start, end)
+        walk.write(ways.header)
+        if walk.cursor.position != body:
+            raise unusual()
+        out.put(b',"body":')
+        self._records.may_end_early = is_response
+        walk.records = self._records
+        walk.judge = judge
+        walk.write(ways.body)
+        if walk.cursor.position != walk.cursor.end:
+            raise unusual()
+        out.put(b"}")
+
+
+class Ways:
+    """The ways through the header and the body of a message."""
+
+    __slots__ = ("body", "header", "hidden")
+
+    def __init__(self, message: Message, struct: Struct, options: Options) -> None:
+        header = message.header_struct()
+        assert header is not None
+        self.header = way_of(header)
+        self.hidden = None if options.show_secrets else hidden_fields(struct.name, options.shown_fields)
+        self.body = way_of(struct, self.hidden)
+
+
+class SecretJudge:
+    """Tells secrets by other values of their message, which is decoded for it."""
+
+    def __init__(self, options: Options) -> None:
+        self._options = options
+        self._about: tuple[Exchange, Message, Struct, frozenset[str]] | None = None
+        self._verdicts: Iterator[bool] | None = None
+
+    def begin(self, exchange: Exchange, message: Message, struct: Struct, maybe: frozenset[str]) -> None:
+        """Begin with another message.
+
+        :param maybe: names of the fields that may be secrets.
+        """
+        self._about = exchange, message, struct, maybe
+        self._verdicts = None
+
+    def hides(self) -> bool:
+        """Whether the next value that may be a secret is one.
+
+        :raises DecodeError: the message does not have the form that it was taken for.
+        """
+        if self._verdicts is None:
+            assert self._about is not None
+            exchange, message, struct, maybe = self._about
+            body = message.decoded()
+            if not body.is_exact or body.struct is not struct:
+                raise unusual()
+            asked = asked_of(struct.name, context_of(exchange, message, self._options))
+            self._verdicts = verdicts(struct, body.values, maybe, asked)
+        found = next(self._verdicts, None)
+        if found is None:
+            raise unusual()
+        return found
