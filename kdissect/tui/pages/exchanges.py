@@ -372,7 +372,7 @@ class ExchangesPage(SplitPage):
     def action_connection(self) -> None:
         place = self.chosen_place()
         if place is not None:
-            self.kdissect.shown.push(f"connection == {self.kdissect.index.value('connection', place)}")
+            self.kdissect.shown.write(f"connection == {self.kdissect.index.value('connection', place)}")
 
     def action_by(self, operation: str) -> None:
         """Filter by the field under the cursor of the tree, or else by the column under that of the list."""
@@ -393,7 +393,7 @@ class ExchangesPage(SplitPage):
             self.say("no filter asks for this")
             return
         try:
-            shown.push(joined(operation, text, shown.text if shown.is_on else ""))
+            shown.write(joined(operation, text, shown.written if shown.is_on else ""))
         except FilterError as error:  # the whole of it is too long, or too deep
             self.say(error.reason)
 
