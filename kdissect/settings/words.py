@@ -90,6 +90,7 @@ ABOUT: Mapping[str, tuple[str, ...]] = {
     ),
     "topics": (
         "Topics. g: their partitions, the lag of groups, the lag of clients.",
+        "Below a topic stand its partitions, below a partition those who fetch it; Tab goes there.",
         "Enter shows the exchanges of a row, i its story.",
     ),
     "groups": (
@@ -105,6 +106,7 @@ ABOUT: Mapping[str, tuple[str, ...]] = {
     ),
     "problems": (
         "Errors, faults and what is missing, the gravest first.",
+        "Below stands what the one under the cursor means, why it happens, and what to do.",
         "Enter shows the exchanges, i what led to the first of them: why it failed.",
     ),
     "records": (
