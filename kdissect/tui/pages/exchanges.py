@@ -366,7 +366,12 @@ class ExchangesPage(SplitPage):
             self._sorted()
 
     def _sorted(self) -> None:
+        """Show the other order. On the first row the cursor stays there, whichever it is: who orders a list
+        wants to see what comes first."""
+        is_first = self.list_pane.cursor == 0 and not self.follow
         self.reorder()
+        if is_first:
+            self.list_pane.cursor = 0
         super().index_grew()
 
     def action_connection(self) -> None:
