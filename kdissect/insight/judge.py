@@ -277,8 +277,8 @@ class Judge:
 
 
 def in_order(findings: Iterable[Finding]) -> list[Finding]:
-    """Causes by how bad they are; below each what it explains. Of those that are equally bad, what is said of
-    the capture itself comes first: it limits what the others can know."""
+    """Causes by how bad they are; below each what it explains. What is said of the capture itself comes
+    first among those that are equally bad: it limits what the others can know."""
     findings = list(findings)
     effects: dict[str, list[Finding]] = {}
     for each in sorted(findings, key=_badness):

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 from tests.cli.run import CAPTURES
 from tests.tui.terminals import Terminal
-
 
 HINT = b"finds commands"
 
@@ -16,7 +16,9 @@ def begun(tmp_path: Path, *arguments: object, shown: bytes = b"rules judged") ->
 
     :param shown: what must come before they are.
     """
-    folders = {f"XDG_{name}_HOME": str(tmp_path / name.lower()) for name in ("STATE", "CONFIG", "CACHE")}
+    folders: dict[str, Any] = {
+        f"XDG_{name}_HOME": str(tmp_path / name.lower()) for name in ("STATE", "CONFIG", "CACHE")
+    }
     terminal = Terminal(*arguments, CAPTURES / "errors.pcapng", **folders)
     try:
         terminal.until(b"52 exchanges")

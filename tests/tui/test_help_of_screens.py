@@ -40,7 +40,7 @@ def keys_named(lines: tuple[str, ...]) -> Iterator[str]:
             yield _NAMES.get(key, key)
 
 
-def bound(screen: Screen[object]) -> set[str]:
+def bound(screen: Screen[None]) -> set[str]:
     """The keys that do something on a screen, in one of its panes."""
     return {key for pane in (screen, *screen.focus_chain) for key in pane._bindings.key_to_bindings} | {
         key for key, active in screen.active_bindings.items() if active.enabled

@@ -182,8 +182,8 @@ class FilterLine(Vertical):
     # -- writing --------------------------------------------------------------------------------------
 
     def open(self, text: str | None = None) -> None:
-        """Begin to write: with the filter that is set, without a range of time, chosen so that what is typed replaces it, or with
-        ``text``."""
+        """Begin to write: with the filter that is set, or with ``text``. A range of time is not in it. What
+        is set is selected, so that what is typed replaces it."""
         if not self.is_open:
             self._back = self.screen.focused
         self.add_class("-open")

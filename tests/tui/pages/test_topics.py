@@ -41,6 +41,8 @@ def test_enter_below_shows_the_exchanges_of_that_row() -> None:
         async with running(app_of(LAG)) as pilot:
             await press(pilot, "3", "g", "tab", "enter")
             assert isinstance(pilot.app.screen, ExchangesPage)
-            assert 'topic == "events" and partition == 0 and client_id == "reader"' in await shown_after(pilot)
+            assert 'topic == "events" and partition == 0 and client_id == "reader"' in await shown_after(
+                pilot
+            )
 
     asyncio.run(run())
