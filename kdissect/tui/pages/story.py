@@ -203,8 +203,8 @@ class StoryPage(StatisticsPage):
         self.tell()
 
     def tell(self) -> None:
-        """Write all of the line under the cursor, where the list has no room for it. It takes two lines if some
-        line of the story needs them."""
+        """Write all of the line under the cursor, where the list has no room for it. It takes two lines if
+        some line of the story needs them."""
         row, room = self.chosen_row(), self.app.size.width - 2
         text = "" if row is None else _what(row)
         headings = self.rows.headings(self.list_pane.columns)
