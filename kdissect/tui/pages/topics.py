@@ -184,6 +184,13 @@ _WHAT = {
 """What a row is, and several."""
 
 
+def _by_name(rows: Iterable[Row]) -> dict[str | None, list[Row]]:
+    found: dict[str | None, list[Row]] = {}
+    for row in rows:
+        found.setdefault(row["topic"], []).append(row)
+    return found
+
+
 _WITHIN = {TOPIC: PARTITION_COLUMNS, PARTITION: CLIENT_COLUMNS}
 """The columns of what stands below a row."""
 
@@ -205,6 +212,8 @@ class TopicsPage(GroupedPage):
     def __init__(self) -> None:
         self.within = figures()
         """What the row under the cursor is made of."""
+        self._of_topic: list[dict[str | None, list[Row]]] = []
+        """The rows of what is asked for, by their topic: a key looks for those of one."""
         super().__init__()
 
     def body(self) -> ComposeResult:
@@ -237,20 +246,20 @@ class TopicsPage(GroupedPage):
             rows = partition_rows(tables["topics"], tables["positions"])
             self.rows.show(rows, PARTITION_COLUMNS)
         has_more = bool(len(self.rows)) and self.grouping in _WITHIN
+        self._of_topic = [_by_name(tables[name]) for name in ASKED] if self.grouping in _WITHIN else []
         self.wish(self.list_pane, len(self.rows) + 1 if has_more else "1fr")  # with its head
 
     def cursor_moved(self) -> None:
-        row, counted = self.chosen_row(), self.counted
-        columns = _WITHIN.get(self.grouping)
-        if row is None or counted is None or columns is None:
+        row, columns = self.chosen_row(), _WITHIN.get(self.grouping)
+        if row is None or columns is None or self.counted is None:  # rows of the grouping before
             self.add_class("-alone")
             return
+        topics, positions = (rows.get(row["topic"], []) for rows in self._of_topic)
         if self.grouping == TOPIC:
-            rows = partition_rows(counted.tables["topics"], counted.tables["positions"])
+            self.within.show(partition_rows(topics, positions), columns)
         else:
-            rows = client_rows(counted.tables["positions"])
-        names = ("topic",) if self.grouping == TOPIC else ("topic", "partition")
-        self.within.show([each for each in rows if all(each[name] == row[name] for name in names)], columns)
+            here = [each for each in positions if each["partition"] == row["partition"]]
+            self.within.show(client_rows(here), columns)
         self.set_class(not len(self.within), "-alone")
         self.query_one("#within", VirtualTable).rows_changed(0)
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 
 from kdissect.tui.pages.exchanges import ExchangesPage
+from kdissect.tui.pages.topics import TopicsPage
 from tests.cli.run import CAPTURES
 from tests.tui.snapshots import app_of, press, running, shown_after
 
@@ -32,6 +33,8 @@ def test_below_a_topic_stand_its_partitions_and_below_a_partition_who_fetches_it
             assert lines[1].split()[:3] == ["reader", "events", "1"]
             assert lines[2].split() == []
             assert below(await shown_after(pilot, "g")) == []  # groups: the list has all the room
+            await press(pilot, "end", "g", "end", "g")  # clients, and topics again
+            assert below(await shown_after(pilot, "end"))[0].split()[:3] == ["Topic", "Part", "Direction"]
 
     asyncio.run(run())
 
@@ -44,5 +47,18 @@ def test_enter_below_shows_the_exchanges_of_that_row() -> None:
             assert 'topic == "events" and partition == 0 and client_id == "reader"' in await shown_after(
                 pilot
             )
+
+    asyncio.run(run())
+
+
+def test_rows_of_the_grouping_before_have_nothing_below() -> None:
+    async def run() -> None:
+        async with running(app_of(LAG)) as pilot:
+            await press(pilot, "3")
+            page = pilot.app.screen
+            assert isinstance(page, TopicsPage)
+            page.grouping, page.counted = "partition", None  # as long as it is counted
+            page.cursor_moved()
+            assert page.has_class("-alone")
 
     asyncio.run(run())
