@@ -14,6 +14,7 @@ Filters lie on one another: :meth:`Shown.push` goes into one, :meth:`Shown.pop` 
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import suppress
 from datetime import UTC, datetime
 from typing import NamedTuple
 
@@ -27,6 +28,7 @@ from kdissect.feed.columns import FilterColumns, Stage, is_long, slowness_of, wh
 from kdissect.feed.index import Index, Places
 from kdissect.filter.compiled import Filter, compile_filter
 from kdissect.filter.computed import SLOW
+from kdissect.filter.errors import FilterError
 from kdissect.filter.masks import Mask, Masks
 from kdissect.present.form import SECOND
 from kdissect.present.options import Options
@@ -163,6 +165,13 @@ class Shown:
             self._before = [*self._before, self.text][-DEEPEST:]
         self._set(chosen)
 
+    def write(self, text: str) -> None:
+        """Set a filter; the range of time that was chosen stays.
+
+        :raises FilterError: it is no filter; everything stays as it was.
+        """
+        self.push(self.within_span(text))
+
     def narrow(self, text: str) -> None:
         """Show only those of the exchanges shown now that match this too.
 
@@ -174,7 +183,10 @@ class Shown:
     def narrow_to(self, start_ns: int, end_ns: int) -> None:
         """Show only what began in a range of time, in the place of a range that was chosen before; the end
         is not in it."""
+        written = self.written
         self.widen()
+        if written != self.text:
+            self.push(written)  # a filter that was written since the range before stays
         depth = self.depth
         self._span = _TimeRange(start_ns, end_ns, span_text(start_ns, end_ns), depth)
         self.narrow(self._span.text)
@@ -196,10 +208,26 @@ class Shown:
         return span.start_ns, span.end_ns
 
     def within_span(self, text: str) -> str:
-        """A filter with the range of time that was chosen, if any: what leads to exchanges stays in it."""
+        """A filter with the range of time that was chosen, if any: what leads to exchanges, or is written,
+        stays in it."""
         if self.span is None or self._span is None or self._span.text in text:
             return text
         return f"({text}) and ({self._span.text})" if text else self._span.text
+
+    @property
+    def written(self) -> str:
+        """The filter without the range of time that was chosen."""
+        if self.span is None or self._span is None:
+            return self.text
+        if self.text == self._span.text:
+            return ""
+        inner = self.text.removesuffix(f") and ({self._span.text})")
+        if inner == self.text or not inner.startswith("("):
+            return self.text
+        with suppress(FilterError):  # brackets that do not belong together
+            self.compiled(inner[1:])
+            return inner[1:]
+        return self.text
 
     def pop(self) -> bool:
         """Go back to the filter before; gives whether there was anything to go back to."""

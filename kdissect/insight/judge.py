@@ -51,7 +51,7 @@ class CaptureReport(NamedTuple):
     """What is wrong in a capture, and what it is like."""
 
     findings: list[Finding]
-    """Notes on the capture itself, then causes, worst first, each followed by what it explains."""
+    """Causes, worst first, each followed by what it explains."""
     not_judged: list[NotJudged]
     """Rules that could say nothing, and why."""
     context: JudgingContext
@@ -277,7 +277,8 @@ class Judge:
 
 
 def in_order(findings: Iterable[Finding]) -> list[Finding]:
-    """What is said of the capture itself, then causes by how bad they are; below each what it explains."""
+    """Causes by how bad they are; below each what it explains. What is said of the capture itself comes
+    first among those that are equally bad: it limits what the others can know."""
     findings = list(findings)
     effects: dict[str, list[Finding]] = {}
     for each in sorted(findings, key=_badness):
@@ -295,10 +296,10 @@ def in_order(findings: Iterable[Finding]) -> list[Finding]:
     return out
 
 
-def _badness(each: Finding) -> tuple[bool, int, int, int, int, str]:
+def _badness(each: Finding) -> tuple[int, bool, int, int, int, str]:
     return (
-        each.category != CAPTURE,
         SEVERITIES.index(each.severity),
+        each.category != CAPTURE,
         CONFIDENCES.index(each.confidence),
         -(each.cost_ns or 0),
         -each.count,

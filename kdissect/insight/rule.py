@@ -21,7 +21,7 @@ from kdissect.insight.finding import MOST_EVIDENCE, Finding, FindingSubject
 from kdissect.insight.page import RulePage, page
 
 CAPTURE = "capture"
-"""The category of what is said of the capture itself; it stands first."""
+"""The category of what is said of the capture itself."""
 LOGS = "logs"
 """The category of rules on log directories; captures are not judged by them."""
 

@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from kdissect.exchange import Exchange
 from kdissect.insight.errors import causes
-from kdissect.present.paragraphs import paragraph
+from kdissect.present.paragraphs import WIDTH, paragraph
 from kdissect.protocol.errors import FATAL, RETRIABLE, KafkaError, errors
 
 
@@ -54,17 +54,20 @@ def explained(exchange: Exchange) -> Iterator[str]:
                 yield f"  {line}"
 
 
-def error_lines(page: ErrorPage) -> Iterator[str]:
-    """The page in 80 columns."""
+def error_lines(page: ErrorPage, room: int = WIDTH) -> Iterator[str]:
+    """The page.
+
+    :param room: cells of a line.
+    """
     yield f"{page.name}   code {page.code}"
-    yield from paragraph(page.meaning, "  ")
+    yield from paragraph(page.meaning, "  ", room=room)
     if page.error_class is not None:
-        yield from paragraph(_CLASSES[page.error_class], "  ")
+        yield from paragraph(_CLASSES[page.error_class], "  ", room=room)
     if page.routine is not None:
-        yield from paragraph(f"An ordinary step {page.routine}.", "  ")
+        yield from paragraph(f"An ordinary step {page.routine}.", "  ", room=room)
     for at, cause in enumerate(page.causes):
-        yield from paragraph(cause, "  ", "why" if at == 0 else "")
+        yield from paragraph(cause, "  ", "why" if at == 0 else "", room=room)
     if page.do is not None:
-        yield from paragraph(page.do, "  ", "do")
+        yield from paragraph(page.do, "  ", "do", room=room)
     elif page.error_class is not None:
-        yield from paragraph("nothing", "  ", "do")
+        yield from paragraph("nothing", "  ", "do", room=room)

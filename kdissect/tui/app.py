@@ -235,7 +235,7 @@ class Kdissect(Host):
     def filter_by(self, text: str) -> None:
         before, page = self.shown.depth, self.pages["exchanges"]
         assert isinstance(page, ExchangesPage)
-        self.shown.push(self.shown.within_span(text))
+        self.shown.write(text)
         order = page.order_of_list
         if self._jump("exchanges", before, order=order):
             page.order_by(*USUAL)

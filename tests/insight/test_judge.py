@@ -34,7 +34,7 @@ def ids(*findings: Finding, context: JudgingContext | None = None) -> list[str]:
     return [each.id for each in judge(rules(*findings), {}, context or JudgingContext()).findings]
 
 
-def test_the_capture_stands_first_then_the_worst() -> None:
+def test_the_worst_stands_first_and_the_capture_first_of_what_is_as_bad() -> None:
     found = ids(
         finding("a", "notice"),
         finding("b", "critical"),
@@ -42,7 +42,7 @@ def test_the_capture_stands_first_then_the_worst() -> None:
         finding("d", "warning", cost_ns=9),
         finding("e", "notice", category="capture"),
     )
-    assert found == ["e", "b", "d", "c", "a"]
+    assert found == ["b", "d", "c", "e", "a"]
 
 
 def test_an_effect_stands_below_its_cause() -> None:

@@ -12,6 +12,19 @@ def test_words_are_of_actions_that_there_are() -> None:
     assert all(len(set(text.split())) == len(text.split()) for text in WORDS.values())
 
 
+MOVES = {
+    *("up", "down", "page-up", "page-down", "first", "last", "column-before", "column-after"),
+    *("earlier", "later", "range-earlier", "range-later", "pane-before", "pane-after"),
+}
+"""What nobody looks for by a word."""
+TYPING = {"palette", "take", "leave"}
+"""What stands in lines to write into."""
+
+
+def test_every_other_action_is_found_by_words_that_people_type() -> None:
+    assert set(IDS) - MOVES - TYPING == set(WORDS)
+
+
 def test_every_screen_is_told_in_at_most_five_lines() -> None:
     assert set(PAGES) <= set(ABOUT)
     assert all(1 <= len(lines) <= 5 for lines in ABOUT.values())

@@ -10,8 +10,8 @@ from rich.color import Color
 from rich.color_triplet import ColorTriplet
 from rich.segment import Segment
 from rich.style import Style
+from textual.app import App
 
-from kdissect.tui.app import Kdissect
 from kdissect.tui.colors import LEAST, contrast, legible
 from tests.cli.run import CAPTURES
 from tests.tui.snapshots import app_of, press, running, screen_text, settle
@@ -28,12 +28,12 @@ KEYS = {
 }
 
 
-def _segments(app: Kdissect) -> Iterator[Segment]:
+def _segments(app: App[None]) -> Iterator[Segment]:
     for strip in app.screen._compositor.render_strips():
         yield from strip
 
 
-def illegible(app: Kdissect) -> dict[tuple[str, str], str]:
+def illegible(app: App[None]) -> dict[tuple[str, str], str]:
     """By text colour and background that are too close: a text drawn so."""
     found = {}
     for segment in _segments(app):

@@ -184,7 +184,7 @@ def test_the_slowest_is_the_first_of_the_list() -> None:
 
     async def run() -> None:
         async with running(app_of(path, home=None)) as pilot:
-            await press(pilot, *SHIPPED[0].keys, "home")
+            await press(pilot, *SHIPPED[0].keys)
             app = pilot.app
             assert isinstance(app, Kdissect)
             exchanges = app.screen

@@ -23,6 +23,7 @@ from kdissect.insight.difference import (
     Difference,
 )
 from kdissect.present.diffs import measured
+from kdissect.present.paragraphs import fold_text
 from kdissect.present.sanitise import pad, sanitise, width
 from kdissect.present.whole_record import TextLine
 from kdissect.settings.actions import DIFF_VIEWS
@@ -101,8 +102,8 @@ def compared_of(row: Row) -> Compared:
 
 
 def verdict_text(verdict: str) -> str:
-    """``▲ worse``."""
-    return f"{SIGNS[verdict]} {verdict}"
+    """``▲ worse``. What may be chance is not called the same: the numbers beside it may differ."""
+    return f"{SIGNS[verdict]} {'not significant' if verdict == SAME else verdict}"
 
 
 def _name(row: Row) -> str:
@@ -237,6 +238,11 @@ def figures_of(view: str) -> Figures:
 
 # -- all that is said of a row ------------------------------------------------------------------------
 
+_LEAST_OF_SIDE = 12
+"""Cells that the name of a capture, or of a measure, has at least."""
+_INDENT = 4
+"""Cells before what is said of a measure, where there is no room beside it."""
+
 
 def subject_lines(compared: Compared, title: str, names: tuple[str, str], room: int) -> list[TextLine]:
     """All that was measured of a subject, side by side.
@@ -255,13 +261,21 @@ def subject_lines(compared: Compared, title: str, names: tuple[str, str], room: 
         for each in compared.measures
     ]
     heads = ("measured", *(name or word for name, word in zip(names, ("before", "after"), strict=True)))
-    wide = [min(28, max(map(width, (head, *(row[at] for row in rows))))) for at, head in enumerate(heads)]
-    first = min(wide[0], max(12, room - wide[1] - wide[2] - 4))
+    values = [max(width(row[at]) for row in rows) for at in range(len(heads))]
+    name = max(values[0], width(heads[0]))
+    beside = max(_LEAST_OF_SIDE, (room - name - 4) // 2)
+    sides = [max(min(width(heads[at]), beside), values[at]) for at in (1, 2)]
+    cells = min(name, max(_LEAST_OF_SIDE, room - sum(sides) - 4)), *sides
+    left = room - sum(cells) - 6
     out = [TextLine(f"{title} {sanitise(compared.subject)}", "heading"), TextLine("")]
-    out.append(TextLine(_side_by_side(heads, (first, *wide[1:])), "fact"))
+    out.append(TextLine(_side_by_side(heads, cells), "fact"))
     for each, row in zip(compared.measures, rows, strict=True):
-        text = f"{_side_by_side(row[:3], (first, *wide[1:]))}  {row[3]}".rstrip()
-        out.append(TextLine(text, "plain" if each.significant else "fact"))
+        kind = "plain" if each.significant else "fact"
+        fits = width(row[3]) <= left
+        line = _side_by_side(row[:3], cells)
+        out.append(TextLine(f"{line}  {row[3]}".rstrip() if fits else line, kind))
+        folded = () if fits else fold_text(row[3], room - _INDENT)
+        out += (TextLine(f"{'':{_INDENT}}{part}", kind) for part in folded)
     return out
 
 

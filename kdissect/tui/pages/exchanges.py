@@ -366,13 +366,18 @@ class ExchangesPage(SplitPage):
             self._sorted()
 
     def _sorted(self) -> None:
+        """Show the other order. On the first row the cursor stays there, whichever it is: who orders a list
+        wants to see what comes first."""
+        is_first = self.list_pane.cursor == 0 and not self.follow
         self.reorder()
+        if is_first:
+            self.list_pane.cursor = 0
         super().index_grew()
 
     def action_connection(self) -> None:
         place = self.chosen_place()
         if place is not None:
-            self.kdissect.shown.push(f"connection == {self.kdissect.index.value('connection', place)}")
+            self.kdissect.shown.write(f"connection == {self.kdissect.index.value('connection', place)}")
 
     def action_by(self, operation: str) -> None:
         """Filter by the field under the cursor of the tree, or else by the column under that of the list."""
@@ -393,7 +398,7 @@ class ExchangesPage(SplitPage):
             self.say("no filter asks for this")
             return
         try:
-            shown.push(joined(operation, text, shown.text if shown.is_on else ""))
+            shown.write(joined(operation, text, shown.written if shown.is_on else ""))
         except FilterError as error:  # the whole of it is too long, or too deep
             self.say(error.reason)
 

@@ -257,7 +257,7 @@ class FindingsPage(StatisticsPage):
         if text.strip():
             self.kdissect.filter_by(text)
         else:
-            self.kdissect.shown.push(text)
+            self.kdissect.shown.write(text)
 
     @property
     def text_pane(self) -> TextPane:

@@ -7,8 +7,11 @@ the bytes. A note is what need not be wrong: a side that was not captured.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
+from functools import partial
 
 import numpy as np
+from textual import on
+from textual.app import ComposeResult
 
 from kdissect.analysis.fold import Row
 from kdissect.faults import KINDS
@@ -19,7 +22,9 @@ from kdissect.feed.statistics import CountedTables
 from kdissect.present.form import plural
 from kdissect.protocol.errors import FATAL, RETRIABLE, ROUTINE, SIGNS, errors
 from kdissect.tui.lists.figures import FigureColumn, Figures, address, number, words
+from kdissect.tui.lists.problem_text import text_of
 from kdissect.tui.pages.statistics import StatisticsPage
+from kdissect.tui.widgets.text_pane import TextPane
 
 FAULT, NOTE = "fault", "note"
 _ORDER = (FATAL, RETRIABLE, FAULT, NOTE, ROUTINE)
@@ -90,7 +95,7 @@ _ABOUT = (*_ASKED, "partition", "client", "broker")
 
 def _row(severity: str, what: str, count: int, key: object, **more: object) -> Row:
     nothing = (*_ABOUT, "first_ns", "last_ns", "first_packet", "last_packet")
-    rest = dict.fromkeys((*nothing, "number", "said", "filter"))
+    rest = dict.fromkeys((*nothing, "number", "said", "filter", "error_code", "reason"))
     return {"severity": severity, "what": what, "count": count, "key": key, **rest, **more}
 
 
@@ -107,6 +112,7 @@ def _error(row: Row) -> Row:
         (name, row["error_class"], *(row[each] for each in _ABOUT)),
         **{each: row[each] for each in (*_ABOUT, "first_ns", "last_ns")},
         number=row["first_exchange"],
+        error_code=row["error_code"],
         said=None if known is None else f"{name}: {known.meaning}",
         filter=" and ".join(parts),
     )
@@ -123,12 +129,13 @@ def _missing(index: Index, places: Places) -> Iterator[Row]:
         here = column == reason
         yield _row(
             NOTE,
-            f"one side is missing: {text}",
+            f"missing: {text}",
             int(here.sum()),
             ("missing", text),
             first_ns=int(times[here].min()),
             last_ns=int(times[here].max()),
             number=int(numbers[here].min()),
+            reason=text,
             filter=f"missing == {quoted(text)}",
         )
 
@@ -153,11 +160,25 @@ ASKED = ("errors",)
 
 
 class ProblemsPage(StatisticsPage):
-    """What brokers refused, and what is wrong with the bytes; Enter shows the exchanges with it."""
+    """What brokers refused, and what is wrong with the bytes; below, all that is said of the row under the
+    cursor. Enter shows the exchanges with it."""
+
+    DEFAULT_CSS = """
+    ProblemsPage #list { max-height: 60%; }
+    ProblemsPage #said { height: 1fr; border-top: hkey $panel; }
+    ProblemsPage.-none #list { max-height: 100%; }
+    ProblemsPage.-none #said { display: none; }
+    """
 
     def __init__(self) -> None:
         self._made_of: tuple[object, ...] = ()
+        self._of: object = None
+        """What the text is about."""
         super().__init__()
+
+    def body(self) -> ComposeResult:
+        yield from super().body()
+        yield TextPane(id="said")
 
     def figures(self) -> Figures:
         return figures(columns(self.clock.text))
@@ -169,6 +190,7 @@ class ProblemsPage(StatisticsPage):
         app = self.kdissect
         errors = counted.tables["errors"]
         self.rows.show(problem_rows(errors, app.index, app.shown.places, app.shown.is_filtered))
+        self.wish(self.list_pane, len(self.rows) + 1 if len(self.rows) else "1fr")  # with its head
 
     def index_grew(self) -> None:
         super().index_grew()
@@ -187,13 +209,18 @@ class ProblemsPage(StatisticsPage):
             return "no errors and no faults" if self.kdissect.ended is not None else "none so far"
         return plural(len(self.rows), "row")
 
-    def tell(self) -> None:
-        row = self.chosen_row()
-        self.list_pane.say_nothing(self.why_empty())
-        self.say_notes(self.notes(), "" if row is None else row["said"] or "")
-
     def cursor_moved(self) -> None:
-        self.tell()
+        row, pane = self.chosen_row(), self.query_one("#said", TextPane)
+        self.set_class(row is None, "-none")
+        if row is not None:
+            pane.show_folded(partial(text_of, row, self.clock.text), stay=row["key"] == self._of)
+            self._of = row["key"]
+
+    @on(TextPane.Chosen)
+    def _text_chosen(self) -> None:
+        row = self.chosen_row()
+        if row is not None:
+            self.open(row)
 
     def exchange_of(self, row: Row) -> int | None:
         number: int | None = row["number"]

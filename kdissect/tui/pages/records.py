@@ -288,7 +288,7 @@ class RecordsPage(Page, PanesScreen):
             self.say(f"no filter asks for the {column.lower()} of this record")
             return
         try:
-            shown.push(joined(operation, text, shown.text if shown.is_on else ""))
+            shown.write(joined(operation, text, shown.written if shown.is_on else ""))
         except FilterError as error:  # the whole of it is too long, or too deep
             self.say(error.reason)
 

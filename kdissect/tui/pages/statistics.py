@@ -93,7 +93,8 @@ class OrderedScreen(PanesScreen):
             told.append(f"by {self.rows.sorted_by}, {order} first")
         tables = [each for each in self.query(VirtualTable) if each.columns and each.display]
         hints = [each.hint for each in tables if each.hint and not each.has_room_for_hint]
-        told[1:1] = (f"columns: {each}" for each in hints)
+        if hints:
+            told.insert(1, f"columns: {', '.join(hints)}")
         while len(told) > 1 and cell_len("   ".join(told)) >= self.app.size.width:
             told.pop()
         if meaning and cell_len("   ".join(told)) + _LEAST_MEANING < self.app.size.width:

@@ -53,8 +53,7 @@ def _columns(clock: Clock) -> tuple[FigureColumn, ...]:
         FigureColumn(
             "Who", lambda row: sanitise(_line(row).client_id or _line(row).client), None, 1, False, 32
         ),
-        FigureColumn(WHAT, _what, None, 0, False, 400, False, 40),
-        FigureColumn("Error", lambda row: sanitise(_line(row).error or ""), None, 2, False),
+        FigureColumn(WHAT, _what, None, 0, False, 400, False, 40),  # with its error
     )
 
 
@@ -76,6 +75,8 @@ class StoryPage(StatisticsPage):
     DEFAULT_CSS = """
     StoryPage #about { height: auto; max-height: 4; padding: 0 1; background: $surface; }
     StoryPage #list { border-top: hkey $panel; }
+    StoryPage #line { height: 2; display: none; padding: 0 1; background: $panel; color: $text-muted; }
+    StoryPage.-long #line { display: block; }
     """
     BINDINGS: ClassVar[list[BindingType]] = bindings_of("story")
     OF_WHAT = "of all, not of what the filter shows"
@@ -85,6 +86,8 @@ class StoryPage(StatisticsPage):
         self._subject: Subject | None = None
         """Whose story is shown."""
         self._exchange: Exchange | None = None
+        self._longest = 0
+        """Cells of the longest line."""
         self._to_find = True
         """Whether the cursor is still to go to the exchange."""
         self._line_to_find: int | None = None
@@ -103,6 +106,7 @@ class StoryPage(StatisticsPage):
     def body(self) -> ComposeResult:
         yield Static(id="about", markup=False)
         yield GroupedTable(self.rows, id="list")
+        yield Static(id="line", markup=False)
 
     @property
     def statistics(self) -> Statistics:
@@ -153,6 +157,7 @@ class StoryPage(StatisticsPage):
     def fill(self, counted: CountedTables) -> None:
         rows = [{**row, "is_here": self._is_here(row)} for row in counted.tables[self.asked()[0]]]
         self.rows.show(rows, _columns(self.clock))
+        self._longest = max((cell_len(_what(row)) for row in rows), default=0)
         at = next((at for at, row in enumerate(rows) if row["is_here"]), None)
         line = self._line_to_find
         at = next((at for at, row in enumerate(rows) if _line(row).exchange == line), at)
@@ -198,16 +203,19 @@ class StoryPage(StatisticsPage):
         self.tell()
 
     def tell(self) -> None:
-        """Write all of the line under the cursor, where the list has no room for it."""
-        row = self.chosen_row()
+        """Write all of the line under the cursor, where the list has no room for it. It takes two lines if
+        some line of the story needs them."""
+        row, room = self.chosen_row(), self.app.size.width - 2
         text = "" if row is None else _what(row)
-        room = next(
-            (each.width for each in self.rows.headings(self.list_pane.columns) if each.title == WHAT), 0
-        )
-        if cell_len(text) > room > 0 and self.is_at_rest:
+        headings = self.rows.headings(self.list_pane.columns)
+        in_list = next((each.width for each in headings if each.title == WHAT), 0)
+        is_cut = self.is_at_rest and cell_len(text) > in_list > 0
+        self.set_class(self._longest > room, "-long")
+        if is_cut and cell_len(text) <= room:
             self.say(text)
         else:
             super().tell()
+        self.query_one("#line", Static).update(Text(text if is_cut and cell_len(text) > room else ""))
 
     def notes(self) -> list[str]:
         others = [sanitise(each.title, 40) for each in self._subjects if each != self._subject]

@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+from textual import on
+from textual.app import ComposeResult
+
 from kdissect.analysis.fold import Row
 from kdissect.analysis.summary import by_topic
 from kdissect.feed.counting import Asked
@@ -29,6 +32,7 @@ from kdissect.tui.lists.figures import (
     words,
 )
 from kdissect.tui.pages.statistics import GroupedPage
+from kdissect.tui.widgets.table import VirtualTable
 
 TOPIC, PARTITION, GROUP, CLIENT = "topic", "partition", "group", "client"
 
@@ -180,12 +184,41 @@ _WHAT = {
 """What a row is, and several."""
 
 
-class TopicsPage(GroupedPage):
-    """Topics, their partitions, the lag of groups, or that of clients; Enter shows the exchanges of one."""
+def _by_name(rows: Iterable[Row]) -> dict[str | None, list[Row]]:
+    found: dict[str | None, list[Row]] = {}
+    for row in rows:
+        found.setdefault(row["topic"], []).append(row)
+    return found
 
+
+_WITHIN = {TOPIC: PARTITION_COLUMNS, PARTITION: CLIENT_COLUMNS}
+"""The columns of what stands below a row."""
+
+
+class TopicsPage(GroupedPage):
+    """Topics, their partitions, the lag of groups, or that of clients. Below a topic stand its partitions,
+    below a partition those who fetch it. Enter shows the exchanges of one."""
+
+    DEFAULT_CSS = """
+    TopicsPage #list { max-height: 60%; }
+    TopicsPage #within { height: 1fr; border-top: hkey $panel; }
+    TopicsPage.-alone #list { max-height: 100%; }
+    TopicsPage.-alone #within { display: none; }
+    """
     GROUPINGS = (TOPIC, PARTITION, GROUP, CLIENT)
     _step = USUAL_LAG_STEP
     """Seconds between the points of a line of lag."""
+
+    def __init__(self) -> None:
+        self.within = figures()
+        """What the row under the cursor is made of."""
+        self._of_topic: list[dict[str | None, list[Row]]] = []
+        """The rows of what is asked for, by their topic: a key looks for those of one."""
+        super().__init__()
+
+    def body(self) -> ComposeResult:
+        yield from super().body()
+        yield VirtualTable(self.within, id="within")
 
     def on_screen_resume(self) -> None:
         if self.kdissect.ended is not None:
@@ -212,6 +245,27 @@ class TopicsPage(GroupedPage):
         else:
             rows = partition_rows(tables["topics"], tables["positions"])
             self.rows.show(rows, PARTITION_COLUMNS)
+        has_more = bool(len(self.rows)) and self.grouping in _WITHIN
+        self._of_topic = [_by_name(tables[name]) for name in ASKED] if self.grouping in _WITHIN else []
+        self.wish(self.list_pane, len(self.rows) + 1 if has_more else "1fr")  # with its head
+
+    def cursor_moved(self) -> None:
+        row, columns = self.chosen_row(), _WITHIN.get(self.grouping)
+        if row is None or columns is None or self.counted is None:  # rows of the grouping before
+            self.add_class("-alone")
+            return
+        topics, positions = (rows.get(row["topic"], []) for rows in self._of_topic)
+        if self.grouping == TOPIC:
+            self.within.show(partition_rows(topics, positions), columns)
+        else:
+            here = [each for each in positions if each["partition"] == row["partition"]]
+            self.within.show(client_rows(here), columns)
+        self.set_class(not len(self.within), "-alone")
+        self.query_one("#within", VirtualTable).rows_changed(0)
+
+    @on(VirtualTable.Chosen, "#within")
+    def _within_chosen(self, event: VirtualTable.Chosen) -> None:
+        self.open(self.within.row(event.row))
 
     def listed(self) -> str:
         return "offset of a group" if self.grouping in (GROUP, CLIENT) else "topic"
@@ -232,6 +286,6 @@ class TopicsPage(GroupedPage):
         if row.get("partition") is not None:
             text += f" and partition == {row['partition']}"
         for name in (GROUP, "client_id"):
-            if self.grouping == name.removesuffix("_id") and row[name] is not None:
+            if row.get(name) is not None and (name != GROUP or self.grouping == GROUP):
                 text += f" and {name} == {quoted(row[name])}"
         return text

@@ -107,7 +107,7 @@ class FilterLine(Vertical):
     def __init__(self, shown: Shown, remembered: Remembered) -> None:
         super().__init__()
         self._shown, self._remembered = shown, remembered
-        self.apply: Callable[[str], object] = shown.push
+        self.apply: Callable[[str], object] = shown.write
         """What is done with a filter that was written."""
         self._wrong = _WrongMark()
         self._filter: Filter | None = None
@@ -182,14 +182,14 @@ class FilterLine(Vertical):
     # -- writing --------------------------------------------------------------------------------------
 
     def open(self, text: str | None = None) -> None:
-        """Begin to write: with the filter that is set, chosen so that what is typed replaces it, or with
-        ``text``."""
+        """Begin to write: with the filter that is set, or with ``text``. A range of time is not in it. What
+        is set is selected, so that what is typed replaces it."""
         if not self.is_open:
             self._back = self.screen.focused
         self.add_class("-open")
         self._older = None
         self._shown.prepare()
-        self.input.value = self._shown.text if text is None else text
+        self.input.value = self._shown.written if text is None else text
         self.input.cursor_position = len(self.input.value)
         if text is None:
             self.input.select_all()
@@ -236,7 +236,8 @@ class FilterLine(Vertical):
 
     @work(thread=True, exclusive=True, group="count")
     def _count_beside(self, chosen: Filter) -> None:
-        counted = self._shown.count(chosen)
+        within = self._shown.compiled(self._shown.within_span(chosen.text))
+        counted = self._shown.count(chosen if within is None else within)
         if not get_current_worker().is_cancelled:
             self.app.call_from_thread(self._count_came, chosen, counted)
 
@@ -272,6 +273,8 @@ class FilterLine(Vertical):
         elif hints:
             said.append(sanitise("; ".join(hints), None), "bold")
         else:
+            if self._shown.span is not None:
+                said.append("in the range of time that was chosen; ", "bold")
             said.append(
                 "Enter applies, Tab takes what is offered, ↑ one used before, Ctrl-s saves, Esc leaves"
             )

@@ -235,7 +235,7 @@ class TimeLine(Legible, can_focus=True):
         if most == 0:
             label = f"no {name}"
         else:
-            label = f"≤ {size(round(rate))}/s" if what == "bytes" else f"{name} ≤ {_rate(rate)}"
+            label = f"≤ {size(round(rate))}/s" if what == "bytes" else _most_of(name, rate)
         levels = -(-counts * rows * _EIGHTHS // max(1, most))
         cells = [(_BLOCKS[clamp(int(level) - base, 0, _EIGHTHS)], f"time--{what}") for level in levels]
         return (label if row == 0 else ""), cells
@@ -334,6 +334,12 @@ def _half_or_most(half: int, most: int, rows: int) -> Cell:
     if most >= _EIGHTHS:
         return (_SHADE if rows > 1 else _BLOCKS[_EIGHTHS]), "time--most"
     return _BLOCKS[max(0, most)], "time--most"
+
+
+def _most_of(name: str, rate: float) -> str:
+    """What stands before the bars of a rate: as much as has room with its unit."""
+    texts = (f"{name} ≤ {_rate(rate)}", f"≤ {_rate(rate)} {name}", f"≤ {rate:,.0f} {name[:3]}/s")
+    return next((each for each in texts if len(each) < GUTTER), f"≤ {rate:.1e} {name[:3]}/s")
 
 
 def _rate(rate: float) -> str:

@@ -40,7 +40,16 @@ def lines(screen: PanesScreen) -> list[int]:
 
 @pytest.mark.parametrize(
     ("home", "count"),
-    [("findings", 3), ("groups", 3), ("latency", 2), ("records", 2), ("facts", 2), ("cluster", 3)],
+    [
+        ("findings", 3),
+        ("groups", 3),
+        ("latency", 2),
+        ("records", 2),
+        ("facts", 2),
+        ("cluster", 3),
+        ("problems", 2),
+        ("topics", 2),
+    ],
 )
 def test_every_bar_is_dragged(home: str, count: int) -> None:
     async def step(pilot: Pilot[None], screen: PanesScreen) -> None:

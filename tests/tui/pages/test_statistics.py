@@ -241,7 +241,7 @@ def test_a_fault_that_stands_in_no_exchange_says_so() -> None:
         assert "bytes existed and were not captured" in await shown_after(pilot)
         assert "stands in no exchange" in await shown_after(pilot, "enter")
         for at, row in enumerate(rows_of(pilot)):
-            if row["what"] == "one side is missing: gap":
+            if row["what"] == "missing: gap":
                 page(pilot).list_pane.cursor = at
                 await press(pilot, "enter")
                 await filtered(pilot)

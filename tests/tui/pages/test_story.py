@@ -172,12 +172,12 @@ def test_keys_lead_from_story_to_story_and_escape_leads_back() -> None:
 @pytest.mark.parametrize("width", [80, 120])
 def test_the_keys_of_the_jumps_stand_at_the_foot_and_all_of_a_line_above_them(width: int) -> None:
     async def step(pilot: Pilot[None], app: Kdissect) -> None:
-        above, foot = (await shown_after(pilot, "6", "i")).splitlines()[-2:]
+        *above, foot = (await shown_after(pilot, "6", "i")).splitlines()
         for each in ("t Transaction", "p Producer", "g Group", "c Client", "o ", "? Help"):
             assert each in foot
         page = app.screen
         assert isinstance(page, StoryPage)
         line = page.rows.row(page.list_pane.cursor)["line"].whole
-        assert above.strip().rstrip("…") == line[: len(above.strip().rstrip("…"))]
+        assert line in " ".join(part.strip() for part in above[-3:])
 
     with_app(step, shared("testdata/incidents/exactly-once-v2/capture.pcapng.gz"), width, 24)

@@ -1,0 +1,64 @@
+"""The screen of topics: what stands below the row under the cursor."""
+
+from __future__ import annotations
+
+import asyncio
+
+from kdissect.tui.pages.exchanges import ExchangesPage
+from kdissect.tui.pages.topics import TopicsPage
+from tests.cli.run import CAPTURES
+from tests.tui.snapshots import app_of, press, running, shown_after
+
+LAG = CAPTURES / "incidents" / "lag-grows.pcapng.gz"
+BAR = "▔" * 80
+
+
+def below(text: str) -> list[str]:
+    """The lines below the list."""
+    return text.partition(BAR)[2].splitlines()[1:]
+
+
+def test_below_a_topic_stand_its_partitions_and_below_a_partition_who_fetches_it() -> None:
+    async def run() -> None:
+        async with running(app_of(LAG), 80, 24) as pilot:
+            lines = below(await shown_after(pilot, "3"))
+            assert lines[0].split()[:3] == ["Topic", "Part", "Direction"]
+            assert {tuple(each.split()[:3]) for each in lines[1:5]} == {
+                ("events", "0", "fetch"),
+                ("events", "0", "produce"),
+                ("events", "1", "fetch"),
+                ("events", "1", "produce"),
+            }
+            lines = below(await shown_after(pilot, "g", "end"))
+            assert lines[1].split()[:3] == ["reader", "events", "1"]
+            assert lines[2].split() == []
+            assert below(await shown_after(pilot, "g")) == []  # groups: the list has all the room
+            await press(pilot, "end", "g", "end", "g")  # clients, and topics again
+            assert below(await shown_after(pilot, "end"))[0].split()[:3] == ["Topic", "Part", "Direction"]
+
+    asyncio.run(run())
+
+
+def test_enter_below_shows_the_exchanges_of_that_row() -> None:
+    async def run() -> None:
+        async with running(app_of(LAG)) as pilot:
+            await press(pilot, "3", "g", "tab", "enter")
+            assert isinstance(pilot.app.screen, ExchangesPage)
+            assert 'topic == "events" and partition == 0 and client_id == "reader"' in await shown_after(
+                pilot
+            )
+
+    asyncio.run(run())
+
+
+def test_rows_of_the_grouping_before_have_nothing_below() -> None:
+    async def run() -> None:
+        async with running(app_of(LAG)) as pilot:
+            await press(pilot, "3")
+            page = pilot.app.screen
+            assert isinstance(page, TopicsPage)
+            page.grouping, page.counted = "partition", None  # as long as it is counted
+            page.cursor_moved()
+            assert page.has_class("-alone")
+
+    asyncio.run(run())
