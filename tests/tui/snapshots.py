@@ -1,15 +1,18 @@
 """What stands on the screen, as text; and running the application without a terminal.
 
 Nobody sees the frames that an application without a terminal draws. They were more than a third of what these
-tests took. So nothing is drawn until a test looks, and once at the end of each. ``test_terminal.py``,
-``test_screens.py`` and ``test_drawing.py`` draw every frame.
+tests took. So nothing is drawn until a test looks, and once at the end of each. ``test_terminal.py`` and
+``test_drawing.py`` draw every frame, and ``test_screens.py`` in the long form.
 """
 
 from __future__ import annotations
 
+import asyncio
 import io
+import time
 from collections.abc import AsyncIterator, Iterator
-from contextlib import asynccontextmanager, contextmanager, suppress
+from contextlib import asynccontextmanager, contextmanager, nullcontext, suppress
+from functools import partial
 from pathlib import Path
 from typing import Any
 from unittest import mock
@@ -25,7 +28,7 @@ from textual.worker import WorkerCancelled
 from kdissect.settings.screens import Settings
 from kdissect.tui.app import Kdissect
 from kdissect.tui.pages.exchanges import ExchangesPage
-from tests.feed.feeds import decoded
+from tests.feed.feeds import CountedOnce, decoded
 
 
 def screen_text(app: App[None]) -> str:
@@ -85,12 +88,42 @@ def among_others() -> Iterator[None]:
 
 @contextmanager
 def undrawn() -> Iterator[None]:
-    """Draw only what a test looks at, and parse styles once for all tests."""
+    """Draw only what a test looks at. Parse styles, and count figures of a capture, once for all tests."""
     with (
         among_others(),
+        mock.patch("kdissect.feed.statistics.Counting", CountedOnce),
         mock.patch.object(Screen, "_compositor_refresh", _leave_undrawn),
         mock.patch.object(Stylesheet, "_parse_rules", _parse_once),
     ):
+        yield
+
+
+LOOK_SECONDS = 0.004
+"""How often it is looked whether the application has come to rest."""
+BUSY_SHARE = 0.1
+"""Of the time, in which the process works, from which on it has not."""
+
+
+async def _wait_for_rest(app: App[None], min_sleep: float = 0, max_sleep: float = 1) -> None:
+    """Wait until nobody has something to deal with.
+
+    Textual looks every 20 ms, twice for each key and once for each pause: tests of screens waited for most of
+    their time.
+    """
+    begin = time.monotonic()
+    while (waited := time.monotonic() - begin) < max_sleep:
+        worked = time.process_time()
+        await asyncio.sleep(LOOK_SECONDS)
+        is_busy = time.process_time() - worked > LOOK_SECONDS * BUSY_SHARE
+        if waited >= min_sleep and not is_busy and not _has_messages(app):
+            return
+
+
+@contextmanager
+def _impatient(app: App[None]) -> Iterator[None]:
+    """Wait no longer than needed."""
+    wait = partial(_wait_for_rest, app)
+    with mock.patch("textual.app.wait_for_idle", wait), mock.patch("textual.pilot.wait_for_idle", wait):
         yield
 
 
@@ -103,7 +136,7 @@ async def running(
     :param drawn: whether every frame is drawn.
     """
     try:
-        with among_others() if drawn else undrawn():
+        with among_others() if drawn else undrawn(), nullcontext() if drawn else _impatient(app):
             async with app.run_test(size=(width, height)) as pilot:
                 await settle(pilot)
                 yield pilot
@@ -141,7 +174,9 @@ async def _work_done(app: Kdissect) -> None:
 def _has_messages(app: Kdissect) -> bool:
     """Whether anybody has something to deal with. Textual tells by how little the process does, which is as
     little where others have the processor."""
-    return any(each.message_queue_size for each in (app, *app.screen.walk_children(with_self=True)))
+    screens = app.screen_stack[-1:]  # none at the end
+    widgets = (each for screen in screens for each in screen.walk_children(with_self=True))
+    return any(each.message_queue_size for each in (app, *widgets))
 
 
 async def press(pilot: Pilot[None], *keys: str) -> None:
