@@ -40,7 +40,7 @@ for _number in HANGING_UP:
 settings.register_profile(
     "kdissect",
     deadline=None,
-    max_examples=times(40, 100),
+    max_examples=times(25, 100),
     suppress_health_check=[HealthCheck.too_slow],
 )
 settings.load_profile("kdissect")

@@ -1,15 +1,14 @@
 """What stands on the screen, as text; and running the application without a terminal.
 
 Nobody sees the frames that an application without a terminal draws. They were more than a third of what these
-tests took. So nothing is drawn until a test looks, and once at the end of each. ``test_terminal.py`` and
-``test_drawing.py`` draw every frame, and ``test_screens.py`` in the long form.
+tests took. So nothing is drawn until a test looks, and once at the end of each. ``test_terminal.py``,
+``test_screens.py`` and ``test_drawing.py`` draw every frame.
 """
 
 from __future__ import annotations
 
 import asyncio
 import io
-import time
 from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager, contextmanager, nullcontext, suppress
 from functools import partial
@@ -100,23 +99,24 @@ def undrawn() -> Iterator[None]:
 
 LOOK_SECONDS = 0.004
 """How often it is looked whether the application has come to rest."""
-BUSY_SHARE = 0.1
-"""Of the time, in which the process works, from which on it has not."""
+DUE_SECONDS = 0.04
+"""How soon nothing may be due when it has."""
 
 
 async def _wait_for_rest(app: App[None], min_sleep: float = 0, max_sleep: float = 1) -> None:
-    """Wait until nobody has something to deal with.
+    """Wait until nobody has something to do, nor will have soon.
 
-    Textual looks every 20 ms, twice for each key and once for each pause: tests of screens waited for most of
-    their time.
+    Textual waits at least 20 ms, twice for each key and once for each pause, and looks how little the process
+    does: tests of screens waited for most of their time. The event loop knows, however busy the machine is.
     """
-    begin = time.monotonic()
-    while (waited := time.monotonic() - begin) < max_sleep:
-        worked = time.process_time()
+    loop: Any = asyncio.get_running_loop()
+    end, quiet = loop.time() + max_sleep, 0
+    await asyncio.sleep(min_sleep)
+    while quiet < 2 and loop.time() < end:
         await asyncio.sleep(LOOK_SECONDS)
-        is_busy = time.process_time() - worked > LOOK_SECONDS * BUSY_SHARE
-        if waited >= min_sleep and not is_busy and not _has_messages(app):
-            return
+        soon = loop.time() + DUE_SECONDS
+        due = any(timer.when() < soon for timer in loop._scheduled if not timer.cancelled())
+        quiet = 0 if loop._ready or due or _has_messages(app) else quiet + 1
 
 
 @contextmanager

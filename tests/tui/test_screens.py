@@ -58,7 +58,7 @@ def test_screen(name: str, size: tuple[int, int], update_golden: bool) -> None:
     capture, keys = SCREENS[name]
 
     async def run() -> str:
-        async with running(app_of(CAPTURES / capture), *size, drawn=LONG) as pilot:
+        async with running(app_of(CAPTURES / capture), *size, drawn=True) as pilot:
             return await shown_after(pilot, *keys)
 
     check_golden(f"tui/{name}-{size[0]}x{size[1]}.txt", asyncio.run(run()), update_golden)
