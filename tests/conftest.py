@@ -62,6 +62,7 @@ class OneSpark(LoadFileScheduling):  # type: ignore[misc]
     do. Usually files with few tests come last. Then nobody works in the last minutes, and all wait.
     """
 
+    workqueue: OrderedDict[str, Any]
     is_in_turns = False
 
     def _split_scope(self, nodeid: str) -> str:

@@ -103,7 +103,7 @@ DUE_SECONDS = 0.04
 """How soon nothing may be due when it has."""
 
 
-async def _wait_for_rest(app: App[None], min_sleep: float = 0, max_sleep: float = 1) -> None:
+async def _wait_for_rest(app: Kdissect, min_sleep: float = 0, max_sleep: float = 1) -> None:
     """Wait until nobody has something to do, nor will have soon.
 
     Textual waits at least 20 ms, twice for each key and once for each pause, and looks how little the process
@@ -120,7 +120,7 @@ async def _wait_for_rest(app: App[None], min_sleep: float = 0, max_sleep: float 
 
 
 @contextmanager
-def _impatient(app: App[None]) -> Iterator[None]:
+def _impatient(app: Kdissect) -> Iterator[None]:
     """Wait no longer than needed."""
     wait = partial(_wait_for_rest, app)
     with mock.patch("textual.app.wait_for_idle", wait), mock.patch("textual.pilot.wait_for_idle", wait):
