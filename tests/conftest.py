@@ -6,8 +6,10 @@ import gc
 import importlib
 import os
 import signal
+from collections import OrderedDict
+from collections.abc import Iterable
 from contextlib import suppress
-from itertools import chain
+from itertools import chain, zip_longest
 from pathlib import Path
 from typing import Any
 
@@ -38,19 +40,49 @@ for _number in HANGING_UP:
 settings.register_profile(
     "kdissect",
     deadline=None,
-    max_examples=times(40, 100),
+    max_examples=times(25, 100),
     suppress_health_check=[HealthCheck.too_slow],
 )
 settings.load_profile("kdissect")
 
 
+SPARK = "tests/spark"
+SLOW = (
+    *("tests/tui/", "tests/live/", "tests/client/", "tests/jobs/", "tests/benchmarks/", "tests/compiled/"),
+    *("tests/cli/commands/test_live", "tests/tls/test_openssl", "tests/test_english"),
+)
+"""Files whose tests are few and take long. Most of them wait for others."""
+
+
 class OneSpark(LoadFileScheduling):  # type: ignore[misc]
     """A file's tests run in one process, so that what they share is made once; Spark's all in one, the first:
-    each process that needs Spark starts a Java of its own."""
+    each process that needs Spark starts a Java of its own.
+
+    The others run in turns: one that waits and one that works, so that processors always have something to
+    do. Usually files with few tests come last. Then nobody works in the last minutes, and all wait.
+    """
+
+    workqueue: OrderedDict[str, Any]
+    is_in_turns = False
 
     def _split_scope(self, nodeid: str) -> str:
         file = nodeid.partition("::")[0]
-        return "tests/spark" if file.startswith("tests/spark/") else file
+        return SPARK if file.startswith(f"{SPARK}/") else file
+
+    def _assign_work_unit(self, node: Any) -> None:
+        if not self.is_in_turns:
+            self.is_in_turns = True
+            self.workqueue = OrderedDict((file, self.workqueue[file]) for file in in_turns(self.workqueue))
+        super()._assign_work_unit(node)
+
+
+def in_turns(files: Iterable[str]) -> list[str]:
+    """The order in which files are given to processes."""
+    given = list(files)
+    slow = [each for each in given if each.startswith(SLOW)]
+    rest = [each for each in given if each != SPARK and each not in slow]
+    turns = chain.from_iterable(zip_longest(slow, rest))
+    return [each for each in given if each == SPARK] + [each for each in turns if each is not None]
 
 
 @pytest.hookimpl(optionalhook=True)
@@ -60,8 +92,8 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> OneSpark:
 
 @pytest.hookimpl(optionalhook=True)
 def pytest_xdist_auto_num_workers(config: pytest.Config) -> int:
-    """One more than there are processors: tests of live captures, terminals and Spark wait for others."""
-    return (os.cpu_count() or 1) + 1
+    """Two more than there are processors: tests of screens, live captures and Spark wait for others."""
+    return (os.cpu_count() or 1) + 2
 
 
 @pytest.hookimpl(tryfirst=True)

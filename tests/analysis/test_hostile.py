@@ -82,7 +82,7 @@ def damage(draw: st.DrawFn, frame: Frame, start: int) -> Frame:
 
 
 @pytest.mark.parametrize("text", SPEC)
-@settings(deadline=None, max_examples=times(20, 60))
+@settings(deadline=None, max_examples=times(10, 60))
 @given(exchanges=damaged(), at=st.integers(0, 6))
 def test_damaged_messages_are_counted(text: str, exchanges: list[Exchange], at: int) -> None:
     whole = fold(text, exchanges)

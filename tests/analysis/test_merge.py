@@ -36,7 +36,7 @@ def test_event_by_event_is_the_whole(text: str, case: str) -> None:
 
 
 @pytest.mark.parametrize("text", SPEC)
-@settings(max_examples=times(8, 25), deadline=None)
+@settings(max_examples=times(5, 25), deadline=None)
 @given(data=st.data())
 def test_parts_in_any_grouping_are_the_whole(text: str, data: Any) -> None:
     events = events_of(data.draw(st.sampled_from(CASES)))

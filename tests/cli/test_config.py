@@ -7,6 +7,7 @@ import pytest
 from kdissect.cli.config import Config, config_path, load_config
 from kdissect.cli.errors import Wrong
 from kdissect.limits import DEFAULTS
+from tests.amount import some
 from tests.cli.run import CAPTURES, run
 
 
@@ -93,14 +94,17 @@ def test_columns_of_the_list_alone_are_printed_as_what_they_stand_for(
 
 @pytest.mark.parametrize(
     "text",
-    [
-        "theme = 1",
-        "page = 1",
-        '[keymap]\nsav = "x"',
-        '[keymap]\nsave = "e"',
-        "[filters]\nx = 1",
-        "keymap = 1",
-    ],
+    some(
+        [
+            "theme = 1",
+            "page = 1",
+            '[keymap]\nsav = "x"',
+            '[keymap]\nsave = "e"',
+            "[filters]\nx = 1",
+            "keymap = 1",
+        ],
+        3,
+    ),
 )
 def test_what_is_wrong_with_settings_of_the_screens_does_not_stop_other_commands(
     text: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsysbinary: pytest.CaptureFixture[bytes]

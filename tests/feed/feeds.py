@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from functools import cache
 from pathlib import Path
 from typing import Any
 
 from kdissect.feed.batches import FeedBatch
+from kdissect.feed.counting import Begin, CountedRows, Counting, Grown, Order
 from kdissect.feed.decoder import Decoded
 from kdissect.feed.index import Index
 from kdissect.feed.rows import FIELDS, HAS_LATENCY, ROW
 from kdissect.feed.source import ScreenSource
 from kdissect.limits import DEFAULTS, Limits
+from kdissect.settings.screens import Rules
 from kdissect.source import Input
 from tests.cli.run import CAPTURES
 
@@ -32,9 +34,15 @@ class Again(Decoded):
         """The spool stays: others read it, too."""
 
 
+_spools: set[int] = set()
+"""Descriptors of those that stay."""
+
+
 @cache
 def _decoded(paths: tuple[Path, ...]) -> Decoded:
-    return Decoded(source_of(*paths))
+    feed = Decoded(source_of(*paths))
+    _spools.add(feed.descriptor)
+    return feed
 
 
 def decoded(*paths: Path) -> Decoded:
@@ -42,6 +50,46 @@ def decoded(*paths: Path) -> Decoded:
     if all(path.is_relative_to(CAPTURES) for path in paths):
         return Again(_decoded(paths))
     return Decoded(source_of(*paths))
+
+
+_counted: dict[object, Any] = {}
+"""Counts that have caught up, by what was counted."""
+
+
+class CountedOnce(Counting):
+    """Counts a capture that tests share once for all applications that ask for the same figures."""
+
+    def __init__(self, descriptor: int, limits: Limits = DEFAULTS, rules: Rules = Rules()) -> None:  # noqa: B008
+        super().__init__(descriptor, limits, rules)
+        self._names_told: tuple[tuple[str, str, int], ...] = ()
+        self._is_shared = descriptor in _spools and limits == DEFAULTS and rules == Rules()
+
+    def take(self, order: Order) -> None:
+        super().take(order)
+        if isinstance(order, Begin):
+            self._names_told = ()
+        elif isinstance(order, Grown):
+            self._names_told += order.names
+
+    def _key(self) -> object:
+        others = len(self._connections), len(self._cut), self._names_told
+        return self._descriptor, self._asked, self._places.tobytes(), self._lengths.tobytes(), others
+
+    def step(self) -> Iterator[CountedRows]:
+        count = self._counts.get(self._asked)
+        if count is None or not self._is_shared:
+            yield from super().step()
+            return
+        key = self._key()
+        if count.fed == (0, 0, 0) and key in _counted:
+            self._counts[self._asked] = known = _counted[key]
+            known.due, known.given = count.due, None
+        elif count in _counted.values() and not self._has_caught_up(count):
+            del self._counts[self._asked]  # more came than others have counted
+            self._begin()
+        yield from super().step()
+        if self._has_caught_up(self._counts[self._asked]):
+            _counted.setdefault(key, self._counts[self._asked])
 
 
 def index_of(feed: Decoded) -> Index:

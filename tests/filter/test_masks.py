@@ -19,6 +19,7 @@ from kdissect.filter.fields import by_name
 from kdissect.filter.literals import local_offset
 from kdissect.filter.masks import IndexColumn, KnownColumn, Numbers, TextColumn, TextLists, shown
 from kdissect.filter.row import Row
+from tests.amount import times
 from tests.filter.exchanges import known
 
 APIS = ("Fetch", "Produce", "Metadata", "SaslToken", "Unknown(4711)")
@@ -149,7 +150,7 @@ def test_masks_equal_the_question_row_by_row(rows: list[dict[str, Any]], text: s
 
 @pytest.mark.parametrize("text", ASKED)
 @given(rows=st.lists(ROWS, min_size=6, max_size=12))
-@settings(max_examples=15)
+@settings(max_examples=times(8, 40))
 def test_each_mask_equals_its_question_row_by_row(rows: list[dict[str, Any]], text: str) -> None:
     check_masks(rows, text)
 

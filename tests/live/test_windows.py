@@ -21,6 +21,7 @@ from kdissect.cli.root import root
 from kdissect.live import libpcap
 from kdissect.live.journal import Status, status_of
 from kdissect.model import Packet
+from tests.amount import some
 from tests.cli.run import CAPTURES, run_with
 from tests.live.as_windows.sitecustomize import ADAPTER
 from tests.live.machine import (
@@ -85,7 +86,7 @@ print([name for name, *_ in {commands!r} if main([name, "--help"]) != 0], file=_
     assert out.count("Usage: ") == len(commands) > 10
 
 
-@pytest.mark.parametrize("arguments", [("-T", "ndjson", "--two-pass"), ("-T", "tree")])
+@pytest.mark.parametrize("arguments", some([("-T", "ndjson", "--two-pass"), ("-T", "tree")], 1))
 def test_captures_are_read_as_everywhere(arguments: tuple[str, ...]) -> None:
     data = BASIC.read_bytes()
     expected = run_with(data, "read", "-", *arguments)
@@ -137,7 +138,7 @@ def rows_of(out: bytes) -> list[Any]:
 
 @requires_namespaces
 @requires_libpcap
-@pytest.mark.parametrize("key", [CTRL_C, CTRL_BREAK], ids=["Ctrl-C", "Ctrl-Break"])
+@pytest.mark.parametrize("key", some([CTRL_C, CTRL_BREAK], 1), ids=lambda key: key.name)
 def test_rows_are_those_that_reading_the_spool_gives(tmp_path: Path, key: signal.Signals) -> None:
     path = tmp_path / "out.pcapng"
     with live(tmp_path, "-T", "ndjson", "-w", path) as capture:

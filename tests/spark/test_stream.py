@@ -21,7 +21,7 @@ from kdissect.spark import stream as streaming
 from kdissect.spark.asked import first, told
 from kdissect.spark.carried import States
 from kdissect.spark.settings import TableSettings
-from tests.amount import only_long
+from tests.amount import only_long, times
 from tests.spark.cuts import cut
 from tests.spark.same import CAPTURES, in_order, read_rows, without_moments
 
@@ -148,9 +148,10 @@ def test_a_batch_that_fails_anywhere_is_repeated(
 ) -> None:
     folder, out = tmp_path / "folder", tmp_path / "out"
     folder.mkdir()
-    cut(BASIC, folder, 3)
+    files = times(2, 3)
+    cut(BASIC, folder, files)
     add = streaming.Tables.add
-    left = [0, 2]  # a batch is written and then not committed
+    left = [0, files - 1]  # a batch is written and then not committed
 
     def breaking(self: streaming.Tables, frame: Any, batch: int) -> None:
         add(self, frame, batch)

@@ -7,9 +7,11 @@ tests took. So nothing is drawn until a test looks, and once at the end of each.
 
 from __future__ import annotations
 
+import asyncio
 import io
 from collections.abc import AsyncIterator, Iterator
-from contextlib import asynccontextmanager, contextmanager, suppress
+from contextlib import asynccontextmanager, contextmanager, nullcontext, suppress
+from functools import partial
 from pathlib import Path
 from typing import Any
 from unittest import mock
@@ -25,7 +27,7 @@ from textual.worker import WorkerCancelled
 from kdissect.settings.screens import Settings
 from kdissect.tui.app import Kdissect
 from kdissect.tui.pages.exchanges import ExchangesPage
-from tests.feed.feeds import decoded
+from tests.feed.feeds import CountedOnce, decoded
 
 
 def screen_text(app: App[None]) -> str:
@@ -85,12 +87,43 @@ def among_others() -> Iterator[None]:
 
 @contextmanager
 def undrawn() -> Iterator[None]:
-    """Draw only what a test looks at, and parse styles once for all tests."""
+    """Draw only what a test looks at. Parse styles, and count figures of a capture, once for all tests."""
     with (
         among_others(),
+        mock.patch("kdissect.feed.statistics.Counting", CountedOnce),
         mock.patch.object(Screen, "_compositor_refresh", _leave_undrawn),
         mock.patch.object(Stylesheet, "_parse_rules", _parse_once),
     ):
+        yield
+
+
+LOOK_SECONDS = 0.004
+"""How often it is looked whether the application has come to rest."""
+DUE_SECONDS = 0.04
+"""How soon nothing may be due when it has."""
+
+
+async def _wait_for_rest(app: Kdissect, min_sleep: float = 0, max_sleep: float = 1) -> None:
+    """Wait until nobody has something to do, nor will have soon.
+
+    Textual waits at least 20 ms, twice for each key and once for each pause, and looks how little the process
+    does: tests of screens waited for most of their time. The event loop knows, however busy the machine is.
+    """
+    loop: Any = asyncio.get_running_loop()
+    end, quiet = loop.time() + max_sleep, 0
+    await asyncio.sleep(min_sleep)
+    while quiet < 2 and loop.time() < end:
+        await asyncio.sleep(LOOK_SECONDS)
+        soon = loop.time() + DUE_SECONDS
+        due = any(timer.when() < soon for timer in loop._scheduled if not timer.cancelled())
+        quiet = 0 if loop._ready or due or _has_messages(app) else quiet + 1
+
+
+@contextmanager
+def _impatient(app: Kdissect) -> Iterator[None]:
+    """Wait no longer than needed."""
+    wait = partial(_wait_for_rest, app)
+    with mock.patch("textual.app.wait_for_idle", wait), mock.patch("textual.pilot.wait_for_idle", wait):
         yield
 
 
@@ -103,7 +136,7 @@ async def running(
     :param drawn: whether every frame is drawn.
     """
     try:
-        with among_others() if drawn else undrawn():
+        with among_others() if drawn else undrawn(), nullcontext() if drawn else _impatient(app):
             async with app.run_test(size=(width, height)) as pilot:
                 await settle(pilot)
                 yield pilot
@@ -141,7 +174,9 @@ async def _work_done(app: Kdissect) -> None:
 def _has_messages(app: Kdissect) -> bool:
     """Whether anybody has something to deal with. Textual tells by how little the process does, which is as
     little where others have the processor."""
-    return any(each.message_queue_size for each in (app, *app.screen.walk_children(with_self=True)))
+    screens = app.screen_stack[-1:]  # none at the end
+    widgets = (each for screen in screens for each in screen.walk_children(with_self=True))
+    return any(each.message_queue_size for each in (app, *widgets))
 
 
 async def press(pilot: Pilot[None], *keys: str) -> None:

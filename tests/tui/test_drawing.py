@@ -6,11 +6,12 @@ import asyncio
 
 import pytest
 
+from tests.amount import some
 from tests.cli.run import CAPTURES
 from tests.tui.snapshots import app_of, running, screen_text, settle, shown_after
 
 
-@pytest.mark.parametrize("name", ["errors.pcapng", "incidents/member-killed.pcapng.gz"])
+@pytest.mark.parametrize("name", some(["errors.pcapng", "incidents/member-killed.pcapng.gz"], 1))
 def test_what_is_drawn_frame_by_frame_is_what_is_drawn_at_once(name: str) -> None:
     async def run() -> None:
         app = app_of(CAPTURES / name)

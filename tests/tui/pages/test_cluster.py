@@ -7,6 +7,7 @@ import asyncio
 import pytest
 
 from kdissect.tui.pages.cluster import HERE, ClusterPage
+from tests.amount import some
 from tests.cli.run import CAPTURES
 from tests.tui.snapshots import app_of, press, running, settle, shown_after
 
@@ -17,7 +18,7 @@ def leaders(page: ClusterPage) -> list[int]:
     return [page.state.row(at)["leader"] for at in range(len(page.state))]
 
 
-@pytest.mark.parametrize("size", [(80, 24), (120, 40)])
+@pytest.mark.parametrize("size", some([(80, 24), (120, 40)], 1, (120, 40)))
 def test_it_shows_the_cluster_at_the_time_under_the_cursor(size: tuple[int, int]) -> None:
     async def run() -> None:
         app = app_of(KILLED)

@@ -17,6 +17,7 @@ from kdissect.feed.stories import PRODUCER, Telling, is_story, producers_of, sub
 from kdissect.limits import DEFAULTS
 from kdissect.tui.app import Kdissect
 from kdissect.tui.pages.story import HERE, StoryPage
+from tests.amount import some
 from tests.cli.run import CAPTURES
 from tests.shared import requires_shared, shared
 from tests.tui.snapshots import app_of, press, running, settle, shown_after
@@ -80,7 +81,7 @@ def test_no_story_is_offered_twice() -> None:
     with_app(step)
 
 
-@pytest.mark.parametrize("size", [(80, 24), (120, 40), (240, 70)])
+@pytest.mark.parametrize("size", some([(80, 24), (120, 40), (240, 70)], 2, (80, 24), (120, 40)))
 def test_one_key_tells_it_and_the_cursor_is_on_the_exchange(size: tuple[int, int]) -> None:
     number = next(each.number for each in read(TRANSACTIONS) if each.api == "EndTxn")
 

@@ -17,6 +17,7 @@ from kdissect.tui.pages.exchanges import ExchangesPage
 from kdissect.tui.widgets.bars import PaneLine
 from kdissect.tui.widgets.bytes_pane import BytesPane
 from kdissect.tui.widgets.panes import DetailPanes
+from tests.amount import some
 from tests.cli.run import CAPTURES
 from tests.kafka import Talk, request, response
 from tests.present.captures import write_capture
@@ -143,7 +144,10 @@ def test_tabs_can_be_clicked() -> None:
     with_app(step, BASIC)
 
 
-@pytest.mark.parametrize(("magic", "codec"), [(2, 1), (2, 2), (2, 3), (2, 4), (1, 1), (1, 2), (1, 3), (0, 1)])
+PACKED = [(2, 1), (2, 2), (2, 3), (2, 4), (1, 1), (1, 2), (1, 3), (0, 1)]
+
+
+@pytest.mark.parametrize(("magic", "codec"), some(PACKED, 4, (2, 2), (2, 4), (1, 3), (0, 1)))
 def test_a_byte_of_unpacked_records_finds_its_field(magic: int, codec: int, tmp_path: Path) -> None:
     records = [Record(n, 1, b"key-%d" % n, b"value" * 50) for n in range(3)]
     packed = write_batch(records, codec) if magic == 2 else write_message_set(records, magic, codec)
