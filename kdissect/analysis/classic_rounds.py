@@ -33,7 +33,7 @@ class Round:
 
     @property
     def joined_ns(self) -> int | None:
-        """When the last was told of it."""
+        """When the last member got its answer."""
         return max((join.told_ns for join in self.joins if join.told_ns is not None), default=None)
 
     @property

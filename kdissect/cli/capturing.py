@@ -226,7 +226,9 @@ def rotation_of(rules: tuple[str, ...], kept: bool) -> Bounds:
     except ValueError as error:
         raise Wrong(f"-b {error}") from None
     if not bounds.rotates:
-        raise Wrong("-b files:N says how many are kept; say when one is full, too: -b filesize:100000 …")
+        raise Wrong(
+            "-b files:N only says how many files to keep; also say when a file is full: -b filesize:100000 …"
+        )
     return bounds
 
 

@@ -262,7 +262,8 @@ def _shown_fields(table: dict[str, Any]) -> frozenset[str]:
     for name in names:
         if not re.fullmatch(r"[A-Za-z]\w*(\.[A-Za-z]\w*)?", name):
             raise _WrongKeyError(
-                "show", f"show: {name!r} is no class and no field of one (MoonRequest.token)"
+                "show",
+                f"show: {name!r} names neither a class nor a field of a class, such as MoonRequest.token",
             )
     return frozenset(names)
 

@@ -72,7 +72,9 @@ def load(path: str) -> Judge | None:
         raise Unreadable(f"--state {path}: this is no state of kdissect explain; it is left as it is")
     digest, rest = data[len(_MAGIC) :][:_DIGEST], data[len(_MAGIC) + _DIGEST :]
     if hashlib.sha256(rest).digest() != digest:
-        raise Unreadable(f"--state {path}: it is damaged; it is left as it is: remove it to begin anew")
+        raise Unreadable(
+            f"--state {path}: the file is damaged and was not changed; remove it to start with a new one"
+        )
     made_by, _, pickled = rest.partition(b"\n")
     if made_by.decode("ascii", "replace") != _maker():
         raise Unreadable(

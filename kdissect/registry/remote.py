@@ -176,7 +176,7 @@ class Registry:
                 raise RegistryError("it answers 404 and is no schema registry: is the URL's path right?")
             self._misses += 1
             if self._misses >= MOST_MISSES:
-                raise RegistryError(f"it has none of {MOST_MISSES} schemas that records name")
+                raise RegistryError(f"it has none of the {MOST_MISSES} schemas that were asked for")
             return None
         if status in (http.client.UNAUTHORIZED, http.client.FORBIDDEN):
             what = "refuses these credentials" if self._credentials.header() else "wants credentials"

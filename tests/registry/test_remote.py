@@ -223,7 +223,7 @@ def test_bytes_that_only_look_framed_end_the_asking(server: Server) -> None:
     for number in range(1, 1_000):
         assert value(schemas, b"\0" + number.to_bytes(4, "big") + b"abc") is None
     assert len(server.asked) == remote.MOST_MISSES
-    assert "it has none of 100 schemas that records name" in schemas.problems[0]
+    assert "it has none of the 100 schemas that were asked for" in schemas.problems[0]
 
 
 def test_all_answers_together_have_an_end(server: Server, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -54,7 +54,7 @@ KEPT_BYTES = 2 << 30
 @key_options
 @payload_options
 @click.option("--theme", metavar="NAME", help="Colours: textual-dark, textual-light, nord, ansi-dark …")
-@click.option("--fresh", is_flag=True, help="Do not begin as the last session was left.")
+@click.option("--fresh", is_flag=True, help="Start without the screen, order and filter of the last session.")
 @click.option("--show-secrets", is_flag=True, help="Show passwords, tokens and keys.")
 def command(
     files: tuple[str, ...],

@@ -47,8 +47,8 @@ def command(
 ) -> int:
     """Show the screens of kdissect tui in a browser, until Ctrl-C.
 
-    The printed address has a random token; only who has it sees the screens. Only this machine can reach
-    them, unless --host gives another of its addresses. This needs textual-serve.
+    The printed address has a random token. Without the token nobody sees the screens. Only this machine can
+    reach them, unless --host gives another of its addresses. This needs textual-serve.
     """
     paths = (*more_files, *files)
     if "-" in paths:
