@@ -323,7 +323,7 @@ def _registry(table: dict[str, Any]) -> dict[str, Any]:
             raise _WrongKeyError(name, "timeout_s: a number of seconds is needed")
         elif not 0 < value <= _LONGEST_TIMEOUT_S:
             raise _WrongKeyError(
-                name, f"timeout_s: seconds above 0, {_LONGEST_TIMEOUT_S} at most, are needed"
+                name, f"timeout_s: a number of seconds above 0 and up to {_LONGEST_TIMEOUT_S} is needed"
             )
     if "url" in table:
         from kdissect.registry.remote import place_of
@@ -359,7 +359,7 @@ def _keymap(table: dict[str, Any]) -> dict[str, str]:
     found = clash(table)
     if found is not None:
         name, other, key = found
-        raise _WrongKeyError(name, f"{name}: {key} is the key of {other} too; give that another one")
+        raise _WrongKeyError(name, f"{name}: {other} has the key {key} too; give {other} another key")
     return table
 
 

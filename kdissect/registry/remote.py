@@ -182,7 +182,7 @@ class Registry:
             what = "refuses these credentials" if self._credentials.header() else "wants credentials"
             raise RegistryError(f"it {what} ({status}): {HOW}")
         if status // 100 == 3:
-            raise RegistryError(f"it redirects ({status}), which is not followed: give the URL that it is at")
+            raise RegistryError(f"it redirects ({status}), and kdissect does not follow: give the final URL")
         raise RegistryError(f"it answers {status}")
 
     def _get(self, path: str, deadline: float) -> tuple[int, bytes]:
@@ -196,7 +196,7 @@ class Registry:
             raise RegistryError(f"it does not answer within {self._timeout_s:g} s") from None
         except ssl.SSLCertVerificationError as error:
             why = error.verify_message.rstrip(".")
-            raise RegistryError(f"its certificate is not trusted: {why}: --registry-ca FILE") from None
+            raise RegistryError(f"its certificate is not trusted: {why}: give --registry-ca FILE") from None
         except ssl.SSLError as error:
             reason = (error.reason or "no TLS").lower().replace("_", " ")
             raise RegistryError(f"TLS failed: {reason}: is it http://?") from None

@@ -160,8 +160,8 @@ class States:
         head = _head(path)
         if _is_of_others(head):
             raise StateError(
-                f"{path} was made by {_maker(head)}: end it with that one and --drain, or begin anew with"
-                " another --checkpoint and --out"
+                f"{path} was made by {_maker(head)}: end the stream with that version and --drain, "
+                "or start a new one with another --checkpoint and --out"
             )
         data = path.read_bytes().partition(b"\n")[2]
         if hashlib.sha256(data).hexdigest() != head["sha256"]:

@@ -158,7 +158,7 @@ def test_what_is_slow_is_a_number_of_milliseconds_or_a_span_of_time(tmp_path: Pa
         ('[keymap]\nsav = "x"', 2, "did you mean save?"),
         ('[keymap]\nsave = "hyper-x"', 2, "there is no key 'hyper-x'"),
         ('[keymap]\nsave = ""', 2, "keys are needed"),
-        ('[keymap]\n\nsave = "e"', 3, "e is the key of next-error too"),
+        ('[keymap]\n\nsave = "e"', 3, "next-error has the key e too"),
     ],
 )
 def test_what_is_wrong_names_file_line_and_nearest_key(

@@ -160,7 +160,7 @@ def _other_language(handler: BaseHTTPRequestHandler) -> None:
         (say(404, b"<html>"), "it answers 404 and is no schema registry: is the URL's path right?"),
         (say(500, b"oops"), "it answers 500"),
         (say(429, b"slow down"), "it answers 429"),
-        (say(301, b"", Location="http://evil.example/"), "it redirects (301), which is not followed"),
+        (say(301, b"", Location="http://evil.example/"), "it redirects (301), and kdissect does not follow"),
         (say(200, b"\xff garbage"), "it does not answer as a schema registry"),
         (say(200, b"[" * 100_000), "it does not answer as a schema registry"),
         (say(200, b"[1]"), "it does not answer as a schema registry"),

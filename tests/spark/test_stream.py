@@ -217,7 +217,7 @@ def test_ctrl_c_ends_it_without_a_word(tmp_path: Path) -> None:
         ("in", ("--out", "in/tables"), "whose files are read"),
         ("in", ("--checkpoint", "in/kept"), "whose files are read"),
         ("in", ("--out", "s3://bucket/out"), "--checkpoint names a folder"),
-        ("in", ("--checkpoint", "s3://bucket/kept"), "keeps how far it is on this machine"),
+        ("in", ("--checkpoint", "s3://bucket/kept"), "the checkpoint of a stream must be on this machine"),
         ("in", ("--close",), "--available-now"),
         ("nowhere", (), "is no folder"),
         ("s3://bucket/in", (), "a folder of this machine"),

@@ -234,7 +234,9 @@ class _CaptureOpener:
             kept = decoder.source.input._replace(paths=(piped.kept,))
             decoder.source = decoder.source._replace(input=kept)
             return decoder
-        raise Wrong("on Windows the screens take no standard input: have it written to a file, with --follow")
+        raise Wrong(
+            "on Windows the screens cannot read standard input: write it to a file, and give --follow"
+        )
 
     def file(self, path: str) -> Feed:
         """As the screens want it (:class:`kdissect.tui.host.Opener`)."""

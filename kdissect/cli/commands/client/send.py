@@ -92,7 +92,7 @@ def command(**given: Any) -> int:
     if not ways:
         raise Wrong("what is to be sent? --api NAME, --hex BYTES, --request-log FILE or --capture FILE")
     if given["raw"] is not None and given["body"] is not None:
-        raise Wrong("--json and --hex both give the body: one of them")
+        raise Wrong("--json and --hex both give the body: use only one of them")
     return _send_one(given)
 
 

@@ -73,9 +73,7 @@ def command(**given: Any) -> int:
     """
     context = click.get_current_context()
     if context.args:
-        raise click.UsageError(
-            f"{context.args[0]}: interfaces stand behind -i: -i {context.args[0]}", context
-        )
+        raise click.UsageError(f"{context.args[0]}: give an interface with -i: -i {context.args[0]}", context)
     if not given["interfaces"]:
         raise click.UsageError("no interface is given: -i eth0, -i any …", context)
     live_in_own_home()

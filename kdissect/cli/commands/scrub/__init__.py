@@ -121,8 +121,8 @@ class _ScrubWork:
                 break
             if key is not None:
                 raise ScrubRefused(
-                    "nothing is written: this key turns an address of the capture into another one of it, "
-                    "which nobody could tell apart; give another --key"
+                    "nothing is written: with this key a host gets the address of another host, and nobody "
+                    "could tell the two apart; give another --key"
                 )
             scrubber, scrubbing = self._read(None, None)
         with closing(packets_of(self._paths, self._limits)) as capture:
