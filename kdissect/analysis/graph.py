@@ -90,7 +90,7 @@ class Graph(Statistic):
     """The statistic ``graph``: a row for each pair of things and what the one does with the other."""
 
     name = "graph"
-    about = "clients, topics, groups, brokers, and what flows"
+    about = "clients, topics, groups and brokers, and what flows between them"
     columns = (
         column("from", "text", "who: a client id, else an address; a group; the id of a broker"),
         column("from_kind", "text", ", ".join((CLIENT, GROUP, BROKER))),
