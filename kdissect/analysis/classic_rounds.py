@@ -14,8 +14,6 @@ from kdissect.analysis.fold import least
 from kdissect.analysis.group_marks import Join, Sync
 from kdissect.analysis.group_rebalance import GroupLine
 
-EMPTY: dict[str, str | None] = {}
-
 
 @dataclass(slots=True)
 class Round:
