@@ -216,7 +216,7 @@ def test_ctrl_c_ends_it_without_a_word(tmp_path: Path) -> None:
         ("in", ("--master", "sc://127.0.0.1"), "not a Spark Connect server"),
         ("in", ("--out", "in/tables"), "whose files are read"),
         ("in", ("--checkpoint", "in/kept"), "whose files are read"),
-        ("in", ("--out", "s3://bucket/out"), "--checkpoint names a folder"),
+        ("in", ("--out", "s3://bucket/out"), "name a local folder with --checkpoint"),
         ("in", ("--checkpoint", "s3://bucket/kept"), "the checkpoint of a stream must be on this machine"),
         ("in", ("--close",), "--available-now"),
         ("nowhere", (), "is no folder"),

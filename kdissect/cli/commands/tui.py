@@ -253,7 +253,7 @@ class _CaptureOpener:
 
         given = {name: value for name, value in self._capturing.items() if name != "interfaces"}
         if _is_in_browser():
-            raise CaptureError("who looks from a browser does not capture here: kdissect tui does")
+            raise CaptureError("the screens in a browser cannot capture: use kdissect tui")
         try:
             context = _typed.make_context("-i", shlex.split(words), default_map=given)
             capturing = {**given, **context.params}

@@ -86,7 +86,7 @@ def command(**given: Any) -> int:
     if given["filter"] is not None:
         raise Wrong("-Y chooses from --capture")
     if given["reading_only"]:
-        raise Wrong("--reading-only leaves requests out of a replay: --request-log or --capture")
+        raise Wrong("--reading-only is for a replay: give --request-log or --capture")
     if given["as_is"] and (given["raw"] is None or given["api"]):
         raise Wrong("--as-is goes with --hex alone: --api puts a header before the bytes")
     if not ways:

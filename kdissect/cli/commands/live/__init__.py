@@ -92,7 +92,7 @@ class _LiveCommand:
             raise Wrong("-Y: findings are known when all was read: --trigger takes them here")
         if chooser is not None and chooser.must_learn:
             raise Wrong(
-                "--slow needs slow_ms in the configuration here: nobody knows beforehand what is slow"
+                "--slow needs slow_ms in the configuration, as a live capture cannot tell yet what is slow"
             )
         self._conditions = Conditions(given, self._listing.options)
         has_trigger = self._conditions.has_trigger

@@ -210,7 +210,7 @@ class _SparkBatchCommand:
         for option in ("overwrite", "merge_points", "two_pass", "filter"):
             if given[option]:
                 letter = "-Y" if option == "filter" else "--" + option.replace("_", "-")
-                raise Wrong(f"{letter} does not go with --append, whose runs add to one another")
+                raise Wrong(f"{letter} does not go with --append: each run adds to the runs before")
         if "packets" in self._tables:
             raise Wrong("--table packets does not go with --append")
         if is_connect(given["master"]):
