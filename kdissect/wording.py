@@ -26,7 +26,7 @@ EXTRAS = {
 
 
 class NotInstalledError(RuntimeError):
-    """What is asked for needs an extra that is not installed; the text says which."""
+    """A library is not installed; the text says which extra has it."""
 
 
 def how_to_install(extra: str) -> str:

@@ -129,8 +129,10 @@ def _documents() -> Iterator[Text]:
 
 def _options() -> Iterator[Text]:
     """What ``--help`` prints, of every command."""
+    from kdissect.analysis.catalogue import STATISTICS
     from kdissect.cli.root import COMMANDS, root
 
+    yield from (Text("--help", f"stats -z {name}", each.about) for name, each in STATISTICS.items())
     yield from (Text("--help", name, meaning) for name, meaning in COMMANDS.items())
     waiting: list[tuple[str, click.Command]] = [("kdissect", root)]
     while waiting:

@@ -35,7 +35,7 @@ def keys_of(exchange: Exchange) -> Iterator[Key]:
 
 
 class Beside:
-    """Is fed the whole capture in which an exchange stands, once it is known.
+    """Is fed the whole capture of an exchange, after the exchange is known.
 
     :param subject: the exchange.
     """

@@ -14,8 +14,6 @@ from kdissect.analysis.fold import least
 from kdissect.analysis.group_marks import Join, Sync
 from kdissect.analysis.group_rebalance import GroupLine
 
-EMPTY: dict[str, str | None] = {}
-
 
 @dataclass(slots=True)
 class Round:
@@ -33,7 +31,7 @@ class Round:
 
     @property
     def joined_ns(self) -> int | None:
-        """When the last was told of it."""
+        """When the last member got its answer."""
         return max((join.told_ns for join in self.joins if join.told_ns is not None), default=None)
 
     @property

@@ -87,7 +87,7 @@ class Clients(Statistic):
     """The statistic ``clients``."""
 
     name = "clients"
-    about = "software, and the versions it speaks"
+    about = "software, and the API versions that it uses"
     columns = (
         CLIENT_ADDRESS_COLUMN,
         CLIENT_ID_COLUMN,

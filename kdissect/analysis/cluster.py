@@ -69,7 +69,7 @@ class ClusterBrokers(_ClusterTable):
     time it was otherwise."""
 
     name = "cluster_brokers"
-    about = "brokers and controllers, and how they were when"
+    about = "brokers and controllers with their state, since when and until when"
     columns = (
         CLUSTER_COLUMN,
         column("node_id", "int32", "the id of the node", unit=ID),
@@ -109,7 +109,7 @@ class ClusterTopics(_ClusterTable):
     """The statistic ``cluster_topics``."""
 
     name = "cluster_topics"
-    about = "topics, and how they were when"
+    about = "topics with their state, since when and until when"
     columns = (
         CLUSTER_COLUMN,
         TOPIC_COLUMN,
@@ -141,7 +141,7 @@ class ClusterPartitions(_ClusterTable):
     """The statistic ``cluster_partitions``."""
 
     name = "cluster_partitions"
-    about = "leaders, replicas and those in sync, and when"
+    about = "leaders, replicas and replicas in sync, since when and until when"
     columns = (
         CLUSTER_COLUMN,
         TOPIC_COLUMN,
@@ -189,7 +189,7 @@ class ClusterConfigs(_ClusterTable):
     """The statistic ``cluster_configs``: configurations, quotas and finalized features."""
 
     name = "cluster_configs"
-    about = "configurations, quotas and features, and when"
+    about = "settings, quotas and features, since when and until when"
     columns = (
         CLUSTER_COLUMN,
         column(

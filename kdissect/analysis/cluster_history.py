@@ -48,7 +48,7 @@ class Event(NamedTuple):
 
 
 class Spell(NamedTuple):
-    """How a thing was, for a while."""
+    """The values of a thing during a span of time."""
 
     values: dict[str, Any]
     from_ns: int

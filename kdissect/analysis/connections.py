@@ -81,7 +81,7 @@ class Connections(OneTable[_Key, _ConnectionSoFar]):
     """The statistic ``connections``."""
 
     name = "connections"
-    about = "bytes, latency, requests in flight"
+    about = "bytes, errors, latency, requests in flight"
     row_bytes = 5_000
     at_every_point = True
     columns = (

@@ -31,7 +31,7 @@ class Damage(OneTable[tuple[str, str], _FaultCount]):
     """The statistic ``damage``."""
 
     name = "damage"
-    about = "kinds of faults, and how many of each"
+    about = "the kinds of faults, and how many of each"
     columns = (
         column("layer", "text", "where: file, link, tcp, frame, session, message, records or tls"),
         column("kind", "text", "the kind of fault (kdissect fields faults)"),

@@ -39,7 +39,7 @@ class Delivery(View[Transit]):
 
     basis_type = Transit
     name = "delivery"
-    about = "records from producer to consumer: acknowledged, replicated, visible, fetched"
+    about = "per partition and consumer: how long records took from producer to consumer, step by step"
     columns = (
         TOPIC_COLUMN,
         PARTITION_COLUMN,

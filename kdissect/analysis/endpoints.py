@@ -79,7 +79,7 @@ class Endpoints(OneTable[str, _Endpoint]):
     reads_tcp = True
     apis = frozenset(TELLING)
     name = "endpoints"
-    about = "addresses of brokers: told to whom, connected to by whom, and what came of it"
+    about = "per address of a broker: which clients learned it, which connected, and with what result"
     columns = (
         column("broker", "text", "host:port, as an answer tells it or as clients connect to it"),
         column("nodes", "int64s", "ids of the brokers that answers give this address"),

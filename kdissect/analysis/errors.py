@@ -59,7 +59,7 @@ class Errors(OneTable[_Key, _ErrorTimes]):
     """The statistic ``errors``. ``by`` are some of the :data:`GROUPINGS`; none stands for all."""
 
     name = "errors"
-    about = "error codes: how grave, whose and on what, the first and last exchange"
+    about = "error codes: how grave they are, who got them and on what, the first and last exchange"
     columns = (
         column("error", "text", "the error's name"),
         column("error_code", "int16", "and number"),

@@ -112,7 +112,7 @@ class Exposure(OneTable[int, _ConnectionExposure]):
     """The statistic ``exposure``."""
 
     name = "exposure"
-    about = "what crosses the wire in clear: credentials, records; TLS, certificates"
+    about = "what crosses the wire in the clear: credentials, records; TLS and certificates"
     row_bytes = 2_600
     columns = (
         column("connection", "int64", "number of the connection"),

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple, Self
+from typing import NamedTuple, Self
 
 from kdissect.analysis.batches import Batches
 from kdissect.analysis.declared import CLIENT_ID_COLUMN, column, first_and_last
@@ -20,7 +20,7 @@ from kdissect.exchange import Exchange
 from kdissect.limits import DEFAULTS, Limits
 from kdissect.protocol.traits import traits_of_api
 
-CLIENT, TOPIC, GROUP, BROKER = KINDS = ("client", "topic", "group", "broker")
+CLIENT, TOPIC, GROUP, BROKER = ("client", "topic", "group", "broker")
 PRODUCES, FETCHES, COMMITS, MEMBER_OF, ADMINISTERS, REPLICATES = RELATIONS = (
     *("produces", "fetches", "commits", "member-of", "administers", "replicates"),
 )
@@ -32,7 +32,6 @@ _MEMBERS = (
     "ShareGroupHeartbeat",
     "StreamsGroupHeartbeat",
 )
-Body = dict[str, Any]
 
 
 class _Edge(NamedTuple):
@@ -90,7 +89,7 @@ class Graph(Statistic):
     """The statistic ``graph``: a row for each pair of things and what the one does with the other."""
 
     name = "graph"
-    about = "clients, topics, groups, brokers, and what flows"
+    about = "clients, topics, groups and brokers, and what flows between them"
     columns = (
         column("from", "text", "who: a client id, else an address; a group; the id of a broker"),
         column("from_kind", "text", ", ".join((CLIENT, GROUP, BROKER))),

@@ -45,7 +45,7 @@ class Members(View[Membership]):
 
     basis_type = Membership
     name = "members"
-    about = "the same, member by member"
+    about = "the members of groups: assignors, topics, timeouts, rebalances, commits"
     columns = (
         GROUP_COLUMN,
         column("member_id", "text", "the member id; empty for clients that are not members"),
@@ -115,7 +115,7 @@ class Stays(View[Membership]):
 
     basis_type = Membership
     name = "stays"
-    about = "members and generations: join to sync"
+    about = "how long each member of a group took from join to sync, in each generation"
     columns = (
         GROUP_COLUMN,
         column(

@@ -111,8 +111,8 @@ def headers(data: bytes, limits: Limits = DEFAULTS) -> Iterator[Header]:
 
 
 def sets_of(data: bytes, limits: Limits = DEFAULTS) -> Iterator[Header]:
-    """The same with the last one where its end is cut off. Messages of magic 0 and 1 in a row are one, and
-    are unpacked for their offsets."""
+    """The same, and the last one too if its end is cut off. Consecutive messages of magic 0 and 1 become one,
+    and are unpacked because their offsets are inside."""
     run: list[Header] = []
     for each in _headers(data, 0, limits, unpacks=True):
         if each.magic < 2:

@@ -78,7 +78,7 @@ class Lag(Statistic):
     """The statistic ``lag``."""
 
     name = "lag"
-    about = "consumer groups: committed, end of the log, lag; lag,1s over time"
+    about = "per group and partition: committed offset, end of the log, lag; at the end, or over time"
     columns = (
         GROUP_COLUMN,
         TOPIC_COLUMN,

@@ -74,7 +74,7 @@ class Latency(OneTable[_Key, _Parts]):
     """The statistic ``latency``. ``by`` are some of the :data:`~kdissect.analysis.srt.GROUPINGS`."""
 
     name = "latency"
-    about = "the parts of response times: queues, quotas, network, waits, work"
+    about = "the parts of latencies: behind others, quotas, network, waits, the broker's work"
     columns = (
         column("api", "text", "Kafka's newest name of the API"),
         column("api_version", "int16", "version of the API"),

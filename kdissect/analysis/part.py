@@ -52,7 +52,7 @@ class Part(NamedTuple, Generic[C]):
 def counted(events: Iterable[Event], into: C, chooser: Chooses | None) -> Part[C]:
     """Count a part.
 
-    :param into: what nothing was fed to yet.
+    :param into: what to count into; it must be new.
     :param chooser: one for this part alone; None where everything counts.
     """
     if chooser is None:

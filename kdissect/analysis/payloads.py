@@ -93,7 +93,7 @@ class Payloads(OneTable[tuple[Any, ...], _SeenForms]):
 
     apis = frozenset(DIRECTIONS)
     name = "payloads"
-    about = "formats and schemas of keys and values (unpacks every record)"
+    about = "formats and schemas of keys and values; it unpacks every record"
     is_deep = True
     columns = (
         TOPIC_COLUMN,

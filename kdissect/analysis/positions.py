@@ -109,7 +109,7 @@ class Positions(Statistic):
 
     apis = frozenset(("Fetch", *OF_MEMBERS))
     name = "positions"
-    about = "fetch sessions replayed: offsets and lag of each fetcher"
+    about = "per fetcher and partition: offset, high watermark, lag and its trend, stalls, rewinds"
     columns = (
         column("connection", "int64", "number of the connection"),
         CLIENT_COLUMN,

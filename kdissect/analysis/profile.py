@@ -71,7 +71,7 @@ class Profile(Statistic):
     """The statistic ``profile``."""
 
     name = "profile"
-    about = "rates, times, errors and sizes of APIs, brokers, clients, topics, groups, with margins"
+    about = "rates, times, errors and sizes per API, broker, client, topic and group, with margins"
     columns = (
         column("area", "text", "api, broker, client, topic or group"),
         column("subject", "text", "which of them; * stands for a part of a name that was drawn by lot"),

@@ -87,7 +87,7 @@ class Rebalances(_RebalanceTable):
     """The statistic ``rebalances``: a row a rebalance of a group."""
 
     name = "rebalances"
-    about = "rebalances of groups: who began each, why, who was waited for, how long it took"
+    about = "each rebalance: who began it and why, who was late, how long consumption stood still"
     columns = (
         GROUP_COLUMN,
         GENERATION_COLUMN,
@@ -265,7 +265,7 @@ class Assignments(_RebalanceTable):
     """The statistic ``assignments``: which member had which partition in each generation."""
 
     name = "assignments"
-    about = "what each rebalance assigned: partitions and tasks that members kept, gained and lost"
+    about = "the partitions and tasks that each member kept, gained and lost in a rebalance"
     columns = (
         GROUP_COLUMN,
         GENERATION_COLUMN,

@@ -135,7 +135,7 @@ class Repeats(OneTable[_Key, _Repeat]):
     """The statistic ``repeats``."""
 
     name = "repeats"
-    about = "requests by outcome, on each connection: how often, and how soon one after the other"
+    about = "per connection: which requests are repeated, how fast, and with what result"
     row_bytes = 1_800
     columns = (
         column("connection", "int64", "number of the connection"),

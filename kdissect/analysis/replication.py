@@ -73,7 +73,7 @@ class Replication(Statistic):
 
     apis = frozenset(("Produce", "Fetch"))
     name = "replication"
-    about = "followers: how they fetch, lag, and hold up writes"
+    about = "followers: their fetches, their lag, and the writes that wait for them"
     columns = (
         column("node_id", "int32", "the broker that copies", unit=ID),
         BROKER_COLUMN,

@@ -107,7 +107,7 @@ class Share(Statistic):
 
     apis = frozenset(("ShareFetch", "ShareAcknowledge"))
     name = "share"
-    about = "share groups: records acquired, accepted, released, delivered again, by member"
+    about = "share groups (KIP-932): records that each member acquired, accepted, released; what came again"
     columns = (
         GROUP_COLUMN,
         TOPIC_COLUMN,

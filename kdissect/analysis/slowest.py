@@ -22,7 +22,7 @@ class Slowest(Statistic):
     """The statistic ``slowest``."""
 
     name = "slowest"
-    about = "the 20 exchanges that took longest, waits that were asked for apart, and their parts"
+    about = "the 20 exchanges that took longest, without requested waits, and the parts of their times"
     columns = (
         column("number", "int64", "number of the exchange", unit="id"),
         time_column("request_time_ns", "when its request was complete"),

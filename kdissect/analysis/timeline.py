@@ -41,7 +41,7 @@ class Timeline(OneTable[int, _TimelineInterval]):
     """The statistic ``timeline``."""
 
     name = "timeline"
-    about = "by interval (1s): requests, bytes, errors, broker times, rebalances and other marks"
+    about = "per interval (1s): requests, bytes, errors, broker times, rebalances and other marks"
     columns = (
         time_column("start_ns", "beginning of the interval"),
         column("interval_ns", "int64", "its length"),

@@ -55,7 +55,7 @@ class Topics(OneTable[tuple[Topic, int | None, str], _Traffic]):
 
     apis = frozenset(DIRECTIONS)
     name = "topics"
-    about = "batches, records, bytes of each partition, by direction"
+    about = "per partition and direction: batches, records, bytes, rates, codecs, errors"
     columns = (
         TOPIC_COLUMN,
         PARTITION_COLUMN,

@@ -36,7 +36,7 @@ class Transactions(View[Transactional]):
     """The statistic ``transactions``."""
 
     name = "transactions"
-    about = "transactions: what ended each, what it held, retries, when readers see it"
+    about = "what ended each transaction, what it held, its retries, and when readers saw it"
     columns = (
         column(
             "transactional_id",

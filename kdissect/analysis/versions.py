@@ -303,7 +303,7 @@ class Versions(Statistic):
     """The statistic ``versions``."""
 
     name = "versions"
-    about = "who limits each version, and what Kafka 4 would refuse"
+    about = "which side limits each API version, and whether Kafka 4 still understands it"
     columns = (
         CLIENT_ID_COLUMN,
         CLIENT_ADDRESS_COLUMN,

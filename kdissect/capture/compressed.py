@@ -1,4 +1,4 @@
-"""A file, as pieces of its uncompressed bytes: gzip, zstd and lz4 are told by their first bytes.
+"""A file, as pieces of its uncompressed bytes: gzip, zstd and lz4 are recognised by their first bytes.
 
 Nothing is read ahead of what is there, so that a pipe gives its packets as they come. Decompressors are fed
 so little at a time that their output is bounded whatever the file says. A piece stays below about 32 MiB for

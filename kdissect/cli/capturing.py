@@ -92,11 +92,13 @@ def opened(given: dict[str, Any]) -> OpenedInterfaces:
     # Where libpcap opens the interface, the process that does so is the one that goes on to capture.
     can_become = user is not None and sys.platform == "linux"
     if sys.platform != "win32" and os.geteuid() == 0 and not can_become and not given["allow_root"]:
-        raise Wrong(f"captured bytes are not decoded as root: {_way_from_root()}, or say --allow-root")
+        raise Wrong(
+            f"kdissect does not decode captured bytes as root: {_way_from_root()}, or give --allow-root"
+        )
     if user is not None and group is not None and not given["allow_root"]:
         _refuse_who_cannot_go_on(user, group)
     if _is_only_read(given) and given["capture_filter"] != DEFAULT_FILTER:
-        raise Wrong("-f is for what is captured now; -Y chooses among what standard input brings")
+        raise Wrong("-f works on an interface only; for standard input give -Y instead")
     names = [name for name in given["interfaces"] if not external.is_external(name)]
     wanted = Interfaces(names, given["capture_filter"], given["snap_length"], not given["not_promiscuous"])
     try:
@@ -226,7 +228,9 @@ def rotation_of(rules: tuple[str, ...], kept: bool) -> Bounds:
     except ValueError as error:
         raise Wrong(f"-b {error}") from None
     if not bounds.rotates:
-        raise Wrong("-b files:N says how many are kept; say when one is full, too: -b filesize:100000 …")
+        raise Wrong(
+            "-b files:N only says how many files to keep; also say when a file is full: -b filesize:100000 …"
+        )
     return bounds
 
 

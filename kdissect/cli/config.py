@@ -262,7 +262,8 @@ def _shown_fields(table: dict[str, Any]) -> frozenset[str]:
     for name in names:
         if not re.fullmatch(r"[A-Za-z]\w*(\.[A-Za-z]\w*)?", name):
             raise _WrongKeyError(
-                "show", f"show: {name!r} is no class and no field of one (MoonRequest.token)"
+                "show",
+                f"show: {name!r} names neither a class nor a field of a class, such as MoonRequest.token",
             )
     return frozenset(names)
 
@@ -322,7 +323,7 @@ def _registry(table: dict[str, Any]) -> dict[str, Any]:
             raise _WrongKeyError(name, "timeout_s: a number of seconds is needed")
         elif not 0 < value <= _LONGEST_TIMEOUT_S:
             raise _WrongKeyError(
-                name, f"timeout_s: seconds above 0, {_LONGEST_TIMEOUT_S} at most, are needed"
+                name, f"timeout_s: a number of seconds above 0 and up to {_LONGEST_TIMEOUT_S} is needed"
             )
     if "url" in table:
         from kdissect.registry.remote import place_of
@@ -358,7 +359,7 @@ def _keymap(table: dict[str, Any]) -> dict[str, str]:
     found = clash(table)
     if found is not None:
         name, other, key = found
-        raise _WrongKeyError(name, f"{name}: {key} is the key of {other} too; give that another one")
+        raise _WrongKeyError(name, f"{name}: {other} has the key {key} too; give {other} another key")
     return table
 
 

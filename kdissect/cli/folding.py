@@ -1,4 +1,4 @@
-"""Captures → what counts of them: statistics for tables, or a judge for findings.
+"""Captures → what is counted in them: statistics for tables, or a judge for findings.
 
 One process feeds event by event; several share batches. What a batch counts is added in the order of the
 batches, which gives what one fed with all of it would hold (:mod:`kdissect.analysis.fold`).

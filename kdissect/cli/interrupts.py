@@ -65,7 +65,7 @@ class EndOfInput:
         self._handlers.close()
 
     def items(self, source: Iterator[Item]) -> Iterator[Item]:
-        """The items, until they or the patience of the user end."""
+        """The items, until there are no more or the user interrupts."""
         while True:
             try:
                 self._waits = True

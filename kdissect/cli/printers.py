@@ -48,7 +48,7 @@ _DECODED_RECORDS = columns_of(TABLES["records"], [], embedded=False, payloads=Tr
 
 
 def goes_in_pieces(table: Table, form: str, options: Options) -> bool:
-    """Whether rows of a table may be written many at a time, where none is left out or awaited."""
+    """Whether a table may be written many rows at a time, if no row is left out or still incomplete."""
     if options.payloads is not None:
         return table == _DECODED_RECORDS and form == "ndjson" and not options.embedded
     return table == _RECORDS and form in IN_PIECES

@@ -90,7 +90,7 @@ class Root(HelpfulGroup):
         if args and args[0] not in COMMANDS and args[0] not in own:
             if _is_word(args[0]) and not os.path.exists(args[0]):
                 hint = nearest(args[0], COMMANDS) or f"; there are {', '.join(COMMANDS)}"
-                raise click.UsageError(f"there is no command and no file of the name {args[0]}{hint}", ctx)
+                raise click.UsageError(f"there is no command or file {args[0]}{hint}", ctx)
             is_for_screens = _has_terminal(args) and _is_for_screens(args)
             args = ["tui" if is_for_screens else "read", *args]
         return super().parse_args(ctx, args)

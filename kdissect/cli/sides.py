@@ -76,7 +76,7 @@ def refuse_options(path: str, given: Mapping[str, Any]) -> None:
     """:raises Wrong: something is asked for that needs packets."""
     for name, option in _ONLY_CAPTURES.items():
         if given.get(name):
-            raise Wrong(f"{option}: {shown(path)} is no capture, and holds no packets")
+            raise Wrong(f"{option}: {shown(path)} is not a capture and has no packets")
 
 
 def capture_side(paths: Sequence[str], given: dict[str, Any]) -> ComparedFile:

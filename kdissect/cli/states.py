@@ -69,22 +69,24 @@ def load(path: str) -> Judge | None:
     except OSError as error:
         raise Unreadable(f"--state {path}: cannot be read: {error.strerror}") from None
     if not data.startswith(_MAGIC):
-        raise Unreadable(f"--state {path}: this is no state of kdissect explain; it is left as it is")
+        raise Unreadable(f"--state {path}: the file is no state of kdissect explain and was not changed")
     digest, rest = data[len(_MAGIC) :][:_DIGEST], data[len(_MAGIC) + _DIGEST :]
     if hashlib.sha256(rest).digest() != digest:
-        raise Unreadable(f"--state {path}: it is damaged; it is left as it is: remove it to begin anew")
+        raise Unreadable(
+            f"--state {path}: the file is damaged and was not changed; remove it to start with a new one"
+        )
     made_by, _, pickled = rest.partition(b"\n")
     if made_by.decode("ascii", "replace") != _maker():
         raise Unreadable(
-            f"--state {path}: another version of kdissect made it, whose facts cannot be added to; it is "
-            "left as it is: give another file"
+            f"--state {path}: another version of kdissect made the file, and this one cannot add to it. "
+            "The file was not changed; give another file"
         )
     try:
         found = _Unpickler(io.BytesIO(pickled)).load()
     except Exception:  # whatever a pickle that somebody made up does
         found = None
     if not isinstance(found, Judge):
-        raise Unreadable(f"--state {path}: this is no state of kdissect explain; it is left as it is")
+        raise Unreadable(f"--state {path}: the file is no state of kdissect explain and was not changed")
     return found
 
 

@@ -77,7 +77,7 @@ def keys_of(
     if growing:
         for path in paths:
             if not os.path.exists(path):
-                complain(f"{path}: there is no such key log yet; it is looked for meanwhile")
+                complain(f"{path}: there is no such key log yet; kdissect goes on looking for it")
             elif not os.access(path, os.R_OK):
                 complain(f"{path}: cannot be read: no permission; it is tried again meanwhile")
         return Keys(secrets, KeyLogs(paths))

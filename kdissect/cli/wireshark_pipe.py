@@ -111,7 +111,7 @@ class WiresharkPipe:
         user, _ = invoking_user()
         if sys.platform != "win32" and os.geteuid() == 0 and user is None and not self._wanted["allow_root"]:
             raise Wrong(
-                "Wireshark runs as root, and captured bytes are not decoded as root: start it by "
+                "Wireshark runs as root, but kdissect does not decode bytes as root: start Wireshark by "
                 f"{with_capability(['wireshark'], 'USER')}, or choose Decode as root beside the interface"
             )
         try:

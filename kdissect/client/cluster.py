@@ -225,7 +225,7 @@ class Cluster:
             )
         if found.leader not in self._brokers:
             raise OtherSideError(
-                f"{topic.name}-{partition}: its leader {found.leader} is no broker of which Metadata tells"
+                f"{topic.name}-{partition}: Metadata has no address of its leader, broker {found.leader}"
             )
         return await self.broker(self._brokers[found.leader])
 

@@ -115,7 +115,9 @@ def request_body(
     assert of_topic is not None
     by_id = "topicId" in of_topic.by_name
     if by_id and not topic.has_id:
-        raise AskingError(f"Fetch v{version} names topics by id, and the broker tells no id of {topic.name}")
+        raise AskingError(
+            f"Fetch v{version} needs the topic id of {topic.name}, and the broker does not tell it"
+        )
     body: dict[str, Any] = {
         "replicaId": -1,
         "maxWaitMs": manner.max_wait_ms,

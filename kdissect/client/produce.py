@@ -144,7 +144,7 @@ def request_body(
     assert of_topic is not None
     if "topicId" in of_topic.by_name and not topic.has_id:
         raise AskingError(
-            f"Produce v{version} names topics by id, and the broker tells no id of {topic.name}"
+            f"Produce v{version} needs the topic id of {topic.name}, and the broker does not tell it"
         )
     named = {"topicId": topic.topic_id} if "topicId" in of_topic.by_name else {"name": topic.name}
     partitions = [{"index": index, "records": data} for index, data in sets]

@@ -49,7 +49,7 @@ class Mechanism(Protocol):
         """What the client says first."""
 
     def answer(self, received: bytes) -> bytes | None:
-        """What it says to that; None where the login is over.
+        """The client's answer; None if the login is over.
 
         :raises SaslError: the server cannot be trusted, or breaks the mechanism's rules.
         """

@@ -28,7 +28,7 @@ def context_of(tls: TlsOptions) -> ssl.SSLContext:
     try:
         context = ssl.create_default_context(cafile=tls.ca_file)
     except ssl.SSLError as error:
-        raise ValueError(f"{tls.ca_file}: no certificates in PEM are in it ({_reason(error)})") from None
+        raise ValueError(f"{tls.ca_file}: it has no certificates in PEM ({_reason(error)})") from None
     if not tls.verify:
         context.check_hostname = False
         context.verify_mode = ssl.CERT_NONE

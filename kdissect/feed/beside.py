@@ -4,7 +4,7 @@
             ◄── poll() ───────         ◄── step() ───────
 
 A :class:`BesideMachine` is plain: it takes orders in, and does its work in steps. A :class:`Process` has one
-run in a process of its own. :class:`Here` runs it when it is asked what came: for who does not mind the wait.
+run in a process of its own. :class:`Here` runs it in this process, whenever it is polled.
 Orders go out through a thread, because they may be more than a pipe holds, and the process may be busy. If it
 dies, that is told once, as :class:`~kdissect.feed.batches.Ended` with a reason.
 """

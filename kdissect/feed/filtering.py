@@ -201,7 +201,7 @@ class Shown:
 
     @property
     def span(self) -> tuple[int, int] | None:
-        """The range of time that the filter asks for, from and to, where one was chosen."""
+        """Begin and end of the range of time in the filter; None without a range."""
         span = self._span
         if span is None or not self.is_on or span.text not in self.text:
             return None

@@ -62,7 +62,7 @@ class TreeWords:
         self._is_packed = self._has_digit or is_in(_RECORD_SETS) or is_in(_names_of_data())
 
     def may_be_in(self, message: Message) -> bool:
-        """Whether a line of the tree of a message may have it."""
+        """Whether the text may be in a line of the message's tree."""
         if not self._is_word or self._is_constant:
             return True
         body = message.decoded()

@@ -153,5 +153,5 @@ def _ports_of(text: str) -> list[int]:
         )
     ports = list(dict.fromkeys(int(word) for word in re.findall(r"\d+", words)))
     if len(ports) > MOST_PORTS or any(port > 65_535 for port in ports):
-        raise BadFilterError(f"{words!r}: ports are below 65,536, and no more than {MOST_PORTS}")
+        raise BadFilterError(f"{words!r}: give at most {MOST_PORTS} ports, each below 65,536")
     return ports

@@ -12,7 +12,7 @@ class BadFilterError(LiveError):
 
 
 class NoCaptureError(LiveError):
-    """What comes from elsewhere is no capture."""
+    """The input from another program or host is no capture."""
 
 
 class NoInterfaceError(LiveError):

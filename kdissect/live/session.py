@@ -131,7 +131,7 @@ class CaptureSession:
                 cut_to_whole_blocks(latest)
 
     def keep(self) -> None:
-        """Leave the folder when this is closed: nobody has decoded all that is in it."""
+        """Keep the folder when this is closed, because not all of it was decoded."""
         self._is_kept = True
 
     def close(self) -> None:

@@ -26,7 +26,7 @@ _IN_BYTES = re.compile("|".join(r"[\W_]?".join(word) for word in _WORDS).encode(
 
 @lru_cache(maxsize=4096)
 def says_secret(name: str) -> bool:
-    """Whether a name says so: ``ssl.key.password``, ``X-Api-Key``, ``saltedPassword``."""
+    """Whether a name means a secret value: ``ssl.key.password``, ``X-Api-Key``, ``saltedPassword``."""
     return _ANY.search(_OTHER.sub("", name).lower()) is not None
 
 

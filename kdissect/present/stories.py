@@ -59,7 +59,7 @@ STORY = Table(
 
 
 def story_lines(lines: list[StoryLine], first_ns: int | None) -> Iterator[str]:
-    """A line an event: when, who, what, and the number of the exchange."""
+    """One line for each event: when, who, what, and the number of the exchange."""
     if not lines:
         return
     start = lines[0].ns if first_ns is None else first_ns

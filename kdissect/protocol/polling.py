@@ -1,4 +1,4 @@
-"""Where messages of a long poll tell what its wait is judged by, found once for each layout.
+"""The positions of the fields that limit the wait of a long poll, found once for each layout.
 
 A Fetch or ShareFetch names the longest wait (``maxWaitMs``) and the bytes that end it sooner (``minBytes``).
 """

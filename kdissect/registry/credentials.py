@@ -59,7 +59,7 @@ def _checked(found: RegistryCredentials, where: str) -> RegistryCredentials:
         if not _TOKEN.fullmatch(found.token):
             raise ValueError(f"{where} has a token for the registry with characters that no token has")
     if found.user is not None and ":" in found.user:
-        raise ValueError(f"{where} has a user for the registry with a colon, which no user can have")
+        raise ValueError(f"{where}: the name of a registry user cannot have a colon")
     return found
 
 

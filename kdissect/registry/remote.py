@@ -176,13 +176,13 @@ class Registry:
                 raise RegistryError("it answers 404 and is no schema registry: is the URL's path right?")
             self._misses += 1
             if self._misses >= MOST_MISSES:
-                raise RegistryError(f"it has none of {MOST_MISSES} schemas that records name")
+                raise RegistryError(f"it has none of the {MOST_MISSES} schemas that were asked for")
             return None
         if status in (http.client.UNAUTHORIZED, http.client.FORBIDDEN):
             what = "refuses these credentials" if self._credentials.header() else "wants credentials"
             raise RegistryError(f"it {what} ({status}): {HOW}")
         if status // 100 == 3:
-            raise RegistryError(f"it redirects ({status}), which is not followed: give the URL that it is at")
+            raise RegistryError(f"it redirects ({status}), and kdissect does not follow: give the final URL")
         raise RegistryError(f"it answers {status}")
 
     def _get(self, path: str, deadline: float) -> tuple[int, bytes]:
@@ -196,7 +196,7 @@ class Registry:
             raise RegistryError(f"it does not answer within {self._timeout_s:g} s") from None
         except ssl.SSLCertVerificationError as error:
             why = error.verify_message.rstrip(".")
-            raise RegistryError(f"its certificate is not trusted: {why}: --registry-ca FILE") from None
+            raise RegistryError(f"its certificate is not trusted: {why}: give --registry-ca FILE") from None
         except ssl.SSLError as error:
             reason = (error.reason or "no TLS").lower().replace("_", " ")
             raise RegistryError(f"TLS failed: {reason}: is it http://?") from None

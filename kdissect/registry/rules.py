@@ -115,7 +115,7 @@ def as_json_has_it(value: Any) -> Any:
 def _of_file(topic: str, side: str, form: str, rest: str, schemas: Schemas) -> DecodingRule:
     path, _, message = rest.partition("#") if form == "protobuf" else (rest, "", "")
     if not path:
-        raise ValueError(f"a file is needed behind {form}:")
+        raise ValueError(f"a file is needed after {form}:")
     try:
         with open(path, encoding="utf-8-sig") as file:
             text = file.read(LARGEST_FILE)

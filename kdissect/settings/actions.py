@@ -75,7 +75,7 @@ PLACES = {
     "bytes": "In the bytes",
     "panes": "In tree and bytes",
     "text": "In the text",
-    "time": "In the line of time",
+    "time": "In the time line",
     "filter": "In the filter line",
     "start": "At the start",
     "diff": "Differences",

@@ -13,7 +13,7 @@ MOST = 20
 
 
 def state_folder(environment: Mapping[str, str] = os.environ) -> Path:
-    """Where what is remembered from run to run is kept (XDG Base Directory Specification)."""
+    """The folder of what is remembered from run to run (XDG Base Directory Specification)."""
     home = environment.get("XDG_STATE_HOME") or Path.home() / ".local" / "state"
     return Path(home) / "kdissect"
 

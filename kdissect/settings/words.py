@@ -98,9 +98,9 @@ WORDS: Mapping[str, str] = {
 
 ABOUT: Mapping[str, tuple[str, ...]] = {
     "findings": (
-        "What happened: a line of time of the whole capture, and what is wrong, worst first.",
+        "What happened: a time line of the whole capture, and what is wrong, worst first.",
         "Enter shows the exchanges of a finding, x all that is said of it, i its story.",
-        "← → go to the line of time; r begins a range, Enter makes it a filter on all screens.",
+        "← → go to the time line; r begins a range, Enter makes it a filter on all screens.",
         "C shows the cluster as it was at the finding under the cursor.",
     ),
     "exchanges": (
@@ -119,7 +119,7 @@ ABOUT: Mapping[str, tuple[str, ...]] = {
         "Enter shows the exchanges of a row, i its story.",
     ),
     "groups": (
-        "Groups; below, rebalances, and members with what they own, their lag, and a line of time.",
+        "Groups; below, rebalances, and members with what they own, their lag, and a time line.",
         "[ and ] go from rebalance to rebalance; Esc shows all of the time again.",
         "Enter shows the exchanges of the group, or of the rebalance that is shown.",
         "█ joins, ░ told to stop, ▒ not finished, † not heard of, ╳ left.",
@@ -143,7 +143,7 @@ ABOUT: Mapping[str, tuple[str, ...]] = {
     "facts": ("Every statistic that has no screen of its own; Enter goes to its rows.",),
     "transactions": (
         "Each transaction: how it ended, by whom, what it wrote, how long readers stood still.",
-        "Below, each transactional id as a line of time.",
+        "Below, each transactional id as a time line.",
         "Enter shows its exchanges, i its story.",
     ),
     "cluster": (

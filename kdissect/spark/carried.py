@@ -160,8 +160,8 @@ class States:
         head = _head(path)
         if _is_of_others(head):
             raise StateError(
-                f"{path} was made by {_maker(head)}: end it with that one and --drain, or begin anew with"
-                " another --checkpoint and --out"
+                f"{path} was made by {_maker(head)}: end the stream with that version and --drain, "
+                "or start a new one with another --checkpoint and --out"
             )
         data = path.read_bytes().partition(b"\n")[2]
         if hashlib.sha256(data).hexdigest() != head["sha256"]:
@@ -293,6 +293,10 @@ def _head(path: Path) -> dict[str, Any]:
 def _refuse_others(path: Path) -> None:
     found = os.stat(path)
     if found.st_uid != os.geteuid():
-        raise StateError(f"{path} belongs to somebody else: a checkpoint runs code, and must be your own")
+        raise StateError(
+            f"{path} belongs to somebody else, and loading a checkpoint runs code in it: use your own"
+        )
     if found.st_mode & (stat.S_IWGRP | stat.S_IWOTH):
-        raise StateError(f"{path} can be written to by others: a checkpoint runs code (chmod go-w {path})")
+        raise StateError(
+            f"others may write to {path}, and loading a checkpoint runs code in it: chmod go-w {path}"
+        )

@@ -41,7 +41,7 @@ def merged(exchanges: DataFrame, apart_ns: int = APART_NS) -> DataFrame:
     from pyspark.sql import functions as f
 
     if not has_points(exchanges):
-        raise ValueError(f"these exchanges have no {POINT}: the option {POINT} tells capture points apart")
+        raise ValueError(f"these exchanges have no column {POINT}: make them with the option {POINT}")
     same, itself = [f.col(name) for name in _SAME], f.concat_ws(":", POINT, "number")
     in_time = Window.partitionBy(*same).orderBy("_time", POINT, "number")
     framed = exchanges.withColumn("_time", f.coalesce("request_time_ns", "response_time_ns"))

@@ -260,8 +260,8 @@ def _renew(spark: SparkSession, runs: Runs, number: int, settings: TableSettings
         for span in spans:
             if not span.is_gone and not os.path.exists(span.path):
                 raise StateError(
-                    f"{runs.states}: a state is gone, or another build of kdissect wrote it; to make it"
-                    f" again needs {span.path}, which is gone too"
+                    f"{runs.states}: a state is missing, or another build of kdissect wrote it. To make it"
+                    f" again kdissect needs {span.path}, which is missing too"
                 )
         history.append(spans)
     work = partial(_again, tuple(old), history, runs.states, number, settings)

@@ -138,7 +138,7 @@ def point_of(path: str, rule: str | None) -> str:
     except re.error as error:
         raise ValueError(f"capture_point: {rule!r} is no regular expression: {error}") from None
     if found is None:
-        raise ValueError(f"capture_point: {path} has nothing that {rule!r} finds")
+        raise ValueError(f"capture_point: {rule!r} matches nothing in {path}")
     return found[1] if found.re.groups else found[0]
 
 

@@ -78,7 +78,7 @@ def remove(path: str) -> None:
 
 
 def move_files(files: Sequence[str], old: str, new: str) -> None:
-    """Make a folder of some files of another, which goes with the rest.
+    """Move some files of a folder to a new one, and remove the old folder with the rest.
 
     Here the folder is renamed, so that all files are there at once. Elsewhere they come one by one, and the
     file ``_SUCCESS`` last, by which readers know that all are there.

@@ -41,7 +41,7 @@ class Confinement(NamedTuple):
 def confine(allowed: Allowed = Allowed()) -> Confinement:  # noqa: B008 - it cannot be changed
     """Give up everything that is not allowed. What is open stays open, sockets too.
 
-    Other threads that there are give up system calls only, not what Landlock sees.
+    Landlock restricts this thread only; seccomp restricts the other threads too.
     """
     files = landlock.restrict(allowed) > 0
     calls = seccomp.restrict()

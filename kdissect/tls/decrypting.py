@@ -176,7 +176,7 @@ class Tls:
         return any(flow.opened for flow in self._flows)
 
     def summary(self) -> dict[str, Any]:
-        """What the handshake shows, and why the rest stays dark."""
+        """What the handshake shows, and why the rest cannot be decrypted."""
         return self.seen.summary() | {"decrypted": self.is_decrypted, "dark": self.dark}
 
     # -- waiting ------------------------------------------------------------------------------------

@@ -1,5 +1,4 @@
-"""The secrets that are known, by the name of what they are of, in little room: a big site's key log has
-millions of lines.
+"""The known TLS secrets by their names, in little memory: the key log of a big site has millions of lines.
 
 All secrets of one name are one value, a row of label, length and secret. A dict of them would take twice as
 much memory. The secrets are bounded: if there are too many, the oldest are forgotten. A key log that grows

@@ -37,7 +37,7 @@ class WaitingRecords:
         self.bytes += WAIT_COST + (len(item.fragment) if isinstance(item, TlsRecord) else 0)
 
     def must_wait(self, side: Side, item: Item) -> bool:
-        """Whether what has come of a side, behind all that waits, cannot be read yet."""
+        """Whether a new item of a side cannot be read yet."""
         return self._firsts[side] is not None or self._lacks_key(side, item) or self._may_answer(side)
 
     def _lacks_key(self, side: Side, item: Item) -> bool:

@@ -26,7 +26,7 @@ _MADE = "made this folder: "
 """In the lines after it, before a folder that was made."""
 _HEAD_BYTES = 8_192
 
-PLUGIN, EXTCAP = KINDS = ("plug-in", "interfaces")
+PLUGIN, EXTCAP = ("plug-in", "interfaces")
 """What is laid."""
 PROGRAM = (sys.executable, "-P", "-m", "kdissect")
 """kdissect as Wireshark starts it, from a folder in which anything may be."""

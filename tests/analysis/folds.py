@@ -24,15 +24,11 @@ SPEC = [
 ]
 SPEC += ["io,100ms", "lag,1s", "timeline,100ms"]
 """Every statistic, as it tells most apart."""
-OF_OTHERS = {
-    "damage": "wrong-requests",
-    "endpoints": "cluster43-combined",
-    "quorum": "sweep-39-controller",
-    "replication": "zk39-ibp28",
-    "share": "java43-share-2",
-    "transactions": "java39-transactions",
-}
-"""Where a statistic has rows that has none in ``java43-groups``."""
+CASES = (
+    *("java43-groups", "java43-errors", "wrong-requests", "java39-transactions", "java43-share-2"),
+    *("zk39-ibp28", "sweep-39-controller", "cluster43-combined"),
+)
+"""Captures that together have rows of every statistic."""
 
 
 def fold(text: str, events: Iterable[Event], limits: Limits = DEFAULTS) -> Statistic:
@@ -52,6 +48,13 @@ def events_of(case: str) -> tuple[Event, ...]:
 def rows_of(text: str, case: str) -> list[Row]:
     """A statistic over a capture of the lab."""
     return fold(text, events_of(case)).result()
+
+
+@cache
+def case_of(text: str) -> str:
+    """The first of the cases in which a statistic has more than one row."""
+    few = DEFAULTS._replace(rows=1)
+    return next(case for case in CASES if fold(text, events_of(case), few).left_out)
 
 
 @cache

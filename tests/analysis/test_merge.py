@@ -14,7 +14,7 @@ from kdissect.limits import DEFAULTS
 from kdissect.present.options import PLAIN
 from kdissect.present.statistics import STATISTICS as TABLES
 from tests.amount import some, times
-from tests.analysis.folds import OF_OTHERS, SPEC, events_of, fold
+from tests.analysis.folds import SPEC, case_of, events_of, fold
 
 CASES = ["java43-groups", "java43-kip848", "java43-share-2", "midstream", "zk39-ibp28", "ipv6"]
 CASES += ["sweep-39-controller"]
@@ -92,7 +92,7 @@ _TYPES |= {"bool": bool, "text": str, "texts": list, "int64s": list}
 
 @pytest.mark.parametrize("text", SPEC)
 def test_too_many_rows_are_counted_and_the_first_are_kept(text: str) -> None:
-    events = events_of(OF_OTHERS.get(text, "java43-groups"))
+    events = events_of(case_of(text))
     few = fold(text, events, DEFAULTS._replace(rows=1))
     assert few.left_out > 0
     assert len(few.result()) == 1

@@ -1,4 +1,4 @@
-"""What a line of time shows."""
+"""What a time line shows."""
 
 from __future__ import annotations
 

@@ -157,12 +157,12 @@ def test_what_is_slow_is_a_number_of_milliseconds_or_a_span_of_time(tmp_path: Pa
         ('page = "errors"', 1, "page: one of exchanges, connections"),
         ("[secrets]\nhide = 1", 2, "there is no key 'hide'"),
         ("[secrets]\nshow = 1", 2, "a list of names"),
-        ('[secrets]\n\nshow = ["a b"]', 3, "is no class and no field of one"),
+        ('[secrets]\n\nshow = ["a b"]', 3, "names neither a class nor a field"),
         ("[filters]\nx = 1", 2, "as text"),
         ('[keymap]\nsav = "x"', 2, "did you mean save?"),
         ('[keymap]\nsave = "hyper-x"', 2, "there is no key 'hyper-x'"),
         ('[keymap]\nsave = ""', 2, "keys are needed"),
-        ('[keymap]\n\nsave = "e"', 3, "e is the key of next-error too"),
+        ('[keymap]\n\nsave = "e"', 3, "next-error has the key e too"),
     ],
 )
 def test_what_is_wrong_names_file_line_and_nearest_key(

@@ -220,7 +220,7 @@ def test_what_decodes_belongs_to_commands_that_decode(capture: Path, capsysbinar
         (f'user = "me"\npassword = "{SECRET}"', "registry: url is needed"),
         (f'url = "https://me:{SECRET}@registry"', "url: a URL holds no user"),
         (f'url = "https://registry"\npasswort = "{SECRET}"', "there is no key 'passwort' of registry"),
-        ('url = "https://registry"\ntimeout_s = 0', "timeout_s: seconds above 0"),
+        ('url = "https://registry"\ntimeout_s = 0', "timeout_s: a number of seconds above 0"),
         ("url = 5", "url: a text is needed"),
     ],
 )

@@ -264,7 +264,7 @@ def test_a_key_log_that_grows_while_packets_come(tmp_path: Path, capsys: pytest.
     reading = Reading((), PLAIN, opener=Growing, keys=keys)
     assert sum(isinstance(event, Exchange) for event in reading) == EXCHANGES
     said = capsys.readouterr().err
-    assert said == f"kdissect: {path}: there is no such key log yet; it is looked for meanwhile\n"
+    assert said == f"kdissect: {path}: there is no such key log yet; kdissect goes on looking for it\n"
 
 
 def test_a_key_log_is_looked_at_while_no_packets_come(tmp_path: Path) -> None:

@@ -20,7 +20,7 @@ Capsys = pytest.CaptureFixture[bytes]
 @pytest.mark.parametrize(
     ("arguments", "code", "parts"),
     [
-        (["nosuchcommand"], 2, ["no command and no file of the name nosuchcommand; there are read"]),
+        (["nosuchcommand"], 2, ["no command or file nosuchcommand; there are read"]),
         (["raed"], 2, ["did you mean read?"]),
         (["nosuch.pcapng"], 3, ["No such file"]),
         (["read", "X", "-T", ""], 2, ["-T ''", "no such format"]),

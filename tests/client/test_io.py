@@ -239,7 +239,7 @@ def test_files_for_tls_are_looked_at_before_anybody_is_asked(
     nothing = tmp_path / "nothing"
     nothing.write_text("nothing\n")
     for options, why in (
-        (("--tls-ca", nothing), f"{nothing}: no certificates in PEM are in it"),
+        (("--tls-ca", nothing), f"{nothing}: it has no certificates in PEM"),
         (("--tls-cert", one.certificate), f"{one.certificate}: there is no certificate and key in PEM"),
         (("--tls-cert", one.certificate, "--tls-key", other.key), f"{other.key}: the key is not that of"),
         (("--tls-cert", tmp_path), f"{tmp_path}: cannot be read: Is a directory"),

@@ -70,7 +70,7 @@ def test_bytes_that_are_no_request_are_sent_as_they_are_if_that_is_asked_for(
         (("--api", "Metadata", "--json", "{}", "--hex", "00"), "one of them"),
         (("--api", "Metadata", "-Y", "error"), "--capture"),
         (("--api", "Metadata", "--capture", "x"), "from one place"),
-        (("--api", "CreateTopics", "--reading-only"), "--reading-only leaves requests out of a replay"),
+        (("--api", "CreateTopics", "--reading-only"), "--reading-only is for a replay"),
         (("--api", "Metadata", "--as-is", "--hex", "00"), "--as-is goes with --hex alone"),
         (("--api", "Metadata", "--as-is"), "--as-is goes with --hex alone"),
         (("--capture", "x", "--version", "1"), "as they were"),

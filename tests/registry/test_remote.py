@@ -160,7 +160,7 @@ def _other_language(handler: BaseHTTPRequestHandler) -> None:
         (say(404, b"<html>"), "it answers 404 and is no schema registry: is the URL's path right?"),
         (say(500, b"oops"), "it answers 500"),
         (say(429, b"slow down"), "it answers 429"),
-        (say(301, b"", Location="http://evil.example/"), "it redirects (301), which is not followed"),
+        (say(301, b"", Location="http://evil.example/"), "it redirects (301), and kdissect does not follow"),
         (say(200, b"\xff garbage"), "it does not answer as a schema registry"),
         (say(200, b"[" * 100_000), "it does not answer as a schema registry"),
         (say(200, b"[1]"), "it does not answer as a schema registry"),
@@ -223,7 +223,7 @@ def test_bytes_that_only_look_framed_end_the_asking(server: Server) -> None:
     for number in range(1, 1_000):
         assert value(schemas, b"\0" + number.to_bytes(4, "big") + b"abc") is None
     assert len(server.asked) == remote.MOST_MISSES
-    assert "it has none of 100 schemas that records name" in schemas.problems[0]
+    assert "it has none of the 100 schemas that were asked for" in schemas.problems[0]
 
 
 def test_all_answers_together_have_an_end(server: Server, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -66,7 +66,7 @@ def test_a_rule_may_be_for_keys(files: Path) -> None:
         ("orders=", "the form is TOPIC="),
         ("orders=jsn", "there is no form 'jsn'; there are avro:FILE"),
         ("orders=json:x", "'json' takes no file"),
-        ("orders=avro:", "a file is needed behind avro:"),
+        ("orders=avro:", "a file is needed after avro:"),
         ("orders=avro:nowhere", "nowhere: cannot be read: No such file"),
         ("orders=avro:{}/bad.avsc", "bad.avsc: an Avro schema is JSON"),
         ("orders=protobuf:{}/b.proto#X", "there is no message 'X'; there are A, B, B.C, Line"),

@@ -118,7 +118,7 @@ def test_what_is_there_is_not_replaced_unasked(tmp_path: Path, capsys: pytest.Ca
         (("--payload", "half"), "none, head:N or full"),
         (("-Y", "api =="), "filter"),
         (("--capture-point", "("), "no regular expression"),
-        (("--capture-point", "nowhere"), "nothing that 'nowhere' finds"),
+        (("--capture-point", "nowhere"), "'nowhere' matches nothing"),
         (("--conf", "nonsense"), "KEY=VALUE"),
         (("--explain",), "--explain is --plan now"),
     ],

@@ -38,7 +38,7 @@ _ETHERNET, _COOKED = 1, 276
 @click.option("--extcap-control-in", metavar="FILE", help="Not used.")
 @click.option("--extcap-control-out", metavar="FILE", help="Not used.")
 def command(**given: Any) -> int:
-    """Answer Wireshark in the extcap protocol. kdissect wireshark install sees to it that it asks."""
+    """Answer Wireshark in the extcap protocol. kdissect wireshark install connects the two."""
     if given["asks_interfaces"]:
         return _print(interface_lines(_interfaces()))
     if given["interface"] is None:

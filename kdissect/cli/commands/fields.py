@@ -38,7 +38,7 @@ _LIST, _FILTER = "list", "filter"
 )
 @click.option("-T", "form", type=click.Choice(("text", "ndjson")), default="text")
 def command(pattern: str | None, form: str) -> None:
-    """List the columns: of all tables, of one table, or those whose name or meaning has a word in it.
+    """List columns: of all tables, of one table, or all that have a given word in their name or meaning.
 
     \b
     kdissect fields filter    fields of display filters, beside columns and Kafka's fields by their path

@@ -11,6 +11,7 @@ from click.shell_completion import CompletionItem
 
 from kdissect.cli.errors import Wrong
 from kdissect.help import TOPICS, page, title
+from kdissect.present.help_tables import HELP_TABLES
 from kdissect.present.nearest import nearest
 
 WIDEST = 110
@@ -35,7 +36,7 @@ def command(topic: str | None) -> None:
         click.echo("\nkdissect help TOPIC shows a page, kdissect COMMAND --help the options of a command.")
         return
     try:
-        text = page(topic)
+        text = page(topic, HELP_TABLES)
     except LookupError:
         hint = nearest(topic, TOPICS) or f"; there are {', '.join(TOPICS)}"
         raise Wrong(f"there is no page {topic}{hint}") from None

@@ -164,7 +164,7 @@ class _ReadCommand:
             try:
                 self._print(reading, file, shown, annotations)
             except BrokenPipeError:
-                complain(f"{given['packets_to']}: ends where the reader of the rows had enough of them")
+                complain(f"{given['packets_to']}: the file ends early: the reader of the rows has ended")
                 raise
             finally:
                 if annotations is not None:

@@ -29,8 +29,8 @@ from kdissect.present.statistics import STATISTICS
 
 _HELP = """Captures → one page: findings, time line, latencies, topics, groups, clients, cluster.
 
-The page is one file and asks nothing of any network. Only you can read it. It holds no key and no value of a
-record, no password and no token.
+The page is one file and needs no network. Only you can read it. It holds no keys and values of records, no
+passwords and no tokens.
 
 \b
 kdissect report FILE… -o report.html         make a page
@@ -109,7 +109,9 @@ class _ReportCommand:
             return found
         known = [kept for path in self._paths if (kept := kept_report(path, self._given)) is not None]
         if known and (len(self._paths) > 1 or self._given["state"] is not None):
-            raise Wrong("a report or a state cannot be added to anything: give it alone, or give captures")
+            raise Wrong(
+                "a report or a state cannot be combined with other input: give it alone, or give captures"
+            )
         return known[0] if known else None
 
     def _write(self, file: BinaryIO, report: CaptureReport) -> None:

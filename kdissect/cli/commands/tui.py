@@ -54,7 +54,7 @@ KEPT_BYTES = 2 << 30
 @key_options
 @payload_options
 @click.option("--theme", metavar="NAME", help="Colours: textual-dark, textual-light, nord, ansi-dark …")
-@click.option("--fresh", is_flag=True, help="Do not begin as the last session was left.")
+@click.option("--fresh", is_flag=True, help="Start without the screen, order and filter of the last session.")
 @click.option("--show-secrets", is_flag=True, help="Show passwords, tokens and keys.")
 def command(
     files: tuple[str, ...],
@@ -234,7 +234,9 @@ class _CaptureOpener:
             kept = decoder.source.input._replace(paths=(piped.kept,))
             decoder.source = decoder.source._replace(input=kept)
             return decoder
-        raise Wrong("on Windows the screens take no standard input: have it written to a file, with --follow")
+        raise Wrong(
+            "on Windows the screens cannot read standard input: write it to a file, and give --follow"
+        )
 
     def file(self, path: str) -> Feed:
         """As the screens want it (:class:`kdissect.tui.host.Opener`)."""
@@ -251,7 +253,7 @@ class _CaptureOpener:
 
         given = {name: value for name, value in self._capturing.items() if name != "interfaces"}
         if _is_in_browser():
-            raise CaptureError("who looks from a browser does not capture here: kdissect tui does")
+            raise CaptureError("the screens in a browser cannot capture: use kdissect tui")
         try:
             context = _typed.make_context("-i", shlex.split(words), default_map=given)
             capturing = {**given, **context.params}

@@ -47,12 +47,14 @@ def command(
 ) -> int:
     """Show the screens of kdissect tui in a browser, until Ctrl-C.
 
-    The printed address has a random token; only who has it sees the screens. Only this machine can reach
-    them, unless --host gives another of its addresses. This needs textual-serve.
+    The printed address has a random token. Without the token nobody sees the screens. Only this machine can
+    reach them, unless --host gives another of its addresses. This needs textual-serve.
     """
     paths = (*more_files, *files)
     if "-" in paths:
-        raise Wrong("each visit reads the capture anew, which standard input (-) cannot be: name a file")
+        raise Wrong(
+            "each visit reads the capture again, and standard input (-) can be read only once: name a file"
+        )
     if find_spec("textual_serve") is None:
         raise Wrong(f"the browser needs textual-serve: {how_to_install('web')}")
     _, config, _ = settings_of(theme, filter, show_secrets, payloads)
@@ -72,7 +74,7 @@ def command(
     arguments += ["--show-secrets"] if show_secrets else []
     arguments += ["--", *(os.path.abspath(path) for path in paths)]
     if not is_local(host):
-        complain(f"what {host} port {port} serves is not encrypted: who sees the packets sees the token too")
+        complain(f"{host} port {port} is not encrypted: everybody who sees the packets sees the token")
     try:
         Screens(
             arguments, host, port, lambda url: complain(f"the screens are at {url} (Ctrl-C ends)")

@@ -32,14 +32,14 @@ from kdissect.wireshark.installing import (
 def command() -> None:
     """kdissect inside Wireshark.
 
-    A plug-in shows findings and fields of packets that have comments of kdissect. Interfaces of the name
-    kdissect-eth0 capture with kdissect: packets then have such comments at once.
+    A plug-in shows the findings and fields in comments that kdissect wrote. Interfaces such as kdissect-eth0
+    capture with kdissect, and their packets have these comments from the start.
     """
 
 
 @command.command("install")
 def install_command() -> int:
-    """Lay the plug-in and the interfaces into Wireshark's folders of this user."""
+    """Install the plug-in and the interfaces in this user's folders of Wireshark."""
     program, folders = _look()
     if subprocess.run([*PROGRAM, "--version"], capture_output=True, cwd="/", check=False).returncode:
         raise Wrong(f"{PROGRAM[0]} finds kdissect only in the folder where you are: pip install it first")
@@ -59,7 +59,7 @@ def install_command() -> int:
 
 @command.command("uninstall")
 def uninstall_command() -> int:
-    """Take away what install laid, and nothing else."""
+    """Remove the files that install wrote, and nothing else."""
     _, folders = _look()
     try:
         removed = uninstall(folders)
@@ -75,7 +75,7 @@ def uninstall_command() -> int:
 @command.command("status")
 @click.option("-T", "form", type=click.Choice(("text", "ndjson")), default="text")
 def status_command(form: str) -> int:
-    """Say what is installed, and where. The exit code is 1 if something is not as install lays it."""
+    """Say what is installed, and where. The exit code is 1 if a file is missing or different."""
     program, folders = _look()
     found = [(each, state_of(each)) for each in places(folders)]
     with open_output(None) as file:

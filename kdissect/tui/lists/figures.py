@@ -126,7 +126,7 @@ class Figures:
         return [each.title for each in self.columns if each.sort is not None and self._is_filled(each)]
 
     def sort_by_next(self, table_width: int) -> None:
-        """Order by the next of the columns that are shown; after the last, as the rows came."""
+        """Order by the next of the columns that are shown; after the last one, in the original order."""
         titles = [column.title for column, _ in self._layout(table_width) if column.sort is not None]
         at = titles.index(self.sorted_by) + 1 if self.sorted_by in titles else 0
         self.sort_by(titles[at] if at < len(titles) else None)

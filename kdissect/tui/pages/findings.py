@@ -189,8 +189,8 @@ HIGH = 50
 
 
 _TO_TIME = {
-    "column-before": "to the line of time, a moment earlier",
-    "column-after": "to the line of time, a moment later",
+    "column-before": "to the time line, a moment earlier",
+    "column-after": "to the time line, a moment later",
 }
 """What its arrow keys do, by the names of their actions."""
 

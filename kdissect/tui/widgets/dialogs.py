@@ -16,6 +16,7 @@ from textual.widgets import Input, OptionList
 from textual.widgets.option_list import Option
 
 from kdissect.help import TOPICS, page, title
+from kdissect.present.help_tables import HELP_TABLES
 from kdissect.tui.widgets.legible import LegibleInput, LegibleOptions, LegibleText
 
 
@@ -77,7 +78,7 @@ class HelpPage(ModalScreen[None]):
 
         with VerticalScroll() as scroll:
             scroll.border_title = f"kdissect help {self._topic}"
-            yield LegibleText(Markdown(page(self._topic)))
+            yield LegibleText(Markdown(page(self._topic, HELP_TABLES)))
 
     def action_scroll(self, where: str) -> None:
         getattr(self.query_one(VerticalScroll), f"scroll_{where}")(animate=False)

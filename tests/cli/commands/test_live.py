@@ -349,7 +349,7 @@ def test_metrics_are_served_while_it_runs(begin: Begin, cable: Network, tmp_path
     code, _, error = live.end()
     assert code == 0
     assert (
-        "--prometheus: whoever reaches 127.0.0.1 port 19464 reads the metrics: there is no password\n"
+        "--prometheus: 127.0.0.1 port 19464 has no password: everybody who reaches it reads the metrics\n"
         in error
     )
 

@@ -14,7 +14,7 @@ import pytest
 from kdissect.analysis.catalogue import STATISTICS
 from kdissect.analysis.fold import Row
 from tests.amount import some
-from tests.analysis.folds import OF_OTHERS, rows_of
+from tests.analysis.folds import case_of, rows_of
 from tests.cli.run import Ran, run
 from tests.kafka import Talk, request, response
 from tests.lab import Case
@@ -78,7 +78,7 @@ def test_every_statistic_takes_a_filter_in_every_format(
     path = tmp_path / "out"
     sizes = []
     # Every connection of the capture has an exchange, else some count without a filter only.
-    capture = Case(OF_OTHERS[name]).capture if name in OF_OTHERS and name != "endpoints" else CAPTURE
+    capture = Case(case_of(name)).capture if name != "endpoints" else CAPTURE
     for text in ("api == Heartbeat and api == Vote", "not (api == Heartbeat and api == Vote)"):
         assert stats(capture, "-z", name, "-T", form, "-Y", text, "-o", path).code == 0
         sizes.append(path.stat().st_size)

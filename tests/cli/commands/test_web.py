@@ -204,7 +204,7 @@ def test_an_address_that_is_not_ours_is_told_after_the_warning(
     ran = run(capsysbinary, "web", CAPTURE, "--host", host)
     assert ran.code == USAGE
     first, second = ran.err.splitlines()
-    assert first.endswith("is not encrypted: who sees the packets sees the token too")
+    assert first.endswith("is not encrypted: everybody who sees the packets sees the token")
     assert "cannot be served" in second
 
 

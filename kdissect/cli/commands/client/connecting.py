@@ -127,7 +127,7 @@ def security_of(given: dict[str, Any]) -> Security:
     if mechanism is None:
         for option in ("user", "password_file", "token_file"):
             if given[option] is not None:
-                raise Wrong(f"--{option.replace('_', '-')} is for a login: --sasl {'|'.join(MECHANISMS)}")
+                raise Wrong(f"--{option.replace('_', '-')} needs --sasl {'|'.join(MECHANISMS)}")
     credentials = SaslCredentials()
     if mechanism == "OAUTHBEARER":
         credentials = SaslCredentials(token=_secret(given["token_file"], "KDISSECT_TOKEN", "Token"))

@@ -68,7 +68,7 @@ from kdissect.client.offsets import EARLIEST, LATEST, FetchStart
 @click.option("--exit-status", is_flag=True, help="Exit code 1 if nothing is shown.")
 @output_options
 def command(**given: Any) -> int:
-    """Print the records of TOPIC, from its begin to its present end."""
+    """Print the records of TOPIC, from its beginning to its current end."""
     if given["max_wait"] >= given["timeout"] * 1_000:
         raise Wrong(f"--max-wait {given['max_wait']} is longer than --timeout: no answer could come in time")
     manner = fetching.FetchOptions(

@@ -142,12 +142,12 @@ def _drafts(given: dict[str, Any]) -> Drafts | list[producing.Draft]:
     headers_from(given["headers"])
     separator = given["key_separator"]
     if given["key"] is not None and given["value"] is None:
-        raise Wrong("--key goes with --value; keys of FILE: --key-separator or --input ndjson")
+        raise Wrong("--key goes with --value; for keys in FILE give --key-separator or --input ndjson")
     if given["value"] is not None:
         if given["file"] is not None:
-            raise Wrong("--value is the record; FILE gives others: one of them")
+            raise Wrong("--value and FILE both give records: use only one of them")
         if separator is not None or given["input_form"] == "ndjson":
-            raise Wrong("--value is the record; --input and --key-separator say how FILE holds others")
+            raise Wrong("--input and --key-separator describe FILE, and do not go with --value")
         key, value = (
             None if text is None else text.encode("utf-8", "surrogateescape")
             for text in (given["key"], given["value"])

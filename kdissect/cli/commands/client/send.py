@@ -86,13 +86,13 @@ def command(**given: Any) -> int:
     if given["filter"] is not None:
         raise Wrong("-Y chooses from --capture")
     if given["reading_only"]:
-        raise Wrong("--reading-only leaves requests out of a replay: --request-log or --capture")
+        raise Wrong("--reading-only is for a replay: give --request-log or --capture")
     if given["as_is"] and (given["raw"] is None or given["api"]):
         raise Wrong("--as-is goes with --hex alone: --api puts a header before the bytes")
     if not ways:
         raise Wrong("what is to be sent? --api NAME, --hex BYTES, --request-log FILE or --capture FILE")
     if given["raw"] is not None and given["body"] is not None:
-        raise Wrong("--json and --hex both give the body: one of them")
+        raise Wrong("--json and --hex both give the body: use only one of them")
     return _send_one(given)
 
 

@@ -39,7 +39,7 @@ def is_of_logs(paths: Iterable[str]) -> bool:
     found = {path: _is_of_logs(path) for path in paths}
     if len(set(found.values())) > 1:
         one = next(path for path, is_log in found.items() if is_log)
-        raise Wrong(f"{one} is of a log directory, and others are captures: give one or the other")
+        raise Wrong(f"{one} is a log directory, and other inputs are captures: give only one kind")
     return any(found.values())
 
 

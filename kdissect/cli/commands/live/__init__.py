@@ -73,9 +73,7 @@ def command(**given: Any) -> int:
     """
     context = click.get_current_context()
     if context.args:
-        raise click.UsageError(
-            f"{context.args[0]}: interfaces stand behind -i: -i {context.args[0]}", context
-        )
+        raise click.UsageError(f"{context.args[0]}: give an interface with -i: -i {context.args[0]}", context)
     if not given["interfaces"]:
         raise click.UsageError("no interface is given: -i eth0, -i any …", context)
     live_in_own_home()
@@ -94,7 +92,7 @@ class _LiveCommand:
             raise Wrong("-Y: findings are known when all was read: --trigger takes them here")
         if chooser is not None and chooser.must_learn:
             raise Wrong(
-                "--slow needs slow_ms in the configuration here: nobody knows beforehand what is slow"
+                "--slow needs slow_ms in the configuration, as a live capture cannot tell yet what is slow"
             )
         self._conditions = Conditions(given, self._listing.options)
         has_trigger = self._conditions.has_trigger

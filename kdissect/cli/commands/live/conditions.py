@@ -135,7 +135,7 @@ class Conditions:
         except OSError as error:
             raise Wrong(f"--prometheus {address}:{port}: {error.strerror or error}") from None
         complain(
-            f"--prometheus: whoever reaches {address} port {port} reads the metrics: there is no password"
+            f"--prometheus: {address} port {port} has no password: everybody who reaches it reads the metrics"
         )
         return stop
 

@@ -54,13 +54,14 @@ class ScrubRefused(click.ClickException):
 @key_options
 @click.option("-q", "--quiet", is_flag=True, help="Say only what went wrong.")
 def command(**given: Any) -> int:
-    """Write a capture that can be sent away: no names, addresses, records or secrets of yours are in it.
+    """Write a copy of a capture without your names, addresses, records and secrets, to send it to others.
 
     Names become tokens of the same length, records become filler. Times, sizes, errors, sequence numbers and
-    losses stay. The result is searched for all that was taken away before it gets its name.
+    losses stay. Then kdissect searches the result for everything that it removed. OUT is written only if
+    nothing is found.
 
     \b
-    kdissect scrub FILE -o OUT              a key of its own, which nobody keeps
+    kdissect scrub FILE -o OUT              a new key, which is not kept
     kdissect scrub FILE -o OUT --key KEY    the same tokens in each file with this key
     kdissect help scrub                     what is kept, and what becomes of the rest
     """
@@ -120,8 +121,8 @@ class _ScrubWork:
                 break
             if key is not None:
                 raise ScrubRefused(
-                    "nothing is written: this key turns an address of the capture into another one of it, "
-                    "which nobody could tell apart; give another --key"
+                    "nothing is written: with this key a host gets the address of another host, and nobody "
+                    "could tell the two apart; give another --key"
                 )
             scrubber, scrubbing = self._read(None, None)
         with closing(packets_of(self._paths, self._limits)) as capture:

@@ -41,9 +41,9 @@ def key_of(path: str) -> bytes:
         raise Wrong(f"--key {name}: cannot be read: {error.strerror}") from None
     found = _FORM.fullmatch(data)
     if found is None:
-        raise Wrong(f"--key {name}: this is no key of kdissect scrub; the name of a new file makes one")
+        raise Wrong(f"--key {name}: the file has no key of kdissect scrub; to make a key, name a new file")
     if os.name == "posix" and stat.S_ISREG(mode) and mode & _OTHERS:
-        raise Wrong(f"--key {name}: others may read it, and with it undo the names: chmod 600 {name}")
+        raise Wrong(f"--key {name}: others may read the key and guess names with it: chmod 600 {name}")
     return bytes.fromhex(found[1].decode())
 
 

@@ -112,9 +112,9 @@ def command(**given: Any) -> int:
     INPUTs are files, directories and globs. Together they are one capture, as for kdissect read. With
     --capture-point they are several: 'directory', or a regular expression such as 'broker-(\\d+)'.
 
-    A connection may have been captured in several places. In one capture, the copies of its packets are put
-    together. In several, --merge-points keeps the best copy of each exchange. The column seen_at then tells
-    where and when the others were seen.
+    A connection may have been captured in several places. Without --capture-point, kdissect joins the copies
+    of its packets. With it, --merge-points keeps the best copy of each exchange. The column seen_at then says
+    where and when the other copies were seen.
 
     With --append, kdissect reads only files and bytes that are new. Connections go on from run to run. A run
     that died is done again, and each row is there once.
@@ -210,7 +210,7 @@ class _SparkBatchCommand:
         for option in ("overwrite", "merge_points", "two_pass", "filter"):
             if given[option]:
                 letter = "-Y" if option == "filter" else "--" + option.replace("_", "-")
-                raise Wrong(f"{letter} does not go with --append, whose runs add to one another")
+                raise Wrong(f"{letter} does not go with --append: each run adds to the runs before")
         if "packets" in self._tables:
             raise Wrong("--table packets does not go with --append")
         if is_connect(given["master"]):

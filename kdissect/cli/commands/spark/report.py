@@ -76,9 +76,9 @@ _FOR_PEOPLE = ("severity", "finding", "subject", "count", "message")
 @click.option("--strict", is_flag=True, help="Exit code 4 if there are faults.")
 @session_options
 def command(**given: Any) -> int:
-    """Tables of batch, stream or stats → what they say together.
+    """Summarise tables that batch, stream or stats wrote.
 
-    PLACE is a folder, or what --to of spark batch named: iceberg:CATALOG.NAMESPACE.
+    PLACE is a folder, or a target as in spark batch --to: iceberg:CATALOG.NAMESPACE.
 
     The sections need the tables exchanges and connections, and for quality and --strict also faults. An
     exchange that several capture points saw counts once.

@@ -25,7 +25,7 @@ from kdissect.spark.runs import FOLDER, RUNS, Runs, RunsError
     "-o", "output", metavar="FILE", help="Write to this file instead of stdout. An existing file is replaced."
 )
 def command(**given: Any) -> int:
-    """The runs of batch --append: what each read, and what came of it.
+    """List the runs of batch --append: what each run read and wrote.
 
     DIR is the folder of the tables, or that of --runs.
     """

@@ -92,7 +92,7 @@ def command(**given: Any) -> int:
     """Captures → statistics and findings.
 
     The rows are those of kdissect stats and kdissect explain. INPUTs are files, directories and globs.
-    Together they are one capture; with --capture-point they are several, and each is counted for itself.
+    Together they are one capture; with --capture-point they are several, and each is counted separately.
 
     Tasks share decoding and counting. Each task reads all of a capture point, and one task adds the counts.
     More than four tasks help only with several capture points.

@@ -171,8 +171,8 @@ def _checkpoint(given: dict[str, Any], names: Sequence[str]) -> str:
     """
     out, named = given["out"], given["checkpoint"]
     if is_remote(named or out):
-        asks = "" if named else "; --checkpoint names a folder"
-        raise Wrong(f"{named or out}: a stream keeps how far it is on this machine{asks}")
+        asks = "" if named else ": name a local folder with --checkpoint"
+        raise Wrong(f"{named or out}: the checkpoint of a stream must be on this machine{asks}")
     path = os.path.abspath(named or os.path.join(out, "_checkpoint"))
     for table in () if is_remote(out) or os.path.isdir(os.path.join(path, "spark")) else names:
         if os.path.isdir(there := os.path.join(out, table)):

@@ -16,7 +16,6 @@ from kdissect.insight.rules.offsets import together
 from kdissect.insight.words import having, of_numbers, share
 from kdissect.wording import plural
 
-_MIB = 1 << 20
 LOST = ("FETCH_SESSION_ID_NOT_FOUND", "INVALID_FETCH_SESSION_EPOCH")
 
 explains("fetch-capped", "consumer-falling-behind", "partition-lags", shares=("group", "topic"))
