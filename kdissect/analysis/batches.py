@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
+from kdissect.analysis.packed import packed
 from kdissect.limits import Limits
 from kdissect.record.records import wrap64
 from kdissect.record.sets import read_record_set
@@ -15,6 +16,7 @@ from kdissect.record.sets import read_record_set
 _BROKEN = ("bad-batch", "bad-magic")
 
 
+@packed
 @dataclass(slots=True)
 class Batches:
     """What was counted."""

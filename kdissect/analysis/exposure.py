@@ -27,6 +27,7 @@ from kdissect.analysis.declared import (
 )
 from kdissect.analysis.fold import SECOND, OneTable, Row, Span
 from kdissect.analysis.labels import Labels, Topic
+from kdissect.analysis.packed import packed
 from kdissect.analysis.sets import record_sets
 from kdissect.exchange import Exchange
 from kdissect.limits import DEFAULTS, Limits
@@ -51,6 +52,7 @@ _MOST_SETTINGS = 64
 MOST_EXCHANGES = 8
 
 
+@packed
 @dataclass(slots=True)
 class _ConnectionExposure:
     """What went over a connection."""

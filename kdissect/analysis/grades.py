@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from kdissect.analysis.packed import packed
 from kdissect.exchange import Exchange
 from kdissect.protocol.errors import FATAL, ROUTINE
 
 
+@packed
 @dataclass(slots=True)
 class Grades:
     """Counts. A routine error does not count as an error: it is counted apart."""

@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 from kdissect.analysis.declared import Declared, column
 from kdissect.analysis.fold import OneTable, Row, address
 from kdissect.analysis.histogram import Histogram, add_known
+from kdissect.analysis.packed import packed
 from kdissect.analysis.srt import GROUPINGS
 from kdissect.analysis.waits import split
 from kdissect.exchange import Exchange
@@ -36,6 +37,7 @@ OUTSIDE = {
 _ALL = {"latency": "from the request's last byte to the response's first", **PARTS, **OUTSIDE}
 
 
+@packed
 @dataclass(slots=True)
 class _Parts:
     count: int = 0

@@ -9,6 +9,7 @@ from typing import Any, Self
 from kdissect.analysis.declared import ID, column, time_column
 from kdissect.analysis.fold import MILLISECOND, SECOND, Row, Rows, Statistic, least, most
 from kdissect.analysis.histogram import Histogram
+from kdissect.analysis.packed import packed
 from kdissect.exchange import Exchange
 from kdissect.limits import DEFAULTS, Limits
 from kdissect.names import METADATA_TOPIC, METADATA_TOPIC_ID, is_metadata_topic
@@ -30,6 +31,7 @@ _APIS = (
 Body = dict[str, Any]
 
 
+@packed
 @dataclass(slots=True)
 class _Turns:
     """Times of something that comes again and again, and how far they are apart."""
@@ -60,6 +62,7 @@ class _Turns:
         self.last = later.last
 
 
+@packed
 @dataclass(slots=True)
 class _QuorumNode:
     epoch: int | None = None

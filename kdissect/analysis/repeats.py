@@ -22,6 +22,7 @@ from kdissect.analysis.declared import (
 )
 from kdissect.analysis.fold import MILLISECOND, SECOND, OneTable, Row, Span
 from kdissect.analysis.labels import Labels, Topic
+from kdissect.analysis.packed import packed
 from kdissect.analysis.topics import replica_id
 from kdissect.exchange import Exchange
 from kdissect.limits import DEFAULTS, Limits
@@ -42,6 +43,7 @@ SHORT_MS = 10
 """A Fetch that may wait no longer than this does not wait."""
 
 
+@packed
 class _Stretch(NamedTuple):
     """Requests that follow one another."""
 
@@ -58,6 +60,7 @@ class _Stretch(NamedTuple):
         return new_tuple(_Stretch, together)
 
 
+@packed
 @dataclass(slots=True)
 class _LongestStretches:
     """The longest of them, and those at the ends, which other parts of the capture may go on."""
@@ -104,6 +107,7 @@ class _LongestStretches:
         return max(every, key=lambda each: (each.requests, -each.first_ns), default=None)
 
 
+@packed
 @dataclass(slots=True)
 class _Repeat:
     client: str = ""

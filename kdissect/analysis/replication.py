@@ -12,6 +12,7 @@ from typing import Any, Self
 from kdissect.analysis.declared import BROKER_COLUMN, ID, column, first_and_last, time_column
 from kdissect.analysis.fold import MILLISECOND, SECOND, Row, Rows, Span, Statistic
 from kdissect.analysis.histogram import Histogram
+from kdissect.analysis.packed import packed
 from kdissect.analysis.timelines import Timelines
 from kdissect.exchange import Exchange
 from kdissect.limits import DEFAULTS, Limits
@@ -28,6 +29,7 @@ Pause = tuple[int, int, int]
 """From the answer to a Fetch to the next Fetch: times, and the exchange that ended it."""
 
 
+@packed
 @dataclass(slots=True)
 class _Follower:
     fetches: int = 0

@@ -16,6 +16,7 @@ from typing import Generic, NamedTuple, Protocol, Self, TypeVar
 
 from kdissect.analysis.fold import SECOND
 from kdissect.analysis.histogram import Histogram
+from kdissect.analysis.packed import packed
 
 MOST_SLICES = 16
 SHORTEST_SHIFT = 28
@@ -46,6 +47,7 @@ S = TypeVar("S", bound=_Slice)
 L = TypeVar("L", "SlicedSums", "SlicedTimes")
 
 
+@packed
 @dataclass(slots=True)
 class Sums:
     """How many in a slice, and what they come to."""
@@ -58,6 +60,7 @@ class Sums:
         self.total += other.total
 
 
+@packed
 @dataclass(slots=True)
 class Sliced(Generic[S]):
     """Slices by their number."""
@@ -192,6 +195,7 @@ class SlicedSums(Sliced[Sums]):
         return Estimate(value, max(0.0, min(low, value)), min(1.0, max(high, value)))
 
 
+@packed
 @dataclass(slots=True)
 class _AlikeSlice:
     count: int = 0

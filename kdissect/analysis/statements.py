@@ -13,6 +13,7 @@ from collections.abc import Hashable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
+from kdissect.analysis.packed import packed
 from kdissect.analysis.room import Room
 from kdissect.exchange import Exchange
 
@@ -46,6 +47,7 @@ class Source(NamedTuple):
     """Whether the exchange is one of those that are counted."""
 
 
+@packed
 @dataclass(slots=True)
 class Said:
     """What one teller said once, or several times in a row."""

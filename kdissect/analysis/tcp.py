@@ -19,6 +19,7 @@ from kdissect.analysis.declared import (
     first_and_last,
 )
 from kdissect.analysis.fold import MILLISECOND, SECOND, OneTable, Row, least, most
+from kdissect.analysis.packed import packed
 from kdissect.analysis.waits import asked_wait, is_long_poll, waits_for_members
 from kdissect.exchange import Exchange
 from kdissect.limits import DEFAULTS, Limits
@@ -99,6 +100,7 @@ _FACTS: tuple[Declared, ...] = (
 )
 
 
+@packed
 @dataclass(slots=True)
 class _ConnectionTcp:
     over: Connection | None = None

@@ -24,6 +24,7 @@ from kdissect.analysis.declared import (
 from kdissect.analysis.fold import OneTable, Row, Span
 from kdissect.analysis.grades import Grades
 from kdissect.analysis.labels import Labels, Topic
+from kdissect.analysis.packed import packed
 from kdissect.analysis.sets import record_sets
 from kdissect.analysis.versions import replica_id_of
 from kdissect.exchange import Exchange
@@ -33,6 +34,7 @@ from kdissect.protocol.topics import partition_of
 DIRECTIONS = {"Produce": "produce", "Fetch": "fetch", "ShareFetch": "share", "FetchSnapshot": "snapshot"}
 
 
+@packed
 @dataclass(slots=True)
 class _Traffic:
     exchanges: int = 0

@@ -26,6 +26,7 @@ from kdissect.analysis.fold import Fold, Rows
 from kdissect.analysis.headers import SAMPLE, Header, sets_of, stamps_of
 from kdissect.analysis.labels import Labels, Topic
 from kdissect.analysis.ledgers import NONE, Ledgers, known, told
+from kdissect.analysis.packed import packed
 from kdissect.analysis.positions import NEW_SESSION, NO_SESSION
 from kdissect.analysis.sets import record_sets
 from kdissect.analysis.versions import replica_id_of
@@ -52,6 +53,7 @@ _READER_BYTES = 700
 """About what is kept of a connection that produces or fetches."""
 
 
+@packed
 @dataclass(slots=True)
 class _ConnectionReader:
     """Who speaks on a connection."""

@@ -21,6 +21,7 @@ from typing import Any, NamedTuple, Self
 from kdissect.analysis.declared import BROKER_COLUMN, CLIENT_ADDRESS_COLUMN, CLIENT_ID_COLUMN, column
 from kdissect.analysis.fold import Row, Rows, Statistic, address
 from kdissect.analysis.offers_seen import MOST_VERSIONS, OffersSeen, Ranges, ranges_in
+from kdissect.analysis.packed import packed
 from kdissect.analysis.room import Room
 from kdissect.exchange import Exchange
 from kdissect.limits import DEFAULTS, Limits
@@ -42,6 +43,7 @@ _ADD_PARTITIONS_BY_BROKERS = 4
 """From this version on only brokers send AddPartitionsToTxn (KIP-890)."""
 
 
+@packed
 class Talker(NamedTuple):
     """A client on a connection."""
 
@@ -52,6 +54,7 @@ class Talker(NamedTuple):
     broker: str
 
 
+@packed
 @dataclass(slots=True)
 class _SpokenVersions:
     """What it spoke: (API key, version): requests."""
@@ -71,6 +74,7 @@ class _SpokenVersions:
         self.left_out += later.left_out
 
 
+@packed
 @dataclass(slots=True)
 class _ConnectionVersions:
     """What is known of a connection, whichever part of it is told first."""
