@@ -78,8 +78,11 @@ class Batches:
         self.corrupt += later.corrupt
         self.set_bytes += later.set_bytes
         self.batch_bytes += later.batch_bytes
-        sizes = [size for size in (self.smallest, self.largest, later.smallest, later.largest) if size]
-        self.smallest, self.largest = min(sizes, default=None), max(sizes, default=None)
-        self.codecs |= later.codecs
+        if later.smallest is not None and (self.smallest is None or later.smallest < self.smallest):
+            self.smallest = later.smallest
+        if later.largest is not None and (self.largest is None or later.largest > self.largest):
+            self.largest = later.largest
+        if later.codecs:
+            self.codecs |= later.codecs
         if later.end is not None:
             self.end = later.end

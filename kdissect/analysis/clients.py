@@ -121,7 +121,9 @@ class Clients(Statistic):
         request = exchange.request
         if request is None:
             return
-        named = self._software(exchange)
+        named = self._named.rows.get(exchange.connection)
+        if named is None or request.api_key == API_VERSIONS:
+            named = self._software(exchange)
         software = named.last if named is not None else UNTOLD
         talker = exchange.connection, exchange.client_endpoint, exchange.client_id, software
         talk = self._talkers.get(talker)

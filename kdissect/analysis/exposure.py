@@ -185,8 +185,10 @@ class Exposure(OneTable[int, _ConnectionExposure]):
         if not counts:
             return
         row.requests += 1
-        for message in exchange.messages:
-            row.bytes += message.frame.size
+        if exchange.request is not None:
+            row.bytes += exchange.request.frame.size
+        if exchange.response is not None:
+            row.bytes += exchange.response.frame.size
         row.span.add(exchange.begun_ns, exchange.number)
         row.span.add(exchange.told_ns, exchange.number)
         if _may_hold_secrets(library(), api):

@@ -30,8 +30,10 @@ class Grades:
 
     def add_codes(self, exchange: Exchange) -> None:
         """Count every error code of an exchange."""
-        for code in exchange.codes():
-            self.add(exchange.class_of(code))
+        codes = exchange.codes()
+        if codes:
+            for code in codes:
+                self.add(exchange.class_of(code))
 
     def merge(self, later: Grades) -> None:
         """Add what was counted later."""

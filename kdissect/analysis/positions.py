@@ -282,6 +282,8 @@ class Positions(Statistic):
     ) -> None:
         if body.get("sessionId"):
             fetcher.session_id = body["sessionId"]
+        if not body.get("responses"):
+            return
         asked = exchange.request.body() if exchange.request is not None else {}
         reads_committed = asked.get("isolationLevel") == READ_COMMITTED
         sets: dict[tuple[str | None, int | None], SharedSet] = {}

@@ -44,7 +44,20 @@ class _Turns:
     last: tuple[int, int] | None = None
 
     def add(self, ns: int, epoch: int = 0) -> None:
-        self.merge(_Turns(1, first=(ns, epoch), last=(ns, epoch)))
+        self.count += 1
+        now = ns, epoch
+        if self.last is None:
+            self.first = now
+        else:
+            self._follow(now, self.last)
+        self.last = now
+
+    def _follow(self, later: tuple[int, int], last: tuple[int, int]) -> None:
+        """One comes after the one before it."""
+        if last[1] == later[1]:
+            gap = max(0, later[0] - last[0])
+            self.gaps.add(gap)
+            self.late += gap >= LATE_NS
 
     def merge(self, later: _Turns) -> None:
         if later.first is None:
@@ -55,10 +68,7 @@ class _Turns:
         if self.first is None or self.last is None:
             self.first, self.last = later.first, later.last
             return
-        if self.last[1] == later.first[1]:
-            gap = max(0, later.first[0] - self.last[0])
-            self.gaps.add(gap)
-            self.late += gap >= LATE_NS
+        self._follow(later.first, self.last)
         self.last = later.last
 
 

@@ -171,16 +171,19 @@ class Repeats(OneTable[_Key, _Repeat]):
     def _exchange(self, exchange: Exchange) -> None:
         if exchange.request is None or exchange.response is None:
             return
+        if exchange.error is None:
+            if exchange.response.is_cut:
+                return  # what it says where the capture lacks bytes is not known
+            if exchange.api not in NEVER_THE_SAME or _is_idle(exchange):
+                row = self._rows.row((NOWHERE, exchange.connection, exchange.api or "", 0, -1))
+                if row is not None:
+                    self._count(exchange, row, 0)
+            return
         outcomes: set[tuple[Topic, int, int]] = set()
-        if exchange.error is not None:
-            for code, ancestors in exchange.error_codes():
-                name, topic_id, partition = partition_of(ancestors)
-                topic = self._labels.topic(name, topic_id)
-                outcomes.add((topic, code, partition if partition is not None else -1))
-        elif exchange.response.is_cut:
-            return  # what it says where the capture lacks bytes is not known
-        elif exchange.api not in NEVER_THE_SAME or _is_idle(exchange):
-            outcomes = _GOOD
+        for code, ancestors in exchange.error_codes():
+            name, topic_id, partition = partition_of(ancestors)
+            topic = self._labels.topic(name, topic_id)
+            outcomes.add((topic, code, partition if partition is not None else -1))
         for topic, code, partition in sorted(outcomes):
             row = self._rows.row((topic, exchange.connection, exchange.api or "", code, partition))
             if row is not None:
@@ -215,7 +218,8 @@ class Repeats(OneTable[_Key, _Repeat]):
         return [_result(key, row) for key, row in sorted(rows.items(), key=lambda each: _order(each[0]))]
 
 
-_GOOD: set[tuple[Topic, int, int]] = {(Topic("", ""), 0, -1)}
+NOWHERE = Topic("", "")
+"""Of what is about no topic."""
 
 
 def _is_idle(exchange: Exchange) -> bool:

@@ -138,7 +138,13 @@ class SlicedSums(Sliced[Sums]):
 
     def add(self, ns: int, total: int, count: int = 1) -> None:
         """Count at a time."""
-        found = self._at(ns, Sums)
+        found = self._now
+        if found is None or not self._from_ns <= ns < self._to_ns:
+            found = self._at(ns, Sums)
+        elif self.last_ns is None or ns > self.last_ns:
+            self.last_ns = ns
+        elif self.first_ns is None or ns < self.first_ns:
+            self.first_ns = ns
         found.count += count
         found.total += total
 

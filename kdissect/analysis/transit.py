@@ -188,7 +188,9 @@ class Transit(Fold):
             body = exchange.request.body()
             asked_ns = exchange.request.frame.last_ns
             replica_id = replica_id_of(body) if exchange.api == "Fetch" else -1
-            reader.merge(_ConnectionReader(speaker(exchange), replica_id))
+            if exchange.client_id is not None or reader.who is None:
+                reader.who = speaker(exchange)
+            reader.replica_id = replica_id
             epoch = body.get("sessionEpoch", NO_SESSION)
             names_all = epoch in (NEW_SESSION, NO_SESSION)
             if names_all and replica_id < 0:

@@ -102,6 +102,10 @@ _TALK_BYTES, _LINE_BYTES = 2_200, 700
 """About what they take: what a client spoke on a connection, with its rows; what is known of a connection."""
 
 
+_MOST_KNOWN = 1_024
+"""So many are remembered at a time."""
+
+
 class VersionFacts:
     """What exchanges and connections tell, in any order; connections are known by anything that names them.
 
@@ -115,11 +119,12 @@ class VersionFacts:
         self._lines: Rows[Hashable, _ConnectionVersions] = Rows(_ConnectionVersions, room, _LINE_BYTES)
         self._brokers: Rows[str, OffersSeen] = Rows(OffersSeen, room, _LINE_BYTES)
 
-    def spoke(self, talker: Talker, api_key: int, api_version: int, count: int = 1) -> None:
-        """So many requests."""
+    def spoke(self, talker: Talker, api_key: int, api_version: int, count: int = 1) -> _SpokenVersions | None:
+        """So many requests; gives where they are counted, if they are."""
         talk = self._talks.row(talker)
         if talk is not None:
             talk.add((api_key, api_version), count)
+        return talk
 
     def answered(self, broker: str, api_key: int, api_version: int) -> None:
         """A broker answered a request of this version, and did not refuse the version."""
@@ -343,6 +348,11 @@ class Versions(Statistic):
     def __init__(self, limits: Limits = DEFAULTS) -> None:
         super().__init__(limits)
         self._facts = VersionFacts(self.room)
+        self._known: dict[tuple[Any, ...], _SpokenVersions] = {}
+        """Who spoke lately what is answered: the next such request tells nothing new."""
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {**self.__dict__, "_known": {}}
 
     def _exchange(self, exchange: Exchange) -> None:
         self._take(exchange, counts=True)
@@ -356,7 +366,13 @@ class Versions(Statistic):
             if exchange.api_key == apis.API_VERSIONS and exchange.response is not None:
                 self._facts.asked(_talker(exchange), exchange.number, {}, ranges_in(exchange.response))
             return
-        talker, api_key, api_version = _talker(exchange), request.api_key, request.api_version
+        api_key, api_version = request.api_key, request.api_version
+        whose = exchange.connection, exchange.client_endpoint, exchange.client_id, exchange.broker_endpoint
+        known = self._known.get((*whose, api_key, api_version)) if counts else None
+        if known is not None:
+            known.add((api_key, api_version), 1)
+            return
+        talker = _talker(exchange)
         is_news = exchange.response is not None and not self._facts.is_answered(
             talker.broker, api_key, api_version
         )
@@ -371,7 +387,13 @@ class Versions(Statistic):
             if is_of_broker(api, api_version, replica_id):
                 self._facts.is_between_brokers(exchange.connection)
         if counts:
-            self._facts.spoke(talker, api_key, api_version)
+            talk = self._facts.spoke(talker, api_key, api_version)
+            is_answered = self._facts.is_answered(talker.broker, api_key, api_version)
+            is_spoken = talk is not None and (api_key, api_version) in talk.spoken
+            if talk is not None and is_spoken and is_answered and api_key != apis.API_VERSIONS:
+                if len(self._known) >= _MOST_KNOWN:
+                    self._known.clear()
+                self._known[*whose, api_key, api_version] = talk
 
     def _connection(self, connection: Connection) -> None:
         if is_whole(connection.opened, connection.gaps, connection.skipped_bytes):
