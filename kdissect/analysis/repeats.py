@@ -71,7 +71,15 @@ class _LongestStretches:
 
     def go_on(self, ns: int, number: int, content: int, gap_ns: int) -> None:
         """The next request."""
-        self.add(new_tuple(_Stretch, (1, ns, ns, number, content)), gap_ns)
+        last = self.tail if self.tail is not None else self.head
+        if last is None or ns - last.last_ns > gap_ns or content != last.content:
+            self.add(new_tuple(_Stretch, (1, ns, ns, number, content)), gap_ns)
+            return
+        longer = new_tuple(_Stretch, (last.requests + 1, last.first_ns, ns, last.first_exchange, content))
+        if self.tail is not None:
+            self.tail = longer
+        else:
+            self.head = longer
 
     def add(self, later: _Stretch, gap_ns: int) -> None:
         """The next one; it goes on with the last where it follows soon."""

@@ -400,13 +400,13 @@ def _arrival(row: tuple[int, ...]) -> Arrival:
     offset, base, last, asked, came, first, largest, crc, flags = row
     is_create_time = bool(flags & _CREATE_TIME)
     return Arrival(
-        told(offset),
-        told(base),
+        None if offset == NONE else offset,
+        None if base == NONE else base,
         last,
-        told(asked),
+        None if asked == NONE else asked,
         came,
-        told(first) if is_create_time else None,
-        told(largest) if is_create_time else None,
-        told(crc),
+        first if is_create_time and first != NONE else None,
+        largest if is_create_time and largest != NONE else None,
+        None if crc == NONE else crc,
         bool(flags & _COUNTS),
     )

@@ -179,7 +179,10 @@ class VersionFacts:
         """How often something was not kept for want of room."""
         tables = (self._talks, self._lines, self._brokers)
         inside = sum(talk.left_out for talk in self._talks.rows.values())
-        return sum(table.left_out for table in tables) + inside + self._counted()[1]
+        out = sum(table.left_out for table in tables) + inside
+        if sum(len(talk.spoken) for talk in self._talks.rows.values()) <= self._most:
+            return out  # each has its row
+        return out + self._counted()[1]
 
     def result(self) -> list[Row]:
         """The rows: a client, a broker, an API and a version each."""
