@@ -222,7 +222,13 @@ class SlicedAlike(Sliced[_AlikeSlice]):
 
     def add(self, ns: int, has_errors: bool, broker_ns: int | None, network_ns: int | None) -> None:
         """Count one at a time. Each of the two durations is known of all that are alike, or of none."""
-        found = self._at(ns, _AlikeSlice)
+        found = self._now
+        if found is None or not self._from_ns <= ns < self._to_ns:
+            found = self._at(ns, _AlikeSlice)
+        elif self.last_ns is None or ns > self.last_ns:
+            self.last_ns = ns
+        elif self.first_ns is None or ns < self.first_ns:
+            self.first_ns = ns
         found.count += 1
         found.errors += has_errors
         if broker_ns is not None:

@@ -99,6 +99,8 @@ _FACTS: tuple[Declared, ...] = (
     column("handshake_ns", "int64", "from the first SYN until the client acknowledged the broker's"),
 )
 
+_NAMES = tuple(each.name for each in _FACTS)
+
 
 @packed
 @dataclass(slots=True)
@@ -315,7 +317,7 @@ def _result(number: int, row: _ConnectionTcp, over: Connection) -> Row:
         "client": over.client,
         "broker": over.broker,
         "client_id": row.client_id if row.client_id is not None else over.client_id,
-        **{each.name: facts.get(each.name) for each in _FACTS},
+        **{name: facts.get(name) for name in _NAMES},
         "login_ns": row.login_ns,
         "setup_ns": setup_ns,
         "waiting_exchanges": [each for _, each, _, _ in waiting[:MOST_HIT]],
