@@ -91,8 +91,9 @@ class _CutTask:
 
 
 def beginning(cuts: Cuts, true: Dissector, limits: Limits) -> Iterator[Sequence[Event]]:
-    """The events of the first part, for the work of this process. What that reads, imports and finds once, each
-    process that is forked later has from its birth. It takes as long as to count some hundred exchanges."""
+    """The events of the first part, for the work of this process. What that reads, imports and finds once,
+    each process that is forked later has from its birth. It takes as long as to count some hundred exchanges.
+    """
     first = cuts.next(FIRST_BYTES)
     if first is not None:
         yield from _here(first, true, limits)
