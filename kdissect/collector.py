@@ -25,16 +25,22 @@ class _Users:
 @contextmanager
 def rarely_collected() -> Iterator[None]:
     """In here, and until the last of those that overlap has left, it runs rarely, and not over what is there
-    already."""
+    already. Where it runs more rarely yet, it stays so."""
     if not _Users.count:
         _Users.before = gc.get_threshold()
         gc.freeze()
-        gc.set_threshold(OBJECTS_BEFORE_A_LOOK, 20, 100)
+        gc.set_threshold(max(OBJECTS_BEFORE_A_LOOK, _Users.before[0]), 20, 100)
     _Users.count += 1
     try:
         yield
     finally:
         _Users.count -= 1
         if not _Users.count:
-            gc.set_threshold(*_Users.before)
-            gc.unfreeze()
+            look_again(_Users.before)
+
+
+def look_again(thresholds: tuple[int, int, int]) -> None:
+    """Have it run by these thresholds again, but not at once over all that came meanwhile."""
+    gc.freeze()
+    gc.set_threshold(*thresholds)
+    gc.unfreeze()

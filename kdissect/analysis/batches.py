@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
+from kdissect.analysis.packed import packed
 from kdissect.limits import Limits
 from kdissect.record.records import wrap64
 from kdissect.record.sets import read_record_set
@@ -15,6 +16,7 @@ from kdissect.record.sets import read_record_set
 _BROKEN = ("bad-batch", "bad-magic")
 
 
+@packed
 @dataclass(slots=True)
 class Batches:
     """What was counted."""
@@ -76,8 +78,11 @@ class Batches:
         self.corrupt += later.corrupt
         self.set_bytes += later.set_bytes
         self.batch_bytes += later.batch_bytes
-        sizes = [size for size in (self.smallest, self.largest, later.smallest, later.largest) if size]
-        self.smallest, self.largest = min(sizes, default=None), max(sizes, default=None)
-        self.codecs |= later.codecs
+        if later.smallest is not None and (self.smallest is None or later.smallest < self.smallest):
+            self.smallest = later.smallest
+        if later.largest is not None and (self.largest is None or later.largest > self.largest):
+            self.largest = later.largest
+        if later.codecs:
+            self.codecs |= later.codecs
         if later.end is not None:
             self.end = later.end

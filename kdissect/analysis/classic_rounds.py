@@ -13,8 +13,10 @@ from kdissect.analysis.assigned import Held
 from kdissect.analysis.fold import least
 from kdissect.analysis.group_marks import Join, Sync
 from kdissect.analysis.group_rebalance import GroupLine
+from kdissect.analysis.packed import packed
 
 
+@packed
 @dataclass(slots=True)
 class Round:
     """A generation as its members joined it."""

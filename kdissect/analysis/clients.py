@@ -18,12 +18,14 @@ from kdissect.analysis.declared import (
     first_and_last,
 )
 from kdissect.analysis.fold import Row, Rows, Span, Statistic, address
+from kdissect.analysis.packed import packed
 from kdissect.exchange import Exchange
 from kdissect.limits import DEFAULTS, Limits
 from kdissect.protocol import apis
 from kdissect.protocol.apis import API_VERSIONS
 
 
+@packed
 class _Software(NamedTuple):
     """What a client says it is."""
 
@@ -38,6 +40,7 @@ _NAMED_BYTES = 400
 """About what is kept of a connection."""
 
 
+@packed
 @dataclass(slots=True)
 class _NamedClient:
     """What was named on one connection, first and last."""
@@ -51,6 +54,7 @@ class _NamedClient:
             self.last = later.last
 
 
+@packed
 @dataclass(slots=True)
 class _ClientTalk:
     """What one client id said on one connection, or on several."""
@@ -77,6 +81,7 @@ _MOST_TALKERS = 256
 """So many are remembered at a time."""
 
 
+@packed
 class _Client(NamedTuple):
     client: str
     client_id: str | None
@@ -116,7 +121,9 @@ class Clients(Statistic):
         request = exchange.request
         if request is None:
             return
-        named = self._software(exchange)
+        named = self._named.rows.get(exchange.connection)
+        if named is None or request.api_key == API_VERSIONS:
+            named = self._software(exchange)
         software = named.last if named is not None else UNTOLD
         talker = exchange.connection, exchange.client_endpoint, exchange.client_id, software
         talk = self._talkers.get(talker)

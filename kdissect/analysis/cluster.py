@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import Any, Self
 
 from kdissect.analysis.cluster_history import Spell, list_text
-from kdissect.analysis.cluster_model import ClusterModel
+from kdissect.analysis.cluster_model import ClusterModel, History
 from kdissect.analysis.declared import ID, PARTITION_COLUMN, TOPIC_COLUMN, Declared, column, time_column
 from kdissect.analysis.fold import Row, View
 
@@ -36,19 +36,26 @@ class _ClusterTable(View[ClusterModel]):
     """What the tables share."""
 
     basis_type = ClusterModel
+    _made: tuple[History | None, int] = None, 0
+    """The history that rows were made of last, and how many they were."""
 
     def _rows(self) -> list[Row]:
         raise NotImplementedError
 
     def result(self) -> list[Row]:
-        return self._rows()[: self.limits.rows]
+        rows = self._rows()
+        self._made = self.basis.history(), len(rows)
+        return rows[: self.limits.rows]
 
     def merge(self, later: Self) -> None:
         self.basis.merge(later.basis)
 
     @property
     def left_out(self) -> int:
-        return self.basis.left_out + max(0, len(self._rows()) - self.limits.rows)
+        history, count = self._made
+        if history is not self.basis.history():
+            count = len(self._rows())
+        return self.basis.left_out + max(0, count - self.limits.rows)
 
 
 def _held(span: Spell) -> Row:

@@ -15,6 +15,7 @@ from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 from kdissect.analysis.fold import SECOND
+from kdissect.analysis.packed import packed
 
 BEHIND_NS = 5 * SECOND
 """So long a broker may tell what held before: the spread of metadata takes milliseconds, on a bad day
@@ -83,6 +84,7 @@ Notice = Callable[[Event, Moved, dict[str, Any]], None]
 """Called for each change, with the values as they are then."""
 
 
+@packed
 @dataclass(slots=True)
 class _Held:
     """A value that was replaced."""
@@ -93,6 +95,7 @@ class _Held:
     """Who replaced it."""
 
 
+@packed
 @dataclass(slots=True)
 class Track:
     """One thing through time.

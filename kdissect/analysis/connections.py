@@ -17,11 +17,13 @@ from kdissect.analysis.depth import Depth
 from kdissect.analysis.fold import OneTable, Row, Span
 from kdissect.analysis.grades import Grades
 from kdissect.analysis.histogram import Histogram
+from kdissect.analysis.packed import packed
 from kdissect.exchange import Exchange
 from kdissect.limits import DEFAULTS, Limits
 from kdissect.session.conversation import Connection
 
 
+@packed
 @dataclass(slots=True)
 class _ConnectionSoFar:
     client: str = ""

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 from kdissect.analysis.declared import column
 from kdissect.analysis.fold import OneTable, Row, least
+from kdissect.analysis.packed import packed
 from kdissect.dissect import Event
 from kdissect.exchange import Exchange
 from kdissect.faults import KINDS
@@ -13,6 +14,7 @@ from kdissect.limits import DEFAULTS, Limits
 from kdissect.model import Fault
 
 
+@packed
 @dataclass(slots=True)
 class _FaultCount:
     count: int = 0

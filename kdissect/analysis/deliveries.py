@@ -13,6 +13,7 @@ from typing import NamedTuple, TypeVar
 from kdissect.analysis.fold import MILLISECOND
 from kdissect.analysis.headers import SAMPLE
 from kdissect.analysis.histogram import Histogram
+from kdissect.analysis.packed import packed
 
 C = TypeVar("C")
 
@@ -53,6 +54,7 @@ class Arrival(NamedTuple):
     """Whether messages of the connection are missing between this request and the one before it."""
 
 
+@packed
 @dataclass(slots=True)
 class ConsumerOutcome:
     """What reached one consumer."""
@@ -372,6 +374,7 @@ def _evenly(first_ms: int, last_ms: int, records: int) -> list[int]:
     return [first_ms + (last_ms - first_ms) * (2 * part + 1) // (2 * parts) for part in range(parts)]
 
 
+@packed
 @dataclass(slots=True)
 class Again:
     """What the members of a group fetched of a partition."""

@@ -11,9 +11,11 @@ from __future__ import annotations
 from bisect import bisect_right, insort
 from dataclasses import dataclass, field
 
+from kdissect.analysis.packed import packed
 from kdissect.limits import DEFAULTS
 
 
+@packed
 @dataclass(slots=True)
 class Depth:
     """The fold over one connection's exchanges."""

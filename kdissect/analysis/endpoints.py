@@ -15,6 +15,7 @@ from typing import TypeVar
 
 from kdissect.analysis.declared import column, time_column
 from kdissect.analysis.fold import OneTable, Row, address, least, most
+from kdissect.analysis.packed import packed
 from kdissect.exchange import Exchange
 from kdissect.limits import DEFAULTS, Limits
 from kdissect.session.conversation import Connection
@@ -29,6 +30,7 @@ _LISTED_BYTES = 300
 T = TypeVar("T")
 
 
+@packed
 @dataclass(slots=True)
 class _Endpoint:
     told: int = 0

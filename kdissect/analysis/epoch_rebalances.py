@@ -28,6 +28,7 @@ from kdissect.analysis.group_rebalance import (
     Moved,
     Rebalance,
 )
+from kdissect.analysis.packed import packed
 from kdissect.analysis.triggers import DID_NOT_POLL, EARLY, LONG_POLL_NS
 
 JOINS, LEAVES, GOES_FOR_NOW = 0, -1, -2
@@ -47,6 +48,7 @@ SILENT = 3
 """A member that was not heard of for so many of its heartbeat intervals is silent."""
 
 
+@packed
 @dataclass(slots=True)
 class _MemberNow:
     """A member as of now."""
@@ -64,6 +66,7 @@ class _MemberNow:
     """Whether what it has is known: it joined in the capture."""
 
 
+@packed
 @dataclass(slots=True)
 class _OpenRebalance(Rebalance):
     """A rebalance while it goes on."""

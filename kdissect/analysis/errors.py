@@ -17,6 +17,7 @@ from kdissect.analysis.declared import (
 )
 from kdissect.analysis.fold import OneTable, Row, Span, address
 from kdissect.analysis.labels import Labels, Topic
+from kdissect.analysis.packed import packed
 from kdissect.exchange import Exchange
 from kdissect.limits import DEFAULTS, Limits
 from kdissect.protocol.entities import GROUP, TOPIC, TRANSACTIONAL_ID
@@ -24,6 +25,7 @@ from kdissect.protocol.errors import CLASSES, error_name
 from kdissect.protocol.topics import partition_of
 
 
+@packed
 @dataclass(slots=True)
 class _ErrorTimes:
     count: int = 0

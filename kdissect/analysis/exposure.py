@@ -27,6 +27,7 @@ from kdissect.analysis.declared import (
 )
 from kdissect.analysis.fold import SECOND, OneTable, Row, Span
 from kdissect.analysis.labels import Labels, Topic
+from kdissect.analysis.packed import packed
 from kdissect.analysis.sets import record_sets
 from kdissect.exchange import Exchange
 from kdissect.limits import DEFAULTS, Limits
@@ -51,6 +52,7 @@ _MOST_SETTINGS = 64
 MOST_EXCHANGES = 8
 
 
+@packed
 @dataclass(slots=True)
 class _ConnectionExposure:
     """What went over a connection."""
@@ -183,8 +185,10 @@ class Exposure(OneTable[int, _ConnectionExposure]):
         if not counts:
             return
         row.requests += 1
-        for message in exchange.messages:
-            row.bytes += message.frame.size
+        if exchange.request is not None:
+            row.bytes += exchange.request.frame.size
+        if exchange.response is not None:
+            row.bytes += exchange.response.frame.size
         row.span.add(exchange.begun_ns, exchange.number)
         row.span.add(exchange.told_ns, exchange.number)
         if _may_hold_secrets(library(), api):

@@ -7,6 +7,7 @@ from bisect import bisect_right
 from dataclasses import dataclass, field
 
 from kdissect.analysis.headers import Header
+from kdissect.analysis.packed import packed
 from kdissect.analysis.resends import SentBatch
 
 _RUN = 3
@@ -15,6 +16,7 @@ Covered = dict[int, tuple[list[int], list[int]]]
 """By magic and codec, where the stretches of offsets begin and end that were fetched so."""
 
 
+@packed
 @dataclass(slots=True)
 class FetchedCodecs:
     """By which codecs the batches of a partition were fetched."""

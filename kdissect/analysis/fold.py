@@ -22,6 +22,7 @@ from typing import Any, ClassVar, Generic, Protocol, Self, TypeVar
 
 from kdissect.analysis.declared import Declared
 from kdissect.analysis.latest import Latest
+from kdissect.analysis.packed import packed
 from kdissect.analysis.room import Room
 from kdissect.dissect import Event
 from kdissect.durations import DURATIONS, FORM, duration_ns
@@ -273,6 +274,7 @@ class OneTable(Statistic, Generic[K, R]):
         return self._rows.left_out
 
 
+@packed
 @dataclass(slots=True)
 class Span:
     """The first and the last exchange of something, by time."""

@@ -6,6 +6,8 @@ from dataclasses import dataclass
 from hashlib import blake2b
 from typing import Any, NamedTuple
 
+from kdissect.analysis.packed import packed
+
 _DIGEST_BYTES = 16
 
 
@@ -22,6 +24,7 @@ class RecordSpot(NamedTuple):
     """The same."""
 
 
+@packed
 @dataclass(slots=True)
 class KeyCount:
     """Records that have one key."""

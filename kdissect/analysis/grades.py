@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from kdissect.analysis.packed import packed
 from kdissect.exchange import Exchange
 from kdissect.protocol.errors import FATAL, ROUTINE
 
 
+@packed
 @dataclass(slots=True)
 class Grades:
     """Counts. A routine error does not count as an error: it is counted apart."""
@@ -28,8 +30,10 @@ class Grades:
 
     def add_codes(self, exchange: Exchange) -> None:
         """Count every error code of an exchange."""
-        for code in exchange.codes():
-            self.add(exchange.class_of(code))
+        codes = exchange.codes()
+        if codes:
+            for code in codes:
+                self.add(exchange.class_of(code))
 
     def merge(self, later: Grades) -> None:
         """Add what was counted later."""

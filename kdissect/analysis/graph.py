@@ -15,6 +15,7 @@ from kdissect.analysis.batches import Batches
 from kdissect.analysis.declared import CLIENT_ID_COLUMN, column, first_and_last
 from kdissect.analysis.fold import Row, Rows, Span, Statistic, address
 from kdissect.analysis.labels import Labels, Topic
+from kdissect.analysis.packed import packed
 from kdissect.analysis.sets import record_sets
 from kdissect.exchange import Exchange
 from kdissect.limits import DEFAULTS, Limits
@@ -51,6 +52,7 @@ _NAMED_BYTES = 400
 """About what is kept of a connection."""
 
 
+@packed
 @dataclass(slots=True)
 class _EdgeFlow:
     """What flowed, over one connection."""
@@ -73,6 +75,7 @@ def _sum(one: int | None, other: int | None) -> int | None:
     return other if one is None else one if other is None else one + other
 
 
+@packed
 @dataclass(slots=True)
 class _ClientNames:
     """What a connection says of its client."""

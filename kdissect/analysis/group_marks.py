@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from kdissect.analysis.assigned import Held, held_of, told_by_join
+from kdissect.analysis.packed import packed
 from kdissect.analysis.stays import WAITED
 from kdissect.embedded.decoded import Context, Embedded
 from kdissect.embedded.fields import decode_field
@@ -126,6 +127,7 @@ class Beat(NamedTuple):
 Mark = Join | Sync | Leave | Beat
 
 
+@packed
 @dataclass(slots=True)
 class RepeatedMark:
     """Something that was said again and again."""

@@ -9,6 +9,7 @@ from typing import NamedTuple, TypeVar, cast
 from kdissect.analysis.fold import address, most
 from kdissect.analysis.group_marks import Beat, Join, Leave, Mark, RepeatedMark, Sync, Who
 from kdissect.analysis.group_timeline import BeatKey, GroupTimeline, RefusalKey
+from kdissect.analysis.packed import packed
 from kdissect.analysis.stretches import Stretches
 
 CERTAIN, LIKELY = "certain", "likely"
@@ -48,6 +49,7 @@ class Moved(NamedTuple):
     task: str | None = None
 
 
+@packed
 @dataclass(slots=True)
 class Rebalance:
     """A rebalance. None is what the capture does not tell."""

@@ -25,6 +25,7 @@ from kdissect.analysis.declared import (
 from kdissect.analysis.fold import Row, Span, View
 from kdissect.analysis.grades import Grades
 from kdissect.analysis.membership import Member, Membership
+from kdissect.analysis.packed import packed
 from kdissect.analysis.stays import RebalanceSpan, Stay, rebalance_of, rebalance_to
 
 MEMBERSHIP = (
@@ -180,6 +181,7 @@ class Stays(View[Membership]):
         }
 
 
+@packed
 @dataclass(slots=True)
 class _Group:
     """A group, put together from its members and their stays."""

@@ -11,11 +11,13 @@ from dataclasses import dataclass, field
 from kdissect.analysis.declared import MESSAGE_BYTES, column, graded_errors, time_column
 from kdissect.analysis.fold import SECOND, OneTable, Row
 from kdissect.analysis.grades import Grades
+from kdissect.analysis.packed import packed
 from kdissect.analysis.sets import record_sets
 from kdissect.exchange import Exchange
 from kdissect.limits import DEFAULTS, Limits
 
 
+@packed
 @dataclass(slots=True)
 class _Interval:
     requests: int = 0

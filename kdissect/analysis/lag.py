@@ -20,6 +20,7 @@ from kdissect.analysis.declared import GROUP_COLUMN, PARTITION_COLUMN, TOPIC_COL
 from kdissect.analysis.fold import SECOND, Row, Statistic
 from kdissect.analysis.labels import Labels, Topic
 from kdissect.analysis.ledgers import Ledgers
+from kdissect.analysis.packed import packed
 from kdissect.analysis.sets import record_sets
 from kdissect.analysis.timelines import Mark, Timelines
 from kdissect.analysis.trend import rising, sampled, slope_per_s
@@ -47,6 +48,7 @@ class _Commit(NamedTuple):
     counts: bool
 
 
+@packed
 @dataclass(slots=True)
 class _Course:
     """Commits and ends of a log, in the order of time."""

@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 from kdissect.analysis.declared import Declared, column
 from kdissect.analysis.fold import OneTable, Row, address
 from kdissect.analysis.histogram import Histogram, add_known
+from kdissect.analysis.packed import packed
 from kdissect.analysis.srt import GROUPINGS
 from kdissect.analysis.waits import split
 from kdissect.exchange import Exchange
@@ -36,6 +37,7 @@ OUTSIDE = {
 _ALL = {"latency": "from the request's last byte to the response's first", **PARTS, **OUTSIDE}
 
 
+@packed
 @dataclass(slots=True)
 class _Parts:
     count: int = 0
@@ -95,21 +97,23 @@ class Latency(OneTable[_Key, _Parts]):
         latency = exchange.latency_ns
         if latency is None or exchange.api is None:
             return
-        if self._by:
-            rows = [self._rows.row(self._key(exchange, topic)) for topic in self._topics(exchange)]
-        else:
-            plain = exchange.api_key, exchange.api, exchange.api_version, None, None, None, None
-            rows = [self._rows.row(plain)]
         _, wait_ns, broker_ns = split(exchange)
         values = (
             *(latency, exchange.behind_ns, exchange.throttle_ns, exchange.network_ns, exchange.served_ns),
             *(wait_ns, broker_ns, exchange.request_transfer_ns, exchange.response_transfer_ns),
             exchange.think_ns,
         )
-        for row in rows:
-            if row is not None:
-                row.count += 1
-                add_known(row.times, values)
+        if not self._by:
+            self._add((exchange.api_key, exchange.api, exchange.api_version, None, None, None, None), values)
+            return
+        for topic in self._topics(exchange):
+            self._add(self._key(exchange, topic), values)
+
+    def _add(self, key: _Key, values: tuple[int | None, ...]) -> None:
+        row = self._rows.row(key)
+        if row is not None:
+            row.count += 1
+            add_known(row.times, values)
 
     def _topics(self, exchange: Exchange) -> list[str] | tuple[None]:
         return (exchange.topics if "topic" in self._by else None) or (None,)

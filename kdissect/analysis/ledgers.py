@@ -50,7 +50,12 @@ class Ledgers(Generic[K]):
         except OverflowError:
             self.left_out += 1
             return
-        self._add(key, numbers)
+        kept = self._kept.get(key)
+        if kept is not None and self._count < self._most_rows and self._room.takes(self._row_bytes):
+            kept.extend(numbers)
+            self._count += 1
+        else:
+            self._add(key, numbers)
 
     def _add(self, key: K, numbers: array[int]) -> None:
         kept = self._kept.get(key)

@@ -24,6 +24,7 @@ from typing import Any, NamedTuple, Self
 from kdissect.analysis.assigned import assigned_by_heartbeat, assigned_by_sync, told_by_join
 from kdissect.analysis.fold import Fold, Rows, Span, address, least, most
 from kdissect.analysis.grades import Grades
+from kdissect.analysis.packed import packed
 from kdissect.analysis.stays import Stay, waiting
 from kdissect.exchange import Exchange
 from kdissect.limits import DEFAULTS, Limits
@@ -48,6 +49,7 @@ class MemberKey(NamedTuple):
     """Only where the member id is not given."""
 
 
+@packed
 @dataclass(slots=True)
 class Member:
     """What a member did."""

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from kdissect.analysis.declared import CLIENT_ADDRESS_COLUMN, CLIENT_ID_COLUMN, column, first_and_last
 from kdissect.analysis.fold import OneTable, Row, Span, address
 from kdissect.analysis.pace import is_of_brokers
+from kdissect.analysis.packed import packed
 from kdissect.exchange import Exchange
 from kdissect.limits import DEFAULTS, Limits
 from kdissect.protocol.apis import api_key
@@ -15,6 +16,7 @@ from kdissect.protocol.apis import api_key
 METADATA = api_key("Metadata")
 
 
+@packed
 @dataclass(slots=True)
 class _Asked:
     requests: int = 0

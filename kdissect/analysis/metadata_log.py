@@ -15,6 +15,7 @@ from typing import Any, NamedTuple
 from kdissect.analysis.cluster_settings import RESOURCES, acl_text, entity_text, number_text, setting, shown
 from kdissect.analysis.cluster_told import ids, request_of, response_of
 from kdissect.analysis.labels import Topic
+from kdissect.analysis.packed import packed
 from kdissect.analysis.room import Room
 from kdissect.analysis.sets import record_sets
 from kdissect.analysis.statements import Statement, fields
@@ -46,6 +47,7 @@ class LogPlace(NamedTuple):
     at: int
 
 
+@packed
 @dataclass(slots=True)
 class Logged:
     """A record, or what its fields say."""

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from kdissect.analysis.declared import BROKER_COLUMN, column, first_and_last
 from kdissect.analysis.fold import OneTable, Row, Span
 from kdissect.analysis.offers_seen import ranges_in
+from kdissect.analysis.packed import packed
 from kdissect.exchange import Exchange
 from kdissect.limits import DEFAULTS, Limits
 from kdissect.protocol.apis import API_VERSIONS, api_name
@@ -16,6 +17,7 @@ Ranges = tuple[tuple[int, int, int], ...]
 """API key, lowest and highest version; ascending."""
 
 
+@packed
 @dataclass(slots=True)
 class _Offer:
     span: Span = field(default_factory=Span)

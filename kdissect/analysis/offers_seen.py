@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import Any, NamedTuple
 
+from kdissect.analysis.packed import packed
 from kdissect.message import Response, Token
 
 MOST_VERSIONS = 4_096
@@ -68,6 +69,7 @@ class _BrokerOffer(NamedTuple):
     high: int
 
 
+@packed
 @dataclass(slots=True)
 class OffersSeen:
     """What a broker offers, by API key; the last exchange counts. And what it answered."""

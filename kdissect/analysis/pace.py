@@ -18,6 +18,7 @@ from kdissect.analysis.declared import (
 )
 from kdissect.analysis.fold import MILLISECOND, SECOND, OneTable, Row, Span, address
 from kdissect.analysis.histogram import Histogram
+from kdissect.analysis.packed import packed
 from kdissect.analysis.quotas import COUNTED, Quota
 from kdissect.analysis.waits import Wait, asked_wait, is_long_poll, split
 from kdissect.exchange import Exchange
@@ -48,6 +49,7 @@ def is_of_brokers(exchange: Exchange) -> bool:
     return exchange.client_id is not None and _OWN.fullmatch(exchange.client_id) is not None
 
 
+@packed
 @dataclass(slots=True)
 class _Worst:
     """How often something took long (or was large), and the exchanges in which it was worst."""
@@ -88,6 +90,7 @@ _NO_VALUES = Histogram()
 _NO_QUOTA = Quota()
 
 
+@packed
 @dataclass(slots=True)
 class _PaceRow:
     """There is one for each API on each connection, so what seldom happens takes no room until it does."""

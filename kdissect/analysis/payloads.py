@@ -18,6 +18,7 @@ from kdissect.analysis.declared import TOPIC_COLUMN, column, first_and_last
 from kdissect.analysis.fold import OneTable, Row, Rows, Span, address
 from kdissect.analysis.frequent import KeyCount, RecordSpot, Top, digest_of, tops
 from kdissect.analysis.labels import Labels, Topic
+from kdissect.analysis.packed import packed
 from kdissect.embedded.internal import family_of_topic
 from kdissect.exchange import Exchange, RecordSetPlace
 from kdissect.limits import DEFAULTS, Limits
@@ -50,6 +51,7 @@ class Form(NamedTuple):
     compression: str
 
 
+@packed
 @dataclass(slots=True)
 class _SeenForms:
     records: int = 0

@@ -11,9 +11,11 @@ from typing import Any
 from kdissect.analysis.batches import Batches
 from kdissect.analysis.fold import Span, most
 from kdissect.analysis.grades import Grades
+from kdissect.analysis.packed import packed
 from kdissect.record.records import wrap64
 
 
+@packed
 @dataclass(slots=True)
 class Position:
     """The state of it."""

@@ -47,6 +47,7 @@ from kdissect.analysis.declared import (
 from kdissect.analysis.fold import Row, Rows, Statistic, address, least, most
 from kdissect.analysis.labels import Labels, Topic
 from kdissect.analysis.ledgers import NONE, Ledgers
+from kdissect.analysis.packed import packed
 from kdissect.analysis.position import Position
 from kdissect.analysis.progress import NEARLY, progress
 from kdissect.analysis.sets import SharedSet, record_sets
@@ -72,6 +73,7 @@ _POSITION_BYTES, _FETCHER_BYTES = 3_500, 900
 """About what they take: a partition that is fetched, with its row; a connection that fetches."""
 
 
+@packed
 @dataclass(slots=True)
 class _Fetcher:
     """What one connection fetches."""
@@ -280,6 +282,8 @@ class Positions(Statistic):
     ) -> None:
         if body.get("sessionId"):
             fetcher.session_id = body["sessionId"]
+        if not body.get("responses"):
+            return
         asked = exchange.request.body() if exchange.request is not None else {}
         reads_committed = asked.get("isolationLevel") == READ_COMMITTED
         sets: dict[tuple[str | None, int | None], SharedSet] = {}

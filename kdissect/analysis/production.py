@@ -10,6 +10,7 @@ from kdissect.analysis.fold import MILLISECOND, Span
 from kdissect.analysis.grades import Grades
 from kdissect.analysis.headers import HEADER_BYTES, Header
 from kdissect.analysis.histogram import Histogram
+from kdissect.analysis.packed import packed
 from kdissect.exchange import Exchange
 from kdissect.limits import Limits
 from kdissect.protocol.errors import error_name
@@ -26,6 +27,7 @@ MOST_UNPACKED_BYTES = 1 << 20
 """Compressed batches that are larger are not looked into."""
 
 
+@packed
 @dataclass(slots=True)
 class Sampled:
     """How well batches are, or could be, compressed."""
@@ -49,6 +51,7 @@ class Sampled:
         self.after += later.after
 
 
+@packed
 @dataclass(slots=True)
 class Production:
     """What one producer wrote to one partition."""

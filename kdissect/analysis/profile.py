@@ -57,6 +57,10 @@ class _Error(NamedTuple):
     """What it is about; None where that is no topic."""
 
 
+_NO_ERRORS: set[_Error] = set()
+"""Of most exchanges; nobody adds to it."""
+
+
 class _Named(NamedTuple):
     """A key whose topic has its name."""
 
@@ -119,7 +123,7 @@ class Profile(Statistic):
 
     def _exchange(self, exchange: Exchange) -> None:
         ns, api = exchange.begun_ns, exchange.api or "unknown"
-        errors = self._errors(exchange)
+        errors = self._errors(exchange) if exchange.error is not None else _NO_ERRORS
         broker_ns = split(exchange).broker_ns
         self._of_client(exchange, ns, api, bool(errors), broker_ns)
         self._of_broker(exchange, ns, api, bool(errors), broker_ns)
@@ -225,8 +229,6 @@ class Profile(Statistic):
 
     def _errors(self, exchange: Exchange) -> set[_Error]:
         """Its errors that are not routine."""
-        if exchange.response is None or exchange.error is None:
-            return set()
         found = set()
         for code, ancestors in exchange.error_codes():
             grave = exchange.class_of(code)

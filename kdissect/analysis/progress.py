@@ -12,6 +12,7 @@ from typing import NamedTuple
 
 from kdissect.analysis.fold import SECOND
 from kdissect.analysis.ledgers import NONE
+from kdissect.analysis.packed import packed
 from kdissect.analysis.trend import sampled, slope_per_s
 from kdissect.record.records import wrap64
 
@@ -48,6 +49,7 @@ class Reset(NamedTuple):
     ns: int
 
 
+@packed
 @dataclass(slots=True)
 class Progress:
     """What becomes of the moves."""

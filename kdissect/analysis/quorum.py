@@ -9,6 +9,7 @@ from typing import Any, Self
 from kdissect.analysis.declared import ID, column, time_column
 from kdissect.analysis.fold import MILLISECOND, SECOND, Row, Rows, Statistic, least, most
 from kdissect.analysis.histogram import Histogram
+from kdissect.analysis.packed import packed
 from kdissect.exchange import Exchange
 from kdissect.limits import DEFAULTS, Limits
 from kdissect.names import METADATA_TOPIC, METADATA_TOPIC_ID, is_metadata_topic
@@ -30,6 +31,7 @@ _APIS = (
 Body = dict[str, Any]
 
 
+@packed
 @dataclass(slots=True)
 class _Turns:
     """Times of something that comes again and again, and how far they are apart."""
@@ -42,7 +44,20 @@ class _Turns:
     last: tuple[int, int] | None = None
 
     def add(self, ns: int, epoch: int = 0) -> None:
-        self.merge(_Turns(1, first=(ns, epoch), last=(ns, epoch)))
+        self.count += 1
+        now = ns, epoch
+        if self.last is None:
+            self.first = now
+        else:
+            self._follow(now, self.last)
+        self.last = now
+
+    def _follow(self, later: tuple[int, int], last: tuple[int, int]) -> None:
+        """One comes after the one before it."""
+        if last[1] == later[1]:
+            gap = max(0, later[0] - last[0])
+            self.gaps.add(gap)
+            self.late += gap >= LATE_NS
 
     def merge(self, later: _Turns) -> None:
         if later.first is None:
@@ -53,13 +68,11 @@ class _Turns:
         if self.first is None or self.last is None:
             self.first, self.last = later.first, later.last
             return
-        if self.last[1] == later.first[1]:
-            gap = max(0, later.first[0] - self.last[0])
-            self.gaps.add(gap)
-            self.late += gap >= LATE_NS
+        self._follow(later.first, self.last)
         self.last = later.last
 
 
+@packed
 @dataclass(slots=True)
 class _QuorumNode:
     epoch: int | None = None

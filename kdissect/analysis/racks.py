@@ -15,6 +15,7 @@ from kdissect.analysis.declared import (
 )
 from kdissect.analysis.fold import Row, Rows, Span, Statistic, address
 from kdissect.analysis.labels import Labels, Topic
+from kdissect.analysis.packed import packed
 from kdissect.analysis.sets import record_sets
 from kdissect.exchange import Exchange
 from kdissect.limits import DEFAULTS, Limits
@@ -22,6 +23,7 @@ from kdissect.limits import DEFAULTS, Limits
 MOST = 8
 
 
+@packed
 @dataclass(slots=True)
 class _RackFetches:
     fetches: int = 0

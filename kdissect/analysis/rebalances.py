@@ -57,18 +57,25 @@ class _RebalanceTable(View[GroupRebalances]):
     """A table of rebalances."""
 
     basis_type = GroupRebalances
+    _whole: list[Rebalance] | None = None
+    """The rebalances that rows were made of last, if all of these rows were given."""
 
     @abstractmethod
     def _rows(self, each: Rebalance) -> Iterator[Row]:
         """The rows of a rebalance."""
 
     def result(self) -> list[Row]:
-        rows = (row for each in self.basis.rebalances() for row in self._rows(each))
-        return list(islice(rows, self.limits.rows))
+        found = self.basis.rebalances()
+        rows = list(islice((row for each in found for row in self._rows(each)), self.limits.rows))
+        self._whole = found if len(rows) < self.limits.rows else None
+        return rows
 
     @property
     def left_out(self) -> int:
-        rows = sum(1 for each in self.basis.rebalances() for _ in self._rows(each))
+        found = self.basis.rebalances()
+        if found is self._whole:
+            return self.basis.left_out
+        rows = sum(1 for each in found for _ in self._rows(each))
         return self.basis.left_out + max(0, rows - self.limits.rows)
 
 

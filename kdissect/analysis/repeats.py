@@ -22,6 +22,7 @@ from kdissect.analysis.declared import (
 )
 from kdissect.analysis.fold import MILLISECOND, SECOND, OneTable, Row, Span
 from kdissect.analysis.labels import Labels, Topic
+from kdissect.analysis.packed import packed
 from kdissect.analysis.topics import replica_id
 from kdissect.exchange import Exchange
 from kdissect.limits import DEFAULTS, Limits
@@ -42,6 +43,7 @@ SHORT_MS = 10
 """A Fetch that may wait no longer than this does not wait."""
 
 
+@packed
 class _Stretch(NamedTuple):
     """Requests that follow one another."""
 
@@ -58,6 +60,7 @@ class _Stretch(NamedTuple):
         return new_tuple(_Stretch, together)
 
 
+@packed
 @dataclass(slots=True)
 class _LongestStretches:
     """The longest of them, and those at the ends, which other parts of the capture may go on."""
@@ -68,7 +71,15 @@ class _LongestStretches:
 
     def go_on(self, ns: int, number: int, content: int, gap_ns: int) -> None:
         """The next request."""
-        self.add(new_tuple(_Stretch, (1, ns, ns, number, content)), gap_ns)
+        last = self.tail if self.tail is not None else self.head
+        if last is None or ns - last.last_ns > gap_ns or content != last.content:
+            self.add(new_tuple(_Stretch, (1, ns, ns, number, content)), gap_ns)
+            return
+        longer = new_tuple(_Stretch, (last.requests + 1, last.first_ns, ns, last.first_exchange, content))
+        if self.tail is not None:
+            self.tail = longer
+        else:
+            self.head = longer
 
     def add(self, later: _Stretch, gap_ns: int) -> None:
         """The next one; it goes on with the last where it follows soon."""
@@ -104,6 +115,7 @@ class _LongestStretches:
         return max(every, key=lambda each: (each.requests, -each.first_ns), default=None)
 
 
+@packed
 @dataclass(slots=True)
 class _Repeat:
     client: str = ""
@@ -167,16 +179,19 @@ class Repeats(OneTable[_Key, _Repeat]):
     def _exchange(self, exchange: Exchange) -> None:
         if exchange.request is None or exchange.response is None:
             return
+        if exchange.error is None:
+            if exchange.response.is_cut:
+                return  # what it says where the capture lacks bytes is not known
+            if exchange.api not in NEVER_THE_SAME or _is_idle(exchange):
+                row = self._rows.row((NOWHERE, exchange.connection, exchange.api or "", 0, -1))
+                if row is not None:
+                    self._count(exchange, row, 0)
+            return
         outcomes: set[tuple[Topic, int, int]] = set()
-        if exchange.error is not None:
-            for code, ancestors in exchange.error_codes():
-                name, topic_id, partition = partition_of(ancestors)
-                topic = self._labels.topic(name, topic_id)
-                outcomes.add((topic, code, partition if partition is not None else -1))
-        elif exchange.response.is_cut:
-            return  # what it says where the capture lacks bytes is not known
-        elif exchange.api not in NEVER_THE_SAME or _is_idle(exchange):
-            outcomes = _GOOD
+        for code, ancestors in exchange.error_codes():
+            name, topic_id, partition = partition_of(ancestors)
+            topic = self._labels.topic(name, topic_id)
+            outcomes.add((topic, code, partition if partition is not None else -1))
         for topic, code, partition in sorted(outcomes):
             row = self._rows.row((topic, exchange.connection, exchange.api or "", code, partition))
             if row is not None:
@@ -211,7 +226,8 @@ class Repeats(OneTable[_Key, _Repeat]):
         return [_result(key, row) for key, row in sorted(rows.items(), key=lambda each: _order(each[0]))]
 
 
-_GOOD: set[tuple[Topic, int, int]] = {(Topic("", ""), 0, -1)}
+NOWHERE = Topic("", "")
+"""Of what is about no topic."""
 
 
 def _is_idle(exchange: Exchange) -> bool:

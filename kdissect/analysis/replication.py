@@ -12,6 +12,7 @@ from typing import Any, Self
 from kdissect.analysis.declared import BROKER_COLUMN, ID, column, first_and_last, time_column
 from kdissect.analysis.fold import MILLISECOND, SECOND, Row, Rows, Span, Statistic
 from kdissect.analysis.histogram import Histogram
+from kdissect.analysis.packed import packed
 from kdissect.analysis.timelines import Timelines
 from kdissect.exchange import Exchange
 from kdissect.limits import DEFAULTS, Limits
@@ -28,6 +29,7 @@ Pause = tuple[int, int, int]
 """From the answer to a Fetch to the next Fetch: times, and the exchange that ended it."""
 
 
+@packed
 @dataclass(slots=True)
 class _Follower:
     fetches: int = 0
@@ -46,6 +48,25 @@ class _Follower:
     """Of its Fetches, the highest."""
     span: Span = field(default_factory=Span)
 
+    def add(self, ns: int, number: int, version: int) -> None:
+        """A Fetch that was sent then. It is the same as to merge one that has just this."""
+        self.fetches += 1
+        if self.last_ns is not None:
+            self._follow(ns, number, self.last_ns)
+        if self.first is None:
+            self.first = ns, number
+        self.last_ns = ns
+        self.version = max(self.version, version)
+        self.span.add(ns, number)
+
+    def _follow(self, ns: int, number: int, last_ns: int) -> None:
+        """A Fetch comes after the one before it."""
+        gap = max(0, ns - last_ns)
+        self.gaps.add(gap)
+        self.longest = max(self.longest, (gap, last_ns, number))
+        if gap >= PAUSE_NS and len(self.pauses) < MOST * MOST:
+            self.pauses.append((last_ns, ns, number))
+
     def merge(self, later: _Follower) -> None:
         if later.first is None:
             return
@@ -53,11 +74,7 @@ class _Follower:
         self.gaps.merge(later.gaps)
         self.longest = max(self.longest, later.longest)
         if self.last_ns is not None:
-            gap = max(0, later.first[0] - self.last_ns)
-            self.gaps.add(gap)
-            self.longest = max(self.longest, (gap, self.last_ns, later.first[1]))
-            if gap >= PAUSE_NS and len(self.pauses) < MOST * MOST:
-                self.pauses.append((self.last_ns, later.first[0], later.first[1]))
+            self._follow(*later.first, self.last_ns)
         self.pauses = (self.pauses + later.pauses)[: MOST * MOST]
         self.first = self.first or later.first
         self.last_ns = later.last_ns
@@ -129,14 +146,11 @@ class Replication(Statistic):
         row = self._followers.row((node, exchange.broker, exchange.connection))
         if row is None:
             return
-        ns = exchange.begun_ns
-        one = _Follower(1, first=(ns, exchange.number), last_ns=ns, version=exchange.api_version or 0)
-        one.span.add(ns, exchange.number)
+        row.add(exchange.begun_ns, exchange.number, exchange.api_version or 0)
         if exchange.response is not None and (request.get("topics") or exchange.error is not None):
-            self._answered(one, exchange, request)
-        row.merge(one)
+            self._answered(row, exchange, request)
 
-    def _answered(self, one: _Follower, exchange: Exchange, request: Body) -> None:
+    def _answered(self, row: _Follower, exchange: Exchange, request: Body) -> None:
         assert exchange.response is not None
         asked = {
             (topic.get("topicId") or topic.get("topic"), each.get("partition")): each.get("fetchOffset", -1)
@@ -146,15 +160,15 @@ class Replication(Statistic):
         for topic in exchange.response.body().get("responses") or ():
             for each in topic.get("partitions") or ():
                 if (each.get("divergingEpoch") or {}).get("epoch", -1) >= 0:
-                    one.truncations += 1
+                    row.truncations += 1
                 offset = asked.get(
                     (topic.get("topicId") or topic.get("topic"), each.get("partitionIndex")), -1
                 )
                 high_watermark = each.get("highWatermark", -1)
                 if offset >= 0 and high_watermark >= 0 and not each.get("errorCode"):
                     lag = max(0, high_watermark - offset)
-                    if one.lag is None or lag > one.lag:
-                        one.lag, one.lag_exchange = lag, exchange.number
+                    if row.lag is None or lag > row.lag:
+                        row.lag, row.lag_exchange = lag, exchange.number
 
     def merge(self, later: Self) -> None:
         self._followers.merge(later._followers)

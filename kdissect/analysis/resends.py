@@ -22,6 +22,7 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from kdissect.analysis.fold import SECOND
+from kdissect.analysis.packed import packed
 from kdissect.protocol.errors import RETRIABLE, error_class
 
 GOOD, REFUSED, UNANSWERED, UNKNOWN, ACKS_0 = range(5)
@@ -73,6 +74,7 @@ def unpacked(kept: array[int]) -> list[SentBatch]:
     return sorted(found, key=lambda each: (each.ns, each.number))
 
 
+@packed
 @dataclass(slots=True)
 class Account:
     """What was found of a producer and a partition."""

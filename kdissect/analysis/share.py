@@ -16,6 +16,7 @@ from kdissect.analysis.declared import GROUP_COLUMN, PARTITION_COLUMN, TOPIC_COL
 from kdissect.analysis.fold import MILLISECOND, SECOND, Row, Span, Statistic, most
 from kdissect.analysis.histogram import Histogram
 from kdissect.analysis.labels import Labels, Topic
+from kdissect.analysis.packed import packed
 from kdissect.analysis.timelines import Timelines
 from kdissect.exchange import Exchange
 from kdissect.limits import DEFAULTS, Limits
@@ -85,6 +86,7 @@ class _Lock(NamedTuple):
     lock_ms: int | None
 
 
+@packed
 @dataclass(slots=True)
 class _MemberShare:
     """What a member had of a partition."""

@@ -16,6 +16,7 @@ from typing import Generic, NamedTuple, Protocol, Self, TypeVar
 
 from kdissect.analysis.fold import SECOND
 from kdissect.analysis.histogram import Histogram
+from kdissect.analysis.packed import packed
 
 MOST_SLICES = 16
 SHORTEST_SHIFT = 28
@@ -46,6 +47,7 @@ S = TypeVar("S", bound=_Slice)
 L = TypeVar("L", "SlicedSums", "SlicedTimes")
 
 
+@packed
 @dataclass(slots=True)
 class Sums:
     """How many in a slice, and what they come to."""
@@ -58,6 +60,7 @@ class Sums:
         self.total += other.total
 
 
+@packed
 @dataclass(slots=True)
 class Sliced(Generic[S]):
     """Slices by their number."""
@@ -135,7 +138,13 @@ class SlicedSums(Sliced[Sums]):
 
     def add(self, ns: int, total: int, count: int = 1) -> None:
         """Count at a time."""
-        found = self._at(ns, Sums)
+        found = self._now
+        if found is None or not self._from_ns <= ns < self._to_ns:
+            found = self._at(ns, Sums)
+        elif self.last_ns is None or ns > self.last_ns:
+            self.last_ns = ns
+        elif self.first_ns is None or ns < self.first_ns:
+            self.first_ns = ns
         found.count += count
         found.total += total
 
@@ -192,6 +201,7 @@ class SlicedSums(Sliced[Sums]):
         return Estimate(value, max(0.0, min(low, value)), min(1.0, max(high, value)))
 
 
+@packed
 @dataclass(slots=True)
 class _AlikeSlice:
     count: int = 0
@@ -212,7 +222,13 @@ class SlicedAlike(Sliced[_AlikeSlice]):
 
     def add(self, ns: int, has_errors: bool, broker_ns: int | None, network_ns: int | None) -> None:
         """Count one at a time. Each of the two durations is known of all that are alike, or of none."""
-        found = self._at(ns, _AlikeSlice)
+        found = self._now
+        if found is None or not self._from_ns <= ns < self._to_ns:
+            found = self._at(ns, _AlikeSlice)
+        elif self.last_ns is None or ns > self.last_ns:
+            self.last_ns = ns
+        elif self.first_ns is None or ns < self.first_ns:
+            self.first_ns = ns
         found.count += 1
         found.errors += has_errors
         if broker_ns is not None:

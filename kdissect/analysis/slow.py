@@ -19,8 +19,9 @@ from typing import Any, Self
 
 from kdissect.analysis.fold import MILLISECOND, SECOND
 from kdissect.analysis.histogram import Histogram
-from kdissect.analysis.waits import asked_wait, is_long_poll, waits_for_members
+from kdissect.analysis.waits import asked_wait
 from kdissect.exchange import Exchange
+from kdissect.protocol.traits import api_traits
 
 PERCENT = 99
 ENOUGH = 100 // (100 - PERCENT)
@@ -39,9 +40,14 @@ def taken_ns(exchange: Exchange) -> int | None:
     """How long an exchange took that was no wait for certain; None where it has no time, or it cannot be
     told."""
     own = exchange.served_ns
-    if own is None or exchange.request is None or waits_for_members(exchange.api):
+    if own is None or exchange.request is None:
         return None
-    if not is_long_poll(exchange.api):
+    waits = api_traits(exchange.api_key).waits
+    if waits is None:
+        return own
+    if waits == "members":
+        return None
+    if waits != "records":
         return own
     longest, _ = asked_wait(exchange.request)
     return None if longest is None else max(0, own - max(0, longest) * MILLISECOND)

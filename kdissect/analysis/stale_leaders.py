@@ -20,6 +20,7 @@ from kdissect.analysis.declared import (
 )
 from kdissect.analysis.fold import Row, Rows, Span, Statistic, address
 from kdissect.analysis.labels import Labels, Topic
+from kdissect.analysis.packed import packed
 from kdissect.exchange import Exchange
 from kdissect.limits import DEFAULTS, Limits
 from kdissect.names import is_metadata_topic
@@ -38,6 +39,7 @@ class _Key(NamedTuple):
     error: str
 
 
+@packed
 @dataclass(slots=True)
 class _Refusals:
     count: int = 0

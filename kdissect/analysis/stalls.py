@@ -14,6 +14,7 @@ from kdissect.analysis.declared import BROKER_COLUMN, column, time_column
 from kdissect.analysis.fold import MILLISECOND, SECOND, OneTable, Row, address
 from kdissect.analysis.histogram import Histogram
 from kdissect.analysis.pace import is_of_brokers
+from kdissect.analysis.packed import packed
 from kdissect.analysis.waits import asked_wait, is_long_poll, split, waits_for_members
 from kdissect.exchange import Exchange
 from kdissect.limits import DEFAULTS, Limits
@@ -45,6 +46,7 @@ class _Long(NamedTuple):
     api: str
 
 
+@packed
 @dataclass(slots=True)
 class _Broker:
     first_ns: int | None = None
@@ -148,6 +150,7 @@ class Stalls(OneTable[str, _Broker]):
         return out
 
 
+@packed
 @dataclass(slots=True)
 class _Api:
     work: Histogram = field(default_factory=Histogram)

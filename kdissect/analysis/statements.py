@@ -13,6 +13,7 @@ from collections.abc import Hashable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
+from kdissect.analysis.packed import packed
 from kdissect.analysis.room import Room
 from kdissect.exchange import Exchange
 
@@ -46,6 +47,7 @@ class Source(NamedTuple):
     """Whether the exchange is one of those that are counted."""
 
 
+@packed
 @dataclass(slots=True)
 class Said:
     """What one teller said once, or several times in a row."""
@@ -110,9 +112,13 @@ class Statements:
         """
         teller = source.teller, source.told_by
         kept: Kept | None = []
+        ns, number, counts = source.ns, source.number, source.counts
         for kind, subject, found, by in statements:
-            said = Said(found, by, source.ns, source.number, source.ns, source.number, source.counts)
-            row = self._add(kind, subject, teller, said)
+            row = self._said_last(kind, subject, teller, found, by)
+            if row is not None:
+                row[-1].take(ns, number, ns, number, counts)
+            else:
+                row = self._add(kind, subject, teller, Said(found, by, ns, number, ns, number, counts))
             if row is None:
                 kept = None
             elif kept is not None:
@@ -129,6 +135,14 @@ class Statements:
         for _, said in kept:
             said.take(ns, number, ns, number, counts)
         return True
+
+    def _said_last(
+        self, kind: str, subject: tuple[Hashable, ...], teller: tuple[str, str], found: Fields, by: str | None
+    ) -> list[Said] | None:
+        """What the teller said of it, if this is what it said last."""
+        line = self._kinds.get(kind, {}).get(subject)
+        row = None if line is None else line.rows.get(teller)
+        return row if row is not None and row[-1].fields == found and row[-1].by == by else None
 
     def _add(
         self, kind: str, subject: tuple[Hashable, ...], teller: tuple[str, str], said: Said

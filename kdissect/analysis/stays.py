@@ -19,6 +19,7 @@ from typing import NamedTuple
 
 from kdissect.analysis.fold import Span, least, most
 from kdissect.analysis.histogram import Histogram
+from kdissect.analysis.packed import packed
 from kdissect.exchange import Exchange
 
 WAITED = ("capture ended", "connection closed")
@@ -48,6 +49,7 @@ def waiting(exchange: Exchange) -> Unanswered | None:
     return Unanswered(ns, exchange.connection, exchange.missing == "capture ended")
 
 
+@packed
 @dataclass(slots=True)
 class Stay:
     """A member in one generation, or at one member epoch."""

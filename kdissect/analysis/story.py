@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from kdissect.analysis.fold import address
+from kdissect.analysis.packed import packed
 from kdissect.analysis.telling import committed, records_of, told
 from kdissect.exchange import Exchange
 from kdissect.limits import DEFAULTS, Limits
@@ -19,6 +20,7 @@ MOST_LINES = 100_000
 """Lines of a story; what comes after is counted."""
 
 
+@packed
 @dataclass(slots=True)
 class StoryLine:
     """What happened."""

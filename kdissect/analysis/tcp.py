@@ -19,6 +19,7 @@ from kdissect.analysis.declared import (
     first_and_last,
 )
 from kdissect.analysis.fold import MILLISECOND, SECOND, OneTable, Row, least, most
+from kdissect.analysis.packed import packed
 from kdissect.analysis.waits import asked_wait, is_long_poll, waits_for_members
 from kdissect.exchange import Exchange
 from kdissect.limits import DEFAULTS, Limits
@@ -98,7 +99,10 @@ _FACTS: tuple[Declared, ...] = (
     column("handshake_ns", "int64", "from the first SYN until the client acknowledged the broker's"),
 )
 
+_NAMES = tuple(each.name for each in _FACTS)
 
+
+@packed
 @dataclass(slots=True)
 class _ConnectionTcp:
     over: Connection | None = None
@@ -217,32 +221,34 @@ class Tcp(OneTable[int, _ConnectionTcp]):
             row.last = last
         if exchange.client_id is not None:
             row.client_id = exchange.client_id
-        for message in exchange.messages:
-            if message.frame.size >= LARGE_BYTES and not message.is_cut:
+        request, response = exchange.request, exchange.response
+        for message in (request, response):
+            if message is not None and message.frame.size >= LARGE_BYTES and not message.is_cut:
                 row.large += 1
                 took_ns = int(message.frame.last_ns) - int(message.frame.first_ns)
                 if took_ns > 0 and message.frame.size * SECOND / took_ns < SLOW_BYTES_PER_S:
                     slow = (round(message.frame.size * SECOND / took_ns, 1), took_ns, exchange.number)
                     row.slow_large = sorted([*row.slow_large, slow])[:MOST_SLOW]
-        if exchange.request is None:
+        if request is None:
             return
-        if exchange.missing == "connection closed" and exchange.response is None:
+        if exchange.missing == "connection closed" and response is None:
             waits = _may_wait_ns(exchange)
             if waits is not None:
-                asked = (exchange.request.frame.last_ns, exchange.number, waits, api)
+                asked = (request.frame.last_ns, exchange.number, waits, api)
                 row.waiting = sorted([*row.waiting, asked])[:MOST_SLOW]
         if _leaves(exchange, api):
-            row.left_ns = most(row.left_ns, exchange.request.frame.last_ns)
-        begin_ns = exchange.request.frame.first_ns
-        row.first_ns = least(row.first_ns, begin_ns)
+            row.left_ns = most(row.left_ns, request.frame.last_ns)
+        begin_ns = request.frame.first_ns
+        if row.first_ns is None or begin_ns < row.first_ns:
+            row.first_ns = begin_ns
         if row.ready_ns is None or begin_ns < row.ready_ns:
             if api not in _MAKES_READY:
                 row.ready_ns = begin_ns
             elif api in _LOGIN:
                 row.login_ns += exchange.latency_ns or 0
-        if exchange.response is not None:
+        if response is not None:
             row.answered.add(api)
-            end_ns = exchange.response.frame.last_ns
+            end_ns = response.frame.last_ns
             if end_ns - begin_ns >= SLOW_NS:
                 row.slow = sorted([*row.slow, (begin_ns - end_ns, exchange.number, begin_ns, end_ns)])[
                     :MOST_SLOW
@@ -311,7 +317,7 @@ def _result(number: int, row: _ConnectionTcp, over: Connection) -> Row:
         "client": over.client,
         "broker": over.broker,
         "client_id": row.client_id if row.client_id is not None else over.client_id,
-        **{each.name: facts.get(each.name) for each in _FACTS},
+        **{name: facts.get(name) for name in _NAMES},
         "login_ns": row.login_ns,
         "setup_ns": setup_ns,
         "waiting_exchanges": [each for _, each, _, _ in waiting[:MOST_HIT]],

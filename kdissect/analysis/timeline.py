@@ -14,11 +14,13 @@ from kdissect.analysis.fold import SECOND, OneTable, Row
 from kdissect.analysis.grades import Grades
 from kdissect.analysis.histogram import Histogram
 from kdissect.analysis.moments import Moments
+from kdissect.analysis.packed import packed
 from kdissect.analysis.waits import split
 from kdissect.exchange import Exchange
 from kdissect.limits import DEFAULTS, Limits
 
 
+@packed
 @dataclass(slots=True)
 class _TimelineInterval:
     requests: int = 0

@@ -24,15 +24,18 @@ from kdissect.analysis.declared import (
 from kdissect.analysis.fold import OneTable, Row, Span
 from kdissect.analysis.grades import Grades
 from kdissect.analysis.labels import Labels, Topic
+from kdissect.analysis.packed import packed
 from kdissect.analysis.sets import record_sets
 from kdissect.analysis.versions import replica_id_of
 from kdissect.exchange import Exchange
 from kdissect.limits import DEFAULTS, Limits
+from kdissect.message import Request, Token
 from kdissect.protocol.topics import partition_of
 
 DIRECTIONS = {"Produce": "produce", "Fetch": "fetch", "ShareFetch": "share", "FetchSnapshot": "snapshot"}
 
 
+@packed
 @dataclass(slots=True)
 class _Traffic:
     exchanges: int = 0
@@ -148,12 +151,23 @@ class Topics(OneTable[tuple[Topic, int | None, str], _Traffic]):
         return [_result(key, row) for key, row in sorted(rows.items(), key=lambda each: _order(each[0]))]
 
 
+_replica_of: tuple[Request | Token | None, int] = (None, -1)
+"""The request that was asked for last, and what it says: many statistics ask for the same one. One value, so
+that no thread sees half of it."""
+
+
 def replica_id(exchange: Exchange) -> int:
     """The id of a broker or controller that fetches to follow the partition. It is -1 for a consumer, and if
     the request was not captured."""
-    if exchange.request is None:
+    global _replica_of  # noqa: PLW0603 - a memory of one
+    request = exchange.request
+    if request is None:
         return -1
-    return replica_id_of(exchange.request.body())
+    of, found = _replica_of
+    if of is not request:
+        found = replica_id_of(request.body())
+        _replica_of = request, found
+    return found
 
 
 def _order(key: tuple[int | str | None, ...]) -> tuple[str, int, str]:

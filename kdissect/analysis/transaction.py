@@ -24,6 +24,7 @@ from dataclasses import dataclass, field
 from functools import cache
 
 from kdissect.analysis.fold import MILLISECOND, SECOND
+from kdissect.analysis.packed import packed
 from kdissect.analysis.transaction_marks import (
     ADD,
     END,
@@ -55,6 +56,7 @@ _LOST = ("not captured", "gap", "skipped", "evicted")
 """Why an answer is missing that may have come."""
 
 
+@packed
 @dataclass(slots=True)
 class Transaction:
     """One transaction: what was captured of it."""
@@ -145,6 +147,7 @@ class Transaction:
         self.outcome, self.end_ns, self.ended_by = outcome, ns, by
 
 
+@packed
 @dataclass(slots=True)
 class _Producer:
     """What is known of the producer that holds the id."""

@@ -26,6 +26,7 @@ from kdissect.analysis.fold import Fold, Rows
 from kdissect.analysis.headers import SAMPLE, Header, sets_of, stamps_of
 from kdissect.analysis.labels import Labels, Topic
 from kdissect.analysis.ledgers import NONE, Ledgers, known, told
+from kdissect.analysis.packed import packed
 from kdissect.analysis.positions import NEW_SESSION, NO_SESSION
 from kdissect.analysis.sets import record_sets
 from kdissect.analysis.versions import replica_id_of
@@ -52,6 +53,7 @@ _READER_BYTES = 700
 """About what is kept of a connection that produces or fetches."""
 
 
+@packed
 @dataclass(slots=True)
 class _ConnectionReader:
     """Who speaks on a connection."""
@@ -186,7 +188,9 @@ class Transit(Fold):
             body = exchange.request.body()
             asked_ns = exchange.request.frame.last_ns
             replica_id = replica_id_of(body) if exchange.api == "Fetch" else -1
-            reader.merge(_ConnectionReader(speaker(exchange), replica_id))
+            if exchange.client_id is not None or reader.who is None:
+                reader.who = speaker(exchange)
+            reader.replica_id = replica_id
             epoch = body.get("sessionEpoch", NO_SESSION)
             names_all = epoch in (NEW_SESSION, NO_SESSION)
             if names_all and replica_id < 0:
@@ -396,13 +400,13 @@ def _arrival(row: tuple[int, ...]) -> Arrival:
     offset, base, last, asked, came, first, largest, crc, flags = row
     is_create_time = bool(flags & _CREATE_TIME)
     return Arrival(
-        told(offset),
-        told(base),
+        None if offset == NONE else offset,
+        None if base == NONE else base,
         last,
-        told(asked),
+        None if asked == NONE else asked,
         came,
-        told(first) if is_create_time else None,
-        told(largest) if is_create_time else None,
-        told(crc),
+        first if is_create_time and first != NONE else None,
+        largest if is_create_time and largest != NONE else None,
+        None if crc == NONE else crc,
         bool(flags & _COUNTS),
     )

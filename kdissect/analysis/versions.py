@@ -21,6 +21,7 @@ from typing import Any, NamedTuple, Self
 from kdissect.analysis.declared import BROKER_COLUMN, CLIENT_ADDRESS_COLUMN, CLIENT_ID_COLUMN, column
 from kdissect.analysis.fold import Row, Rows, Statistic, address
 from kdissect.analysis.offers_seen import MOST_VERSIONS, OffersSeen, Ranges, ranges_in
+from kdissect.analysis.packed import packed
 from kdissect.analysis.room import Room
 from kdissect.exchange import Exchange
 from kdissect.limits import DEFAULTS, Limits
@@ -42,6 +43,7 @@ _ADD_PARTITIONS_BY_BROKERS = 4
 """From this version on only brokers send AddPartitionsToTxn (KIP-890)."""
 
 
+@packed
 class Talker(NamedTuple):
     """A client on a connection."""
 
@@ -52,6 +54,7 @@ class Talker(NamedTuple):
     broker: str
 
 
+@packed
 @dataclass(slots=True)
 class _SpokenVersions:
     """What it spoke: (API key, version): requests."""
@@ -71,6 +74,7 @@ class _SpokenVersions:
         self.left_out += later.left_out
 
 
+@packed
 @dataclass(slots=True)
 class _ConnectionVersions:
     """What is known of a connection, whichever part of it is told first."""
@@ -98,6 +102,10 @@ _TALK_BYTES, _LINE_BYTES = 2_200, 700
 """About what they take: what a client spoke on a connection, with its rows; what is known of a connection."""
 
 
+_MOST_KNOWN = 1_024
+"""So many are remembered at a time."""
+
+
 class VersionFacts:
     """What exchanges and connections tell, in any order; connections are known by anything that names them.
 
@@ -111,11 +119,12 @@ class VersionFacts:
         self._lines: Rows[Hashable, _ConnectionVersions] = Rows(_ConnectionVersions, room, _LINE_BYTES)
         self._brokers: Rows[str, OffersSeen] = Rows(OffersSeen, room, _LINE_BYTES)
 
-    def spoke(self, talker: Talker, api_key: int, api_version: int, count: int = 1) -> None:
-        """So many requests."""
+    def spoke(self, talker: Talker, api_key: int, api_version: int, count: int = 1) -> _SpokenVersions | None:
+        """So many requests; gives where they are counted, if they are."""
         talk = self._talks.row(talker)
         if talk is not None:
             talk.add((api_key, api_version), count)
+        return talk
 
     def answered(self, broker: str, api_key: int, api_version: int) -> None:
         """A broker answered a request of this version, and did not refuse the version."""
@@ -170,7 +179,10 @@ class VersionFacts:
         """How often something was not kept for want of room."""
         tables = (self._talks, self._lines, self._brokers)
         inside = sum(talk.left_out for talk in self._talks.rows.values())
-        return sum(table.left_out for table in tables) + inside + self._counted()[1]
+        out = sum(table.left_out for table in tables) + inside
+        if sum(len(talk.spoken) for talk in self._talks.rows.values()) <= self._most:
+            return out  # each has its row
+        return out + self._counted()[1]
 
     def result(self) -> list[Row]:
         """The rows: a client, a broker, an API and a version each."""
@@ -339,6 +351,11 @@ class Versions(Statistic):
     def __init__(self, limits: Limits = DEFAULTS) -> None:
         super().__init__(limits)
         self._facts = VersionFacts(self.room)
+        self._known: dict[tuple[Any, ...], _SpokenVersions] = {}
+        """Who spoke lately what is answered: the next such request tells nothing new."""
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {**self.__dict__, "_known": {}}
 
     def _exchange(self, exchange: Exchange) -> None:
         self._take(exchange, counts=True)
@@ -352,7 +369,13 @@ class Versions(Statistic):
             if exchange.api_key == apis.API_VERSIONS and exchange.response is not None:
                 self._facts.asked(_talker(exchange), exchange.number, {}, ranges_in(exchange.response))
             return
-        talker, api_key, api_version = _talker(exchange), request.api_key, request.api_version
+        api_key, api_version = request.api_key, request.api_version
+        whose = exchange.connection, exchange.client_endpoint, exchange.client_id, exchange.broker_endpoint
+        known = self._known.get((*whose, api_key, api_version)) if counts else None
+        if known is not None:
+            known.add((api_key, api_version), 1)
+            return
+        talker = _talker(exchange)
         is_news = exchange.response is not None and not self._facts.is_answered(
             talker.broker, api_key, api_version
         )
@@ -367,7 +390,13 @@ class Versions(Statistic):
             if is_of_broker(api, api_version, replica_id):
                 self._facts.is_between_brokers(exchange.connection)
         if counts:
-            self._facts.spoke(talker, api_key, api_version)
+            talk = self._facts.spoke(talker, api_key, api_version)
+            is_answered = self._facts.is_answered(talker.broker, api_key, api_version)
+            is_spoken = talk is not None and (api_key, api_version) in talk.spoken
+            if talk is not None and is_spoken and is_answered and api_key != apis.API_VERSIONS:
+                if len(self._known) >= _MOST_KNOWN:
+                    self._known.clear()
+                self._known[*whose, api_key, api_version] = talk
 
     def _connection(self, connection: Connection) -> None:
         if is_whole(connection.opened, connection.gaps, connection.skipped_bytes):

@@ -25,6 +25,7 @@ from kdissect.cli.jobs import Jobs, jobs_of, problems_so_far, share
 from kdissect.cli.output import inputs_of, open_output
 from kdissect.cli.reading import Reading, reading_of
 from kdissect.cli.tally import Tally
+from kdissect.collector import look_again
 from kdissect.dissect import Event
 from kdissect.jobs.batches import Batch, EventBatch, used_up
 from kdissect.jobs.serving import Piece, Write
@@ -52,8 +53,7 @@ def _seldom_collected() -> Iterator[None]:
     try:
         yield
     finally:
-        gc.set_threshold(*before)
-        gc.unfreeze()
+        look_again(before)
 
 
 R = TypeVar("R")

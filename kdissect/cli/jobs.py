@@ -23,7 +23,7 @@ from kdissect.cli.tally import Tally
 from kdissect.dissect import Event
 from kdissect.exchange import Exchange
 from kdissect.jobs.batches import EventBatch
-from kdissect.jobs.cutting import PartCounts, first_ns, in_parts
+from kdissect.jobs.cutting import PartCounts, beginning, first_ns, in_parts
 from kdissect.jobs.serving import Work, Write
 from kdissect.jobs.workers import IS_POSSIBLE, JobError, Workers
 from kdissect.protocol.library import Problem, library
@@ -155,6 +155,8 @@ class _Sharing:
         self._workers: Workers | None = None
         self._bytes = 0
         """Of the messages that one process has done."""
+        self._begins = False
+        """Whether the events are those of the first part, which this process does alone."""
         self.counts = PartCounts()
         """How the parts went."""
 
@@ -165,9 +167,12 @@ class _Sharing:
         if found is None:
             return
         cuts, dissector = found
-        workers = self._workers = self._begun()
         with closing(cuts):
             reading.first_ns = first_ns(cuts.rest(), source.limits)
+            self._begins, reading.is_counted_elsewhere = True, False
+            yield from beginning(cuts, dissector, source.limits)
+            self._begins = False
+            workers = self._workers = self._begun()
             whose = (cuts, dissector, source, workers, self._jobs.processes)
             with _told():
                 for events in in_parts(*whose, self._flush, self._count, lambda: end.has_come):
@@ -194,6 +199,9 @@ class _Sharing:
 
     def add(self, events: Sequence[Event]) -> None:
         """The next events."""
+        if self._begins:
+            self._work.many(events)
+            return
         if self._workers is None and not self._jobs.at_once and self._bytes < WORTH_BYTES:
             self._work.many(events)
             for event in events:

@@ -1,8 +1,9 @@
 """A capture file ─► parts, each dissected by a process, stitched here in their order.
 
-The first part is dissected here. The next ones are small, so that first rows come early. Cutting ends where
-most segments in parts are of connections that began before them, or where parts are given up. One process
-then dissects the rest.
+The first part is dissected here, and what is wanted of it is done here (:func:`beginning`), before any
+process begins. The next ones are small, so that first rows come early. Cutting ends where most segments in
+parts are of connections that began before them, or where parts are given up. One process then dissects the
+rest.
 """
 
 from __future__ import annotations
@@ -89,6 +90,15 @@ class _CutTask:
         return batch, self._count(batch)
 
 
+def beginning(cuts: Cuts, true: Dissector, limits: Limits) -> Iterator[Sequence[Event]]:
+    """The events of the first part, for the work of this process. What that reads, imports and finds once,
+    each process that is forked later has from its birth. It takes as long as to count some hundred exchanges.
+    """
+    first = cuts.next(FIRST_BYTES)
+    if first is not None:
+        yield from _here(first, true, limits)
+
+
 def in_parts(
     cuts: Cuts,
     true: Dissector,
@@ -99,7 +109,7 @@ def in_parts(
     count_events: Callable[[Sequence[Event]], Any],
     is_over: Callable[[], bool],
 ) -> Iterator[Sequence[Event] | PartCounts]:
-    """Have a file done in parts, up to where it can be cut.
+    """Have a file done in parts behind its :func:`beginning`, up to where it can be cut.
 
     Gives the events of parts that were dissected here, then how it went. What is left of the file is
     ``cuts.rest()``, or a part that was not begun.
@@ -111,10 +121,6 @@ def in_parts(
     stitcher = Stitcher(true, source.limits)
     waiting: deque[tuple[Any, _CutTask, FilePart]] = deque()
     size, poor, seams, given_up = FIRST_BYTES, 0, 0, 0
-    # The definitions that it needs are read here once. Each process that is forked later has them.
-    first = cuts.next(size)
-    if first is not None:
-        yield from _here(first, true, source.limits)
     try:
         while not is_over():
             while len(waiting) < count and poor < MOST_POOR:

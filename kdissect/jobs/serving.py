@@ -19,6 +19,7 @@ import pickle
 import signal
 from collections.abc import Callable, Sequence
 from contextlib import suppress
+from copyreg import dispatch_table
 from struct import Struct
 from typing import Any, NamedTuple, NoReturn, Protocol
 
@@ -180,13 +181,9 @@ def _answer(descriptor: int, kind: int, data: bytes) -> None:
             left = left[os.write(descriptor, left) :]
 
 
-class _Dumper(pickle.Pickler):
-    def __init__(self, file: io.BytesIO, shared: tuple[object, ...]) -> None:
-        super().__init__(file, pickle.HIGHEST_PROTOCOL)
-        self._places = {id(each): place for place, each in enumerate(shared)}
-
-    def persistent_id(self, value: object) -> int | None:
-        return self._places.get(id(value))
+def _shared_at(place: int) -> object:
+    """Stands for a shared object in what is sent; :class:`_Loader` puts the object in its place."""
+    raise pickle.UnpicklingError(f"shared object {place}: only the process that shares it can read this")
 
 
 class _Loader(pickle.Unpickler):
@@ -194,14 +191,28 @@ class _Loader(pickle.Unpickler):
         super().__init__(file)
         self._shared = shared
 
-    def persistent_load(self, place: Any) -> object:
-        return self._shared[place]
+    def find_class(self, module: str, name: str) -> Any:
+        if module == __name__ and name == _shared_at.__name__:
+            return self._shared.__getitem__
+        return super().find_class(module, name)
 
 
 def dump(value: object, shared: tuple[object, ...]) -> bytes:
-    """A value on its way to another process of this program."""
+    """A value on its way to another process of this program.
+
+    :param shared: objects of classes, not plain lists or dicts. They are found by their classes: a Pickler
+        with a method ``persistent_id`` would call it with every number and text.
+    """
+    places = {id(each): place for place, each in enumerate(shared)}
+
+    def reduced(each: object) -> Any:
+        place = places.get(id(each))
+        return each.__reduce_ex__(pickle.HIGHEST_PROTOCOL) if place is None else (_shared_at, (place,))
+
     file = io.BytesIO()
-    (_Dumper(file, shared) if shared else pickle.Pickler(file)).dump(value)
+    pickler = pickle.Pickler(file, pickle.HIGHEST_PROTOCOL)
+    pickler.dispatch_table = {**dispatch_table, **{type(each): reduced for each in shared}}
+    pickler.dump(value)
     return file.getvalue()
 
 

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from operator import itemgetter
 from typing import Any, BinaryIO, Protocol
 
-from kdissect.present.columns import Table
+from kdissect.present.columns import Column, Table
 from kdissect.present.options import PLAIN, Options
 from kdissect.present.record_text import bytes_form, header_objects
 from kdissect.present.sanitise import cell
@@ -40,12 +41,35 @@ class NdjsonWriter:
         self._table = table
         self._file = file
         self._options = options._replace(as_text=True)
+        self._led, self._names, self._values = _read_as_they_stand(table)
 
     def write(self, source: Any) -> None:
+        if self._values is not None:
+            row = {column.name: column.value(source, self._options) for column in self._led}
+            row.update(zip(self._names, self._values(source), strict=True))
+            text = dumps(row)
+            if _SURROGATE not in text:  # else it may have text that is not valid
+                self._file.write(text.encode("ascii") + b"\n")
+                return
         self._file.write(row_line(self._table, source, self._options))
 
     def close(self) -> None:
         """NDJSON has no end."""
+
+
+def _read_as_they_stand(
+    table: Table,
+) -> tuple[list[Column], list[str], Callable[[dict[str, Any]], tuple[Any, ...]] | None]:
+    """How rows that are dicts are read at once, where nothing in them has another form in JSON: the columns
+    that are not in a row, the names of those that are, and what reads these; None where there is no such way.
+    """
+    led = [column for column in table.columns if column.key is None]
+    rest = table.columns[len(led) :]
+    keys = [column.key for column in rest if column.key is not None]
+    others = any(column.optional or column.type in _OF_BYTES for column in table.columns)
+    if len(led) > 1 or len(keys) < len(rest) or len(keys) < 2 or others:
+        return [], [], None
+    return led, [column.name for column in rest], itemgetter(*keys)
 
 
 def row_line(table: Table, source: Any, options: Options) -> bytes:
@@ -65,6 +89,8 @@ def json_line(value: Any) -> bytes:
     return dumps(value).encode("ascii") + b"\n"
 
 
+_SURROGATE = "\\ud"
+"""How JSON of ASCII writes surrogates."""
 _OF_BYTES = ("bytes", "headers")
 """Types whose values JSON has in another form."""
 

@@ -1,14 +1,18 @@
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 import kdissect.cli.jobs
 import kdissect.jobs.cutting
 from benchmarks.traffic import grow, multiply
+from kdissect.cli.folding import FoldingWork
+from kdissect.dissect import Event
 from kdissect.jobs.cutting import PartCounts
+from kdissect.jobs.workers import Workers
 from tests.amount import LONG
 from tests.cli.run import CAPTURES
 from tests.jobs.same import FORMS, said, small_batches
@@ -47,6 +51,28 @@ def test_a_file_in_parts_says_what_one_process_says(place: int, counts: list[Par
             assert said(*command, "--jobs", jobs) == alone
             assert counts[-1].seams >= 3
             assert counts[-1].given_up == 0
+
+
+def test_the_first_part_is_done_before_any_process_begins(
+    counts: list[PartCounts], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    steps: list[str] = []
+    many, fork = FoldingWork.many, Workers._fork
+
+    def counted_here(self: FoldingWork[Any], events: Sequence[Event]) -> None:
+        steps.append("here")
+        many(self, events)
+
+    def forked(self: Workers, *whose: Any) -> None:
+        steps.append("forked")
+        fork(self, *whose)
+
+    monkeypatch.setattr(FoldingWork, "many", counted_here)
+    monkeypatch.setattr(Workers, "_fork", forked)
+    assert said("stats", "-z", "srt", CAPTURES / "basic-kafka43.pcapng", "--jobs", 2).code == 0
+    assert counts[-1].seams
+    assert steps == sorted(steps, key=["here", "forked"].index)
+    assert len(set(steps)) == 2
 
 
 def test_explain_does_too(counts: list[PartCounts]) -> None:

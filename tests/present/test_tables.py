@@ -12,8 +12,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kdissect.present.columns import Table, dict_column
-from kdissect.present.options import Options
-from kdissect.present.tables import FORMATS, DelimitedWriter
+from kdissect.present.options import PLAIN, Options
+from kdissect.present.statistics import STATISTICS, titled
+from kdissect.present.tables import FORMATS, DelimitedWriter, NdjsonWriter, row_line
 from kdissect.present.writers import table_writer
 
 TABLE = Table(
@@ -97,3 +98,16 @@ def test_a_format_that_there_is_not_names_the_nearest() -> None:
     with pytest.raises(LookupError, match="did you mean parquet"):
         table_writer("parket", TABLE, io.BytesIO())
     assert "csv" in FORMATS
+
+
+@pytest.mark.parametrize("text", ["plain", "ä 世 😀", "\udcff", chr(0xD800), "\\\\ud800", 'a"b\n'])
+@pytest.mark.parametrize("has_title", [False, True])
+def test_rows_of_statistics_are_written_as_column_by_column(text: str, has_title: bool) -> None:
+    table = (
+        titled("cluster_topics", STATISTICS["cluster_topics"]) if has_title else STATISTICS["cluster_topics"]
+    )
+    row: dict[str, Any] = {column.name: None for column in STATISTICS["cluster_topics"].columns}
+    row |= {"topic": text, "partitions": 3, "internal": False}
+    file = io.BytesIO()
+    NdjsonWriter(table, file).write(row)
+    assert file.getvalue() == row_line(table, row, PLAIN)
