@@ -361,7 +361,7 @@ def test_packets_of_rows_are_written_although_their_reader_has_gone(tmp_path: Pa
     err = process.stderr.read().decode()
     process.stderr.close()
     assert (process.wait(30), err.count("\n")) == (0, 1)
-    assert f"{path}: ends where" in err
+    assert f"{path}: the file ends early" in err
     assert any(isinstance(each, Packet) for each in read_packets([path]))
 
 

@@ -51,7 +51,7 @@ def test_every_version_can_be_said(version: int) -> None:
 
 
 def test_versions_that_name_topics_by_id_need_the_id() -> None:
-    with pytest.raises(AskingError, match="by id"):
+    with pytest.raises(AskingError, match="needs the topic id of orders"):
         request_body(13, TOPIC._replace(topic_id=ZERO_UUID), [], FetchOptions())
 
 

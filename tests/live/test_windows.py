@@ -235,7 +235,7 @@ sys.exit(main(["tui", "-"]))
 """
     code, _, error = run(script=script, stdin=b"x")
     assert (code, error.count("\n")) == (2, 1), error
-    assert "with --follow" in error
+    assert "give --follow" in error
 
 
 @requires_libpcap

@@ -99,10 +99,10 @@ def test_a_key_that_is_not_there_is_made_and_then_used(
 @pytest.mark.parametrize(
     ("data", "mode", "said"),
     [
-        (b"", 0o600, "this is no key"),
-        (b"kdissect scrub key 1\n" + b"0" * 63, 0o600, "this is no key"),
-        (b"kdissect scrub key 1\n" + b"0" * 64 + b"\nmore", 0o600, "this is no key"),
-        (b"kdissect scrub key 1\n" + b"0" * 64 + b"\n", 0o644, "others may read it"),
+        (b"", 0o600, "the file has no key of kdissect scrub"),
+        (b"kdissect scrub key 1\n" + b"0" * 63, 0o600, "the file has no key of kdissect scrub"),
+        (b"kdissect scrub key 1\n" + b"0" * 64 + b"\nmore", 0o600, "the file has no key of kdissect scrub"),
+        (b"kdissect scrub key 1\n" + b"0" * 64 + b"\n", 0o644, "others may read the key"),
     ],
 )
 def test_a_bad_key_is_one_line(

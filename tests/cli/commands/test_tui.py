@@ -78,7 +78,7 @@ def test_from_a_browser_nothing_is_captured(monkeypatch: pytest.MonkeyPatch) -> 
     assert tui._rates() is None
     with ExitStack() as stack:
         opener = tui._CaptureOpener(stack, Config(), frozenset(), {}, Keys(), {"interfaces": ()})
-        with pytest.raises(CaptureError, match="does not capture here"):
+        with pytest.raises(CaptureError, match="the screens in a browser cannot capture"):
             opener.interfaces("-i lo")
 
 
