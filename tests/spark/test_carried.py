@@ -84,7 +84,8 @@ def test_the_state_of_another_build_of_the_same_version_is_not_loaded(
     assert states.of_others(1) == []
     monkeypatch.setattr("kdissect.spark.carried.build", lambda: "another")
     assert states.of_others(1) == ["one"]
-    with pytest.raises(StateError, match=rf"another build of kdissect {kdissect.__version__}: end the stream"):
+    said = rf"another build of kdissect {kdissect.__version__}: end the stream"
+    with pytest.raises(StateError, match=said):
         states.load("one", 1)
 
 
