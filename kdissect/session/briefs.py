@@ -2,12 +2,13 @@
 wants more, an Exchange is made of it that tells the same.
 
 A brief has only what is ordinary: a request and its whole answer, or a Produce without one. Both were found
-where they had to be, in plain headers, with nothing wrong in them.
+where they had to be, in plain headers. Where somebody asks for faults (:class:`Interest`), there are none.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable
+from typing import NamedTuple
 
 from kdissect.exchange import METADATA_CARRIERS, Exchange, begin_exchange, may_name_topics
 from kdissect.limits import Limits
@@ -27,6 +28,16 @@ _TO_BROKER, _FROM_BROKER = Direction.TO_BROKER, Direction.FROM_BROKER
 NOT_KNOWN = -1
 """What a number of a brief is that an exchange has as None."""
 _NOT_KNOWN = NOT_KNOWN
+
+
+class Interest(NamedTuple):
+    """What is asked of exchanges in brief, beside their bytes and times."""
+
+    faults: bool = True
+    """Whether record sets are checked and errors judged. A brief then stands only for an exchange whose
+    record sets are sound, by their headers and checksums, and says which of its errors are routine."""
+    names: bool = True
+    """Whether the names of topic ids are asked for."""
 
 
 class PairLayout:
