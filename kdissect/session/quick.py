@@ -5,7 +5,7 @@ answers in that order. What it takes it pairs, times and judges as a Session doe
 and says so. A Session then takes over, with the requests that wait. The connection has that one from then on.
 
 A request that waits is a Brief (:mod:`kdissect.session.briefs`). Some exchanges cannot be told in brief: they
-have an error or a defect, or a body that must be decoded. These come out whole.
+have a defect, or a body that must be decoded to find what is asked of it. These come out whole.
 """
 
 from __future__ import annotations
@@ -267,8 +267,8 @@ class QuickSession:
         seen: Survey | None = None
         if key != API_VERSIONS or end - body < 2 or raw[body] != 0 or raw[body + 1] != 0x23:
             way = form.answered.way
-            assert way is not None
-            seen = survey_at(way, data, body, end, self._limits)
+            if way is not None:
+                seen = survey_at(way, data, body, end, self._limits)
         brief.answer_seen = seen
         throttle_ms = told_ms(brief.response()) if seen is None else seen.throttle_ms
         throttle_ns = throttle_ms * _MILLISECOND if throttle_ms > 0 else 0
