@@ -178,7 +178,7 @@ class ResponseTimes(OneTable[_Key, _ServiceTimes]):
 
     @property
     def briefs(self) -> Interest:
-        return Interest(faults=False, names="topic" in self._by)
+        return Interest(errors=False, records=False, names="topic" in self._by)
 
     def _exchange(self, exchange: Exchange) -> None:
         api = exchange.api

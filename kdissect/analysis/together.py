@@ -74,7 +74,7 @@ class Together:
         known = [each for each in asked if each is not None]
         if len(known) < len(asked):
             return None
-        return Interest(any(each.faults for each in known), any(each.names for each in known))
+        return Interest(*map(any, zip(*known, strict=True)))
 
     def feed(self, event: Event, counts: bool = True) -> None:
         """Take in the next event.

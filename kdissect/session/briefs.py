@@ -2,7 +2,7 @@
 wants more, an Exchange is made of it that tells the same.
 
 A brief has only what is ordinary: a request and its whole answer, or a Produce without one. Both were found
-where they had to be, in plain headers. Where somebody asks for faults (:class:`Interest`), there are none.
+where they had to be, in plain headers. Where somebody asks for that (:class:`Interest`), record sets are sound.
 """
 
 from __future__ import annotations
@@ -33,9 +33,10 @@ _NOT_KNOWN = NOT_KNOWN
 class Interest(NamedTuple):
     """What is asked of exchanges in brief, beside their bytes and times."""
 
-    faults: bool = True
-    """Whether record sets are checked and errors judged. A brief then stands only for an exchange whose
-    record sets are sound, by their headers and checksums, and says which of its errors are routine."""
+    errors: bool = True
+    """Whether it must say which of its errors are routine."""
+    records: bool = True
+    """Whether its record sets must be sound, by their headers and checksums."""
     names: bool = True
     """Whether the names of topic ids are asked for."""
 

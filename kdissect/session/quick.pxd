@@ -18,6 +18,7 @@ cdef Py_ssize_t _HEADER_BYTES, _LONGEST_TEXT, _MOST_FORMS
 @cython.final
 cdef class PairLayouts:
     cdef dict _known
+    cdef public bint checks_records
     cdef public bint judges
 
     @cython.locals(found=PairLayout)
@@ -61,7 +62,7 @@ cdef class QuickSession:
     )
     @cython.locals(
         raw="const unsigned char*", brief=Brief, high=int64_t, correlation_id=int64_t, form=PairLayout, body=Py_ssize_t,
-        key=cython.int, seen=Survey, throttle_ms=int64_t, throttle_ns=int64_t, way=Route, judges=bint,
+        key=cython.int, seen=Survey, throttle_ms=int64_t, throttle_ns=int64_t, way=Route,
     )
     cpdef answer(
         self, bytes data, Py_ssize_t start, Py_ssize_t end, int64_t offset, int64_t first_ns, int64_t last_packet,

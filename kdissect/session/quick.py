@@ -46,10 +46,10 @@ class PairLayouts:
     :param interest: what is asked of its exchanges in brief.
     """
 
-    __slots__ = ("_known", "judges")
+    __slots__ = ("_known", "checks_records", "judges")
 
     def __init__(self, interest: Interest) -> None:
-        self.judges = interest.faults
+        self.judges, self.checks_records = interest.errors, interest.records
         self._known: dict[int, PairLayout] = {}
         """By API and version."""
 
@@ -285,10 +285,9 @@ class QuickSession:
         if key == API_VERSIONS and not seen.error and not self._answers_first:
             said = form.version, data[body:end]
             self._answers_first = form.answers_first or shows_answers_first_in(said, brief.response)
-        judges = self._forms.judges
-        if judges and (seen.error or not self._expected.serves(key)):
+        if self._forms.judges and (seen.error or not self._expected.serves(key)):
             brief.routine = self._expected.judge_brief(brief)
-        if not judges or self._is_sound(brief):
+        if not self._forms.checks_records or self._is_sound(brief):
             brief.is_over = True
             return brief
         brief.became = brief.exchange()

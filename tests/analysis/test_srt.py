@@ -219,8 +219,8 @@ def _told_of(brief: Brief) -> tuple[Wait, int | None, int | None]:
 
 
 def test_who_counts_briefs_says_so() -> None:
-    assert Together([statistic("srt")[1]]).briefs == Interest(faults=False, names=False)
-    assert Together([statistic("srt,topic")[1]]).briefs == Interest(faults=False, names=True)
+    assert Together([statistic("srt")[1]]).briefs == Interest(errors=False, records=False, names=False)
+    assert Together([statistic("srt,topic")[1]]).briefs == Interest(errors=False, records=False, names=True)
     assert Together([statistic("srt")[1], statistic("topics")[1]]).briefs is None
 
 

@@ -56,7 +56,7 @@ def test_lines_of_exchanges_in_brief(path: Path, options: Options) -> None:
     for seed in (None, 1, 2):
         out = BytesIO()
         writer = ExchangeLines(out, options)
-        dissector = Dissector(briefs=Interest())
+        dissector = Dissector(briefs=Interest(records=False))
         for events in (*dissector.feed_all(packets_of(path, seed)), dissector.close()):
             for each in events:
                 if isinstance(each, Exchange | Brief):
@@ -70,7 +70,7 @@ def test_lines_of_exchanges_in_brief(path: Path, options: Options) -> None:
 def test_nearly_all_exchanges_in_brief_are_written_as_they_are(monkeypatch: pytest.MonkeyPatch) -> None:
     found: list[Any] = []
     for path in CAPTURES:
-        dissector = Dissector(briefs=Interest())
+        dissector = Dissector(briefs=Interest(records=False))
         for events in (*dissector.feed_all(packets_of(path)), dissector.close()):
             found += [each for each in events if isinstance(each, Brief)]
     whole: list[Exchange] = []

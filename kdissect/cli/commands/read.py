@@ -26,7 +26,6 @@ from kdissect.cli.streams import Follow
 from kdissect.cli.tls_keys import with_secrets_option
 from kdissect.dissect import Event
 from kdissect.present.columns import EXCHANGES
-from kdissect.session.briefs import Interest
 
 
 @click.command()
@@ -128,7 +127,7 @@ class _ReadCommand:
             count_faults=listing.talks or given["strict"],
             unpacks=given["strict"] or listing.form.format != "text",
             tells_tcp=self._judges,
-            briefs=Interest() if listing.tells_in_brief and given["packets_to"] is None else None,
+            briefs=listing.briefs,
             growing=follows,
             opener=self._follow if follows else None,
         ) as reading:
