@@ -2,7 +2,8 @@
 wants more, an Exchange is made of it that tells the same.
 
 A brief has only what is ordinary: a request and its whole answer, or a Produce without one. Both were found
-where they had to be, in plain headers. Where somebody asks for that (:class:`Interest`), record sets are sound.
+where they had to be, in plain headers. Its record sets are sound, where somebody asks for that
+(:class:`Interest`).
 """
 
 from __future__ import annotations
