@@ -7,6 +7,7 @@ from kdissect.model cimport Packet, Segment
 from kdissect.session.briefs cimport Brief, PairLayout
 from kdissect.session.conversation cimport Conversation, recognised_in_order
 from kdissect.session.pairing cimport Completed, Recognised
+from kdissect.session.quick cimport PairLayouts
 
 cdef int64_t _AT_THE_END, _LINGER_NS, _NEVER
 
@@ -32,7 +33,7 @@ cdef class Dissector:
     cdef public object _listener
     cdef public object _watch
     cdef public bint _embedded
-    cdef public dict _forms
+    cdef public PairLayouts _forms
     cdef public bint _tells_tcp
     cdef public object _awaiting
     cdef public bint _told_of_secrets

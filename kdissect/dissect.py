@@ -22,7 +22,7 @@ from kdissect.limits import DEFAULTS, Limits
 from kdissect.model import SYN, TLS_KEY_LOG, Endpoint, Fault, Packet, Secrets, Segment
 from kdissect.names import TopicNames
 from kdissect.session.awaiting import Awaiting
-from kdissect.session.briefs import Brief
+from kdissect.session.briefs import Brief, Interest
 from kdissect.session.conversation import Connection, Conversation, Listener, recognised_in_order
 from kdissect.session.conversation import Event as SessionEvent
 from kdissect.session.pairing import Completed, Recognised
@@ -143,13 +143,14 @@ class Dissector:
         tells_tcp: bool = True,
         listener: Listener | None = None,
         watch: Callable[[Conversation, Segment], None] | None = None,
-        briefs: bool = False,
+        briefs: Interest | None = None,
     ) -> None:
         """
         :param listener: hears what reassembly gives out, of all connections.
         :param watch: is given every segment that :meth:`feed` takes, with its connection, once that has it.
-        :param briefs: whether a :class:`~kdissect.session.briefs.Brief` may stand in the place of an exchange
-            among the events. Then a connection whose exchanges were all told so has no row.
+        :param briefs: what is asked of exchanges in brief, where events may have a
+            :class:`~kdissect.session.briefs.Brief` in the place of an exchange. Then a connection whose
+            exchanges were all told so has no row.
         """
         self._watch = watch
         self._limits = limits
@@ -198,12 +199,13 @@ class Dissector:
         self._numbering = Numbering() if numbering is None else numbering
         self._forms: PairLayouts | None = None
         """Where exchanges may be told in brief, what is known of their forms."""
-        if briefs and listener is None and watch is None and not embedded:
-            self._forms = {}
+        if briefs is not None and listener is None and watch is None and not embedded:
+            self._forms = PairLayouts(briefs)
         self.packets = 0
         """How many packets of the capture were read; who feeds segments counts them."""
         self.names = TopicNames() if names is None else names
-        self._names_are_complete = names is not None
+        self._names_are_complete = names is not None or (self._forms is not None and not briefs.names)
+        """Whether no names of topic ids are to be learned: all are known, or nobody asks for them."""
         self._names_left_out = 0
         self.journal: Journal | None = None
         """Where it has a part of a capture."""

@@ -26,6 +26,7 @@ from kdissect.limits import DEFAULTS, Limits
 from kdissect.model import CaptureError
 from kdissect.names import TopicNames
 from kdissect.points.dissector import PointsDissector, dissector_of
+from kdissect.session.briefs import Interest
 from kdissect.session.conversation import Connection, Listener
 from kdissect.tls.crypto import load_rsa_key
 from kdissect.tls.keylog import TlsSecrets
@@ -50,9 +51,9 @@ class Input(NamedTuple):
     """Opens the packets, where they are not simply read from the files from begin to end."""
     tells_tcp: bool = True
     """Whether rows of connections tell what TCP shows."""
-    briefs: bool = False
-    """Whether a :class:`~kdissect.session.briefs.Brief` may stand in the place of an exchange among the
-    events."""
+    briefs: Interest | None = None
+    """What is asked of exchanges in brief, where a :class:`~kdissect.session.briefs.Brief` may stand in the
+    place of an exchange among the events."""
 
     def with_points(self) -> Input:
         """The same, with the capture points that the files tell. Those that are followed tell none."""

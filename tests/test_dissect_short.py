@@ -20,7 +20,7 @@ from kdissect.message import Message
 from kdissect.model import Packet, parts
 from kdissect.present.text import Lines
 from kdissect.protocol.json_text import JsonText
-from kdissect.session.briefs import Brief
+from kdissect.session.briefs import Brief, Interest
 from kdissect.session.conversation import Connection
 from tests.cli.run import CAPTURES
 from tests.lab import LAB
@@ -130,13 +130,13 @@ def test_briefs_tell_what_exchanges_tell(path: Path) -> None:
     expected = everything(path, by_the_short_way)
     dice = Random(path.stem)
     for way in (by_the_short_way, partial(leaving_at_random, dice=dice)):
-        found = everything(path, way, Dissector(briefs=True))
+        found = everything(path, way, Dissector(briefs=Interest()))
         assert found == without_rows(expected, found)
 
 
 def test_connections_told_in_brief_have_no_rows_and_others_have_one() -> None:
     path = next(each for each in SHIPPED if each.stem.startswith("basic"))
-    events = everything(path, by_the_short_way, Dissector(briefs=True))
+    events = everything(path, by_the_short_way, Dissector(briefs=Interest()))
     usual = everything(path, by_the_short_way)
     rows, all_rows = ([each for each in some if isinstance(each, Connection)] for some in (events, usual))
     assert len(rows) < len(all_rows)
@@ -148,7 +148,7 @@ def test_connections_told_in_brief_have_no_rows_and_others_have_one() -> None:
 @pytest.mark.parametrize("path", SHIPPED, ids=lambda path: path.stem)
 def test_lines_of_briefs_are_those_of_exchanges(path: Path) -> None:
     pages = []
-    for briefs in (False, True):
+    for briefs in (None, Interest()):
         lines, out = Lines(colour=True), JsonText()
         dissector = Dissector(briefs=briefs)
         for event in by_the_short_way(dissector, read_packets([str(path)])):
@@ -163,7 +163,7 @@ def test_lines_of_briefs_are_those_of_exchanges(path: Path) -> None:
 def test_most_exchanges_are_told_in_brief() -> None:
     path = next(each for each in SHIPPED if each.stem.startswith("basic"))
     found: list[type] = [
-        type(event) for event in by_the_short_way(Dissector(briefs=True), read_packets([str(path)]))
+        type(event) for event in by_the_short_way(Dissector(briefs=Interest()), read_packets([str(path)]))
     ]
     assert found.count(Brief) > 2 * found.count(Exchange)
 
@@ -171,9 +171,9 @@ def test_most_exchanges_are_told_in_brief() -> None:
 def test_who_hears_or_looks_into_messages_gets_no_briefs() -> None:
     path = next(each for each in SHIPPED if each.stem.startswith("basic"))
     for dissector in (
-        Dissector(briefs=True, embedded=True),
-        Dissector(briefs=True, listener=lambda *_: None),
-        Dissector(briefs=True, watch=lambda *_: None),
+        Dissector(briefs=Interest(), embedded=True),
+        Dissector(briefs=Interest(), listener=lambda *_: None),
+        Dissector(briefs=Interest(), watch=lambda *_: None),
     ):
         assert not [
             each for each in by_the_long_way(dissector, read_packets([str(path)])) if isinstance(each, Brief)

@@ -28,7 +28,7 @@ from kdissect.dissect import Event
 from kdissect.durations import DURATIONS, FORM, duration_ns
 from kdissect.exchange import Exchange
 from kdissect.limits import DEFAULTS, Limits
-from kdissect.session.briefs import Brief
+from kdissect.session.briefs import Brief, Interest
 from kdissect.session.conversation import Connection
 
 Row = dict[str, Any]
@@ -66,9 +66,6 @@ class Fold(ABC):
     reads_tcp: ClassVar[bool] = False
     """Whether it reads what the rows of connections tell of TCP."""
 
-    takes_briefs: ClassVar[bool] = False
-    """Whether it takes in an exchange that is told in brief as it is."""
-
     is_deep: ClassVar[bool] = False
     """Whether it unpacks every record, and is fed only where that is asked for."""
 
@@ -92,6 +89,11 @@ class Fold(ABC):
             self._brief(event)
         elif isinstance(event, Connection) and (self.at_every_point or not event.is_copy):
             self._connection(event)
+
+    @property
+    def briefs(self) -> Interest | None:
+        """What it asks of exchanges in brief; None where it needs whole ones."""
+        return None
 
     def ways(self) -> tuple[Callable[[Exchange], None], Callable[[Exchange], None]]:
         """What :meth:`feed` and :meth:`see` do with an exchange. The caller knows that it is one of the

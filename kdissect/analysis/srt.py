@@ -16,7 +16,7 @@ from kdissect.analysis.waits import Wait, served_in_brief, split, waited_in_brie
 from kdissect.exchange import Exchange
 from kdissect.limits import DEFAULTS, Limits
 from kdissect.model import Endpoint, endpoint_text
-from kdissect.session.briefs import NOT_KNOWN, Brief
+from kdissect.session.briefs import NOT_KNOWN, Brief, Interest
 from kdissect.session.throttling import told_ms
 
 GROUPINGS = ("broker", "client", "client_id", "topic")
@@ -168,7 +168,6 @@ class ResponseTimes(OneTable[_Key, _ServiceTimes]):
         ),
     )
     groupings = GROUPINGS
-    takes_briefs = True
 
     def __init__(self, limits: Limits = DEFAULTS, by: tuple[str, ...] = ()) -> None:
         super().__init__(_ServiceTimes, limits)
@@ -176,6 +175,10 @@ class ResponseTimes(OneTable[_Key, _ServiceTimes]):
         self._known: dict[tuple[int, int], _ServiceTimes] = {}
         """Without groupings, the rows of exchanges in brief by API key and version: found without their
         key."""
+
+    @property
+    def briefs(self) -> Interest:
+        return Interest(errors=False, records=False, names="topic" in self._by)
 
     def _exchange(self, exchange: Exchange) -> None:
         api = exchange.api

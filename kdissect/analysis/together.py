@@ -11,7 +11,7 @@ from kdissect.analysis.latest import share as share_latest
 from kdissect.analysis.room import share
 from kdissect.dissect import Event
 from kdissect.exchange import Exchange
-from kdissect.session.briefs import Brief
+from kdissect.session.briefs import Brief, Interest
 from kdissect.session.conversation import Connection
 
 Take = Callable[[Exchange], None]
@@ -68,9 +68,13 @@ class Together:
         self._find_ways()
 
     @property
-    def takes_briefs(self) -> bool:
-        """Whether a :class:`~kdissect.session.briefs.Brief` is enough for all of them."""
-        return all(each.takes_briefs for each in self._fed)
+    def briefs(self) -> Interest | None:
+        """What they ask of exchanges in brief; None where one of them needs whole ones."""
+        asked = [each.briefs for each in self._fed]
+        known = [each for each in asked if each is not None]
+        if len(known) < len(asked):
+            return None
+        return Interest(*map(any, zip(*known, strict=True)))
 
     def feed(self, event: Event, counts: bool = True) -> None:
         """Take in the next event.

@@ -33,6 +33,7 @@ from kdissect.limits import Limits
 from kdissect.present.options import Options
 from kdissect.present.statistics_text import left_out_text
 from kdissect.protocol.library import Problem
+from kdissect.session.briefs import Interest
 
 COUNTED_BYTES, COUNTED_EVENTS = 2 << 20, 2_048
 """A batch that is counted is larger than one that is printed: what it comes to must be added, too."""
@@ -116,9 +117,9 @@ class Folding(Generic[C]):
         """Whether what is fed reads what the rows of connections tell of TCP."""
         return True
 
-    def _takes_briefs(self) -> bool:
-        """Whether exchanges may be told in brief to what is fed."""
-        return False
+    def _briefs(self) -> Interest | None:
+        """What is asked of exchanges in brief; None where whole ones are fed."""
+        return None
 
     def run(self, finish: Callable[[BinaryIO, Reading], R]) -> tuple[Reading, R]:
         """Read and feed; then ``finish`` with the output, also where Ctrl-C ended the input.
@@ -157,7 +158,7 @@ class Folding(Generic[C]):
                 count_faults=counts_faults,
                 unpacks=bool(given.get("strict")),
                 tells_tcp=self._reads_tcp() or (self._chooser is not None and self._chooser.must_judge),
-                briefs=self._takes_briefs() and self._chooser is None,
+                briefs=self._briefs() if self._chooser is None else None,
             ) as reading,
         ):
             self._reading = reading
@@ -192,8 +193,11 @@ class TableFolding(Folding[Together]):
     def _reads_tcp(self) -> bool:
         return any(each.reads_tcp for each in self.statistics)
 
-    def _takes_briefs(self) -> bool:
-        return self.counted.takes_briefs and not self._given["strict"]
+    def _briefs(self) -> Interest | None:
+        asked = self.counted.briefs
+        if asked is None or self._given["strict"]:
+            return None
+        return asked._replace(records=True) if self.talks else asked
 
     def print(self, print_rows: Callable[[BinaryIO, Reading], int]) -> int:
         """Read, count, print; gives the exit code.

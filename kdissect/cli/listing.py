@@ -40,6 +40,7 @@ from kdissect.present.catalogue import TABLES
 from kdissect.present.columns import EXCHANGES
 from kdissect.present.form import Clock
 from kdissect.present.tables import BINARY
+from kdissect.session.briefs import Interest
 
 if TYPE_CHECKING:
     from kdissect.payload.decoder import PayloadDecoder
@@ -130,17 +131,18 @@ class OutputListing:
         return sys.stderr.isatty() and not self._given["quiet"]
 
     @property
-    def tells_in_brief(self) -> bool:
-        """Whether it prints all exchanges, as lines or as NDJSON, and no more. A
-        :class:`~kdissect.session.briefs.Brief` is enough for these."""
+    def briefs(self) -> Interest | None:
+        """What it asks of exchanges in brief: these are enough where it prints all exchanges, as lines or as
+        NDJSON, and no more. Else None."""
         given = self._given
-        wants_more = ("fields", "dump", "explain_errors", "embedded", "strict", "count")
+        wants_more = ("fields", "dump", "explain_errors", "embedded", "strict", "count", "packets_to")
+        if self.chooser is not None or any(given[each] for each in wants_more):
+            return None
+        if self.form.format == "text":
+            return Interest()
+        # Whoever writes record sets as JSON checks them.
         is_ndjson = self.form.format == "ndjson" and self._table == EXCHANGES
-        return (
-            (is_ndjson or self.form.format == "text")
-            and self.chooser is None
-            and not any(given[each] for each in wants_more)
-        )
+        return Interest(records=False) if is_ndjson else None
 
     def _chosen_form(self) -> TableFormat:
         form = chosen_form(self._given, "text")

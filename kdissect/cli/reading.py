@@ -26,7 +26,7 @@ from kdissect.model import CaptureError, Fault, Packet, Secrets
 from kdissect.names import TopicNames
 from kdissect.present.form import plural
 from kdissect.present.options import Options
-from kdissect.session.briefs import Brief
+from kdissect.session.briefs import Brief, Interest
 from kdissect.session.conversation import Listener
 from kdissect.source import Input, Pass
 from kdissect.tls.keylog import TlsSecrets
@@ -54,13 +54,13 @@ class Reading:
         count_faults: bool = False,
         unpacks: bool = True,
         tells_tcp: bool = True,
-        briefs: bool = False,
+        briefs: Interest | None = None,
         keys: Keys | None = None,
         opener: Callable[[], Packets] | None = None,
     ) -> None:
         """
-        :param briefs: whether events may have a :class:`~kdissect.session.briefs.Brief` in the place of an
-            exchange.
+        :param briefs: what is asked of exchanges in brief, where events may have a
+            :class:`~kdissect.session.briefs.Brief` in the place of an exchange.
         :param unpacks: whether compressed records are unpacked to count faults.
         :param tells_tcp: whether rows of connections tell what TCP shows.
         :param opener: gives the packets, where the files are not simply read from begin to end.
@@ -336,7 +336,7 @@ def reading_of(
     count_faults: bool = False,
     unpacks: bool = True,
     tells_tcp: bool = True,
-    briefs: bool = False,
+    briefs: Interest | None = None,
     growing: bool = False,
     opener: Callable[[], Packets] | None = None,
 ) -> Iterator[Reading]:
@@ -345,8 +345,7 @@ def reading_of(
     :param twice: whether they are read more than once.
     :param unpacks: whether compressed records are unpacked to count faults.
     :param tells_tcp: whether rows of connections tell what TCP shows.
-    :param briefs: whether events may have a :class:`~kdissect.session.briefs.Brief` in the place of an
-        exchange.
+    :param briefs: as a :class:`Reading` has it.
     :param growing: whether packets come as they are captured.
     :param opener: gives the packets, where the files are not simply read from begin to end.
     """

@@ -13,7 +13,7 @@ from kdissect.limits import DEFAULTS, Limits
 from kdissect.model import Packet, Segment
 from kdissect.names import TopicNames
 from kdissect.parts.journal import Ends, Forgot, PartJournal, PartNumbering, Told, ToldNames
-from kdissect.session.briefs import Brief
+from kdissect.session.briefs import Brief, Interest
 from kdissect.session.conversation import Connection, Conversation
 
 VERSION = 1
@@ -137,7 +137,7 @@ def dissect_part(
     *,
     embedded: bool = False,
     tells_tcp: bool = True,
-    briefs: bool = False,
+    briefs: Interest | None = None,
 ) -> Dissected:
     """Dissect a part alone.
 

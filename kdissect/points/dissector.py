@@ -27,7 +27,7 @@ from kdissect.model import Fault, Packet, Secrets, Segment
 from kdissect.names import TopicNames
 from kdissect.points.copies import Key, Sighting
 from kdissect.points.traces import APART_NS, Traces
-from kdissect.session.briefs import Brief
+from kdissect.session.briefs import Brief, Interest
 from kdissect.session.conversation import Connection, Listener
 from kdissect.tls.keylog import TlsSecrets
 from kdissect.wording import plural
@@ -331,7 +331,7 @@ def dissector_of(
     secrets: TlsSecrets | None = None,
     tells_tcp: bool = True,
     listener: Listener | None = None,
-    briefs: bool = False,
+    briefs: Interest | None = None,
 ) -> Dissector | PointsDissector:
     """The machine for an input: that of one capture, or that of several points, where it has some.
 
@@ -346,7 +346,7 @@ def dissector_of(
             secrets=known,
             tells_tcp=tells_tcp,
             listener=listener,
-            briefs=briefs and points is None,
+            briefs=briefs if points is None else None,
         )
 
     if points is None:

@@ -7,13 +7,17 @@ from kdissect.record.sets cimport RecordSet, read_record_set
 from kdissect.record.sound cimport is_sound
 
 cdef int POSITION, BATCH_SIZE, MAGIC, LAST_OFFSET, MAX_TIMESTAMP, PRODUCER_ID, PRODUCER_EPOCH
-cdef int BASE_SEQUENCE, LEADER_EPOCH, CRC, VALUE
+cdef int BASE_SEQUENCE, LEADER_EPOCH, CRC, BASE_TIMESTAMP, CRC_VALID, PARTIAL, TRAIT, VALUE
 
 @cython.final
 cdef class BatchStep:
     cdef str name
     cdef bytes before
+    cdef dict traits
     cdef int way
+
+    @cython.locals(text=bytes)
+    cdef bytes trait(self, Batch batch)
 
 @cython.final
 cdef class RecordSets:

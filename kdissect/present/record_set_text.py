@@ -14,9 +14,10 @@ from kdissect.record.sets import read_record_set
 from kdissect.record.sound import is_sound
 
 _MOST_CONTROLS = 4_096
+_MOST_TRAITS = 1_024
 
 POSITION, BATCH_SIZE, MAGIC, LAST_OFFSET, MAX_TIMESTAMP, PRODUCER_ID, PRODUCER_EPOCH = range(7)
-BASE_SEQUENCE, LEADER_EPOCH, CRC, VALUE = range(7, 11)
+BASE_SEQUENCE, LEADER_EPOCH, CRC, BASE_TIMESTAMP, CRC_VALID, PARTIAL, TRAIT, VALUE = range(7, 15)
 """How the value of a column is come by."""
 
 _BATCH_WAYS = {
@@ -30,20 +31,39 @@ _BATCH_WAYS = {
     "base_sequence": BASE_SEQUENCE,
     "partition_leader_epoch": LEADER_EPOCH,
     "crc": CRC,
+    "base_timestamp": BASE_TIMESTAMP,
+    "crc_valid": CRC_VALID,
+    "partial": PARTIAL,
+    "codec": TRAIT,
+    "timestamp_type": TRAIT,
+    "is_transactional": TRAIT,
+    "is_control": TRAIT,
 }
-"""Of columns that are always numbers, by name."""
+"""Of columns that the header tells, by name. A TRAIT follows from magic and attributes."""
 
 
 class BatchStep:
     """A column of a batch."""
 
-    __slots__ = ("before", "name", "way")
+    __slots__ = ("before", "name", "traits", "way")
 
     def __init__(self, at: int, name: str) -> None:
         self.name = name
         self.before = f"{',' if at else '{'}{dumps(name)}:".encode("ascii")
         """What stands before its value."""
         self.way = _BATCH_WAYS.get(name, VALUE)
+        self.traits: dict[int, bytes] = {}
+        """Of a trait, its texts by magic and attributes."""
+
+    def trait(self, batch: Batch) -> bytes:
+        """The text of a trait."""
+        key = batch.magic << 16 | batch.attributes & 0xFFFF
+        text = self.traits.get(key)
+        if text is None:
+            if len(self.traits) >= _MOST_TRAITS:
+                self.traits.clear()
+            text = self.traits[key] = dumps(getattr(batch, self.name)).encode("ascii")
+        return text
 
 
 class RecordSets:
@@ -148,6 +168,14 @@ class RecordSets:
             out.number(batch.position)
         elif way == MAGIC:
             out.number(batch.magic)
+        elif way == TRAIT:
+            out.put(step.trait(batch))
+        elif way == BASE_TIMESTAMP:
+            write_value(out, batch.base_timestamp)
+        elif way == CRC_VALID:
+            write_value(out, batch.crc_valid)
+        elif way == PARTIAL:
+            out.put(b"true" if batch.partial else b"false")
         else:
             write_value(out, getattr(batch, step.name))
 

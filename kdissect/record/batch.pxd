@@ -43,7 +43,7 @@ cdef class Batch:
     cpdef Columns columns(self)
     cpdef check(self)
     cpdef object _limit(self)
-    cpdef _told(self, elements, faults)
+    cpdef _told(self, int64_t elements, list faults)
     cpdef bint _is_wrapper(self) except -1
     @cython.locals(contents=Contents, faults=list, found=Columns, limit=int64_t)
     cpdef Columns _read_message(self)

@@ -179,7 +179,8 @@ class Batch:
         if not self._is_told:
             self._is_told = True
             self._budget.elements -= elements
-            self._faults += [each._replace(offset=self.position) for each in faults]
+            if faults:
+                self._faults += [each._replace(offset=self.position) for each in faults]
 
     def stored_timestamps(self) -> list[int]:
         """The timestamps that stand in the records of magic 2 themselves. Where the timestamp type is

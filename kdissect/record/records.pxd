@@ -1,4 +1,5 @@
 cimport cython
+from cpython.array cimport array
 from libc.stdint cimport int64_t
 from kdissect.protocol.cursor cimport Cursor, cursor_between
 
@@ -23,6 +24,7 @@ cdef class Columns:
     cpdef int64_t assigned(self, int64_t offset, int64_t base) except? -1
     @cython.locals(rows=cython.longlong[::1], at=Py_ssize_t)
     cpdef add(self, int64_t offset, int64_t timestamp, int64_t key_at, int64_t key_size, int64_t value_at, int64_t value_size)
+    @cython.locals(rows=array)
     cpdef set_only(self, int64_t offset, int64_t timestamp, int64_t key_at, int64_t key_size, int64_t value_at, int64_t value_size)
     @cython.locals(one=Columns, at=Py_ssize_t)
     cpdef Columns only(self, Py_ssize_t index)

@@ -59,6 +59,7 @@ the value begins and its size (-1: null), where the headers begin (-1: none). Po
 
 _NO_ROWS = array("q")
 """Never changed: who adds a row makes a new one."""
+_ONE_ROW = array("q", [-1] * ROW)
 _ROOM = bytes(8 * 8 * ROW)
 """For 8 rows."""
 
@@ -126,7 +127,10 @@ class Columns:
         self, offset: int, timestamp: int, key_at: int, key_size: int, value_at: int, value_size: int
     ) -> None:
         """Let a record without headers be the only one: :meth:`add` makes room for more."""
-        self.rows = array("q", (offset, timestamp, key_at, key_size, value_at, value_size, -1))
+        rows = self.rows = _ONE_ROW[:]
+        rows[0], rows[1] = offset, timestamp
+        rows[2], rows[3] = key_at, key_size
+        rows[4], rows[5] = value_at, value_size
         self.count = 1
 
     def only(self, index: int) -> Columns:

@@ -4,6 +4,9 @@ from kdissect.protocol.cursor cimport Cursor, cursor_between
 from kdissect.record.batch cimport Batch, Budget
 from kdissect.record.messages cimport message_crc
 
+cdef int64_t _LEAST_0, _LEAST_1, _LEAST_2, _OVERHEAD
+cdef int _CODEC_BITS
+
 @cython.final
 @cython.no_gc
 @cython.freelist(16)

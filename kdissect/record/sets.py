@@ -28,11 +28,7 @@ from kdissect.limits import DEFAULTS, Limits
 from kdissect.model import Fault
 from kdissect.protocol.cursor import cursor_between
 from kdissect.record.batch import BATCH_HEADER, CODEC_BITS, CRC_START, SMALLEST_BATCH, Batch, Budget
-from kdissect.record.messages import (
-    LOG_OVERHEAD,
-    SMALLEST_MESSAGE,
-    message_crc,
-)
+from kdissect.record.messages import LOG_OVERHEAD, SMALLEST_MESSAGE, message_crc
 from kdissect.record.records import Record, wrap64
 from kdissect.wording import plural
 
@@ -40,6 +36,11 @@ if TYPE_CHECKING:
     import crc32c
 else:
     crc32c = Later("crc32c", "_crc32c")
+
+# The same, as numbers of C where this module is compiled.
+_OVERHEAD, _CODEC_BITS = LOG_OVERHEAD, CODEC_BITS
+_LEAST_0, _LEAST_1 = SMALLEST_MESSAGE
+_LEAST_2 = SMALLEST_BATCH
 
 _HONEST_RATIO = 32
 """What a whole set may unpack to, beyond one batch's limit: text and JSON reach 5 to 20."""
@@ -106,24 +107,24 @@ def frame_defect(data: bytes, position: int) -> Fault | None:
     """What is wrong with the frame (offset, length, magic) of the batch at ``position``; None if its
     bytes are all there. ``partial-batch`` means that only its end is missing."""
     left = len(data) - position
-    if left < LOG_OVERHEAD:
+    if left < _OVERHEAD:
         return fault("partial-batch", f"{plural(left, 'byte')} where a batch should begin", offset=position)
     raw = data
     high = raw[position + 8]
     if high > 0x7F:
         high -= 0x100
     size = high * 0x100_0000 + (raw[position + 9] << 16 | raw[position + 10] << 8 | raw[position + 11])
-    if size < SMALLEST_MESSAGE[0]:
+    if size < _LEAST_0:
         return _end_of_set("bad-batch", f"a batch of {plural(size, 'byte')}", left, position)
     if left > 16:
         magic = raw[position + 16]
         if magic > 2:
             return _end_of_set("bad-magic", f"magic {magic}", left, position)
-        least = SMALLEST_BATCH if magic == 2 else SMALLEST_MESSAGE[magic]
+        least = _LEAST_2 if magic == 2 else _LEAST_1 if magic == 1 else _LEAST_0
         if size < least:
             text = f"magic {magic} and {plural(size, 'byte')}, under {least}"
             return _end_of_set("bad-batch", text, left, position)
-    if size > left - LOG_OVERHEAD:
+    if size > left - _OVERHEAD:
         return fault(
             "partial-batch",
             f"the batch announces {plural(size + LOG_OVERHEAD, 'byte')}, {plural(left, 'is', 'are')} there",
@@ -141,7 +142,7 @@ def _batch_v2(data: bytes, position: int, partial: bool, limits: Limits, budget:
     batch = Batch(data, position, limits, budget)
     cursor = cursor_between(data, position, len(data))  # the header is there
     batch.header_offset = cursor.read_int64()
-    batch.size = size = cursor.read_int32() + LOG_OVERHEAD
+    batch.size = size = cursor.read_int32() + _OVERHEAD
     batch.partition_leader_epoch = cursor.read_int32()
     batch.magic = cursor.read_int8()
     batch.crc = cursor.read_uint32()
@@ -169,14 +170,14 @@ def _message(data: bytes, position: int, limits: Limits, budget: Budget) -> Batc
     # Whole, as frame_defect found: at least the header and, in magic 1, the timestamp.
     cursor = cursor_between(data, position, len(data))
     batch.header_offset = batch.last_offset = cursor.read_int64()
-    batch.size = size = cursor.read_int32() + LOG_OVERHEAD
+    batch.size = size = cursor.read_int32() + _OVERHEAD
     batch.crc = cursor.read_uint32()
     batch.magic, batch.attributes = cursor.read_int8(), cursor.read_int8()
     if batch.magic == 1:
         batch.max_timestamp = cursor.read_int64()
     batch.crc_valid = message_crc(data, position, position + size) == batch.crc
     _header_faults(batch)
-    if batch.attributes & CODEC_BITS == 4:
+    if batch.attributes & _CODEC_BITS == 4:
         text = f"zstd in a message of magic {batch.magic}, which Kafka allows from magic 2"
         batch.note(fault("bad-batch", text, offset=position))
     return batch

@@ -2,12 +2,14 @@
 wants more, an Exchange is made of it that tells the same.
 
 A brief has only what is ordinary: a request and its whole answer, or a Produce without one. Both were found
-where they had to be, in plain headers, with nothing wrong in them.
+where they had to be, in plain headers. Its record sets are sound, where somebody asks for that
+(:class:`Interest`).
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable
+from typing import NamedTuple
 
 from kdissect.exchange import METADATA_CARRIERS, Exchange, begin_exchange, may_name_topics
 from kdissect.limits import Limits
@@ -29,6 +31,17 @@ NOT_KNOWN = -1
 _NOT_KNOWN = NOT_KNOWN
 
 
+class Interest(NamedTuple):
+    """What is asked of exchanges in brief, beside their bytes and times."""
+
+    errors: bool = True
+    """Whether it must say which of its errors are routine."""
+    records: bool = True
+    """Whether its record sets must be sound, by their headers and checksums."""
+    names: bool = True
+    """Whether the names of topic ids are asked for."""
+
+
 class PairLayout:
     """What the definitions say of an API in a version, for both of its messages."""
 
@@ -44,11 +57,9 @@ class PairLayout:
         self.answered: Layout = layout(key, version, "response")
         headers = self.asked.header_version in (1, 2) and self.answered.header_version in (0, 1)
         is_login = key in (apis.SASL_HANDSHAKE, apis.SASL_AUTHENTICATE)
-        self.is_brief = (
-            headers and not is_login and self.asked.way is not None and self.answered.way is not None
-        )
-        """Whether its exchanges are told in brief. Those of a login are not, nor those that must be decoded
-        to find what is asked of them."""
+        is_known = self.asked.struct is not None and self.answered.struct is not None
+        self.is_brief = headers and not is_login and is_known
+        """Whether its exchanges begin as briefs. Those of a login do not."""
         self.name = self.asked.name
         self.teaches = self.asked.teaches or self.answered.teaches
         """Whether names of topic ids may stand in it."""
@@ -146,9 +157,8 @@ class Brief:
 
     def survey_request(self) -> Survey | None:
         """What listings ask of the request; None where it has to be decoded."""
-        if self.asked_seen is None:
-            way = self.form.asked.way
-            assert way is not None
+        way = self.form.asked.way
+        if self.asked_seen is None and way is not None:
             self.asked_seen = survey_at(way, self.asked, self.asked_body, self.asked_end, self.limits)
         return self.asked_seen
 
@@ -213,8 +223,9 @@ class Brief:
         """As :attr:`kdissect.exchange.Exchange.topics`, of one that is over."""
         found: list[str] = []
         asked, answered = self.survey_request(), self.answer_seen
-        if asked is not None:
-            self._add_topics(asked.mentions, found)
+        if asked is None:
+            return self.exchange().topics
+        self._add_topics(asked.mentions, found)
         if answered is not None:
             self._add_topics(answered.mentions, found)
         return found if len(found) < 2 else list(dict.fromkeys(found))

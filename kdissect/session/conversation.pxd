@@ -7,7 +7,7 @@ from kdissect.session.dialogue cimport Dialogue
 from kdissect.session.evidence cimport begins_plainly
 from kdissect.session.briefs cimport Brief
 from kdissect.session.pairing cimport Completed, Recognised
-from kdissect.session.quick cimport QuickSession
+from kdissect.session.quick cimport PairLayouts, QuickSession
 from kdissect.session.recognise cimport plain_verdict
 from kdissect.tcp.duplex cimport Duplex
 from kdissect.tcp.reassembly cimport Reassembler
@@ -19,7 +19,7 @@ cdef class Conversation:
     cdef public list _bytes
     cdef public Duplex _duplex
     cdef public bint _flushed
-    cdef public dict _forms
+    cdef public PairLayouts _forms
     cdef public tuple _framers
     cdef public object _held
     cdef public object _limits

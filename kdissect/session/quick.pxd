@@ -15,13 +15,22 @@ cdef int API_VERSIONS, PRODUCE, _FEW
 cdef int64_t _ALWAYS, _MILLISECOND, _NEVER, _NOT_KNOWN, _ON_ITS_WAY_NS, _REQUEST_BYTES
 cdef Py_ssize_t _HEADER_BYTES, _LONGEST_TEXT, _MOST_FORMS
 
+@cython.final
+cdef class PairLayouts:
+    cdef dict _known
+    cdef public bint checks_records
+    cdef public bint judges
+
+    @cython.locals(found=PairLayout)
+    cpdef PairLayout find(self, int key, int version)
+
 cdef class QuickSession:
     cdef public bint _answers_first
     cdef public bytes _client
     cdef public int64_t _connection
     cdef public tuple _ends
     cdef public Expected _expected
-    cdef public dict _forms
+    cdef public PairLayouts _forms
     cdef public int64_t _latest_api_key
     cdef public PairLayout _latest_form
     cdef public int64_t _latest_id

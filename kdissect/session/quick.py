@@ -5,7 +5,7 @@ answers in that order. What it takes it pairs, times and judges as a Session doe
 and says so. A Session then takes over, with the requests that wait. The connection has that one from then on.
 
 A request that waits is a Brief (:mod:`kdissect.session.briefs`). Some exchanges cannot be told in brief: they
-have an error or a defect, or a body that must be decoded. These come out whole.
+have a defect, or a body that must be decoded to find what is asked of it. These come out whole.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from kdissect.model import Endpoint, Frame
 from kdissect.protocol.apis import API_VERSIONS, PRODUCE
 from kdissect.protocol.survey import Survey, survey_at
 from kdissect.record.sound import is_sound
-from kdissect.session.briefs import NOT_KNOWN, Brief, PairLayout
+from kdissect.session.briefs import NOT_KNOWN, Brief, Interest, PairLayout
 from kdissect.session.expected import Expected
 from kdissect.session.greeting import shows_answers_first, shows_answers_first_in, software_in
 from kdissect.session.pairing import FEW, ON_ITS_WAY_NS, Completed, Session, told_bytes
@@ -39,8 +39,28 @@ _FEW = FEW
 _REQUEST_BYTES = REQUEST_BYTES
 _NOT_KNOWN = NOT_KNOWN
 
-PairLayouts = dict[int, PairLayout]
-"""By API and version, of one reading: the definitions may be others in the next."""
+
+class PairLayouts:
+    """The layouts of one reading: the definitions may be others in the next.
+
+    :param interest: what is asked of its exchanges in brief.
+    """
+
+    __slots__ = ("_known", "checks_records", "judges")
+
+    def __init__(self, interest: Interest) -> None:
+        self.judges, self.checks_records = interest.errors, interest.records
+        self._known: dict[int, PairLayout] = {}
+        """By API and version."""
+
+    def find(self, key: int, version: int) -> PairLayout:
+        """The layout of an API in a version."""
+        found = self._known.get(key << 16 | version)
+        if found is None:
+            if len(self._known) >= _MOST_FORMS:
+                self._known.clear()
+            found = self._known[key << 16 | version] = PairLayout(key, version)
+        return found
 
 
 class QuickSession:
@@ -50,7 +70,7 @@ class QuickSession:
 
     :param client: its side of the connection.
     :param ends: the client's endpoint and the broker's.
-    :param forms: those that are known so far.
+    :param forms: of the reading.
     """
 
     __slots__ = (
@@ -247,8 +267,8 @@ class QuickSession:
         seen: Survey | None = None
         if key != API_VERSIONS or end - body < 2 or raw[body] != 0 or raw[body + 1] != 0x23:
             way = form.answered.way
-            assert way is not None
-            seen = survey_at(way, data, body, end, self._limits)
+            if way is not None:
+                seen = survey_at(way, data, body, end, self._limits)
         brief.answer_seen = seen
         throttle_ms = told_ms(brief.response()) if seen is None else seen.throttle_ms
         throttle_ns = throttle_ms * _MILLISECOND if throttle_ms > 0 else 0
@@ -265,9 +285,9 @@ class QuickSession:
         if key == API_VERSIONS and not seen.error and not self._answers_first:
             said = form.version, data[body:end]
             self._answers_first = form.answers_first or shows_answers_first_in(said, brief.response)
-        if seen.error or not self._expected.serves(key):
+        if self._forms.judges and (seen.error or not self._expected.serves(key)):
             brief.routine = self._expected.judge_brief(brief)
-        if self._is_sound(brief):
+        if not self._forms.checks_records or self._is_sound(brief):
             brief.is_over = True
             return brief
         brief.became = brief.exchange()
@@ -310,12 +330,7 @@ class QuickSession:
         latest = self._latest_form
         if latest is not None and latest.key == key and latest.version == version:
             return latest
-        found = self._forms.get(key << 16 | version)
-        if found is None:
-            if len(self._forms) >= _MOST_FORMS:
-                self._forms.clear()
-            found = self._forms[key << 16 | version] = PairLayout(key, version)
-        self._latest_form = found
+        found = self._latest_form = self._forms.find(key, version)
         return found
 
     def _is_sound(self, brief: Brief) -> bool:

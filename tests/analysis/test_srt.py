@@ -15,9 +15,11 @@ from kdissect.analysis.together import Together
 from kdissect.analysis.waits import Wait, served_in_brief, split, waited_in_brief
 from kdissect.capture.files import read_packets
 from kdissect.dissect import Dissector, Event
-from kdissect.session.briefs import NOT_KNOWN, Brief
+from kdissect.session.briefs import NOT_KNOWN, Brief, Interest
 from tests.acceptance.test_request_log import LOGGED_CASES
+from tests.amount import some
 from tests.analysis.folds import fold, logged, made, rows_of
+from tests.damaged import packets_of
 from tests.test_dissect_short import LARGE, OTHERS, SHIPPED
 
 GRAIN_NS = 1_000
@@ -173,7 +175,7 @@ def test_exchanges_in_brief_count_as_whole_ones_do(path: Path) -> None:
     if path.stat().st_size > LARGE:
         pytest.skip("large")
     rows = []
-    for briefs in (False, True):
+    for briefs in (None, Interest()):
         dissector = Dissector(briefs=briefs)
         asked = [statistic(text)[1] for text in ("srt", "srt,broker,client,client_id,topic")]
         counted = Together(asked)
@@ -189,6 +191,24 @@ def test_exchanges_in_brief_count_as_whole_ones_do(path: Path) -> None:
     assert rows[0] == rows[1]
 
 
+@pytest.mark.parametrize(
+    "path", some([*SHIPPED, *OTHERS], 8), ids=lambda path: f"{path.parent.name}-{path.stem}"
+)
+def test_briefs_of_which_no_faults_are_asked_count_as_whole_ones_do(path: Path) -> None:
+    """Of damaged messages too: what is wrong with record sets is no time of an answer."""
+    if path.stat().st_size > LARGE:
+        pytest.skip("large")
+    for seed in (None, 1, 2):
+        rows = []
+        for briefs in (None, statistic("srt")[1].briefs):
+            dissector, counted = Dissector(briefs=briefs), statistic("srt")[1]
+            for events in (*dissector.feed_all(packets_of(path, seed)), dissector.close()):
+                for event in events:
+                    counted.feed(event)
+            rows.append(counted.result())
+        assert rows[0] == rows[1]
+
+
 def _told_of(brief: Brief) -> tuple[Wait, int | None, int | None]:
     """Wait and work of an exchange in brief, as :func:`split` gives them of a whole one."""
     waited, served = waited_in_brief(brief), served_in_brief(brief)
@@ -199,14 +219,15 @@ def _told_of(brief: Brief) -> tuple[Wait, int | None, int | None]:
 
 
 def test_who_counts_briefs_says_so() -> None:
-    assert Together([statistic("srt")[1]]).takes_briefs
-    assert not Together([statistic("srt")[1], statistic("topics")[1]]).takes_briefs
+    assert Together([statistic("srt")[1]]).briefs == Interest(errors=False, records=False, names=False)
+    assert Together([statistic("srt,topic")[1]]).briefs == Interest(errors=False, records=False, names=True)
+    assert Together([statistic("srt")[1], statistic("topics")[1]]).briefs is None
 
 
 def test_a_statistic_that_knows_no_briefs_counts_the_exchanges_that_they_tell() -> None:
     path = next(each for each in SHIPPED if each.stem.startswith("basic"))
     rows = []
-    for briefs in (False, True):
+    for briefs in (None, Interest()):
         versions = statistic("versions")[1]
         dissector = Dissector(briefs=briefs)
         for events in dissector.feed_all(read_packets([str(path)])):

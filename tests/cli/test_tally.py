@@ -9,7 +9,7 @@ import pytest
 
 from kdissect.cli.tally import Tally
 from kdissect.dissect import Dissector, Event
-from kdissect.session.briefs import Brief
+from kdissect.session.briefs import Brief, Interest
 from tests.kafka import Talk, request, response
 from tests.record.build import batch
 
@@ -22,7 +22,7 @@ def produced(records: bytes) -> list[Event]:
     answered: dict[str, Any] = {"responses": [{"name": "t", "partitionResponses": [part]}]}
     answered["throttleTimeMs"] = 0
     talk = Talk().ask(request("Produce", 7, **asked)).answer(response("Produce", 7, **answered))
-    dissector = Dissector(briefs=True)
+    dissector = Dissector(briefs=Interest())
     found = [event for segment in talk.segments for event in dissector.feed(segment)]
     return [*found, *dissector.close()]
 

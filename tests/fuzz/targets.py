@@ -44,6 +44,7 @@ from kdissect.model import (
     Segment,
 )
 from kdissect.record.batch import Batch
+from kdissect.session.briefs import Interest
 from kdissect.tls.decrypting import Tls
 from kdissect.tls.keylog import TlsSecrets
 from tests.acceptance.mutate import look_at_message, look_at_records
@@ -146,7 +147,7 @@ def streams(data: bytes) -> None:
     events += dissector.close()
     assert dissector.held_bytes == 0
     assert astray(events) == {}
-    quick = Dissector(limits, briefs=True)
+    quick = Dissector(limits, briefs=Interest())
     briefs = [event for segment in _segments(data[1:]) for event in quick.feed(segment)]
     in_brief = [*map(told, briefs), *map(told, quick.close())]
     assert in_brief == without_rows([told(event) for event in events], in_brief)

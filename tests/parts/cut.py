@@ -19,7 +19,7 @@ from kdissect.parts.journal import Ends
 from kdissect.parts.part import dissect_part
 from kdissect.parts.stitch import Stitcher
 from kdissect.plain import plain_exchange
-from kdissect.session.briefs import Brief
+from kdissect.session.briefs import Brief, Interest
 from kdissect.session.conversation import Connection
 
 
@@ -67,12 +67,12 @@ def stitched(
     limits: Limits = DEFAULTS,
     chance: random.Random | None = None,
     *,
-    briefs: bool = False,
+    briefs: Interest | None = None,
 ) -> Stitched:
     """What parts say.
 
     :param chance: decides whether a part knows which connections may go on, or finds that out at its seam.
-    :param briefs: whether exchanges may be told in brief.
+    :param briefs: what is asked of exchanges in brief, where they may be told so.
     """
     true = Dissector(limits, briefs=briefs)
     out: list[Any] = []

@@ -14,6 +14,7 @@ from kdissect.limits import DEFAULTS
 from kdissect.model import CaptureError, Packet, renumbered
 from kdissect.parts.part import dissect_part
 from kdissect.parts.stitch import Stitcher
+from kdissect.session.briefs import Interest
 from tests.amount import only_long, some, times
 from tests.cli.run import CAPTURES
 from tests.lab import CLEAR_CASES, TLS_CASES, Case
@@ -42,7 +43,7 @@ def check(items: Sequence[Item], seed: int = 1, counts: Sequence[int] = COUNTS) 
         assert found.events == whole
         out.append(found)
         if count == BRIEF_COUNT:
-            found = stitched(items, places(len(items), count, chance), chance=chance, briefs=True)
+            found = stitched(items, places(len(items), count, chance), chance=chance, briefs=Interest())
             assert without_rows(found.events) == without_rows(whole)
             out.append(found)
     return out

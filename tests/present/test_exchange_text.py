@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import random
 from inspect import isfunction
 from io import BytesIO
 from itertools import product
@@ -11,18 +10,17 @@ from typing import Any
 
 import pytest
 
-from kdissect.capture.files import read_packets
 from kdissect.dissect import Dissector
 from kdissect.exchange import Exchange
-from kdissect.model import Packet
 from kdissect.present import columns
 from kdissect.present.columns import EXCHANGES
 from kdissect.present.exchange_text import ExchangeLines
 from kdissect.present.options import BYTES_FORMS, Options
 from kdissect.present.tables import row_line
 from kdissect.present.writers import table_writer
-from kdissect.session.briefs import Brief
+from kdissect.session.briefs import Brief, Interest
 from tests.amount import some
+from tests.damaged import packets_of
 from tests.dissecting import dissect
 from tests.present.captures import SECRET, secret_talks, write_capture
 
@@ -38,19 +36,6 @@ OPTIONS = [
 def exchanges(path: Path, seed: int | None = None) -> list[Exchange]:
     """Of a capture; with a seed, some of its bytes are changed."""
     return [event for event in dissect(packets_of(path, seed)) if isinstance(event, Exchange)]
-
-
-def packets_of(path: Path, seed: int | None = None) -> list[Packet]:
-    """The same packets for the same seed."""
-    packets = [each for each in read_packets([path]) if isinstance(each, Packet)]
-    if seed is not None:
-        dice = random.Random(seed)
-        for _ in range(len(packets) // 8):
-            at = dice.randrange(len(packets))
-            data = bytearray(packets[at].data)
-            data[dice.randrange(54, len(data)) if len(data) > 54 else -1] = dice.choice((0, 1, 0x80, 0xFF))
-            packets[at] = packets[at]._replace(data=bytes(data))
-    return packets
 
 
 @pytest.mark.parametrize(("path", "options"), some(product(CAPTURES, OPTIONS), 20))
@@ -71,7 +56,7 @@ def test_lines_of_exchanges_in_brief(path: Path, options: Options) -> None:
     for seed in (None, 1, 2):
         out = BytesIO()
         writer = ExchangeLines(out, options)
-        dissector = Dissector(briefs=True)
+        dissector = Dissector(briefs=Interest(records=False))
         for events in (*dissector.feed_all(packets_of(path, seed)), dissector.close()):
             for each in events:
                 if isinstance(each, Exchange | Brief):
@@ -85,7 +70,7 @@ def test_lines_of_exchanges_in_brief(path: Path, options: Options) -> None:
 def test_nearly_all_exchanges_in_brief_are_written_as_they_are(monkeypatch: pytest.MonkeyPatch) -> None:
     found: list[Any] = []
     for path in CAPTURES:
-        dissector = Dissector(briefs=True)
+        dissector = Dissector(briefs=Interest(records=False))
         for events in (*dissector.feed_all(packets_of(path)), dissector.close()):
             found += [each for each in events if isinstance(each, Brief)]
     whole: list[Exchange] = []

@@ -9,7 +9,7 @@ import pytest
 from kdissect.dissect import Dissector
 from kdissect.exchange import Exchange
 from kdissect.limits import DEFAULTS, Limits
-from kdissect.session.briefs import Brief
+from kdissect.session.briefs import Brief, Interest
 from tests.kafka import Talk, request, response
 from tests.session.runs import metadata, metadata_answer
 from tests.test_dissect_short import told, without_rows
@@ -27,7 +27,7 @@ class Told:
 
 def tell(talk: Talk, limits: Limits = DEFAULTS) -> Told:
     """Dissect a talk at both speeds, which must tell the same."""
-    quick, usual = Dissector(limits, briefs=True), Dissector(limits)
+    quick, usual = Dissector(limits, briefs=Interest()), Dissector(limits)
     found = [event for segment in talk.segments for event in quick.feed(segment)]
     expected = [event for segment in talk.segments for event in usual.feed(segment)]
     held = quick.held_bytes, usual.held_bytes

@@ -127,7 +127,7 @@ class _ReadCommand:
             count_faults=listing.talks or given["strict"],
             unpacks=given["strict"] or listing.form.format != "text",
             tells_tcp=self._judges,
-            briefs=listing.tells_in_brief and given["packets_to"] is None,
+            briefs=listing.briefs,
             growing=follows,
             opener=self._follow if follows else None,
         ) as reading:

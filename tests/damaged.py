@@ -1,0 +1,22 @@
+"""Packets of captures, some of which are damaged."""
+
+from __future__ import annotations
+
+import random
+from pathlib import Path
+
+from kdissect.capture.files import read_packets
+from kdissect.model import Packet
+
+
+def packets_of(path: Path, seed: int | None = None) -> list[Packet]:
+    """Of a capture; with a seed, some of their bytes are changed: the same for the same seed."""
+    packets = [each for each in read_packets([path]) if isinstance(each, Packet)]
+    if seed is not None:
+        dice = random.Random(seed)
+        for _ in range(len(packets) // 8):
+            at = dice.randrange(len(packets))
+            data = bytearray(packets[at].data)
+            data[dice.randrange(54, len(data)) if len(data) > 54 else -1] = dice.choice((0, 1, 0x80, 0xFF))
+            packets[at] = packets[at]._replace(data=bytes(data))
+    return packets
