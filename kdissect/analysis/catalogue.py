@@ -38,6 +38,7 @@ _PLACES = {
     "versions": "versions.Versions",
     "errors": "errors.Errors",
     "io": "intervals.Intervals",
+    "traffic": "traffic.Traffic",
     "transactions": "transactions.Transactions",
     "producers": "producers.Producers",
     "payloads": "payloads.Payloads",

@@ -28,6 +28,7 @@ from kdissect.present.statistics import table_of
 from kdissect.source import Input, Pass
 from kdissect.spark.folds import FoldRows, found
 from kdissect.spark.settings import TableSettings
+from tests.analysis.folds import told_apart
 from tests.feed.feeds import decoded, index_of
 from tests.jobs.same import small_batches
 from tests.lab import DATA
@@ -38,10 +39,7 @@ from tests.spark.test_stats import events_of, rows_of
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-ALL = tuple(
-    f"{name},100ms" if name in ("io", "timeline") else ",".join((name, *each.groupings))
-    for name, each in FOLDS.items()
-)
+ALL = tuple(map(told_apart, FOLDS.values()))
 """Every fold of the registry, as it tells most apart."""
 OFFICIAL = DATA / "official" / "frames-3.9.2.pcap.zst"
 """It has every API."""
