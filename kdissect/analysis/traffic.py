@@ -9,7 +9,8 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, ClassVar, Protocol
 
 from kdissect.analysis.declared import (
     COUNTER,
@@ -18,9 +19,10 @@ from kdissect.analysis.declared import (
     column,
     first_and_last,
     graded_errors,
+    time_column,
 )
 from kdissect.analysis.first_names import FirstNames
-from kdissect.analysis.fold import MILLISECOND, OneTable, Row, Span, address
+from kdissect.analysis.fold import MILLISECOND, SECOND, OneTable, Row, Span, address
 from kdissect.analysis.grades import Grades
 from kdissect.analysis.histogram import Histogram
 from kdissect.exchange import Exchange
@@ -31,8 +33,7 @@ BUCKETS_NS = tuple(
     for milliseconds in (0.5, 1, 2.5, 5, 10, 25, 50, 100, 250, 500, 1_000, 2_500, 5_000, 10_000, 30_000)
 )
 """Up to where latencies are counted together, for metrics."""
-GROUPINGS = ("broker", "client", "client_id", "topic", "error", "layer")
-"""What rows may be told apart by, beyond the API."""
+HOUR_NS = 3_600 * SECOND
 
 _NO_TOPICS: Sequence[str | None] = (None,)
 _NO_LAYERS: Mapping[str | None, int] = {None: 0}
@@ -65,8 +66,8 @@ class _TrafficRow:
         self.buckets = [0] * (len(BUCKETS_NS) + 1)
         self.span = Span()
 
-    def add(self, exchange: Exchange) -> None:
-        """Count an exchange, by columns that its row in the table ``exchanges`` has too."""
+    def add(self, exchange: ExchangeColumns) -> None:
+        """Count an exchange."""
         asked, answered, latency = exchange.request_size, exchange.response_size, exchange.latency_ns
         self.exchanges += 1
         if asked is not None:
@@ -98,9 +99,68 @@ class _TrafficRow:
         self.span.merge(later.span)
 
 
-_Key = tuple[str | None, ...]
-"""Of the columns :data:`_KEY`."""
-_KEY = ("api", "broker", "client", "client_id", "topic", "error", "error_class", "layer")
+class ExchangeColumns(Protocol):
+    """What is read of an exchange: columns that its row in the table ``exchanges`` has too. So rows that were
+    stored are counted as exchanges are."""
+
+    @property
+    def number(self) -> int: ...
+    @property
+    def api(self) -> str | None: ...
+    @property
+    def api_version(self) -> int | None: ...
+    @property
+    def broker(self) -> str: ...
+    @property
+    def client(self) -> str: ...
+    @property
+    def client_id(self) -> str | None: ...
+    @property
+    def principal(self) -> str | None: ...
+    @property
+    def groups(self) -> Sequence[str] | None: ...
+    @property
+    def transactional_ids(self) -> Sequence[str] | None: ...
+    @property
+    def topics(self) -> Sequence[str]: ...
+    @property
+    def error(self) -> str | None: ...
+    @property
+    def error_class(self) -> str | None: ...
+    @property
+    def request_size(self) -> int | None: ...
+    @property
+    def response_size(self) -> int | None: ...
+    @property
+    def latency_ns(self) -> int | None: ...
+    @property
+    def begun_ns(self) -> int: ...
+
+
+def _joined(names: Sequence[str] | None) -> str | None:
+    return None if names is None else ", ".join(names)
+
+
+Read = Callable[[Any], str | int | None]
+"""Reads of an exchange, or of the row of one, what rows are told apart by."""
+_READS: Mapping[str, Read] = {
+    "api_version": lambda exchange: exchange.api_version,
+    "hour": lambda exchange: exchange.begun_ns // HOUR_NS * HOUR_NS,
+    "broker": lambda exchange: exchange.broker,
+    "client": lambda exchange: address(exchange.client),
+    "client_id": lambda exchange: exchange.client_id,
+    "principal": lambda exchange: exchange.principal,
+    "groups": lambda exchange: _joined(exchange.groups),
+    "transactional_ids": lambda exchange: _joined(exchange.transactional_ids),
+    "topics": lambda exchange: _joined(exchange.topics),
+    "error": lambda exchange: exchange.error,
+    "error_class": lambda exchange: exchange.error_class,
+}
+"""What an exchange has one of; the class comes with the error."""
+GROUPINGS = (*(name for name in _READS if name != "error_class"), "topic", "layer")
+"""What rows may be told apart by, beyond the API."""
+_Key = tuple[str | int | None, ...]
+"""The API, then what is read of an exchange where that is asked for, at the end topic and layer."""
 
 
 class Traffic(OneTable[_Key, _TrafficRow]):
@@ -110,12 +170,22 @@ class Traffic(OneTable[_Key, _TrafficRow]):
     about = "exchanges, bytes, errors and latencies per API"
     columns = (
         column("api", "text", "Kafka's newest name of the API; null for responses whose request is missing"),
+        column("api_version", "int16", "its version; null unless asked for (traffic,api_version)"),
+        time_column("hour", "when the hour began; null unless asked for (traffic,hour)"),
         column("broker", "text", "address:port of the broker; null unless asked for (traffic,broker)"),
         column("client", "text", "address of the client; null unless asked for (traffic,client)"),
         column("client_id", "text", "the client's id; null unless asked for (traffic,client_id)"),
-        column("topic", "text", "the topic, by the name known then; null unless asked for (traffic,topic)"),
+        column("principal", "text", "who logged in; null unless asked for (traffic,principal)"),
+        column("groups", "text", "the groups that it names; null unless asked for (traffic,groups)"),
+        column(
+            "transactional_ids",
+            "text",
+            "the transactional ids that it names; null unless asked for (traffic,transactional_ids)",
+        ),
+        column("topics", "text", "all its topics together; null unless asked for (traffic,topics)"),
         column("error", "text", "the first error of the response; null unless asked for (traffic,error)"),
         column("error_class", "text", "fatal, retriable or routine; null unless asked for (traffic,error)"),
+        column("topic", "text", "the topic, by the name known then; null unless asked for (traffic,topic)"),
         column("layer", "text", "where faults are; null unless asked for (traffic,layer)"),
         column(
             "exchanges",
@@ -198,47 +268,54 @@ class Traffic(OneTable[_Key, _TrafficRow]):
         *first_and_last("exchange, by when it began"),
     )
     groupings = GROUPINGS
+    reads: ClassVar[Mapping[str, Read]] = _READS
+    """What is read of an exchange to tell rows apart, by column."""
 
     def __init__(self, limits: Limits = DEFAULTS, by: tuple[str, ...] = ()) -> None:
         super().__init__(_TrafficRow, limits)
-        self._by = frozenset(by)
+        asked = {*by, "error_class"} if "error" in by else {*by}
+        self._asked = tuple(name for name in self.reads if name in asked)
+        self._by_topic, self._by_layer = "topic" in by, "layer" in by
+        self._by_error = "error" in by
         self._first: FirstNames | None = None
 
     def keep_first(self, names: FirstNames) -> None:
         self._first = names
 
     def _exchange(self, exchange: Exchange) -> None:
-        by, name = self._by, self._name
-        error = grave = None
-        if "error" in by:
-            error = exchange.error
-            if error is None:
-                return
-            error, grave = name("error", error), exchange.error_class
-        layers = _NO_LAYERS
-        if "layer" in by:
-            layers = Counter(fault.layer for fault in exchange.faults)
-            if not layers:
-                return
-        whose = (
-            name("api", exchange.api),
-            name("broker", exchange.broker) if "broker" in by else None,
-            name("client", address(exchange.client)) if "client" in by else None,
-            name("client_id", exchange.client_id) if "client_id" in by else None,
+        if self._by_layer:
+            layers: Counter[str | None] = Counter(fault.layer for fault in exchange.faults)
+            if layers:
+                self.count(exchange, layers)
+            return
+        key = self.count(exchange)
+        if key is not None and self._by_topic:
+            for place in exchange.record_sets():
+                row = self._rows.row((*key, self._name("topic", place.topic or place.topic_id), None))
+                if row is not None:
+                    row.record_bytes = (row.record_bytes or 0) + len(place.data)
+
+    def count(self, exchange: ExchangeColumns, layers: Mapping[str | None, int] = _NO_LAYERS) -> _Key | None:
+        """Count an exchange, or the row of one.
+
+        :param layers: how many faults it has in which layers.
+        :returns: the key of its rows, without topic and layer; None where it is not counted.
+        """
+        if self._by_error and exchange.error is None:
+            return None
+        read = [("api", exchange.api), *((each, self.reads[each](exchange)) for each in self._asked)]
+        first = self._first
+        key = tuple(
+            value if first is None or not isinstance(value, str) else first.name(column, value)
+            for column, value in read
         )
-        topics = exchange.topics if "topic" in by else _NO_TOPICS
-        for topic in topics:
+        for topic in exchange.topics if self._by_topic else _NO_TOPICS:
             for layer, faults in layers.items():
-                row = self._rows.row((*whose, name("topic", topic), error, grave, layer))
+                row = self._rows.row((*key, self._name("topic", topic), layer))
                 if row is not None:
                     row.add(exchange)
                     row.faults += faults
-        if "topic" in by and "layer" not in by:
-            for place in exchange.record_sets():
-                topic = name("topic", place.topic or place.topic_id)
-                row = self._rows.row((*whose, topic, error, grave, None))
-                if row is not None:
-                    row.record_bytes = (row.record_bytes or 0) + len(place.data)
+        return key
 
     def _name(self, column: str, name: str | None) -> str | None:
         return name if self._first is None else self._first.name(column, name)
@@ -250,14 +327,15 @@ class Traffic(OneTable[_Key, _TrafficRow]):
     def _row(self, key: _Key, row: _TrafficRow) -> Row:
         p50, p95, p99 = row.latency.percentiles(50, 95, 99)
         return {
-            **dict(zip(_KEY, key, strict=True)),
+            **dict.fromkeys(("api", *self.reads, "topic", "layer")),
+            **dict(zip(("api", *self._asked, "topic", "layer"), key, strict=True)),
             "exchanges": row.exchanges,
             "requests": row.requests,
             "unanswered": row.unanswered,
             "request_bytes": row.request_bytes,
             "response_bytes": row.response_bytes,
             "record_bytes": row.record_bytes,
-            "faults": row.faults if "layer" in self._by else None,
+            "faults": row.faults if self._by_layer else None,
             **row.errors.columns(),
             "answered": row.latency.count,
             "latency_sum_ns": row.latency.total,
@@ -271,5 +349,6 @@ class Traffic(OneTable[_Key, _TrafficRow]):
         }
 
 
-def _order(key: _Key) -> tuple[bool, tuple[str, ...]]:
-    return key[0] is None, tuple(part or "" for part in key)
+def _order(key: _Key) -> tuple[bool, tuple[tuple[int, str], ...]]:
+    parts = ((part, "") if isinstance(part, int) else (0, part or "") for part in key)
+    return key[0] is None, tuple(parts)

@@ -60,11 +60,11 @@ def test_an_exchange_counts_for_each_topic_and_for_its_first_error() -> None:
     assert {key: count for key, count in found.items() if count} == topics
     assert topics
     errors = Counter((each.api, each.error, each.error_class) for each in seen if each.error is not None)
-    found = {
+    by_error = {
         (row["api"], row["error"], row["error_class"]): row["exchanges"]
         for row in rows("java43-errors", "error")
     }
-    assert found == errors
+    assert by_error == errors
 
 
 def test_faults_count_by_layer() -> None:
