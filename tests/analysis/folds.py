@@ -28,7 +28,7 @@ def told_apart(kind: type[Statistic]) -> str:
     return ",".join((kind.name, *(each for each in kind.groupings if each != "layer")))
 
 
-SPEC = [*map(told_apart, STATISTICS.values()), "lag,1s", "traffic,layer"]
+SPEC = [*map(told_apart, STATISTICS.values()), "lag,1s", "traffic", "traffic,topic", "traffic,layer"]
 """Every statistic, as it tells most apart."""
 CASES = (
     *("java43-groups", "java43-errors", "wrong-requests", "java39-transactions", "java43-share-2"),

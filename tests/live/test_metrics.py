@@ -55,6 +55,9 @@ def test_requests_errors_bytes_and_latencies_are_those_of_the_exchanges() -> Non
             assert value(metrics, "kdissect_latency_seconds_count", api=api) == len(timed)
             total = value(metrics, "kdissect_latency_seconds_sum", api=api)
             assert total == pytest.approx(sum(timed) / 1e9)
+            for end in ("0.0005", "0.005", "1.0", "+Inf"):
+                below = value(metrics, "kdissect_latency_seconds_bucket", api=api, le=end)
+                assert below == sum(each <= float(end) * 1e9 for each in timed)
         sizes = sum(each.response_size or 0 for each in of_api)
         assert (value(metrics, "kdissect_bytes_total", api=api, direction="response") or 0) == sizes
     pairs = [(str(each.api), each.error, each.error_class) for each in seen if each.error is not None]
