@@ -21,7 +21,7 @@ from kdissect.capture.following import Following
 from kdissect.capture.keylogs import KeyLogs
 from kdissect.capture.points import find_points
 from kdissect.capture.reader import Interface, Item, Packets, Points
-from kdissect.dissect import Dissector, Event
+from kdissect.dissect import Dissector, Event, Numbering
 from kdissect.limits import DEFAULTS, Limits
 from kdissect.model import CaptureError
 from kdissect.names import TopicNames
@@ -144,6 +144,12 @@ class Pass:
     def secrets(self) -> TlsSecrets:
         """The secrets that are known."""
         return self._dissector.secrets
+
+    @property
+    def numbering(self) -> Numbering:
+        """What gives the numbers of an input of one capture point; a reading may go on with another's."""
+        assert isinstance(self._dissector, Dissector)
+        return self._dissector.numbering
 
     def in_tls(self) -> Iterator[Connection]:
         """What is known by now of connections that speak TLS. Another thread may ask for it."""

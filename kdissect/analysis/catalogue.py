@@ -38,6 +38,7 @@ _PLACES = {
     "versions": "versions.Versions",
     "errors": "errors.Errors",
     "io": "intervals.Intervals",
+    "traffic": "traffic.Traffic",
     "transactions": "transactions.Transactions",
     "producers": "producers.Producers",
     "payloads": "payloads.Payloads",
@@ -56,15 +57,31 @@ _PLACES = {
 }
 """The module and the class of each, in the order in which they are listed."""
 
+_JUDGED = {
+    "metadata_asked": "metadata_asked.MetadataAsked",
+    "offers": "offers.Offers",
+    "pace": "pace.Pace",
+    "racks": "racks.Racks",
+    "rereads": "rereads.Rereads",
+    "spikes": "stalls.Spikes",
+    "stale_leaders": "stale_leaders.StaleLeaders",
+    "stalls": "stalls.Stalls",
+}
+"""Those that only rules read; no list has them."""
+_ALL = {**_PLACES, **_JUDGED}
+
 
 def _found(name: str) -> type[Statistic]:
-    module, _, kind = _PLACES[name].rpartition(".")
+    module, _, kind = _ALL[name].rpartition(".")
     found: type[Statistic] = getattr(import_module(f"kdissect.analysis.{module}"), kind)
     return found
 
 
 STATISTICS: Mapping[str, type[Statistic]] = Made(_PLACES, _found)
 """The statistics by name."""
+
+FOLDS: Mapping[str, type[Statistic]] = Made(_ALL, _found)
+"""The same, and those that only rules read: every fold that makes rows. All engines count each of them."""
 
 
 def statistic(text: str, limits: Limits = DEFAULTS) -> tuple[str, Statistic]:

@@ -1,7 +1,7 @@
 """How a statistic declares the columns of its rows, and the columns that several declare alike.
 
 A statistic stands in one file, with its columns above its class. Everything that shows it reads them there:
-``stats``, ``kdissect fields``, the screens, Parquet and Arrow, Spark.
+``stats``, ``kdissect fields``, the screens, Parquet and Arrow, Spark, the metrics of ``live --prometheus``.
 """
 
 from __future__ import annotations
@@ -11,6 +11,31 @@ from typing import NamedTuple
 TIME, DURATION, BYTES, BANDS, ID, PLAIN = "time", "duration", "bytes", "bands", "id", ""
 """What numbers are: ns since the epoch, ns, bytes, a distribution (drawn as bars), a name (of a node, a
 port), or none of these."""
+
+
+COUNTER, GAUGE, HISTOGRAM = "counter", "gauge", "histogram"
+"""Kinds of metrics: a count that only grows, a figure of now, a distribution of times."""
+
+
+class Metric(NamedTuple):
+    """What a column is among the metrics of a live capture: its values, added up over rows with the same
+    labels. Durations are seconds there."""
+
+    name: str
+    """Without ``kdissect_`` before it, and without what Prometheus puts behind it."""
+    kind: str
+    about: str
+    labels: tuple[tuple[str, str], ...] = ()
+    """Each label, and the column that has its values. A statistic is asked with those of them that are its
+    groupings."""
+    always: tuple[tuple[str, str], ...] = ()
+    """Labels with one value, which tell this column from others of the same metric."""
+    ends_ns: tuple[int, ...] = ()
+    """Of a histogram, up to where each value of the column counts. The last has no end."""
+    total: str = ""
+    """Of a histogram, the column with the sum of the times."""
+    tells_zero: bool = False
+    """Of a count, whether it is also told where it is 0."""
 
 
 class Declared(NamedTuple):
@@ -25,16 +50,25 @@ class Declared(NamedTuple):
     """Left out of a table for people where all is 0."""
     kept: bool = False
     """Left out last of all figures where the room is too small."""
+    metrics: tuple[Metric, ...] = ()
+    """What it is among the metrics of a live capture."""
 
 
 def column(
-    name: str, kind: str, meaning: str, *, unit: str | None = None, rare: bool = False, kept: bool = False
+    name: str,
+    kind: str,
+    meaning: str,
+    *,
+    unit: str | None = None,
+    rare: bool = False,
+    kept: bool = False,
+    metrics: tuple[Metric, ...] = (),
 ) -> Declared:
     """A column. Names that end in ``_ns`` are durations, those that end in ``bytes`` are bytes.
 
     :param unit: what it is, where the name does not tell.
     """
-    return Declared(name, kind, meaning, unit_of(name) if unit is None else unit, rare, kept)
+    return Declared(name, kind, meaning, unit_of(name) if unit is None else unit, rare, kept, metrics)
 
 
 def unit_of(name: str) -> str:

@@ -21,6 +21,7 @@ from functools import lru_cache
 from typing import Any, ClassVar, Generic, Protocol, Self, TypeVar
 
 from kdissect.analysis.declared import Declared
+from kdissect.analysis.first_names import FirstNames
 from kdissect.analysis.latest import Latest
 from kdissect.analysis.packed import packed
 from kdissect.analysis.room import Room
@@ -165,6 +166,10 @@ class Statistic(Fold):
                 + (" but one interval such as 100ms" if cls.takes_interval else "")
             )
         return cls(limits, how) if cls.groupings else cls(limits)  # type: ignore[call-arg]
+
+    def keep_first(self, names: FirstNames) -> None:
+        """Tell only these names apart from now on, and count the others together. A live capture may go on
+        for months, with ever new names."""
 
     @abstractmethod
     def result(self) -> list[Row]:

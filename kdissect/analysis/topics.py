@@ -37,7 +37,7 @@ DIRECTIONS = {"Produce": "produce", "Fetch": "fetch", "ShareFetch": "share", "Fe
 
 @packed
 @dataclass(slots=True)
-class _Traffic:
+class _PartitionTraffic:
     exchanges: int = 0
     batches: Batches = field(default_factory=Batches)
     corrupt: Span = field(default_factory=Span)
@@ -45,7 +45,7 @@ class _Traffic:
     errors: Grades = field(default_factory=Grades)
     span: Span = field(default_factory=Span)
 
-    def merge(self, later: _Traffic) -> None:
+    def merge(self, later: _PartitionTraffic) -> None:
         self.exchanges += later.exchanges
         self.batches.merge(later.batches)
         self.corrupt.merge(later.corrupt)
@@ -53,7 +53,7 @@ class _Traffic:
         self.span.merge(later.span)
 
 
-class Topics(OneTable[tuple[Topic, int | None, str], _Traffic]):
+class Topics(OneTable[tuple[Topic, int | None, str], _PartitionTraffic]):
     """The statistic ``topics``."""
 
     apis = frozenset(DIRECTIONS)
@@ -98,7 +98,7 @@ class Topics(OneTable[tuple[Topic, int | None, str], _Traffic]):
     )
 
     def __init__(self, limits: Limits = DEFAULTS) -> None:
-        super().__init__(_Traffic, limits)
+        super().__init__(_PartitionTraffic, limits)
         self._labels = Labels(self.latest, limits)
 
     def _exchange(self, exchange: Exchange) -> None:
@@ -107,7 +107,7 @@ class Topics(OneTable[tuple[Topic, int | None, str], _Traffic]):
             return
         if direction == "fetch" and replica_id(exchange) >= 0:
             direction = "replicate"
-        here: dict[int, _Traffic] = {}
+        here: dict[int, _PartitionTraffic] = {}
         for found in record_sets(exchange, self.limits):
             place = found.place
             row = self._row(exchange, place.topic, place.topic_id, place.partition, direction, here)
@@ -132,8 +132,8 @@ class Topics(OneTable[tuple[Topic, int | None, str], _Traffic]):
         topic_id: str | None,
         partition: int | None,
         direction: str,
-        here: dict[int, _Traffic],
-    ) -> _Traffic | None:
+        here: dict[int, _PartitionTraffic],
+    ) -> _PartitionTraffic | None:
         """The row, in which the exchange is counted once; ``here`` are those in which it was."""
         row = self._rows.row((self._labels.topic(name, topic_id), partition, direction))
         if row is not None and id(row) not in here:
@@ -147,7 +147,7 @@ class Topics(OneTable[tuple[Topic, int | None, str], _Traffic]):
         super().merge(later)
 
     def result(self) -> list[Row]:
-        rows = self._labels.by_name(self._rows.rows, _Traffic)
+        rows = self._labels.by_name(self._rows.rows, _PartitionTraffic)
         return [_result(key, row) for key, row in sorted(rows.items(), key=lambda each: _order(each[0]))]
 
 
@@ -175,7 +175,7 @@ def _order(key: tuple[int | str | None, ...]) -> tuple[str, int, str]:
     return str(topic or ""), partition if isinstance(partition, int) else -1, str(direction)
 
 
-def _result(key: tuple[int | str | None, ...], row: _Traffic) -> Row:
+def _result(key: tuple[int | str | None, ...], row: _PartitionTraffic) -> Row:
     topic, partition, direction = key
     found, span = row.batches, row.span
     return {

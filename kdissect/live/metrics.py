@@ -1,4 +1,7 @@
-"""Exchanges and the state of the capture ─► metrics for Prometheus, over HTTP.
+"""Events and the state of the capture ─► metrics for Prometheus, over HTTP.
+
+Statistics count. Their columns declare the metrics (:class:`~kdissect.analysis.declared.Metric`), and their
+rows are read when somebody asks.
 
 The wire, not kdissect, chooses names. So only the first client ids, topics and errors become label values, up
 to a limit. All others count together as ``other``; what is not on the wire is ``none``. Times are seconds.
@@ -6,12 +9,20 @@ to a limit. All others count together as ``other``; what is not on the wire is `
 
 from __future__ import annotations
 
+import time
 from collections import Counter as Counts
-from collections.abc import Callable, Iterable
-from typing import Any
+from collections.abc import Callable, Iterable, Iterator
+from threading import Lock
+from typing import Any, NamedTuple
 
-from kdissect.exchange import Exchange
+from kdissect.analysis.catalogue import STATISTICS
+from kdissect.analysis.declared import COUNTER, DURATION, HISTOGRAM, Declared, Metric
+from kdissect.analysis.first_names import FirstNames
+from kdissect.analysis.fold import SECOND, Row, Statistic
+from kdissect.analysis.together import Together
+from kdissect.dissect import Event
 from kdissect.insight.finding import Finding
+from kdissect.limits import DEFAULTS, Limits
 from kdissect.live.journal import Status
 from kdissect.present.sanitise import sanitise
 
@@ -19,92 +30,46 @@ MOST_VALUES = 100
 """Different values of one label."""
 LONGEST_VALUE = 200
 """Characters."""
-OTHER, NONE = "other", "none"
+NONE = "none"
 DEFAULT_ADDRESS = "127.0.0.1"
-_BUCKETS = (0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0)
-
-
-class _Values:
-    """The values of a label, bounded in number."""
-
-    def __init__(self, most: int) -> None:
-        self._most = most
-        self._known: dict[str | None, str] = {None: NONE}
-
-    def __call__(self, value: str | None) -> str:
-        found = self._known.get(value)
-        if found is None:
-            if len(self._known) > self._most:
-                return OTHER
-            assert value is not None
-            found = self._known[value] = sanitise(value, LONGEST_VALUE)
-        return found
+_GROWING = (COUNTER, HISTOGRAM)
 
 
 class Metrics:
     """Counts; :meth:`serve` lets others ask.
 
     :param status: tells how the capture goes, when it is asked.
+    :param statistics: those whose columns may declare metrics.
     :raises ImportError: prometheus_client is not installed.
     """
 
-    def __init__(self, status: Callable[[], Status], most_values: int = MOST_VALUES) -> None:
-        from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
+    def __init__(
+        self,
+        status: Callable[[], Status],
+        most_values: int = MOST_VALUES,
+        limits: Limits = DEFAULTS,
+        statistics: Iterable[type[Statistic]] | None = None,
+    ) -> None:
+        from prometheus_client import CollectorRegistry, Gauge
 
         self.registry = CollectorRegistry()
         self._known: set[tuple[str, str]] = set()
         """Ids and severities that were told."""
-        self._apis, self._clients = _Values(most_values), _Values(most_values)
-        self._topics, self._errors = _Values(most_values), _Values(most_values)
-
-        def counter(name: str, meaning: str, *labels: str) -> Counter:
-            return Counter(f"kdissect_{name}", meaning, labels, registry=self.registry)
-
-        self._requests = counter("requests", "Requests seen.", "api")
-        self._responses = counter("errors", "Responses with an error.", "api", "error", "class")
-        self._bytes = counter("bytes", "Bytes of messages.", "api", "direction")
-        self._of_clients = counter("client_requests", "Requests by client id.", "client")
-        self._client_bytes = counter("client_bytes", "Bytes of messages by client id.", "client", "direction")
-        self._of_topics = counter("topic_requests", "Exchanges that name a topic.", "topic", "api")
-        self._record_bytes = counter("topic_record_bytes", "Bytes of record sets.", "topic", "api")
-        self._faults = counter("faults", "Faults in exchanges.", "layer")
         self._findings = Gauge(
             "kdissect_findings",
             "Findings that are not over (kdissect explain).",
             ("id", "severity"),
             registry=self.registry,
         )
-        self._latency = Histogram(
-            "kdissect_latency_seconds",
-            "From the request's last byte to the response's first.",
-            ("api",),
-            buckets=_BUCKETS,
-            registry=self.registry,
+        self._counted = _StatisticMetrics(
+            STATISTICS.values() if statistics is None else statistics, limits, most_values
         )
+        self.registry.register(self._counted)
         self.registry.register(_CaptureMetrics(status))
 
-    def add(self, exchange: Exchange) -> None:
-        """Count an exchange."""
-        api, client = self._apis(exchange.api), self._clients(exchange.client_id)
-        if exchange.request is not None:
-            self._requests.labels(api).inc()
-            self._of_clients.labels(client).inc()
-        for direction, size in (("request", exchange.request_size), ("response", exchange.response_size)):
-            if size is not None:
-                self._bytes.labels(api, direction).inc(size)
-                self._client_bytes.labels(client, direction).inc(size)
-        if exchange.error is not None:
-            grave = exchange.error_class or NONE
-            self._responses.labels(api, self._errors(exchange.error), grave).inc()
-        if exchange.latency_ns is not None:
-            self._latency.labels(api).observe(exchange.latency_ns / 1e9)
-        for topic in exchange.topics:
-            self._of_topics.labels(self._topics(topic), api).inc()
-        for place in exchange.record_sets():
-            topic = self._topics(place.topic or place.topic_id)
-            self._record_bytes.labels(topic, api).inc(len(place.data))
-        for fault in exchange.faults:
-            self._faults.labels(fault.layer).inc()
+    def feed(self, event: Event) -> None:
+        """Count an event."""
+        self._counted.feed(event)
 
     def know(self, findings: Iterable[Finding]) -> None:
         """What is found now; what was found before is over where it is not among it."""
@@ -128,6 +93,114 @@ class Metrics:
             thread.join()
 
         return stop
+
+
+class _ToldColumn(NamedTuple):
+    """A column that a metric is made of."""
+
+    column: Declared
+    metric: Metric
+
+
+Labels = tuple[tuple[str, str], ...]
+
+
+class _StatisticMetrics:
+    """Statistics of which columns declare metrics, and these metrics. One thread feeds, others ask."""
+
+    def __init__(self, statistics: Iterable[type[Statistic]], limits: Limits, most_values: int) -> None:
+        self._names = FirstNames(most_values)
+        self._lock = Lock()
+        self._created: dict[tuple[str, Labels], float] = {}
+        """When a metric was first told with these labels."""
+        told: dict[tuple[type[Statistic], tuple[str, ...]], list[_ToldColumn]] = {}
+        for kind in statistics:
+            if not kind.is_deep:
+                for column in kind.columns:
+                    for metric in column.metrics:
+                        told.setdefault((kind, _how(kind, metric)), []).append(_ToldColumn(column, metric))
+        self._told = [(kind.asked(limits, how), each) for (kind, how), each in told.items()]
+        for fold, _ in self._told:
+            fold.keep_first(self._names)
+        self._together = Together(fold for fold, _ in self._told)
+
+    def feed(self, event: Event) -> None:
+        with self._lock:
+            self._together.feed(event)
+
+    def collect(self) -> Iterable[Any]:
+        """As Prometheus' library asks."""
+        from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, HistogramMetricFamily
+
+        kinds = {COUNTER: CounterMetricFamily, HISTOGRAM: HistogramMetricFamily}
+        families: dict[str, Any] = {}
+        for metric, values in self._values():
+            name = f"kdissect_{metric.name}"
+            family = families.get(name)
+            if family is None:
+                family = families[name] = kinds.get(metric.kind, GaugeMetricFamily)(name, metric.about)
+            for labels, value in values.items():
+                self._add(family, metric, labels, value)
+        return families.values()
+
+    def _values(self) -> list[tuple[Metric, dict[Labels, list[float]]]]:
+        """The values of each metric: one by labels; of a histogram those of its buckets, and their total."""
+        out: list[tuple[Metric, dict[Labels, list[float]]]] = []
+        with self._lock:  # rows are made while nobody feeds
+            for fold, told in self._told:
+                rows = fold.result()
+                out += [(each.metric, self._summed(each, rows)) for each in told]
+        return out
+
+    def _summed(self, told: _ToldColumn, rows: Iterable[Row]) -> dict[Labels, list[float]]:
+        column, metric = told
+        out: dict[Labels, list[float]] = {}
+        for row in rows:
+            values = _values_of(row, column, metric)
+            if values is not None and (any(values) or metric.tells_zero or metric.kind not in _GROWING):
+                labels = (*self._labels(row, metric), *metric.always)
+                before = out.get(labels)
+                out[labels] = values if before is None else list(map(sum, zip(before, values, strict=True)))
+        return out
+
+    def _labels(self, row: Row, metric: Metric) -> Iterator[tuple[str, str]]:
+        for label, column in metric.labels:
+            name = self._names.name(column, None if row[column] is None else str(row[column]))
+            yield label, NONE if name is None else sanitise(name, LONGEST_VALUE)
+
+    def _add(self, family: Any, metric: Metric, labels: Labels, values: list[float]) -> None:
+        by_name = dict(labels)
+        if metric.kind not in _GROWING:
+            family.add_sample(family.name, by_name, values[0])
+            return
+        created = self._created.setdefault((family.name, labels), time.time())
+        if metric.kind == COUNTER:
+            family.add_sample(f"{family.name}_total", by_name, values[0])
+        else:
+            *counts, total = values
+            so_far = 0.0
+            ends = [*(str(end / SECOND) for end in metric.ends_ns), "+Inf"]
+            for end, count in zip(ends, counts, strict=True):
+                so_far += count
+                family.add_sample(f"{family.name}_bucket", {**by_name, "le": end}, so_far)
+            family.add_sample(f"{family.name}_count", by_name, so_far)
+            family.add_sample(f"{family.name}_sum", by_name, total)
+        family.add_sample(f"{family.name}_created", by_name, created)
+
+
+def _how(kind: type[Statistic], metric: Metric) -> tuple[str, ...]:
+    """What a statistic is told apart by, for a metric."""
+    columns = {column for _, column in metric.labels}
+    return tuple(each for each in kind.groupings if each in columns)
+
+
+def _values_of(row: Row, column: Declared, metric: Metric) -> list[float] | None:
+    value = row[column.name]
+    if value is None:
+        return None
+    if metric.kind == HISTOGRAM:
+        return [*value, row[metric.total] / SECOND]
+    return [value / SECOND if column.unit == DURATION else value]
 
 
 class _CaptureMetrics:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 
 from kdissect.analysis.catalogue import STATISTICS
+from kdissect.analysis.declared import COUNTER, Metric
 from kdissect.analysis.fold import Statistic
 
 
@@ -23,5 +24,26 @@ def _further(statistic: type[Statistic]) -> str:
     return ", ".join(f"`{grouping}`" for grouping in statistic.groupings)
 
 
-HELP_TABLES: Mapping[str, Callable[[], str]] = {"statistics": statistics_table}
+def metrics_table() -> str:
+    """Every metric that a column of a statistic declares: its name, its labels, what it counts."""
+    told = {
+        metric.name: metric
+        for statistic in STATISTICS.values()
+        for column in statistic.columns
+        for metric in column.metrics
+    }
+    rows = [
+        f"| `kdissect_{name}{_ENDS.get(metric.kind, '')}` | {_labels(metric)} | {metric.about} |\n"
+        for name, metric in told.items()
+    ]
+    return "".join(("| metric | labels | what |\n", "|---|---|---|\n", *rows))
+
+
+def _labels(metric: Metric) -> str:
+    return ", ".join(f"`{label}`" for label, _ in (*metric.labels, *metric.always))
+
+
+_ENDS = {COUNTER: "_total"}
+"""What Prometheus puts behind a name, by kind."""
+HELP_TABLES: Mapping[str, Callable[[], str]] = {"statistics": statistics_table, "metrics": metrics_table}
 """What makes the table of a line ``<!-- NAME -->`` in a page of :mod:`kdissect.help`."""

@@ -37,7 +37,7 @@ _BY_TYPE = {"text": _text, "texts": _texts}
 
 
 def _column(declared: Declared) -> Column:
-    name, kind, meaning, unit, rare, kept = declared
+    name, kind, meaning, unit, rare, kept, _ = declared
     value = partial(_BY_TYPE.get(kind, _value), name)
     return Column(name, kind, meaning, value, unit=unit, rare=rare, kept=kept, key=name)
 

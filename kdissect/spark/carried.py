@@ -1,4 +1,4 @@
-"""What is carried from batch to batch of a stream: the Dissector of each capture point, and how far its
+"""What is carried from batch to batch of a stream: the reading of each capture point, and how far its
 files were read.
 
 Each batch and capture point has a state in a file of its own. A batch that is repeated reads what it read the
@@ -27,10 +27,10 @@ from shutil import rmtree
 from typing import Any, NamedTuple
 
 import kdissect
-from kdissect.dissect import Dissector
+from kdissect.source import Pass
 from kdissect.spark.build import build
 
-FORMAT = 4
+FORMAT = 5
 _DRAINED_FORM = 1
 _DRAINING, _DRAINED = "draining", "drained"
 _SUFFIX = ".state"
@@ -48,7 +48,7 @@ class StateError(Exception):
 class Carried:
     """The state of one capture point."""
 
-    dissector: Dissector
+    reading: Pass
     packets: int = 0
     """How many were read."""
     last_ns: int | None = None
@@ -83,12 +83,12 @@ class Carried:
         self.final.discard(path)
 
     def drained(self) -> Drained:
-        """What is left once its dissector was closed."""
-        dissector = self.dissector
-        numbering = dissector.numbering
+        """What is left once its reading has ended."""
+        reading = self.reading
+        numbering = reading.numbering
         return Drained(
             *(self.packets, self.last_ns, self.items, sorted(self.final), self.sizes, self.firsts),
-            *(numbering.connections, numbering.exchanges, list(dissector.names.order)),
+            *(numbering.connections, numbering.exchanges, list(reading.names.order)),
         )
 
 
@@ -108,14 +108,14 @@ class Drained(NamedTuple):
     names: list[tuple[str, str, int]]
     """Topic id, name, and the packet that told it."""
 
-    def begun(self, dissector: Dissector) -> Carried:
-        """The state with a new dissector, which goes on with the numbers."""
-        numbering = dissector.numbering
+    def begun(self, reading: Pass) -> Carried:
+        """The state with a new reading, which goes on with the numbers."""
+        numbering = reading.numbering
         numbering.connections, numbering.exchanges = self.connections, self.exchanges
         for each in self.names:
-            dissector.names.learn(*each)
+            reading.names.learn(*each)
         return Carried(
-            *(dissector, self.packets, self.last_ns, self.items, set(self.final), self.sizes, self.firsts)
+            *(reading, self.packets, self.last_ns, self.items, set(self.final), self.sizes, self.firsts)
         )
 
 

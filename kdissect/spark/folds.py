@@ -38,14 +38,14 @@ from kdissect.spark.storage import list_files
 from kdissect.spark.tables import with_point
 
 if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
+    from pyspark.sql import DataFrame, SparkSession
 
 PARTS_A_TASK = 4
 """About how many parts a task has where nothing is compressed. With more, tasks have more alike to do; with
 fewer, less is sent and added."""
 _AROUND = PACKET_OVERHEAD + 54
 """About what a message takes in a file beside its bytes: the headers of a packet."""
-_PARTS_DDL = "point int, part int, data binary"
+PARTS_DDL = "point int, part int, data binary"
 _PARTS = pa.schema([("point", pa.int32()), ("part", pa.int32()), ("data", pa.binary())])
 _ROWS_DDL = "point int, `table` int, left_out bigint, data binary"
 _ROWS = pa.schema(
@@ -124,9 +124,19 @@ def found(
         several = several_points(point, settings)
         tasks += [_FoldTask(at, point.paths, index, count, part_bytes, several) for index in range(count)]
     every = spark.range(0, len(tasks), 1, len(tasks))
-    parts = every.mapInArrow(partial(_count, tuple(tasks), settings, question), _PARTS_DDL)
-    ordered = parts.repartitionById(len(points), "point").sortWithinPartitions("point", "part")
-    names = tuple(point.name for point in points)
+    parts = every.mapInArrow(partial(_count, tuple(tasks), settings, question), PARTS_DDL)
+    return added(parts, tuple(point.name for point in points), settings, question)
+
+
+def added(
+    parts: DataFrame, names: tuple[str, ...], settings: TableSettings, question: FoldQuestion[C]
+) -> CountedPoints:
+    """Have parts added in their order, and rows made of them.
+
+    :param parts: of the form :data:`PARTS_DDL`, as :func:`part_batch` makes them.
+    :param names: of the capture points.
+    """
+    ordered = parts.repartitionById(len(names), "point").sortWithinPartitions("point", "part")
     rows = ordered.mapInArrow(partial(_add, names, settings, question), _ROWS_DDL).toArrow().to_pylist()
     rows.sort(key=lambda row: (row["point"], row["table"]))
     damage = [each for row in rows if row["table"] == _DAMAGE for each in pickle.loads(row["data"])]
@@ -194,8 +204,7 @@ def _count(
         note = Note(settings.progress, f"folds-{number}")
         with rarely_collected():
             for part, sent in _parts(task, settings, question, note):
-                row = (task.point, part, pickle.dumps(sent, pickle.HIGHEST_PROTOCOL))
-                yield _batch(_PARTS, row)
+                yield part_batch(task.point, part, sent.part, sent.damage)
         note.write()
 
 
@@ -258,6 +267,15 @@ def _add(
         for number, (table, rows) in enumerate(made):
             data = _stream(with_point(table, settings.capture_point is not None, points[at]), rows.rows)
             yield _batch(_ROWS, (at, number, rows.left_out, data))
+
+
+def part_batch(point: int, number: int, part: Part[C], damage: list[Fault]) -> pa.RecordBatch:
+    """A part on its way to who adds it.
+
+    :param damage: what is wrong with files where its events were read.
+    """
+    data = pickle.dumps(_SentPart(part, damage), pickle.HIGHEST_PROTOCOL)
+    return _batch(_PARTS, (point, number, data))
 
 
 def _stream(table: Table, rows: Iterable[Any]) -> bytes:

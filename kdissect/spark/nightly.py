@@ -27,7 +27,7 @@ from kdissect.spark.carried import Carried, StateError, States
 from kdissect.spark.plan import point_of
 from kdissect.spark.progress import Note
 from kdissect.spark.quality import NOT_CAPTURED
-from kdissect.spark.replay import new_dissector
+from kdissect.spark.replay import new_pass
 from kdissect.spark.runs import RunPlan, Runs, RunsError, digest_of
 from kdissect.spark.settings import TableSettings
 from kdissect.spark.shape import epochs, needs_places, of_connections, partitioned, with_moments
@@ -283,12 +283,12 @@ def _again(
     """
     for each in numbers:
         for at in each.column(0).to_pylist():
-            carried = Carried(new_dissector(settings))
+            carried = Carried(new_pass(settings))
             for spans in history:
                 if spans is None:
-                    for _ in carried.dissector.close():
+                    for _ in carried.reading.end():
                         pass
-                    carried = carried.drained().begun(new_dissector(settings))
+                    carried = carried.drained().begun(new_pass(settings))
                     continue
                 own = [span for span in spans if span.point == points[at]]
                 for _ in events_of_spans(carried, own, settings, Note(None, "")):

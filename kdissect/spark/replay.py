@@ -1,6 +1,6 @@
 """One capture → the events of one task: everything is dissected, and the task's share is given.
 
-Each of a capture's tasks makes the same numbers and names: each reads all of it with one ordinary Dissector,
+Each of a capture's tasks makes the same numbers and names: each reads all of it in one ordinary pass,
 as ``kdissect read`` does. A share saves the making of rows, which costs most. Each exchange goes to the task
 that has the fewest bytes so far, so that no task gets all of a large connection. The first task gets
 everything that is not an exchange.
@@ -13,12 +13,11 @@ from itertools import chain
 
 from kdissect.capture.files import read_packets
 from kdissect.capture.reader import Item, Points
-from kdissect.dissect import Dissector, Event, Numbering
+from kdissect.dissect import Event
 from kdissect.exchange import Exchange
 from kdissect.faults import fault
 from kdissect.model import CaptureError, Fault
-from kdissect.names import TopicNames
-from kdissect.source import Input, Pass, secrets_of, teach
+from kdissect.source import Input, Pass, secrets_of
 from kdissect.spark.progress import Note
 from kdissect.spark.settings import TableSettings
 from kdissect.spark.storage import counting
@@ -78,24 +77,14 @@ def damage_of(paths: Sequence[str], settings: TableSettings, note: Note) -> Iter
                 yield item
 
 
-def new_dissector(
-    settings: TableSettings,
-    names: TopicNames | None = None,
-    numbering: Numbering | None = None,
-    learned: TopicNames | None = None,
-) -> Dissector:
-    """A dissector of some of a capture's packets, as the settings ask for it.
+def new_pass(settings: TableSettings, paths: Sequence[str] = (), points: Points | None = None) -> Pass:
+    """A reading from the beginning, as the settings ask for it.
 
-    :param names: names that hold from the start.
-    :param learned: takes the names that are learned, where none hold from the start.
+    :param paths: what it reads; a stream has none, and feeds what came.
     :raises CaptureError: a key log, or a key, cannot be read.
     """
-    secrets = secrets_of(settings.keylog, settings.rsa_key, settings.limits)
-    dissector = Dissector(settings.limits, settings.ports, names, numbering, secrets=secrets)
-    if learned is not None:
-        dissector.names = learned
-    teach(dissector.names, settings.topics)
-    return dissector
+    source = Input(tuple(paths), settings.limits, settings.ports, settings.topics, points=points)
+    return Pass(source, secrets_of(settings.keylog, settings.rsa_key, settings.limits))
 
 
 def all_events(
@@ -123,8 +112,7 @@ def last_pass(
     paths: Sequence[str], settings: TableSettings, note: Note, points: Points | None = None
 ) -> Pass:
     """The pass whose events count; where names are to be known from the start, one before it was made."""
-    source = Input(tuple(paths), settings.limits, settings.ports, settings.topics, points=points)
-    reading = Pass(source, secrets_of(settings.keylog, settings.rsa_key, settings.limits))
+    reading = new_pass(settings, paths, points)
     if settings.two_pass:
         for items in packets_of(paths, settings, note, points):
             for _ in reading.feed_all(items):

@@ -1,70 +1,70 @@
-"""Tables of ``kdissect spark batch`` or ``stream`` → what many captures say together, in Spark SQL.
+"""Tables of ``kdissect spark batch`` or ``stream`` → what many captures say together.
 
-The views: ``exchanges`` and ``connections``; numbers count in each capture point, so they are joined by
-both. What several capture points saw of one exchange counts once: see :mod:`kdissect.spark.copies`. What
-Kafka 4 would refuse is judged by the statistic ``versions``: :mod:`kdissect.spark.readiness`.
+Most sections read a statistic that is fed with the rows: ``traffic`` (:mod:`kdissect.spark.stored_traffic`),
+and ``versions`` for what Kafka 4 would refuse (:mod:`kdissect.spark.readiness`). SQL orders and names what is
+there.
+
+The other views: ``exchanges`` and ``connections``; numbers count in each capture point, so they are joined by
+both. What several capture points saw of one exchange counts once: see :mod:`kdissect.spark.copies`.
 """
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from typing import TYPE_CHECKING
 
+from kdissect.limits import DEFAULTS
 from kdissect.spark import quality
 from kdissect.spark.copies import SEEN_AT, alone, has_points, merged
 from kdissect.spark.readiness import readiness
+from kdissect.spark.stored_traffic import traffic_of
 from kdissect.spark.tables import POINT
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
-_CLIENT = "coalesce(c.software, 'unknown')"
-_LATENCIES = ", ".join(
-    [
-        *(f"cast(percentile(latency_ns, 0.{part}) as bigint) as p{part}_ns" for part in ("50", "95", "99")),
-        "max(latency_ns) as max_ns",
-    ]
+    from kdissect.spark.folds import CountedPoints
+
+_HOUR = (  # in UTC, whatever the session's time zone is
+    "concat(date_add(date '1970-01-01', cast(hour div 86400000000000 as int)), ' ', "
+    "lpad(cast(pmod(hour, 86400000000000) div 3600000000000 as string), 2, '0'), ':00')"
 )
+_TIMES = "p50_ns, p95_ns, p99_ns, max_ns"
 
 SECTIONS = {
     "topics": (
         "top clients by topic; bytes are of all messages that name it",
         """
-        select topic, client_id, regexp_replace(client, ':[0-9]+$', '') as host, count(*) as exchanges,
-               count_if(api = 'Produce') as produce, count_if(api = 'Fetch') as fetch,
-               sum(if(api = 'Produce', request_size, 0)) as produce_bytes,
-               sum(if(api = 'Fetch', response_size, 0)) as fetch_bytes
-        from (select *, explode(topic_names) as topic from exchanges)
-        group by all
+        select topic, client_id, client as host, sum(exchanges) as exchanges,
+               sum(if(api = 'Produce', exchanges, 0)) as produce,
+               sum(if(api = 'Fetch', exchanges, 0)) as fetch,
+               sum(if(api = 'Produce', request_bytes, 0)) as produce_bytes,
+               sum(if(api = 'Fetch', response_bytes, 0)) as fetch_bytes
+        from traffic_topics group by all
         order by produce_bytes + fetch_bytes desc, exchanges desc, topic, client_id, host
         """,
     ),
     "hours": (
         "errors and latency of each hour",
         f"""
-        select date_format(timestamp_seconds(time_ns div 1000000000), 'yyyy-MM-dd HH:00') as hour, api,
-               count(*) as exchanges, count_if(error_class <> 'routine') as errors,
-               count_if(error_class = 'fatal') as fatal, count_if(error_class = 'routine') as routine,
-               count_if(response_packet is null) as unanswered,
-               {_LATENCIES}
-        from exchanges group by 1, 2 order by 1, exchanges desc, 2
+        select {_HOUR} as hour, api, exchanges, errors, fatal, routine, unanswered, {_TIMES}
+        from traffic_hours order by 1, exchanges desc, 2
         """,
     ),
     "errors": (
         "errors: how grave, whose and on what",
         """
-        select error_class, api, error, client_id, principal, array_join(groups, ', ') as `group`,
-               array_join(transactional_ids, ', ') as transactional_id,
-               array_join(topic_names, ', ') as topic, count(*) as exchanges,
-               min(time_ns) as first_ns, max(time_ns) as last_ns
-        from exchanges where error is not null group by all
+        select error_class, api, error, client_id, principal, groups as `group`,
+               transactional_ids as transactional_id, topics as topic, exchanges, first_ns, last_ns
+        from traffic_errors
         order by array_position(array('fatal', 'retriable', 'routine'), error_class), exchanges desc,
                  api, error, client_id, `group`, transactional_id, topic
         """,
     ),
     "latency": (
         "latency",
-        f"select api, broker, count(latency_ns) as exchanges, {_LATENCIES} "
-        "from exchanges where latency_ns is not null group by all order by exchanges desc, api, broker",
+        f"select api, broker, answered as exchanges, {_TIMES} from traffic_latency "
+        "where answered > 0 order by exchanges desc, api, broker",
     ),
     "points": (
         "capture points",
@@ -82,23 +82,22 @@ SECTIONS = {
         "groups",
         """
         select `group`, count(distinct member) as members, count(distinct client_id) as clients,
-               count_if(api = 'JoinGroup') as joins, count_if(api = 'SyncGroup') as syncs,
-               count_if(api = 'OffsetCommit') as commits, count_if(api like '%Heartbeat') as heartbeats,
-               count_if(error_class <> 'routine') as errors, count_if(error_class = 'fatal') as fatal,
-               count_if(error_class = 'routine') as routine
-        from (select *, get_json_object(request, '$.body.groupId') as `group`,
-                     nullif(get_json_object(request, '$.body.memberId'), '') as member from exchanges)
-        where `group` is not null group by all order by members desc, `group`
+               sum(if(api = 'JoinGroup', exchanges, 0)) as joins,
+               sum(if(api = 'SyncGroup', exchanges, 0)) as syncs,
+               sum(if(api = 'OffsetCommit', exchanges, 0)) as commits,
+               sum(if(api like '%Heartbeat', exchanges, 0)) as heartbeats,
+               sum(errors) as errors, sum(fatal) as fatal, sum(routine) as routine
+        from traffic_groups where `group` is not null group by all order by members desc, `group`
         """,
     ),
     "versions": (
         "protocol versions in use",
-        f"""
-        select {_CLIENT} as software, e.api,
-               array_sort(collect_set(cast(e.api_version as bigint))) as versions, count(*) as exchanges,
-               count(distinct e.client_id) as clients
-        from exchanges e left join connections c using (connection, capture_point)
-        where e.api_version is not null group by all order by software, exchanges desc, api
+        """
+        select coalesce(software, 'unknown') as software, api,
+               array_sort(collect_set(cast(api_version as bigint))) as versions, sum(exchanges) as exchanges,
+               count(distinct client_id) as clients
+        from traffic_versions where api_version is not null
+        group by all order by software, exchanges desc, api
         """,
     ),
     "kafka4": (
@@ -111,6 +110,16 @@ SECTIONS = {
     ),
 }
 """Name: what it is, and the query."""
+
+_TRAFFIC = {
+    "topics": ("topic", "client_id", "client"),
+    "hours": ("hour",),
+    "errors": ("error", "client_id", "principal", "groups", "transactional_ids", "topics"),
+    "latency": ("broker",),
+    "versions": ("software", "api_version", "client_id"),
+    "groups": ("group", "member", "client_id"),
+}
+"""The sections that are read from the statistic ``traffic``, and how its rows are told apart for them."""
 
 _NEWER = {"error_class": "string", "principal": "string"}
 _NEWER |= dict.fromkeys(("groups", "transactional_ids"), "array<string>")
@@ -126,9 +135,12 @@ class ReportViews:
         exchanges: DataFrame,
         connections: DataFrame,
         faults: DataFrame | None = None,
+        *,
+        wanted: Collection[str] = tuple(SECTIONS),
     ) -> None:
         """
         :param faults: without it there is no section on quality.
+        :param wanted: the sections that will be asked for: what they need is counted together.
         """
         self._spark = spark
         connections = _with_point(connections)
@@ -136,11 +148,14 @@ class ReportViews:
         if faults is not None:
             self._quality = quality.quality(_with_point(exchanges), connections, _with_point(faults))
         self.left_out = 0
-        """How often something was left out of the last section for want of room."""
+        """How often something was left out of the last section because there was no room."""
         if SEEN_AT not in exchanges.columns:
             exchanges = merged(exchanges) if has_points(exchanges) else alone(exchanges)
         exchanges = _whole(exchanges)
-        _named(_with_point(exchanges), names(exchanges)).createOrReplaceTempView("exchanges")
+        self._traffic = {name: by for name, by in _TRAFFIC.items() if name in wanted}
+        self._counted: CountedPoints | None = None
+        self._exchanges = _named(_with_point(exchanges), names(exchanges))
+        self._exchanges.createOrReplaceTempView("exchanges")
         connections.createOrReplaceTempView("connections")
 
     def section(self, name: str, most: int) -> DataFrame:
@@ -152,11 +167,38 @@ class ReportViews:
         if name == "kafka4":
             frame, self.left_out = readiness(self._spark)
             frame.createOrReplaceTempView("readiness")
+        if name in _TRAFFIC:
+            self.left_out = self._read_traffic(name)
         if name == quality.SECTION:
             if self._quality is None:
                 raise LookupError(name)
             self._quality.createOrReplaceTempView(name)
         return self._spark.sql(SECTIONS[name][1]).limit(most)
+
+    def _read_traffic(self, name: str) -> int:
+        """Make the view that a section is read from; gives how often something was left out."""
+        if self._counted is None or name not in self._traffic:
+            self._traffic = {**self._traffic, name: _TRAFFIC[name]}
+            rows = _with_more(self._exchanges, self._spark.table("connections"), self._traffic)
+            self._counted = traffic_of(rows, list(self._traffic.values()), DEFAULTS)
+        at = list(self._traffic).index(name)
+        self._spark.createDataFrame(self._counted.tables[at]).createOrReplaceTempView(f"traffic_{name}")
+        return self._counted.left_out[at]
+
+
+def _with_more(exchanges: DataFrame, connections: DataFrame, sections: Collection[str]) -> DataFrame:
+    """With the columns that some sections need beside those of the table: ``software``, ``group``,
+    ``member``. Elsewhere they are null, as to read requests takes long."""
+    from pyspark.sql import functions as f
+
+    software = group = member = f.lit(None).cast("string")
+    if "versions" in sections:
+        known = connections.select(POINT, "connection", f.col("software").alias("_software"))
+        exchanges, software = exchanges.join(known, [POINT, "connection"], "left"), f.col("_software")
+    if "groups" in sections:
+        group, member = (f.get_json_object("request", f"$.body.{name}") for name in ("groupId", "memberId"))
+        member = f.nullif(member, f.lit(""))
+    return exchanges.withColumns({"software": software, "group": group, "member": member})
 
 
 def names(exchanges: DataFrame) -> DataFrame:
@@ -171,13 +213,12 @@ def names(exchanges: DataFrame) -> DataFrame:
 
 
 def _named(exchanges: DataFrame, known: DataFrame) -> DataFrame:
-    """With ``topic_names``, in which ids that another capture names have their name; and ``time_ns``."""
+    """With the names of topic ids that another capture tells."""
     from pyspark.sql import functions as f
 
     every = known.agg(f.map_from_entries(f.collect_list(f.struct("topic_id", "name"))).alias("_names"))
     topics = f.transform("topics", lambda topic: f.coalesce(f.col("_names")[topic], topic))
-    named = exchanges.crossJoin(f.broadcast(every)).withColumn("topic_names", topics).drop("_names")
-    return named.withColumn("time_ns", f.coalesce("request_time_ns", "response_time_ns"))
+    return exchanges.crossJoin(f.broadcast(every)).withColumn("topics", topics).drop("_names")
 
 
 def _whole(exchanges: DataFrame) -> DataFrame:

@@ -20,7 +20,7 @@ from kdissect.present.form import Clock
 from kdissect.source import read_rsa_key
 from kdissect.spark.carried import Carried, Drained, States
 from kdissect.spark.progress import Note
-from kdissect.spark.replay import new_dissector
+from kdissect.spark.replay import new_pass
 from kdissect.spark.settings import TableSettings
 from kdissect.spark.spool import FileSpan, limited
 from kdissect.spark.twins import twins
@@ -36,7 +36,7 @@ def events_of_batch(
     :raises StateError: the state cannot be used.
     """
     found = states.load(point, batch)
-    carried = Carried(new_dissector(settings)) if found is None else begun(found, settings)
+    carried = Carried(new_pass(settings)) if found is None else begun(found, settings)
     if carried is found:
         yield from _learn(carried, settings)
     yield from events_of_spans(carried, list(spans), settings, note)
@@ -55,7 +55,7 @@ def events_of_spans(
 
 def keep(states: States, point: str, batch: int, carried: Carried) -> None:
     """Keep what a batch leaves. Private keys stay where they are."""
-    carried.dissector.secrets.rsa_keys = ()
+    carried.reading.secrets.rsa_keys = ()
     states.save(point, batch, carried)
 
 
@@ -73,7 +73,7 @@ def events_at_end(states: States, batch: int, point: str, settings: TableSetting
     ]
     still_open.sort(key=lambda span: (span.first_ns or 0, span.path))
     yield from _events_of_files(carried, still_open, settings, Note(None, ""))
-    yield from carried.dissector.close()
+    yield from carried.reading.end()
 
 
 def events_of_drain(
@@ -86,7 +86,7 @@ def events_of_drain(
     found = states.load(point, batch)
     if isinstance(found, Carried):
         yield from _learn(found, settings)
-        yield from found.dissector.close()
+        yield from found.reading.end()
         found = found.drained()
     if found is not None:
         states.drain(point, drained_at, found)
@@ -94,14 +94,14 @@ def events_of_drain(
 
 def begun(found: Carried | Drained, settings: TableSettings) -> Carried:
     """A state with which one can go on."""
-    return found.begun(new_dissector(settings)) if isinstance(found, Drained) else found
+    return found.begun(new_pass(settings)) if isinstance(found, Drained) else found
 
 
 def _learn(carried: Carried, settings: TableSettings) -> Iterator[Event]:
     """Take in TLS secrets again: key logs have grown since the batch before, private keys were not kept."""
-    carried.dissector.secrets.rsa_keys = tuple(map(read_rsa_key, settings.rsa_key))
+    carried.reading.secrets.rsa_keys = tuple(map(read_rsa_key, settings.rsa_key))
     for lines in KeyLogs(settings.keylog).read():
-        yield from carried.dissector.feed(lines)
+        yield from carried.reading.feed(lines)
 
 
 def _know_again(carried: Carried, span: FileSpan) -> None:
@@ -133,7 +133,7 @@ def _events_of_files(
     for item in _merged(spans, lambda span: _new_items(carried, span, settings, last_ns)):
         if isinstance(item, Packet):
             note.packet(len(item.data))
-        yield from carried.dissector.feed(_renumbered(item, carried))
+        yield from carried.reading.feed(_renumbered(item, carried))
 
 
 def _merged(spans: Iterable[FileSpan], items_of: Callable[[FileSpan], Iterator[Item]]) -> Iterator[Item]:

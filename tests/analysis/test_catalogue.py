@@ -1,15 +1,38 @@
 from __future__ import annotations
 
+import pkgutil
 import subprocess
 import sys
+from collections.abc import Iterator
+from importlib import import_module
 
 import pytest
 
-from kdissect.analysis.catalogue import STATISTICS, statistic
+import kdissect.analysis
+from kdissect.analysis.catalogue import FOLDS, STATISTICS, statistic
+from kdissect.analysis.fold import Statistic
 
 
 def test_each_statistic_is_listed_under_its_name() -> None:
     assert [each.name for each in STATISTICS.values()] == list(STATISTICS)
+
+
+def test_every_statistic_of_the_package_is_registered() -> None:
+    for module in pkgutil.iter_modules(kdissect.analysis.__path__):
+        import_module(f"kdissect.analysis.{module.name}")
+    of_package = {
+        kind
+        for kind in kinds_of(Statistic)  # type: ignore[type-abstract]
+        if kind.__module__.startswith("kdissect.analysis.") and "name" in vars(kind)
+    }
+    assert of_package == set(FOLDS.values())
+    assert set(STATISTICS.values()) < of_package
+
+
+def kinds_of(kind: type[Statistic]) -> Iterator[type[Statistic]]:
+    for each in kind.__subclasses__():
+        yield each
+        yield from kinds_of(each)
 
 
 def test_a_grouping_follows_the_name() -> None:

@@ -10,8 +10,9 @@ from pathlib import Path
 import pytest
 
 import kdissect
-from kdissect.dissect import Dissector
 from kdissect.spark.carried import Carried, Drained, StateError, States
+from kdissect.spark.replay import new_pass
+from kdissect.spark.settings import TableSettings
 from tests.lab import DATA
 
 OLD = DATA / "spark" / "174a0558.state"
@@ -32,16 +33,16 @@ def only_file(tmp_path: Path) -> Path:
 
 def test_a_batch_reads_what_batches_before_it_left(states: States) -> None:
     for batch in (0, 3, 4):
-        states.save("one", batch, Carried(Dissector(), packets=batch))
-    states.save("two", 1, Carried(Dissector(), packets=100))
+        states.save("one", batch, Carried(new_pass(TableSettings()), packets=batch))
+    states.save("two", 1, Carried(new_pass(TableSettings()), packets=100))
     assert [c and c.packets for c in (states.load("one", n) for n in (0, 1, 3, 4, 5))] == [None, 0, 0, 3, 4]
     assert (states.points(), states.last_batch()) == (["one", "two"], 4)
 
 
 def test_of_each_capture_point_the_latest_two_are_kept(states: States) -> None:
     for batch in range(5):
-        states.save("one", batch, Carried(Dissector(), packets=batch))
-    states.save("two", 0, Carried(Dissector(), packets=100))
+        states.save("one", batch, Carried(new_pass(TableSettings()), packets=batch))
+    states.save("two", 0, Carried(new_pass(TableSettings()), packets=100))
     states.forget()
     kept = [states.load("one", batch) for batch in range(1, 6)]
     assert [carried and carried.packets for carried in kept] == [None, None, None, 3, 4]
@@ -53,17 +54,17 @@ def test_what_was_not_written_to_its_end_does_not_stay(
 ) -> None:
     with monkeypatch.context() as killed:
         killed.setattr(os, "replace", lambda *_: None)
-        states.save("one", 0, Carried(Dissector()))
+        states.save("one", 0, Carried(new_pass(TableSettings())))
     assert only_file(tmp_path).suffix != ".state"
     assert states.load("one", 1) is None
-    states.save("one", 1, Carried(Dissector()))
+    states.save("one", 1, Carried(new_pass(TableSettings())))
     states.forget()
     assert only_file(tmp_path).parent.name == "1"
     assert [path.name for path in (tmp_path / "state").iterdir()] == ["1"]
 
 
 def test_a_damaged_state_is_not_loaded(states: States, tmp_path: Path) -> None:
-    states.save("one", 0, Carried(Dissector()))
+    states.save("one", 0, Carried(new_pass(TableSettings())))
     path = only_file(tmp_path)
     path.write_bytes(path.read_bytes()[:-1])
     with pytest.raises(StateError, match="damaged"):
@@ -71,7 +72,7 @@ def test_a_damaged_state_is_not_loaded(states: States, tmp_path: Path) -> None:
 
 
 def test_the_state_of_another_version_is_not_loaded(states: States, monkeypatch: pytest.MonkeyPatch) -> None:
-    states.save("one", 0, Carried(Dissector()))
+    states.save("one", 0, Carried(new_pass(TableSettings())))
     monkeypatch.setattr(kdissect, "__version__", "99.0")
     with pytest.raises(StateError, match=r"this is 99\.0"):
         states.load("one", 1)
@@ -80,7 +81,7 @@ def test_the_state_of_another_version_is_not_loaded(states: States, monkeypatch:
 def test_the_state_of_another_build_of_the_same_version_is_not_loaded(
     states: States, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    states.save("one", 0, Carried(Dissector()))
+    states.save("one", 0, Carried(new_pass(TableSettings())))
     assert states.of_others(1) == []
     monkeypatch.setattr("kdissect.spark.carried.build", lambda: "another")
     assert states.of_others(1) == ["one"]
@@ -106,7 +107,7 @@ def test_a_state_of_before_this_was_told_is_not_loaded(
 
 @pytest.mark.parametrize("of", ["file", "folder"])
 def test_what_others_may_write_to_is_not_loaded(states: States, tmp_path: Path, of: str) -> None:
-    states.save("one", 0, Carried(Dissector()))
+    states.save("one", 0, Carried(new_pass(TableSettings())))
     path = only_file(tmp_path) if of == "file" else tmp_path / "state"
     os.chmod(path, 0o777)
     with pytest.raises(StateError, match="others may write to"):
@@ -114,14 +115,14 @@ def test_what_others_may_write_to_is_not_loaded(states: States, tmp_path: Path, 
 
 
 def test_what_belongs_to_others_is_not_loaded(states: States, monkeypatch: pytest.MonkeyPatch) -> None:
-    states.save("one", 0, Carried(Dissector()))
+    states.save("one", 0, Carried(new_pass(TableSettings())))
     monkeypatch.setattr(os, "geteuid", lambda: 12345)
     with pytest.raises(StateError, match="somebody else"):
         states.load("one", 1)
 
 
 def test_what_is_no_state_is_told(states: States, tmp_path: Path) -> None:
-    states.save("one", 0, Carried(Dissector()))
+    states.save("one", 0, Carried(new_pass(TableSettings())))
     for data in (b"\x80\x05something else\n", b"", b"[1]\n", b"7\n", b"{}\n"):
         only_file(tmp_path).write_bytes(data)
         with pytest.raises(StateError, match="is no state"):
@@ -131,9 +132,9 @@ def test_what_is_no_state_is_told(states: States, tmp_path: Path) -> None:
 def test_what_is_drained_any_release_reads(
     states: States, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    carried = Carried(Dissector(), 7, 99, {"a": 3}, {"a"}, {"a": 20}, {"a": 5})
-    carried.dissector.numbering.exchanges = 4
-    carried.dissector.names.learn("id", "name", 2)
+    carried = Carried(new_pass(TableSettings()), 7, 99, {"a": 3}, {"a"}, {"a": 20}, {"a": 5})
+    carried.reading.numbering.exchanges = 4
+    carried.reading.names.learn("id", "name", 2)
     states.save("one", 1, carried)
     states.drain("one", 1, carried.drained())
     assert isinstance(states.load("one", 2), Carried)  # rows may not be there yet
@@ -144,10 +145,10 @@ def test_what_is_drained_any_release_reads(
     states.forget()
     found = states.load("one", 2)
     assert isinstance(found, Drained)
-    again = found.begun(Dissector())
+    again = found.begun(new_pass(TableSettings()))
     assert (again.packets, again.last_ns, again.final, again.bytes_read) == (7, 99, {"a"}, 20)
-    assert again.dissector.numbering.exchanges == 4
-    assert again.dissector.names.order == [("id", "name", 2)]
+    assert again.reading.numbering.exchanges == 4
+    assert again.reading.names.order == [("id", "name", 2)]
     states.save("one", 2, again)
     states.save("one", 3, again)
     states.forget()
@@ -155,14 +156,14 @@ def test_what_is_drained_any_release_reads(
 
 
 def test_a_drain_that_died_is_done_again(states: States) -> None:
-    states.save("one", 1, Carried(Dissector()))
-    states.drain("one", 1, Carried(Dissector(), packets=1).drained())
+    states.save("one", 1, Carried(new_pass(TableSettings())))
+    states.drain("one", 1, Carried(new_pass(TableSettings()), packets=1).drained())
     assert states.is_draining(1)
     states.forget()
     assert not states.is_drained(1)
     assert not states.is_draining(1)
     for packets in (2, 3):  # it may also die behind its last step
-        states.drain("one", 1, Carried(Dissector(), packets=packets).drained())
+        states.drain("one", 1, Carried(new_pass(TableSettings()), packets=packets).drained())
         states.end_drain(1)
     found = states.load("one", 2)
     assert found is not None

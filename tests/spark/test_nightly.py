@@ -10,7 +10,7 @@ import pytest
 from kdissect.model import Fault
 from kdissect.spark import nightly as runs
 from kdissect.spark.carried import Carried, States
-from kdissect.spark.replay import new_dissector
+from kdissect.spark.replay import new_pass
 from kdissect.spark.settings import TableSettings
 from kdissect.spark.spool import FileSpan
 from tests.spark.cuts import cut
@@ -45,7 +45,7 @@ def test_the_state_of_another_release_stays_until_it_is_made_again(
     with monkeypatch.context() as older:
         older.setattr("kdissect.__version__", "0.0.1")
         for batch in (1, 2):
-            states.save("", batch, Carried(new_dissector(TableSettings())))
+            states.save("", batch, Carried(new_pass(TableSettings())))
     history = [
         [FileSpan("", str(file), file.stat().st_size, True, 1 + at, False)] for at, file in enumerate(files)
     ]

@@ -12,7 +12,7 @@ from kdissect.capture.writer import PcapngWriter
 from kdissect.exchange import Exchange
 from kdissect.model import CaptureError
 from kdissect.spark.progress import Note
-from kdissect.spark.replay import new_dissector, share_of
+from kdissect.spark.replay import new_pass, share_of
 from kdissect.spark.settings import TableSettings
 from tests.kafka import METADATA_RESPONSE_1, framed, request, response
 from tests.tls.endpoints import BROKER, CLIENT, Ends, certificate
@@ -36,6 +36,6 @@ def test_the_key_of_a_broker_opens_what_it_can(tmp_path: Path) -> None:
 
 def test_what_is_no_key_ends_the_task_with_one_line(tmp_path: Path) -> None:
     with pytest.raises(CaptureError, match="cannot be read: No such file or directory"):
-        new_dissector(TableSettings(rsa_key=(str(tmp_path / "absent"),)))
+        new_pass(TableSettings(rsa_key=(str(tmp_path / "absent"),)))
     with pytest.raises(CaptureError, match="cannot be used as an RSA private key: it is of another kind"):
-        new_dissector(TableSettings(rsa_key=(str(certificate("ec").path),)))
+        new_pass(TableSettings(rsa_key=(str(certificate("ec").path),)))

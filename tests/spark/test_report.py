@@ -13,7 +13,9 @@ import pytest
 
 import kdissect.spark
 from kdissect.cli import main
+from kdissect.limits import DEFAULTS
 from kdissect.spark.report import SECTIONS, ReportViews
+from kdissect.spark.stored_traffic import traffic_of
 from tests.amount import some
 from tests.shared import requires_shared, shared
 from tests.spark.same import CAPTURES
@@ -67,6 +69,65 @@ def test_sums_are_those_of_the_exchanges(
     assert {version for row in counted["versions"] for version in row["versions"]} == {
         row.api_version for row in exchanges if row.api_version is not None
     }
+
+
+def test_figures_are_those_of_the_statistic_of_one_machine(
+    tables: Path, spark: SparkSession, capsys: pytest.CaptureFixture[str]
+) -> None:
+    name = "errors.pcapng"
+    frames = (spark.read.parquet(str(tables / each)) for each in ("exchanges", "connections"))
+    made = ReportViews(spark, *(frame.where(f"capture_point = '{name}'") for frame in frames))
+    times = ("p50_ns", "p95_ns", "p99_ns", "max_ns")
+    for section, by, columns in (
+        ("latency", "broker", ("api", "broker", *times)),
+        ("hours", "hour", ("api", "exchanges", "errors", "fatal", "routine", "unanswered", *times)),
+        (
+            "errors",
+            "error,client_id,principal,groups,transactional_ids,topics",
+            ("error_class", "api", "error", "client_id", "principal", "exchanges", "first_ns", "last_ns"),
+        ),
+    ):
+        rows = [tuple(row[each] for each in columns) for row in made.section(section, 1000).collect()]
+        assert main(["stats", str(CAPTURES / name), "-z", f"traffic,{by}", "-T", "ndjson"]) == 0
+        told = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
+        told = [row for row in told if section != "latency" or row["answered"]]
+        expected = [tuple(row[each] for each in columns) for row in told]
+        assert sorted(rows, key=str) == sorted(expected, key=str)
+        assert rows
+
+
+def test_topics_groups_and_versions_count_what_the_rows_have(
+    tables: Path, spark: SparkSession, rows: list[dict[str, Any]]
+) -> None:
+    exchanges = spark.read.parquet(str(tables / "exchanges")).collect()
+    counted = {name: [row for row in rows if row["section"] == name] for name in SECTIONS}
+    assert sum(row["exchanges"] for row in counted["topics"]) == sum(len(row.topics) for row in exchanges)
+    assert sum(row["produce_bytes"] for row in counted["topics"]) == sum(
+        row.request_size * len(row.topics) for row in exchanges if row.api == "Produce"
+    )
+    members: dict[str, set[str]] = {}
+    for row in exchanges:
+        body = json.loads(row.request)["body"] or {} if row.request else {}
+        if "groupId" in body:
+            members.setdefault(body["groupId"], set()).update(filter(None, [body.get("memberId")]))
+    assert {row["group"]: row["members"] for row in counted["groups"]} == {
+        group: len(ids) for group, ids in members.items()
+    }
+    assert any(members.values())
+    assert sum(row["exchanges"] for row in counted["versions"]) == sum(
+        row.api_version is not None for row in exchanges
+    )
+    assert {"apache-kafka-java 4.3.1", "unknown"} <= {row["software"] for row in counted["versions"]}
+
+
+def test_what_is_left_out_for_want_of_room_is_told(tables: Path, spark: SparkSession) -> None:
+    from pyspark.sql.functions import lit
+
+    exchanges = spark.read.parquet(str(tables / "exchanges"))
+    more = {name: lit(None).cast("string") for name in ("software", "group", "member")}
+    counted = traffic_of(exchanges.withColumns(more), [(), ("topic",)], DEFAULTS._replace(rows=1))
+    assert [len(table) for table in counted.tables] == [1, 1]
+    assert min(counted.left_out) > 0
 
 
 def test_what_would_break_is_what_the_statistic_of_one_machine_says(

@@ -30,6 +30,7 @@ from kdissect.spark.folds import CountedPoints, found
 from kdissect.spark.questions import AskedStatistics
 from kdissect.spark.settings import TableSettings
 from kdissect.spark.tables import types, with_point
+from tests.analysis.folds import told_apart
 from tests.dissecting import dissect
 from tests.points.places import BASIC, MS, brokers_of, elsewhere, packets_of, written
 from tests.spark.cuts import cut, pcap
@@ -38,10 +39,7 @@ from tests.spark.same import CAPTURES
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-ALL = tuple(
-    f"{name},100ms" if name in ("io", "timeline") else ",".join((name, *each.groupings))
-    for name, each in STATISTICS.items()
-)
+ALL = tuple(map(told_apart, STATISTICS.values()))
 """Every statistic, as it tells most apart."""
 ERRORS = CAPTURES / "errors.pcapng"
 TRANSACTIONS = CAPTURES / "transactions-kafka39.pcapng"

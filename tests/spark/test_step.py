@@ -65,7 +65,7 @@ def test_private_keys_are_in_no_state(tmp_path: Path) -> None:
     assert key.key_pem[:200] not in file.read_bytes()
     again = kept.load("one", 1)
     assert isinstance(again, Carried)
-    assert again.dissector.secrets.rsa_keys == ()
+    assert again.reading.secrets.rsa_keys == ()
 
 
 def test_another_release_goes_on_where_one_was_drained(

@@ -34,7 +34,7 @@ SCREENS = {
     "faults": ("loss.pcapng", ("6",)),
     "findings": ("incidents/member-killed.pcapng.gz", ("9", "j")),
     "nothing-found": ("errors.pcapng", ("9",)),
-    "facts": ("transactions-kafka39.pcapng", ("0", *"jjjjjjjjjjjj", "enter", "j")),
+    "facts": ("transactions-kafka39.pcapng", ("0", *"jjjjjjjjjjjjj", "enter", "j")),
     "records": ("basic-kafka43.pcapng", ("7", "j", "j", "j")),
     "record": ("basic-kafka43.pcapng", ("7", "j", "j", "j", "enter")),
     "records-hex": ("basic-kafka43.pcapng", ("7", "j", "v", "v", "v")),

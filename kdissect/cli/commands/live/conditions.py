@@ -128,7 +128,7 @@ class Conditions:
 
     def _served(self, address: str, port: int, status: Callable[[], Status]) -> Callable[[], None]:
         try:
-            self._metrics = Metrics(status)
+            self._metrics = Metrics(status, limits=self._limits)
             stop = self._metrics.serve(address, port)
         except ImportError:
             raise Wrong(f"--prometheus needs prometheus-client: {how_to_install('metrics')}") from None
@@ -143,14 +143,14 @@ class Conditions:
         """The events that are shown; the others are counted and looked at, too."""
         started = self._start_on is None
         for event in events:
+            if self._metrics is not None:
+                self._metrics.feed(event)
             if self._findings is not None:
                 self._judge(self._findings, event)
             if not isinstance(event, Exchange):
                 if started:
                     yield event
                 continue
-            if self._metrics is not None:
-                self._metrics.add(event)
             if (
                 self._trigger is not None
                 and self._triggers is not None

@@ -159,7 +159,7 @@ class _SparkReportCommand:
 
     def _sections(self, spark: SparkSession) -> int:
         given = self._given
-        names = given["sections"] or (each for each in SECTIONS if self._has_faults or each != SECTION)
+        names = given["sections"] or tuple(each for each in SECTIONS if self._has_faults or each != SECTION)
         if self._wanted and not given["sections"]:
             names = ()
 
@@ -171,13 +171,11 @@ class _SparkReportCommand:
 
         faults = read("faults") if self._has_faults else None
         if names:
-            made = ReportViews(spark, read("exchanges"), read("connections"), faults)
+            made = ReportViews(spark, read("exchanges"), read("connections"), faults, wanted=names)
         for name in names:
             _print_section(name, made.section(name, given["top"] + 1), given["top"], given["form"])
             if made.left_out:
-                complain(
-                    f"{name}: too many clients and connections; {plural(made.left_out, 'count')} left out"
-                )
+                complain(f"{name}: more rows than the limit; {plural(made.left_out, 'count')} left out")
         is_damaged = faults is not None and given["strict"] and not faults.isEmpty()
         return FAULTS_SEEN if is_damaged else DONE
 
