@@ -204,7 +204,7 @@ class Dissector:
         self.packets = 0
         """How many packets of the capture were read; who feeds segments counts them."""
         self.names = TopicNames() if names is None else names
-        self._names_are_complete = names is not None or (self._forms is not None and not briefs.names)
+        self._names_are_complete = names is not None or (briefs is not None and not briefs.names)
         """Whether no names of topic ids are to be learned: all are known, or nobody asks for them."""
         self._names_left_out = 0
         self.journal: Journal | None = None
