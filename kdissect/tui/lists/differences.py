@@ -51,7 +51,7 @@ class Compared(NamedTuple):
     verdict: str
     """The worst of what is significant."""
     measures: tuple[Difference, ...]
-    """What is significant comes first."""
+    """What is significant comes first, what is measured of single APIs last."""
 
     @property
     def is_significant(self) -> bool:
@@ -71,7 +71,7 @@ def subjects(found: Iterable[Difference], area: str) -> list[Compared]:
             by_subject.setdefault(each.subject, []).append(each)
     out = []
     for subject, measures in by_subject.items():
-        ordered = sorted(measures, key=lambda each: (not each.significant, each.what))
+        ordered = sorted(measures, key=lambda each: (not each.significant, " of " in each.what, each.what))
         verdicts = [each.verdict for each in ordered if each.significant or each.what == SEEN] or [SAME]
         out.append(Compared(subject, min(verdicts, key=VERDICTS.index), tuple(ordered)))
     return sorted(out, key=lambda each: (not each.is_significant, VERDICTS.index(each.verdict), each.subject))
