@@ -166,8 +166,9 @@ def _on_one_side(area: str, subject: str, side: _SideReport, is_after: bool) -> 
 
 def _of_one(area: str, subject: str, what: str, value: float, is_after: bool) -> Difference:
     """A value of one side."""
-    sides = (None, value) if is_after else (value, None)
-    return Difference(area, subject, what, *sides, "", "", ONLY_AFTER if is_after else ONLY_BEFORE, False)
+    if is_after:
+        return Difference(area, subject, what, None, value, "", "", ONLY_AFTER, False)
+    return Difference(area, subject, what, value, None, "", "", ONLY_BEFORE, False)
 
 
 def _of_subject(

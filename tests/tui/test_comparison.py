@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Awaitable, Callable
 from contextlib import nullcontext
+from typing import Any
 
 import pytest
 from textual.pilot import Pilot
@@ -116,12 +117,12 @@ def test_each_area_has_a_list_with_both_sides() -> None:
 
 def test_what_one_side_alone_has_is_shown_whole() -> None:
     def used(what: str, subject: str) -> Row:
-        share = {"kind": "share", "unit": None, "total": 50, "count": 50}
+        share: dict[str, Any] = {"kind": "share", "unit": None, "total": 50, "count": 50}
         return {**measured(1.0, what=what, subject=subject, **share), "area": "client"}
 
     before = report((used("Fetch v12", "here"),))
     clients = [{"client_id": "late", "software": "librdkafka", "software_version": "2.6.1"}]
-    rate = {"kind": "rate", "unit": "requests/s", "what": "requests", "total": 200}
+    rate: dict[str, Any] = {"kind": "rate", "unit": "requests/s", "what": "requests", "total": 200}
     late = used("Fetch v12", "late"), used("Metadata v12", "late")
     requests = {**measured(4.0, subject="late", **rate), "area": "client"}
     after = report((used("Fetch v12", "here"), *late, requests), tables={"clients": clients})
