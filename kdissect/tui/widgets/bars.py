@@ -102,8 +102,8 @@ class OneLine(LegibleText):
 
 
 class SaidLine(OneLine):
-    """What is said of what was done, or of what is under the cursor. Where one line has no room for all, there
-    are more."""
+    """What is said of what was done, or of what is under the cursor. Where one line has no room for all,
+    there are more."""
 
     DEFAULT_CSS = """
     SaidLine { height: auto; max-height: 3; }
