@@ -18,6 +18,7 @@ import tempfile
 import time
 from pathlib import Path
 
+import kdissect.tui  # noqa: F401 - before Textual, as the command does: it says how often Textual draws
 from kdissect.feed.decoder import Decoder
 from kdissect.feed.source import ScreenSource
 from kdissect.source import Input

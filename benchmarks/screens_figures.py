@@ -15,8 +15,9 @@ from kdissect.feed.batches import Feed
 from kdissect.tui.app import Kdissect
 from kdissect.tui.pages.findings import FindingsPage
 
-KEYS = ("j", "j", "k", "pagedown", "pagedown", "pageup", "end", "k", "home", "e", "E")
-"""Pressed again and again."""
+KEYS = ("j", "j", "k", "pagedown", "pagedown", "pageup", "end", "k", "home", "e", "e", "E")
+"""Pressed again and again. Each changes what is shown: one that changes nothing would be answered by the next
+frame of the reading."""
 COLUMN_FILTERS = (
     "api == Fetch and latency > 5ms",
     "error",

@@ -88,7 +88,7 @@ class Profile(Statistic):
         column("unit", "text", "ns, bytes, records, … ; null for a share"),
         column("count", "int64", "how many were counted: exchanges, batches"),
         column("total", "int64", "what they come to: exchanges, errors, bytes, records; null for times"),
-        column("value", "float64", "the value"),
+        column("value", "float64", "the value; null for the rate of what lasted less than a second"),
         column("low", "float64", "it lies above this, with a confidence of 99 %; null where unknown"),
         column("high", "float64", "and below this"),
         *first_and_last("that was counted"),

@@ -21,6 +21,8 @@ from kdissect.analysis.packed import packed
 MOST_SLICES = 16
 SHORTEST_SHIFT = 28
 """A slice takes ``1 << 28`` ns at least, which is 0.27 s."""
+LEAST_OF_RATE_NS = SECOND
+"""What lasts less has no rate a second."""
 NORMAL = 2.58
 """99 % of a normal distribution lie within so many standard deviations of its mean."""
 _STUDENT = (63.7, 9.92, 5.84, 4.60, 4.03, 3.71, 3.50, 3.36, 3.25, 3.17, 3.11, 3.05, 3.01, 2.98, 2.95)
@@ -161,8 +163,9 @@ class SlicedSums(Sliced[Sums]):
         return sum(each.total for each in self.slices.values())
 
     def rate(self) -> Estimate:
-        """The total a second between the first and the last."""
-        if self.first_ns is None or self.last_ns is None or self.last_ns <= self.first_ns:
+        """The total a second between the first and the last. A burst has no rate: three requests in 2 ms are
+        not 1,500 a second."""
+        if self.first_ns is None or self.last_ns is None or self.last_ns - self.first_ns < LEAST_OF_RATE_NS:
             return NOTHING
         seconds = (self.last_ns - self.first_ns) / SECOND
         total, slices = self.total, (self.last_ns >> self.shift) - (self.first_ns >> self.shift) + 1

@@ -25,6 +25,7 @@ from kdissect.insight.difference import (
     ONLY_AFTER,
     ONLY_BEFORE,
     SAME,
+    SEEN,
     VERDICTS,
     WORSE,
     Difference,
@@ -132,24 +133,42 @@ def _of_area(area: str, before: _SideReport, after: _SideReport) -> Iterator[Dif
     old, new = before.rows[area], after.rows[area]
     for subject in sorted({*old, *new}):
         if subject not in old or subject not in new:
-            yield _seen(area, subject, old.get(subject), new.get(subject))
+            yield from _on_one_side(area, subject, before if subject in old else after, subject in new)
             continue
         yield from _of_subject(area, subject, (before, old[subject]), (after, new[subject]))
 
 
-def _seen(area: str, subject: str, old: dict[str, Row] | None, new: dict[str, Row] | None) -> Difference:
-    """A subject that is on one side only."""
-    rows = old or new or {}
+def _on_one_side(area: str, subject: str, side: _SideReport, is_after: bool) -> Iterator[Difference]:
+    """A subject that is on one side only: how often it was seen, and all that was measured of it. Nothing but
+    the first is a change, as there is nothing to compare with."""
+    rows = side.rows[area][subject]
     count = max((row["count"] for row in rows.values()), default=0)
-    how_often = f"{count:,} times"
-    is_enough = count >= ENOUGH_TO_BE_SEEN
-    if old is None:
-        text = f"new: seen {how_often}"
-        made = Difference(area, subject, "seen", None, float(count), "", text, ONLY_AFTER, is_enough)
-        return made._replace(counts=(None, count))
-    text = "not seen again"
-    made = Difference(area, subject, "seen", float(count), None, "", text, ONLY_BEFORE, is_enough)
-    return made._replace(counts=(count, None))
+    text = f"new: seen {count:,} times" if is_after else "not seen again"
+    seen = _of_one(area, subject, SEEN, float(count), is_after)
+    yield seen._replace(
+        delta_text=text,
+        significant=count >= ENOUGH_TO_BE_SEEN,
+        counts=(None, count) if is_after else (count, None),
+    )
+    for what, row in sorted(rows.items()):
+        if _set_of(area, what) is None and row["value"] is not None:
+            counts = (None, row["count"]) if is_after else (row["count"], None)
+            made = _of_one(area, subject, what, row["value"], is_after)
+            yield made._replace(unit=row["unit"] or "", counts=counts)
+    sets = {name: _told(what for what in rows if _set_of(area, what) == name) for name in _SETS}
+    sets["software"] = sorted(side.software.get(subject, ())) if area == CLIENT else []
+    for name, members in sets.items():
+        if members:
+            text = ", ".join(members)
+            made = _of_one(area, subject, name, float(len(members)), is_after)
+            yield made._replace(delta_text=text, members=("", text) if is_after else (text, ""))
+
+
+def _of_one(area: str, subject: str, what: str, value: float, is_after: bool) -> Difference:
+    """A value of one side."""
+    if is_after:
+        return Difference(area, subject, what, None, value, "", "", ONLY_AFTER, False)
+    return Difference(area, subject, what, value, None, "", "", ONLY_BEFORE, False)
 
 
 def _of_subject(
@@ -261,6 +280,9 @@ def _change(each: Difference) -> str:
 # -- sets -------------------------------------------------------------------------------------------
 
 
+_SETS = "versions", "codecs"
+
+
 def _set_of(area: str, what: str) -> str | None:
     """``versions`` or ``codecs`` where a measure counts a member of a set."""
     if area == CLIENT and " v" in what and what.rpartition(" v")[2].isdigit():
@@ -270,7 +292,7 @@ def _set_of(area: str, what: str) -> str | None:
 
 def _sets(area: str, subject: str, old: dict[str, Row], new: dict[str, Row]) -> Iterator[Difference]:
     """Versions of APIs and codecs that are used on one side only."""
-    for name in ("versions", "codecs"):
+    for name in _SETS:
         both = [
             {what: row for what, row in rows.items() if _set_of(area, what) == name} for rows in (old, new)
         ]
@@ -288,7 +310,13 @@ def _sets(area: str, subject: str, old: dict[str, Row], new: dict[str, Row]) -> 
             "; ".join(told),
             CHANGED if told else SAME,
             bool(told),
+            members=(", ".join(_told(both[0])), ", ".join(_told(both[1]))),
         )
+
+
+def _told(members: Iterable[str]) -> list[str]:
+    """Members of a set, as people read them."""
+    return sorted(each.removeprefix("codec ") for each in members)
 
 
 def _members(mine: dict[str, Row], others: dict[str, Row]) -> list[str]:
@@ -320,9 +348,10 @@ def _software_change(subject: str, old: set[str], new: set[str]) -> Iterator[Dif
         is_other = old.isdisjoint(new)
         text = f"{', '.join(sorted(old))} → {', '.join(sorted(new))}" if is_other else ""
         counts = float(len(old)), float(len(new))
-        yield Difference(
+        made = Difference(
             CLIENT, subject, "software", *counts, "", text, CHANGED if is_other else SAME, is_other
         )
+        yield made._replace(members=(", ".join(sorted(old)), ", ".join(sorted(new))))
 
 
 # -- rebalances -------------------------------------------------------------------------------------
@@ -332,9 +361,12 @@ def _rebalances(before: _SideReport, after: _SideReport) -> Iterator[Difference]
     """How often groups rebalanced: events that come seldom, at any time (Poisson)."""
     spans = before.context.span_s, after.context.span_s
     for group in sorted({*before.rebalances, *after.rebalances}):
-        if group not in before.rows[GROUP_AREA] or group not in after.rows[GROUP_AREA]:
-            continue  # the whole group is new or gone
         a, b = before.rebalances[group], after.rebalances[group]
+        sides = [group in side.rows[GROUP_AREA] for side in (before, after)]
+        if not all(sides):  # the whole group is new or gone
+            if any(sides):
+                yield _of_one(GROUP_AREA, group, "rebalances", float(b if sides[1] else a), sides[1])
+            continue
         is_different = are_events_different((a, b), spans)
         made = Difference(GROUP_AREA, group, "rebalances", float(a), float(b), "", "", SAME, False)
         if is_different:

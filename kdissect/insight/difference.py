@@ -11,6 +11,8 @@ VERDICTS = WORSE, BETTER, CHANGED, ONLY_AFTER, ONLY_BEFORE, SAME = (
 )
 FINDING = "finding"
 """The area of findings; the others are those of the profile."""
+SEEN = "seen"
+"""What is measured first of a subject that is on one side only: how often."""
 
 
 class Difference(NamedTuple):
@@ -34,8 +36,15 @@ class Difference(NamedTuple):
     """How many exchanges or batches were counted on either side; None where unknown."""
     filters: tuple[str | None, str | None] = (None, None)
     """The display filter that shows its exchanges on either side; None where there are none."""
+    members: tuple[str, str] = ("", "")
+    """Of a set (versions, codecs, software) what it has on either side."""
     findings: tuple[Finding | None, Finding | None] = (None, None)
     """What it is about, where it is about a finding."""
+
+    @property
+    def is_compared(self) -> bool:
+        """Whether it tells of both sides. What is measured of a subject on one side only does not."""
+        return self.significant or self.verdict not in (ONLY_AFTER, ONLY_BEFORE)
 
     @property
     def ratio(self) -> float | None:

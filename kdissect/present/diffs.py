@@ -85,9 +85,9 @@ def measured(each: Difference, value: float | None) -> str:
 
 def summary(all_of_them: Sequence[Difference]) -> str:
     """How much was compared, and what came of it, in a line."""
-    counts = Counter(each.verdict if each.significant else SAME for each in all_of_them)
+    counts = Counter(each.verdict if each.significant else SAME for each in all_of_them if each.is_compared)
+    compared = f"compared {plural(counts.total(), 'value')}"
     same = counts.pop(SAME, 0)
-    compared = f"compared {plural(len(all_of_them), 'value')}"
     if not counts:
         return f"{compared}: no significant difference"
     told = ", ".join(f"{counts[name]:,} {_WORDS.get(name, name)}" for name in VERDICTS if counts[name])

@@ -42,7 +42,7 @@ from kdissect.tui.lists.differences import (
 )
 from kdissect.tui.pages.findings import text_of
 from kdissect.tui.pages.statistics import OrderedScreen, Saved
-from kdissect.tui.widgets.bars import KeysFooter, OneLine, Tabs
+from kdissect.tui.widgets.bars import KeysFooter, OneLine, SaidLine, Tabs
 from kdissect.tui.widgets.dialogs import Choose, Help
 from kdissect.tui.widgets.table import VirtualTable
 from kdissect.tui.widgets.text_pane import TextPane
@@ -69,7 +69,7 @@ class ComparisonScreen(OrderedScreen):
 
     DEFAULT_CSS = """
     ComparisonScreen #status { height: 1; background: $panel; color: $foreground; }
-    ComparisonScreen #where { height: 1; background: $panel; color: $text-muted; }
+    ComparisonScreen #where { background: $panel; color: $text-muted; }
     ComparisonScreen #list { height: 3fr; }
     ComparisonScreen #said { height: 2fr; border-top: hkey $panel; }
     ComparisonScreen.-whole #list { display: none; }
@@ -93,7 +93,7 @@ class ComparisonScreen(OrderedScreen):
         yield self._tabs()
         yield VirtualTable(self.rows, id="list")
         yield TextPane(id="said")
-        yield OneLine(id="where")
+        yield SaidLine(id="where")
         yield KeysFooter()
 
     def _tabs(self) -> Tabs:
@@ -174,7 +174,7 @@ class ComparisonScreen(OrderedScreen):
         self.say_notes([what])
 
     def say(self, text: str) -> None:
-        self.query_one("#where", OneLine).show(Text(f" {sanitise(text, None)}", no_wrap=True))
+        self.query_one("#where", SaidLine).say(sanitise(text, None))
 
     # -- what is said of a row ------------------------------------------------------------------------
 

@@ -42,6 +42,16 @@ def test_a_pause_widens_the_margin_of_a_rate() -> None:
         assert (found.low > least) is (sums is steady)
 
 
+def test_a_burst_has_no_rate() -> None:
+    """Three in 2 ms are not 1,500 a second."""
+    burst, second = SlicedSums(), SlicedSums()
+    for at in range(3):
+        burst.add(at * 1_000_000, 1)
+        second.add(at * 500_000_000, 1)
+    assert burst.rate() == (None, None, None)
+    assert second.rate().value == 3
+
+
 def test_one_slice_has_no_margin() -> None:
     """However much it holds: all of it met the same moment."""
     one = counted([1_000], 1_000)

@@ -13,6 +13,7 @@ from kdissect.insight.diff import are_events_different, differences
 from kdissect.insight.difference import Difference
 from kdissect.insight.finding import Finding, FindingSubject
 from kdissect.insight.judge import CaptureReport, NotJudged
+from kdissect.present.diffs import summary
 from tests.insight.made import row
 
 
@@ -22,7 +23,7 @@ def report(rows: tuple[Row, ...] = (), findings: tuple[Finding, ...] = (), **mor
     return CaptureReport(list(findings), more.pop("not_judged", []), context, tables)
 
 
-def measured(value: float, low: float | None = None, high: float | None = None, **more: Any) -> Row:
+def measured(value: float | None, low: float | None = None, high: float | None = None, **more: Any) -> Row:
     """A broker time of 200 exchanges."""
     given = {
         "subject": "Produce",
@@ -122,6 +123,43 @@ def test_who_came_and_who_went() -> None:
     before, after = report((measured(5, subject="Produce"),)), report((measured(5, subject="Fetch"),))
     found = {each.subject: each.verdict for each in told(before, after)}
     assert found == {"Produce": "only-before", "Fetch": "only-after"}
+
+
+def test_who_is_on_one_side_only_is_told_whole_and_counts_once() -> None:
+    """What there is nothing to compare with is told, but neither counts as a change nor as compared."""
+    rows = (
+        measured(5 * MS),
+        measured(20, what="requests", kind="rate", unit="requests/s", total=1_000),
+        measured(None, what="too short for a rate", kind="rate", unit="requests/s"),
+        {**error(3, 200, "errors"), "subject": "Produce"},
+    )
+    both = (measured(7 * MS, subject="Fetch"),)
+    found = differences(report((*rows, *both)), report(both))
+    known = {each.what: each for each in found if each.subject == "Produce"}
+    assert {what: each.before for what, each in known.items()} == {
+        "seen": 200.0,
+        "broker time p50": 5 * MS,
+        "requests": 20,
+        "errors": 0.015,
+    }
+    assert {(each.after, each.verdict) for each in known.values()} == {(None, "only-before")}
+    assert [each.what for each in known.values() if each.significant] == ["seen"]
+    assert summary(found).startswith("compared 2 values: 1 only in BEFORE")
+
+
+def test_versions_codecs_and_software_of_one_side() -> None:
+    def used(what: str, area: str) -> Row:
+        return error(50, 50, what, area)
+
+    rows = used("Produce v9", "client"), used("Fetch v12", "client"), used("codec lz4", "topic")
+    clients = [{"client_id": "x", "software": "librdkafka", "software_version": "2.6.1"}]
+    found = differences(report(), report(rows, tables={"clients": clients}))
+    told = {each.what: (each.delta_text, each.members) for each in found if each.members[1]}
+    assert told == {
+        "versions": ("Fetch v12, Produce v9", ("", "Fetch v12, Produce v9")),
+        "software": ("librdkafka 2.6.1", ("", "librdkafka 2.6.1")),
+        "codecs": ("lz4", ("", "lz4")),
+    }
 
 
 def finding(severity: str = "warning", measure: float = 4.0, **subject: Any) -> Finding:

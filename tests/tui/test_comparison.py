@@ -5,11 +5,13 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Awaitable, Callable
 from contextlib import nullcontext
+from typing import Any
 
 import pytest
 from textual.pilot import Pilot
 from textual.widgets import Input
 
+from kdissect.analysis.fold import Row
 from kdissect.insight.diff import differences
 from kdissect.insight.difference import Difference
 from kdissect.insight.judge import CaptureReport
@@ -111,6 +113,34 @@ def test_each_area_has_a_list_with_both_sides() -> None:
         assert "significant" in await press(pilot, "escape")
 
     with_screen(step)
+
+
+def test_what_one_side_alone_has_is_shown_whole() -> None:
+    def used(what: str, subject: str) -> Row:
+        share: dict[str, Any] = {"kind": "share", "unit": None, "total": 50, "count": 50}
+        return {**measured(1.0, what=what, subject=subject, **share), "area": "client"}
+
+    before = report((used("Fetch v12", "here"),))
+    clients = [{"client_id": "late", "software": "librdkafka", "software_version": "2.6.1"}]
+    rate: dict[str, Any] = {"kind": "rate", "unit": "requests/s", "what": "requests", "total": 200}
+    late = used("Fetch v12", "late"), used("Metadata v12", "late")
+    requests = {**measured(4.0, subject="late", **rate), "area": "client"}
+    after = report((used("Fetch v12", "here"), *late, requests), tables={"clients": clients})
+
+    async def run() -> None:
+        captures = ComparedCapture("old", before.context), ComparedCapture("new", after.context)
+        async with Comparison(captures, differences(before, after)).run_test(size=(120, 40)) as pilot:
+            text = await press(pilot, "5")
+            assert "– → 4" in text
+            lines = [" ".join(line.split()) for line in text.splitlines()]
+            assert "requests – 4 requests/s" in lines
+            assert "Fetch v12, Metadata v12" in lines
+            assert "librdkafka 2.6.1" in lines
+            assert lines.count("Fetch v12") == 0
+            text = await press(pilot, "down")
+            assert "Fetch v12" in [" ".join(line.split()) for line in text.splitlines()]
+
+    asyncio.run(run())
 
 
 def test_enter_leads_to_the_exchanges_of_either_side() -> None:

@@ -9,12 +9,14 @@ from tests.cli.run import CAPTURES
 from tests.tui.terminals import Terminal
 
 HINT = b"finds commands"
+CTRL_Q = b"\x11"
 
 
-def begun(tmp_path: Path, *arguments: object, shown: bytes = b"rules judged") -> bytes:
+def begun(tmp_path: Path, *arguments: object, shown: bytes = b"rules judged", keys: bytes = b"") -> bytes:
     """What was written on the terminal when the screens had come and were ended.
 
     :param shown: what must come before they are.
+    :param keys: pressed first.
     """
     folders: dict[str, Any] = {
         f"XDG_{name}_HOME": str(tmp_path / name.lower()) for name in ("STATE", "CONFIG", "CACHE")
@@ -24,7 +26,7 @@ def begun(tmp_path: Path, *arguments: object, shown: bytes = b"rules judged") ->
         terminal.until(b"52 exchanges")
         terminal.until(shown)
         text = terminal.text
-        terminal.send(b"q")
+        terminal.send(keys + CTRL_Q)
         assert terminal.end() == 0
         return text + terminal.text
     finally:
@@ -35,3 +37,15 @@ def test_the_hint_comes_once(tmp_path: Path) -> None:
     begun(tmp_path, shown=HINT)
     assert HINT not in begun(tmp_path)
     assert HINT not in begun(tmp_path, "tui", "--fresh")
+
+
+def test_fresh_screens_leave_what_was_saved_as_it_is(tmp_path: Path) -> None:
+    """``kdissect diff`` opens either side so."""
+    begun(tmp_path, "tui", "--fresh", shown=HINT)
+    assert HINT not in begun(tmp_path)
+    (left,) = (tmp_path / "state").rglob("screens.json")
+    begun(tmp_path, keys=b"3")
+    before = left.read_bytes()
+    assert b'"topics"' in before
+    begun(tmp_path, "tui", "--fresh", keys=b"4")
+    assert left.read_bytes() == before

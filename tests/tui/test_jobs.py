@@ -153,9 +153,9 @@ async def done(pilot: Pilot[None], job: Job) -> str:
     return screen_text(pilot.app)
 
 
-def end_of(job: Job, path: Path) -> str:
+def end_of(job: Job, path: Path, size: tuple[int, int] = (120, 40)) -> str:
     async def run() -> str:
-        async with running(app_of(path, home=None), 120, 40) as pilot:
+        async with running(app_of(path, home=None), *size) as pilot:
             return " ".join((await done(pilot, job)).split())
 
     return asyncio.run(run())
@@ -179,6 +179,16 @@ def test_a_job_takes_few_keys(job: Job) -> None:
 )
 def test_why_something_failed_takes_fewer(job: Job) -> None:
     check(job, shared(f"testdata/incidents/{job.capture}"))
+
+
+@pytest.mark.parametrize(
+    "job", some(SHIPPED[1:], 2, SHIPPED[3], SHIPPED[5], SHIPPED[7]), ids=lambda job: job.question
+)
+def test_a_small_terminal_shows_as_much(job: Job) -> None:
+    text = end_of(job, INCIDENTS / f"{job.capture}.pcapng.gz", (80, 24))
+    assert [part for part in job.shows if part not in text] == []
+    if job.question == "one consumer's rebalance":
+        assert "members 3 → 2 · 2 partitions moved" in text
 
 
 def test_the_slowest_is_the_first_of_the_list() -> None:

@@ -54,7 +54,7 @@ KEPT_BYTES = 2 << 30
 @key_options
 @payload_options
 @click.option("--theme", metavar="NAME", help="Colours: textual-dark, textual-light, nord, ansi-dark …")
-@click.option("--fresh", is_flag=True, help="Start without the screen, order and filter of the last session.")
+@click.option("--fresh", is_flag=True, help="Leave the last session aside, and as it is.")
 @click.option("--show-secrets", is_flag=True, help="Show passwords, tokens and keys.")
 def command(
     files: tuple[str, ...],
@@ -121,6 +121,7 @@ def command(
 
         folder = state_folder()
         left = folder / "screens.json"
+        is_first = not left.exists()
         app = Kdissect(
             feed,
             options,
@@ -134,7 +135,7 @@ def command(
                 Rules(config.thresholds, config.ignored),
                 config.page,
                 session.LastSession() if fresh else session.load(left),
-                not left.exists(),
+                is_first,
             ),
             remembered=Remembered(folder / "filters", config_path().parent / "filters.toml", config.filters),
             opener=opener,
@@ -144,7 +145,10 @@ def command(
         if sys.platform != "win32":  # where nothing helps
             resource_tracker.ensure_running()
         app.run()
-        session.save(left, app.session)
+        if not fresh:
+            session.save(left, app.session)
+        elif is_first:  # so that the hint for the first time comes once
+            session.save(left, session.LastSession())
     return app.return_code or DONE
 
 

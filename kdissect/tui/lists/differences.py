@@ -6,7 +6,7 @@ brokers, clients, topics, groups. A row of these shows what was measured on both
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import NamedTuple
 
 from kdissect.analysis.fold import Row
@@ -18,6 +18,7 @@ from kdissect.insight.difference import (
     ONLY_AFTER,
     ONLY_BEFORE,
     SAME,
+    SEEN,
     VERDICTS,
     WORSE,
     Difference,
@@ -39,9 +40,8 @@ VIEWS = DIFF_VIEWS
 """The lists there are, and their titles: what changed, findings, and the subjects of each area."""
 CHANGES, FINDINGS, *_ = VIEWS
 
-
-SEEN = "seen"
-"""What is measured of a subject that is on one side only."""
+NONE = "–"
+"""Stands for the value of a side that has none."""
 
 
 class Compared(NamedTuple):
@@ -51,7 +51,7 @@ class Compared(NamedTuple):
     verdict: str
     """The worst of what is significant."""
     measures: tuple[Difference, ...]
-    """What is significant comes first."""
+    """What is significant comes first, what is measured of single APIs last."""
 
     @property
     def is_significant(self) -> bool:
@@ -71,7 +71,7 @@ def subjects(found: Iterable[Difference], area: str) -> list[Compared]:
             by_subject.setdefault(each.subject, []).append(each)
     out = []
     for subject, measures in by_subject.items():
-        ordered = sorted(measures, key=lambda each: (not each.significant, each.what))
+        ordered = sorted(measures, key=lambda each: (not each.significant, " of " in each.what, each.what))
         verdicts = [each.verdict for each in ordered if each.significant or each.what == SEEN] or [SAME]
         out.append(Compared(subject, min(verdicts, key=VERDICTS.index), tuple(ordered)))
     return sorted(out, key=lambda each: (not each.is_significant, VERDICTS.index(each.verdict), each.subject))
@@ -164,7 +164,7 @@ def _pair(
         sides = (None, None) if each is None else (each.before, each.after)
         if each is None or not any(sides):
             return ""
-        return ARROW.join("·" if side is None else form(each, side) for side in sides)
+        return ARROW.join(NONE if side is None else form(each, side) for side in sides)
 
     def last(row: Row) -> float | None:
         each = compared_of(row).of(what)
@@ -186,7 +186,7 @@ def _counts(row: Row) -> tuple[int | None, int | None]:
 
 def _requests(row: Row) -> str:
     counts = _counts(row)
-    return ARROW.join("·" if each is None else f"{each:,}" for each in counts) if any(counts) else ""
+    return ARROW.join(NONE if each is None else f"{each:,}" for each in counts) if any(counts) else ""
 
 
 def _told(row: Row) -> str:
@@ -254,8 +254,8 @@ def subject_lines(compared: Compared, title: str, names: tuple[str, str], room: 
     rows = [
         (
             sanitise(each.what),
-            measured(each, each.before) or "·",
-            measured(each, each.after) or "·",
+            measured(each, each.before) or NONE,
+            measured(each, each.after) or NONE,
             _verdict_of(each),
         )
         for each in compared.measures
@@ -275,8 +275,17 @@ def subject_lines(compared: Compared, title: str, names: tuple[str, str], room: 
         line = _side_by_side(row[:3], cells)
         out.append(TextLine(f"{line}  {row[3]}".rstrip() if fits else line, kind))
         folded = () if fits else fold_text(row[3], room - _INDENT)
-        out += (TextLine(f"{'':{_INDENT}}{part}", kind) for part in folded)
+        told = (*folded, *_members(each, room - _INDENT))
+        out += (TextLine(f"{'':{_INDENT}}{part}", kind) for part in told)
     return out
+
+
+def _members(each: Difference, room: int) -> Iterator[str]:
+    """What a set has, in lines: once where both sides have the same."""
+    before, after = (sanitise(members, None) for members in each.members)
+    both = [f"before: {before}", f"after: {after}"]
+    for text in [before or after] if before == after or not (before and after) else both:
+        yield from fold_text(text, room) if text else ()
 
 
 def _verdict_of(each: Difference) -> str:

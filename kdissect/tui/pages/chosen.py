@@ -143,7 +143,8 @@ class ChosenPage(Page):
             self.say(f"there is no {form} for this line")
         else:
             self.app.copy_to_clipboard(text)
-            self.say(f"copied the {form}: {text[:MOST_SAID]}")
+            is_cut = len(text) > MOST_SAID
+            self.say(f"copied the {form}: {text[:MOST_SAID]}{'…' if is_cut else ''}")
 
     # -- saving -------------------------------------------------------------------------------------
 

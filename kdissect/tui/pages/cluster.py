@@ -210,7 +210,7 @@ class ClusterPage(GroupedScreen):
     ClusterPage #brokers { height: auto; max-height: 30%; border-top: hkey $panel; }
     ClusterPage #state { height: 3fr; border-top: hkey $panel; }
     ClusterPage.-low #list { height: 6; }
-    ClusterPage.-low #brokers, ClusterPage.-low #state { border-top: none; }
+    ClusterPage.-no-bars #brokers, ClusterPage.-no-bars #state { border-top: none; }
     """
     GROUPINGS = tuple(VIEWS)
     OF_WHAT = "of all, not of what the filter shows"

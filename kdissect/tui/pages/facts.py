@@ -7,6 +7,7 @@ from collections.abc import Callable, Hashable, Iterable, Sequence
 from functools import cached_property
 from typing import Any
 
+from rich.cells import cell_len
 from textual import on
 from textual.app import ComposeResult
 
@@ -215,6 +216,14 @@ class FactsPage(StatisticsPage):
 
     def what(self) -> str:
         return f"{self.chosen}: {plural(len(self.rows), 'row')}"
+
+    def tell(self) -> None:
+        """In the list of statistics: write all of what one tells, where the list has no room for it."""
+        about, table = STATISTICS[self.chosen].about, self.tables_pane
+        widest = table.columns - sum(each.width + 1 for each in self.tables.headings(table.columns)[:-1])
+        super().tell()
+        if table.has_focus and cell_len(about) > widest > 0:
+            self.say(f"{self.what()}   {about}")
 
     def filter_of(self, row: Row) -> str | None:
         return filter_of(self.chosen, row)

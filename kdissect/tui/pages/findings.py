@@ -227,7 +227,7 @@ class FindingsPage(StatisticsPage):
     FindingsPage.-none #list { display: none; }
     FindingsPage.-whole #list, FindingsPage.-whole #time { display: none; }
     FindingsPage.-low #time { height: 5; }
-    FindingsPage.-low #list { border-top: none; }
+    FindingsPage.-no-bars #list, FindingsPage.-no-bars #finding { border-top: none; }
     FindingsPage.-high #time { height: 12; }
     """
     BINDINGS: ClassVar[list[BindingType]] = bindings_of("findings")

@@ -191,8 +191,7 @@ class GroupsPage(StatisticsPage):
     GroupsPage #list { max-height: 30%; }
     GroupsPage #rebalance { border-top: hkey $panel; }
     GroupsPage #members { height: 1fr; border-top: hkey $panel; }
-    GroupsPage.-low #rebalance { border-top: none; }
-    GroupsPage.-low #members { border-top: none; }
+    GroupsPage.-no-bars #rebalance, GroupsPage.-no-bars #members { border-top: none; }
     GroupsPage.-none #list { height: 1fr; max-height: 100%; }
     GroupsPage.-none #rebalance, GroupsPage.-none #members { display: none; }
     """
@@ -239,8 +238,17 @@ class GroupsPage(StatisticsPage):
         self.wish(self.list_pane, len(rows) + 2 if rows else "1fr")
 
     def on_resize(self) -> None:
+        self.call_after_refresh(self._share_room)
+
+    def _share_room(self) -> None:
+        """The text has as many lines as it needs, as far as the members have room for theirs."""
+        if not self.is_attached:
+            return
+        said, members = self.query_one("#rebalance", TextPane), self.members_pane
         height = self.app.size.height
-        self.wish(self.query_one("#rebalance"), 4 if height < LOW else 6 if height < HIGH else 12)
+        least = 5 if height < LOW else 6 if height < HIGH else 12
+        room = said.outer_size.height + members.outer_size.height - len(self.timeline) - 2
+        self.wish(said, max(least, min(said.lines + 1, room)))
 
     def cursor_moved(self) -> None:
         row = self.chosen_row()
@@ -259,6 +267,7 @@ class GroupsPage(StatisticsPage):
             return text_of(self.rebalances, self.chosen, self.clock, room)
 
         self.query_one("#rebalance", TextPane).show_folded(text)
+        self.call_after_refresh(self._share_room)
         self.tell()
 
     def listed(self) -> str:

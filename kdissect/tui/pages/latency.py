@@ -29,7 +29,7 @@ from kdissect.present.form import bars, duration, plural
 from kdissect.present.lanes import CELLS, INKS, PARTS, bar, in_words
 from kdissect.present.sanitise import sanitise
 from kdissect.tui.lists.figures import FigureColumn, Figures, address, number, rare, time_span, words
-from kdissect.tui.pages.page import LOW, TINY
+from kdissect.tui.pages.page import BARS, LOW, TINY
 from kdissect.tui.pages.rooms import LEAST_LINES
 from kdissect.tui.pages.statistics import GroupedPage
 from kdissect.tui.widgets.table import Heading, VirtualTable
@@ -244,7 +244,7 @@ class LatencyPage(GroupedPage):
     DEFAULT_CSS = """
     LatencyPage #parts { height: auto; max-height: 3; padding: 0 1; background: $panel; }
     LatencyPage #heat { height: 1fr; border-top: hkey $panel; }
-    LatencyPage.-low #heat { border-top: none; }
+    LatencyPage.-no-bars #heat { border-top: none; }
     LatencyPage.-tiny #heat { display: none; }
     """
     GROUPINGS = tuple(ASKED)
@@ -269,7 +269,8 @@ class LatencyPage(GroupedPage):
     def _share_room(self) -> None:
         """The list has as many lines as it needs, as far as the heat map has room for all of its own."""
         height = self.app.size.height
-        bands = 0 if height < TINY else len(WIDE_EDGES_NS) + 1 if height < LOW else len(EDGES_NS) + 2
+        bands = 0 if height < TINY else len(WIDE_EDGES_NS if height < LOW else EDGES_NS) + 1
+        bands += 1 if height >= BARS else 0
         room = height - _OTHER_LINES - (bands + 1 if bands else 0)
         self.wish(self.list_pane, max(LEAST_LINES, min(len(self.rows) + 2, room)) if bands else "1fr")
 

@@ -22,12 +22,12 @@ from kdissect.tui.colors import alarm_color
 from kdissect.tui.host import Host
 from kdissect.tui.keys import bindings_of
 from kdissect.tui.widgets import status
-from kdissect.tui.widgets.bars import KeysFooter, OneLine, Tabs
+from kdissect.tui.widgets.bars import KeysFooter, OneLine, SaidLine, Tabs
 from kdissect.tui.widgets.filter_line import FilterLine
 from kdissect.tui.widgets.status import Item, status_line
 
-LOW, TINY = 30, 20
-"""With fewer lines than these borders are left out; the names of the screens too."""
+LOW, BARS, TINY = 30, 24, 20
+"""With fewer lines than these drawings are lower; panes have no bars between them; no screen is named."""
 
 BACK, FILTER_BACK, QUIT = "Back", "Filter back", "Quit"
 """What one level out from a page can be: the page or pane before, the filter or range before, the end."""
@@ -80,7 +80,7 @@ class Page(Screen[None]):
         yield FilterLine(self.kdissect.shown, self.kdissect.remembered)
         yield Static(id="no-kafka", markup=False)
         yield from self.body()
-        yield OneLine(id="where")
+        yield SaidLine(id="where")
         yield KeysFooter()
 
     def body(self) -> ComposeResult:
@@ -145,6 +145,7 @@ class Page(Screen[None]):
 
     def on_resize(self) -> None:
         self.set_class(self.app.size.height < LOW, "-low")
+        self.set_class(self.app.size.height < BARS, "-no-bars")
         self.set_class(self.app.size.height < TINY, "-tiny")
         if self.kdissect.is_open:
             self._show_status()
@@ -188,7 +189,7 @@ class Page(Screen[None]):
         """Write into the line above the keys, unless a question stands there."""
         if self.kdissect.is_asking:
             return
-        self.query_one("#where", OneLine).show(Text(f" {sanitise(text, None)}", no_wrap=True))
+        self.query_one("#where", SaidLine).say(sanitise(text, None))
 
     def action_filter(self) -> None:
         self.query_one(FilterLine).open()

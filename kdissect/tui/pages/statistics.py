@@ -43,10 +43,6 @@ class Saved(NamedTuple):
     """What the table is made from."""
 
 
-_LEAST_MEANING = 24
-"""Fewer cells than this are not worth the beginning of a text."""
-
-
 class OrderedScreen(PanesScreen):
     """The screen. Its table has the id ``list``."""
 
@@ -82,11 +78,8 @@ class OrderedScreen(PanesScreen):
     def cursor_moved(self) -> None:
         """Another row is under the cursor, or the rows are others."""
 
-    def say_notes(self, notes: Sequence[str], meaning: str = "") -> None:
-        """Say as many notes as there is room for, and the order of the list.
-
-        :param meaning: of the row under the cursor. It stands last, and is cut where there is no room.
-        """
+    def say_notes(self, notes: Sequence[str]) -> None:
+        """Say as many notes as there is room for, and the order of the list."""
         told = list(notes)
         if self.rows.sorted_by is not None:  # which the column's head says too
             order = "largest" if self.rows.descending else "smallest"
@@ -97,8 +90,6 @@ class OrderedScreen(PanesScreen):
             told.insert(1, f"columns: {', '.join(hints)}")
         while len(told) > 1 and cell_len("   ".join(told)) >= self.app.size.width:
             told.pop()
-        if meaning and cell_len("   ".join(told)) + _LEAST_MEANING < self.app.size.width:
-            told.append(meaning)
         self.say("   ".join(told))
 
     def chosen_row(self) -> Row | None:

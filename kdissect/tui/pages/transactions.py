@@ -243,7 +243,7 @@ class TransactionsPage(StatisticsPage):
     TransactionsPage #list { max-height: 60%; }
     TransactionsPage #ids { max-height: 30%; border-top: hkey $panel; }
     TransactionsPage #said { height: 1fr; min-height: 4; border-top: hkey $panel; }
-    TransactionsPage.-low #said, TransactionsPage.-low #ids { border-top: none; }
+    TransactionsPage.-no-bars #said, TransactionsPage.-no-bars #ids { border-top: none; }
     TransactionsPage.-none #list { height: 1fr; max-height: 100%; }
     TransactionsPage.-none #ids, TransactionsPage.-none #said { display: none; }
     """

@@ -16,6 +16,7 @@ from textual.widget import Widget
 from textual.widgets import Footer
 from textual.widgets._footer import FooterKey
 
+from kdissect.present.paragraphs import fold_text
 from kdissect.settings.actions import SHORT_TITLES
 from kdissect.tui.colors import Legible
 from kdissect.tui.widgets.legible import LegibleText
@@ -98,6 +99,34 @@ class OneLine(LegibleText):
         if text != self._text or text.style != self._text.style:
             self._text = text
             self.update(text, layout=False)
+
+
+class SaidLine(OneLine):
+    """What is said of what was done, or of what is under the cursor. Where one line has no room for all,
+    there are more."""
+
+    DEFAULT_CSS = """
+    SaidLine { height: auto; max-height: 3; }
+    """
+    MOST_LINES = 3
+
+    def __init__(self, *, id: str) -> None:
+        super().__init__(id=id)
+        self._said, self._lines = "", 1
+
+    def say(self, text: str) -> None:
+        """Write a text; sanitised."""
+        self._said = text
+        room = self.app.size.width - 1
+        lines = [text] if cell_len(text) <= room else fold_text(text, room)
+        if len(lines) > self.MOST_LINES:
+            lines = [*lines[: self.MOST_LINES - 1], " ".join(lines[self.MOST_LINES - 1 :])]
+        if len(lines) != self._lines:  # Textual lays out the whole screen anew
+            self.styles.height = self._lines = len(lines)
+        self.show(Text("\n".join(f" {line}" for line in lines)))
+
+    def on_resize(self) -> None:
+        self.say(self._said)
 
 
 class PaneLine(Legible):

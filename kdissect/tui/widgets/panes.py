@@ -10,7 +10,6 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from typing import ClassVar, cast
 
-from rich.text import Text
 from textual import events, on, work
 from textual.app import ComposeResult
 from textual.binding import BindingType
@@ -28,7 +27,7 @@ from kdissect.settings.actions import PLACES
 from kdissect.system.heap import uncollected
 from kdissect.tui.host import Host
 from kdissect.tui.keys import bindings_of
-from kdissect.tui.widgets.bars import OneLine, PaneLine
+from kdissect.tui.widgets.bars import PaneLine, SaidLine
 from kdissect.tui.widgets.bytes_pane import BytesPane
 from kdissect.tui.widgets.field_tree import (
     FieldTree,
@@ -281,8 +280,7 @@ class DetailPanes(Vertical):
         if spot.data:
             self.bytes_pane.show(spot.data, self.detail.hidden(spot.data), spot.start, spot.end)
             meaning = self.detail.meaning_of(spot)
-            text = where_text(spot) if meaning is None else f" {meaning}"
-            self.screen.query_one("#where", OneLine).show(Text(text, no_wrap=True))
+            self.screen.query_one("#where", SaidLine).say(meaning or where_text(spot))
         if self.tab in _IN_TREE:
             self.tab = _side_of(node) or self.tab
         self._show_line()
@@ -427,4 +425,4 @@ def where_text(spot: TreeSpot) -> str:
     """Which bytes a line stands for."""
     count = plural(spot.end - spot.start, "byte")
     name = spot.text.partition(": ")[0]
-    return f" {name}: {count} at {spot.start:,} to {spot.end:,} of {len(spot.data):,}  {spot.type}"
+    return f"{name}: {count} at {spot.start:,} to {spot.end:,} of {len(spot.data):,}  {spot.type}"

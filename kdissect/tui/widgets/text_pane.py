@@ -67,6 +67,11 @@ class TextPane(ScrollView, Legible, can_focus=True, inherit_bindings=False):
         """Cells of a line, beside the scroll bar."""
         return self.scrollable_content_region.width
 
+    @property
+    def lines(self) -> int:
+        """How many lines all of it takes."""
+        return len(self._broken)
+
     def _break(self) -> None:
         width = max(10, self.columns)
         if self._make is not None:

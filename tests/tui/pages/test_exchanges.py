@@ -386,7 +386,11 @@ def test_next_error_leads_to_the_field_of_the_error_and_says_what_it_means(size:
             name = detail.exchange.error
             assert name is not None
             assert error_name(error_of(spot.branch.node) or 0) == name
-            assert f"{name}, " in text.splitlines()[-2]
+            said = " ".join(text.split())  # in two lines on a narrow screen: all of it
+            assert f"{name}, {detail.exchange.error_class}: " in said
+            meaning = detail.meaning_of(spot)
+            assert meaning is not None
+            assert meaning in said
             assert page.list_pane.has_focus
         before = page.panes.chosen()[-1].branch
         await press(pilot, "k")  # another way to an exchange leaves the cursor of its tree at the top

@@ -168,6 +168,19 @@ def test_rows_of_the_chosen_table_lead_to_exchanges_and_back(size: tuple[int, in
     with_app(step, *size)
 
 
+@pytest.mark.parametrize(("width", "is_cut"), [(80, True), (160, False)])
+def test_what_the_list_has_no_room_for_is_said_whole(width: int, is_cut: bool) -> None:
+    async def step(pilot: Pilot[None]) -> None:
+        text = await shown_after(pilot, "0", "j")
+        page = pilot.app.screen
+        assert isinstance(page, FactsPage)
+        about = STATISTICS[page.chosen].about
+        assert about in " ".join(text.split())
+        assert (about in text) is not is_cut
+
+    with_app(step, width, 24)
+
+
 def test_another_table_takes_the_place_of_the_first() -> None:
     async def step(pilot: Pilot[None]) -> None:
         page = await choose(pilot, "producers")

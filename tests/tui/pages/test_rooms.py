@@ -21,12 +21,13 @@ def with_screen(
     home: str,
     step: Callable[[Pilot[None], PanesScreen], Awaitable[None]],
     before: LastSession = LastSession(),  # noqa: B008 - it cannot be changed
+    size: tuple[int, int] = (120, 40),
 ) -> LastSession:
     """How the screens were left after a step on one of them."""
     app = app_of(KILLED, home=home, settings=Settings(before=before))
 
     async def run() -> None:
-        async with running(app) as pilot:
+        async with running(app, *size) as pilot:
             assert isinstance(app.screen, PanesScreen)
             await step(pilot, app.screen)
             app.exit()
@@ -76,6 +77,27 @@ def test_every_bar_is_dragged(home: str, count: int) -> None:
             assert sum(after) == sum(before)
 
     with_screen(home, step)
+
+
+@pytest.mark.parametrize("home", ["findings", "groups", "latency", "cluster"])
+@pytest.mark.parametrize(("height", "has_bars"), [(24, True), (29, True), (23, False)])
+def test_a_small_terminal_has_bars_too_and_a_tiny_one_the_lines(
+    home: str, height: int, has_bars: bool
+) -> None:
+    async def step(pilot: Pilot[None], screen: PanesScreen) -> None:
+        panes = screen.stacked()[1:]
+        assert panes
+        assert [bool(pane.styles.border_top[0]) for pane in panes] == [has_bars] * len(panes)
+        if has_bars:
+            before, bar = lines(screen), panes[-1].region.y
+            by = 1 if before[-1] > LEAST_LINES else -1
+            await pilot.mouse_down(offset=(60, bar))
+            await pilot.hover(offset=(60, bar + by))
+            await pilot.mouse_up(offset=(60, bar + by))
+            await settle(pilot)
+            assert lines(screen)[-1] == before[-1] - by
+
+    with_screen(home, step, size=(80, height))
 
 
 def test_keys_move_the_bar_beside_the_pane_with_the_focus() -> None:
