@@ -27,7 +27,7 @@ _LATENCIES = ", ".join(
 
 SECTIONS = {
     "topics": (
-        "top clients by topic; bytes are of all messages that name it",
+        "top clients by topic; bytes are those of all messages that name the topic",
         """
         select topic, client_id, regexp_replace(client, ':[0-9]+$', '') as host, count(*) as exchanges,
                count_if(api = 'Produce') as produce, count_if(api = 'Fetch') as fetch,
@@ -50,7 +50,7 @@ SECTIONS = {
         """,
     ),
     "errors": (
-        "errors: how grave, whose and on what",
+        "errors: severity, client, and what they are about",
         """
         select error_class, api, error, client_id, principal, array_join(groups, ', ') as `group`,
                array_join(transactional_ids, ', ') as transactional_id,
@@ -102,7 +102,7 @@ SECTIONS = {
         """,
     ),
     "kafka4": (
-        "versions that Kafka 4 does not have: who limits them, and what would break",
+        "versions that Kafka 4 removed: which side limits them, and what would break",
         "select * from readiness",
     ),
     quality.SECTION: (

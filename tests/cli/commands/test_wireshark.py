@@ -51,7 +51,7 @@ def test_a_foreign_file_is_one_line(capsysbinary: pytest.CaptureFixture[bytes], 
     for command, code in (("install", 2), ("uninstall", 0)):
         ran = run(capsysbinary, "wireshark", command)
         assert (ran.code, ran.err.count("\n")) == (code, 1)
-        assert f"{plugin} is not kdissect's, so it stays as it is" in ran.err
+        assert f"{plugin} is not from kdissect, so it is not removed" in ran.err
         assert plugin.read_text() == "-- my own"
     assert [line.split()[:2] for line in ran.lines] == [["plug-in", "foreign"], ["interfaces", "removed"]]
 
