@@ -146,8 +146,8 @@ _PARTS = {
 def latency(sheet: Sheet) -> str:
     """Where response times go."""
     lead = (
-        "Each bar is the sum of all response times. Long polls and joins are left out where it is not known "
-        "how much of them was a wait."
+        "Each bar is the sum of all response times. Long polls and joins are left out if it is unknown "
+        "how much of them was a requested wait."
     )
     parts = [
         figure(
