@@ -317,7 +317,7 @@ class Kdissect(Host):
         if not lost or self.is_asking:
             self.exit()
         elif isinstance(self.screen, Page):
-            self.screen.say(f"{', '.join(lost)}: q again leaves, w saves")
+            self.screen.say(f"{', '.join(lost)}: q again quits, w saves")
             self.is_asking = True
 
     def on_key(self, event: Key) -> None:
@@ -328,7 +328,7 @@ class Kdissect(Host):
         if found is None and isinstance(self.screen, Page):
             label = self._labels.get(event.key)
             if label is not None:
-                self.screen.say(f"{label}: not here")
+                self.screen.say(f"{label}: not on this screen")
 
     def on_mouse_down(self) -> None:
         self.is_asking = False

@@ -193,7 +193,7 @@ class ComparisonScreen(OrderedScreen):
         return [
             TextLine("No significant difference.", "heading"),
             TextLine(""),
-            TextLine("A difference is significant if it is more than chance, and enough to matter."),
+            TextLine("A difference is significant if it is more than chance and large enough to matter."),
             TextLine("The other lists show all that was measured, side by side."),
         ]
 
@@ -256,7 +256,7 @@ class ComparisonScreen(OrderedScreen):
     def _show(self, row: Row, side: int) -> None:
         capture, text = self._captures[side], self._filters(row)[side]
         if text is None:
-            self.say(f"{WORDS[side]} has no exchanges of this")
+            self.say(f"{WORDS[side]} has no such exchanges")
         elif capture.show is None:
             self.say(f"{sanitise(capture.name, 40)} holds no packets: it is a report or a state")
         else:

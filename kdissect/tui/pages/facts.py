@@ -55,7 +55,7 @@ def list_of(names: Iterable[str]) -> Figures:
     figures = Figures(
         (
             FigureColumn("Table", lambda row: str(row["name"]), None, 0, False, 24, False, 20),
-            FigureColumn("What it tells", lambda row: str(row["about"]), None, 0, False, 100),
+            FigureColumn("What it shows", lambda row: str(row["about"]), None, 0, False, 100),
         ),
         lambda row: row["name"],
     )

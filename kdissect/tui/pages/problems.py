@@ -232,6 +232,6 @@ class ProblemsPage(StatisticsPage):
 
     def open(self, row: Row) -> None:
         if row["filter"] is None:
-            self.say(f"this stands in no exchange: {row['said']}")
+            self.say(f"this belongs to no exchange: {row['said']}")
         else:
             super().open(row)

@@ -155,7 +155,7 @@ class OrderedScreen(PanesScreen):
         if titles:
             self.app.push_screen(Choose("Order by", titles), chosen)
         else:
-            self.say("these rows have no other order")
+            self.say("these rows cannot be ordered in another way")
 
     def action_turn(self) -> None:
         self._ordered(self.rows.turn)
@@ -354,7 +354,7 @@ class StatisticsPage(Page, OrderedScreen):
         statistics, counted = self.statistics, self.counted
         parts = [self.what()] if counted is not None else []
         if statistics.reason is not None:
-            parts.append(f"stopped: {statistics.reason}; show the screen again to count anew")
+            parts.append(f"stopped: {statistics.reason}; leave the screen and come back to count again")
         elif statistics.waits_for_filter is not None:
             parts.append(f"waiting for the filter: {100 * statistics.waits_for_filter:.0f} %")
         elif statistics.is_busy:
@@ -388,12 +388,12 @@ class StatisticsPage(Page, OrderedScreen):
         """Show the exchanges of a row."""
         text = self.filter_of(row)
         if text is None:
-            self.say("nothing in the exchanges tells this row from others")
+            self.say("no filter can select the exchanges of this row")
             return
         try:
             self.kdissect.filter_by(text)
         except FilterError as error:
-            self.say(f"no filter shows this: {error}")
+            self.say(f"there is no filter for this: {error}")
 
 
 class GroupedTable(VirtualTable, inherit_bindings=False):
