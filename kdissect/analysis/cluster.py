@@ -76,7 +76,7 @@ class ClusterBrokers(_ClusterTable):
     time it was otherwise."""
 
     name = "cluster_brokers"
-    about = "brokers and controllers with their state, since when and until when"
+    about = "brokers and controllers, with their state over time"
     columns = (
         CLUSTER_COLUMN,
         column("node_id", "int32", "the id of the node", unit=ID),
@@ -116,7 +116,7 @@ class ClusterTopics(_ClusterTable):
     """The statistic ``cluster_topics``."""
 
     name = "cluster_topics"
-    about = "topics with their state, since when and until when"
+    about = "topics, with their state over time"
     columns = (
         CLUSTER_COLUMN,
         TOPIC_COLUMN,
@@ -148,7 +148,7 @@ class ClusterPartitions(_ClusterTable):
     """The statistic ``cluster_partitions``."""
 
     name = "cluster_partitions"
-    about = "leaders, replicas and replicas in sync, since when and until when"
+    about = "leaders, replicas and replicas in sync over time"
     columns = (
         CLUSTER_COLUMN,
         TOPIC_COLUMN,
@@ -196,7 +196,7 @@ class ClusterConfigs(_ClusterTable):
     """The statistic ``cluster_configs``: configurations, quotas and finalized features."""
 
     name = "cluster_configs"
-    about = "settings, quotas and features, since when and until when"
+    about = "settings, quotas and features over time"
     columns = (
         CLUSTER_COLUMN,
         column(

@@ -71,7 +71,7 @@ class Members(View[Membership]):
         *MEMBERSHIP,
         *graded_errors("error codes in responses"),
         column("left", "text", "LeaveGroup, or member epoch -1 or -2; null if it did not leave"),
-        column("leave_reason", "text", "reason in the request that left"),
+        column("leave_reason", "text", "reason in the request with which it left"),
         time_column("left_ns", "time at which it left"),
         *first_and_last("request of the member, or about it if it sent none"),
     )

@@ -195,7 +195,7 @@ def encode_records(asked: Object, _: Options = PLAIN) -> Object:
         out += _write(batch, records[done : done + count], path)
         done += count
     if done != len(records):
-        raise ValueError(f"records: {len(records) - done} more than the batches count")
+        raise ValueError(f"records: {len(records) - done} more than the batches announce")
     return {"hex": out.hex()}
 
 

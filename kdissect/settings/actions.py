@@ -433,7 +433,15 @@ ACTIONS: tuple[Action, ...] = (
     _A("pane-after", "diff", "tab", "Next pane", "go to the next pane", "app.focus_next"),
     _A("pane-before", "diff", "shift+tab", "Previous pane", "go to the previous pane", "app.focus_previous"),
     _A("out", "diff", "escape", "Back", "back to the list of changes", "out"),
-    _A("out-or-end", "diff", "q", "Quit", "back to the list of changes; there, end", "out_or_end", True),
+    _A(
+        "out-or-end",
+        "diff",
+        "q",
+        "Quit",
+        "back to the list of changes; there, end kdissect",
+        "out_or_end",
+        True,
+    ),
     # -- a list
     _A("up", "list", "up k", "Up", "previous row", "move(-1)"),
     _A("down", "list", "down j", "Down", "next row", "move(1)"),

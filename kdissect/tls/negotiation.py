@@ -128,7 +128,7 @@ class Negotiation:
         if secrets.rsa_keys and self.suite is not None and self.suite.key_exchange != "RSA":
             text += f" (an RSA key cannot decrypt {self.suite.name})"
         elif secrets.rsa_keys and self.encrypted_premaster is not None:
-            text += " (the RSA key belongs to another broker)"
+            text += " (the RSA key does not fit)"
         return text
 
     def names(self) -> tuple[bytes, ...]:

@@ -64,7 +64,7 @@ class ComparedCapture(NamedTuple):
 
 
 class ComparisonScreen(OrderedScreen):
-    """All that changed, the findings, and the subjects of each area; below, all that is said of the row under
+    """All that changed, the findings, and the subjects of each area; below, the whole text of the row under
     the cursor. Enter shows its exchanges, in the capture that has them."""
 
     DEFAULT_CSS = """
@@ -180,7 +180,7 @@ class ComparisonScreen(OrderedScreen):
 
     @property
     def text_pane(self) -> TextPane:
-        """All that is said of a row."""
+        """The whole text of a row."""
         return self.query_one("#said", TextPane)
 
     def cursor_moved(self) -> None:

@@ -172,7 +172,7 @@ def latency(sheet: Sheet) -> str:
                 ("latency_max_ns", "longest"),
                 ("broker_p50_ns", "broker p50"),
                 ("broker_p99_ns", "broker p99"),
-                ("behind_max_ns", "longest behind another"),
+                ("behind_max_ns", "longest wait behind another"),
                 ("network_p50_ns", "network p50"),
                 ("throttle_max_ns", "longest throttle"),
             ),

@@ -33,7 +33,7 @@ _FEW_POINTS = 9
 
 
 class MemberTold(NamedTuple):
-    """What is known of groups beside their members: rows of these statistics."""
+    """Rows of these statistics about groups, in addition to their members."""
 
     rebalances: Sequence[Row] = ()
     steps: Sequence[Row] = ()

@@ -1,4 +1,4 @@
-"""All that is said of an error, a fault or a note: whose it is, what it means, why it happens, what to do."""
+"""The text of an error, a fault or a note: its subject, what it means, why it happens, what to do."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ _MISSING = {
 
 
 def text_of(row: Row, time_text: Callable[[int], str], room: int) -> list[TextLine]:
-    """All that is said of a row of the list.
+    """The whole text of a row of the list.
 
     :param time_text: writes a time.
     :param room: cells of a line.

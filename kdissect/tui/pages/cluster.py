@@ -25,7 +25,7 @@ CHANGES, BROKERS, PARTITIONS, TOPICS, CONFIGS = (
 )
 ASKED = (CHANGES, BROKERS, PARTITIONS, TOPICS, CONFIGS)
 VIEWS = {"partitions": PARTITIONS, "topics": TOPICS, "settings": CONFIGS}
-"""What stands below the brokers, in the order in which the key goes through it."""
+"""The tables below the brokers, in the order in which the key goes through them."""
 HERE, BEGIN, END = "▶ here", "begin", "end"
 """In the list of changes: the exchange that was under the cursor of another screen, and both ends."""
 _BAD = (
@@ -176,7 +176,7 @@ def _moment(what: str, ns: int, **more: object) -> Row:
 
 
 def then(rows: Sequence[Row], at_ns: int, clock: Clock) -> list[Row]:
-    """What held at a time, and whether it began to hold just then."""
+    """The state at a time, and whether it began at that time."""
     from kdissect.analysis.cluster import held_at  # with the metadata log, which no other screen needs
 
     return [

@@ -164,8 +164,8 @@ class FactsPage(StatisticsPage):
 
     @cached_property
     def tables(self) -> Figures:
-        """The list. What a statistic tells stands in its module, which is imported for it: no other screen
-        should wait for that."""
+        """The list of statistics. Its texts are in their modules; importing these takes time, so only this
+        screen does it."""
         return list_of(self._names)
 
     def body(self) -> ComposeResult:

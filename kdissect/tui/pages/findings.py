@@ -121,7 +121,7 @@ def _is_in(finding: Finding, span: tuple[int, int]) -> bool:
 
 
 def text_of(finding: Finding, because: Finding | None, first_ns: int | None, room: int) -> list[TextLine]:
-    """All that is said of a finding.
+    """The whole text of a finding.
 
     :param because: the one that explains it.
     :param first_ns: what times count from.
@@ -166,7 +166,7 @@ def _steps(finding: Finding, first_ns: int | None, room: int) -> Iterator[str]:
 
 
 def nothing_found(looked_at: Row, is_whole: bool, room: int) -> list[TextLine]:
-    """What is said where nothing is found: what was looked at, and what could not be judged.
+    """The text if there are no findings: what was judged, and what could not be judged.
 
     :param looked_at: the row that tells of it.
     :param is_whole: whether all of the capture was read.
@@ -261,7 +261,7 @@ class FindingsPage(StatisticsPage):
 
     @property
     def text_pane(self) -> TextPane:
-        """All that is said of one."""
+        """The pane with the whole text of a finding."""
         return self.query_one("#finding", TextPane)
 
     @property

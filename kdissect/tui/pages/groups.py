@@ -60,7 +60,7 @@ def _generation(row: Row) -> str:
 
 
 def state(row: Row) -> str:
-    """What the exchanges show of it: ``joining`` where the last rebalance is not finished, ``all left``."""
+    """The state that the exchanges show: ``joining`` if the last rebalance is not finished, ``all left``."""
     if row["rebalance_last_completed"] is False:
         return "joining"
     if row["members"] and row["leaves"] >= row["members"]:
@@ -101,7 +101,7 @@ def figures() -> Figures:
 
 
 def text_of(rebalances: Sequence[Row], chosen: int | None, clock: Clock, room: int) -> list[TextLine]:
-    """What is said of the rebalance that is chosen; where none is, a line for each.
+    """The text of the chosen rebalance; without one, a line for each rebalance.
 
     :param rebalances: of one group.
     :param clock: writes times.

@@ -1,4 +1,4 @@
-"""Screens with a list of figures: it can be ordered and saved, and some can be put together in other ways."""
+"""Screens with a list of figures. All lists can be ordered and saved; some can be grouped in other ways."""
 
 from __future__ import annotations
 
@@ -72,7 +72,7 @@ class OrderedScreen(PanesScreen):
         raise NotImplementedError
 
     def tell(self) -> None:
-        """Write there what is listed."""
+        """Write into the line above the keys what is listed."""
         raise NotImplementedError
 
     def open(self, row: Row) -> None:
@@ -226,7 +226,7 @@ class StatisticsPage(Page, OrderedScreen):
         raise NotImplementedError
 
     def fill(self, counted: CountedTables) -> None:
-        """Make the rows of what was counted."""
+        """Make the rows from the counted statistics."""
         raise NotImplementedError
 
     def filter_of(self, row: Row) -> str | None:
@@ -340,7 +340,7 @@ class StatisticsPage(Page, OrderedScreen):
         self.say_notes(self.notes())
 
     def why_empty(self) -> str:
-        """What stands below the heads if all was counted and no row came of it."""
+        """The text below the headings if counting is finished and there are no rows."""
         listed = self.listed()
         if not listed or self.counted is None or self.statistics.is_busy:
             return ""
@@ -407,7 +407,7 @@ class GroupedTable(VirtualTable, inherit_bindings=False):
 
 
 class GroupedScreen(StatisticsPage):
-    """A screen whose rows can be put together in several ways."""
+    """A screen whose rows can be grouped in several ways."""
 
     BINDINGS: ClassVar[list[BindingType]] = bindings_of("grouped")
     GROUPINGS: ClassVar[tuple[str, ...]]
@@ -419,7 +419,7 @@ class GroupedScreen(StatisticsPage):
 
     @property
     def other_groupings(self) -> list[str]:
-        """The ways in which they are not put together now."""
+        """The groupings that are not chosen now."""
         return [each for each in self.GROUPINGS if each != self.grouping]
 
     def action_group(self) -> None:

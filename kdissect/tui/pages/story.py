@@ -249,7 +249,7 @@ class StoryPage(StatisticsPage):
             self.about(exchange, found)
 
     def action_out(self) -> None:
-        """Tell the story before this one."""
+        """Show the previous story."""
         if self._before:
             self._begin(*self._before.pop())
         else:

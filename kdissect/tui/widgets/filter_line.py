@@ -1,6 +1,6 @@
-"""The line in which the display filter stands, and in which it is written.
+"""The line that shows the display filter, and in which users write it.
 
-At every key the line tells whether it is a filter yet, and how many exchanges it would show. A mistake is
+At every key the line says whether the text is a filter, and how many exchanges it would show. A mistake is
 marked in the line and explained below it. What may be written at the cursor is offered.
 """
 
