@@ -176,7 +176,7 @@ def test_a_leader_that_cannot_be_asked_is_told(
     broker.answers["Metadata"] = answer
     ran = client(capsysbinary, "fetch", broker, "orders")
     assert (ran.code, ran.err.count("\n")) == (6, 1)
-    assert "is no broker" in ran.err or "not possible to connect to this address" in ran.err
+    assert "has no address of its leader" in ran.err or "not possible to connect to this address" in ran.err
 
 
 def test_a_wait_beyond_the_timeout_is_refused(capsysbinary: Capsys, broker: TestBroker) -> None:

@@ -181,7 +181,7 @@ def test_order_all_of_the_text_help_and_commands() -> None:
         await press(pilot, "escape", "colon")
         pilot.app.screen.query_one(Input).value = "old"
         await pilot.pause(0.3)
-        assert "exchanges in the capture before" in screen_text(pilot.app)
+        assert "exchanges in the capture BEFORE" in screen_text(pilot.app)
 
     with_screen(step)
 
