@@ -425,7 +425,7 @@ class Dissector:
         self._told_of_secrets = True
         limit = plural(self._limits.secret_bytes, "byte")
         oldest = plural(self.secrets.left_out, "connection")
-        message = f"TLS secrets take more than {limit}; those told first, of {oldest} so far, were forgotten"
+        message = f"TLS secrets take more than {limit}; the oldest were forgotten, those of {oldest} so far"
         return [fault("too-many-secrets", message)]
 
     def in_tls(self) -> Iterator[Connection]:
@@ -452,7 +452,7 @@ class Dissector:
         if self._names_left_out:
             limit = plural(self._limits.topic_names, "topic id")
             often = plural(self._names_left_out, "time")
-            message = f"names of more than {limit} are told; others were left out {often}"
+            message = f"the capture names more than {limit}; kdissect left out other names {often}"
             yield fault("too-many-names", message)
         yield from self._too_many_secrets()
 
@@ -595,7 +595,7 @@ class Dissector:
             step += conversation.give_up(packet, limit)
             self._count_held(conversation)
         while self._held_bytes > limit - limit // RELIEF:
-            message = f"more than {limit:,} bytes wait or are remembered in all connections"
+            message = f"more than {limit:,} bytes are buffered in all connections together"
             self._evict("buffer-limit", message, packet, step)
 
     def _take_late(self) -> list[_Step]:
@@ -691,7 +691,7 @@ class Dissector:
         some = self._conversations() if among is None else among
         by_age = sorted({c.last_packet: c for c in some}.items())
         silent = by_age[: max(1, len(by_age) // 10)]
-        message = f"{reason}; given up, as silent longest: {len(silent):,}"
+        message = f"{reason}; kdissect gave up those that were silent longest: {len(silent):,}"
         step.append(fault(kind, message, packet))
         for _, conversation in silent:
             end = None if conversation.is_closed else "evicted"

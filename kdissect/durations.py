@@ -32,7 +32,7 @@ def duration_ns(text: str, unit: str = "s") -> int:
     found = _DURATION.fullmatch(text.strip())
     scale = DURATIONS.get(unit if found is None else found[2] or unit)
     if found is None or scale is None:
-        raise ValueError(f"{text} is no span of time: the form is {FORM}")
+        raise ValueError(f"{text} is not a duration: the form is {FORM}")
     from fractions import Fraction
 
     return int(Fraction(found[1]) * scale)

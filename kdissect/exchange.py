@@ -1,4 +1,4 @@
-"""An exchange: a request and the response to it, or what there is of the two."""
+"""An exchange: a request and its response, or only one of the two."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ METADATA_CARRIERS = (apis.FETCH, apis.FETCH_SNAPSHOT)
 
 
 class Proxied(NamedTuple):
-    """How the connection of an exchange went through a proxy, where the two said so before it began."""
+    """How the connection of an exchange went through a proxy, from the preamble of the proxy."""
 
     client: Endpoint
     """Who sent the client's packets: the proxy, where it is a proxy that told the broker of its client."""
@@ -66,26 +66,26 @@ class Copy(NamedTuple):
 
     @property
     def latency_ns(self) -> int | None:
-        """How long the answer took there."""
+        """The latency at that capture point."""
         if self.request_time_ns is None or self.response_start_ns is None:
             return None
         return self.response_start_ns - self.request_time_ns
 
 
 class Seen(NamedTuple):
-    """Where an exchange was seen, of an input of several capture points."""
+    """Where an exchange was seen, if the input has several capture points."""
 
     point: str
-    """The one whose copy it is."""
+    """The capture point of this copy."""
     copies: tuple[Copy, ...] = ()
-    """What the others saw."""
+    """The copies of the other capture points."""
 
 
 class Exchange:
-    """One request and its response, of one connection. At least one of the two is there.
+    """One request and its response on one connection. At least one of the two is there.
 
     Times are nanoseconds since the epoch. Packet numbers count from 1 over the input. Sizes are bytes of a
-    message without the 4-byte size before it. A missing message has None for each.
+    message without the 4-byte size before it. Values of a missing message: None.
     """
 
     __slots__ = (
@@ -295,14 +295,14 @@ class Exchange:
 
     @property
     def begun_ns(self) -> int:
-        """When it began, by what was captured: its request was complete, or its response came."""
+        """When it began in the capture: when its request was complete, or when its response came."""
         if self.request is not None:
             return self.request.frame.last_ns
         return self._first().frame.first_ns
 
     @property
     def told_ns(self) -> int:
-        """When its answer was complete; its request, where there is no answer."""
+        """When its response was complete; without a response, when its request was complete."""
         if self.response is not None:
             return self.response.frame.last_ns
         return self._first().frame.last_ns
@@ -310,7 +310,7 @@ class Exchange:
     @property
     def latency_ns(self) -> int | None:
         """Nanoseconds from the request's last byte to the response's first; may be negative, as captured.
-        None also where two absurd timestamps are further apart than 64 bits can say."""
+        Also None if two absurd timestamps are further apart than 64 bits can express."""
         if self.request is None or self.response is None:
             return None
         asked, answered = self.request.frame.last_ns, self.response.frame.first_ns
@@ -321,14 +321,14 @@ class Exchange:
 
     @property
     def turn_ns(self) -> int | None:
-        """:attr:`latency_ns` without the waits behind an earlier request and for a quota: since its turn had
-        come. None where one of them is not known."""
+        """:attr:`latency_ns` without the waits behind an earlier request and for a quota. None if one of
+        these is unknown."""
         latency, behind, throttle = self.latency_ns, self.behind_ns, self.throttle_ns
         return None if latency is None or behind is None or throttle is None else latency - behind - throttle
 
     @property
     def served_ns(self) -> int | None:
-        """The time that the broker took, with the wait that the client asked for:
+        """The time of the broker, including the wait that the client asked for:
         ``latency_ns - behind_ns - throttle_ns - network_ns``. An unknown ``network_ns`` counts 0; None if
         another part is not known.
         """
@@ -347,7 +347,7 @@ class Exchange:
 
     @property
     def capture_point(self) -> str | None:
-        """The capture point at which it was seen so; None where the input has one."""
+        """The capture point of this copy; None if the input has only one capture point."""
         return None if self.seen is None else self.seen.point
 
     @property
@@ -357,9 +357,8 @@ class Exchange:
 
     @property
     def between_ns(self) -> int | None:
-        """How much longer the answer took at the capture point farthest from the broker than at the nearest,
-        ns. The network between the two took that time, both ways together. None where only one saw both
-        sides.
+        """Latency at the capture point farthest from the broker minus that at the nearest, ns. The network
+        between the two took that time, both ways together. None if only one point has both sides.
         """
         if self.seen is None or self.latency_ns is None:
             return None
@@ -368,7 +367,7 @@ class Exchange:
 
     @property
     def last_packet(self) -> int:
-        """The last packet that carried bytes of it."""
+        """The last packet that carried its bytes."""
         return self._last()
 
     def _last(self) -> int:
@@ -392,23 +391,23 @@ class Exchange:
 
     @property
     def error_class(self) -> str | None:
-        """How grave its errors are, the gravest: ``fatal``, ``retriable`` or ``routine``; None without
-        one."""
+        """The class of its gravest error: ``fatal``, ``retriable`` or ``routine``; None without an
+        error."""
         return None if self.error is None else gravest(self.error_classes())
 
     def error_classes(self) -> list[str]:
-        """How grave each of its errors is, in the order of the wire."""
+        """The class of each of its errors, in the order of the message."""
         return [self.class_of(code) for code in self.codes()]
 
     def codes(self) -> list[int]:
-        """Every error code in the response that is not 0, in the order of the wire."""
+        """Every error code in the response that is not 0, in the order of the message."""
         seen = self.response.survey() if self.response is not None else None
         if seen is None:
             return [code for code, _ in self.error_codes()]
         return [] if seen.errors is None else list(seen.errors)
 
     def class_of(self, code: int) -> str:
-        """How grave one of its errors is."""
+        """The class of one of its errors."""
         return class_in(code, self.routine)
 
     @property
@@ -478,7 +477,7 @@ class Exchange:
 
     @property
     def topics(self) -> list[str]:
-        """Topics in the order of the wire, each once; ids by name where the capture told it."""
+        """Topics in the order of the message, each once; by name if the capture has it, otherwise by id."""
         found: list[str] = []
         for topic, topic_id in self._topic_mentions():
             name = topic or (self.topic_names.get(topic_id) if topic_id else None) or topic_id
@@ -487,7 +486,7 @@ class Exchange:
         return found if len(found) < 2 else list(dict.fromkeys(found))
 
     def topic_ids(self) -> set[str]:
-        """The topic ids that occur in it."""
+        """The topic ids in its messages."""
         return {topic_id for _, topic_id in self._topic_mentions() if topic_id}
 
     def _topic_mentions(self) -> list[tuple[str | None, str | None]]:
@@ -586,7 +585,7 @@ class Exchange:
         return new_place(RecordSetPlace, (message, name, value, topic, topic_id, partition))
 
     def assigned_base_offset(self, place: RecordSetPlace) -> int | None:
-        """The offset that the broker gave the first record of a produced set, where its response tells."""
+        """The offset that the broker gave the first record of a produced set, if the response has it."""
         if self.api != "Produce" or self.response is None or place.message is not self.request:
             return None
         if self._base_offsets is None:

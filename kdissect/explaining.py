@@ -22,7 +22,7 @@ class Report(judge.CaptureReport):
     """The captures."""
 
     def html(self) -> str:
-        """All of it as one page, as ``kdissect report`` makes it.
+        """The report as one page, as ``kdissect report`` makes it.
 
         :raises ValueError: its tables were not counted; :func:`explain` counts them with ``page=True``.
         """
@@ -50,16 +50,16 @@ def explain(
     """Findings of a capture: what is wrong, why, and what to do.
 
     :param paths: capture files, which together are one capture; ``"-"`` is standard input.
-    :param tables: statistics to count beside, as ``kdissect stats -z`` has them: ``srt,broker``.
-    :param thresholds: of rules, by their ids; others are those of the catalogue.
-    :param ignore: ids of rules, or patterns, that are not run.
+    :param tables: statistics to count too, written as for ``kdissect stats -z``: ``srt,broker``.
+    :param thresholds: thresholds by rule id; other rules keep those of the catalogue.
+    :param ignore: ids of rules, or patterns; these rules do not run.
     :param page: also count all the tables that :meth:`Report.html` needs.
 
-    The others are those of :func:`kdissect.read`.
+    The other parameters are those of :func:`kdissect.read`.
 
-    :raises CaptureError: none of the files can be read as a capture, or not all key logs and keys can be.
+    :raises CaptureError: none of the files can be read as a capture, or a key log or key cannot be read.
     :raises LookupError: there is no such statistic.
-    :raises ValueError: a statistic cannot be asked so.
+    :raises ValueError: a statistic has no such grouping or interval.
     """
     given = (paths,) if isinstance(paths, str | PathLike) else tuple(paths)
     asked = {text: statistic(text, limits)[1] for text in tables}

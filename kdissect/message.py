@@ -243,7 +243,7 @@ class Message:
             vendor = vendor_of(self.api_key)
             if vendor is None:
                 return f"unknown API key {self.api_key}"
-            how = f"kdissect schema import --vendor {vendor.lower()} JAR takes in what they are"
+            how = f"kdissect schema import --vendor {vendor.lower()} JAR imports them"
             return f"unknown API key {self.api_key}, one of {vendor}'s own ({how})"
         known = apis.versions(self.api_key)
         return f"unknown version {self.api_version} of {name} (known: {known.start} to {known.stop - 1})"

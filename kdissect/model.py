@@ -22,7 +22,7 @@ from typing import Any, NamedTuple, Self
 
 
 class CaptureError(Exception):
-    """The input cannot be read at all: not a capture, no permission, no such file."""
+    """kdissect cannot read the input at all: not a capture, no permission, no such file."""
 
 
 class DecodeError(Exception):
@@ -42,7 +42,7 @@ class DecodeError(Exception):
 
 
 class Fault(NamedTuple):
-    """Something wrong with the captured bytes, and where."""
+    """A defect in the captured bytes, and its place."""
 
     layer: str
     """``file``, ``link``, ``tcp``, ``frame``, ``session``, ``message``, ``records`` or ``tls``."""
@@ -51,10 +51,10 @@ class Fault(NamedTuple):
     message: str
     """What is wrong, in words, with the numbers that show it."""
     packet: int | None = None
-    """The packet in which it came to light; None where there is none (log files, raw bytes)."""
+    """The packet in which it was found; None without packets (log files, raw bytes)."""
     offset: int | None = None
-    """In the file for ``file``, the direction's stream for ``tcp`` and ``frame``, the message for
-    ``session`` and ``message``, the record set for ``records``."""
+    """Offset in the file for the layer ``file``, in the direction's stream for ``tcp`` and ``frame``, in the
+    message for ``session`` and ``message``, and in the record set for ``records``."""
     connection: int | None = None
     exchange: int | None = None
 

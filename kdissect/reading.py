@@ -24,17 +24,17 @@ def read(
     on_fault: Callable[[Fault], None] | None = None,
     on_connection: Callable[[Connection], None] | None = None,
 ) -> Iterator[Exchange]:
-    """The exchanges of a capture, each as soon as it is complete; bodies are decoded when asked for.
+    """The exchanges of a capture, each as soon as it is complete. Bodies are decoded on demand.
 
     :param paths: capture files, which together are one capture; ``"-"`` is standard input.
-    :param ports: ports whose connections are taken for Kafka's whatever they look like.
-    :param two_pass: read twice, so that names of topic ids, and TLS secrets, hold from the start.
-    :param key_logs: TLS secrets beside those that the capture has: key logs, or directories of them.
+    :param ports: ports whose connections always count as Kafka.
+    :param two_pass: read twice, so that topic names and TLS secrets are known from the start.
+    :param key_logs: TLS secrets in addition to those in the capture: key logs, or directories of them.
     :param rsa_keys: private keys of brokers, PEM or DER, for TLS 1.2 with RSA key exchange.
-    :param on_fault: is given every fault that is no exchange's own, damage of the files among them; those
-        of an exchange are its ``faults``.
-    :param on_connection: is given what is known of every connection when it is over.
-    :raises CaptureError: none of the files can be read as a capture, or not all key logs and keys can be.
+    :param on_fault: gets every fault that belongs to no exchange, including damage of the files. Faults of an
+        exchange are in its ``faults``.
+    :param on_connection: gets a row for every connection when it is over.
+    :raises CaptureError: none of the files can be read as a capture, or a key log or key cannot be read.
     """
     files = (paths,) if isinstance(paths, str | PathLike) else paths
     secrets = secrets_of([fspath(each) for each in key_logs], [fspath(each) for each in rsa_keys], limits)

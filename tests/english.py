@@ -3,8 +3,8 @@
     python -m tests.english            what is found, line by line
     python -m tests.english --counts   how much is found, place by place
 
-Looked at: the README, the help pages, what ``--help`` prints, the pages of rules, the texts of ``kdissect
-fields``, and the docstrings and messages of each package.
+Looked at: the README, the help pages, what ``--help`` prints, the pages of rules and errors, the texts of
+``kdissect fields``, and the docstrings and messages of each package.
 """
 
 from __future__ import annotations
@@ -50,8 +50,38 @@ PATTERNS = {
 }
 """What is named here reads like a riddle, or back to front."""
 
+OF_USERS = {
+    "is no X": r"(?<!there )\b(is|are) no (?!longer\b|more\b)[a-z]",
+    "goes with": r"\bgo(es)? with\b",
+    "tells": r"\btells? (how|whether|of|which)\b|\bnot (told|tell)\b|\btold (apart|of|first|last)\b",
+    "stands": r"\bstands? (in|alone|there|here|before|behind|where)\b",
+    "comes about": r"\b(come|came|comes) (about|to light|of)\b",
+    "taken for": r"\btaken? for\b|\btakes? \S+ for Kafka",
+    "took no longer": r"\bare no longer \(|\btook no longer\b",
+    "anew": r"\banew\b",
+    "mend": r"\bmend",
+    "not whole": r"\bnot whole\b",
+    "line of time": r"\blines? of time\b",
+    "where (if)": r"\b(null|none) (where|for lack)\b",
+}
+"""Words in an unusual sense. They are looked for in what users read, and not in docstrings."""
+
 _PATTERNS = {name: re.compile(pattern, re.IGNORECASE) for name, pattern in PATTERNS.items()}
-_TELLERS = {"Wrong", "complain", "UsageError", "BadParameter", "echo", "warn", "warning", "Fault", "fault"}
+_OF_USERS = {name: re.compile(pattern, re.IGNORECASE) for name, pattern in OF_USERS.items()}
+_TELLERS = {
+    "Wrong",
+    "complain",
+    "UsageError",
+    "BadParameter",
+    "echo",
+    "warn",
+    "warning",
+    "Fault",
+    "fault",
+} | {
+    "finding",
+    "say",
+}
 """Functions and exceptions that take a message for users, beside whatever is raised."""
 
 _CODE = re.compile(r"``[^`]+``|`[^`\n]+`")
@@ -69,6 +99,8 @@ class Text:
     place: str
     where: str
     text: str
+    is_for_users: bool = False
+    """Whether users read it who have never seen the code: a message, an option, a column, a rule."""
 
 
 @dataclass(frozen=True)
@@ -100,7 +132,7 @@ def found(text: Text) -> Iterator[Found]:
     for sentence in sentences(text.text):
         if (count := words(sentence)) > LONGEST:
             yield Found(text, sentence, f"{count} words")
-        for name, pattern in _PATTERNS.items():
+        for name, pattern in (_PATTERNS | (_OF_USERS if text.is_for_users else {})).items():
             if pattern.search(sentence):
                 yield Found(text, sentence, name)
 
@@ -110,7 +142,7 @@ def found(text: Text) -> Iterator[Found]:
 
 def texts() -> Iterator[Text]:
     """Every text that is looked at."""
-    yield from chain(_documents(), _options(), _rules(), _fields(), _sources())
+    yield from chain(_documents(), _options(), _rules(), _errors(), _fields(), _sources())
 
 
 def _documents() -> Iterator[Text]:
@@ -152,14 +184,22 @@ def _rules() -> Iterator[Text]:
     """The pages of rules."""
     for path in sorted((ROOT / "kdissect" / "insight" / "pages").glob("*.txt")):
         text = re.sub(r"(?m)^(configs|sources|see):.*$", "", path.read_text("utf-8"))
-        yield Text("pages of rules", path.stem, re.sub(r"(?m)^(\w+): ", "\n", text))
+        yield Text("pages of rules", path.stem, re.sub(r"(?m)^(\w+): ", "\n", text), True)
+
+
+def _errors() -> Iterator[Text]:
+    """The pages of errors: causes, and what to do."""
+    path = ROOT / "kdissect" / "insight" / "errors.txt"
+    for line in re.findall(r"(?m)^[A-Z_]+ \|.*$", path.read_text("utf-8")):
+        name, *parts = line.split(" | ")
+        yield from (Text("pages of errors", name, text, True) for part in parts for text in part.split("; "))
 
 
 def _fields() -> Iterator[Text]:
     """What ``kdissect fields`` prints."""
     for pattern in ([], ["errors"], ["actions"]):
         for row in map(json.loads, spawn("fields", *pattern, "-T", "ndjson").lines):
-            yield Text("kdissect fields", f"{row['table']} {row['name']}", row["meaning"])
+            yield Text("kdissect fields", f"{row['table']} {row['name']}", row["meaning"], True)
 
 
 def _sources() -> Iterator[Text]:
@@ -169,8 +209,9 @@ def _sources() -> Iterator[Text]:
         place = "/".join(parts[:2]) if len(parts) > 2 else "kdissect"
         tree = ast.parse(path.read_text("utf-8"))
         for node in ast.walk(tree):
-            for text in (*_docstring(node), *_messages(node)):
-                yield Text(place, f"{'/'.join(parts)}:{getattr(node, 'lineno', 1)}", text)
+            where = f"{'/'.join(parts)}:{getattr(node, 'lineno', 1)}"
+            yield from (Text(place, where, text) for text in _docstring(node))
+            yield from (Text(place, where, text, True) for text in _messages(node))
 
 
 def _docstring(node: ast.AST) -> Iterator[str]:

@@ -169,7 +169,7 @@ def test_whatever_waits_is_bounded_over_all_connections(kind: str) -> None:
     if kind == "not settled":
         assert [row.protocol for row in connections(events)] == ["unknown"] * 100
         assert 80 < len(told) < 100
-        assert "does not show Kafka, and it is left out" in told[0].message
+        assert "does not show Kafka so far, so kdissect leaves it out" in told[0].message
         return
     assert 80 < len(told) < 100
     assert len(found) == (1000 if kind == "requests" else 100)
@@ -288,7 +288,7 @@ def test_names_of_topic_ids_are_bounded() -> None:
     events = run(dissector, renumbered(one.segments)) + list(dissector.close())
     (told,) = [event for event in events if isinstance(event, Fault)]
     assert (told.kind, len(dissector.names)) == ("too-many-names", 5)
-    assert "others were left out 6 times" in told.message
+    assert "kdissect left out other names 6 times" in told.message
 
 
 def test_names_told_again_are_not_more_than_the_limit() -> None:

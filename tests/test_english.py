@@ -47,6 +47,33 @@ def test_plain_english_is_left_alone(text: str) -> None:
     assert not of(text)
 
 
+@pytest.mark.parametrize(
+    ("text", "why"),
+    [
+        ("the request is no JSON", "is no X"),
+        ("--runs goes with --append", "goes with"),
+        ("the broker does not tell it", "tells"),
+        ("the offset stands in the header", "stands"),
+        ("handshakes that do not come about", "comes about"),
+        ("taken for Kafka", "taken for"),
+        ("99 % took no longer", "took no longer"),
+        ("the broker started anew", "anew"),
+        ("a line of time", "line of time"),
+        ("its rack; null where unknown", "where (if)"),
+    ],
+)
+def test_what_users_read_has_no_words_in_an_unusual_sense(text: str, why: str) -> None:
+    assert [each.why for each in found(Text("here", "there", text, is_for_users=True))] == [why]
+    assert not of(text)
+
+
+@pytest.mark.parametrize(
+    "text", ["there is no such file", "it is no longer a member", "what it tells the client"]
+)
+def test_ordinary_words_for_users_are_left_alone(text: str) -> None:
+    assert not list(found(Text("here", "there", text, is_for_users=True)))
+
+
 def test_a_long_sentence_is_found_and_code_counts_as_one_word() -> None:
     assert of("word " * (LONGEST + 1)) == [f"{LONGEST + 1} words"]
     assert not of("word " * (LONGEST - 1) + "`" + "code " * 9 + "`")

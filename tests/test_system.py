@@ -66,3 +66,12 @@ def test_a_lock_that_another_holds_is_not_waited_for(tmp_path: Path) -> None:
         assert not system.try_lock(second.fileno())
         first.close()
         assert system.try_lock(second.fileno())
+
+
+def test_asking_whether_a_file_is_locked_leaves_it_free(tmp_path: Path) -> None:
+    path = tmp_path / "lock"
+    path.touch()
+    with path.open("rb+") as first, path.open("rb+") as second:
+        assert not system.is_locked(first.fileno())
+        assert system.try_lock(second.fileno())
+        assert system.is_locked(first.fileno())

@@ -97,7 +97,7 @@ class Clients(Statistic):
         CLIENT_ADDRESS_COLUMN,
         CLIENT_ID_COLUMN,
         column("software", "text", "the name of its software, from ApiVersions (KIP-511)"),
-        column("software_version", "text", "and the version of it"),
+        column("software_version", "text", "the version of its software"),
         column("connections", "int64", "connections on which it spoke"),
         column("exchanges", "int64", "requests"),
         *MESSAGE_BYTES,

@@ -11,12 +11,12 @@ from kdissect.analysis.cluster_model import ClusterModel, History
 from kdissect.analysis.declared import ID, PARTITION_COLUMN, TOPIC_COLUMN, Declared, column, time_column
 from kdissect.analysis.fold import Row, View
 
-CLUSTER_COLUMN = column("cluster_id", "text", "the cluster; null where nothing tells it")
+CLUSTER_COLUMN = column("cluster_id", "text", "id of the cluster; null if the capture does not show it")
 HELD: tuple[Declared, ...] = (
-    time_column("from_ns", "when it was told first; it may have been so before"),
-    time_column("to_ns", "when it was told otherwise; null where it held to the end"),
-    column("source_exchange", "int64", "the exchange that told it", unit=ID),
-    column("told_by", "text", "the API of it, or the class of the record of __cluster_metadata"),
+    time_column("from_ns", "when the capture first shows this state; it may be older"),
+    time_column("to_ns", "when the capture first shows another state; null if this one lasts to the end"),
+    column("source_exchange", "int64", "number of the exchange that shows it", unit=ID),
+    column("told_by", "text", "API of that exchange, or class of the record of __cluster_metadata"),
 )
 
 
@@ -76,18 +76,18 @@ class ClusterBrokers(_ClusterTable):
     time it was otherwise."""
 
     name = "cluster_brokers"
-    about = "brokers and controllers with their state, since when and until when"
+    about = "brokers and controllers, with their state over time"
     columns = (
         CLUSTER_COLUMN,
         column("node_id", "int32", "the id of the node", unit=ID),
-        column("host", "text", "host that it is said to have"),
+        column("host", "text", "host of the node, as brokers report it"),
         column("port", "int32", "port", unit=ID),
         column("rack", "text", "its rack"),
-        column("listener", "text", "name of the listener, where that is told"),
-        column("fenced", "bool", "whether the controller keeps clients from it; null where not told"),
-        column("controller", "bool", "whether it is the active controller; null where not told"),
-        column("epoch", "int64", "the broker epoch: another one each time it starts", unit=ID),
-        column("software", "text", "what it runs, as its own requests say"),
+        column("listener", "text", "name of the listener, if the capture shows it"),
+        column("fenced", "bool", "whether the controller fences it (clients cannot use it); null if unknown"),
+        column("controller", "bool", "whether it is the active controller; null if unknown"),
+        column("epoch", "int64", "the broker epoch, which changes each time the broker starts", unit=ID),
+        column("software", "text", "its software, according to its own requests"),
         *HELD,
     )
 
@@ -116,11 +116,11 @@ class ClusterTopics(_ClusterTable):
     """The statistic ``cluster_topics``."""
 
     name = "cluster_topics"
-    about = "topics with their state, since when and until when"
+    about = "topics, with their state over time"
     columns = (
         CLUSTER_COLUMN,
         TOPIC_COLUMN,
-        column("topic_id", "text", "its id, where that is told"),
+        column("topic_id", "text", "its id, if the capture shows it"),
         column("partitions", "int32", "how many partitions it has"),
         column("replication", "int32", "replicas of a partition"),
         column("internal", "bool", "whether it is Kafka's own"),
@@ -148,14 +148,14 @@ class ClusterPartitions(_ClusterTable):
     """The statistic ``cluster_partitions``."""
 
     name = "cluster_partitions"
-    about = "leaders, replicas and replicas in sync, since when and until when"
+    about = "leaders, replicas and replicas in sync over time"
     columns = (
         CLUSTER_COLUMN,
         TOPIC_COLUMN,
-        column("topic_id", "text", "its id, where that is told"),
+        column("topic_id", "text", "its id, if the capture shows it"),
         PARTITION_COLUMN,
-        column("leader", "int32", "node that leads; -1 where none does", unit=ID),
-        column("leader_epoch", "int32", "how often there was a leader before", unit=ID),
+        column("leader", "int32", "node that leads the partition; -1 without a leader", unit=ID),
+        column("leader_epoch", "int32", "leader epoch, which grows with each new leader", unit=ID),
         column("replicas", "text", "nodes that have a copy, the preferred leader first"),
         column("isr", "text", "replicas in sync"),
         column("elr", "text", "replicas not in sync that may lead without loss (KIP-966)"),
@@ -196,15 +196,15 @@ class ClusterConfigs(_ClusterTable):
     """The statistic ``cluster_configs``: configurations, quotas and finalized features."""
 
     name = "cluster_configs"
-    about = "settings, quotas and features, since when and until when"
+    about = "settings, quotas and features over time"
     columns = (
         CLUSTER_COLUMN,
         column(
             "resource_type", "text", "topic, broker, broker-logger, client-metrics, group, quota, feature"
         ),
-        column("resource", "text", "whose it is; empty for all of them"),
+        column("resource", "text", "the topic, broker, … that has the setting; empty for the default of all"),
         column("config", "text", "the name of the configuration, quota or feature"),
-        column("value", "text", "its value; <redacted> where it is or may be a secret; null for the default"),
+        column("value", "text", "its value; <redacted> if it is or may be a secret; null for the default"),
         column("source", "text", "where the value was set: topic, broker, brokers, file, default …"),
         *HELD,
     )
@@ -242,22 +242,22 @@ class ClusterChanges(_ClusterTable):
     name = "cluster_changes"
     about = "what happened in the cluster, when and by whom"
     columns = (
-        time_column("ns", "when it was told first"),
+        time_column("ns", "when the capture first shows the change"),
         column("what", "text", ", ".join(CHANGES)),
-        column("subject", "text", "of what: a broker, a topic, TOPIC-PARTITION, a setting"),
-        column("before", "text", "what it was"),
-        column("after", "text", "what it is since"),
-        column("by", "text", "who asked for it; null where that was not seen"),
-        column("topic", "text", "the topic, where it is about one"),
+        column("subject", "text", "what changed: a broker, a topic, TOPIC-PARTITION, a setting"),
+        column("before", "text", "the value before the change"),
+        column("after", "text", "the value after the change"),
+        column("by", "text", "who asked for the change; null if the capture does not show it"),
+        column("topic", "text", "the topic, if the change is about one"),
         column("partition", "int32", "the partition"),
         column(
             "node_id",
             "int32",
-            "the broker: of leaders the one before, of in-sync replicas the one that changed",
+            "the broker: for leaders the previous one, for in-sync replicas the one that changed",
             unit=ID,
         ),
-        column("exchange", "int64", "the exchange that told it", unit=ID),
-        column("told_by", "text", "the API of it, or the class of the record of __cluster_metadata"),
+        column("exchange", "int64", "number of the exchange that shows it", unit=ID),
+        column("told_by", "text", "API of that exchange, or class of the record of __cluster_metadata"),
         CLUSTER_COLUMN,
     )
 

@@ -35,11 +35,13 @@ class Damage(OneTable[tuple[str, str], _FaultCount]):
     name = "damage"
     about = "the kinds of faults, and how many of each"
     columns = (
-        column("layer", "text", "where: file, link, tcp, frame, session, message, records or tls"),
+        column(
+            "layer", "text", "layer of the fault: file, link, tcp, frame, session, message, records or tls"
+        ),
         column("kind", "text", "the kind of fault (kdissect fields faults)"),
-        column("meaning", "text", "what that is"),
-        column("count", "int64", "how many"),
-        column("packet", "int64", "the packet of the first; null where none is known", unit="id"),
+        column("meaning", "text", "what this kind of fault means"),
+        column("count", "int64", "number of such faults"),
+        column("packet", "int64", "packet of the first such fault; null if unknown", unit="id"),
     )
 
     def __init__(self, limits: Limits = DEFAULTS) -> None:

@@ -92,22 +92,25 @@ def first_and_last(what: str) -> tuple[Declared, Declared]:
 def graded_errors(what: str) -> tuple[Declared, Declared, Declared]:
     """The counts of :class:`~kdissect.analysis.grades.Grades`."""
     return (
-        column("errors", "int64", f"{what}; none of them routine", rare=True, kept=True),
+        column("errors", "int64", f"{what}, without routine ones", rare=True, kept=True),
         column(
             "fatal",
             "int64",
-            "errors after which the client gives the request up",
+            "errors after which the client gives up the request",
             rare=True,
             kept=True,
         ),
         column(
-            "routine", "int64", "the same that are ordinary steps, which errors does not count", rare=True
+            "routine",
+            "int64",
+            "error codes that are ordinary steps; the column errors does not count them",
+            rare=True,
         ),
     )
 
 
 GROUP_COLUMN = column("group", "text", "the group id")
-TOPIC_COLUMN = column("topic", "text", "the topic, by name where the capture tells it, else its id")
+TOPIC_COLUMN = column("topic", "text", "name of the topic, or its id if the capture does not show the name")
 PARTITION_COLUMN = column("partition", "int32", "the partition")
 CLIENT_ID_COLUMN = column("client_id", "text", "the name the client gives itself")
 CLIENT_COLUMN = column("client", "text", "address:port of the client")

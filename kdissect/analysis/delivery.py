@@ -43,45 +43,62 @@ class Delivery(View[Transit]):
     columns = (
         TOPIC_COLUMN,
         PARTITION_COLUMN,
-        column("consumer", "text", "the client id of the consumer; broker N for a follower"),
+        column("consumer", "text", 'client id of the consumer; "broker N" for a follower'),
         CLIENT_ADDRESS_COLUMN,
         GROUP_COLUMN,
-        column("producers", "texts", "client ids of those that produced what it fetched"),
-        column("sets", "int64", "produced record sets that it fetched records from"),
+        column("producers", "texts", "client ids of the producers whose records it fetched"),
+        column("sets", "int64", "produced record sets whose records it fetched"),
         column("records", "int64", "records that it fetched and whose Produce was captured", kept=True),
         column("read_again", "int64", "records that it had fetched before", rare=True),
         column(
-            "send_to_fetched_p50_ns", "int64", "first byte of the Produce request to the last of the answer"
+            "send_to_fetched_p50_ns",
+            "int64",
+            "median time from the first byte of the Produce request to the last byte of the response that "
+            "brought it",
         ),
-        column("send_to_fetched_p99_ns", "int64", "99 % took no longer (within 0.4 %)"),
-        column("send_to_fetched_max_ns", "int64", "the longest"),
+        column("send_to_fetched_p99_ns", "int64", "99th percentile of that time (within 0.4 %)"),
+        column("send_to_fetched_max_ns", "int64", "the longest such time"),
         column(
             "ack_to_fetched_p50_ns",
             "int64",
-            "acknowledgement to fetched; negative where it was fetched first",
+            "median time from the acknowledgement to that response; negative if the response came first",
         ),
-        column("ack_to_fetched_p99_ns", "int64", "99 % took no longer (within 0.4 %)"),
+        column("ack_to_fetched_p99_ns", "int64", "99th percentile of that time (within 0.4 %)"),
         column(
             "create_to_fetched_p50_ns",
             "int64",
-            "timestamp of the record (by the producer's clock) to fetched; records of a batch taken evenly",
+            "median time from the record's timestamp (producer's clock) to that response; records of a "
+            "batch are spread evenly",
         ),
-        column("create_to_fetched_p99_ns", "int64", "99 % took no longer (within 0.4 %)"),
-        column("linger_p50_ns", "int64", "timestamp of a batch's first record to its Produce request"),
-        column("youngest_p50_ns", "int64", "largest timestamp of a batch to its Produce request"),
-        column("produce_p50_ns", "int64", "Produce request to its answer"),
+        column("create_to_fetched_p99_ns", "int64", "99th percentile of that time (within 0.4 %)"),
         column(
-            "replicate_p50_ns", "int64", "Produce request to the last follower's fetch of it; null without"
+            "linger_p50_ns",
+            "int64",
+            "median time from the timestamp of a batch's first record to its Produce request",
         ),
         column(
-            "visible_p50_ns", "int64", "Produce request to the first answer with a high watermark beyond it"
+            "youngest_p50_ns",
+            "int64",
+            "median time from the largest timestamp of a batch to its Produce request",
+        ),
+        column("produce_p50_ns", "int64", "median time from the Produce request to its response"),
+        column(
+            "replicate_p50_ns",
+            "int64",
+            "median time from the Produce request until the last follower fetched it; null without followers",
+        ),
+        column(
+            "visible_p50_ns",
+            "int64",
+            "median time from the Produce request to the first response with a high watermark beyond it",
         ),
         column(
             "waited_p50_ns",
             "int64",
-            "acknowledgement to the request that fetched it, 0 where that came first: the consumer was busy",
+            "median time from the acknowledgement to the request that fetched it, while the consumer was "
+            "busy; 0 if the request came first",
         ),
-        column("unconsumed", "int64", "records produced behind all that it fetched or asked for"),
+        column("unconsumed", "int64", "records produced after the last offset that it fetched or asked for"),
     )
 
     def __init__(self, limits: Limits = DEFAULTS) -> None:

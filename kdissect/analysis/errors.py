@@ -64,27 +64,27 @@ class Errors(OneTable[_Key, _ErrorTimes]):
     about = "error codes: how grave they are, who got them and on what, the first and last exchange"
     columns = (
         column("error", "text", "the error's name"),
-        column("error_code", "int16", "and number"),
+        column("error_code", "int16", "the error's number"),
         column(
             "error_class",
             "text",
-            "fatal (the client gives the request up), retriable (it goes on by itself), routine (an ordinary "
-            "step, within its bound)",
+            "fatal (the client gives up the request), retriable (the client tries again), routine (an "
+            "ordinary step, within its bound)",
         ),
-        column("api", "text", "the API whose responses have it"),
+        column("api", "text", "the API whose responses contain it"),
         BROKER_COLUMN,
         CLIENT_ADDRESS_COLUMN,
         CLIENT_ID_COLUMN,
-        column("principal", "text", "who logged in on the connection, as the login says it"),
-        column("group", "text", "the group that it is about, as response or request name it"),
-        column("transactional_id", "text", "the transactional id that it is about"),
+        column("principal", "text", "user of the connection, from its login"),
+        column("group", "text", "the group that the request or response names"),
+        column("transactional_id", "text", "the transactional id that the request or response names"),
         TOPIC_COLUMN,
         PARTITION_COLUMN,
-        column("count", "int64", "how often; one response may have it many times"),
-        column("first_exchange", "int64", "number of the exchange in which it came first"),
-        time_column("first_ns", "when"),
-        column("last_exchange", "int64", "number of the exchange in which it came last"),
-        time_column("last_ns", "when"),
+        column("count", "int64", "how often it occurred; one response may contain it many times"),
+        column("first_exchange", "int64", "number of the first exchange with the error"),
+        time_column("first_ns", "time of that exchange"),
+        column("last_exchange", "int64", "number of the last exchange with the error"),
+        time_column("last_ns", "time of that exchange"),
     )
     groupings = GROUPINGS
 

@@ -159,10 +159,10 @@ class Statistic(Fold):
             return cls(limits, interval_ns(cls.name, how[0]))  # type: ignore[call-arg]
         wrong = [word for word in how if word not in cls.groupings]
         if wrong and cls.groupings:
-            raise ValueError(f"{cls.name},{wrong[0]}: rows are told apart by {', '.join(cls.groupings)}")
+            raise ValueError(f"{cls.name},{wrong[0]}: rows can be grouped by {', '.join(cls.groupings)}")
         if wrong:
             raise ValueError(
-                f"{','.join((cls.name, *how))}: nothing may follow {cls.name}"
+                f"{','.join((cls.name, *how))}: no grouping may follow {cls.name}"
                 + (" but one interval such as 100ms" if cls.takes_interval else "")
             )
         return cls(limits, how) if cls.groupings else cls(limits)  # type: ignore[call-arg]

@@ -94,23 +94,23 @@ class Graph(Statistic):
     name = "graph"
     about = "clients, topics, groups and brokers, and what flows between them"
     columns = (
-        column("from", "text", "who: a client id, else an address; a group; the id of a broker"),
+        column("from", "text", "the source: a client id or address, a group, or the id of a broker"),
         column("from_kind", "text", ", ".join((CLIENT, GROUP, BROKER))),
-        column("to", "text", "with what"),
+        column("to", "text", "the target: a topic, a group, or the id of a broker"),
         column("to_kind", "text", ", ".join((TOPIC, GROUP, BROKER))),
         column("relation", "text", ", ".join(RELATIONS)),
         CLIENT_ID_COLUMN,
         column("software", "text", "name and version of the client, from ApiVersions (KIP-511)"),
-        column("principal", "text", "who is logged in, as the login says it"),
+        column("principal", "text", "user of the connections, from the login"),
         column("host", "text", "address of the client"),
-        column("connections", "int64", "connections over which that went"),
+        column("connections", "int64", "connections that carried it"),
         column("exchanges", "int64", "requests"),
         column("records", "int64", "records that were sent or fetched; null if records cannot be counted"),
         column("bytes", "int64", "bytes of their record sets"),
-        column("bytes_per_s", "float64", "the same in a second, from the first to the last"),
+        column("bytes_per_s", "float64", "these bytes per second, from the first request to the last"),
         *first_and_last("request"),
-        column("encrypted", "bool", "whether all of it went through TLS"),
-        column("authenticated", "text", "the SASL mechanism of the login; null without one that was seen"),
+        column("encrypted", "bool", "whether all of it was inside TLS"),
+        column("authenticated", "text", "the SASL mechanism of the login; null if no login was seen"),
     )
 
     def __init__(self, limits: Limits = DEFAULTS) -> None:

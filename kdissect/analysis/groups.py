@@ -33,10 +33,10 @@ MEMBERSHIP = (
     column(
         "heartbeats",
         "int64",
-        "heartbeats; of the newer groups all requests, with those that join (epoch 0) or leave (-1, -2)",
+        "heartbeats; for the newer group types this includes those that join (epoch 0) or leave (-1, -2)",
     ),
     column("commits", "int64", "OffsetCommit and TxnOffsetCommit requests"),
-    column("committed_partitions", "int64", "partitions in them"),
+    column("committed_partitions", "int64", "partitions in these requests"),
 )
 """What requests of a member, or of a group, add up to."""
 
@@ -55,23 +55,25 @@ class Members(View[Membership]):
         CLIENT_ID_COLUMN,
         CLIENT_COLUMN,
         column("offers", "texts", "assignors (or other protocols) that it is ready to use"),
-        column("subscribed", "texts", "topics that it asked for last"),
+        column("subscribed", "texts", "topics of its last subscription"),
         column(
-            "session_timeout_ms", "int32", "after so long without a heartbeat it is removed, as it asked for"
+            "session_timeout_ms",
+            "int32",
+            "session timeout that it asked for: the group removes it after this time without a heartbeat",
         ),
         column(
             "rebalance_timeout_ms",
             "int32",
-            "for so long the others wait for it to join again; of consumers, their max.poll.interval.ms",
+            "how long the group waits for it to join again; for consumers, their max.poll.interval.ms",
         ),
         column("first_generation", "int32", "the lowest generation or member epoch it was given"),
-        column("last_generation", "int32", "the highest"),
+        column("last_generation", "int32", "the highest one"),
         *MEMBERSHIP,
         *graded_errors("error codes in responses"),
-        column("left", "text", "LeaveGroup, or member epoch -1 or -2; null where it did not leave"),
-        column("leave_reason", "text", "the reason that the request gives"),
-        time_column("left_ns", "when"),
-        *first_and_last("request of its own, else about it"),
+        column("left", "text", "LeaveGroup, or member epoch -1 or -2; null if it did not leave"),
+        column("leave_reason", "text", "reason in the request with which it left"),
+        time_column("left_ns", "time at which it left"),
+        *first_and_last("request of the member, or about it if it sent none"),
     )
 
     def result(self) -> list[Row]:
@@ -122,29 +124,31 @@ class Stays(View[Membership]):
         column(
             "generation",
             "int32",
-            "the generation, or the member epoch; null where it still waits for one",
+            "the generation, or the member epoch; null while it waits for one",
         ),
-        column("member_id", "text", "the member; a static one that has no id yet, by its instance id"),
+        column("member_id", "text", "member id; the instance id of a static member that has no id yet"),
         GROUP_TYPES_COLUMN,
         column("protocol", "text", "the assignor or protocol that was chosen"),
-        column("leader", "bool", "whether it is the leader that assigns"),
-        time_column("join_ns", "time of its first JoinGroup request for it"),
+        column("leader", "bool", "whether it is the leader, which assigns the partitions"),
+        time_column("join_ns", "time of its first JoinGroup request for this generation"),
         time_column("sync_ns", "time of its first SyncGroup response"),
-        column("duration_ns", "int64", "sync_ns - join_ns; so far, where it is not finished"),
+        column("duration_ns", "int64", "sync_ns - join_ns; the time so far if it is not finished"),
         column(
             "completed",
             "bool",
-            "whether it was given its assignment; null where it was not seen joining, or that is not known",
+            "whether it got its assignment; null if unknown, or if the capture does not show it joining",
         ),
-        column("reason", "text", "why it joins, as its request says (KIP-800)"),
+        column("reason", "text", "why it joins, from its request (KIP-800)"),
         column(
             "assigned",
             "int32",
-            "partitions (or active tasks) it was given; null where that is not told",
+            "partitions (or active tasks) that it got; null if the capture does not show them",
         ),
-        column("heartbeats", "int64", "its heartbeats in it that were answered without an error"),
-        column("heartbeat_p50_ns", "int64", "time from one of them to the next, median"),
-        column("heartbeat_max_ns", "int64", "the same, the longest"),
+        column(
+            "heartbeats", "int64", "its heartbeats in this generation that were answered without an error"
+        ),
+        column("heartbeat_p50_ns", "int64", "median time between these heartbeats"),
+        column("heartbeat_max_ns", "int64", "longest time between these heartbeats"),
         *first_and_last("response"),
     )
 
@@ -228,29 +232,34 @@ class Groups(View[Membership]):
         column("protocols", "texts", "assignors or protocols that were chosen"),
         column("members", "int64", "members; a static member counts once, however often it came back"),
         column("first_generation", "int32", "the lowest generation or member epoch that members were given"),
-        column("last_generation", "int32", "the highest"),
+        column("last_generation", "int32", "the highest one"),
         column(
             "rebalances",
             "int64",
-            "generations that a member of a classic group was seen joining, and one more where members still "
-            "wait for the next; null for other groups",
+            "generations that a member of a classic group joined in the capture, plus one if members wait "
+            "for the next; null for other groups",
         ),
         column(
             "rebalance_max_ns",
             "int64",
-            "the longest: first JoinGroup request to last SyncGroup response; so far, where it is not "
-            "finished",
+            "the longest rebalance, from the first JoinGroup request to the last SyncGroup response; the "
+            "time so far if it is not finished",
         ),
-        column("rebalance_last_ns", "int64", "the last; so far, where it is not finished"),
+        column(
+            "rebalance_last_ns",
+            "int64",
+            "duration of the last rebalance; the time so far if it is not finished",
+        ),
         column(
             "rebalance_last_completed",
             "bool",
-            "whether the last was finished in the capture; null where that is not known",
+            "whether the last rebalance was finished in the capture; null if unknown",
         ),
         column(
             "not_finished",
             "int64",
-            "rebalances that were not: they go on, or the next began before; null for other groups",
+            "rebalances that did not finish: they go on, or the next one began; null for groups that are "
+            "not classic",
             rare=True,
         ),
         *MEMBERSHIP,

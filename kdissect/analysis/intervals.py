@@ -45,7 +45,7 @@ class Intervals(OneTable[int, _Interval]):
     about = "requests, bytes, records and errors of each interval (1s)"
     columns = (
         time_column("start_ns", "beginning of the interval"),
-        column("interval_ns", "int64", "its length"),
+        column("interval_ns", "int64", "length of the interval"),
         column("requests", "int64", "requests that were complete in it"),
         column("responses", "int64", "responses that were complete in it"),
         *MESSAGE_BYTES,

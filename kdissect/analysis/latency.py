@@ -20,18 +20,18 @@ from kdissect.exchange import Exchange
 from kdissect.limits import DEFAULTS, Limits
 
 PARTS = {
-    "behind": "waiting behind an earlier request of the connection",
-    "throttle": "held back for a quota",
+    "behind": "wait behind an earlier request of the connection",
+    "throttle": "delay by a quota",
     "network": "the smallest round trip between capture point and broker",
-    "served": "what the broker took, waits that were asked for included",
-    "wait": "of served, the wait that was asked for, where it is known",
-    "broker": "of served, the broker's work, where the wait is known",
+    "served": "time of the broker, including waits that the client asked for",
+    "wait": "part of served: the wait that the client asked for, if known",
+    "broker": "part of served: the broker's work, if the wait is known",
 }
 """Those of a latency."""
 OUTSIDE = {
     "request_transfer": "from the first byte of the request to its last",
     "response_transfer": "from the first byte of the response to its last",
-    "think": "the client's time since the answer before, where nothing else was asked",
+    "think": "the client's time since the previous response, if no other request was waiting",
 }
 """What is not in a latency."""
 _ALL = {"latency": "from the request's last byte to the response's first", **PARTS, **OUTSIDE}
@@ -58,15 +58,15 @@ def _columns() -> tuple[Declared, ...]:
     out = []
     for name, meaning in _ALL.items():
         out += [
-            column(f"{name}_sum_ns", "int64", f"{meaning}: all together"),
-            column(f"{name}_p50_ns", "int64", "half of them are no longer (within 0.4 %)"),
-            column(f"{name}_p99_ns", "int64", "99 % are no longer (within 0.4 %)"),
-            column(f"{name}_max_ns", "int64", "the longest"),
+            column(f"{name}_sum_ns", "int64", f"{meaning}: the sum"),
+            column(f"{name}_p50_ns", "int64", "median of that time (within 0.4 %)"),
+            column(f"{name}_p99_ns", "int64", "99th percentile of that time (within 0.4 %)"),
+            column(f"{name}_max_ns", "int64", "the longest such time"),
         ]
         if name in PARTS:
             out.append(
                 column(
-                    f"{name}_share_pct", "float64", "their sum, of that of all latencies of the row, percent"
+                    f"{name}_share_pct", "float64", "share of that time in all latencies of the row, percent"
                 )
             )
     return tuple(out)

@@ -45,9 +45,9 @@ class MetadataAsked(OneTable[tuple[str, str], _Asked]):
         CLIENT_ADDRESS_COLUMN,
         CLIENT_ID_COLUMN,
         column("requests", "int64", "Metadata requests"),
-        column("all_topics", "int64", "of them, those for every topic"),
-        column("all_bytes", "int64", "bytes of the answers to these"),
-        column("all_bytes_max", "int64", "the largest of them", unit="bytes"),
+        column("all_topics", "int64", "Metadata requests for every topic"),
+        column("all_bytes", "int64", "bytes of the responses to requests for every topic"),
+        column("all_bytes_max", "int64", "the largest of these responses", unit="bytes"),
         column("exchanges", "int64s", "the first and the last request for every topic"),
         *first_and_last("request"),
     )

@@ -1,4 +1,4 @@
-"""Moments that a line of time shows: rebalances, moves of leaders, ends of transactions, each once.
+"""Moments that a time line shows: rebalances, moves of leaders, ends of transactions, each once.
 
 What was there before is known from whatever mentions it first, so that only news are marked.
 """

@@ -35,9 +35,9 @@ class Offers(OneTable[tuple[str, Ranges], _Offer]):
     row_bytes = 7_500
     columns = (
         BROKER_COLUMN,
-        column("offered", "json", "by API, the lowest and the highest version"),
-        column("exchanges", "int64s", "the first and the last answer that tells it"),
-        *first_and_last("of these answers"),
+        column("offered", "json", "the lowest and the highest version of each API"),
+        column("exchanges", "int64s", "the first and the last response with these versions"),
+        *first_and_last("such response"),
     )
 
     def __init__(self, limits: Limits = DEFAULTS) -> None:

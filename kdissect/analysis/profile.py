@@ -75,23 +75,25 @@ class Profile(Statistic):
     """The statistic ``profile``."""
 
     name = "profile"
-    about = "rates, times, errors and sizes per API, broker, client, topic and group, with margins"
+    about = (
+        "rates, times, errors and sizes per API, broker, client, topic and group, with confidence intervals"
+    )
     columns = (
         column("area", "text", "api, broker, client, topic or group"),
-        column("subject", "text", "which of them; * stands for a part of a name that was drawn by lot"),
+        column("subject", "text", "name of the API, broker, …; * stands for a random part of the name"),
         column("what", "text", "what was measured"),
         column(
             "kind",
             "text",
-            "rate (a second, between the first and the last), mean, share (from 0 to 1) or percentile",
+            "rate (per second, between the first and the last), mean, share (from 0 to 1) or percentile",
         ),
         column("unit", "text", "ns, bytes, records, … ; null for a share"),
-        column("count", "int64", "how many were counted: exchanges, batches"),
-        column("total", "int64", "what they come to: exchanges, errors, bytes, records; null for times"),
+        column("count", "int64", "number of exchanges or batches that were counted"),
+        column("total", "int64", "the total: exchanges, errors, bytes, records; null for times"),
         column("value", "float64", "the value; null for the rate of what lasted less than a second"),
-        column("low", "float64", "it lies above this, with a confidence of 99 %; null where unknown"),
-        column("high", "float64", "and below this"),
-        *first_and_last("that was counted"),
+        column("low", "float64", "lower bound of the value (confidence 99 %); null if unknown"),
+        column("high", "float64", "upper bound of the value (confidence 99 %); null if unknown"),
+        *first_and_last("exchange that was counted"),
     )
 
     def __init__(self, limits: Limits = DEFAULTS) -> None:

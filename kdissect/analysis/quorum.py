@@ -128,33 +128,38 @@ class Quorum(Statistic):
         column(
             "role",
             "text",
-            "leader, voter or observer; follower where it is not told which; broker where only its "
-            "heartbeats were seen",
+            "leader, voter or observer; follower if it is unknown which; broker if the capture shows only "
+            "its heartbeats",
         ),
         column("epoch", "int32", "the latest epoch of the quorum that it took part in"),
-        column("votes_asked", "int64", "votes that it asked others for", rare=True),
-        column("votes_granted", "int64", "votes that it was given", rare=True),
-        column(
-            "prevotes", "int64", "votes that it asked for to see whether it would win (KIP-996)", rare=True
-        ),
-        column("elections", "int64", "epochs in which it asked for votes", rare=True),
+        column("votes_asked", "int64", "votes that it requested", rare=True),
+        column("votes_granted", "int64", "votes that it received", rare=True),
+        column("prevotes", "int64", "pre-votes that it requested (KIP-996)", rare=True),
+        column("elections", "int64", "epochs in which it requested votes", rare=True),
         column(
             "elections_60s",
             "int32",
-            "most epochs in which any node asked for votes, in 60 s; the first 10 s do not count",
+            "most epochs within 60 s in which any node requested votes; the first 10 s do not count",
             rare=True,
         ),
-        time_column("leader_since_ns", "of the leader, when it was first seen to be"),
+        time_column("leader_since_ns", "time at which the capture first shows it as leader"),
         column("fetches", "int64", "its Fetches of the log"),
-        column("fetch_gap_max_ns", "int64", "the longest time from one to the next"),
-        column("lag_offsets", "int64", "records that it lacked at its last Fetch, or as DescribeQuorum says"),
-        column("lag_ns", "int64", "how long it had been behind then; 0 where it was not"),
+        column("fetch_gap_max_ns", "int64", "longest time between two of these Fetches"),
+        column(
+            "lag_offsets", "int64", "records that it lacked at its last Fetch, or according to DescribeQuorum"
+        ),
+        column("lag_ns", "int64", "how long it had been behind at that time; 0 if it was not"),
         column("snapshots", "int64", "snapshots that it fetched", rare=True),
-        column("fenced", "bool", "whether the controller fenced it, at its last heartbeat"),
+        column("fenced", "bool", "whether the controller fenced it, according to its last heartbeat"),
         column("heartbeats", "int64", "its heartbeats to the controller"),
-        column("heartbeat_p50_ns", "int64", "half of the times between them are no longer"),
-        column("heartbeat_max_ns", "int64", "the longest"),
-        column("heartbeat_late", "int32", "how many took 4.5 s, half of a session, or longer", rare=True),
+        column("heartbeat_p50_ns", "int64", "median time between heartbeats"),
+        column("heartbeat_max_ns", "int64", "longest time between heartbeats"),
+        column(
+            "heartbeat_late",
+            "int32",
+            "heartbeats that came 4.5 s (half of a session) or more after the one before",
+            rare=True,
+        ),
     )
 
     def __init__(self, limits: Limits = DEFAULTS) -> None:

@@ -49,11 +49,11 @@ class Racks(Statistic):
         column("partition", "int32", "the partition"),
         CLIENT_ADDRESS_COLUMN,
         CLIENT_ID_COLUMN,
-        column("rack", "text", "the rack that the client says it is in; null where it says none"),
+        column("rack", "text", "the rack that the client reports; null if it reports none"),
         BROKER_COLUMN,
         column("fetches", "int64", "Fetches that brought records"),
-        column("bytes", "int64", "bytes of these records"),
-        column("exchanges", "int64s", "the first of them"),
+        column("bytes", "int64", "bytes of the records"),
+        column("exchanges", "int64s", "the first of these Fetches"),
         *first_and_last("Fetch"),
     )
 

@@ -31,9 +31,11 @@ from kdissect.limits import DEFAULTS, Limits
 
 MOST_EXCHANGES = 8
 GENERATION_COLUMN = column(
-    "generation", "int32", "the generation, or the group's epoch; null where none was told"
+    "generation", "int32", "the generation, or the group's epoch; null if the capture does not show it"
 )
-MEMBER_COLUMN = column("member_id", "text", "the member; a static one that has no id yet, by its instance id")
+MEMBER_COLUMN = column(
+    "member_id", "text", "member id; the instance id of a static member that has no id yet"
+)
 
 
 class GroupRebalances(GroupTimeline):
@@ -103,57 +105,60 @@ class Rebalances(_RebalanceTable):
         column(
             "trigger",
             "text",
-            "what began it: new-member, member-left, poll-interval, session-timeout, static-restart, "
+            "cause: new-member, member-left, poll-interval, session-timeout, static-restart, "
             "subscription-changed, metadata-changed, leader-rejoined, followup-revoke, probing, enforced, "
-            "coordinator-moved, unknown; null where the capture does not tell",
+            "coordinator-moved, unknown; null if the capture does not show it",
         ),
         column(
             "trigger_confidence",
             "text",
-            "certain where the protocol says so, likely where it follows from the sequence",
+            "certain if the protocol says so, likely if it follows from the sequence of requests",
         ),
-        column("trigger_member", "text", "the member that began it, by what it did or failed to do"),
+        column("trigger_member", "text", "the member that caused it"),
         column(
-            "trigger_client_id", "text", "the client id of who asked for it; of the member that was silent"
+            "trigger_client_id",
+            "text",
+            "client id of the client that asked for the rebalance, or of the member that was silent",
         ),
-        column("trigger_client", "text", "its address:port"),
-        column("trigger_reason", "text", "why, as the request says (KIP-800)"),
-        column("trigger_exchange", "int64", "number of the exchange that began it, or first shows it"),
-        time_column("begin_ns", "when it began, or the first that shows it"),
-        time_column("notified_ns", "when a member was first told to join again"),
+        column("trigger_client", "text", "address:port of that client"),
+        column("trigger_reason", "text", "reason in the request (KIP-800)"),
+        column("trigger_exchange", "int64", "number of the exchange that began it, or that first shows it"),
+        time_column("begin_ns", "when it began, or when the capture first shows it"),
+        time_column("notified_ns", "when a response first told a member to join again"),
         time_column("last_join_ns", "time of the last JoinGroup request"),
         time_column("joined_ns", "time of the last JoinGroup response"),
         time_column(
-            "assigned_ns", "time of the leader's SyncGroup request; of the first answer with a new target"
+            "assigned_ns",
+            "time of the leader's SyncGroup request, or of the first response with a new target assignment",
         ),
-        time_column("synced_ns", "when the last member was given its assignment"),
+        time_column("synced_ns", "when the last member got its assignment"),
         column("join_phase_ns", "int64", "joined_ns - begin_ns"),
         column("assign_phase_ns", "int64", "assigned_ns - joined_ns: the leader's time"),
         column("sync_phase_ns", "int64", "synced_ns - assigned_ns"),
         column(
             "stopped_ns",
             "int64",
-            "how long the partition that waited longest was not fetched; without fetches, from begin to the "
-            "last assignment; so far, if not finished",
+            "longest time without a Fetch of a partition; without any Fetch the time to the last "
+            "assignment; the time so far if not finished",
         ),
         column("waited_for", "texts", "the member that joined last, and those that never did"),
-        column("missing", "texts", "members of the generation before that neither joined again nor left"),
-        column("members", "int32", "members of it"),
-        column("members_before", "int32", "members when it began"),
+        column("missing", "texts", "members of the previous generation that neither joined again nor left"),
+        column("members", "int32", "members of the new generation"),
+        column("members_before", "int32", "members at the beginning"),
         column("joined", "int32", "new members"),
-        column("left", "int32", "members of the generation before that are gone"),
+        column("left", "int32", "members of the previous generation that are gone"),
         column("partitions", "int32", "partitions (or tasks) that were assigned"),
         column("moved", "int32", "partitions that another member had before"),
         column("revoked", "int32", "partitions taken from members that stay"),
-        column("delay_ns", "int64", "for how long Connect leaves tasks idle on purpose (KIP-415)", rare=True),
+        column("delay_ns", "int64", "how long Connect leaves tasks idle on purpose (KIP-415)", rare=True),
         column(
             "completed",
             "bool",
-            "whether assignments were given; false where the next began before, or the capture ended; null "
-            "where that is not known",
+            "whether all members got an assignment; false if the next rebalance or the end of the capture "
+            "came first; null if unknown",
         ),
         column("errors", "int32", "errors in its responses that are not routine", rare=True),
-        column("exchanges", "int64s", "numbers of the exchanges that show it best"),
+        column("exchanges", "int64s", "exchanges that show it best"),
     )
 
     def _rows(self, each: Rebalance) -> Iterator[Row]:
@@ -220,28 +225,32 @@ class RebalanceSteps(_RebalanceTable):
         column(
             "step",
             "text",
-            "notified (must join again), revoked (gave partitions back), joined, assigned, "
-            "synced, fetched (for the first time), left, expired (not heard of), status (the "
-            "coordinator complains)",
+            "notified (must join again), revoked (gave partitions back), joined, assigned, synced, "
+            "fetched (the first time), left, expired (silent too long), status (coordinator reports a "
+            "problem)",
         ),
-        time_column("ns", "when"),
+        time_column("ns", "time of the step"),
         column("exchange", "int64", "number of the exchange"),
-        column("after_ns", "int64", "since the member's step before; its first: since the rebalance began"),
-        column("revoking", "int32", "partitions that it is to give back", rare=True),
-        column("silent_ns", "int64", "how long a member that expired was not heard of", rare=True),
+        column(
+            "after_ns",
+            "int64",
+            "time since the member's previous step; for its first step since the rebalance began",
+        ),
+        column("revoking", "int32", "partitions that the member must give back", rare=True),
+        column("silent_ns", "int64", "how long an expired member was silent", rare=True),
         column(
             "config_offset",
             "int64",
-            "of a worker of Connect that joined: up to where it has read the topic with its configurations",
+            "for a Connect worker that joined: the offset up to which it has read the config topic",
             rare=True,
         ),
         column(
             "overlap",
             "int32",
-            "how many connectors and tasks it says it runs that another worker was given before",
+            "connectors and tasks that the worker reports as running although another worker got them before",
             rare=True,
         ),
-        column("detail", "text", "what the request gives as its reason, or how much it is about"),
+        column("detail", "text", "the reason in the request, or what the step is about"),
     )
 
     def _rows(self, each: Rebalance) -> Iterator[Row]:
@@ -277,10 +286,10 @@ class Assignments(_RebalanceTable):
         GROUP_COLUMN,
         GENERATION_COLUMN,
         MEMBER_COLUMN,
-        column("topic", "text", "the topic, by name where the capture tells it; a connector, a subtopology"),
+        column("topic", "text", "name (or id) of the topic; a connector, a subtopology"),
         PARTITION_COLUMN,
-        column("change", "text", "kept, gained, lost; null where what was before is not known"),
-        column("task", "text", "of streams: active, standby, warmup; of Connect: task, connector"),
+        column("change", "text", "kept, gained, lost; null if the previous assignment is unknown"),
+        column("task", "text", "for Streams: active, standby, warmup; for Connect: task, connector"),
     )
 
     def _rows(self, each: Rebalance) -> Iterator[Row]:

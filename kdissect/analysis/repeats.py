@@ -154,22 +154,23 @@ class Repeats(OneTable[_Key, _Repeat]):
         CLIENT_COLUMN,
         BROKER_COLUMN,
         CLIENT_ID_COLUMN,
-        column("replica_id", "int32", "id of the broker that follows, of a Fetch; -1 for clients"),
+        column("replica_id", "int32", "id of the follower that sends the Fetch; -1 for clients"),
         column("api", "text", "Kafka's newest name of the API"),
-        column("error", "text", "the error that answers tell; null without"),
+        column("error", "text", "the error in the responses; null without an error"),
         TOPIC_COLUMN,
         PARTITION_COLUMN,
-        column("count", "int64", "requests; one counts for each error that it is answered with", kept=True),
+        column("count", "int64", "requests; a request counts once for each error in its response", kept=True),
         column(
             "at_once",
             "int64",
-            "the most in a row that begin within 50 ms of the one before; without an error, equal ones",
+            "longest series of requests that each begin within 50 ms of the one before (without an error: "
+            "equal requests)",
         ),
-        column("at_once_ns", "int64", "from the first of these to the last"),
-        column("soon", "int64", "the most in a row that begin within a second of the one before"),
-        column("soon_ns", "int64", "from the first of these to the last"),
-        *first_and_last("of these requests"),
-        column("exchanges", "int64s", "the first of them, and the first of those in a row"),
+        column("at_once_ns", "int64", "time from the first request of that series to the last"),
+        column("soon", "int64", "longest series of requests that each begin within 1 s of the one before"),
+        column("soon_ns", "int64", "time from the first request of that series to the last"),
+        *first_and_last("such request"),
+        column("exchanges", "int64s", "the first of these requests, and the first of the series"),
     )
 
     def __init__(self, limits: Limits = DEFAULTS) -> None:

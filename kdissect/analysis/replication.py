@@ -92,22 +92,22 @@ class Replication(Statistic):
     name = "replication"
     about = "followers: their fetches, their lag, and the writes that wait for them"
     columns = (
-        column("node_id", "int32", "the broker that copies", unit=ID),
+        column("node_id", "int32", "id of the follower", unit=ID),
         BROKER_COLUMN,
-        column("fetches", "int64", "its Fetches"),
-        column("fetch_version", "int16", "the highest version of them"),
-        column("gap_p50_ns", "int64", "half of the times between them are no longer"),
-        column("gap_max_ns", "int64", "the longest, on one connection"),
-        time_column("gap_from_ns", "when that began"),
-        column("lag_max", "int64", "most records that it lacked of a partition that others had"),
-        column("truncations", "int64", "how often it had to cut its log (KIP-595, KIP-320)", rare=True),
+        column("fetches", "int64", "Fetches of the follower"),
+        column("fetch_version", "int16", "highest API version of these Fetches"),
+        column("gap_p50_ns", "int64", "median time between these Fetches"),
+        column("gap_max_ns", "int64", "longest time between two Fetches of one connection"),
+        time_column("gap_from_ns", "when that longest time began"),
+        column("lag_max", "int64", "most records of a partition that it lacked and others had"),
+        column("truncations", "int64", "how often it had to truncate its log (KIP-595, KIP-320)", rare=True),
         column(
             "held_writes",
             "int64",
-            "writes with acks=all to that broker that took 1 s or longer while it sent no Fetch",
+            "writes with acks=all to the leader that took 1 s or longer while this follower sent no Fetch",
             rare=True,
         ),
-        column("held_ns", "int64", "the longest of them", rare=True),
+        column("held_ns", "int64", "the longest of these writes", rare=True),
         column("exchanges", "int64s", "exchanges that show the longest gap and those writes"),
         *first_and_last("Fetch"),
     )

@@ -18,11 +18,11 @@ class Rereads(View[Transit]):
         GROUP_COLUMN,
         TOPIC_COLUMN,
         PARTITION_COLUMN,
-        column("records", "int64", "offsets that its members fetched, each once"),
-        column("again", "int64", "offsets that they fetched again, each time"),
-        column("clients", "texts", "client ids of those that fetched again"),
-        time_column("first_ns", "when the first of these came"),
-        time_column("last_ns", "when the last came"),
+        column("records", "int64", "different offsets that its members fetched"),
+        column("again", "int64", "repeated fetches of these offsets"),
+        column("clients", "texts", "client ids of the members that fetched again"),
+        time_column("first_ns", "time of the first repeated fetch"),
+        time_column("last_ns", "time of the last repeated fetch"),
     )
 
     def result(self) -> list[Row]:

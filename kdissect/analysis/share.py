@@ -109,7 +109,7 @@ class Share(Statistic):
 
     apis = frozenset(("ShareFetch", "ShareAcknowledge"))
     name = "share"
-    about = "share groups (KIP-932): records that each member acquired, accepted, released; what came again"
+    about = "share groups (KIP-932): records that each member acquired, accepted, released, or got again"
     columns = (
         GROUP_COLUMN,
         TOPIC_COLUMN,
@@ -117,30 +117,28 @@ class Share(Statistic):
         column("member_id", "text", "the member"),
         column("client_id", "text", "the name its client gives itself"),
         column(
-            "acquired", "int64", "records that it was given; those that came again count again", kept=True
+            "acquired", "int64", "records that it got; a record that it got again counts again", kept=True
         ),
-        column("accepted", "int64", "of those, records that it accepted"),
+        column("accepted", "int64", "records that it accepted"),
         column("released", "int64", "records that it gave back"),
-        column("rejected", "int64", "records that it refused for good", rare=True),
+        column("rejected", "int64", "records that it rejected for good", rare=True),
         column("renewed", "int64", "records whose lock it renewed (KIP-1222)", rare=True),
-        column(
-            "expired", "int64", "records that were given to a member again when its lock was over", rare=True
-        ),
-        column("redelivered", "int64", "of those acquired, records that had been delivered before"),
-        column("max_delivery_count", "int16", "the highest delivery count that it was told"),
+        column("expired", "int64", "records whose lock expired, so that a member got them again", rare=True),
+        column("redelivered", "int64", "acquired records that had been delivered before"),
+        column("max_delivery_count", "int16", "the highest delivery count in its responses"),
         column(
             "given_up",
             "int64",
-            "records that it did not accept at the highest delivery count of the partition, and that came to "
-            "nobody again",
+            "records that it did not accept at the partition's highest delivery count, and that nobody "
+            "got again",
             rare=True,
         ),
-        column("lock_ms", "int32", "how long a record is locked for the member that acquired it"),
-        column("hold_p50_ns", "int64", "from acquiring a record to what the member said of it, median"),
-        column("hold_p99_ns", "int64", "the same, 99th percentile"),
-        column("hold_max_ns", "int64", "the same, the longest"),
-        column("gaps", "int64", "offsets without a record, as it said", rare=True),
-        column("errors", "int64", "acknowledgements that were refused", rare=True),
+        column("lock_ms", "int32", "how long a record stays locked for the member that acquired it"),
+        column("hold_p50_ns", "int64", "median time from acquiring a record to its acknowledgement"),
+        column("hold_p99_ns", "int64", "99th percentile of that time"),
+        column("hold_max_ns", "int64", "the longest such time"),
+        column("gaps", "int64", "offsets that the member acknowledged as having no record", rare=True),
+        column("errors", "int64", "acknowledgements that the broker refused", rare=True),
         *first_and_last("exchange"),
     )
 

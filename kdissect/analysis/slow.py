@@ -109,10 +109,12 @@ class Slowness:
     def why_nothing(self) -> str:
         """What is to be said where nothing is slow."""
         if self.slow_ns is not None:
-            return f"nothing is slow: none took longer than {self.slow_ns // MILLISECOND:,} ms (slow_ms)"
+            return (
+                f"nothing is slow: no exchange took longer than {self.slow_ns // MILLISECOND:,} ms (slow_ms)"
+            )
         return (
-            f"nothing is slow: none took longer than {PERCENT} % of its API (of fewer than {ENOUGH}: than "
-            f"{MEDIANS} times their median, or 1 s); slow_ms sets a time"
+            f"nothing is slow: no exchange took longer than {PERCENT} % of its API (below {ENOUGH} "
+            f"exchanges: than {MEDIANS} times their median, or 1 s); slow_ms sets a limit"
         )
 
     def is_slow(self, exchange: Exchange) -> bool:

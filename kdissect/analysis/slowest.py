@@ -22,24 +22,26 @@ class Slowest(Statistic):
     """The statistic ``slowest``."""
 
     name = "slowest"
-    about = "the 20 exchanges that took longest, without requested waits, and the parts of their times"
+    about = "the 20 exchanges that took longest (without requested waits), and the parts of their times"
     columns = (
         column("number", "int64", "number of the exchange", unit="id"),
         time_column("request_time_ns", "when its request was complete"),
         column("api", "text", "its API"),
-        column("api_version", "int16", "and version"),
+        column("api_version", "int16", "version of the API"),
         CLIENT_ID_COLUMN,
         CLIENT_COLUMN,
         BROKER_COLUMN,
         column("topics", "texts", "its topics, at most 8"),
         column("error", "text", "its first error"),
-        column("taken_ns", "int64", "how long it took that was no wait for certain; it decides the order"),
+        column("taken_ns", "int64", "time that was certainly no requested wait; the rows are in this order"),
         column("latency_ns", "int64", "the response time"),
-        column("behind_ns", "int64", "of it, the wait behind the request before it on its connection"),
-        column("throttle_ns", "int64", "of it, the delay by a quota"),
-        column("network_ns", "int64", "of it, the network's part; null where unknown"),
-        column("wait_ns", "int64", "of it, the wait that the client asked for; null where unknown"),
-        column("broker_ns", "int64", "of it, the broker's work; null where the wait is unknown"),
+        column(
+            "behind_ns", "int64", "part of latency_ns: the wait behind the previous request of its connection"
+        ),
+        column("throttle_ns", "int64", "part of latency_ns: the delay by a quota"),
+        column("network_ns", "int64", "part of latency_ns: the network; null if unknown"),
+        column("wait_ns", "int64", "part of latency_ns: the wait that the client asked for; null if unknown"),
+        column("broker_ns", "int64", "part of latency_ns: the broker's work; null if the wait is unknown"),
     )
 
     def __init__(self, limits: Limits = DEFAULTS) -> None:

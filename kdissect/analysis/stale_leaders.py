@@ -57,17 +57,17 @@ class StaleLeaders(Statistic):
 
     apis = frozenset(("Produce", "Fetch"))
     name = "stale_leaders"
-    about = "refusals of brokers that do not lead"
+    about = "requests that brokers refused because they do not lead the partition"
     columns = (
         TOPIC_COLUMN,
         PARTITION_COLUMN,
         CLIENT_ADDRESS_COLUMN,
         CLIENT_ID_COLUMN,
         BROKER_COLUMN,
-        column("api", "text", "what was asked"),
+        column("api", "text", "API of the request"),
         column("error", "text", ", ".join(NOT_LEADER)),
-        column("refusals", "int64", "how often"),
-        column("exchanges", "int64s", "the first of them"),
+        column("refusals", "int64", "number of refused requests"),
+        column("exchanges", "int64s", "the first of these exchanges"),
         *first_and_last("refusal"),
     )
 

@@ -76,16 +76,16 @@ class Stalls(OneTable[str, _Broker]):
     """A row a time in which a broker answered nobody though two connections or more waited."""
 
     name = "stalls"
-    about = "times in which a broker answered nobody"
+    about = "periods in which a broker answered nobody"
     columns = (
         BROKER_COLUMN,
-        time_column("from_ns", "when the last answer before it came, or the first request that then waited"),
-        time_column("to_ns", "when the first answer came"),
-        column("stalled_ns", "int64", "how long it took"),
+        time_column("from_ns", "time of the last response before it, or of the first request that waited"),
+        time_column("to_ns", "time of the first response after it"),
+        column("stalled_ns", "int64", "duration of the stall"),
         column("connections", "int64s", "connections that waited"),
         column("clients", "texts", "clients that waited, by client id or address"),
-        column("exchanges", "int64s", "the exchanges that waited, the longest first"),
-        column("waiting", "int64", "how many they were"),
+        column("exchanges", "int64s", "exchanges that waited, the longest wait first"),
+        column("waiting", "int64", "number of exchanges that waited"),
     )
 
     def __init__(self, limits: Limits = DEFAULTS) -> None:
@@ -170,18 +170,18 @@ class Spikes(OneTable[str, _Api]):
     """A row a time in which an API took much longer than usual."""
 
     name = "spikes"
-    about = "times in which an API was much slower than usual"
+    about = "periods in which an API was much slower than usual"
     columns = (
         column("api", "text", "Kafka's newest name of the API"),
-        time_column("from_ns", "when the first second of it began"),
-        time_column("to_ns", "when the last second of it was over"),
-        column("count", "int64", "exchanges of these seconds"),
-        column("slow", "int64", "of them, those that took the broker 100 ms and more"),
-        column("p50_ns", "int64", "the broker's work on half of all exchanges of the API took no longer"),
-        column("worst_ns", "int64", "the longest of these seconds"),
-        column("p99_ns", "int64", "99 % of the slowest of these seconds took no longer"),
-        column("brokers", "texts", "the brokers of the slow ones"),
-        column("exchanges", "int64s", "the longest few"),
+        time_column("from_ns", "beginning of its first second"),
+        time_column("to_ns", "end of its last second"),
+        column("count", "int64", "exchanges in these seconds"),
+        column("slow", "int64", "exchanges in these seconds that took the broker 100 ms and more"),
+        column("p50_ns", "int64", "median of the broker's work on all exchanges of the API"),
+        column("worst_ns", "int64", "the longest broker's work in these seconds"),
+        column("p99_ns", "int64", "99th percentile of the broker's work in the slowest of these seconds"),
+        column("brokers", "texts", "brokers of the slow exchanges"),
+        column("exchanges", "int64s", "the slowest of these exchanges"),
     )
 
     def __init__(self, limits: Limits = DEFAULTS) -> None:

@@ -180,9 +180,9 @@ def of_offset(asked: Offset, limits: Limits = DEFAULTS) -> Story:
             is_past, was_past = offset > asked.offset, past.get(group)
             past[group] = is_past
             if is_past and not was_past:
-                return f"group {group} committed {offset:,}: it is done with it"
+                return f"group {group} committed {offset:,}, past this record"
             if was_past and not is_past:
-                return f"group {group} went back to {offset:,}: it will read it again"
+                return f"group {group} went back to {offset:,}: it will read this record again"
         return None
 
     def names(each: Exchange) -> list[str]:

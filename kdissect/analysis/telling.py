@@ -80,11 +80,12 @@ def told(exchange: Exchange, limits: Limits = DEFAULTS) -> ToldExchange:
 
 _TRIED = {
     "aborted": "abort",
+    "added": "add",
     "committed": "commit",
     "gave": "give",
     "joined": "join",
     "left": "leave",
-    "took": "take",
+    "removed": "remove",
     "wrote": "write",
 }
 """What was done, and what was only tried where it was refused."""
@@ -190,7 +191,7 @@ def _sync(request: dict[str, Any], response: dict[str, Any]) -> str:
 def _leave(request: dict[str, Any], response: dict[str, Any]) -> str:
     members = request.get("members") or ()
     reasons = listed(each["reason"] for each in members if each.get("reason"))
-    who = "left the group" if len(members) <= 1 else f"took {len(members):,} members out of the group"
+    who = "left the group" if len(members) <= 1 else f"removed {len(members):,} members from the group"
     return f"{who} ({reasons})" if reasons else who
 
 
@@ -203,7 +204,7 @@ def _new_heartbeat(request: dict[str, Any], response: dict[str, Any]) -> str:
     elif epoch == -2:
         text = "left the group for a while, as a static member"
     else:
-        text = "said that it lives"
+        text = "sent a heartbeat"
     if response.get("assignment") is not None and epoch not in (-1, -2):
         parts = response["assignment"].get("topicPartitions") or ()
         count = sum(len(each.get("partitions") or ()) for each in parts)
@@ -246,7 +247,7 @@ def _add_partitions(request: dict[str, Any], response: dict[str, Any]) -> str:
     for each in request.get("transactions") or ():
         topics += each.get("topics") or ()
     places = [f"{each.get('name')}-{at}" for each in topics for at in each.get("partitions") or ()]
-    return f"took {listed(places)} into the transaction" if places else "took partitions into the transaction"
+    return f"added {listed(places)} to the transaction" if places else "added partitions to the transaction"
 
 
 def _end(request: dict[str, Any], response: dict[str, Any]) -> str:
@@ -254,7 +255,7 @@ def _end(request: dict[str, Any], response: dict[str, Any]) -> str:
 
 
 def _add_offsets(request: dict[str, Any], response: dict[str, Any]) -> str:
-    return f"took the offsets of group {request.get('groupId')} into the transaction"
+    return f"added the offsets of group {request.get('groupId')} to the transaction"
 
 
 def _markers(request: dict[str, Any], response: dict[str, Any]) -> str:
@@ -314,8 +315,8 @@ _SAID = {
     "DescribeCluster": "asked for the brokers",
     "DescribeTopicPartitions": "asked where partitions are",
     "FindCoordinator": "asked who coordinates",
-    "Heartbeat": "said that it lives",
-    "StreamsGroupHeartbeat": "said that it lives",
+    "Heartbeat": "sent a heartbeat",
+    "StreamsGroupHeartbeat": "sent a heartbeat",
     "OffsetFetch": "asked for committed offsets",
     "OffsetForLeaderEpoch": "checked whether its offset still holds",
     "SaslHandshake": "asked to log in",
@@ -334,7 +335,7 @@ _SAID = {
     "DescribeTransactions": "asked for the state of transactions",
     "ListTransactions": "asked which transactions there are",
     "DescribeProducers": "asked for producers",
-    "ShareAcknowledge": "said which records it has processed",
+    "ShareAcknowledge": "acknowledged records",
     "GetTelemetrySubscriptions": "asked which metrics are wanted",
     "PushTelemetry": "sent metrics",
 }

@@ -1,4 +1,4 @@
-"""What a line of time shows, by interval: requests, bytes, errors, what brokers took, and what happened.
+"""What a time line shows, by interval: requests, bytes, errors, what brokers took, and what happened.
 
 Intervals are those of ``io``. A message counts for the interval in which it was complete; what brokers took,
 for the one in which they answered.
@@ -46,14 +46,14 @@ class Timeline(OneTable[int, _TimelineInterval]):
     about = "per interval (1s): requests, bytes, errors, broker times, rebalances and other marks"
     columns = (
         time_column("start_ns", "beginning of the interval"),
-        column("interval_ns", "int64", "its length"),
+        column("interval_ns", "int64", "length of the interval"),
         column("requests", "int64", "requests that were complete in it"),
         column("responses", "int64", "responses that were complete in it"),
         *MESSAGE_BYTES,
         *graded_errors("error codes in the responses"),
         column("broker_count", "int64", "responses whose broker_ns is known"),
-        column("broker_p50_ns", "int64", "half of them took no longer (within 0.4 %)"),
-        column("broker_p99_ns", "int64", "99 % took no longer (within 0.4 %)"),
+        column("broker_p50_ns", "int64", "median of broker_ns (within 0.4 %)"),
+        column("broker_p99_ns", "int64", "99th percentile of broker_ns (within 0.4 %)"),
         column(
             "marks",
             "texts",

@@ -67,21 +67,28 @@ class Topics(OneTable[tuple[Topic, int | None, str], _PartitionTraffic]):
             "text",
             "produce, fetch (by consumers), replicate (by brokers), share or snapshot",
         ),
-        column("exchanges", "int64", "exchanges with records or errors of the partition, empty sets too"),
+        column(
+            "exchanges",
+            "int64",
+            "exchanges with records or errors of the partition, including empty record sets",
+        ),
         column("batches", "int64", "whole batches of records; in magic 0 and 1, outer messages"),
         column("records", "int64", "records in them, as their headers announce"),
         column("bytes", "int64", "bytes of the record sets as sent, compressed or not"),
         column("records_per_s", "float64", "records a second between the first and the last exchange"),
-        column("bytes_per_s", "float64", "the same of the bytes"),
+        column("bytes_per_s", "float64", "bytes per second between the first and the last exchange"),
         column("batch_bytes_min", "int64", "the smallest batch", unit=BYTES),
         column("batch_bytes_mean", "int64", "the mean batch, rounded down", unit=BYTES),
         column("batch_bytes_max", "int64", "the largest batch", unit=BYTES),
-        column("codecs", "texts", "none, gzip, snappy, lz4, zstd: those that occur"),
+        column("codecs", "texts", "codecs that occur: none, gzip, snappy, lz4, zstd"),
         column(
             "control_batches", "int64", "batches of control records, which are not counted above", rare=True
         ),
         column(
-            "partial_batches", "int64", "batches that the end of a set cuts; not counted above", rare=True
+            "partial_batches",
+            "int64",
+            "batches that the end of a record set cuts; not counted above",
+            rare=True,
         ),
         column(
             "corrupt_batches",
@@ -89,9 +96,9 @@ class Topics(OneTable[tuple[Topic, int | None, str], _PartitionTraffic]):
             "batches whose checksum is wrong, and sets whose rest cannot be read",
             rare=True,
         ),
-        column("corrupt_exchanges", "int64s", "the first and the last exchange with such"),
+        column("corrupt_exchanges", "int64s", "the first and the last exchange with corrupt batches"),
         column(
-            "uncounted_batches", "int64", "batches that do not tell how many records they hold", rare=True
+            "uncounted_batches", "int64", "batches that do not say how many records they contain", rare=True
         ),
         *graded_errors("error codes of the partition in responses"),
         *first_and_last("exchange"),

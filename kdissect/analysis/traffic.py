@@ -170,19 +170,23 @@ class Traffic(OneTable[_Key, _TrafficRow]):
     about = "exchanges, bytes, errors and latencies per API"
     columns = (
         column("api", "text", "Kafka's newest name of the API; null for responses whose request is missing"),
-        column("api_version", "int16", "its version; null unless asked for (traffic,api_version)"),
+        column("api_version", "int16", "version of the API; null unless asked for (traffic,api_version)"),
         time_column("hour", "when the hour began; null unless asked for (traffic,hour)"),
         column("broker", "text", "address:port of the broker; null unless asked for (traffic,broker)"),
         column("client", "text", "address of the client; null unless asked for (traffic,client)"),
         column("client_id", "text", "the client's id; null unless asked for (traffic,client_id)"),
         column("principal", "text", "who logged in; null unless asked for (traffic,principal)"),
-        column("groups", "text", "the groups that it names; null unless asked for (traffic,groups)"),
+        column(
+            "groups", "text", "groups that the exchange names; null unless asked for (traffic,groups)"
+        ),
         column(
             "transactional_ids",
             "text",
-            "the transactional ids that it names; null unless asked for (traffic,transactional_ids)",
+            "transactional ids that the exchange names; null unless asked for (traffic,transactional_ids)",
         ),
-        column("topics", "text", "all its topics together; null unless asked for (traffic,topics)"),
+        column(
+            "topics", "text", "all topics of the exchange, joined; null unless asked for (traffic,topics)"
+        ),
         column("error", "text", "the first error of the response; null unless asked for (traffic,error)"),
         column("error_class", "text", "fatal, retriable or routine; null unless asked for (traffic,error)"),
         column("topic", "text", "the topic, by the name known then; null unless asked for (traffic,topic)"),
@@ -190,7 +194,7 @@ class Traffic(OneTable[_Key, _TrafficRow]):
         column(
             "exchanges",
             "int64",
-            "exchanges",
+            "number of exchanges",
             metrics=(
                 _metric("topic_requests", "Exchanges that name a topic.", _TOPIC, _API),
                 _metric(
@@ -243,12 +247,12 @@ class Traffic(OneTable[_Key, _TrafficRow]):
             metrics=(_metric("faults", "Faults in exchanges.", ("layer", "layer")),),
         ),
         *graded_errors("exchanges with an error code"),
-        column("answered", "int64", "exchanges with request and response; the times are theirs"),
-        column("latency_sum_ns", "int64", "their latency_ns, together"),
-        column("p50_ns", "int64", "half of them took no longer (within 0.4 %)"),
-        column("p95_ns", "int64", "95 % took no longer (within 0.4 %)"),
-        column("p99_ns", "int64", "99 % took no longer (within 0.4 %)"),
-        column("max_ns", "int64", "the longest"),
+        column("answered", "int64", "exchanges with request and response; the times are of these"),
+        column("latency_sum_ns", "int64", "sum of latency_ns"),
+        column("p50_ns", "int64", "median of latency_ns (within 0.4 %)"),
+        column("p95_ns", "int64", "95th percentile of latency_ns (within 0.4 %)"),
+        column("p99_ns", "int64", "99th percentile of latency_ns (within 0.4 %)"),
+        column("max_ns", "int64", "the longest latency_ns"),
         column(
             "buckets",
             "int64s",

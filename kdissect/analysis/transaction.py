@@ -330,7 +330,7 @@ class Machine:
             if late and (found.is_late(mark.ns, CLEANUP_NS) or self._was_aborted(found, mark.ns)):
                 self._close(TIMED_OUT, None, _after(found))
             elif late:
-                self._close(UNKNOWN, mark.done_ns, "EndTxn, or the coordinator before it")
+                self._close(UNKNOWN, mark.done_ns, "EndTxn, or the coordinator before EndTxn")
             else:
                 self._close(COMMITTED if mark.committed else ABORTED, mark.done_ns, "EndTxn")
 

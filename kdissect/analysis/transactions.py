@@ -36,12 +36,12 @@ class Transactions(View[Transactional]):
     """The statistic ``transactions``."""
 
     name = "transactions"
-    about = "what ended each transaction, what it held, its retries, and when readers saw it"
+    about = "each transaction: what ended it, what it wrote, its retries, and when readers could see it"
     columns = (
         column(
             "transactional_id",
             "text",
-            "the transactional id; null where only readers show the transaction, or DescribeProducers",
+            "the transactional id; null if only Fetches or DescribeProducers show the transaction",
             kept=True,
         ),
         column("producer_id", "int64", "the producer id"),
@@ -55,55 +55,61 @@ class Transactions(View[Transactional]):
         CLIENT_COLUMN,
         column("coordinator", "text", "address:port of the broker that coordinates it"),
         time_column(
-            "begin_ns", "time of its first request that was not refused; null where that may not be captured"
+            "begin_ns",
+            "time of its first request that was not refused; null if that may not be in the capture",
         ),
         time_column(
             "end_ns",
-            "time of the answer that ended it; null where nothing told the client, and while it is open",
+            "time of the response that ended it; null without such a response, or while it is open",
         ),
         column("duration_ns", "int64", "end_ns - begin_ns"),
         column(
             "outcome",
             "text",
             "committed, aborted, fenced (another producer took the id), timed-out (by the coordinator), "
-            "open, or unknown: what ended it was not captured",
+            "open, or unknown (the capture does not show what ended it)",
             kept=True,
         ),
-        column("ended_by", "text", "EndTxn, whose InitProducerId, or the coordinator"),
-        column("taken_by_client_id", "text", "who took the transactional id, where it was fenced"),
-        column("taken_by_client", "text", "address:port of it"),
-        column("partitions", "int32", "partitions that it wrote to or added; null where some may be missing"),
-        column("records", "int64", "records written; null where some may be missing"),
-        column("bytes", "int64", "bytes of their batches"),
+        column("ended_by", "text", "EndTxn, InitProducerId of which client, or the coordinator"),
+        column(
+            "taken_by_client_id", "text", "if fenced: client id of the client that took the transactional id"
+        ),
+        column("taken_by_client", "text", "if fenced: address:port of that client"),
+        column("partitions", "int32", "partitions that it wrote to or added; null if some may be missing"),
+        column("records", "int64", "records that it wrote; null if some may be missing"),
+        column("bytes", "int64", "bytes of the batches that it wrote"),
         column("groups", "texts", "groups whose offsets it commits"),
         column("offsets", "int32", "partitions whose offsets it commits"),
         column("retries", "int32", "requests that were refused and could be tried again", rare=True),
         column(
-            "retry_ns", "int64", "from the first refusal of a request until it was answered well, added up"
+            "retry_ns", "int64", "sum of the times from the first refusal of a request until it succeeded"
         ),
         column(
             "markers_ns",
             "int64",
-            "from its end to the last answer to the coordinator's WriteTxnMarkers, where that was captured",
+            "from its end to the last response to WriteTxnMarkers of the coordinator, if captured",
         ),
         column(
             "visible_ns",
             "int64",
-            "from its end until an answer to a Fetch shows all of its partitions stable beyond it",
+            "from its end until Fetch responses show that readers can read past it in all of its partitions",
         ),
         column(
             "held_ns",
             "int64",
-            "how long answers to Fetch showed readers held back at its first record",
+            "how long readers of committed records were held back at its first record, according to Fetch "
+            "responses",
             kept=True,
         ),
-        column("held_offsets", "int64", "offsets behind it that readers could not get then, at most"),
-        column("held_topic", "text", "where that was"),
-        column("held_partition", "int32", "and in which partition"),
-        column("timeout_ms", "int32", "transaction.timeout.ms, as its producer asked for it"),
-        column("state", "text", "its state as the coordinator last told it to anybody"),
-        column("errors", "texts", "error codes that its requests were answered with"),
-        column("exchanges", "int64s", "numbers of exchanges: the first, those that tell most, the last"),
+        column(
+            "held_offsets", "int64", "most offsets after its first record that these readers could not read"
+        ),
+        column("held_topic", "text", "topic in which readers were held back"),
+        column("held_partition", "int32", "partition in which readers were held back"),
+        column("timeout_ms", "int32", "transaction.timeout.ms of its producer"),
+        column("state", "text", "its state in the coordinator's last response about it"),
+        column("errors", "texts", "error codes in the responses to its requests"),
+        column("exchanges", "int64s", "exchanges: the first, the most important ones, the last"),
         time_column("last_ns", "time of its last request"),
     )
 

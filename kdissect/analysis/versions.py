@@ -320,31 +320,31 @@ class Versions(Statistic):
         CLIENT_ID_COLUMN,
         CLIENT_ADDRESS_COLUMN,
         column("software", "text", "the name of its software, from ApiVersions (KIP-511)"),
-        column("software_version", "text", "and the version of it"),
+        column("software_version", "text", "the version of its software"),
         BROKER_COLUMN,
-        column("api", "text", "the API that it speaks; what brokers ask each other is left out"),
-        column("api_version", "int16", "in this version"),
+        column("api", "text", "the API that it uses; requests between brokers are left out"),
+        column("api_version", "int16", "version of the API"),
         column(
             "offered_min",
             "int16",
-            "the lowest that the broker offers, by ApiVersions on the connection, else on others to that "
-            "broker; null where that is not known",
+            "lowest version that the broker offers, from ApiVersions on the connection or on another one "
+            "to that broker; null if unknown",
         ),
-        column("offered_max", "int16", "the highest"),
+        column("offered_max", "int16", "highest version that the broker offers"),
         column(
             "limited_by",
             "text",
-            "client (the broker offers higher ones, or answers them), broker (it offers no higher one), or "
-            "unknown (the capture has no ApiVersions response)",
+            "side that limits the version: client (the broker offers or answers higher ones), broker (it "
+            "offers no higher one), unknown (no ApiVersions response)",
         ),
-        column("removed_in", "text", "the Kafka release that removed this version; null where none did"),
+        column("removed_in", "text", "the Kafka release that removed this version; null if none did"),
         column("reads", "bool", "whether kdissect reads this version"),
         column("count", "int64", "requests"),
         column(
             "verdict",
             "text",
-            "whether brokers from removed_in on understand it: ok, breaks (change the client), "
-            "upgrade-broker-first (only a newer broker can show it), or unknown",
+            "whether brokers from removed_in on understand the client: ok, breaks (change the client), "
+            "upgrade-broker-first (a newer broker will show it), unknown",
         ),
     )
 

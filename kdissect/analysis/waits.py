@@ -56,9 +56,9 @@ def may_wait(api: str | None) -> bool:
 class Wait(Enum):
     """What is known of an exchange's wait."""
 
-    NONE = "none was asked for"
-    POSSIBLE = "some of the time may have been one"
-    WAITED_OUT = "it lasted as long as was asked for"
+    NONE = "the client asked for no wait"
+    POSSIBLE = "part of the time may be a wait that the client asked for"
+    WAITED_OUT = "the broker waited as long as the client asked for"
 
 
 class WaitAndWork(NamedTuple):

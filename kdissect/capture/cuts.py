@@ -59,7 +59,7 @@ class Cuts:
         """Time of the first packet, where there is one."""
         try:
             if not stat.S_ISREG(os.stat(path).st_mode):
-                raise CaptureError(f"{path}: is no file")
+                raise CaptureError(f"{path}: is not a file")
             with open(path, "rb") as file:
                 self._size = os.fstat(file.fileno()).st_size
                 head = file.read(_PREAMBLE_BYTES)

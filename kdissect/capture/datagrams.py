@@ -201,7 +201,7 @@ class DatagramReader:
         fragment = Fragment(key, offset, data, length, more, matters)
         if not fits(fragment):
             raise DecodeError(
-                f"a fragment of {plural(length, 'byte')} at {offset}: no IP packet reaches so far", 0
+                f"a fragment of {plural(length, 'byte')} at {offset}: no IP packet can be that long", 0
             )
         whole = self._fragments.add(self.packets_of(packet.number), packet.timestamp_ns, fragment)
         if whole is None:

@@ -237,7 +237,9 @@ class _CaptureFile:
         try:
             items = _with_pauses(self.open(interfaces)) if self._items is None else self._items
         except CaptureError as error:
-            yield fault("unreadable", f"{error}; it could be read when the files were put in order")
+            yield fault(
+                "unreadable", f"{error}; the file could still be read when the files were put in order"
+            )
             return
         held, self._held = self._held, []
         for source in (held, items):

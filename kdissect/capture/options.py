@@ -37,7 +37,7 @@ def read_options(buffer: bytes, at: int, end: int, order: str) -> tuple[Options,
         if at + 4 > end:
             return (
                 options,
-                f"ends with {plural(end - at, 'byte')} that {'is' if end - at == 1 else 'are'} no option",
+                f"ends with {plural(end - at, 'byte')} that {'is' if end - at == 1 else 'are'} not an option",
             )
         code, length = head(buffer, at)
         if code == END:

@@ -186,8 +186,8 @@ class PcapReader(Reader):
         consequence = (
             "nothing that follows can be read"
             if self.stopped
-            else f"{plural(resume - at, 'byte is', 'bytes are')} skipped: "
-            "its length on the wire leads to the next record"
+            else f"{plural(resume - at, 'byte is', 'bytes are')} skipped: the packet's length on the wire "
+            "leads to the next record"
         )
         return fault(
             "bad-length",

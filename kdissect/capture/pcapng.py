@@ -246,7 +246,7 @@ class PcapngReader(Reader):
             return
         room = end - 4 - start
         if captured > room:
-            self._bad_block(items, kind, at, f"announces {captured} captured bytes, it has room for {room}")
+            self._bad_block(items, kind, at, f"announces {captured} captured bytes, but has room for {room}")
             return
         limit = self._limits.packet_bytes
         if captured > limit:
@@ -294,7 +294,7 @@ class PcapngReader(Reader):
             secrets_kind, length = Struct(self._order + "II").unpack_from(buffer, at + 8)
             if at + 16 + length > end - 4:
                 self._bad_block(
-                    items, kind, at, f"announces {plural(length, 'byte')}, it has room for {end - at - 20:,}"
+                    items, kind, at, f"announces {plural(length, 'byte')}, but has room for {end - at - 20:,}"
                 )
             else:
                 items.append(SecretsItem(secrets_kind, buffer[at + 16 : at + 16 + length]))

@@ -127,7 +127,7 @@ def _tell_problems() -> None:
 
     library = module.library()
     for problem in library.problems:
-        instead = "kdissect's own is used" if problem.replaced else "it is left out"
+        instead = "kdissect's own is used" if problem.replaced else "it is ignored"
         complain(
             f"{problem.file}: a damaged definition ({problem.reason}), {instead}:"
             " remove it, or run kdissect schema import again"

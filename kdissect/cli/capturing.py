@@ -98,7 +98,7 @@ def opened(given: dict[str, Any]) -> OpenedInterfaces:
     if user is not None and group is not None and not given["allow_root"]:
         _refuse_who_cannot_go_on(user, group)
     if _is_only_read(given) and given["capture_filter"] != DEFAULT_FILTER:
-        raise Wrong("-f works on an interface only; for standard input give -Y instead")
+        raise Wrong("-f works with interfaces only; with standard input use -Y")
     names = [name for name in given["interfaces"] if not external.is_external(name)]
     wanted = Interfaces(names, given["capture_filter"], given["snap_length"], not given["not_promiscuous"])
     try:
@@ -137,8 +137,9 @@ def _refuse_who_cannot_go_on(user: int, group: int) -> None:
         can = False
     if not can:
         raise Wrong(
-            f"the user behind sudo, who goes on from here, may not read {sys.executable} or "
-            f"{os.path.dirname(command[-1])}: install them where everybody may, or say --allow-root"
+            f"kdissect continues as the user behind sudo, who cannot read {sys.executable} or "
+            f"{os.path.dirname(command[-1])}: install them where everybody can read them, or give "
+            "--allow-root"
         )
 
 
@@ -222,14 +223,15 @@ def rotation_of(rules: tuple[str, ...], kept: bool) -> Bounds:
     if not rules:
         return Bounds()
     if not kept:
-        raise Wrong("-b is for the files of -w: give -w FILE")
+        raise Wrong("-b rotates the files of -w: give -w FILE too")
     try:
         bounds = bounds_of(rules, ("duration", "interval", "filesize", "packets", "files"))
     except ValueError as error:
         raise Wrong(f"-b {error}") from None
     if not bounds.rotates:
         raise Wrong(
-            "-b files:N only says how many files to keep; also say when a file is full: -b filesize:100000 …"
+            "-b files:N says only how many files to keep; also give the size of a file, as in -b "
+            "filesize:100000"
         )
     return bounds
 

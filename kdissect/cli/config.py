@@ -151,7 +151,7 @@ def _from_file(path: Path, environment: Mapping[str, str], for_screens: bool) ->
         text = path.read_text(encoding="utf-8")
     except FileNotFoundError:
         if environment.get("KDISSECT_CONFIG"):
-            raise Wrong(f"{path}: KDISSECT_CONFIG names it, and it is not there") from None
+            raise Wrong(f"{path}: there is no such file, but KDISSECT_CONFIG names it") from None
         return Config()
     except (OSError, UnicodeDecodeError) as error:
         raise Wrong(f"{path}: cannot be read: {error}") from None
@@ -333,7 +333,9 @@ def _registry(table: dict[str, Any]) -> dict[str, Any]:
         except ValueError as error:
             raise _WrongKeyError("url", f"url: {error}") from None
     elif {"user", "password", "token"} & set(table):
-        raise _WrongKeyError("registry", "registry: url is needed, which says whom user and token are for")
+        raise _WrongKeyError(
+            "registry", "registry: url is needed too, because user and token are for one registry"
+        )
     return table
 
 

@@ -131,7 +131,10 @@ class Chooser:
         :raises Wrong: the input can be read only once.
         """
         if self.must_judge and any(map(reads_once, paths)):
-            raise Wrong("-Y: findings are known when all was read, and a pipe is read once: give a file")
+            raise Wrong(
+                "-Y: findings are known only after all was read, and a pipe can be read only once: give a "
+                "file"
+            )
 
     def learn(self, reading: Reading, names: bool) -> None:
         """Read a capture before it is read, for how long its exchanges take, or for findings.
@@ -157,7 +160,7 @@ class Chooser:
             config = load_config()
             self.evidence.learn(judge.judged(config.thresholds, config.ignored).findings)
             if not self.evidence:
-                complain("-Y: there is no finding that exchanges show (kdissect explain)")
+                complain("-Y: no finding refers to an exchange (kdissect explain shows all findings)")
 
     def event(self, event: Event) -> bool:
         """Whether there is anything to show of an event; :meth:`row` decides on records and faults."""

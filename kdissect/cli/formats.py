@@ -43,7 +43,7 @@ def form_of(
     :raises Wrong: there is no such form; the text names the nearest.
     """
     if text == FOLLOW:
-        raise Wrong("-T follow goes with kdissect read only: it reads captures twice")
+        raise Wrong("-T follow works with kdissect read only, because it reads captures twice")
     table, dot, form = text.partition(".")
     if not dot and table in (*lines, *FORMATS):
         return TableFormat(tables[0], table)
@@ -83,9 +83,7 @@ def columns_of(table: Table, names: list[str], embedded: bool, payloads: bool = 
     except LookupError as error:
         if own := next((name for name in names if name in OWN), None):
             several = ",".join(OWN[own].columns)
-            raise Wrong(
-                f"-e: {own} is a column of the list on the screen only; -e {several} has it"
-            ) from None
+            raise Wrong(f"-e: {own} is a column of the screens only; use -e {several}") from None
         raise Wrong(f"-e: {error.args[0]} (kdissect fields lists them)") from None
 
 

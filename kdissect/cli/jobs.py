@@ -253,7 +253,7 @@ def _told() -> Iterator[None]:
         yield
     except JobError as error:
         raise Unreadable(
-            f"a process that decodes {error}; what was decoded before is written (--jobs 1 has no others)"
+            f"a decoding process {error}; the rows before that are written (--jobs 1 uses no such process)"
         ) from None
 
 

@@ -149,14 +149,16 @@ class OutputListing:
         for name in ("records", "bytes_form"):
             if form.format == "text" and self._given[name] not in (False, "text"):
                 option = "--records" if name == "records" else "--bytes"
-                raise Wrong(f"{option} goes with tables and trees: lines have neither records nor values")
+                raise Wrong(
+                    f"{option} works with tables and trees only: lines show neither records nor values"
+                )
         return form
 
     def refuse_packets(self) -> None:
         """See whether ``-w`` goes with the rest."""
         rows_to, packets_to = self._given["output"], self._given["packets_to"]
         if self.form.table == "connections":
-            raise Wrong("-w goes with exchanges, records and faults: -T connections shows no packets")
+            raise Wrong("-w works with exchanges, records and faults: rows of -T connections have no packets")
         if packets_to == "-":
             refuse_terminal("pcapng", None)
         if is_same_file(packets_to, rows_to or "-"):

@@ -55,8 +55,8 @@ class MomentOption(NamedTuple):
         if not first_ns <= ns <= last_ns:
             clock = Clock("u")
             raise Wrong(
-                f"{option} {self.text}: the capture has nothing then; it lasts from {clock.text(first_ns)} "
-                f"to {clock.text(last_ns)}, +{(last_ns - first_ns) / SECOND:.3f}s"
+                f"{option} {self.text}: the capture has no packets at that time; it lasts from "
+                f"{clock.text(first_ns)} to {clock.text(last_ns)}, +{(last_ns - first_ns) / SECOND:.3f}s"
             )
         return ns
 
@@ -73,12 +73,12 @@ def moment_of(text: str, option: str, at_the_end: bool = False) -> MomentOption:
         try:
             length = duration_ns(text[1:])
         except ValueError:
-            raise Wrong(f"{option} {text}: this is no time; give {form}") from None
+            raise Wrong(f"{option} {text}: this is not a time; give {form}") from None
         return MomentOption(text, length, from_first=text[0] == "+", before_last=text[0] == "-")
     if re.fullmatch(r"@[0-9]{1,18}", text):
         return MomentOption(text, int(text[1:]) * MILLISECOND)
     try:
         found = moment(Word(text, text, False, 0, len(text)), "ns", option)
     except FilterError:
-        raise Wrong(f"{option} {text or repr(text)}: this is no time; give {form}") from None
+        raise Wrong(f"{option} {text or repr(text)}: this is not a time; give {form}") from None
     return MomentOption(text, int(found.value), of_day=found.of_day)

@@ -73,7 +73,7 @@ def refuse_input(path: str, inputs: Iterable[str]) -> None:
             with suppress(OSError):  # a folder that cannot be listed is not read either
                 refuse_input(path, [entry.path for entry in os.scandir(each) if entry.is_file()])
         elif each != "-" and os.path.exists(each) and is_same_file(path, each):
-            raise Wrong(f"{shown(path)} is an input too; writing would destroy it: give another name")
+            raise Wrong(f"{shown(path)} is also an input, and writing would destroy it: give another name")
 
 
 def refuse_same(path: str | None, other: str | None, option: str) -> None:
@@ -86,7 +86,7 @@ def refuse_same(path: str | None, other: str | None, option: str) -> None:
     if path is None or other is None or path == "-":
         return
     if os.path.realpath(path) == os.path.realpath(other):
-        raise Wrong(f"-o and {option} both name {shown(path)}, and one would destroy the other: use two")
+        raise Wrong(f"-o and {option} both name {shown(path)}: give two different files")
 
 
 INPUTS = (

@@ -101,7 +101,7 @@ def registry_of(given: Mapping[str, Any], config: Config) -> Registry | None:
     url, ca = given.get("registry"), given.get("registry_ca")
     if url is None:
         if ca is not None:
-            raise Wrong("--registry-ca goes with --registry URL")
+            raise Wrong("--registry-ca needs --registry URL")
         return None
     from kdissect.registry.credentials import Configured, credentials_for
     from kdissect.registry.remote import Registry, place_of
@@ -124,7 +124,8 @@ def refuse_registry(given: Mapping[str, Any]) -> None:
         if given.get(name) is not None:
             option = f"--{name.replace('_', '-')}"
             raise Wrong(
-                f"{option}: tasks of Spark ask no registry; give a folder that all can read: --schemas"
+                f"{option}: Spark tasks do not ask a registry; give --schemas with a folder that all tasks "
+                "can read"
             )
 
 

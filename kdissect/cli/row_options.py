@@ -89,13 +89,13 @@ def chosen_form(
     text = given["form"]
     if given["as_tree"]:
         if text not in (None, "tree"):
-            raise Wrong(f"-V is -T tree; -T {text} is something else")
+            raise Wrong(f"-V means -T tree, but -T {text} is given too: leave out one of them")
         text = "tree"
     form = form_of(default if text is None else text, tables)
     if given["dump"] and form.format not in ("text", "tree"):
-        raise Wrong(f"-x goes with -T text and -T tree, not with -T {default if text is None else text}")
+        raise Wrong(f"-x works with -T text and -T tree, not with -T {default if text is None else text}")
     if given["dump"] and form.format == "text" and given["fields"]:
-        raise Wrong("-x goes with whole lines and trees, not with -e")
+        raise Wrong("-x works with whole lines and trees, not with -e")
     see_that_it_can_be_written(form.format, given["output"])
     return form
 
@@ -108,7 +108,7 @@ def chosen_columns(given: Mapping[str, Any], form: TableFormat, config: Config, 
     table = TABLES[form.table]
     names = names_of(given["fields"])
     if names and form.format == "tree":
-        raise Wrong("-e goes with tables, not with -T tree")
+        raise Wrong("-e works with tables, not with -T tree")
     if not names and table is EXCHANGES:
         names = list(config.columns)
     return columns_of(table, names, options.embedded, options.payloads is not None)

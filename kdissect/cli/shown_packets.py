@@ -174,8 +174,8 @@ class ShownPacketsWriter:
         if secretive := self.found.secretive + len(self.found.logins):
             many = plural(secretive, "message")
             complain(
-                "packets are written as they were captured, with what is redacted here (passwords, tokens, "
-                f"configs) of {many}"
+                "packets are written as captured, including what is redacted here (passwords, tokens, "
+                f"configs) in {many}"
             )
         if left_out and not self._with_secrets:
             complain("the TLS secrets of the capture are left out of the file; --with-secrets keeps them")

@@ -40,5 +40,5 @@ class SpanOption(Numbers):
             above = "" if self._most is None else f" and at most {self._most:g}{self._unit}"
             self.fail(f"{value} must be at least {self._least:g}{self._unit}{above}.", param, ctx)
         if self._whole and found != int(found):
-            self.fail(f"{value} is no whole number of {self._unit}.", param, ctx)
+            self.fail(f"{value} is not a whole number of {self._unit}.", param, ctx)
         return int(found) if self._whole else found

@@ -69,7 +69,7 @@ def load(path: str) -> Judge | None:
     except OSError as error:
         raise Unreadable(f"--state {path}: cannot be read: {error.strerror}") from None
     if not data.startswith(_MAGIC):
-        raise Unreadable(f"--state {path}: the file is no state of kdissect explain and was not changed")
+        raise Unreadable(f"--state {path}: the file is not a state of kdissect explain and was not changed")
     digest, rest = data[len(_MAGIC) :][:_DIGEST], data[len(_MAGIC) + _DIGEST :]
     if hashlib.sha256(rest).digest() != digest:
         raise Unreadable(
@@ -86,7 +86,7 @@ def load(path: str) -> Judge | None:
     except Exception:  # whatever a pickle that somebody made up does
         found = None
     if not isinstance(found, Judge):
-        raise Unreadable(f"--state {path}: the file is no state of kdissect explain and was not changed")
+        raise Unreadable(f"--state {path}: the file is not a state of kdissect explain and was not changed")
     return found
 
 

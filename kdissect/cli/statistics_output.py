@@ -17,7 +17,7 @@ from kdissect.present.statistics_text import table_lines
 def refuse_several(form: str, count: int) -> None:
     """:raises Wrong: a format has room for one table only, and there are several."""
     if count > 1 and form not in ("table", "ndjson"):
-        raise Wrong(f"-T {form} has room for one table: give one -z, or -T ndjson")
+        raise Wrong(f"-T {form} prints only one table: give one -z, or -T ndjson")
 
 
 class TablesOutput:

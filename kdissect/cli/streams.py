@@ -99,7 +99,7 @@ class Follow:
     def __init__(self, paths: tuple[str, ...], given: Mapping[str, Any], config: Config) -> None:
         for name, option in _OTHERS.items():
             if given[name]:
-                raise Wrong(f"{option} goes with rows: -T follow prints the bytes of whole connections")
+                raise Wrong(f"{option} works with rows, but -T follow prints the bytes of whole connections")
         self._paths = paths
         self._given = given
         self._config = config
@@ -126,7 +126,7 @@ class Follow:
             reading.open()
             if reading.points is not None:
                 raise Wrong(
-                    "-T follow shows what one capture point saw, and these files are of "
+                    "-T follow shows the bytes of one capture point, but these files are from "
                     f"{len(reading.points.names)}: give the files of one"
                 )
             with open_output(given["output"], inputs_of(given)) as file:

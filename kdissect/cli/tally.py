@@ -93,7 +93,7 @@ _PLURALS = {
 def _counted(what: str, count: int) -> str:
     what, colon, why = what.partition(": ")
     if what == _NOT_RECOGNISED:
-        colon, why = ":", "-d tcp.port==9092,kafka takes a port for Kafka's"
+        colon, why = ":", "-d tcp.port==9092,kafka treats a port as Kafka"
     elif what == _OF_TLS and why == NO_SECRET:
         why = f"{why}; {HOW_TO}"
     text = plural(count, what, _PLURALS.get(what))

@@ -77,9 +77,9 @@ def keys_of(
     if growing:
         for path in paths:
             if not os.path.exists(path):
-                complain(f"{path}: there is no such key log yet; kdissect goes on looking for it")
+                complain(f"{path}: there is no such key log yet; kdissect keeps looking for it")
             elif not os.access(path, os.R_OK):
-                complain(f"{path}: cannot be read: no permission; it is tried again meanwhile")
+                complain(f"{path}: cannot be read: no permission; kdissect keeps trying")
         return Keys(secrets, KeyLogs(paths))
     for path in paths:
         understood, not_understood = secrets.understood, secrets.not_understood

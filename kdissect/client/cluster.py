@@ -145,7 +145,7 @@ class Cluster:
             outside = beyond(ready.versions.ranges, api_key, version)
             if outside is not None:
                 self.tell(
-                    f"{ready.address}: {outside}; v{version} is asked all the same, as --api-version says"
+                    f"{ready.address}: {outside}; kdissect sends v{version} anyway, because of --api-version"
                 )
         return version
 
@@ -211,7 +211,7 @@ class Cluster:
             if not found.error and all(each.leader >= 0 for each in found.partitions):
                 return found
             await pause(_PAUSE)
-        raise OtherSideError(f"topic {name}: it has no leader for {_TRIES * _PAUSE:g} s")
+        raise OtherSideError(f"topic {name}: it has had no leader for {_TRIES * _PAUSE:g} s")
 
     async def leader(self, topic: TopicMetadata, partition: int) -> Ready:
         """The connection to a partition's leader.

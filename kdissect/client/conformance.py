@@ -99,7 +99,7 @@ def advertised_checks(ready: Ready, said: list[dict[str, Any]]) -> list[BrokerCh
             found.append(wrong("advertised twice"))
         seen.add(key)
         if not 0 <= low <= high:
-            found.append(wrong(f"versions {low} to {high} are no range"))
+            found.append(wrong(f"versions {low} to {high} are not a range"))
         elif not apis.is_api(key):
             found.append(
                 BrokerCheck("advertised", key, name, None, SKIPPED, detail="kdissect does not know this API")
@@ -199,7 +199,7 @@ def _other_header(exchange: Exchange) -> str | None:
         return None
     if cursor.remaining():
         return None
-    return f"the response header has version {other}, {response.header_version} is due"
+    return f"the response header has version {other}, not {response.header_version}"
 
 
 async def _order(cluster: Cluster) -> BrokerCheck:
@@ -247,7 +247,7 @@ async def _outside(cluster: Cluster, key: int, version: int) -> BrokerCheck:
     response = exchange.response
     assert response is not None
     if key == API_VERSIONS and not response.decoded().is_exact:
-        detail = f"the refusal is no body of version 0: {defect(exchange)}"
+        detail = f"the refusal is not a body of version 0: {defect(exchange)}"
         return BrokerCheck("outside", key, name, version, WRONG, exchange.error, exchange.latency_ns, detail)
     code = UNSUPPORTED_VERSION.to_bytes(2, "big")
     # The code is the first field of many answers, or the second behind the throttle time.

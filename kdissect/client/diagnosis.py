@@ -38,7 +38,7 @@ def not_kafka(heard: Heard, session: ClientSession, has_answered: bool) -> str |
         return _opening(session.opening, has_answered)
     strange = next((each for each in heard.completed if each.request is None), None)
     if strange is not None:
-        times = "nobody waits for" if has_answered else "was not sent"
+        times = "is not waiting" if has_answered else "was not sent"
         return f"it answered a request that {times} (correlation id {strange.correlation_id})" + (
             "" if has_answered else ": is it a broker of Kafka's?"
         )
@@ -49,12 +49,12 @@ def not_kafka(heard: Heard, session: ClientSession, has_answered: bool) -> str |
 
 def _opening(data: bytes, has_answered: bool) -> str:
     if has_answered:
-        return "it sent a size that no answer has: from there on its bytes mean nothing"
+        return "it sent an impossible size: the bytes after it cannot be read"
     if len(data) > 1 and data[0] in _TLS_RECORDS and data[1] == 3:
         return "it speaks TLS on this port: give --tls, or the port of a plaintext listener"
     if data.startswith(b"HTTP/"):
-        return "it answered in HTTP, this is no Kafka listener: which port has the broker?"
-    return f"it answered with bytes that are no Kafka ({data[:12]!r}): which port has the broker?"
+        return "it answered in HTTP, so this is not a Kafka listener: which port has the broker?"
+    return f"it answered with bytes that are not Kafka ({data[:12]!r}): which port has the broker?"
 
 
 def what_closing_means(
@@ -76,7 +76,7 @@ def what_closing_means(
         data = session.opening
         if data[0] in _TLS_RECORDS and data[1] == 3:
             return _opening(data, False)
-        return f"it closed the connection after {session.received:,} bytes that are no answer to {name}"
+        return f"it closed the connection after {session.received:,} bytes that are not a response to {name}"
     return f"it closed the connection instead of answering {name}: {_why(exchange, answered, known)}"
 
 
@@ -102,8 +102,8 @@ def _why(exchange: Exchange, answered: Collection[int | None], known: Connection
     if wants_login:
         reasons.append("want a login (--sasl)")
     if key == apis.API_VERSIONS:
-        reasons.append("be a broker before 0.10, which knows no ApiVersions (--api-version)")
-    reasons.append("be no Kafka")
+        reasons.append("be a broker before 0.10, which does not know ApiVersions (--api-version)")
+    reasons.append("not be Kafka at all")
     return f"it may {', '.join(reasons[:-1])} or {reasons[-1]}"
 
 

@@ -99,7 +99,7 @@ def check(manner: FetchOptions, version: int) -> Struct:
     """
     struct = request_struct(FETCH, version)
     if manner.read_committed and "isolationLevel" not in struct.by_name:
-        raise AskingError(f"Fetch v{version} knows no isolation level: v4 is the first that does")
+        raise AskingError(f"Fetch v{version} has no isolation level: v4 and newer have one")
     return struct
 
 
@@ -116,7 +116,7 @@ def request_body(
     by_id = "topicId" in of_topic.by_name
     if by_id and not topic.has_id:
         raise AskingError(
-            f"Fetch v{version} needs the topic id of {topic.name}, and the broker does not tell it"
+            f"Fetch v{version} needs the topic id of {topic.name}, and the broker does not send it"
         )
     body: dict[str, Any] = {
         "replicaId": -1,
@@ -179,7 +179,7 @@ def take(
             position.next = max(position.next, batch.last_offset + 1)
         if position.next > _LAST_OFFSET:
             where = f"{exchange.broker}: {topic}-{position.index}"
-            wanted.refusal = f"{where}: a batch ends at {position.next - 1}, behind which there is no offset"
+            wanted.refusal = f"{where}: a batch ends at {position.next - 1}, the largest possible offset"
     return wanted
 
 
@@ -259,12 +259,12 @@ async def fetch(
         idle = idle + 1 if after == before and (came or not manner.follow) else 0
         if idle == PATIENCE and came:
             raise OtherSideError(
-                f"{topic.name}: the batches of {PATIENCE} answers end before the offset that was asked for"
+                f"{topic.name}: the batches in {PATIENCE} responses end before the requested offset"
             )
         if idle == PATIENCE:
             raise OtherSideError(
-                f"{topic.name}: nothing came in {PATIENCE} answers, though more was said to be there: "
-                "--max-bytes N where batches are larger than that, --follow waits without end"
+                f"{topic.name}: {PATIENCE} responses had no records, though the log has more: --max-bytes "
+                "N allows larger batches, --follow waits without end"
             )
 
 
@@ -302,7 +302,7 @@ def why_nothing(topic: str, leaders: Leaders, offset: int | None, shown: int) ->
         return None
     if len(empty) == len(positions):
         return f"nothing to read: {_ends(topic, empty)}"
-    return f"{topic}: no record came that counts: markers of transactions, and what was aborted, do not"
+    return f"{topic}: no record to show: only transaction markers and aborted records came"
 
 
 def _ends(topic: str, positions: list[FetchPosition]) -> str:

@@ -112,11 +112,11 @@ class BrokerConnection:
             ) from None
         except socket.gaierror:
             raise OtherSideError(
-                f"{address}: no such host: is the name right? (a name that the cluster tells must be known "
-                "here too)"
+                f"{address}: no such host: is the name right? (this machine must also know the names in "
+                "the cluster's Metadata)"
             ) from None
         except ValueError:  # whatever a cluster tells as the name of a host
-            raise OtherSideError(f"{address}: this is no address that can be connected to") from None
+            raise OtherSideError(f"{address}: it is not possible to connect to this address") from None
         except OSError as error:
             what = _os_text(error)
             if context is not None and isinstance(error, ConnectionError):
@@ -159,7 +159,9 @@ class BrokerConnection:
             async with asyncio.timeout(self._timeout):
                 await self._writer.drain()
         except TimeoutError:
-            raise OtherSideError(f"{self.address}: it takes no more bytes, for {self._timeout:g} s") from None
+            raise OtherSideError(
+                f"{self.address}: it has accepted no more bytes for {self._timeout:g} s"
+            ) from None
         except OSError:
             pass  # reading tells what the broker said before it closed
         return heard.begun
@@ -196,9 +198,9 @@ class BrokerConnection:
         """
         deadline = asyncio.get_running_loop().time() + self._timeout
         while self.is_open:
-            await self._listen(deadline, "these bytes, which are no request,")
+            await self._listen(deadline, "these bytes, which are not a request,")
         raise OtherSideError(
-            f"{self.address}: it closed the connection: the bytes are no request", closed=True
+            f"{self.address}: it closed the connection: the bytes are not a request", closed=True
         )
 
     async def _listen(self, deadline: float, what: str) -> None:

@@ -101,9 +101,9 @@ def check(manner: ProduceOptions, version: int) -> int:
     magic = taken[-1] if manner.magic is None else manner.magic
     if magic not in taken:
         takes = " and ".join(map(str, taken))
-        raise AskingError(f"Produce v{version} takes records of magic {takes}, not {magic}")
+        raise AskingError(f"Produce v{version} needs records of magic {takes}, not {magic}")
     if manner.codec == _ZSTD and version < _ZSTD_FROM:
-        raise AskingError(f"Produce v{version} takes no zstd: v{_ZSTD_FROM} is the first that does")
+        raise AskingError(f"Produce v{version} does not allow zstd: v{_ZSTD_FROM} and newer do")
     return magic
 
 
@@ -144,7 +144,7 @@ def request_body(
     assert of_topic is not None
     if "topicId" in of_topic.by_name and not topic.has_id:
         raise AskingError(
-            f"Produce v{version} needs the topic id of {topic.name}, and the broker does not tell it"
+            f"Produce v{version} needs the topic id of {topic.name}, and the broker does not send it"
         )
     named = {"topicId": topic.topic_id} if "topicId" in of_topic.by_name else {"name": topic.name}
     partitions = [{"index": index, "records": data} for index, data in sets]
@@ -208,7 +208,7 @@ def outcome(exchange: Exchange, topic: str, counts: dict[int, int]) -> RequestOu
         else:
             written.append(PartitionOutcome(topic, index, count, part["baseOffset"]))
     more = len(refusals) - 1
-    others = f"; {plural(more, 'more partition')} took nothing either" if more > 0 else ""
+    others = f"; {plural(more, 'more partition')} refused the records too" if more > 0 else ""
     return RequestOutcome(written, refusals[0] + others if refusals else None)
 
 

@@ -124,7 +124,7 @@ async def log_in(ready: Ready, security: Security) -> None:
             f"it offers {offered} (--sasl)" if offered else "this listener takes no logins: leave --sasl out"
         )
         raise OtherSideError(
-            f"{ready.address}: it does not take {name} ({error_name(body['errorCode'])}): {offers}"
+            f"{ready.address}: it does not accept {name} ({error_name(body['errorCode'])}): {offers}"
         )
     token: bytes | None = client.first()
     while token is not None:
@@ -147,7 +147,7 @@ async def _authenticate(ready: Ready, token: bytes, name: str, raw: bool) -> byt
     if body["errorCode"]:
         said = body.get("errorMessage")
         if said and any(each in said for each in secrets_of("SaslAuthenticateRequest", {"authBytes": token})):
-            said = f"{REDACTED}, for it repeats the secret"
+            said = f"{REDACTED}, because it repeats the secret"
         secret = "the token" if name == "OAUTHBEARER" else "--user, the password"
         raise OtherSideError(
             f"{ready.address}: the login failed ({error_name(body['errorCode'])}"

@@ -54,7 +54,7 @@ def from_log_line(line: str, number: int) -> ReplayedRequest | None:
     try:
         found, _ = json.JSONDecoder().raw_decode(line, begin)
     except (ValueError, RecursionError):
-        raise DamagedLineError(f"line {number}: the request is no JSON") from None
+        raise DamagedLineError(f"line {number}: the request is not JSON") from None
     if not isinstance(found, dict):
         return None
     header = found.get("requestHeader", found.get("header"))

@@ -76,7 +76,7 @@ def mechanism(name: str, credentials: SaslCredentials) -> Mechanism:
 class _Plain:
     def __init__(self, user: str, password: str) -> None:
         if "\0" in user + password:
-            raise SaslError("PLAIN has no place for a NUL in a name or password")
+            raise SaslError("for PLAIN, name and password cannot contain NUL")
         self._token = f"\0{user}\0{password}".encode()
 
     def first(self) -> bytes:
@@ -99,7 +99,7 @@ class _Bearer:
     def answer(self, received: bytes) -> bytes | None:
         """Where the server refuses it sends why, and waits for a byte of ours (RFC 7628, 3.2.3)."""
         if self._is_refused:
-            raise SaslError("the server goes on after it has refused the token")
+            raise SaslError("the server continues the login after it has refused the token")
         self._is_refused = bool(received)
         return b"\x01" if received else None
 
@@ -124,7 +124,7 @@ class Scram:
 
     def answer(self, received: bytes) -> bytes | None:
         if self._is_over:
-            raise SaslError("the server goes on after the end of the login")
+            raise SaslError("the server continues the login after its end")
         if self._server_signature is None:
             return self._final(received)
         self._is_over = True
@@ -137,7 +137,7 @@ class Scram:
             raise SaslError(f"the server refuses the login: {said['e']}")
         nonce, salt = said.get("r", ""), _base64(said.get("s", ""), "salt")
         if not nonce.startswith(self._nonce) or nonce == self._nonce:
-            raise SaslError("the server's nonce does not begin with the client's: not the server we spoke to")
+            raise SaslError("the server's nonce does not begin with the client's: another server answered")
         iterations = int(said["i"]) if said.get("i", "").isdecimal() and len(said["i"]) < 10 else 0
         if not LEAST_ITERATIONS <= iterations <= MOST_ITERATIONS:
             raise SaslError(
@@ -179,5 +179,5 @@ def _base64(text: str, what: str) -> bytes:
     except ValueError:
         data = b""
     if not data:
-        raise SaslError(f"the server's {what} is missing or no base64")
+        raise SaslError(f"the server's {what} is missing or not base64")
     return data

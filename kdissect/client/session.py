@@ -88,7 +88,7 @@ class ClientSession:
         :raises ValueError: there is no room for a header in them.
         """
         if len(message) < 8:
-            raise ValueError(f"a request has a header of 8 bytes at least, this has {len(message)}")
+            raise ValueError(f"a request header has at least 8 bytes, but these are {len(message)}")
         self._correlation_id += 1
         return sized(message[:4] + self._correlation_id.to_bytes(4, "big") + message[8:])
 

@@ -60,12 +60,12 @@ def _see_that_it_can_be_read(path: str) -> None:
 
 def _key_failure(tls: TlsOptions, error: ssl.SSLError) -> str:
     if error.reason == "KEY_VALUES_MISMATCH":
-        return f"{tls.key or tls.certificate}: the key is not that of the certificate {tls.certificate}"
+        return f"{tls.key or tls.certificate}: the key does not belong to the certificate {tls.certificate}"
     key = tls.key or tls.certificate
     where = "" if tls.key else ", or --tls-key FILE if it is not in there"
     return (
-        f"{key}: there is no certificate and key in PEM that could be used for TLS, or the key wants another "
-        f"password ({_reason(error)}): --tls-key-password-file FILE{where}"
+        f"{key}: no usable certificate and key in PEM, or the key has another password ({_reason(error)}): "
+        f"--tls-key-password-file FILE{where}"
     )
 
 
@@ -77,15 +77,15 @@ def failure(error: ssl.SSLError, shows_certificate: bool) -> str:
     if isinstance(error, ssl.SSLCertVerificationError):
         why = error.verify_message.rstrip(".")
         return (
-            f"its certificate is not trusted: {why}: --tls-ca FILE names who is trusted, --tls-name NAME "
-            "what it must be called"
+            f"its certificate is not trusted: {why}: --tls-ca FILE says whom to trust, --tls-name NAME "
+            "which name to expect"
         )
     reason = _reason(error)
     if error.reason in _NOT_TLS:
         return f"it does not speak TLS here ({reason}): leave --tls out, or name the TLS listener's port"
     if any(each in reason for each in _OF_CERTIFICATES):
         if shows_certificate:
-            return f"it does not take the client's certificate ({reason}): is it signed by whom it trusts?"
+            return f"it does not accept the client's certificate ({reason}): does it trust the signer?"
         return f"it wants a certificate of the client ({reason}): --tls-cert FILE"
     if "handshake failure" in reason and not shows_certificate:
         return f"TLS failed: {reason}: it may want a certificate of the client (--tls-cert FILE)"

@@ -59,7 +59,7 @@ class Advertised:
         name, known = apis.api_name(api_key), apis.versions(api_key)
         theirs = self.ranges.get(api_key)
         if theirs is None:
-            raise AskingError(f"the broker does not advertise {name}: --api-version N asks all the same")
+            raise AskingError(f"the broker does not advertise {name}: --api-version N sends it anyway")
         stable = [each for each in known if each not in apis.api_summary(api_key).unstable] or list(known)
         wanted = [
             each
@@ -69,7 +69,7 @@ class Advertised:
         if not wanted:
             bounds = f"{lowest} to {known.stop - 1 if highest is None else highest}"
             said = f"{theirs.start} to {theirs.stop - 1}"
-            raise AskingError(f"{name}: versions {bounds} are wanted, the broker advertises {said}")
+            raise AskingError(f"{name}: kdissect wants versions {bounds}, the broker advertises {said}")
         return max(wanted)
 
 

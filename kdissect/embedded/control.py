@@ -53,8 +53,8 @@ def _value(name: str | None, value: bytes, limits: Limits) -> Embedded:
     if name in {known for _, known in TYPES.values()}:
         return framing.read_own(str(name), value, limits)
     if name is None:
-        return opaque("", None, value, (), "embedded", "a record without a key that says its type")
-    return opaque(name, None, value, (), "unknown-version", "not decoded, for its type is not known")
+        return opaque("", None, value, (), "embedded", "a record without a key, so its type is unknown")
+    return opaque(name, None, value, (), "unknown-version", "not decoded, because its type is unknown")
 
 
 def write(name: str, version: int, key: Any, body: Any) -> tuple[bytes, bytes]:

@@ -82,10 +82,10 @@ def read_coordinator(
     except DecodeError as error:
         return InternalRecord(found, opaque(stem or "", None, value, (), error.kind, error.reason))
     if stem is None:
-        reason = "a record without a key, which would say its type"
+        reason = "a record without a key, so its type is unknown"
         return InternalRecord(found, opaque("", version.value, value, [version], "embedded", reason))
     if stem not in record_types(group).values():
-        reason = "not decoded, for its type is not known"
+        reason = "not decoded, because its type is unknown"
         return InternalRecord(found, opaque(stem, version.value, value, [version], "unknown-version", reason))
     body = _body(stem + "Value", version.value, cursor, [version], lenient=False)
     return InternalRecord(found, body._replace(name=stem))

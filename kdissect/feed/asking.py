@@ -130,9 +130,9 @@ class Asker:
         self._stop()
         try:
             shared = Shared(self._descriptor)
-            self._worker = Process("the process that looks into exchanges", Answering, shared, self._limits)
+            self._worker = Process("the process that searches exchanges", Answering, shared, self._limits)
         except OSError as error:
-            self.reason = f"exchanges cannot be looked into: {error.strerror or error}"
+            self.reason = f"exchanges cannot be searched: {error.strerror or error}"
 
     def ask(self, question: Question) -> None:
         """A new question; that before is forgotten. :meth:`add` says of which exchanges."""

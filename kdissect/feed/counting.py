@@ -50,7 +50,7 @@ LOOKED_AT = "looked at"
 many rules were judged; ``first_ns``, what times count from."""
 
 MARKS = "marks"
-"""The table of what happened, for a line of time: ``ns``, ``kind``, ``text``, ``count``."""
+"""The table of what happened, for a time line: ``ns``, ``kind``, ``text``, ``count``."""
 
 Asked = tuple[str, ...]
 """Statistics by name, :data:`FINDINGS`, or stories (:mod:`kdissect.feed.stories`)."""

@@ -127,7 +127,7 @@ class Shown:
         if self._asker is not None and self._asker.reason is not None:
             said += (self._asker.reason,)
         if self._asker is not None and self._asker.failed:
-            said += (f"{self._asker.failed:,} exchanges could not be asked",)
+            said += (f"{self._asker.failed:,} exchanges could not be checked",)
         return said
 
     def compiled(self, text: str) -> Filter | None:

@@ -69,7 +69,7 @@ class Live(Decoder):
         if ended.reason is not None:
             self._session.keep()
             self.left = self._session.folder
-            return Ended(f"{ended.reason}; the capture goes on, in {self.left}")
+            return Ended(f"{ended.reason}; the capture goes on and writes to {self.left}")
         self._session.join()
         death = self._session.death()
         return ended if death is None else Ended(death)

@@ -146,7 +146,7 @@ def _write_packets(
             packet = exchange.messages[0].frame.last_packet
             said[packet] = (*said.get(packet, ()), comments[exchange.number])
     if encrypted and with_secrets is None:
-        raise MayHaveSecretsError("these packets are of TLS")
+        raise MayHaveSecretsError("these packets contain TLS")
     source = feed.source
     points = input_of(source).points
     with closing(packets_of(source, waits=False, points=points)) as capture:

@@ -245,7 +245,7 @@ def _regex(pattern: str) -> _Compiled:
     except re2.error as error:
         reason = error.args[0]
         said = reason.decode("utf-8", "replace") if isinstance(reason, bytes) else str(reason)
-        raise ValueError(f"this is no regular expression of RE2: {said}") from None
+        raise ValueError(f"this is not a regular expression (RE2): {said}") from None
 
 
 class ListSearch:

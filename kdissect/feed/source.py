@@ -80,7 +80,7 @@ def packets_of(source: ScreenSource, *, waits: bool, points: Points | None = Non
         try:
             following = Spooled(source.spool, source.limits, tells=waits)
         except OSError as error:
-            raise CaptureError(f"the capture has gone: {error.strerror}") from None
+            raise CaptureError(f"the capture file is gone: {error.strerror}") from None
     elif source.follows:
         following = FollowedFiles(source.paths, source.limits)
     else:

@@ -68,7 +68,7 @@ def steps_of(word: Word) -> list[PathStep]:
         at = start + len(name)
         for each in inside:
             if not each.endswith("]"):
-                raise FilterError("the bracket has no end", at, len(each) + 1)
+                raise FilterError("the closing bracket is missing", at, len(each) + 1)
             found.append(_bracket(each[:-1], at))
             at += len(each) + 1
         out.append(PathStep(name, tuple(found)))
@@ -79,7 +79,7 @@ def steps_of(word: Word) -> list[PathStep]:
 def _bracket(text: str, at: int) -> Bracket:
     found = _BRACKET.fullmatch(text)
     if found is None:
-        raise FilterError(f"in brackets stands {FORMS}", at, len(text) + 2)
+        raise FilterError(f"brackets contain {FORMS}", at, len(text) + 2)
     if found["at"] is not None:
         return Bracket(int(found["at"]), 1)
     if found["low"] is not None:

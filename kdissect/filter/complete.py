@@ -175,7 +175,7 @@ def _names(begun: str) -> Iterator[tuple[str, str]]:
             yield alias, f"the same as {field.name}"
     for prefix in PREFIXES:
         yield prefix, "a field inside the decoded bytes; its path follows"
-    yield HEADER_PREFIX, "of a record: the value of a header; its name follows"
+    yield HEADER_PREFIX, "the value of a record header; its name follows"
     head, dot, rest = begun.partition(".")
     api = paths.api_of(head) if dot else None
     if api is not None:

@@ -149,7 +149,7 @@ COMPUTED = (
     FilterField(
         "packet",
         FieldKind.NUMBER,
-        "packets that carried bytes of it (Wireshark's frame.number)",
+        "packets that carried its bytes (Wireshark's frame.number)",
         _packets,
         True,
         aliases=("frame", "frame.number"),
@@ -165,7 +165,8 @@ COMPUTED = (
     FilterField(
         "finding",
         FieldKind.RULE,
-        "ids of the findings that it shows; * stands for anything: rebalance-* (the capture is read twice)",
+        "ids of findings that name this exchange; * stands for any text, as in rebalance-* (reads the "
+        "capture twice)",
         _ids,
         True,
         BODY,
@@ -173,7 +174,7 @@ COMPUTED = (
     FilterField(
         "finding.severity",
         FieldKind.NUMBER,
-        "how grave those are: info, notice, warning, critical, in this order",
+        "severity of these findings: info, notice, warning, critical, in this order",
         _ranks,
         True,
         BODY,
@@ -194,15 +195,15 @@ COMPUTED = (
 MACROS = {
     "no_response": (
         'request_packet and not response_packet and not missing == "acks=0"',
-        "a response was due and is not there",
+        "the request needs a response, and none was captured",
     ),
     "duplicate": ("fault.kind == duplicate-correlation", "a request whose correlation id is still in use"),
-    "no_request": ("response_packet and not request_packet", "a response whose request is not there"),
+    "no_request": ("response_packet and not request_packet", "a response whose request was not captured"),
 }
 """Flags that are short for a filter: name, filter, meaning."""
 
 NOT_OFFERED = {
-    "retransmitted": "bytes sent again are counted for connections (-T connections), not for exchanges; "
-    "quote the word to look for it as text",
+    "retransmitted": "kdissect counts retransmitted bytes per connection (-T connections), not per exchange; "
+    "quote the word to search for it as text",
 }
 """Words that look like flags, which cannot be told truly of one exchange."""

@@ -89,7 +89,7 @@ def moment(word: Word, unit: str, name: str) -> TimeLiteral:
             # Days on which the clocks change are not 24 hours long: the hour belongs to the question.
             start = datetime.fromisoformat(f"{text}T{time[0]}:{time[1]}").astimezone()
     except (ValueError, OverflowError, OSError):
-        raise word.error(f"there is no such time as {word.text}") from None
+        raise word.error(f"this time does not exist: {word.text}") from None
     seconds = Fraction((start - datetime(1970, 1, 1, tzinfo=UTC)) // timedelta(seconds=1))
     if time[0] is not None:
         within = _seconds(word, tuple(time))
@@ -101,7 +101,7 @@ def _seconds(word: Word, parts: tuple[str | None, ...]) -> Fraction:
     """Hours, minutes, seconds and digits after the point, as seconds since midnight."""
     hours, minutes, seconds = (int(part or 0) for part in parts[:3])
     if hours > 23 or minutes > 59 or seconds > 59:
-        raise word.error(f"there is no such time as {word.text}")
+        raise word.error(f"this time does not exist: {word.text}")
     return 3_600 * hours + 60 * minutes + seconds + Fraction(f"0.{parts[3] or 0}")
 
 
@@ -111,7 +111,7 @@ def _offset(word: Word, zone: str | None) -> int:
         return 0
     hours, minutes = int(zone[1:3]), int(zone[4:])
     if hours > 23 or minutes > 59:
-        raise word.error(f"there is no such time as {word.text}")
+        raise word.error(f"this time does not exist: {word.text}")
     return (-1 if zone[0] == "-" else 1) * (3_600 * hours + 60 * minutes)
 
 

@@ -32,7 +32,7 @@ def fault_fields() -> Iterator[FilterField]:
     for name, kind, words, meaning in (
         ("layer", FieldKind.WORD, layers, "layer of a fault"),
         ("message", FieldKind.TEXT, (), "what is wrong, in words"),
-        ("packet", FieldKind.NUMBER, (), "packet in which a fault came to light"),
+        ("packet", FieldKind.NUMBER, (), "packet in which a fault was found"),
         ("offset", FieldKind.NUMBER, (), "place of a fault"),
     ):
         yield FilterField(f"fault.{name}", kind, meaning, partial(_fault, name), True, RECORD, words=words)

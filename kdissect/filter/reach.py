@@ -34,7 +34,7 @@ def field_at(name: str, found: Sequence[ApiField], steps: Sequence[PathStep] = (
     if steps:
         useful = [place for place in useful if _has_elements(place, _aligned(place, steps))]
         if not useful or any(step.brackets for step in steps[: -_shortest(useful)]):
-            raise ValueError(f"{name}: brackets go with arrays, text and bytes only")
+            raise ValueError(f"{name}: brackets work with arrays, text and bytes only")
     first = useful[0]
     for other in useful:
         if other.kind is not first.kind:
@@ -59,7 +59,7 @@ def parts_of(field: FilterField, name: str, steps: Sequence[PathStep]) -> Filter
     listed = field.many and "." not in field.name
     brackets = steps[-1].brackets
     if any(step.brackets for step in steps[:-1]) or len(brackets) > listed + (field.kind in SLICED):
-        raise ValueError(f"{name}: brackets go with arrays, text and bytes only")
+        raise ValueError(f"{name}: brackets work with arrays, text and bytes only")
     elements = brackets[0] if listed else None
     inside = brackets[listed:]
 

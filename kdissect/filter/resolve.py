@@ -57,8 +57,8 @@ def resolve(syntax: Syntax, knows_slow: bool = True, knows_findings: bool = True
     return meaning
 
 
-_NO_SLOW = "what is slow is not known here: say how slow, latency > 500ms"
-_NO_FINDINGS = "findings are not known here: kdissect explain, read and stats of files know them"
+_NO_SLOW = "slow is not known here; give a limit, as in latency > 500ms"
+_NO_FINDINGS = "findings are not known here; kdissect explain, read and stats know them for files"
 
 
 def _resolve(syntax: Syntax, hints: list[str]) -> Expression:
@@ -111,7 +111,7 @@ def _compared(syntax: ComparedField, hints: list[str]) -> Expression:
         if other is None:
             return Leaf(field, check_of(field, syntax, hints))
         if "." not in word.text:
-            hints.append(f'{word.text} is the field of that name here; "{word.text}" would be the text')
+            hints.append(f'{word.text} means the field of that name; "{word.text}" in quotes means the text')
         return _pair(field, syntax, other)
     try:
         return Leaf(field, check_of(field, syntax, hints))
@@ -198,7 +198,7 @@ def _unknown(word: Word) -> FilterError:
     if isinstance(theirs, wireshark.Refused):
         return word.error(f"{word.text} is Wireshark's: {theirs.why}")
     if name in map(plain, MACROS) or isinstance(theirs, wireshark.Means):
-        return word.error(f"{word.text} stands alone: it is true or not")
+        return word.error(f"{word.text} is true or false by itself and takes no value")
     if name in NOT_OFFERED:
         return word.error(f"there is no field {word.text}: {NOT_OFFERED[name]}")
     return _wrong_step(word) or word.error(
@@ -263,7 +263,7 @@ def _bare(word: Word, hints: list[str]) -> Expression:
         if isinstance(theirs, wireshark.Refused):
             raise _unknown(word)
         if name in NOT_OFFERED:
-            raise word.error(f"{word.text} is no flag: {NOT_OFFERED[name]}")
+            raise word.error(f"{word.text} is not a flag: {NOT_OFFERED[name]}")
         # A field of a message is asked for by more than its last name, which may be any word.
         whole = "." in word.text or plain(word.text.partition("[")[0]) in by_name()
         field = named(word) if whole else None
@@ -276,7 +276,7 @@ def _bare(word: Word, hints: list[str]) -> Expression:
             raise _unknown(word)
         hints += _hint(word)
     if not word.text.strip():
-        raise word.error("there is nothing to look for")
+        raise word.error("the text to search for is empty")
     check = Check(checks.mentions(word.text))
     return Or(tuple(Leaf(by_name()[plain(name)], check) for name in SEARCHED))
 
@@ -286,9 +286,9 @@ def _hint(word: Word) -> list[str]:
     text = word.text
     key = paths.api_of(text)
     if key is not None:
-        return [f"{text} is looked for as text; api == {apis.api_name(key)} asks for the API"]
+        return [f"{text} is searched as text; api == {apis.api_name(key)} selects the API"]
     code = error_code(text)
     if code is not None:
-        return [f"{text} is looked for as text; error == {error_name(code)} asks for the error"]
+        return [f"{text} is searched as text; error == {error_name(code)} selects the error"]
     near = get_close_matches(text.lower(), [name for name in names() if "." not in name], 1, _ALIKE)
-    return [f"{text} is looked for as text; did you mean {near[0]}?"] if near else []
+    return [f"{text} is searched as text; did you mean {near[0]}?"] if near else []

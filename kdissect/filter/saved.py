@@ -22,7 +22,7 @@ def hints_of_saved(text: str, named: Mapping[str, str]) -> tuple[str, ...]:
     if not named:
         return ()
     return tuple(
-        f"{word} is looked for as text; the saved filter of that name is: {named[word]}"
+        f"{word} is searched as text; the saved filter of that name is: {named[word]}"
         for word in searched(text)
         if word in named
     )

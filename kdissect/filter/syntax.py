@@ -154,7 +154,7 @@ def parse(text: str) -> Syntax:
     except UnexpectedToken as error:
         raise _unexpected(text, error) from None
     except UnexpectedInput as error:
-        raise FilterError("this is no filter", max(0, error.pos_in_stream or 0)) from None
+        raise FilterError("this is not a filter", max(0, error.pos_in_stream or 0)) from None
     return _build(tree, 0)
 
 
@@ -166,27 +166,29 @@ def _check(text: str) -> None:
     try:
         text.encode("utf-8", "surrogateescape")
     except UnicodeEncodeError as error:
-        raise FilterError("this is no character", error.start) from None
+        raise FilterError("this is not a valid character", error.start) from None
 
 
 def _unreadable(text: str, position: int) -> FilterError:
     """Characters that begin no token."""
     character = text[position]
     if character in "\"'":
-        return FilterError("the string has no end", position, len(text) - position)
+        return FilterError("the closing quote is missing", position, len(text) - position)
     hints = {"=": "'=='", "&": "'&&' or 'and'", "|": "'||' or 'or'"}
     meant = f"; did you mean {hints[character]}?" if character in hints else ""
-    return FilterError(f"what is {character!r}{meant}", position)
+    return FilterError(f"{character!r} is not expected here{meant}", position)
 
 
 def _unexpected(text: str, error: Any) -> FilterError:
     """A token that does not go with what stands before it."""
     token = error.token
     if token.type == "$END":
-        return FilterError(f"the filter ends where {_wanted(accepted_after(text))} should follow", len(text))
+        return FilterError(
+            f"the filter is incomplete: {_wanted(accepted_after(text))} should follow", len(text)
+        )
     if token.type in ("OPERATOR", "CONTAINS", "MATCHES", "IN"):
-        return FilterError(f"no field stands before {token!s}", token.start_pos, len(token))
-    reason = f"{_wanted(accepted_after(text[: token.start_pos]))} should stand here"
+        return FilterError(f"there is no field before {token!s}", token.start_pos, len(token))
+    reason = f"{_wanted(accepted_after(text[: token.start_pos]))} should be here"
     return FilterError(reason, token.start_pos, len(token))
 
 
@@ -283,7 +285,7 @@ def _value(tokens: list[Token]) -> Word:
         return first
     unit = _word(tokens[1])
     if unit.text not in DURATIONS and unit.text not in SIZES:
-        raise unit.error("'and', 'or' or the end should stand here; a value of several words is quoted")
+        raise unit.error("'and', 'or' or the end should be here; put a value of several words in quotes")
     text = first.text + unit.text
     return Word(text, text, False, first.start, unit.end)
 
@@ -304,7 +306,7 @@ def _word(token: Token) -> Word:
     try:
         return Word(_ESCAPE.sub(_unescaped, inside), inside, True, start, end)
     except ValueError:
-        raise FilterError("the string has an escape of no character", start, end - start) from None
+        raise FilterError("the string has an escape that is not a character", start, end - start) from None
 
 
 def _unescaped(found: re.Match[str]) -> str:

@@ -50,12 +50,12 @@ def presence(field: FilterField) -> Check:
 def not_asked(field: FilterField, operator: str) -> str:
     """Why an operator does not go with a field."""
     if field.kind is FieldKind.PRESENCE:
-        return f"{field.name} is {field.kind.value}: it stands alone, or name a field inside"
+        return f"{field.name} is {field.kind.value}: use it without a value, or name a field inside it"
     if operator in _SEARCH:
-        return f"{field.name} is {field.kind.value}: {operator} goes with text"
+        return f"{field.name} is {field.kind.value}: {operator} works with text only"
     if field.kind is FieldKind.JSON:
-        return f"{field.name} is {field.kind.value}: contains and matches go with it"
-    return f"{field.name} is {field.kind.value}: {operator} does not go with it"
+        return f"{field.name} is {field.kind.value}: only contains and matches work with it"
+    return f"{field.name} is {field.kind.value}: {operator} does not work with it"
 
 
 def check_of(field: FilterField, asked: ComparedField, hints: list[str]) -> Check:
@@ -103,7 +103,7 @@ def _search(field: FilterField, operator: str, word: Word) -> Check:
         try:
             test = checks.matches(word.raw.replace('\\"', '"') if word.quoted else word.text)
         except ValueError as error:
-            raise word.error(f"this is no regular expression of RE2: {error}") from None
+            raise word.error(f"this is not a regular expression (RE2): {error}") from None
     check = Check(test)
     return checks.converted(check, _name_of) if field.kind is FieldKind.ERROR else check
 
@@ -133,7 +133,7 @@ def _numbers(field: FilterField, operator: str, items: Items, hints: list[str]) 
             raise word.error(f"{field.name} is one of {', '.join(field.codes)}, and {word.text!r} is not")
         number = literals.number(word, field.unit, field.name) if code is None else Fraction(code)
         if field.unit == "ns" and number and word.text[-1].isdigit():
-            hints.append(f"{field.name} counts nanoseconds: {word.text} is {word.text}ns")
+            hints.append(f"{field.name} counts nanoseconds: {word.text} means {word.text}ns")
         return number
 
     return checks.whole_numbers(_intervals(operator, items, value), operator in _EVERY)
@@ -146,7 +146,7 @@ def _moments(field: FilterField, operator: str, items: Items) -> Check:
         found = literals.moment(word, field.unit, field.name)
         sorts.add(found.of_day)
         if len(sorts) > 1:
-            raise word.error("times of day and dates do not go together in one set")
+            raise word.error("one set cannot contain both times of day and dates")
         return found.value
 
     intervals = _intervals(operator, items, value)
@@ -227,7 +227,7 @@ def _bytes_of(value: str | bytes) -> bytes:
 def _truth(word: Word) -> bool:
     found = {"true": True, "1": True, "false": False, "0": False}.get(word.text.lower())
     if found is None:
-        raise word.error(f"true or false should stand here, not {word.text}")
+        raise word.error(f"true or false should be here, not {word.text}")
     return found
 
 

@@ -84,7 +84,7 @@ def _on_one_side(each: Finding, why_unjudged: str | None, is_new: bool) -> Diffe
     elif is_new:
         text, verdict = f"new {each.severity}: {each.message}", WORSE if _matters(each) else CHANGED
     else:
-        text, verdict = f"gone, was {each.severity}: {each.message}", BETTER if _matters(each) else CHANGED
+        text, verdict = f"gone (was {each.severity}): {each.message}", BETTER if _matters(each) else CHANGED
     return _difference(sides, values, text, verdict)
 
 

@@ -1,4 +1,4 @@
-"""A finding: one cause of trouble, whose it is, what was measured, and the exchanges that show it."""
+"""A finding: one cause of trouble, its subject, the measured value, and the exchanges that show it."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 CRITICAL, WARNING, NOTICE, INFO = SEVERITIES = ("critical", "warning", "notice", "info")
 """Worst first."""
 CERTAIN, LIKELY, POSSIBLE = CONFIDENCES = ("certain", "likely", "possible")
-"""The protocol says so; one explanation by far; an explanation among others."""
+"""The protocol says so; by far the best explanation; one explanation of several."""
 MOST_EVIDENCE = 8
 """Exchanges, packets and connections that a finding names."""
 
@@ -17,12 +17,12 @@ class FindingSubject(NamedTuple):
     """What a finding is about. Fields that do not apply hold None."""
 
     client: str | None = None
-    """Address, with the port only where one connection is meant."""
+    """Address; with the port only if the finding is about one connection."""
     client_id: str | None = None
     software: str | None = None
     principal: str | None = None
     broker: str | None = None
-    """The node id where it is known, else ``address:port``."""
+    """The node id if known, otherwise ``address:port``."""
     topic: str | None = None
     partition: int | None = None
     group: str | None = None
@@ -77,7 +77,7 @@ class Finding:
     message: str
     """What was seen, with numbers; nobody needs the protocol to understand it."""
     subject_text: str = ""
-    """The subject in a line; made from it where this is empty."""
+    """The subject in one line; if empty, it is made from ``subject``."""
     count: int = 1
     """How often it was seen."""
     measure: float | None = None
@@ -93,7 +93,7 @@ class Finding:
     packets: tuple[int, ...] = ()
     connections: tuple[int, ...] = ()
     steps: tuple[EvidenceStep, ...] = ()
-    """What happened, for people; in the order of time."""
+    """What happened, in words and in order of time."""
     cause: str = ""
     fix: str = ""
     configs: tuple[str, ...] = ()
@@ -105,7 +105,7 @@ class Finding:
 
     @property
     def key(self) -> str:
-        """What it keeps while a capture goes on: the rule, and whose it is."""
+        """Identity of the finding while a capture goes on: the rule and the subject."""
         named = self.subject._asdict()
         parts = [
             f"{name}={value}" for name, value in named.items() if value is not None and name != "software"
@@ -119,7 +119,7 @@ class Finding:
 
     @property
     def shown_by(self) -> str | None:
-        """The display filter that shows its exchanges; None where it names none."""
+        """The display filter that shows its exchanges; None if it names none."""
         if self.filter:
             return self.filter
         for name, numbers in (("number", self.exchanges), ("connection", self.connections)):

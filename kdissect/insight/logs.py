@@ -99,15 +99,15 @@ class Logs(Statistic):
         column("records", "int64", "records, without control records"),
         column("bytes", "int64", "bytes of batches"),
         column("first_offset", "int64", "the first offset"),
-        column("end_offset", "int64", "the offset behind the last"),
+        column("end_offset", "int64", "the offset after the last record"),
         column("newest_ms", "int64", "the newest timestamp, ms since the epoch"),
-        column("gaps", "int64", "places where offsets are missing"),
-        column("missing", "int64", "offsets that are missing there"),
-        column("gap_offset", "int64", "the first of them"),
+        column("gaps", "int64", "gaps in the offsets"),
+        column("missing", "int64", "offsets that are missing in these gaps"),
+        column("gap_offset", "int64", "the first missing offset"),
         column("largest_bytes", "int64", "bytes of the largest batch"),
-        column("largest_offset", "int64", "its offset"),
-        column("bad", "int64", "batches that do not match their checksum"),
-        column("bad_offset", "int64", "the offset of the first of them"),
+        column("largest_offset", "int64", "offset of the largest batch"),
+        column("bad", "int64", "batches whose checksum is wrong"),
+        column("bad_offset", "int64", "the offset of the first such batch"),
     )
 
     def __init__(self, limits: Limits = DEFAULTS) -> None:

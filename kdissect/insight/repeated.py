@@ -39,7 +39,7 @@ def _together(several: list[Finding]) -> Finding:
     starts = [each.first_ns for each in order if each.first_ns is not None]
     ends = [each.last_ns for each in order if each.last_ns is not None]
     return worst.changed(
-        message=f"{worst.message} That happened {len(several)} times; the worst is told.",
+        message=f"{worst.message} That happened {len(several)} times; this is the worst one.",
         count=sum(each.count for each in order),
         cost_ns=sum(costs) if costs else None,
         first_ns=min(starts, default=None),

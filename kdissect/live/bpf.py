@@ -148,8 +148,8 @@ def _ports_of(text: str) -> list[int]:
     words = text.strip()
     if not _PORTS.fullmatch(words):
         raise BadFilterError(
-            f"without libpcap a capture filter can only be tcp, or tcp port N or M …, not {words!r}: "
-            "install libpcap (Debian: libpcap0.8)"
+            f"without libpcap a capture filter must be tcp, or tcp port N or M …, not {words!r}: install "
+            "libpcap (Debian: libpcap0.8)"
         )
     ports = list(dict.fromkeys(int(word) for word in re.findall(r"\d+", words)))
     if len(ports) > MOST_PORTS or any(port > 65_535 for port in ports):

@@ -182,7 +182,9 @@ class Capturer:
         if abs(step_ns) > CLOCK_STEP_NS:
             way = "forward" if step_ns > 0 else "back"
             seconds = abs(step_ns) / SECOND
-            self._note(f"the clock was set {way} by {seconds:,.1f} s; times before and after do not compare")
+            self._note(
+                f"the clock was set {way} by {seconds:,.1f} s; times before and after cannot be compared"
+            )
         self._last, self._last_wall_ns = now, wall_ns
 
     def _note(self, text: str) -> None:

@@ -92,7 +92,7 @@ def command_of(name: str, wanted: Interfaces) -> list[str]:
 
 def _local(program: str, interface: str, wanted: Interfaces, filtered: str) -> list[str]:
     if not _INTERFACE.fullmatch(interface):
-        raise NoInterfaceError(f"{interface!r} is no name of an interface: {program}:eth0")
+        raise NoInterfaceError(f"{interface!r} is not the name of an interface: {program}:eth0")
     common = ["-i", interface, "-s", str(wanted.snap_length), "-w", "-"]
     if not wanted.is_promiscuous:
         common.append("-p")
@@ -136,7 +136,7 @@ def opener(name: str, wanted: Interfaces) -> External:
     :raises LiveError: it cannot be started.
     """
     if sys.platform == "win32":  # a pipe cannot be waited for beside others there
-        raise LiveError(f"{name} is not captured from on Windows: {_ON_WINDOWS}")
+        raise LiveError(f"kdissect cannot capture from {name} on Windows: {_ON_WINDOWS}")
     if name == STDIN:
         return External("standard input", None, sys.stdin.fileno(), None)
     command = command_of(name, wanted)
@@ -228,7 +228,9 @@ class PipedCapture:
         if not _DENIED.search(said):
             return LiveError(f"{self.name}: {said}")
         if self.name.startswith(_SSH):
-            return NotPermittedThereError(f"{self.name}: {said}: log in as somebody who may, {_SSH}root@…")
+            return NotPermittedThereError(
+                f"{self.name}: {said}: log in as a user who may capture, as in {_SSH}root@…"
+            )
         return NotPermittedError(f"{self.name}: {said}")
 
     def fileno(self) -> int:

@@ -68,7 +68,7 @@ class PcapSource:
         program = library.bpf_program()
         if library.pcap_compile(self._handle, ctypes.byref(program), text.encode(), 1, 0xFFFFFFFF) < 0:
             said = library.pcap_geterr(self._handle).decode("utf-8", "replace")
-            raise BadFilterError(f"{text!r} is no capture filter: {said}")
+            raise BadFilterError(f"{text!r} is not a capture filter: {said}")
         library.pcap_setfilter(self._handle, ctypes.byref(program))
         library.pcap_freecode(ctypes.byref(program))
 

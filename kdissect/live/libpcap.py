@@ -34,7 +34,7 @@ def is_there() -> bool:
 def how_to_get() -> str:
     """What to do where it cannot be used."""
     if sys.platform == "win32":
-        return "install Npcap (https://npcap.com), which Wireshark brings too"
+        return "install Npcap (https://npcap.com), which the Wireshark installer also installs"
     return "install libpcap (Debian: apt install libpcap0.8)"
 
 
@@ -55,7 +55,7 @@ def compile_filter(text: str, link_type: int, snap_length: int) -> bytes:
         program = library.bpf_program()
         if library.pcap_compile(handle, ctypes.byref(program), text.encode(), 1, 0xFFFFFFFF) < 0:
             said = library.pcap_geterr(handle)
-            raise BadFilterError(f"{text!r} is no capture filter: {said.decode('utf-8', 'replace')}")
+            raise BadFilterError(f"{text!r} is not a capture filter: {said.decode('utf-8', 'replace')}")
         try:
             return ctypes.string_at(program.bf_insns, 8 * program.bf_len)
         finally:

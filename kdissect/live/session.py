@@ -109,7 +109,7 @@ class CaptureSession:
         if not code:
             return None
         how = f"was killed by signal {-code}" if code < 0 else f"stopped with exit code {code}"
-        return f"the capture process {how}; what it had written is whole"
+        return f"the capture process {how}; the packets that it had written are complete"
 
     def join(self) -> None:
         """Wait until it has ended, as it does soon after :meth:`stop`. If it was killed, what it was just

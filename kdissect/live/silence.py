@@ -25,7 +25,7 @@ class Silence:
         """What came, and on which ports there is more to see."""
         if status.received:
             of = "" if self._filter is None else f" of {self._filter}"
-            said = f"{plural(status.received, 'packet')}{of} so far, nothing of Kafka's in them"
+            said = f"{plural(status.received, 'packet')}{of} so far, none with Kafka"
         elif self._filter is None:
             said = "no packet has come so far"
         else:
@@ -35,10 +35,11 @@ class Silence:
         ports = self._probe.ports()
         self._probe = None
         if not ports:
-            return f"{said}, nor was any seen on other ports"
+            return f"{said}; kdissect saw no Kafka on other ports either"
         others = ", ".join(map(str, ports))
         return (
-            f"{said}; there is on {'port' if len(ports) == 1 else 'ports'} {others}: -f 'tcp port {ports[0]}'"
+            f"{said}; there is Kafka on {'port' if len(ports) == 1 else 'ports'} {others}: -f 'tcp port "
+            f"{ports[0]}'"
         )
 
     def close(self) -> None:

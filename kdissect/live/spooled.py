@@ -85,7 +85,7 @@ class Spooled(Following):
         if os.path.exists(path) or not self._is_complete() or self._following is None:
             return None
         count = plural(self._following.before - self.packets, "packet")
-        return f"{path}: {count} given up, not decoded: decoding falls behind, and no more files are kept"
+        return f"{path}: {count} not decoded: decoding is too slow, and the capture keeps no more files"
 
     def _is_over(self) -> bool:
         return self.is_stopped or self._journal.is_over()
@@ -103,5 +103,5 @@ def _lost(entry: Lost) -> Fault:
 
 
 def _gone(entry: Gone) -> Fault:
-    message = f"{entry.name} is gone; nothing of it was captured from {Clock('u').text(entry.time_ns)} on"
+    message = f"{entry.name} is gone; the capture has nothing of it from {Clock('u').text(entry.time_ns)} on"
     return fault("interface-gone", message, packet=entry.before or None)

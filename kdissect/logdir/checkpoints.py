@@ -96,13 +96,13 @@ def _checkpoint(kind: str, text: str) -> Iterator[Found]:
 
 def _no_number(word: str) -> float:
     """``NaN`` and ``Infinity``, which Python takes for JSON."""
-    raise ValueError(f"{word} is no number")
+    raise ValueError(f"{word} is not a number")
 
 
 def _finite(text: str) -> float:
     number = float(text)
     if not isfinite(number):
-        raise ValueError(f"{text} is beyond any double")
+        raise ValueError(f"{text} is too large for a double")
     return number
 
 

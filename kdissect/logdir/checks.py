@@ -98,7 +98,9 @@ def _offset_problems(entries: Sequence[Entry], batches: Iterator[Place], base_of
         for entry in by_position.pop(position, ()):
             offset = entry.values["offset"]
             if offset <= before:
-                problems[entry.at] = f"offset {offset} at position {position}, before which is {before}"
+                problems[entry.at] = (
+                    f"offset {offset} at position {position}, but offset {before} is before it"
+                )
             elif offset > batch.last_offset:
                 later.setdefault(offset, []).append(entry)
         later.pop(batch.last_offset, None)
@@ -112,7 +114,8 @@ def _offset_problems(entries: Sequence[Entry], batches: Iterator[Place], base_of
         for entry in those:
             position = entry.values["position"]
             problems[entry.at] = (
-                f"offset {offset} at position {position}, where it is not and no batch after ends"
+                f"offset {offset} at position {position}: the batch there does not contain it, and no "
+                "later batch ends with it"
             )
     return problems
 
@@ -128,7 +131,7 @@ def _time_problems(entries: Sequence[Entry], batches: Iterator[Place]) -> dict[i
             timestamp, offset = entry.values["timestamp"], entry.values["offset"]
             if timestamp != batch.max_timestamp:
                 largest = batch.max_timestamp
-                text = f"timestamp {timestamp} at offset {offset}, in whose batch the largest is {largest}"
+                text = f"timestamp {timestamp} at offset {offset}, but the largest in its batch is {largest}"
                 problems[entry.at] = text
     for entry in ordered[done:]:
         problems[entry.at] = (

@@ -41,11 +41,11 @@ def read_logs(paths: Iterable[str], limits: Limits = DEFAULTS) -> Iterator[Event
             mode = os.stat(path).st_mode
             if stat.S_ISDIR(mode):
                 if not (yield from _read_folders(path, limits)):
-                    problems.append(f"{path}: there is no file of a log directory in this folder")
+                    problems.append(f"{path}: this folder contains no file of a log directory")
             elif not stat.S_ISREG(mode):
                 problems.append(f"{path}: neither a file nor a folder")
             elif names.file(os.path.basename(path), named_by_user=True) is None:
-                problems.append(f"{path}: log directories have no such file; there are {names.TAKEN}")
+                problems.append(f"{path}: this is not a file of a log directory; those are {names.TAKEN}")
             else:
                 yield from _read_file(path, limits)
         except OSError as error:
@@ -211,7 +211,7 @@ def _small(file: LogFile, read_at: ReadAt, limits: Limits) -> Iterator[Event]:
     data = read_at(0, limits.frame_bytes)
     if len(data) < file.size:
         left = plural(file.size - len(data), "byte")
-        text = f"not read: {left} beyond the limit, or no longer there"
+        text = f"not read: {left} beyond the limit, or deleted meanwhile"
         yield FileFault(file, fault("cut-short", text, offset=len(data)))
     if file.kind == "producer-snapshot":
         producers, faults = read_snapshot(data)

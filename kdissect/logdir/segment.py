@@ -165,5 +165,5 @@ class _SegmentState:
         return self.search.find(position, self.size, self.last)
 
     def _skipped(self, start: int, found: int) -> Fault:
-        text = f"where this batch says that it ends none begins; the next whose checksum fits is at {found}"
+        text = f"no batch begins where this one ends; the next batch with the right checksum is at {found}"
         return fault("skipped", text, offset=start, layer="file")

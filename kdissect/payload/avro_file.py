@@ -63,7 +63,7 @@ def _unpacked(block: bytes, codec: str, at: int) -> bytes:
     if codec == "null":
         return block
     if codec != "deflate":
-        raise DecodeError(f"the codec {codec[:40]!r} is not unpacked", at, "unknown-codec")
+        raise DecodeError(f"kdissect does not unpack the codec {codec[:40]!r}", at, "unknown-codec")
     stream = zlib.decompressobj(-15)
     try:
         out = stream.decompress(block, LARGEST_BLOCK)

@@ -133,7 +133,7 @@ def _map(out: JsonText, avro: AvroType, cursor: Cursor, depth: int) -> None:
             start = cursor.take(size)
             key = data[start : start + size]
             if key in keys or not out.string(data, start, size):
-                raise DecodeError("a map with a key that its text cannot have", start)
+                raise DecodeError("a map with a key that cannot be in JSON", start)
             keys.add(key)
             out.put(b":")
             write_value(out, item, cursor, depth + 1)  # type: ignore[arg-type]

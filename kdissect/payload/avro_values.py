@@ -172,7 +172,7 @@ def spend(cursor: Cursor, count: int) -> None:
     """
     if count > cursor.elements_left:
         raise DecodeError(
-            f"{count} more values than the bytes can have", cursor.position, "too-many-elements"
+            f"{count} more values than the bytes can contain", cursor.position, "too-many-elements"
         )
     cursor.elements_left -= count
 

@@ -41,7 +41,7 @@ ASKABLE = ("confluent", "apicurio")
 """Registries whose ids ``--registry`` has; those of others mean something else there."""
 ENVELOPE = ".Envelope"
 """How Debezium's records of Avro are called at their end."""
-MISFIT = "does not have the form of its schema"
+MISFIT = "does not match its schema"
 """How such a problem begins; behind a colon it says why."""
 
 
@@ -247,7 +247,7 @@ class PayloadDecoder:
         what = "cannot be used" if is_known else "is not known"
         registry = self.schemas.registry
         if registry is not None and registry.failure is not None and not is_known:
-            what += ", and the registry cannot be asked"
+            what += ", and kdissect cannot ask the registry"
         problem = f"schema {framing.schema} {what}"
         # Other bytes begin with a zero too. A header says the id itself.
         confidence = POSSIBLE if framing.size and not is_known else LIKELY
@@ -271,11 +271,11 @@ class PayloadDecoder:
             except DecodeError as error:
                 return DecodedPayload(
                     rule.format,
-                    problem=f"is no {rule.format}: {said_shortly(error.reason)}",
+                    problem=f"is not {rule.format}: {said_shortly(error.reason)}",
                     offset=error.offset,
                 )
             except Exception as error:
-                return DecodedPayload(rule.format, problem=f"is no {rule.format}: {type(error).__name__}")
+                return DecodedPayload(rule.format, problem=f"is not {rule.format}: {type(error).__name__}")
         reader = rule.reader
         if framing is not None:
             # The schema that wrote it, where it is known, else the one that was given.
@@ -285,7 +285,7 @@ class PayloadDecoder:
                 if found.problem is None or reader is None:
                     return found
         if reader is None:
-            problem = "no schema is known for it"
+            problem = "its schema is unknown"
             return DecodedPayload("unknown", None, CERTAIN, framing, problem=problem, is_unknown=True)
         return self._by_given(rule, reader, data, framing)
 
@@ -325,7 +325,7 @@ class PayloadDecoder:
         try:
             found = enveloped(RecognisedBytes("json", decode_json(data, start)), headers)
         except DecodeError as error:
-            return DecodedPayload("json", problem=f"is no JSON: {error.reason}", offset=error.offset)
+            return DecodedPayload("json", problem=f"is not JSON: {error.reason}", offset=error.offset)
         return _decoded(found, framing if start else None)
 
 

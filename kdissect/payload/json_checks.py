@@ -189,7 +189,7 @@ def _contains(run: JudgingRun, said: Any, value: Any, depth: int, schema: dict[s
 def _unique(run: JudgingRun, said: Any, value: Any, depth: int, schema: dict[str, Any]) -> Answer:
     if said is not True or not isinstance(value, list):
         return None
-    return None if len(set(map(identity, value))) == len(value) else Misfit("an element that comes twice")
+    return None if len(set(map(identity, value))) == len(value) else Misfit("an element that occurs twice")
 
 
 # -- schemas of schemas -----------------------------------------------------------------------------
@@ -230,7 +230,7 @@ def _one(run: JudgingRun, said: Any, value: Any, depth: int, schema: dict[str, A
         return OPEN
     fitting = answers.count(None)
     if fitting > 1:
-        return Misfit(f"fits {fitting} of {len(answers)} schemas, and one is allowed")
+        return Misfit(f"fits {fitting} of {len(answers)} schemas, but only one is allowed")
     if OPEN in answers or not answers:
         return OPEN
     return None if fitting else _nearest(answers)

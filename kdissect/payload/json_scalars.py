@@ -108,7 +108,7 @@ def _multiple(run: JudgingRun, said: Any, value: Any, depth: int, schema: dict[s
         from fractions import Fraction  # it brings decimal, which a start can do without
 
         fits = (Fraction(str(value)) / Fraction(str(said))).denominator == 1
-    return None if fits else Misfit(f"no multiple of {said}")
+    return None if fits else Misfit(f"not a multiple of {said}")
 
 
 # -- sizes ------------------------------------------------------------------------------------------

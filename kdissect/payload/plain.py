@@ -97,7 +97,7 @@ def depth_of(value: Any) -> int:
 
 
 def _constant(text: str) -> str:
-    raise ValueError(f"{text} is no JSON")
+    raise ValueError(f"{text} is not JSON")
 
 
 _DECODER = json.JSONDecoder(parse_constant=_constant)

@@ -46,7 +46,7 @@ class RecognisedBytes(NamedTuple):
 
 BINARY = RecognisedBytes("binary", None, CERTAIN)
 """Nothing that is known."""
-TOO_MUCH = "is not unpacked: the values before it unpacked to too much"
+TOO_MUCH = "was not unpacked: earlier values already unpacked to too many bytes"
 
 
 def recognise(data: bytes, side: str, topic: str, headers: Headers, unpacker: Unpacker) -> RecognisedBytes:
@@ -267,7 +267,7 @@ def _uuid(data: bytes) -> str:
         return str(UUID(bytes=data))
     text = plain_text(data) or ""
     if not _UUID.fullmatch(text):
-        raise DecodeError("no UUID", 0)
+        raise DecodeError("not a UUID", 0)
     return text
 
 

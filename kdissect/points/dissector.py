@@ -187,8 +187,8 @@ class PointsDissector:
         for (point, other), count in sorted(self._lacking.items()):
             names = self._points.names
             message = (
-                f"capture point {names[point]} lacks {plural(count, 'exchange')}, whole or in part, of "
-                f"connections that it has: {names[other]} has them"
+                f"capture point {names[point]} lacks {plural(count, 'exchange')} or parts of them, though "
+                f"it has the connections: {names[other]} has the exchanges"
             )
             yield fault("seen-elsewhere", message)
 

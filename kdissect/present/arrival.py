@@ -43,7 +43,7 @@ def timing_lines(exchange: Exchange, first_ns: int | None) -> Iterator[str]:
         yield f"maxWaitMs: {waits} ms, how long the broker may wait for enough bytes"
     throttle = exchange.response.body().get("throttleTimeMs") if exchange.response is not None else None
     if isinstance(throttle, int):
-        yield f"throttleTimeMs: {throttle} ms, how long the client is told to hold back"
+        yield f"throttleTimeMs: {throttle} ms, how long the client must wait"
     if exchange.missing is not None:
         yield f"missing: {sanitise(exchange.missing)}"
 
@@ -70,11 +70,11 @@ def _message_lines(message: Message, is_encrypted: bool) -> Iterator[str]:
         yield f"{message.kind} relative sequence: {number:,}, if the stream's first byte is number 1"
     if message.decoded().quirk:
         yield f"{message.kind} has a known quirk: {message.decoded().quirk}"
-    yield f"{message.kind} size: {frame.size:,} and the 4 bytes that say so"
+    yield f"{message.kind} size: {frame.size:,} bytes, after a size field of 4 bytes"
     if message.is_cut:
         yield f"{message.kind} captured: {plural(len(frame.payload), 'byte')}"
     shown = ", ".join(map(str, frame.packets[:_MOST_PACKETS]))
     more = len(frame.packets) - _MOST_PACKETS
     yield f"{message.kind} packets: {shown}" + (f" and {more:,} more" if more > 0 else "")
     if frame.searched:
-        yield f"{message.kind} found: by a search, after a gap or where the capture began in mid-stream"
+        yield f"{message.kind} found: by a search, after a gap or because the capture began inside the stream"

@@ -149,7 +149,7 @@ def dict_column(name: str, kind: str, meaning: str, optional: bool = False) -> C
 EXCHANGES = Table(
     "exchanges",
     (
-        attribute_column("number", "int64", "1, 2, … in the order in which they were recognised"),
+        attribute_column("number", "int64", "number of the exchange: 1, 2, … in the order of recognition"),
         attribute_column(
             "connection",
             "int64",
@@ -167,13 +167,13 @@ EXCHANGES = Table(
         attribute_column(
             "correlation_id",
             "int32",
-            "the client's number of the request",
+            "the client's number for the request",
             "correlation",
             "correlation.id",
             "corr",
         ),
         attribute_column("client_id", "text", "the name the client gives itself", "client.id"),
-        attribute_column("principal", "text", "who logs in on the connection, as the login says it"),
+        attribute_column("principal", "text", "user of the connection, from its login"),
         attribute_column(
             "request_packet",
             "int64",
@@ -214,44 +214,44 @@ EXCHANGES = Table(
         attribute_column(
             "behind_ns",
             "int64",
-            "part of latency_ns: the wait behind the earlier request of the connection, because a broker "
-            "serves one at a time; null if unknown",
+            "part of latency_ns: the wait behind the previous request of the connection (a broker serves "
+            "one at a time); null if unknown",
             "behind",
         ),
         attribute_column(
-            "behind_correlation_id", "int32", "that one's correlation_id, where it waited behind one"
+            "behind_correlation_id", "int32", "correlation_id of the request that it waited behind"
         ),
         attribute_column(
             "network_ns",
             "int64",
-            "of latency_ns, smallest round trip so far between capture point and broker on the connection; "
-            "which is the network's; null where not known",
+            "part of latency_ns: the network, as the smallest round trip so far between capture point and "
+            "broker on the connection; null if unknown",
             "network",
         ),
         attribute_column(
             "throttle_ns",
             "int64",
-            "part of latency_ns: the delay by a quota, as its own answer (brokers before 2.0) or the answer "
-            "before it says; null if unknown",
+            "part of latency_ns: the delay by a quota, from its own response (brokers before 2.0) or the "
+            "previous one; null if unknown",
             "throttle",
         ),
         attribute_column(
             "served_ns",
             "int64",
-            "what the broker took: latency_ns - behind_ns - throttle_ns - network_ns (0 where not known)",
+            "time of the broker: latency_ns - behind_ns - throttle_ns - network_ns (0 if unknown)",
             "served",
         ),
         Column(
             "wait_ns",
             "int64",
-            "of served_ns, the wait that the client asked for (long poll); null where not known",
+            "part of served_ns: the wait that the client asked for (long poll); null if unknown",
             partial(_known, "wait_ns"),
             ("wait",),
         ),
         Column(
             "broker_ns",
             "int64",
-            "of served_ns, the rest: the broker's work; null where the wait is not known",
+            "part of served_ns: the broker's work (the rest); null if the wait is unknown",
             partial(_known, "broker_ns"),
             ("broker_time",),
         ),
@@ -270,7 +270,7 @@ EXCHANGES = Table(
         attribute_column(
             "think_ns",
             "int64",
-            "the client's time since the answer before, where it asked nothing else; null where not known",
+            "the client's time since the previous response, if no other request was waiting; null if unknown",
             "think",
         ),
         attribute_column(
@@ -289,10 +289,12 @@ EXCHANGES = Table(
         attribute_column(
             "missing",
             "text",
-            "why one side is absent, or the response not whole: acks=0, not captured, gap, skipped, "
+            "why one side is missing or the response incomplete: acks=0, not captured, gap, skipped, "
             "capture ended, connection closed, waiting, evicted",
         ),
-        attribute_column("inferred", "text", "what was not on the wire but concluded, with the evidence"),
+        attribute_column(
+            "inferred", "text", "what kdissect concluded although it is not on the wire, with the evidence"
+        ),
         attribute_column("error", "text", "the first error code of the response that is not 0, by name"),
         attribute_column(
             "error_class",
@@ -303,7 +305,7 @@ EXCHANGES = Table(
         Column(
             "topics",
             "texts",
-            "topics in the order of the wire, each once",
+            "topics in the order of the message, each once",
             partial(_names, "topics"),
             ("topic",),
         ),
@@ -324,14 +326,14 @@ EXCHANGES = Table(
         attribute_column(
             "capture_point",
             "text",
-            "where it was captured, of several capture points of one traffic; null where there is one",
+            "capture point, if there are several of one traffic; null if there is only one",
         ),
         Column("also_at", "texts", "the other capture points that saw it", partial(_names, "also_at")),
         attribute_column(
             "between_ns",
             "int64",
-            "how much longer the answer took at the capture point farthest from the broker than at the "
-            "nearest: the network between them, both ways",
+            "response time at the capture point farthest from the broker minus that at the nearest: the "
+            "network between them, both ways",
             "between",
         ),
         Column("faults", "faults", "what is wrong with the captured bytes", _faults, ("fault",)),

@@ -28,15 +28,17 @@ DIFF = Table(
     "diff",
     (
         _column("area", "text", "finding, api, broker, client, topic or group"),
-        _column("subject", "text", "which of them; * stands for a part of a name that was drawn by lot"),
-        _column("what", "text", "what was measured; of a finding the id of its rule"),
-        _column("before", "float64", "its value in BEFORE; null where it was not there"),
-        _column("after", "float64", "its value in AFTER; null where it is not there"),
+        _column("subject", "text", "name of the API, broker, …; * stands for a random part of the name"),
+        _column("what", "text", "what was measured; for a finding the id of its rule"),
+        _column("before", "float64", "value in BEFORE; null if it was not there"),
+        _column("after", "float64", "value in AFTER; null if it is not there"),
         _column("unit", "text", "the unit of both; empty for counts, and for shares (0 to 1)"),
-        _column("ratio", "float64", "after / before; null where one is 0 or null"),
-        _column("delta_text", "text", "what changed, for people"),
+        _column("ratio", "float64", "after / before; null if one is 0 or null"),
+        _column("delta_text", "text", "what changed, in words"),
         _column("verdict", "text", "worse, better, changed, only-after, only-before or same"),
-        _column("significant", "bool", "whether the difference is more than chance, and matters"),
+        _column(
+            "significant", "bool", "whether the difference is more than chance and large enough to matter"
+        ),
     ),
 )
 

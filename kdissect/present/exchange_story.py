@@ -57,7 +57,7 @@ def exchange_lines(
     yield from _listed("failed at the same time at this broker", beside.errors, start, options)
     if findings:
         yield ""
-        yield "findings that it shows, or that lasted while it did"
+        yield "findings that name it, or that were there at that time"
         for each in findings:
             yield from heading(each, "  ")
     yield from _listed("before it", beside.before, start, options)

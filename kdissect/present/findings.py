@@ -38,11 +38,11 @@ def _part(name: str, finding: Finding) -> Any:
 
 
 _PARTS: dict[str, tuple[str, str]] = {
-    "client": ("text", "address of the client; with the port where one connection is meant"),
+    "client": ("text", "address of the client; with the port if the finding is about one connection"),
     "client_id": ("text", "the name the client gives itself"),
     "software": ("text", "name and version of the client, from ApiVersions"),
-    "principal": ("text", "who is logged in"),
-    "broker": ("text", "node id of the broker where it is known, else address:port"),
+    "principal": ("text", "user of the connection, from its login"),
+    "broker": ("text", "node id of the broker if known, otherwise address:port"),
     "topic": ("text", "the topic"),
     "partition": ("int32", "the partition"),
     "group": ("text", "the group id"),
@@ -59,32 +59,35 @@ FINDINGS = Table(
         _column(
             "confidence",
             "text",
-            "certain (the protocol says so), likely (one explanation by far), possible (one among others)",
+            "certain (the protocol says so), likely (by far the best explanation), possible (one "
+            "explanation of several)",
         ),
         _column("category", "text", "the kind of rule"),
-        _column("subject", "text", "whose it is, in a line", lambda each: each.where),
+        _column(
+            "subject", "text", "the subject in one line: client, group, topic, …", lambda each: each.where
+        ),
         *(_column(name, kind, meaning, partial(_part, name)) for name, (kind, meaning) in _PARTS.items()),
         _column("count", "int64", "how often it was seen"),
-        _column("measure", "float64", "what was measured, in unit"),
+        _column("measure", "float64", "the measured value, in the unit of the column unit"),
         _column("unit", "text", "the unit of measure and threshold", lambda each: each.unit or None),
-        _column("threshold", "float64", "from where on it is a finding ([findings.ID] of the configuration)"),
-        _column("cost_ns", "int64", "time lost because of it; null where that is not known"),
+        _column("threshold", "float64", "limit for a finding ([findings.ID] in the configuration)"),
+        _column("cost_ns", "int64", "time lost because of it; null if unknown"),
         _column("first_ns", "int64", "when it was seen first, ns since the epoch", unit=TIME),
         _column("last_ns", "int64", "when it was seen last, ns since the epoch", unit=TIME),
         _column(
             "resolved_ns", "int64", "when it was over, ns since the epoch; null while it goes on", unit=TIME
         ),
-        _column("exchanges", "int64s", "numbers of exchanges that show it, at most 8"),
+        _column("exchanges", "int64s", "exchanges that show it, at most 8"),
         _column("packets", "int64s", "numbers of packets that show it, at most 8"),
         _column("connections", "int64s", "numbers of connections that show it, at most 8"),
         _column("message", "text", "what was seen, with numbers"),
         _column("cause", "text", "why it happens"),
         _column("fix", "text", "what to do"),
-        _column("configs", "texts", "names of configurations that have to do with it"),
+        _column("configs", "texts", "names of configurations related to it"),
         _column("sources", "texts", "where the rule comes from"),
-        _column("because", "text", "key of the finding that explains it; null where none does"),
+        _column("because", "text", "key of the finding that explains it; null if none does"),
         _column("filter", "text", "display filter that shows it", lambda each: each.filter or None),
-        _column("key", "text", "what it keeps while a capture goes on: rule and subject"),
+        _column("key", "text", "identity of the finding while a capture goes on: rule and subject"),
     ),
 )
 
@@ -92,6 +95,6 @@ NOT_JUDGED = Table(
     "not judged",
     (
         dict_column("rule", "text", "the id of the rule"),
-        dict_column("why", "text", "why the capture does not tell"),
+        dict_column("why", "text", "why the capture is not enough to judge it"),
     ),
 )

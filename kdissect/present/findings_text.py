@@ -165,7 +165,7 @@ def judged_text(judged: Judged) -> str:
     if judged.not_judged:
         text += f"; not judged {len(judged.not_judged):,}: {_reasons(judged.not_judged)}"
     if judged.incomplete:
-        text += f"; no room for all of {', '.join(judged.incomplete)}: findings may be missing"
+        text += f"; a limit cut {', '.join(judged.incomplete)}, so findings may be missing"
     return text
 
 

@@ -1,4 +1,4 @@
-"""What lasts as characters: lines of time, lines of lag, and the parts of response times as a bar."""
+"""What lasts as characters: time lines, lines of lag, and the parts of response times as a bar."""
 
 from __future__ import annotations
 

@@ -25,12 +25,14 @@ INDEX = Table(
         dict_column("kind", "text", "offset, time or transaction"),
         dict_column("timestamp", "int64", "time: ms since the epoch", True),
         dict_column("offset", "int64", "offset, time: the record's offset", True),
-        dict_column("position", "int64", "offset: of the batch in the segment", True),
-        dict_column("version", "int16", "transaction: of the entry", True),
-        dict_column("producerId", "int64", "transaction: whose transaction was aborted", True),
-        dict_column("firstOffset", "int64", "transaction: its first record", True),
-        dict_column("lastOffset", "int64", "transaction: its marker", True),
-        dict_column("lastStableOffset", "int64", "transaction: when it was aborted", True),
+        dict_column("position", "int64", "offset: position of the batch in the segment", True),
+        dict_column("version", "int16", "transaction: version of the entry", True),
+        dict_column(
+            "producerId", "int64", "transaction: id of the producer whose transaction was aborted", True
+        ),
+        dict_column("firstOffset", "int64", "transaction: offset of its first record", True),
+        dict_column("lastOffset", "int64", "transaction: offset of its marker", True),
+        dict_column("lastStableOffset", "int64", "transaction: last stable offset when it was aborted", True),
     ),
 )
 
@@ -39,13 +41,13 @@ SNAPSHOT = Table(
     (
         _file_column("the snapshot file"),
         dict_column("producerId", "int64", "the producer's id"),
-        dict_column("epoch", "int16", "and epoch"),
+        dict_column("epoch", "int16", "the producer's epoch"),
         dict_column("lastSequence", "int32", "sequence number of its last record"),
         dict_column("lastOffset", "int64", "offset of its last record"),
-        dict_column("offsetDelta", "int32", "from the first to the last offset of its last batch"),
-        dict_column("timestamp", "int64", "of its last batch, ms since the epoch"),
-        dict_column("coordinatorEpoch", "int32", "of the coordinator that wrote its last marker"),
-        dict_column("currentTxnFirstOffset", "int64", "where its open transaction begins; -1 for none"),
+        dict_column("offsetDelta", "int32", "last minus first offset of its last batch"),
+        dict_column("timestamp", "int64", "timestamp of its last batch, ms since the epoch"),
+        dict_column("coordinatorEpoch", "int32", "epoch of the coordinator that wrote its last marker"),
+        dict_column("currentTxnFirstOffset", "int64", "first offset of its open transaction; -1 without one"),
     ),
 )
 
@@ -53,8 +55,8 @@ FACTS = Table(
     "facts",
     (
         _file_column("the checkpoint, properties or other small file"),
-        dict_column("kind", "text", "of the file"),
-        dict_column("values", "json", "what an entry of it says"),
+        dict_column("kind", "text", "kind of the file"),
+        dict_column("values", "json", "contents of the entry"),
     ),
 )
 
@@ -66,7 +68,7 @@ LOG_FAULTS = Table(
             dict_column(column.name, column.type, column.meaning)
             for column in FAULTS.select(("layer", "kind", "message")).columns
         ),
-        dict_column("offset", "int64", "in the file"),
+        dict_column("offset", "int64", "position in the file"),
     ),
 )
 

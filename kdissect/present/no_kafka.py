@@ -15,7 +15,7 @@ MOST_TOLD = 4
 _NAMES = {
     "http": "HTTP",
     "unknown": "another protocol",
-    "kafka": "what -d takes for Kafka, without a message",
+    "kafka": "presumed Kafka (-d), without a message",
     "tls": "TLS",
 }
 _EMPTY = "without a byte"
@@ -68,7 +68,7 @@ class NoKafka:
         out = [f"{text}, {plural(total, 'TCP connection')} ({', '.join(told)})"]
         port = self._likeliest()
         if port is not None:
-            out.append(f"-d tcp.port=={port},kafka takes a port for Kafka's")
+            out.append(f"-d tcp.port=={port},kafka treats a port as Kafka")
         for why, count in self._dark.most_common(1):
             how = f"; {HOW_TO}" if why == NO_SECRET else ""
             out.append(f"nothing is decrypted of {plural(count, 'TLS connection')}: {sanitise(why)}{how}")

@@ -10,7 +10,7 @@ from kdissect.present.secret_names import REDACTED
 
 Object = dict[str, Any]
 
-SHOW_SECRETS = "a secret was left out here: decode with --show-secrets"
+SHOW_SECRETS = "a secret is redacted here: decode with --show-secrets"
 
 
 def text_field(asked: Object, name: str, meaning: str = "text") -> str:

@@ -93,7 +93,7 @@ def whole_request(data: bytes, limits: Limits = DEFAULTS) -> Request:
     try:
         return parse_request(bare_frame(data), limits)
     except DecodeError as error:
-        raise ValueError(f"this is no request header: {error.reason}") from None
+        raise ValueError(f"this is not a request header: {error.reason}") from None
 
 
 def decode_whole_request(data: bytes, options: Options = PLAIN) -> Object:
@@ -195,7 +195,7 @@ def encode_records(asked: Object, _: Options = PLAIN) -> Object:
         out += _write(batch, records[done : done + count], path)
         done += count
     if done != len(records):
-        raise ValueError(f"records: {len(records) - done} more than the batches count")
+        raise ValueError(f"records: {len(records) - done} more than the batches announce")
     return {"hex": out.hex()}
 
 

@@ -37,9 +37,9 @@ APIS = Table(
     "apis",
     (
         Column("key", "int16", "Kafka's number of the API", _summary("key")),
-        Column("name", "text", "its newest name", _summary("name")),
+        Column("name", "text", "newest name of the API", _summary("name")),
         Column("oldest", "int16", "the oldest version that is known", _low),
-        Column("newest", "int16", "the newest", _high),
+        Column("newest", "int16", "the newest version", _high),
         Column("flexible_from", "int16", "the first version with tagged fields", _summary("flexible_from")),
         Column("unstable", "json", "versions that their release calls unstable", _summary("unstable")),
         Column("releases", "texts", "Kafka releases whose definitions describe it", _summary("releases")),
@@ -53,7 +53,7 @@ CLASSES = Table(
         Column("name", "text", "Kafka's name of the message class", lambda name, _: name),
         Column("group", "text", "the Kafka module it is from", lambda name, _: apis.data_group(name)),
         Column("oldest", "int16", "the oldest version", lambda name, _: apis.data_versions(name)[0]),
-        Column("newest", "int16", "the newest", lambda name, _: apis.data_versions(name)[-1]),
+        Column("newest", "int16", "the newest version", lambda name, _: apis.data_versions(name)[-1]),
         Column(
             "record_type",
             "int16",

@@ -67,7 +67,7 @@ def table_lines(
         yield gap.join(line).rstrip()
     left_out = [headings[at] for at in texts if at not in widths]
     if left_out:
-        yield f"(no room for {', '.join(left_out)}: -e chooses, -o FILE or a pipe has all)"
+        yield f"(no room for {', '.join(left_out)}: -e chooses columns, -o FILE or a pipe prints all)"
 
 
 def _fitting(table: Table, wanted: dict[int, int], room: int, whole: bool) -> dict[int, int]:

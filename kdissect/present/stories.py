@@ -32,13 +32,13 @@ def _number(name: str, unit: str = "") -> Column:
 
 _MEANINGS = {
     "ns": "when it happened, ns since the epoch",
-    "last_ns": "when it happened last, where the line is of several exchanges",
+    "last_ns": "when it happened last, if the line stands for several exchanges",
     "exchange": "number of the first exchange",
     "connection": "number of the connection",
     "client": "address:port of the client",
     "client_id": "the name the client gives itself",
     "whole": "what it did",
-    "count": "how many exchanges the line is of",
+    "count": "number of exchanges that the line stands for",
     "error": "the error of the first exchange",
 }
 

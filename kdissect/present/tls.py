@@ -32,7 +32,7 @@ def tls_lines(tls: Mapping[str, Any]) -> Iterator[TlsLine]:
 
 NO_SECRET = "no secret"
 """A reason of :func:`why_dark`; the one that its user can do something about."""
-HOW_TO = "kdissect doctor tls tells how to get one"
+HOW_TO = "kdissect doctor tls says how to get one"
 
 
 def why_dark(connection: Connection) -> str:
@@ -63,7 +63,7 @@ def _lines(tls: Mapping[str, Any]) -> Iterator[tuple[str, str, bool]]:
             place = f" {number + 1} of {len(shown)}" if len(shown) > 1 else ""
             yield f"{whose}{place}", _certificate(certificate), "warning" in certificate
     if tls["version"] == version_name(TLS_1_3) and not tls["decrypted"]:
-        yield "certificate", "encrypted, as all are in TLS 1.3", False
+        yield "certificate", "encrypted, as always in TLS 1.3", False
     for alert in tls["alerts"]:
         text = f"{alert['name']} ({alert['level']}) from the {alert['from']}, packet {alert['packet']}"
         yield "alert", text, alert["name"] != "close_notify"

@@ -139,7 +139,7 @@ class _BranchPrinter:
             return
         if node.buffer is not None:
             size = plural(len(node.buffer), "byte")
-            yield f"{INDENT * (depth + 1)}unpacked: {size}; ranges below count in them"
+            yield f"{INDENT * (depth + 1)}unpacked: {size}; ranges below are offsets in them"
         for inner in branch.inside():
             yield from self.lines(inner, depth + 1)
 

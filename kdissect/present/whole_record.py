@@ -61,7 +61,7 @@ def _where(row: dict[str, Any]) -> str:
     if row["assigned_offset"] is not None:
         offset = f"offset {row['assigned_offset']} (sent as {row['offset']})"
     elif row["direction"] == "produce":
-        offset = f"offset {row['offset']} as sent; the response does not tell the broker's"
+        offset = f"offset {row['offset']} as sent; the response does not contain the broker's offset"
     partition = "?" if row["partition"] is None else row["partition"]
     return f"{sanitise(topic)}-{partition}  {offset}"
 

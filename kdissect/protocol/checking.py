@@ -37,7 +37,7 @@ def _collect(fields: Fields, structures: dict[str, Fields]) -> None:
 
 def _check_fields(fields: Fields, structures: dict[str, Fields], done: set[str], depth: int) -> None:
     if depth > DEEPEST:
-        raise ValueError(f"it nests deeper than {DEEPEST}")
+        raise ValueError(f"it is nested deeper than {DEEPEST}")
     for field in fields:
         _check_default(field)
         if field.element in plan.PRIMITIVES or field.element in done:

@@ -50,7 +50,7 @@ class Schema:
     def decode(self, data: bytes) -> dict[str, Any]:
         """The values of a message.
 
-        :raises ValueError: the bytes do not have its form, or some are left.
+        :raises ValueError: the bytes do not match the schema, or bytes are left over.
         """
         cursor = Cursor(data)
         try:
@@ -74,7 +74,7 @@ class Schema:
         return node
 
     def encode(self, values: dict[str, Any]) -> bytes:
-        """The bytes of a message. A field that is not given has its default.
+        """The bytes of a message. A missing field gets its default.
 
         :raises ValueError: the values break the schema; the text begins with the path.
         """
@@ -96,7 +96,7 @@ class Schema:
         return json_form.to_json(self.struct, values)
 
     def from_json(self, obj: Any) -> dict[str, Any]:
-        """Values from Kafka's JSON form; records are needed themselves, as base64.
+        """Values from Kafka's JSON form. Record sets must be there as base64, not only their sizes.
 
         :raises ValueError: it does not fit the schema; the text begins with the path.
         """
@@ -118,7 +118,7 @@ def schema(api: str | int, version: int, kind: str = "request") -> Schema:
     :param api: an API's name (old names too) or key; with ``kind="data"`` the name of any other class.
     :param kind: ``request``, ``response`` or ``data``.
     :raises LookupError: there is no such API, class, version or kind.
-    :raises TypeError: the version is no whole number.
+    :raises TypeError: the version is not a whole number.
     """
     if kind not in ("request", "response", "data"):
         raise LookupError(f"kind: {kind!r} is not one of request, response and data")

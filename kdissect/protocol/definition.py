@@ -244,7 +244,7 @@ def _api(line: str) -> ApiTraits:
         elif clause.startswith("removed in "):
             traits = traits._replace(removed_in=value.removeprefix("in "))
         else:
-            raise ValueError(f"what is {clause!r}?")
+            raise ValueError(f"{clause!r} is not a known clause")
     return traits
 
 
@@ -260,14 +260,14 @@ def _block(line: str) -> Block:
         elif word == "record type":
             record_type = int(value)
         else:
-            raise ValueError(f"what is {clause!r}?")
+            raise ValueError(f"{clause!r} is not a known clause")
     return Block(kind, tuple(_span(span) for span in spans.split(", ")), flexible, (), record_type, era)
 
 
 def _span(text: str) -> ReleaseSpan:
     versions, of, release = text.partition(" of ")
     if not of:
-        raise ValueError(f"{text!r} names no release")
+        raise ValueError(f"{text!r} does not name a release")
     stable = release.removesuffix(" unstable")
     return ReleaseSpan(versions_of(versions), stable, stable != release)
 
@@ -312,7 +312,7 @@ def _attribute(versions: VersionRange, word: str, value: str) -> dict[str, Any]:
         return {"secret": value or ALWAYS}
     if word == "holds":
         return {"holds": value}
-    raise ValueError(f"what is {word!r}?")
+    raise ValueError(f"{word!r} is not a known word")
 
 
 # -- writing ----------------------------------------------------------------------------------------

@@ -82,7 +82,7 @@ def _complete(struct: Struct, value: Any, path: str) -> dict[str, Any]:
         else:
             default, ignorable = struct.absent[name]
             if not ignorable and not _says_nothing(value[name], default):
-                raise ValueError(f"{prefix}{name}: version {struct.version} cannot say {value[name]!r}")
+                raise ValueError(f"{prefix}{name}: version {struct.version} cannot express {value[name]!r}")
     return complete
 
 

@@ -157,5 +157,5 @@ def _bound(text: str) -> Bound:
         elif condition == "own topics":
             bound = bound._replace(own_topics=True)
         else:
-            raise ValueError(f"errors.txt: {text}: {condition} is no condition")
+            raise ValueError(f"errors.txt: {text}: {condition} is not a condition")
     return bound

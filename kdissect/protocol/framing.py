@@ -317,7 +317,9 @@ class Framer:
         while count:
             first = self._parts[0]
             taken = min(count, len(first.data))
-            out.append(Skipped(first.offset, taken, "no frame is known to begin here", first.packet))
+            out.append(
+                Skipped(first.offset, taken, "it is unknown where the next frame begins", first.packet)
+            )
             if taken < len(first.data):
                 self._parts[0] = _tail(first, taken)
                 self._cut_at = first.offset + taken

@@ -94,9 +94,9 @@ def import_definitions(
         _check_jar(source)
         texts, release = _jar(source), release or _jar_release(source)
     if not _RELEASE.fullmatch(release):
-        told = f"{release} is none" if release else "it does not say so itself"
+        told = f"{release} is not one" if release else "the source does not say it"
         whose = "Kafka release" if vendor is None else f"release of {vendor}'s"
-        raise ValueError(f"{source}: which {whose} is it? {told}: give --release X.Y.Z")
+        raise ValueError(f"{source}: the {whose} is unknown ({told}): give --release X.Y.Z")
     try:
         classes = _classes(texts, release if vendor is None else f"{vendor}-{release}")
     except (zipfile.BadZipFile, zlib.error, EOFError, NotImplementedError, RuntimeError) as error:
@@ -146,9 +146,7 @@ def _classes(texts: Iterator[tuple[str, str, bytes]], release: str) -> list[Kafk
             definition = read_json(data.decode("utf-8"))
             work += vet(definition)
             if work > MOST_WORK:
-                raise ValueError(
-                    f"more than {plural(MOST_WORK, 'field')} in all, those of each version counted"
-                )
+                raise ValueError(f"more than {plural(MOST_WORK, 'field')} in all versions together")
             read = kafka_class(group, definition, release)
         except json.JSONDecodeError as error:
             raise ValueError(f"{name}: not JSON: {error}") from error
@@ -265,7 +263,7 @@ def _group(name: str) -> str:
     :raises ValueError: it cannot be that.
     """
     if not re.fullmatch(r"[A-Za-z0-9][\w.-]{0,99}", name, re.ASCII):
-        raise ValueError(f"{name!r} is no name of a part of Kafka, such as kafka-clients-X.Y.Z.jar")
+        raise ValueError(f"{name!r} is not the name of a part of Kafka, such as kafka-clients-X.Y.Z.jar")
     return name
 
 
@@ -338,7 +336,7 @@ def kafka_class(group: str, definition: dict[str, Any], release: str) -> KafkaCl
     )
     name = definition["name"]
     if parse(write(Document((block,)))) != Document((block,)):
-        raise ValueError("a word in it cannot be written in the language of our definitions")
+        raise ValueError("it contains a word that kdissect's definitions cannot express")
     for version in (valid.low, valid.high):
         build(block, name, version)
     return KafkaClass(group, name, int(definition["apiKey"]) if is_api else None, block)

@@ -42,7 +42,7 @@ QUIRKS = (
         apis.API_VERSIONS,
         range(1),
         "request",
-        "an empty array behind the body, as old versions of librdkafka write it",
+        "an empty array after the body, as old versions of librdkafka write it",
         lambda body: body.remainder == _EMPTY_ARRAY and [each.kind for each in body.faults] == ["remainder"],
     ),
     Quirk(

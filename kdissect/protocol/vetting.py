@@ -44,7 +44,7 @@ def vet(definition: Definition) -> int:
     if kind not in KINDS:
         raise ValueError(f"type: {kind!r} is not one of {', '.join(KINDS)}")
     if kind in ("request", "response") and (not name.removesuffix(kind.capitalize()) or len(name) < 9):
-        raise ValueError(f"{name} is no name of a {kind}")
+        raise ValueError(f"{name} is not the name of a {kind}")
     _versions(definition, "flexibleVersions", "none")
     _integer(definition, "apiKey", required=kind in ("request", "response"))
     structures: Structures = {}
@@ -68,7 +68,7 @@ def _vet_fields(fields: list[Definition], structures: Structures, depth: int) ->
         _name(field, "name")
         kind = _text(field, "type", LONGEST_NAME + 2)
         if not _NAME.fullmatch(kind.removeprefix("[]")):
-            raise ValueError(f"{kind!r} is no type")
+            raise ValueError(f"{kind!r} is not a type")
         for word in ("versions", "nullableVersions", "taggedVersions", "flexibleVersions"):
             _versions(field, word, "none")
         _integer(field, "tag")
@@ -87,7 +87,7 @@ def _vet_default(field: Definition) -> None:
         raise ValueError(f"{field['name']}: its default is neither text nor a number")
     text = str(value)
     if len(text) > LONGEST_DEFAULT or not text.isprintable():
-        raise ValueError(f"{field['name']}: its default is too long, or has characters that nobody sees")
+        raise ValueError(f"{field['name']}: its default is too long or has invisible characters")
 
 
 def _count(
@@ -134,7 +134,7 @@ def _text(given: Any, word: str, longest: int) -> str:
 def _name(given: Any, word: str) -> str:
     value = _text(given, word, LONGEST_NAME)
     if not _NAME.fullmatch(value):  # some become names of files, all are shown
-        raise ValueError(f"{word}: {value!r} is no name")
+        raise ValueError(f"{word}: {value!r} is not a name")
     return value
 
 

@@ -284,7 +284,7 @@ def _what_to_add(inside: _Inside, complete: bool, wrapper_offset: int) -> int:
     """
     if not complete:
         # They count from the last one, which is not there: a guess is worse than a gap.
-        raise DecodeError("their offsets cannot be told", 0)
+        raise DecodeError("their offsets are unknown", 0)
     if inside.last_offset > wrapper_offset:
         text = f"the last inner offset {inside.last_offset} is beyond the wrapper's {wrapper_offset}"
         raise DecodeError(text, 0)

@@ -47,7 +47,7 @@ _HONEST_RATIO = 32
 
 
 class RecordSet:
-    """The batches of a record set, and what is in none."""
+    """The batches of a record set, and bytes outside of any batch."""
 
     __slots__ = ("batches", "own_faults", "remainder")
 
@@ -59,7 +59,7 @@ class RecordSet:
 
     @property
     def faults(self) -> list[Fault]:
-        """The set's, the headers', and those of the records read so far."""
+        """Faults of the set, of batch headers, and of the records read so far."""
         return [*(each for batch in self.batches for each in batch.faults), *self.own_faults]
 
     def records(self) -> Iterator[Record]:
@@ -69,7 +69,7 @@ class RecordSet:
 
 
 def read_record_set(data: bytes, limits: Limits = DEFAULTS) -> RecordSet:
-    """Read the headers of all batches; nothing raises but what is not bytes."""
+    """Read the headers of all batches. Damaged bytes never raise an exception."""
     found = RecordSet()
     budget = Budget(
         max(limits.decompressed_bytes, _HONEST_RATIO * len(data)), max(limits.elements, len(data))

@@ -55,9 +55,9 @@ def credentials_for(
 def _checked(found: RegistryCredentials, where: str) -> RegistryCredentials:
     if found.token is not None:
         if found.user is not None:
-            raise ValueError(f"{where} has a user and a token for the registry: one of them is needed")
+            raise ValueError(f"{where} has both a user and a token for the registry: give only one of them")
         if not _TOKEN.fullmatch(found.token):
-            raise ValueError(f"{where} has a token for the registry with characters that no token has")
+            raise ValueError(f"{where} has a token for the registry with invalid characters")
     if found.user is not None and ":" in found.user:
         raise ValueError(f"{where}: the name of a registry user cannot have a colon")
     return found
@@ -72,7 +72,7 @@ def _of_netrc(place: RegistryUrl, environment: Mapping[str, str]) -> RegistryCre
         found = netrc.netrc(path).hosts.get(place.host)
     except netrc.NetrcParseError as error:
         at = "" if error.lineno is None else f", line {error.lineno}"
-        raise ValueError(f"{path}{at}: this is no netrc file") from None
+        raise ValueError(f"{path}{at}: this is not a netrc file") from None
     except (OSError, UnicodeDecodeError):
         raise ValueError(f"{path}: cannot be read") from None
     if found is None:

@@ -44,7 +44,7 @@ def read_schemas(paths: Iterable[str], limits: Limits = DEFAULTS) -> Schemas:
     learnt = Schemas()
     for path in paths:
         if not os.path.isdir(path):
-            what = "no folder" if os.path.exists(path) else "not there"
+            what = "not a folder" if os.path.exists(path) else "not there"
             raise CaptureError(f"{path}: {what}; a folder with ID.avsc, ID.proto, ID.json is needed")
         for folder in _log_folders(path):
             learn_logs(learnt, [folder], limits)
@@ -104,7 +104,7 @@ def _files(path: str, problems: list[str]) -> Iterator[str]:
 def _text(file: str, problems: list[str]) -> str | None:
     try:
         if not os.path.isfile(file) or os.path.getsize(file) > LARGEST_FILE:
-            problems.append(f"{file}: no file of at most {LARGEST_FILE:,} bytes")
+            problems.append(f"{file}: not a file, or larger than {LARGEST_FILE:,} bytes")
             return None
         with open(file, encoding="utf-8-sig") as source:
             return source.read(LARGEST_FILE)

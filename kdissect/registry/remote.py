@@ -67,16 +67,21 @@ def place_of(url: str) -> RegistryUrl:
         said = urlsplit(url)
         host, port = said.hostname, said.port
     except ValueError:
-        raise ValueError("this is no URL: https://HOST:PORT is needed") from None
+        raise ValueError("this is not a URL: https://HOST:PORT is needed") from None
     if said.username is not None or said.password is not None:
-        raise ValueError("a URL holds no user and no password here: KDISSECT_REGISTRY_USER and _PASSWORD do")
+        raise ValueError(
+            "the URL must not contain user and password: use KDISSECT_REGISTRY_USER and "
+            "KDISSECT_REGISTRY_PASSWORD"
+        )
     if said.scheme not in _PORTS or not host or not host.isprintable() or " " in url:
         raise ValueError("a URL is needed: https://HOST:PORT, or http://…")
     if said.query or said.fragment:
-        raise ValueError("a URL without ? and # is needed: it is only the beginning of what is asked")
+        raise ValueError(
+            "a URL without ? and # is needed, because kdissect appends the path of each question"
+        )
     path = said.path.rstrip("/")
     if not path.isascii() or not path.isprintable():
-        raise ValueError("a URL has only ASCII in its path: write the rest as %XX")
+        raise ValueError("the path of a URL can contain only ASCII: write other characters as %XX")
     return RegistryUrl(said.scheme, host, port or _PORTS[said.scheme], path)
 
 
@@ -155,7 +160,7 @@ class Registry:
             found = self._answer(path, begin + min(self._timeout_s, self._left_s))
         except RegistryError as error:
             self.failure = (
-                f"--registry {self._place}: {error}; it is not asked any more, and records stay raw"
+                f"--registry {self._place}: {error}; kdissect no longer asks it, and records stay raw"
             )
             return None
         finally:
@@ -173,10 +178,12 @@ class Registry:
             return found
         if status == http.client.NOT_FOUND:
             if "error_code" not in _object(data):
-                raise RegistryError("it answers 404 and is no schema registry: is the URL's path right?")
+                raise RegistryError(
+                    "it answers 404, so this may not be a schema registry: is the URL's path right?"
+                )
             self._misses += 1
             if self._misses >= MOST_MISSES:
-                raise RegistryError(f"it has none of the {MOST_MISSES} schemas that were asked for")
+                raise RegistryError(f"it has none of the {MOST_MISSES} requested schemas")
             return None
         if status in (http.client.UNAUTHORIZED, http.client.FORBIDDEN):
             what = "refuses these credentials" if self._credentials.header() else "wants credentials"

@@ -97,13 +97,13 @@ def as_json_has_it(value: Any) -> Any:
             count += 1
             if isinstance(each, dict):
                 if not all(isinstance(key, str) for key in each):
-                    raise ValueError("a key is no text")
+                    raise ValueError("a key is not text")
                 inner += each.values()
             elif isinstance(each, list | tuple):
                 inner += each
             elif isinstance(each, float):
                 if not isfinite(each):
-                    raise ValueError("a number that JSON does not have")
+                    raise ValueError("a number that JSON cannot express")
             elif not isinstance(each, str | int | bool | None):
                 raise ValueError(f"a value of type {type(each).__name__}")
         waiting, level = inner, level + 1

@@ -79,33 +79,32 @@ class Connection(NamedTuple):
     software: str | None
     sasl: dict[str, Any] | None
     tls: dict[str, Any] | None = None
-    """What the handshake of TLS shows, and why the rest stays dark; None without TLS."""
+    """What the TLS handshake shows, and why the rest is not decrypted; None without TLS."""
     proxies: list[dict[str, Any]] | None = None
-    """What proxies said before it was the client's; None where none did."""
+    """What the preambles of proxies say; None without proxies."""
     opened: bool = False
-    """Whether the capture has its beginning, the client's SYN."""
+    """Whether the capture has its beginning (the client's SYN)."""
     tcp: dict[str, Any] | None = None
-    """What its segments tell of the network and of both ends (:mod:`kdissect.tcp.facts`); None where it shows
-    that it is not Kafka's, and where nobody asks for it."""
+    """What its segments show of the network and of both ends (:mod:`kdissect.tcp.facts`). None if the
+    connection is not Kafka, or if nobody asks for these facts."""
     capture_point: str | None = None
-    """Where it was captured; None where the input has one capture point."""
+    """The capture point; None if the input has only one."""
     clock_ahead_ns: int | None = None
-    """By how much the clock there is ahead of that of the capture point nearest to the broker, as its
-    exchanges tell, where the network takes as long one way as the other; None at the nearest, and where it is
-    not known."""
+    """How far the clock there is ahead of the clock at the capture point nearest to the broker. The estimate
+    uses its exchanges and assumes equal network times both ways. None at the nearest point, or if unknown."""
     is_copy: bool = False
-    """Whether another capture point, nearer to the broker, has a row of it too: that one counts, where each
-    connection counts once."""
+    """Whether a capture point nearer to the broker has a row of this connection too. Where each connection
+    counts once, that row counts."""
 
 
 Listener = Callable[["Conversation", Side, Chunk | Gap | Fault], None]
-"""Is given what reassembly gives out, as it comes: whose bytes, of which side, and the piece."""
+"""Gets the pieces of reassembled streams as they come: the conversation, the side and the piece."""
 
 
 class Conversation:
-    """The machine of one connection. ``number`` is its place among the connections of the capture.
+    """Dissects the segments of one connection. ``number`` counts the connections of the capture.
 
-    ``broker_ports`` are ports whose connections are taken for Kafka whatever they look like (decode-as).
+    ``broker_ports`` are ports whose connections always count as Kafka (decode-as).
     """
 
     __slots__ = (
@@ -193,7 +192,7 @@ class Conversation:
         """Is given the bytes that come out of TLS, with the number of the connection and their side."""
 
     def feed(self, segment: Segment) -> list[Event]:
-        """What this segment brings to light."""
+        """The events that this segment completes."""
         pieces = self._duplex.feed(segment)
         out: list[Event] = []
         if pieces:
@@ -314,7 +313,7 @@ class Conversation:
 
     @property
     def endpoints(self) -> tuple[Endpoint, Endpoint]:
-        """Both ends. The one that opened the connection comes first, if that was seen."""
+        """Both ends. The end that opened the connection comes first, if the capture shows it."""
         return self._duplex.endpoints
 
     @property
@@ -325,12 +324,12 @@ class Conversation:
 
     @property
     def is_closed(self) -> bool:
-        """Both ends said FIN, and everything before it was given out."""
+        """Whether both ends sent FIN, and all earlier bytes were delivered."""
         return self._flushed
 
     @property
     def is_over(self) -> bool:
-        """It is closed, or a reset was seen; a reset may be forged, and what follows it still counts."""
+        """Whether it is closed or was reset. A reset may be forged, so what follows it still counts."""
         return self._is_over()
 
     def _is_over(self) -> bool:
@@ -361,12 +360,15 @@ class Conversation:
         if self._recogniser is not None:
             verdict = self._recogniser.close()
             if verdict.protocol != "kafka":
-                message = f"{reason}; what came of this one so far does not show Kafka, and it is left out"
+                message = f"{reason}; this connection does not show Kafka so far, so kdissect leaves it out"
                 out.append(fault("buffer-limit", message, packet, connection=self.number, layer="session"))
             out += self._settle(verdict, packet)
         if self._framers is not None and self._session is not None:
             if self._session.is_waiting or any(framer.held_bytes() for framer in self._framers):
-                message = f"{reason}; frames and requests of this connection wait no longer"
+                message = (
+                    f"{reason}; kdissect no longer waits for the rest of frames and for responses of this "
+                    "connection"
+                )
                 out.append(fault("buffer-limit", message, packet, connection=self.number, layer="session"))
             self._session.end("evicted")
             for side, framer in enumerate(self._framers):
@@ -777,7 +779,7 @@ class Conversation:
         for side, length in enumerate(passed):
             if length:
                 self._session.skip(self._framers[side].direction)
-                why = "they came before enough showed that they are Kafka's"
+                why = "they came before it was clear that they are Kafka"
                 message = f"{plural(length, 'byte')} from {self._name(side)} skipped: {why}"
                 out.append(fault("skipped", message, packet, None, self.number))
 
@@ -869,8 +871,8 @@ class Conversation:
 
     def _doubt_fault(self, doubt: Doubt) -> Fault:
         message = (
-            f"from {self._name(doubt.side)}: looks like {doubt.defect}; "
-            f"not taken for Kafka (-d tcp.port=={self._port(1 - doubt.side)},kafka does)"
+            f"from {self._name(doubt.side)}: looks like {doubt.defect}; not treated as Kafka (-d "
+            f"tcp.port=={self._port(1 - doubt.side)},kafka does)"
         )
         return fault("broken-request", message, doubt.packet, doubt.offset, self.number)
 

@@ -327,7 +327,7 @@ class Session:
                 lost.missing = self._why_lost(older)
             out.append(Completed(lost))
         elif same is not None:
-            message = f"correlation id {request.correlation_id} is that of a request that still waits"
+            message = f"correlation id {request.correlation_id} belongs to a request that still waits"
             exchange.session_faults.append(fault("duplicate-correlation", message, frame.last_packet, 4))
         self._pending.add(exchange, self._response_losses)
         if len(self._pending) > self._most:

@@ -78,7 +78,7 @@ class Preambles:
     def _end(self, why: str) -> list[Piece]:
         out = self._read(final=True)
         if self._held and self._starter is not None and not self.is_over:
-            self._note(0, f"a preamble of a proxy is not whole: {why}")
+            self._note(0, f"the preamble of a proxy is incomplete: {why}")
         return out + self._release()
 
     def _release(self) -> list[Piece]:

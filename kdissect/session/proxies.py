@@ -159,7 +159,7 @@ def read_v2(said: bytearray, _: bytearray) -> Preamble | None:
     body = bytes(said[16:size])
     fields = 2 * width + 4
     if len(body) < fields:
-        defect = f"a PROXY header of {len(body)} bytes, of which the addresses would take {fields}"
+        defect = f"a PROXY header of {len(body)} bytes, too short for the {fields} bytes of its addresses"
         return Preamble(size, 0, facts, defect=defect)
     client = body[:width] + body[2 * width : 2 * width + 2]
     target = body[width : 2 * width] + body[2 * width + 2 : fields]
@@ -235,7 +235,7 @@ def read_socks5(said: bytearray, heard: bytearray) -> Preamble | None:
     version, command, _ = ours.take(3)
     facts["target"] = _socks_address(ours)
     if version != 5 or command != 1:
-        raise DecodeError("a SOCKS5 request for something else than a connection", at)
+        raise DecodeError("a SOCKS5 request that is not for a connection", at)
     if not is_half:
         reply = theirs.take(3)[1]
         _socks_address(theirs)

@@ -99,7 +99,7 @@ WORDS: Mapping[str, str] = {
 ABOUT: Mapping[str, tuple[str, ...]] = {
     "findings": (
         "What happened: a time line of the whole capture, and what is wrong, worst first.",
-        "Enter shows the exchanges of a finding, x all that is said of it, i its story.",
+        "Enter shows the exchanges of a finding, x its whole text, i its story.",
         "← → go to the time line; r begins a range, Enter makes it a filter on all screens.",
         "C shows the cluster as it was at the finding under the cursor.",
     ),
@@ -115,41 +115,41 @@ ABOUT: Mapping[str, tuple[str, ...]] = {
     ),
     "topics": (
         "Topics. g: their partitions, the lag of groups, the lag of clients.",
-        "Below a topic stand its partitions, below a partition those who fetch it; Tab goes there.",
+        "Below a topic are its partitions, below a partition its readers; Tab goes there.",
         "Enter shows the exchanges of a row, i its story.",
     ),
     "groups": (
         "Groups; below, rebalances, and members with what they own, their lag, and a time line.",
         "[ and ] go from rebalance to rebalance; Esc shows all of the time again.",
         "Enter shows the exchanges of the group, or of the rebalance that is shown.",
-        "█ joins, ░ told to stop, ▒ not finished, † not heard of, ╳ left.",
+        "█ joins, ░ told to stop, ▒ not finished, † silent too long, ╳ left.",
     ),
     "latency": (
         "Response times by API; g: by broker, client, topic too.",
-        "The bar, and the words below it, tell where the time goes.",
+        "The bar and the words below it show where the time goes.",
         "At the bottom response times over time; Tab goes there, Enter shows the exchanges of a band.",
     ),
     "problems": (
         "Errors, faults and what is missing, the gravest first.",
-        "Below stands what the one under the cursor means, why it happens, and what to do.",
+        "Below: what the error under the cursor means, why it happens, and what to do.",
         "Enter shows the exchanges, i what led to the first of them: why it failed.",
     ),
     "records": (
-        "Records of the exchanges that are shown; below, the one under the cursor whole.",
-        "o tells who wrote it and who fetched it, = filters by the column under the cursor (key).",
+        "Records of the shown exchanges; below, the whole record under the cursor.",
+        "o shows who wrote it and who fetched it, = filters by the column under the cursor (key).",
         "Enter twice leads to its bytes. v shows values as JSON, text or hex.",
     ),
     "capture": ("The capture itself: files, interfaces, and what was lost.",),
     "facts": ("Every statistic that has no screen of its own; Enter goes to its rows.",),
     "transactions": (
-        "Each transaction: how it ended, by whom, what it wrote, how long readers stood still.",
+        "Each transaction: how and by whom it ended, what it wrote, how long readers waited.",
         "Below, each transactional id as a time line.",
         "Enter shows its exchanges, i its story.",
     ),
     "cluster": (
-        "What changed in the cluster; below, how it was at the time under the cursor.",
+        "What changed in the cluster; below, its state at the time under the cursor.",
         "▶ is the exchange or finding from which you came.",
-        "g: partitions, topics, settings. Enter shows the exchange that told it.",
+        "g: partitions, topics, settings. Enter shows the exchange with this information.",
     ),
     "story": (
         "What led to an exchange, and what followed, on all connections.",
@@ -158,20 +158,21 @@ ABOUT: Mapping[str, tuple[str, ...]] = {
         "Enter shows the exchange of a line.",
     ),
     "diff": (
-        "What changed between two captures; below, all that was measured of what is under the cursor.",
+        "What changed between two captures; below, all that was measured for the line under the cursor.",
         "1 lists what is significant, 2 findings, 3 to 7 APIs, brokers, clients, topics, groups.",
         "Enter shows the exchanges: b those BEFORE, a those AFTER; ctrl+q there leads back here.",
-        "s orders by the next column, x shows all that is said, w saves the list.",
+        "s orders by the next column, x shows the whole text, w saves the list.",
     ),
     "ladder": (
-        "Exchanges as arrows between clients and brokers: of a story, marked, of one client, or all shown.",
-        "L goes from one of these to the next. Arrows name topics, groups, generations and what came of it.",
-        "e goes to the next error, t writes times in another form. Enter shows the exchange, i its story.",
+        "Exchanges as arrows between clients and brokers: those of a story, marked ones, one client's, or "
+        "all shown.",
+        "L switches between these. Arrows name topics, groups, generations and the result.",
+        "e goes to the next error, t changes the form of times. Enter shows the exchange, i its story.",
     ),
 }
 """By the name of a screen: what it is for, in at most five lines."""
 
-HINT = "? shows the keys of a screen, : finds commands by what you type, Esc takes back one thing"
+HINT = "? shows the keys of a screen, : finds commands as you type, Esc goes back one step"
 """Said when the screens are used for the first time."""
-LEFT_SO = "As you left it the last time. Esc takes the filter away, --fresh begins anew."
+LEFT_SO = "As you left it the last time. Esc removes the filter, --fresh starts without it."
 """Said when they begin as they were left."""

@@ -4,16 +4,16 @@
     frame = kdissect.spark.exchanges(spark, ["/captures/broker-1/*.pcap.zst"])
     frame.where("error is not null").groupBy("api", "error").count().show()
 
-or, once :func:`register` was called, ``spark.read.format("kdissect").load(paths)``. Rows are those that
-``kdissect read`` gives for the same files, with the same numbers.
+or, after :func:`register`, ``spark.read.format("kdissect").load(paths)``. The rows and their numbers are
+those of ``kdissect read`` for the same files.
 
     kdissect.spark.stats(spark, paths, "srt,client_id").orderBy("p99_ns", ascending=False).show()
     kdissect.spark.findings(spark, paths).where("severity = 'critical'").show()
 
 are the rows of ``kdissect stats`` and ``kdissect explain --all``.
 
-It is used through DataFrames only, so that it works in sessions of Spark Connect too; kdissect must be
-installed where the workers run.
+The interface has only DataFrames, so it also works with Spark Connect. kdissect must be installed on the
+workers.
 """
 
 from __future__ import annotations
@@ -53,17 +53,17 @@ def table(
 ) -> DataFrame:
     """A table of captures: ``exchanges``, ``records``, ``batches``, ``connections``, ``faults``, ``packets``.
 
-    Captures are read when Spark needs the rows, each time anew. ``kdissect spark batch`` makes several tables
-    in one pass.
+    Spark reads the captures whenever it needs the rows, so each action reads them again.
+    ``kdissect spark batch`` makes several tables in one pass.
 
-    :param paths: files, directories and globs, of this file system or as URIs; together they are one
-        capture, unless ``capture_point`` tells several apart.
-    :param pushdown: whether Spark may hand filters down, where the session does so at all. Without, it asks
-        the driver's Python for no plan: it starts some seconds sooner, and that Python may be another one.
+    :param paths: files, directories and globs, of this file system or as URIs. Together they are one
+        capture, unless ``capture_point`` distinguishes several.
+    :param pushdown: whether Spark may push filters down, if the session does so. Without it, Spark needs no
+        plan from the driver's Python: it starts some seconds sooner, and may use another Python there.
     :param options: those of :class:`~kdissect.spark.settings.TableSettings`.
-    :raises ValueError: an option has no such value.
+    :raises ValueError: an option cannot have this value.
     :raises LookupError: there is no such option or table.
-    :raises CaptureError: no file is there.
+    :raises CaptureError: the paths match no file.
     """
     from kdissect.spark.launch import pushes_filters
 
@@ -100,7 +100,7 @@ def exchanges(spark: SparkSession, paths: Paths, **options: Any) -> DataFrame:
 def stats(spark: SparkSession, paths: Paths, asked: str, **options: Any) -> DataFrame:
     """A statistic of captures, as ``kdissect stats -z`` has it: ``"srt"``, ``"srt,client_id"``, ``"io,1s"``.
 
-    Parameters, and what is raised, are those of :func:`statistics`.
+    Parameters and exceptions are those of :func:`statistics`.
     """
     return statistics(spark, paths, [asked], **options)[asked]
 
@@ -108,21 +108,21 @@ def stats(spark: SparkSession, paths: Paths, asked: str, **options: Any) -> Data
 def statistics(
     spark: SparkSession, paths: Paths, asked: Iterable[str], **options: Any
 ) -> dict[str, DataFrame]:
-    """Several statistics, by what was asked for; the captures are read once for all of them.
+    """Several statistics by name; the captures are read once for all of them.
 
-    They are read when this is called, by one job. The driver then has the rows (the limit ``rows`` bounds
-    them), and no action on a DataFrame reads captures again. Their order is that of ``kdissect stats``,
+    One job reads the captures during this call. The driver then holds the rows (the limit ``rows`` bounds
+    them), and no action on a DataFrame reads captures again. The rows have the order of ``kdissect stats``,
     capture point by capture point.
 
-    What tasks share is decoding and counting: each of a capture point's tasks reads and frames all of it, and
-    one adds what they counted. So more than a few tasks help where there are several capture points.
+    Tasks share the work of decoding and counting. But each task of a capture point reads all of it, and one
+    task adds the counts. So many tasks help only with several capture points.
 
     :param options: those of :class:`~kdissect.spark.settings.TableSettings` that say how captures are read
-        and what counts. With ``capture_point`` each capture point is counted for itself.
-    :raises ValueError: a statistic cannot be asked for so; an option has no such value, or chooses what
-        rows of exchanges show.
+        and what counts. With ``capture_point`` each capture point is counted separately.
+    :raises ValueError: a statistic has no such grouping, or an option cannot have this value or is one for
+        rows of exchanges.
     :raises LookupError: there is no such statistic or option.
-    :raises CaptureError: no file is there.
+    :raises CaptureError: the paths match no file.
     """
     from kdissect.spark.folds import found
     from kdissect.spark.questions import AskedStatistics
@@ -144,12 +144,11 @@ def findings(
 ) -> DataFrame:
     """What is wrong, why, and what to do: the rows of ``kdissect explain --all``, worst first.
 
-    Captures are read when this is called, and their work is shared, as for :func:`statistics`; options, and
-    what is raised, are the same.
+    This call reads the captures, as :func:`statistics` does; options and exceptions are the same.
 
-    :param thresholds: of rules, by id, where they are not the usual ones, as ``[findings.ID]`` of the
+    :param thresholds: thresholds by rule id, if they are not the usual ones, as in ``[findings.ID]`` of the
         configuration.
-    :param ignored: rules that are not run, by id or pattern.
+    :param ignored: ids of rules, or patterns; these rules do not run.
     """
     from kdissect.spark.folds import found
     from kdissect.spark.questions import Judgement
@@ -162,7 +161,8 @@ def findings(
 def views(spark: SparkSession, place: str | PathLike[str]) -> list[str]:
     """Make a temporary view of each table that ``spark batch`` or ``spark stats`` wrote.
 
-    Views of statistics begin with ``stats_``. Files that differ in their columns are one table, by name.
+    Names of views of statistics begin with ``stats_``. Files with different columns become one table; their
+    columns are matched by name.
 
     :param place: the folder of Parquet or Delta, or what ``--to`` named: ``iceberg:CATALOG.NAMESPACE``.
     :returns: the names of the views.

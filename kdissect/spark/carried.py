@@ -287,16 +287,16 @@ def _head(path: Path) -> dict[str, Any]:
             head: dict[str, Any] = json.loads(file.readline())
         return {**{name: head[name] for name in _HEAD}, **{name: head.get(name) for name in _LATER}}
     except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
-        raise StateError(f"{path} is no state of a stream: {error}") from None
+        raise StateError(f"{path} is not the state of a stream: {error}") from None
 
 
 def _refuse_others(path: Path) -> None:
     found = os.stat(path)
     if found.st_uid != os.geteuid():
         raise StateError(
-            f"{path} belongs to somebody else, and loading a checkpoint runs code in it: use your own"
+            f"{path} belongs to another user, and loading a checkpoint runs code from it: use your own"
         )
     if found.st_mode & (stat.S_IWGRP | stat.S_IWOTH):
         raise StateError(
-            f"others may write to {path}, and loading a checkpoint runs code in it: chmod go-w {path}"
+            f"other users can write to {path}, and loading a checkpoint runs code from it: chmod go-w {path}"
         )

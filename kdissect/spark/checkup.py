@@ -64,7 +64,7 @@ def judge(told: Iterable[Mapping[str, Any]], paths: Sequence[str]) -> Iterator[R
             yield host, "missing", f"{program} cannot import kdissect: {each['why']}; {_HOW}"
         elif each["kdissect"] != kdissect.__version__:
             words = f"{program} has kdissect {each['kdissect']}, here is {kdissect.__version__}"
-            yield host, "differs", f"{words}; install the same one"
+            yield host, "differs", f"{words}; install the same version"
         elif not each["python"].startswith(f"{here}."):
             yield host, "differs", f"{program} is Python {each['python']}, here is {here}; take the same one"
         else:
@@ -80,10 +80,17 @@ def judge(told: Iterable[Mapping[str, Any]], paths: Sequence[str]) -> Iterator[R
             host, reason = next(iter(sorted(wrong.items())))
             yield path, "missing", f"{host}: {reason}"
         elif not all(found):
-            words = "what workers write there is not seen here: Spark will write tables, which takes longer"
+            words = (
+                "this machine does not see what workers write there: Spark will write the tables, which "
+                "takes longer"
+            )
             yield path, "apart", words
         else:
-            yield path, "ok", "all workers write, and it is seen here" if wrote else "all workers read it"
+            yield (
+                path,
+                "ok",
+                "all workers can write, and this machine sees it" if wrote else "all workers can read it",
+            )
 
 
 def _ask(spark: SparkSession, paths: Sequence[str]) -> list[dict[str, Any]] | None:

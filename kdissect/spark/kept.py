@@ -194,7 +194,7 @@ def _read(file: BinaryIO, size: int, kept: KeptFile) -> bytes:
 
 
 def _changed(kept: KeptFile) -> KeptError:
-    return KeptError(f"{kept.path}: is not as it was written")
+    return KeptError(f"{kept.path}: the file was changed after it was written")
 
 
 def _digest(data: bytes, key: bytes) -> bytes:

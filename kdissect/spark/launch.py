@@ -97,8 +97,8 @@ def check(master: str) -> None:
         _refuse_absent(master)
         return
     raise NoSparkError(
-        "Spark needs Java 17 or newer, and none is found in JAVA_HOME or on the PATH. Install a JDK such"
-        f" as openjdk-17-jre-headless, or let Python bring one: {how_to_install('spark-local')}"
+        "Spark needs Java 17 or newer, but JAVA_HOME and the PATH have no such Java. Install a JDK such "
+        f"as openjdk-17-jre-headless, or let Python bring one: {how_to_install('spark-local')}"
     )
 
 

@@ -121,7 +121,7 @@ def add_new(
     died = runs.plan(number)
     before = died or runs.plan(number - 1)
     if before is not None and (change := difference(before.asked, _text_of(asked))) is not None:
-        raise RunsError(f"{change}, as in run {before.number}, or take another --out")
+        raise RunsError(f"{change}, as in run {before.number}, or give another --out")
     if died is not None:
         row = _run(spark, died, target, runs, _asked_of(died, asked), tell)
         out.append(RunOutcome(row, True, not (died.closes or died.drains)))
@@ -136,7 +136,7 @@ def add_new(
     is_closed = last is not None and last.closes
     if end != start:
         if is_closed:
-            raise RunsError(f"{runs.folder}: run {number - 1} closed these tables; take another --out")
+            raise RunsError(f"{runs.folder}: run {number - 1} closed these tables; give another --out")
         changed = [path for path, read in end.items() if start.get(path) != read]
         digests = {path: digest_of(path, end[path].size) for path in changed}
         plan = RunPlan(number, end, digests, _text_of(asked))

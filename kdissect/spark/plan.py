@@ -78,7 +78,7 @@ class Plan(NamedTuple):
             name = f"capture point {point.name}" if point.name else "one capture"
             rows = "1 task" if tasks == 1 else f"1 task reads it, {tasks} make its rows"
             if not self.is_told and point.size > BYTES_A_TASK:
-                rows = "1 task reads it; the cores settle how many make its rows"
+                rows = "1 task reads it; the number of cores decides how many tasks make its rows"
             out.append(f"{name}: {plural(len(point.files), 'file')}, {_mib(point.size)}, {rows}")
             out += [f"  {file.path} ({_mib(file.size)})" for file in point.files]
         return out
@@ -136,7 +136,7 @@ def point_of(path: str, rule: str | None) -> str:
     try:
         found = re.search(rule, path)
     except re.error as error:
-        raise ValueError(f"capture_point: {rule!r} is no regular expression: {error}") from None
+        raise ValueError(f"capture_point: {rule!r} is not a regular expression: {error}") from None
     if found is None:
         raise ValueError(f"capture_point: {rule!r} matches nothing in {path}")
     return found[1] if found.re.groups else found[0]

@@ -33,7 +33,7 @@ _TIMES = "p50_ns, p95_ns, p99_ns, max_ns"
 
 SECTIONS = {
     "topics": (
-        "top clients by topic; bytes are of all messages that name it",
+        "top clients by topic; bytes are those of all messages that name the topic",
         """
         select topic, client_id, client as host, sum(exchanges) as exchanges,
                sum(if(api = 'Produce', exchanges, 0)) as produce,
@@ -52,7 +52,7 @@ SECTIONS = {
         """,
     ),
     "errors": (
-        "errors: how grave, whose and on what",
+        "errors: severity, client, and what they are about",
         """
         select error_class, api, error, client_id, principal, groups as `group`,
                transactional_ids as transactional_id, topics as topic, exchanges, first_ns, last_ns
@@ -101,7 +101,7 @@ SECTIONS = {
         """,
     ),
     "kafka4": (
-        "versions that Kafka 4 does not have: who limits them, and what would break",
+        "versions that Kafka 4 removed: which side limits them, and what would break",
         "select * from readiness",
     ),
     quality.SECTION: (

@@ -66,13 +66,17 @@ RUNS = Table(
         dict_column("identity", "text", "one word for what was read and how"),
         dict_column("started_ns", "int64", "when it began, ns since the epoch")._replace(unit="time"),
         dict_column("seconds", "float64", "how long it took"),
-        dict_column("files", "int64", "files that it read, or of which it read more"),
-        dict_column("bytes", "int64", "bytes of them that were new")._replace(unit="bytes"),
+        dict_column("files", "int64", "files that it read, completely or from where it had stopped"),
+        dict_column("bytes", "int64", "new bytes in these files")._replace(unit="bytes"),
         dict_column("rows", "int64", "rows of all tables"),
-        dict_column("exchanges", "int64", "exchanges that came to light"),
-        dict_column("not_captured", "int64", "of them, those that lack a side because the capture lacks it"),
+        dict_column("exchanges", "int64", "new exchanges"),
+        dict_column(
+            "not_captured", "int64", "new exchanges without request or response, because it was not captured"
+        ),
         dict_column("faults", "int64", "faults"),
-        dict_column("gap_bytes", "int64", "bytes that connections lack")._replace(unit="bytes"),
+        dict_column("gap_bytes", "int64", "bytes of connections that were not captured")._replace(
+            unit="bytes"
+        ),
         dict_column("kdissect", "text", "the version of kdissect"),
         dict_column("spark", "text", "the version of Spark"),
     ),

@@ -95,7 +95,9 @@ class TableSettings(NamedTuple):
         for key, value in given.items():
             name = known.get(_plain(key))
             if name is None and _plain(key) == "registry":
-                raise LookupError("registry: tasks ask no registry; give a folder that all can read: schemas")
+                raise LookupError(
+                    "registry: tasks do not ask a registry; use schemas with a folder that all tasks can read"
+                )
             if name is None:
                 raise LookupError(f"there is no option {key!r}{nearest(key, cls._fields)}")
             values[name] = _READ[name](name, value)

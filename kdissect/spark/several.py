@@ -160,7 +160,10 @@ def make_tables(
         made = made._replace(outcomes=write_tables(spark, job, folder))
         lost = next((path for path in made.paths if not is_there(path)), None)
         if lost is not None:
-            raise TargetError(f"{lost}: a worker wrote it, and it is not here; name a folder that all share")
+            raise TargetError(
+                f"{lost}: a worker wrote it, but this machine does not see it; name a folder that all "
+                "machines share"
+            )
     except BaseException:
         made.close()
         raise

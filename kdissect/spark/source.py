@@ -56,8 +56,8 @@ class CaptureSource(DataSource):
         one = self.options.get("path")
         if one is None:
             raise CaptureError(
-                "no capture is given: load(paths) names files or directories. Spark forgets the options of"
-                " CREATE TABLE: take CREATE TEMPORARY VIEW … USING kdissect OPTIONS (path '…')"
+                "no capture is given: load(paths) names files or directories. Spark forgets the options "
+                "of CREATE TABLE: use CREATE TEMPORARY VIEW … USING kdissect OPTIONS (path '…')"
             )
         return [one]
 

@@ -120,7 +120,7 @@ def _gone(carried: Carried, span: FileSpan) -> Iterator[Fault]:
     end of one that had settled, what was wrong was told."""
     if span.path in carried.items and span.path not in carried.final and not span.is_settled:
         read = carried.sizes[span.path]
-        words = f"{span.path}: is gone; what it had behind byte {read:,} was not read"
+        words = f"{span.path}: is gone; its bytes after {read:,} were not read"
         yield fault("unreadable", words, offset=read)
     carried.forget(span.path)
 
@@ -168,7 +168,7 @@ def _new_items(
     _know_again(carried, span)
     if path in carried.final:
         if grown := span.size - carried.sizes[path]:
-            words = f"{path}: grew by {grown} bytes after a later file was read; they are left out"
+            words = f"{path}: grew by {grown} bytes after a later file was read; kdissect left these out"
             yield fault("late-file", words, offset=carried.sizes[path])
         carried.sizes[path] = span.size
         return
@@ -194,7 +194,7 @@ def _waiting(span: FileSpan, settings: TableSettings, taken: int) -> Iterator[Fa
     for item in islice(_items(span._replace(is_final=True), settings), taken, None):
         if isinstance(item, Fault):
             what = item.message.removesuffix(OTHERS_ARE_READ)
-            words = f"{what}; nobody has written to it for long, and it is read on if it grows"
+            words = f"{what}; nobody has written to it for a long time; kdissect reads on if it grows"
             yield fault("waiting-file", words, offset=item.offset)
 
 
@@ -224,6 +224,6 @@ def _renumbered(item: Item, carried: Carried) -> Item:
 def _late_words(path: str, first_ns: int, last_ns: int) -> str:
     clock = Clock("u")
     return (
-        f"{path}: its first packet is of {clock.text(first_ns)}, packets up to {clock.text(last_ns)} were"
-        " read before; it is read after them"
+        f"{path}: its first packet is from {clock.text(first_ns)}, but packets up to {clock.text(last_ns)} "
+        "were already read; it is read after them"
     )

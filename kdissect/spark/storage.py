@@ -139,7 +139,7 @@ def _remote(uri: str) -> list[InputFile]:
 
     if _PASSWORD.match(uri):
         where = uri.partition("://")[0] + "://…@" + uri.partition("@")[2]
-        raise ValueError(f"{where}: a password in a URI is seen by all; put it into the environment")
+        raise ValueError(f"{where}: everybody sees a password in a URI; put it into the environment")
     path, question, query = uri.partition("?")
     parent, _, name = path.rstrip("/").rpartition("/")
     pattern = name if _MAGIC.search(name) else None

@@ -163,7 +163,9 @@ class Catalog:
         self, frame: DataFrame | Staged, name: str, parts: Sequence[str], run: int | None, overwrite: bool
     ) -> None:
         if run is not None:
-            raise TargetError("--append goes with parquet, delta and iceberg: a catalog knows no runs")
+            raise TargetError(
+                "--append works with parquet, delta and iceberg only: a Spark catalog keeps no runs"
+            )
         assert not isinstance(frame, Staged)
         writer = frame.write.mode("overwrite" if overwrite else "error").partitionBy(*parts)
         writer.option("compression", "zstd").saveAsTable(f"{self.where}.{name}")

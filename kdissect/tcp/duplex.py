@@ -274,7 +274,10 @@ class Duplex:
         if self._backlogs is not None:
             for side, stream in enumerate(self.streams):
                 if stream.is_waiting or self._backlogs[side].queue:
-                    message = f"more than {limit:,} bytes wait {where}; these wait no longer"
+                    message = (
+                        f"more than {limit:,} bytes wait {where}; kdissect gave up waiting for the missing "
+                        "ones here"
+                    )
                     self._hold(side, [fault("buffer-limit", message, self.last_packet, stream.next)])
                     reason = f"more waits {where} than the limit"
                     self._hold(side, stream.give_up(reason, self.last_packet, self.last_ns))

@@ -519,7 +519,7 @@ class Reassembler:
         if piece.offset < 0 and (piece.length > 1 or piece.end != self.next):
             # They may have been sent before, or come late: nobody has seen them, and the stream has begun.
             before = plural(min(0, piece.end) - piece.offset, "byte")
-            message = f"{before} before the first that was captured in time; left out"
+            message = f"{before} before the first byte that was captured in time; left out"
             out.append(fault("out-of-window", message, piece.packet, 0))
             if piece.end <= 0:
                 return out
@@ -534,7 +534,7 @@ class Reassembler:
             return out
         if self._is_stray(piece):
             ahead = piece.offset - self.next
-            message = f"{plural(piece.length, 'byte')} that would lie {plural(ahead, 'byte')} ahead; left out"
+            message = f"{plural(piece.length, 'byte')} that would be {plural(ahead, 'byte')} ahead; left out"
             return [fault("out-of-window", message, piece.packet, piece.offset)]
         if piece.offset < self.next:
             self._count_again(self.next - piece.offset, is_copy)
@@ -618,7 +618,9 @@ class Reassembler:
             reason = "not captured (the peer was not captured either)"
             return self._relieve(waiting, limit, reason, packet, timestamp_ns)
         if waiting and waiting.cost > limit:
-            message = f"more than {limit:,} bytes wait behind a hole that nobody acknowledged; it is given up"
+            message = (
+                f"more than {limit:,} bytes wait behind a gap that nobody acknowledged; kdissect gave it up"
+            )
             known = fault("buffer-limit", message, packet, self.next)
             reason = "more waits behind it than the limit"
             return [known, *self._relieve(waiting, limit, reason, packet, timestamp_ns)]

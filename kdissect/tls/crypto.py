@@ -77,11 +77,11 @@ def load_rsa_key(data: bytes) -> Any:
     try:
         key = load(data, None)
     except TypeError as error:
-        raise ValueError("it has a password; openssl rsa -in FILE -out OTHER takes it off") from error
+        raise ValueError("it has a password; openssl rsa -in FILE -out OTHER removes it") from error
     except (ValueError, UnsupportedAlgorithm) as error:
-        raise ValueError("it is no private key in PEM or DER") from error
+        raise ValueError("it is not a private key in PEM or DER") from error
     if not isinstance(key, rsa.RSAPrivateKey):
-        raise ValueError("it is of another kind than RSA")
+        raise ValueError("it is not an RSA key")
     return key
 
 

@@ -97,7 +97,7 @@ class Tls:
             self._drain(out)
             self._retries = self._retries + 1 if self._waiting.items else 0
             if self._retries > MOST_RETRIES:
-                self._keying.darken(f"secrets were told {MOST_RETRIES} times, and never all that it needs")
+                self._keying.darken(f"secrets came {MOST_RETRIES} times, but never all that it needs")
                 self._drain(out)
         return out
 
@@ -141,7 +141,10 @@ class Tls:
         """Why it is not decrypted, or not all of it; None where there is nothing that is not."""
         keying = self._keying
         if self._gave_up and keying.negotiation.has_all(self._secrets):
-            return f"its secret came when more than {self._limits.tls_wait_bytes:,} bytes had waited for it"
+            return (
+                f"its secret came too late: more than {self._limits.tls_wait_bytes:,} bytes already waited "
+                "for it"
+            )
         if keying.dark is not None:
             return keying.dark
         if self._waiting.items:

@@ -126,9 +126,9 @@ class Negotiation:
             what = " and no ".join(label for label in labels if label not in given) or what
         text = f"no {what} for client random {self.client_hello.random.hex()}"
         if secrets.rsa_keys and self.suite is not None and self.suite.key_exchange != "RSA":
-            text += f" (an RSA key does not open {self.suite.name})"
+            text += f" (an RSA key cannot decrypt {self.suite.name})"
         elif secrets.rsa_keys and self.encrypted_premaster is not None:
-            text += " (the RSA key is another's)"
+            text += " (the RSA key does not fit)"
         return text
 
     def names(self) -> tuple[bytes, ...]:

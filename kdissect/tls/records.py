@@ -237,7 +237,7 @@ class RecordReader:
     def _lose(self, header: bytes) -> None:
         """What is at hand begins with no header."""
         first = self._parts[0]
-        reason = f"{header.hex(' ')} is no header of a record"
+        reason = f"{header.hex(' ')} is not the header of a record"
         self._lost = Loss(self._offset, 0, None, 0, reason, first.packet, first.timestamp_ns, is_defect=True)
         self._defects += 1
         self._drop(1)

@@ -59,8 +59,8 @@ from kdissect.tui.widgets.dialogs import Help
 from kdissect.wording import defect
 
 TICK_SECONDS = 0.15
-"""How often what came is taken in. A live capture draws the list anew each time, which takes 30 ms: ten times
-a second would be a third of a core."""
+"""How often the screens take in new exchanges. A live capture redraws the list each time, which takes 30 ms.
+Ten times a second would be a third of a core."""
 REST_SECONDS = 0.2
 """How long no key must come before memory is tidied up, which takes as long as a frame or some."""
 
@@ -317,18 +317,18 @@ class Kdissect(Host):
         if not lost or self.is_asking:
             self.exit()
         elif isinstance(self.screen, Page):
-            self.screen.say(f"{', '.join(lost)}: q again leaves, w saves")
+            self.screen.say(f"{', '.join(lost)}: q again quits, w saves")
             self.is_asking = True
 
     def on_key(self, event: Key) -> None:
-        """A key that no pane took for text. Those that do nothing here, but elsewhere, are told."""
+        """A key that no pane used. If it works only on other screens, a line says so."""
         found = self.screen.active_bindings.get(event.key)
         if found is None or found.binding.id != "out-or-end":
             self.is_asking = False
         if found is None and isinstance(self.screen, Page):
             label = self._labels.get(event.key)
             if label is not None:
-                self.screen.say(f"{label}: not here")
+                self.screen.say(f"{label}: not on this screen")
 
     def on_mouse_down(self) -> None:
         self.is_asking = False
@@ -361,7 +361,7 @@ class Kdissect(Host):
         return next(name for name, each in self.pages.items() if each is page)
 
     def action_ladder(self) -> None:
-        """Draw the story that is told here, or else the marked exchanges, or those of the client of the
+        """Draw the story of this screen, or else the marked exchanges, or those of the client of the
         exchange under the cursor. On the ladder: draw what comes next."""
         ladder, here = self.pages["ladder"], self.screen
         assert isinstance(ladder, LadderPage)
@@ -373,8 +373,7 @@ class Kdissect(Host):
         self._jump("ladder", self.shown.depth)
 
     def action_story(self) -> None:
-        """Tell the story of what is under the cursor, or else of the exchange there: what led to it, and what
-        followed."""
+        """Show the story of the row under the cursor or its exchange: what led to it, what followed."""
         story, here = self.pages["story"], self.screen
         assert isinstance(story, StoryPage)
         if not isinstance(here, Page):

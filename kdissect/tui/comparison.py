@@ -64,7 +64,7 @@ class ComparedCapture(NamedTuple):
 
 
 class ComparisonScreen(OrderedScreen):
-    """All that changed, the findings, and the subjects of each area; below, all that is said of the row under
+    """All that changed, the findings, and the subjects of each area; below, the whole text of the row under
     the cursor. Enter shows its exchanges, in the capture that has them."""
 
     DEFAULT_CSS = """
@@ -180,7 +180,7 @@ class ComparisonScreen(OrderedScreen):
 
     @property
     def text_pane(self) -> TextPane:
-        """All that is said of a row."""
+        """The whole text of a row."""
         return self.query_one("#said", TextPane)
 
     def cursor_moved(self) -> None:
@@ -193,7 +193,7 @@ class ComparisonScreen(OrderedScreen):
         return [
             TextLine("No significant difference.", "heading"),
             TextLine(""),
-            TextLine("A difference is significant if it is more than chance, and enough to matter."),
+            TextLine("A difference is significant if it is more than chance and large enough to matter."),
             TextLine("The other lists show all that was measured, side by side."),
         ]
 
@@ -256,7 +256,7 @@ class ComparisonScreen(OrderedScreen):
     def _show(self, row: Row, side: int) -> None:
         capture, text = self._captures[side], self._filters(row)[side]
         if text is None:
-            self.say(f"{WORDS[side]} has no exchanges of this")
+            self.say(f"{WORDS[side]} has no such exchanges")
         elif capture.show is None:
             self.say(f"{sanitise(capture.name, 40)} holds no packets: it is a report or a state")
         else:

@@ -1,6 +1,6 @@
 """A line of the tree → texts to copy: value, path, filter, message, bytes, and commands.
 
-Secrets are copied as they are shown: not at all.
+Secrets are never copied.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ escape codes and line feeds do harm whatever is quoted."""
 
 
 def kcat_command(exchange: Exchange, spots: Sequence[TreeSpot]) -> str | None:
-    """The command that reads the partition of a line of the tree, from the offset that stands there.
+    """The command that reads the partition of a line of the tree, from the offset in that line.
 
     If the line is not about a partition, the command reads the first partition with records. None without a
     partition, or if Kafka refuses the name of its topic.
@@ -67,7 +67,7 @@ def _offset(nodes: Sequence[Node]) -> int | None:
 
 
 def tshark_command(exchange: Exchange, paths: Sequence[str]) -> str:
-    """What prints the packets of an exchange, taking its broker's port for Kafka's."""
+    """The command that prints the packets of an exchange, with its broker's port as Kafka."""
     packets = sorted({number for message in exchange.messages for number in message.frame.packets})
     wanted = f"frame.number in {{{', '.join(map(str, packets))}}}"
     words = ["tshark", "-r", os.path.abspath(paths[0]), "-d", _decode_as(exchange), "-Y", wanted, "-V"]
@@ -75,7 +75,7 @@ def tshark_command(exchange: Exchange, paths: Sequence[str]) -> str:
 
 
 def wireshark_command(exchange: Exchange, paths: Sequence[str]) -> list[str]:
-    """What opens Wireshark at the packet that completed the exchange's first message."""
+    """The command that opens Wireshark at the packet that completed the exchange's first message."""
     packet = exchange.messages[0].frame.last_packet
     return ["wireshark", "-r", os.path.abspath(paths[0]), "-d", _decode_as(exchange), "-g", str(packet)]
 

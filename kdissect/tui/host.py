@@ -36,7 +36,7 @@ MOST_STEPS = 100
 
 
 class WayStep(NamedTuple):
-    """A screen that was left."""
+    """A screen that the user left."""
 
     page: str
     """Its name."""
@@ -92,12 +92,12 @@ CAPTURE = "-i"
 
 
 def is_of_interfaces(typed: str) -> bool:
-    """Whether what was typed means interfaces and no path."""
+    """Whether the typed text means interfaces, not a path."""
     return typed.split(maxsplit=1)[:1] == [CAPTURE]
 
 
 class Opener(Protocol):
-    """Begins to decode what was chosen on the screen. The program that starts the screens decides how."""
+    """Begins to decode the chosen input. The program that starts the screens decides how."""
 
     def file(self, path: str) -> Feed:
         """A capture in a file.
@@ -106,7 +106,7 @@ class Opener(Protocol):
         """
 
     def interfaces(self, words: str) -> Feed:
-        """What interfaces give from now on.
+        """Packets of interfaces from now on.
 
         :param words: options as the command line has them, ``-i`` first.
         :raises CaptureError: it cannot be captured there; the text has one line.
@@ -120,9 +120,9 @@ class Host(App[None]):
     shown: Shown
     """The display filter."""
     statistics: Statistics
-    """Figures of what is shown."""
+    """Statistics of the shown exchanges."""
     judging: Statistics
-    """What is found in all of the capture: a filter would hide what led to it."""
+    """Findings of the whole capture: a filter would hide what led to them."""
 
     pages: Mapping[str, Screen[None]]
     """Those that the numbers lead to, by name."""
@@ -165,7 +165,7 @@ class Host(App[None]):
         raise NotImplementedError
 
     def take_in(self) -> bool:
-        """Take in what came; gives whether anything did."""
+        """Take in new exchanges; returns whether there were any."""
         messages = self.feed.poll()
         for message in messages:
             if isinstance(message, FeedBatch):
@@ -190,7 +190,7 @@ class Host(App[None]):
         return found.lines(index.packets)
 
     def share(self) -> str:
-        """How far reading is. This is not known of compressed files: more comes out than goes in."""
+        """How far reading is; unknown for compressed files."""
         if self.feed.source.is_live:
             return "live"
         total = self.feed.source.bytes_in_all
@@ -286,5 +286,5 @@ class Host(App[None]):
         raise NotImplementedError
 
     def end_or_ask(self) -> None:
-        """End, if nothing is lost, or that was told at the key before."""
+        """End, if nothing is lost or the previous key already warned of the loss."""
         raise NotImplementedError

@@ -1,4 +1,4 @@
-"""What is under the cursor → the filter that asks for it: a line of the tree, or a cell of the list."""
+"""A line of the tree or a cell of the list under the cursor → the filter that selects it."""
 
 from __future__ import annotations
 

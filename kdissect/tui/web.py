@@ -105,9 +105,9 @@ class Screens(Server):
         if request.host != self._address:
             raise web.HTTPFound(f"{self.public_url}{request.path_qs}")
         if request.headers.get("Origin", self.public_url) != self.public_url:
-            raise web.HTTPForbidden(text="only pages from here may ask")
+            raise web.HTTPForbidden(text="only pages from this server may send requests")
         if request.path.startswith("/ws") and "Origin" not in request.headers:
-            raise web.HTTPForbidden(text="only pages from here may ask")
+            raise web.HTTPForbidden(text="only pages from this server may send requests")
         response = await handler(request)
         if not response.prepared:
             response.headers["Content-Security-Policy"] = POLICY.format(socket=f"ws://{self._address}")

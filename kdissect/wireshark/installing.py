@@ -89,7 +89,8 @@ def install(folders: Folders) -> list[InstalledFile]:
     for place in wanted:
         if state_of(place) == FOREIGN:
             raise ForeignFileError(
-                f"{place.path} is not kdissect's, so it stays as it is: move it away, then try again"
+                f"{place.path} is not from kdissect, so kdissect does not replace it: move it away, then "
+                "try again"
             )
     laid = []
     for place in wanted:

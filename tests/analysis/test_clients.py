@@ -148,7 +148,7 @@ def test_what_is_no_interval(text: str) -> None:
 def test_what_is_no_statistic() -> None:
     with pytest.raises(LookupError):
         statistic("topcs")
-    with pytest.raises(ValueError, match="told apart by broker"):
+    with pytest.raises(ValueError, match="can be grouped by broker"):
         statistic("srt,brokers")
-    with pytest.raises(ValueError, match="nothing may follow"):
+    with pytest.raises(ValueError, match="no grouping may follow"):
         statistic("topics,1s")

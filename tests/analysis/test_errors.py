@@ -130,5 +130,5 @@ def test_rows_are_told_apart_as_asked_for() -> None:
         ("test", None, 2),
         ("test", None, 1),
     ]
-    with pytest.raises(ValueError, match="told apart by broker, client, client_id, principal, group"):
+    with pytest.raises(ValueError, match="can be grouped by broker, client, client_id, principal, group"):
         fold("errors,colour", [])

@@ -32,8 +32,8 @@ def texts(found: Iterable[Exchange]) -> dict[int, str]:
 def test_what_transactions_do(transactions: list[Exchange]) -> None:
     said = texts(transactions)
     assert said[16] == "began as producer 8, epoch 0 (its transactions may last 20,000 ms)"
-    assert said[30] == "took java39-transactions-out-0 into the transaction"
-    assert said[31] == "took the offsets of group java39-transactions-reader into the transaction"
+    assert said[30] == "added java39-transactions-out-0 to the transaction"
+    assert said[31] == "added the offsets of group java39-transactions-reader to the transaction"
     assert said[33] == "committed java39-transactions-in-0 up to 10, as part of the transaction"
     assert said[34] == "wrote 10 records to java39-transactions-out-0, offsets 0 to 9"
     assert said[39] == "committed the transaction"
@@ -81,8 +81,8 @@ def test_the_story_of_an_offset() -> None:
     assert [line.text for line in story.told()] == [
         "wrote it, with offsets 81 to 88 of java43-basic-1",
         "read it, with offsets 81 to 88 of java43-basic-1",
-        "group java43-basic-group committed 141: it is done with it",
-        "group java43-basic-group went back to 3: it will read it again",
+        "group java43-basic-group committed 141, past this record",
+        "group java43-basic-group went back to 3: it will read this record again",
     ]
 
 

@@ -150,7 +150,7 @@ def test_standard_input_can_be_annotated_too(tmp_path: Path) -> None:
 def test_comments_need_a_file_of_packets(capsysbinary: pytest.CaptureFixture[bytes]) -> None:
     ran = run(capsysbinary, "read", CAPTURE, "--comment", "findings")
     assert (ran.code, ran.err.count("\n")) == (2, 1)
-    assert "--comment goes with -w" in ran.err
+    assert "--comment needs -w" in ran.err
 
 
 @requires_tshark

@@ -86,10 +86,7 @@ def test_columns_of_the_list_alone_are_printed_as_what_they_stand_for(
     )
     ran = run(capsysbinary, "read", CAPTURES / "errors.pcapng", "-e", "number,who")
     assert (ran.code, ran.out) == (2, b"")
-    assert (
-        ran.err
-        == "kdissect: -e: who is a column of the list on the screen only; -e client_id,client has it\n"
-    )
+    assert ran.err == "kdissect: -e: who is a column of the screens only; use -e client_id,client\n"
 
 
 @pytest.mark.parametrize(

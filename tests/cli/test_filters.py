@@ -127,7 +127,7 @@ def test_what_is_shown_of_a_wrong_filter_is_safe(capsysbinary: Capsys) -> None:
 
 def test_what_may_not_be_meant_is_hinted_at(capsysbinary: Capsys) -> None:
     ran = run(capsysbinary, CAPTURE, "-Y", "eror")
-    assert (ran.code, ran.err) == (0, "kdissect: -Y: eror is looked for as text; did you mean error?\n")
+    assert (ran.code, ran.err) == (0, "kdissect: -Y: eror is searched as text; did you mean error?\n")
 
 
 def test_standard_input_can_be_filtered(capsysbinary: Capsys) -> None:
@@ -194,7 +194,7 @@ def test_of_a_handful_the_slow_ones_are_found(tmp_path: Path, capsysbinary: Caps
 def test_where_nothing_is_slow_it_is_said_why(tmp_path: Path, capsysbinary: Capsys) -> None:
     ran = run(capsysbinary, write_capture(tmp_path / "beats.pcapng", beats(6, slow=set())), "--slow")
     assert (ran.code, ran.out) == (0, b"")
-    assert "none took longer than 99 % of its API" in ran.err
+    assert "no exchange took longer than 99 % of its API" in ran.err
 
 
 def beats(count: int, slow: set[int]) -> Talk:
@@ -222,7 +222,7 @@ def test_a_saved_filter_is_named_where_its_name_is_looked_for(
     config = tmp_path / "config.toml"
     config.write_text('[filters]\nmine = "api == Fetch"\n')
     monkeypatch.setenv("KDISSECT_CONFIG", str(config))
-    said = "kdissect: -Y: mine is looked for as text; the saved filter of that name is: api == Fetch\n"
+    said = "kdissect: -Y: mine is searched as text; the saved filter of that name is: api == Fetch\n"
     ran = run(capsysbinary, "read", CAPTURES / "errors.pcapng", "-Y", "mine")
     assert ran.err == said
     (tmp_path / "filters.toml").write_text('other = "acks == 0"\n')

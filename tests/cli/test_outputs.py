@@ -283,7 +283,7 @@ def test_packets_can_go_to_standard_output(tmp_path: Path) -> None:
         (["-w", "-", "-o", "-"], "both go to standard output"),
         (["-w", "OUT", "-o", "OUT"], "both go to"),
         (["-w", "OUT", "-o", "SAME"], "both go to"),
-        (["-w", "OUT", "-T", "connections"], "-T connections shows no packets"),
+        (["-w", "OUT", "-T", "connections"], "rows of -T connections have no packets"),
     ],
 )
 def test_packets_that_have_no_place_of_their_own_are_refused(
@@ -361,7 +361,7 @@ def test_packets_of_rows_are_written_although_their_reader_has_gone(tmp_path: Pa
     err = process.stderr.read().decode()
     process.stderr.close()
     assert (process.wait(30), err.count("\n")) == (0, 1)
-    assert f"{path}: the file ends early" in err
+    assert f"{path}: the file is incomplete" in err
     assert any(isinstance(each, Packet) for each in read_packets([path]))
 
 
@@ -380,7 +380,7 @@ def test_a_file_of_a_log_folder_is_never_overwritten(tmp_path: Path, capsysbinar
         for given in (folder, folder / "t09-0", segment, index):
             ran = run(capsysbinary, "log", given, "-o", out)
             assert (ran.code, ran.err.count("\n")) == (2, 1)
-            assert "is an input too" in ran.err
+            assert "is also an input" in ran.err
     assert segment.read_bytes() == before
     assert run(capsysbinary, "log", folder, "-o", tmp_path / "another").code == 0
 
@@ -398,7 +398,7 @@ def test_raw_bytes_and_key_logs_are_never_overwritten(tmp_path: Path, capsysbina
     ):
         ran = run(capsysbinary, *arguments)
         assert ran.code == 2
-        assert "is an input too" in ran.err
+        assert "is also an input" in ran.err
     assert path.read_bytes() == before
 
 

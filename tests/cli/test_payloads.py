@@ -186,8 +186,8 @@ def test_a_registry_that_fails_is_one_line_and_shows_no_password(
 @pytest.mark.parametrize(
     ("options", "said"),
     [
-        (("--registry", f"http://me:{SECRET}@registry"), "a URL holds no user and no password here"),
-        (("--registry-ca", "x.pem"), "--registry-ca goes with --registry URL"),
+        (("--registry", f"http://me:{SECRET}@registry"), "the URL must not contain user and password"),
+        (("--registry-ca", "x.pem"), "--registry-ca needs --registry URL"),
         (("--registry", "https://registry", "--registry-ca", "/no/x.pem"), "/no/x.pem: cannot be read"),
     ],
 )
@@ -202,11 +202,11 @@ def test_a_registry_that_cannot_be_asked_so(
 
 def test_what_decodes_belongs_to_commands_that_decode(capture: Path, capsysbinary: Capsys) -> None:
     for command, said in (
-        (["stats", "-z", "srt"], "go with -z payloads here"),
-        (["explain"], "go with --deep here"),
+        (["stats", "-z", "srt"], "need -z payloads here"),
+        (["explain"], "need --deep here"),
         (
             ["spark", "batch", "--out", str(capture.parent / "out")],
-            "tasks of Spark ask no registry; give a folder that all can read: --schemas",
+            "Spark tasks do not ask a registry; give --schemas with a folder that all tasks can read",
         ),
     ):
         ran = run(capsysbinary, *command, capture, "--registry", "https://registry")
@@ -218,7 +218,7 @@ def test_what_decodes_belongs_to_commands_that_decode(capture: Path, capsysbinar
     ("text", "said"),
     [
         (f'user = "me"\npassword = "{SECRET}"', "registry: url is needed"),
-        (f'url = "https://me:{SECRET}@registry"', "url: a URL holds no user"),
+        (f'url = "https://me:{SECRET}@registry"', "url: the URL must not contain user"),
         (f'url = "https://registry"\npasswort = "{SECRET}"', "there is no key 'passwort' of registry"),
         ('url = "https://registry"\ntimeout_s = 0', "timeout_s: a number of seconds above 0"),
         ("url = 5", "url: a text is needed"),

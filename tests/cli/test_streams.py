@@ -160,12 +160,12 @@ def test_options_of_rows_are_refused(
 ) -> None:
     ran = run(capsysbinary, "read", "-T", "follow", *options, CAPTURES / "errors.pcapng")
     assert (ran.code, ran.err.count("\n")) == (2, 1)
-    assert f"{word} goes with rows" in ran.err
+    assert f"{word} works with rows" in ran.err
 
 
 def test_other_commands_say_where_it_goes(capsysbinary: pytest.CaptureFixture[bytes]) -> None:
     ran = run(capsysbinary, "live", "-i", "lo", "-T", "follow")
     assert (ran.code, ran.err) == (
         2,
-        "kdissect: -T follow goes with kdissect read only: it reads captures twice\n",
+        "kdissect: -T follow works with kdissect read only, because it reads captures twice\n",
     )

@@ -106,7 +106,7 @@ def test_forms_of_an_rsa_key(
     path = tmp_path / "key"
     path.write_bytes(key.private_bytes(form, PrivateFormat.PKCS8, hidden))
     ran = run(capsysbinary, "read", CAPTURE, "--rsa-key", path)
-    said = "it has a password; openssl rsa -in FILE -out OTHER takes it off"
+    said = "it has a password; openssl rsa -in FILE -out OTHER removes it"
     if has_password:
         assert ran.err == f"kdissect: {path}: cannot be used as an RSA private key: {said}\n"
     else:  # TLS 1.3 needs more than the key
@@ -119,9 +119,9 @@ def test_what_is_no_rsa_key_is_told_in_one_line(tmp_path: Path, capsysbinary: Ca
     public = tmp_path / "public.pem"
     public.write_bytes(certificate("rsa").certificate.public_bytes(Encoding.PEM))
     for path, said in (
-        (KEY_LOG, "it is no private key in PEM or DER"),
-        (public, "it is no private key in PEM or DER"),
-        (certificate("ec").path, "it is of another kind than RSA"),
+        (KEY_LOG, "it is not a private key in PEM or DER"),
+        (public, "it is not a private key in PEM or DER"),
+        (certificate("ec").path, "it is not an RSA key"),
     ):
         ran = run(capsysbinary, "read", CAPTURE, "--rsa-key", path)
         assert (ran.code, ran.err) == (3, f"kdissect: {path}: cannot be used as an RSA private key: {said}\n")
@@ -130,7 +130,7 @@ def test_what_is_no_rsa_key_is_told_in_one_line(tmp_path: Path, capsysbinary: Ca
 def test_an_rsa_key_that_does_not_apply_is_told(capsysbinary: Capsys) -> None:
     ran = run(capsysbinary, "read", CAPTURE, "-T", "connections", "--rsa-key", certificate("rsa").path)
     reasons = {json.loads(line)["tls"]["dark"].partition("(")[2] for line in ran.lines}
-    assert reasons == {"an RSA key does not open TLS_AES_256_GCM_SHA384)"}
+    assert reasons == {"an RSA key cannot decrypt TLS_AES_256_GCM_SHA384)"}
 
 
 def test_statistics_count_what_is_decrypted(capsysbinary: Capsys) -> None:
@@ -188,9 +188,9 @@ def test_the_secrets_of_other_captures_are_not_embedded(tmp_path: Path, capsysbi
 
 def test_secrets_are_written_with_packets_or_not_at_all(tmp_path: Path, capsysbinary: Capsys) -> None:
     ran = run(capsysbinary, "read", CAPTURE, "--with-secrets")
-    assert (ran.code, ran.err.count("\n"), "goes with -w" in ran.err) == (2, 1, True)
+    assert (ran.code, ran.err.count("\n"), "needs -w" in ran.err) == (2, 1, True)
     ran = run(capsysbinary, "live", "-i", "lo", "-w", tmp_path / "x.pcapng", "--with-secrets")
-    assert (ran.code, ran.err.count("\n"), "goes with -w and -Y" in ran.err) == (2, 1, True)
+    assert (ran.code, ran.err.count("\n"), "needs -w and -Y" in ran.err) == (2, 1, True)
 
 
 def test_the_tree_has_what_the_handshakes_show(capsysbinary: Capsys) -> None:
@@ -264,7 +264,7 @@ def test_a_key_log_that_grows_while_packets_come(tmp_path: Path, capsys: pytest.
     reading = Reading((), PLAIN, opener=Growing, keys=keys)
     assert sum(isinstance(event, Exchange) for event in reading) == EXCHANGES
     said = capsys.readouterr().err
-    assert said == f"kdissect: {path}: there is no such key log yet; kdissect goes on looking for it\n"
+    assert said == f"kdissect: {path}: there is no such key log yet; kdissect keeps looking for it\n"
 
 
 def test_a_key_log_is_looked_at_while_no_packets_come(tmp_path: Path) -> None:
@@ -305,7 +305,7 @@ def test_a_key_log_that_cannot_be_read_yet_is_told(
     assert capsys.readouterr().err == ""
     monkeypatch.setattr("os.access", lambda *_: False)
     keys_of(given, growing=True, environment={})
-    said = "cannot be read: no permission; it is tried again meanwhile"
+    said = "cannot be read: no permission; kdissect keeps trying"
     assert capsys.readouterr().err == f"kdissect: {path}: {said}\n"
 
 
@@ -327,7 +327,7 @@ def test_while_packets_come_it_is_known_what_is_dark() -> None:
 
     reading = Reading((), PLAIN, opener=Watched)
     assert sum(isinstance(event, Connection) for event in reading) == 11
-    how = "kdissect doctor tls tells how to get one"
+    how = "kdissect doctor tls says how to get one"
     assert said[2] == ""
     assert said[3] == "1 TLS connection (handshake not complete)"
     assert said[-1] == f"11 TLS connections (no secret; {how})"
@@ -347,7 +347,7 @@ def test_a_handshake_behind_which_nothing_was_sent(tmp_path: Path) -> None:
 
 def test_the_closing_line_says_what_to_do_about_dark_connections() -> None:
     for given, said in (
-        ((), "11 TLS connections (no secret; kdissect doctor tls tells how to get one)"),
+        ((), "11 TLS connections (no secret; kdissect doctor tls says how to get one)"),
         (("--keylog", str(KEY_LOG)), "55 exchanges, 0 faults"),
     ):
         reading = Reading((str(CAPTURE),), PLAIN, keys=keys_of({"key_logs": given[1:], "rsa_keys": ()}))

@@ -24,7 +24,7 @@ Capsys = pytest.CaptureFixture[bytes]
         (["raed"], 2, ["did you mean read?"]),
         (["nosuch.pcapng"], 3, ["No such file"]),
         (["read", "X", "-T", ""], 2, ["-T ''", "no such format"]),
-        (["read", "X", "-e", "number", "-x"], 2, ["-x goes with"]),
+        (["read", "X", "-e", "number", "-x"], 2, ["-x works with"]),
         (["log", "X", "-T", "exchanges"], 2, ["no such format"]),
         (["completion"], 2, ["Choose from: bash, zsh, fish (see"]),
         (["schema", "import", "X", "--release", "four"], 2, ["--release four: a Kafka release is needed"]),

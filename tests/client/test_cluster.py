@@ -71,7 +71,7 @@ def test_a_leader_whose_host_is_no_name_is_told(capsysbinary: Capsys, broker: Te
     )
     ran = client(capsysbinary, "fetch", broker, "orders")
     assert (ran.code, ran.err.count("\n")) == (6, 1)
-    assert "9092: this is no address that can be connected to" in ran.err
+    assert "9092: it is not possible to connect to this address" in ran.err
 
 
 def test_what_a_version_cannot_say_is_told(capsysbinary: Capsys, broker: TestBroker) -> None:

@@ -80,9 +80,9 @@ def test_what_does_not_conform_is_found(capsysbinary: Capsys, broker: TestBroker
     ran = client(capsysbinary, "conformance", broker, "-T", "ndjson", "--wrong")
     assert ran.code == 6
     every = client(capsysbinary, "conformance", broker, "-T", "ndjson")
-    assert ran.err == every.err == f"kdissect: {len(ran.lines)} checks of {len(every.lines)} not right\n"
+    assert ran.err == every.err == f"kdissect: {len(ran.lines)} checks of {len(every.lines)} failed\n"
     found = checks(ran, "answer")
-    assert found["DescribeCluster", 0]["detail"] == "the response header has version 0, 1 is due"
+    assert found["DescribeCluster", 0]["detail"] == "the response header has version 0, not 1"
     assert "remainder" in found["ListOffsets", 1]["detail"]
     assert "null" in found["Metadata", 1]["detail"]
     assert {each["outcome"] for each in found.values()} == {"wrong"}

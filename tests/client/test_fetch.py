@@ -109,7 +109,7 @@ def ends(*spans: tuple[int, int]) -> Leaders:
     return [(ready, {at: FetchPosition(at, begin, end, begin) for at, (begin, end) in enumerate(spans)})]
 
 
-MARKERS = "markers of transactions, and what was aborted"
+MARKERS = "only transaction markers and aborted records came"
 FOUR_EMPTY = ", ".join(f"t-{at} ends at offset 0" for at in range(4))
 
 
@@ -122,7 +122,7 @@ FOUR_EMPTY = ", ".join(f"t-{at} ends at offset 0" for at in range(4))
         (((0, 0), (0, 0)), None, 0, "nothing to read: t-0 ends at offset 0, t-1 ends at offset 0"),
         (((7, 5), (7, 8_000)), 7, 2, "t-0 ends at offset 5: nothing there from offset 7 on"),
         (((7, 7), (7, 8)), 7, 1, None),
-        (((0, 2),), None, 0, f"t: no record came that counts: {MARKERS}, do not"),
+        (((0, 2),), None, 0, f"t: no record to show: {MARKERS}"),
         (((0, 0),) * 6, None, 0, f"nothing to read: {FOUR_EMPTY}, and 2 more"),
     ],
 )  # fmt: skip

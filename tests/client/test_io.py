@@ -70,7 +70,10 @@ def test_a_name_that_nobody_knows(capsysbinary: Capsys) -> None:
 
 def test_a_name_that_no_certificate_can_have(capsysbinary: Capsys, broker: TestBroker) -> None:
     ran = client(capsysbinary, "metadata", broker, "--tls-name", ".broker")
-    assert (ran.code, ran.err) == (2, "kdissect: --tls-name .broker: no certificate can name that\n")
+    assert (ran.code, ran.err) == (
+        2,
+        "kdissect: --tls-name .broker: a certificate cannot contain this name\n",
+    )
 
 
 def test_a_server_that_is_silent(capsysbinary: Capsys, broker: TestBroker) -> None:
@@ -111,8 +114,8 @@ def test_an_answer_that_drips_is_waited_for_no_longer_than_a_silent_one(
     [
         (b"HTTP/1.1 400 Bad Request\r\n\r\n", "answered in HTTP"),
         (b"\x15\x03\x03\0\x02\x02\x28", "speaks TLS on this port: give --tls"),
-        (b"SSH-2.0-OpenSSH_9.2p1\r\n", "bytes that are no Kafka (b'SSH-2.0-Open')"),
-        (b"\xff" * 64, "bytes that are no Kafka"),
+        (b"SSH-2.0-OpenSSH_9.2p1\r\n", "bytes that are not Kafka (b'SSH-2.0-Open')"),
+        (b"\xff" * 64, "bytes that are not Kafka"),
         (b"\0\0\0\x08\0\0\x12\x34abcd", "answered a request that was not sent"),
         (b"\0\0\0\x02\0\0", "too short for an answer"),
     ],
@@ -160,7 +163,7 @@ def test_a_broker_that_closes_in_the_middle_of_an_answer(capsysbinary: Capsys) -
 
 def test_a_broker_that_sends_garbage_after_an_answer(capsysbinary: Capsys, broker: TestBroker) -> None:
     broker.answers["Metadata"] = lambda *_: b"\xff\xff\xff\xff garbage"
-    assert "a size that no answer has" in fails(capsysbinary, broker)
+    assert "an impossible size" in fails(capsysbinary, broker)
     broker.answers["Metadata"] = lambda *_: framed(b"\0\0\0\3" + b"\x7f" * 40)
     assert "does not fit the schema" in fails(capsysbinary, broker)
 
@@ -227,7 +230,7 @@ def test_an_alert_of_a_broker_that_wants_another_certificate_is_told(
         untrusted = fails(capsysbinary, address, *trusted, *shown)
         server.kill()
     assert "a certificate of the client (" in without
-    assert "it does not take the client's certificate (" in untrusted
+    assert "it does not accept the client's certificate (" in untrusted
     assert "unknown ca" in untrusted
 
 
@@ -240,8 +243,8 @@ def test_files_for_tls_are_looked_at_before_anybody_is_asked(
     nothing.write_text("nothing\n")
     for options, why in (
         (("--tls-ca", nothing), f"{nothing}: it has no certificates in PEM"),
-        (("--tls-cert", one.certificate), f"{one.certificate}: there is no certificate and key in PEM"),
-        (("--tls-cert", one.certificate, "--tls-key", other.key), f"{other.key}: the key is not that of"),
+        (("--tls-cert", one.certificate), f"{one.certificate}: no usable certificate and key in PEM"),
+        (("--tls-cert", one.certificate, "--tls-key", other.key), f"{other.key}: the key does not belong to"),
         (("--tls-cert", tmp_path), f"{tmp_path}: cannot be read: Is a directory"),
     ):
         ran = client(capsysbinary, "metadata", broker, *options)

@@ -72,7 +72,7 @@ def test_a_broker_that_never_ends_a_login_is_not_followed_for_ever(
     tokens = login(broker, (0, b'{"status":"invalid_token"}'))
     monkeypatch.setenv("KDISSECT_TOKEN", "abc")
     line = fails(capsysbinary, broker, "--sasl", "OAUTHBEARER")
-    assert "the server goes on after it has refused the token" in line
+    assert "the server continues the login after it has refused the token" in line
     assert len(tokens) == 2
 
 
@@ -83,7 +83,7 @@ def test_a_mechanism_that_is_not_offered_is_told_with_those_that_are(
     monkeypatch.setenv("KDISSECT_PASSWORD", "p")
     line = fails(capsysbinary, broker, "--sasl", "SCRAM-SHA-512", "--user", "tim")
     assert (
-        "does not take SCRAM-SHA-512 (UNSUPPORTED_SASL_MECHANISM): it offers OAUTHBEARER, GSSAPI (--sasl)"
+        "does not accept SCRAM-SHA-512 (UNSUPPORTED_SASL_MECHANISM): it offers OAUTHBEARER, GSSAPI (--sasl)"
         in line
     )
 

@@ -99,7 +99,7 @@ def test_every_broker_is_asked_for_what_it_leads(capsysbinary: Capsys, address: 
 def test_the_byte_that_the_mock_brokers_send_too_much_is_told(capsysbinary: Capsys, address: str) -> None:
     ran = run(capsysbinary, "client", "metadata", address, "--api-version", 12)
     assert ran.code == 6
-    assert "its answer to Metadata v12 goes on behind the last field: 1 byte (00) left over" in ran.err
+    assert "its response to Metadata v12 has bytes after the last field: 1 byte (00)" in ran.err
 
 
 def test_metadata_1_produce_3_and_fetch_6(capsysbinary: Capsys, address: str) -> None:

@@ -99,7 +99,7 @@ def test_an_old_format_chooses_a_version_that_takes_it(capsysbinary: Capsys, bro
         capsysbinary, "produce", broker, "t", "--value", "v", "--message-format", 1, "--api-version", 9
     )
     assert ran.code == 2
-    assert "Produce v9 takes records of magic 2, not 1" in ran.err
+    assert "Produce v9 needs records of magic 2, not 1" in ran.err
 
 
 def test_acks_0_waits_for_nothing(capsysbinary: Capsys, broker: TestBroker) -> None:
@@ -146,7 +146,7 @@ def test_what_was_written_beside_refused_records_is_told(
     written, refused = ran.err.splitlines()
     assert written == "kdissect: t-0: 1 record, from offset 17"
     assert refused.endswith(
-        "t-1: MESSAGE_TOO_LARGE: nothing was written there; 2 more partitions took nothing either"
+        "t-1: MESSAGE_TOO_LARGE: nothing was written there; 2 more partitions refused the records too"
     )
 
 
@@ -200,14 +200,14 @@ def test_a_row_that_cannot_be_meant_is_refused_before_anybody_is_asked(
         (("no-such-file",), 3, "no-such-file: cannot be read: No such file"),
         (("--value", "v", "--header", "h"), 2, "--header h: the form is NAME=VALUE"),
         (("--value", "v", "--header", "=v"), 2, "the form is NAME=VALUE"),
-        (("--key", "k"), 2, "--key goes with --value"),
-        (("-", "--input", "ndjson", "--key-separator", ":"), 2, "--key-separator goes with --input lines"),
+        (("--key", "k"), 2, "--key needs --value"),
+        (("-", "--input", "ndjson", "--key-separator", ":"), 2, "--key-separator needs --input lines"),
         (("-", "--key-separator", ""), 2, "--key-separator is empty"),
         (("--value", "v", "--input", "ndjson"), 2, "describe FILE"),
         (("--value", "v", "--key-separator", ":"), 2, "describe FILE"),
         (("--value", "v", "--api-version", "77"), 2, "version 77"),
         (("--value", "v", "--tls-ca", "no-such-ca"), 3, "no-such-ca: cannot be read: No such file"),
-        (("--value", "v", "--timeout", "nan"), 2, "nan is no span of time"),
+        (("--value", "v", "--timeout", "nan"), 2, "nan is not a duration"),
         (("--value", "v", "--timeout", "inf"), 2, "--timeout"),
         (("--value", "v", "--timeout", "-1"), 2, "--timeout"),
         (("--value", "v", "--client-id", "x" * 32_768), 2, "at most 32,767"),
@@ -233,7 +233,7 @@ def test_that_there_is_nothing_to_send_is_told(
     ran = client(capsysbinary, "produce", broker, "t", file, "--input", "ndjson")
     assert (ran.code, ran.err.count("\n")) == (0, 1)
     assert (
-        "0 records, 1 marker of transactions left out, which only brokers write: nothing is sent" in ran.err
+        "0 records, 1 marker of transactions left out (only brokers write these): nothing is sent" in ran.err
     )
     assert broker.asked == []
     done = spawn("client", "produce", broker.address, "t", stdin=b"")

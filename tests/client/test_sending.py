@@ -45,36 +45,39 @@ def test_bytes_that_are_no_request_are_sent_as_they_are_if_that_is_asked_for(
 ) -> None:
     ran = client(capsysbinary, "send", broker, "--hex", "00000002cafe", "--as-is")
     assert (ran.code, ran.err.count("\n")) == (6, 1)
-    assert "it closed the connection: the bytes are no request" in ran.err
+    assert "it closed the connection: the bytes are not a request" in ran.err
     ran = client(capsysbinary, "send", broker, "--hex", "0000", "--as-is", "--timeout", 0.2)
     assert (ran.code, ran.err.count("\n")) == (6, 1)
-    assert "no answer to these bytes, which are no request, within 0.2 s" in ran.err
+    assert "no answer to these bytes, which are not a request, within 0.2 s" in ran.err
 
 
 @pytest.mark.parametrize(
     ("options", "why"),
     [
-        ((), "what is to be sent?"),
+        ((), "nothing to send"),
         (("--api", "Metdata"), "did you mean Metadata?"),
         (("--api", "Metadata", "--version", "1", "--json", "{"), "not JSON"),
-        (("--api", "Metadata", "--json", "body.json"), "--json body.json: there is no such file"),
+        (
+            ("--api", "Metadata", "--json", "body.json"),
+            "--json body.json: this is neither a file nor a JSON object",
+        ),
         (("--api", "Metadata", "--json", '{"topix": []}'), "topix"),
         (("--api", "Metadata", "--json", "[]"), "object is needed"),
-        (("--api", "4711"), "no such API that kdissect knows"),
-        (("--hex", "cafe"), "these 2 bytes are no request"),
-        (("--hex", "12670001000000010000"), "(key 4711); --as-is sends them as they are"),
-        (("--hex", "0000000c0003000100000001ffffffffff00"[:32]), "they begin with their own size; --as-is"),
-        (("--hex", "00", "--version", "1"), "--version goes with --api"),
+        (("--api", "4711"), "kdissect does not know this API"),
+        (("--hex", "cafe"), "these 2 bytes are not a request"),
+        (("--hex", "12670001000000010000"), "(key 4711); --as-is sends them unchanged"),
+        (("--hex", "0000000c0003000100000001ffffffffff00"[:32]), "they begin with a size; --as-is"),
+        (("--hex", "00", "--version", "1"), "--version needs --api"),
         (("--api", "Metadata", "--version", "1", "--json", '{"topics": 5}'), "topics"),
         (("--api", "Metadata", "--version", "77"), "--hex sends bytes of any version"),
         (("--api", "Metadata", "--json", "{}", "--hex", "00"), "one of them"),
         (("--api", "Metadata", "-Y", "error"), "--capture"),
-        (("--api", "Metadata", "--capture", "x"), "from one place"),
+        (("--api", "Metadata", "--capture", "x"), "one source of requests"),
         (("--api", "CreateTopics", "--reading-only"), "--reading-only is for a replay"),
-        (("--api", "Metadata", "--as-is", "--hex", "00"), "--as-is goes with --hex alone"),
-        (("--api", "Metadata", "--as-is"), "--as-is goes with --hex alone"),
-        (("--capture", "x", "--version", "1"), "as they were"),
-        (("--request-log", "x", "--as-is"), "as they were"),
+        (("--api", "Metadata", "--as-is", "--hex", "00"), "--as-is needs --hex without --api"),
+        (("--api", "Metadata", "--as-is"), "--as-is needs --hex without --api"),
+        (("--capture", "x", "--version", "1"), "sends requests unchanged"),
+        (("--request-log", "x", "--as-is"), "sends requests unchanged"),
         (("--request-log", "nosuch.log"), "nosuch.log: cannot be read: No such file"),
     ],
 )
@@ -113,7 +116,7 @@ def test_bytes_behind_the_last_field_are_shown_and_told_and_end_with_6(
     ran = client(capsysbinary, "send", broker, "--api", "ListGroups", "--version", 1, "-T", form)
     assert ran.code == 6
     assert ran.err.count("\n") == 1
-    assert "its answer to ListGroups v1 goes on behind the last field: 2 bytes (ca fe) left over" in ran.err
+    assert "its response to ListGroups v1 has bytes after the last field: 2 bytes (ca fe)" in ran.err
     shown = {
         "tree": "_remainder: ca fe",
         "ndjson": '"_remainder":"yv4="',
@@ -140,7 +143,7 @@ def test_an_answer_that_comes_twice_is_shown_once_and_told(capsysbinary: Capsys,
     broker.answers["ListGroups"] = lambda *_: framed(b"\0\0\0\1" + b"\0" * 10) * 2
     ran = client(capsysbinary, "send", broker, "--api", "ListGroups", "--version", 1, "-T", "ndjson")
     assert (ran.code, len(ran.lines), ran.err.count("\n")) == (6, 1, 1)
-    assert "it answered a request that nobody waits for (correlation id 1)\n" in ran.err
+    assert "it answered a request that is not waiting (correlation id 1)\n" in ran.err
 
 
 def test_a_request_log_is_replayed_but_for_what_it_does_not_hold(
@@ -179,12 +182,12 @@ def test_a_request_log_is_replayed_but_for_what_it_does_not_hold(
     damaged.write_text(line("Metadata", 1, topics=[]) + 12 * (line("Metadata", 1, topics=[])[:80] + "\n"))
     ran = client(capsysbinary, "send", broker, "--request-log", damaged, "-T", "ndjson")
     assert (ran.code, len(ran.lines), ran.err.count("\n")) == (3, 1, 11)
-    assert f"kdissect: {damaged}: line 2: the request is no JSON\n" in ran.err
+    assert f"kdissect: {damaged}: line 2: the request is not JSON\n" in ran.err
     assert "and 2 more such places" in ran.err
     other = tmp_path / "other.log"
     other.write_text("[2026-05-01 12:00:00,000] INFO started (kafka.server.KafkaServer)\n")
     ran = client(capsysbinary, "send", broker, "--request-log", other)
-    assert (ran.code, ran.err) == (2, f"kdissect: {other}: there is no request to be sent again\n")
+    assert (ran.code, ran.err) == (2, f"kdissect: {other}: there is no request to send again\n")
     broker.answers["CreateTopics"] = lambda *_: {"topics": []}
     found = rows(client(capsysbinary, "send", broker, "--request-log", log, "--yes", "-T", "ndjson"))
     assert [each["api"] for each in found] == ["Metadata", "CreateTopics"]
@@ -205,7 +208,7 @@ def test_what_w_wrote_can_be_read_and_replayed(
     assert [each["request"]["body"] for each in again] == [each["request"]["body"] for each in theirs]
     assert [each.api for each in broker.asked] == ["Fetch", "Fetch"]
     ran = client(capsysbinary, "send", broker, "--capture", capture, "-Y", "api == Heartbeat")
-    assert (ran.code, ran.err) == (2, "kdissect: there is no request to be sent again\n")
+    assert (ran.code, ran.err) == (2, "kdissect: there is no request to send again\n")
 
 
 def test_a_damaged_capture_is_replayed_as_far_as_it_goes_and_told(

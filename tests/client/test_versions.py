@@ -30,7 +30,7 @@ def test_a_forced_version_is_taken_as_it_is() -> None:
 
 
 def test_where_there_is_no_version_both_sides_are_named() -> None:
-    with pytest.raises(AskingError, match="0 to 2 are wanted, the broker advertises 3 to 11"):
+    with pytest.raises(AskingError, match="kdissect wants versions 0 to 2, the broker advertises 3 to 11"):
         Advertised({PRODUCE: range(3, 12)}).pick(PRODUCE, 0, 2)
     with pytest.raises(AskingError, match="does not advertise Produce"):
         NOTHING.pick(PRODUCE)

@@ -158,5 +158,5 @@ def test_a_process_that_cannot_be_started_is_told(asked: Asked, monkeypatch: pyt
     monkeypatch.setattr("kdissect.feed.beside.start_process", fails)
     asker.ask(compile_filter("acks == 1"))
     asker.add(np.arange(len(index), dtype=np.uint32))
-    assert asker.reason == "exchanges cannot be looked into: Resource temporarily unavailable"
+    assert asker.reason == "exchanges cannot be searched: Resource temporarily unavailable"
     assert asker.progress is None

@@ -160,19 +160,19 @@ def test_an_expression_shows(text: str, numbers: set[int]) -> None:
 
 
 WRONG: list[tuple[str, int, str]] = [
-    ("topics[0", 6, "the bracket has no end"),
-    ("topics[0]x == 1", 6, "the bracket has no end"),
+    ("topics[0", 6, "the closing bracket is missing"),
+    ("topics[0]x == 1", 6, "the closing bracket is missing"),
     ("topics[x] == 1", 6, "[a:n]"),
     ("topics[] == 1", 6, "[a:n]"),
     ("topics[3-1]", 6, "ends before it begins"),
     ("topics[99999999999]", 6, "[a:n]"),
     ("fetch.request.topics[0].partitions[q].partition == 7", 34, "[a:n]"),
-    ("latency[0] == 1", 0, "brackets go with arrays"),
-    ("client[0] == 1", 0, "brackets go with arrays"),
-    ("topics[0][0][0] == x", 0, "brackets go with arrays"),
-    ("record.offset[0] == 1", 0, "brackets go with arrays"),
-    ("fetch[0].request.maxWaitMs == 1", 0, "brackets go with arrays"),
-    ("fetch.request.maxWaitMs[0] == 1", 0, "brackets go with arrays"),
+    ("latency[0] == 1", 0, "brackets work with arrays"),
+    ("client[0] == 1", 0, "brackets work with arrays"),
+    ("topics[0][0][0] == x", 0, "brackets work with arrays"),
+    ("record.offset[0] == 1", 0, "brackets work with arrays"),
+    ("fetch[0].request.maxWaitMs == 1", 0, "brackets work with arrays"),
+    ("fetch.request.maxWaitMs[0] == 1", 0, "brackets work with arrays"),
     ("fetch.request.topics[0].partitons[1].partition == 3", 24, "did you mean partitions?"),
     ("topcs[0] == x", 0, "did you mean"),
     ("fetch.request.header.clientIdd == x", 21, "did you mean clientId?"),
@@ -213,7 +213,7 @@ def test_what_is_wrong_is_told_with_its_place(text: str, position: int, reason: 
 
 def test_a_word_after_a_field_of_text_that_names_a_field_is_told_as_such() -> None:
     found = compile_filter("topic == group")
-    assert found.hints == ('group is the field of that name here; "group" would be the text',)
+    assert found.hints == ('group means the field of that name; "group" in quotes means the text',)
     assert compile_filter('topic == "group"').hints == ()
     assert compile_filter("topic == latency").hints == ()  # a number: only the text can be meant
 

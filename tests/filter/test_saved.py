@@ -10,7 +10,7 @@ NAMED = {"mine": "api == Fetch", "slow": "latency > 1s", "topics": "latency > 2s
 @pytest.mark.parametrize("text", ["mine", "errors and mine", "not (mine or other)", "mine other"])
 def test_a_word_alone_that_names_a_saved_filter_is_told_of(text: str) -> None:
     (hint,) = hints_of_saved(text, NAMED)
-    assert hint == "mine is looked for as text; the saved filter of that name is: api == Fetch"
+    assert hint == "mine is searched as text; the saved filter of that name is: api == Fetch"
 
 
 @pytest.mark.parametrize("text", ['"mine"', "slow", "topics", "client_id == mine", "other", "mine ==", ""])

@@ -69,7 +69,7 @@ def test_every_name_is_a_filter_or_says_why_not(name: str) -> None:
     assert not compile_filter(text).hints
     if isinstance(meaning, Means):
         compile_filter(meaning.filter)
-        with pytest.raises(FilterError, match="stands alone"):
+        with pytest.raises(FilterError, match="is true or false by itself"):
             compile_filter(f"{text} == 1")
         return
     field = field_of(text)

@@ -184,7 +184,7 @@ def test_findings_new_gone_grown_and_shrunk() -> None:
     ]
     assert [text.partition(":")[0] for text in texts] == [
         "new warning",
-        "gone, was warning",
+        "gone (was warning)",
         "grown",
         "shrunk",
     ]

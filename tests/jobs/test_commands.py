@@ -99,8 +99,8 @@ def test_a_killed_process_is_told_in_one_line_and_what_came_before_is_there(
     command = [sys.executable, "-c", program, "read", str(traffic), "--jobs", "2", "-o", str(rows)]
     ran = subprocess.run(command, capture_output=True, cwd=ROOT, timeout=60, check=False)
     assert ran.stderr.decode() == (
-        "kdissect: a process that decodes was killed by signal 9; what was decoded before is written"
-        " (--jobs 1 has no others)\n"
+        "kdissect: a decoding process was killed by signal 9; the rows before that are written"
+        " (--jobs 1 uses no such process)\n"
     )
     assert ran.returncode == 3
     assert alone.startswith(rows.read_bytes())
@@ -206,7 +206,7 @@ def test_a_large_one_is_shared_behind_its_beginning(
 def test_rows_that_are_wanted_as_they_come_are_the_work_of_one(tmp_path: Path) -> None:
     ran = said("read", "--follow", tmp_path, "--jobs", 2)
     assert ran.code == 2
-    assert "--follow shows each row as it comes" in ran.err
+    assert "--follow decodes in one process" in ran.err
 
 
 def test_a_system_without_forks_has_one_and_says_so(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -134,5 +134,5 @@ def test_without_libpcap_ports_can_be_chosen(monkeypatch: pytest.MonkeyPatch) ->
 
 @pytest.mark.skipif(not libpcap.is_there(), reason="libpcap is not installed")
 def test_a_wrong_filter_is_told_in_libpcaps_words() -> None:
-    with pytest.raises(BadFilterError, match="'tcp prt 9' is no capture filter: can't parse"):
+    with pytest.raises(BadFilterError, match="'tcp prt 9' is not a capture filter: can't parse"):
         program_of("tcp prt 9", ETHERNET, SNAP, None)

@@ -75,7 +75,9 @@ def test_a_clock_that_is_set_is_told_once(tmp_path: Path, step: int, words: str)
     capturing.clock.step_ns = step * SECOND
     capturing.step()
     capturing.step()
-    assert capturing.status.notes == (f"the clock was set {words}; times before and after do not compare",)
+    assert capturing.status.notes == (
+        f"the clock was set {words}; times before and after cannot be compared",
+    )
 
 
 def test_a_full_disk_is_told_when_it_begins_and_when_it_ends(

@@ -20,7 +20,7 @@ pytest.importorskip("scapy")
 def test_what_came_is_told() -> None:
     assert Silence("tcp", None).say(Status()) == "no packet has matched tcp so far"
     said = Silence("tcp", None).say(Status(received=1))
-    assert said == "1 packet of tcp so far, nothing of Kafka's in them"
+    assert said == "1 packet of tcp so far, none with Kafka"
 
 
 @requires_raw_sockets
@@ -37,7 +37,7 @@ def test_other_ports_with_kafka_are_named(name: str) -> None:
                 broker.sendall(framed(response("Metadata", 1, number, **METADATA_RESPONSE_1)))
                 client.recv(1000)
         said = Silence("tcp port 1", opened.probe).say(Status())
-    assert said.startswith("no packet has matched tcp port 1 so far; there is on port")
+    assert said.startswith("no packet has matched tcp port 1 so far; there is Kafka on port")
     assert str(port) in said
     for opener in opened.openers:
         opener().close()

@@ -85,7 +85,7 @@ def test_a_capture_process_that_is_killed_leaves_a_whole_file_and_its_end_is_see
         file.write(bytes.fromhex("06000000 ff000000 0000"))  # what it was just writing
     piped.session.join()
     assert piped.session.death() == (
-        "the capture process was killed by signal 9; what it had written is whole"
+        "the capture process was killed by signal 9; the packets that it had written are complete"
     )
     assert numbers_of(tmp_path / "out.pcapng") == [1, 2]
 

@@ -68,7 +68,7 @@ def test_a_file_that_was_given_up_before_it_was_read_is_told(tmp_path: Path) -> 
     assert [(item.number, int(item.data)) for item in items if isinstance(item, Packet)] == [(1, 1), (3, 3)]
     (fault,) = [item for item in items if isinstance(item, Fault)]
     assert fault.kind == "unreadable"
-    assert "2: 1 packet given up, not decoded: decoding falls behind" in fault.message
+    assert "2: 1 packet not decoded: decoding is too slow" in fault.message
     following.close()
 
 
@@ -90,7 +90,7 @@ def test_what_was_lost_is_told_between_the_packets_and_what_has_vanished_at_the_
     assert [each.message for each in faults] == [
         "1,234 packets lost from 1970-01-01T00:00:01.000000Z to 1970-01-01T00:00:03.500000Z (2.500 s): "
         "out.pcapng: No space left on device",
-        "eth0 is gone; nothing of it was captured from 1970-01-01T00:00:05.000000Z on",
+        "eth0 is gone; the capture has nothing of it from 1970-01-01T00:00:05.000000Z on",
     ]
     assert data_of([item for item in items if isinstance(item, Packet)]) == [1, 2, 3]
 

@@ -66,9 +66,9 @@ def test_the_schema_of_the_writer_reads(
 @pytest.mark.parametrize(
     ("data", "problem", "is_unknown"),
     [
-        (framed(7, b"\x06\x06"), "does not have the form of its schema: 1 byte is left", False),
-        (framed(8, b"\x02\x02\x08"), "does not have the form of its schema: the varint breaks off", False),
-        (framed(9, b"{"), "does not have the form of its schema: not JSON", False),
+        (framed(7, b"\x06\x06"), "does not match its schema: 1 byte is left", False),
+        (framed(8, b"\x02\x02\x08"), "does not match its schema: the varint breaks off", False),
+        (framed(9, b"{"), "does not match its schema: not JSON", False),
         (framed(4, b"\x06"), "schema 4 is not known", True),
         (framed(6, b"\x06"), "schema 6 cannot be used", False),
         (b"\x03\x05" + UUID(GUID).bytes + b"zz", "zlib behind the schema's id cannot be unpacked", False),
@@ -99,7 +99,7 @@ def test_rules_decide_by_topic_and_the_last_counts() -> None:
     rules = [rule("o*", "raw"), rule("orders", "json"), rule("oak", "auto")]
     decoder = PayloadDecoder(schemas(), rules)
     assert decoder.decode("other", "value", b"{}").format == "raw"
-    assert decoder.decode("orders", "value", b"[").problem == "is no JSON: not JSON: Expecting value"
+    assert decoder.decode("orders", "value", b"[").problem == "is not JSON: not JSON: Expecting value"
     assert decoder.decode("oak", "value", b"{}").format == "json"
     assert decoder.decode("orders", "key", b"k").value == "k"
 
@@ -132,7 +132,7 @@ def test_another_decoder_may_do_anything() -> None:
 
     decoder = PayloadDecoder(rules=[DecodingRule("*", "value", "mine", decode=wrong)])
     assert [decoder.decode("t", "value", data).problem for data in (b"1", b"2", b"3")] == [
-        *("is no mine: no", "is no mine: KeyError"),
+        *("is not mine: no", "is not mine: KeyError"),
         None,
     ]
 
@@ -145,7 +145,7 @@ def test_what_is_told_beside_the_value_is_json() -> None:
         "registry": "confluent",
         "schema": 7,
         "name": "shop.Order",
-        "problem": "does not have the form of its schema: the varlong breaks off",
+        "problem": "does not match its schema: the varlong breaks off",
         "offset": 5,
     }
 
@@ -196,7 +196,7 @@ def test_json_is_compared_with_its_schema_and_stays_readable(
         [order, RegistrySchema("JSON", line, "2", "line", 1), file], {"sub/line.json": line, "no.json": "{"}
     )
     data = json.dumps(value).encode()
-    whole = None if problem is None else f"does not have the form of its schema: {problem}"
+    whole = None if problem is None else f"does not match its schema: {problem}"
     for given, confidence in ((framed(1, data), "certain"), (framed(3, data), "certain"), (data, "likely")):
         found = PayloadDecoder(known).decode("orders", "value", given)
         assert (found.format, found.value, found.confidence) == ("json", value, confidence)

@@ -134,8 +134,8 @@ def test_packets_are_written_with_a_warning_that_they_hold_secrets(
     ran = run(capsysbinary, "read", capture, "-Y", "api == SaslAuthenticate", "-w", out)
     assert ran.code == 0
     assert ran.err == (
-        "kdissect: packets are written as they were captured, with what is redacted here (passwords, tokens, "
-        "configs) of 17 messages\n"
+        "kdissect: packets are written as captured, including what is redacted here (passwords, tokens, "
+        "configs) in 17 messages\n"
     )
     assert SECRET.encode() in out.read_bytes()
     assert_no_secret(ran.err.encode() + ran.out)

@@ -28,7 +28,7 @@ def capture(tmp_path: Path) -> Path:
 
 FOUND = (
     "kdissect: no Kafka was found: 18 packets, 3 TCP connections (2 of another protocol on port 2222, "
-    "1 of HTTP on port 8080); -d tcp.port==2222,kafka takes a port for Kafka's\n"
+    "1 of HTTP on port 8080); -d tcp.port==2222,kafka treats a port as Kafka\n"
 )
 
 
@@ -98,5 +98,5 @@ def test_what_has_no_bytes_and_what_stays_dark_is_told() -> None:
     found.add(connection("tls", 9_093)._replace(tls=tls))
     assert found.lines(3) == [
         "no Kafka was found: 3 packets, 1 TCP connection (1 of TLS on port 9093)",
-        "nothing is decrypted of 1 TLS connection: no secret; kdissect doctor tls tells how to get one",
+        "nothing is decrypted of 1 TLS connection: no secret; kdissect doctor tls says how to get one",
     ]

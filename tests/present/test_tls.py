@@ -60,7 +60,7 @@ def test_why_it_is_dark_comes_first() -> None:
     first, *_ = tls_lines(tls)
     assert (first.name, first.is_warning) == ("dark", True)
     assert first.text.startswith("no secret for client random ")
-    assert texts(tls)["certificate"] == "encrypted, as all are in TLS 1.3"
+    assert texts(tls)["certificate"] == "encrypted, as always in TLS 1.3"
 
 
 def test_what_was_offered_and_not_chosen_is_told() -> None:

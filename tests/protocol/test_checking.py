@@ -57,7 +57,7 @@ def test_what_nests_without_end_is_refused() -> None:
     text = "data 0 of 9.9\n"
     for depth in range(1, DEEPEST + 3):
         text += f"{'    ' * depth}field{depth}  Type{depth}  0+\n"
-    with pytest.raises(ValueError, match=f"it nests deeper than {DEEPEST}"):
+    with pytest.raises(ValueError, match=f"it is nested deeper than {DEEPEST}"):
         check(parse(text), is_api=False)
 
 

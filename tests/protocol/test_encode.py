@@ -40,7 +40,7 @@ def test_an_explicit_null_is_written_where_the_default_is_another() -> None:
 def test_a_field_that_the_version_lacks_may_be_there_if_it_says_nothing() -> None:
     fetch = message_struct(1, 13, "request")
     assert encode(fetch, {"topics": [{"topic": "dropped, for it is ignorable"}]})
-    with pytest.raises(ValueError, match=r"^replicaState: version 13 cannot say"):
+    with pytest.raises(ValueError, match=r"^replicaState: version 13 cannot express"):
         encode(fetch, {"replicaState": {"replicaId": 1, "replicaEpoch": 1}})
     assert encode(fetch, {"replicaState": {"replicaId": -1, "replicaEpoch": -1}}) == encode(fetch, {})
 
@@ -68,7 +68,7 @@ def test_a_field_that_the_version_lacks_may_be_there_if_it_says_nothing() -> Non
         (NEW, {"things": [3]}, r"things\[0\]: a dict is needed, not int"),
         (NEW, {"one": {"id": 1, "other": 2}}, r"one\.other: One has no such field"),
         (NEW, {"plain": None}, "plain: null is not allowed"),
-        (OLD, {"tagged": 7}, "tagged: version 0 cannot say 7"),
+        (OLD, {"tagged": 7}, "tagged: version 0 cannot express 7"),
         (OLD, {"_unknownTaggedFields": [{"tag": 1, "data": b""}]}, "_unknownTaggedFields: version 0"),
         (
             NEW,

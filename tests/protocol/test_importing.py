@@ -177,7 +177,7 @@ def test_the_release_can_be_told_by_the_file_the_folder_or_the_user(tmp_path: Pa
         archive.writestr("common/message/HeartbeatRequest.json", json.dumps(HEARTBEAT))
     assert import_definitions(tmp_path / "kafka-clients-9.5.1.jar", tmp_path / "c").release == "9.5.1"
     folder.rename(tmp_path / "trunk")
-    with pytest.raises(ValueError, match="which Kafka release"):
+    with pytest.raises(ValueError, match="the Kafka release is unknown"):
         import_definitions(tmp_path / "trunk", tmp_path / "d")
 
 
@@ -296,7 +296,7 @@ def test_a_version_file_of_any_size_costs_no_more_than_a_definition(tmp_path: Pa
 @pytest.mark.parametrize("name", ["..-4.0.jar", " x -4.0.jar", "\x1b[31m-4.0.jar"])
 def test_a_jar_whose_name_is_no_part_of_kafka_is_refused(name: str, tmp_path: Path) -> None:
     source = raw_jar(tmp_path / name, {FILE: json.dumps(HEARTBEAT).encode()})
-    with pytest.raises(ValueError, match="is no name of a part of Kafka"):
+    with pytest.raises(ValueError, match="is not the name of a part of Kafka"):
         import_definitions(source, tmp_path / "user" / "definitions")
     assert not (tmp_path / "user").exists()
 
@@ -438,5 +438,5 @@ def test_the_release_is_told_by_the_jars_name_or_its_manifest(
 
 def test_a_vendors_release_that_nothing_tells_is_asked_for(tmp_path: Path) -> None:
     source = vendors_jar(tmp_path / "clients.jar", *SAUCE)
-    with pytest.raises(ValueError, match=r"which release of somebody's is it\?.*--release"):
+    with pytest.raises(ValueError, match=r"the release of somebody's is unknown.*--release"):
         import_definitions(source, tmp_path / "own", vendor="somebody")

@@ -60,7 +60,7 @@ def test_the_default_of_netrc_is_for_nobody(tmp_path: Path) -> None:
     [
         ({PASSWORD: SECRET}, f"{PASSWORD} is set, and {USER} is not"),
         ({USER: "me", TOKEN: SECRET}, "a user and a token"),
-        ({TOKEN: SECRET + "\r\nX-Evil: 1"}, "characters that no token has"),
+        ({TOKEN: SECRET + "\r\nX-Evil: 1"}, "invalid characters"),
         ({USER: f"me:{SECRET}"}, "a colon"),
     ],
 )
@@ -73,6 +73,6 @@ def test_what_cannot_be_used_is_said_without_its_value(environment: dict[str, st
 
 def test_a_broken_netrc_is_said_without_what_is_in_it(tmp_path: Path) -> None:
     file = netrc(tmp_path, f"machine registry.example login me {SECRET} x\n")
-    with pytest.raises(ValueError, match="this is no netrc file") as caught:
+    with pytest.raises(ValueError, match="this is not a netrc file") as caught:
         credentials_for(PLACE, Configured(), file)
     assert SECRET not in str(caught.value)

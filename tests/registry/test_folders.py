@@ -57,11 +57,11 @@ def test_what_is_wrong_costs_only_itself(tmp_path: Path) -> None:
     assert schemas.reader("2") is not None
     assert [problem.partition(": ")[2] for problem in schemas.problems] == [
         "cannot be read: it is not UTF-8",
-        "no file of at most 16,777,216 bytes",
+        "not a file, or larger than 16,777,216 bytes",
     ]
 
 
-@pytest.mark.parametrize(("name", "reason"), [("nowhere", "not there"), ("file", "no folder")])
+@pytest.mark.parametrize(("name", "reason"), [("nowhere", "not there"), ("file", "not a folder")])
 def test_a_folder_is_needed(name: str, reason: str, tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
     with pytest.raises(CaptureError, match=reason):

@@ -157,7 +157,7 @@ def _other_language(handler: BaseHTTPRequestHandler) -> None:
     [
         (say(401, b'{"error_code": 401}'), "it wants credentials (401): KDISSECT_REGISTRY_USER and"),
         (say(403, b""), "it wants credentials (403)"),
-        (say(404, b"<html>"), "it answers 404 and is no schema registry: is the URL's path right?"),
+        (say(404, b"<html>"), "it answers 404, so this may not be a schema registry: is the URL's"),
         (say(500, b"oops"), "it answers 500"),
         (say(429, b"slow down"), "it answers 429"),
         (say(301, b"", Location="http://evil.example/"), "it redirects (301), and kdissect does not follow"),
@@ -187,10 +187,10 @@ def test_a_registry_that_fails_is_told_in_one_line_and_left_alone(
     found = [decoder.decode("orders", "value", b"\0\0\0\0" + bytes([id]) + b"\6") for id in (7, 8, 7)]
     assert not slow or time.monotonic() - begin < 5
     assert [each.value for each in found] == [None] * 3
-    assert found[0].problem == "schema 7 is not known, and the registry cannot be asked"
+    assert found[0].problem == "schema 7 is not known, and kdissect cannot ask the registry"
     (problem,) = schemas.problems
     assert problem.startswith(f"--registry {server.url}: {said}")
-    assert problem.endswith("; it is not asked any more, and records stay raw")
+    assert problem.endswith("; kdissect no longer asks it, and records stay raw")
     assert len(server.asked) <= 1
 
 
@@ -223,7 +223,7 @@ def test_bytes_that_only_look_framed_end_the_asking(server: Server) -> None:
     for number in range(1, 1_000):
         assert value(schemas, b"\0" + number.to_bytes(4, "big") + b"abc") is None
     assert len(server.asked) == remote.MOST_MISSES
-    assert "it has none of the 100 schemas that were asked for" in schemas.problems[0]
+    assert "it has none of the 100 requested schemas" in schemas.problems[0]
 
 
 def test_all_answers_together_have_an_end(server: Server, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -360,13 +360,13 @@ def test_urls_of_registries(url: str, shown: str) -> None:
 @pytest.mark.parametrize(
     ("url", "said"),
     [
-        (f"https://me:{SECRET}@registry", "a URL holds no user and no password here"),
-        (f"https://{SECRET}@registry", "a URL holds no user"),
+        (f"https://me:{SECRET}@registry", "the URL must not contain user and password"),
+        (f"https://{SECRET}@registry", "the URL must not contain user"),
         ("registry:8081", "a URL is needed"),
         ("ftp://registry", "a URL is needed"),
         ("https://", "a URL is needed"),
-        ("https://registry:99999", "this is no URL"),
-        ("https://[registry", "this is no URL"),
+        ("https://registry:99999", "this is not a URL"),
+        ("https://[registry", "this is not a URL"),
         ("https://registry?x=y", "without \\? and #"),
         ("https://registry/ä", "only ASCII"),
         ("https://reg istry", "a URL is needed"),

@@ -108,7 +108,7 @@ def test_however_often_the_secrets_of_many_change_each_is_tried_a_few_times_only
     assert len(retries) == 20 * (MOST_RETRIES + 1)
     connections = [event for event in dissector.close() if isinstance(event, Connection)]
     assert {(each.tls or {})["dark"] for each in connections} == {
-        "secrets were told 32 times, and never all that it needs"
+        "secrets came 32 times, but never all that it needs"
     }
 
 
@@ -120,7 +120,7 @@ def test_a_secret_that_is_told_where_too_many_are_known_is_tried_and_that_is_tol
     events = fed([*wire(0, talk.flights), *others, Secrets(TLS_KEY_LOG, talk.key_log), *others], dissector)
     (said,) = [each for each in events if isinstance(each, Fault) and each.kind == "too-many-secrets"]
     assert said.message == (
-        "TLS secrets take more than 5,000 bytes; those told first, of 3 connections so far, were forgotten"
+        "TLS secrets take more than 5,000 bytes; the oldest were forgotten, those of 3 connections so far"
     )
     assert list(exchanges(events).values()) == [2]
     assert dissector.secrets.left_out > 150

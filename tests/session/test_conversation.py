@@ -477,7 +477,7 @@ def test_what_looks_like_kafka_and_is_not_taken_for_it_is_told_once() -> None:
     assert (told.layer, told.kind, told.connection) == ("session", "broken-request", 0)
     assert (told.packet, told.offset) == (4, len(broken) - 4)
     assert told.message.startswith("from 10.0.0.1:50000: looks like Metadata v1 of the client 'test': ")
-    assert told.message.endswith("; not taken for Kafka (-d tcp.port==19092,kafka does)")
+    assert told.message.endswith("; not treated as Kafka (-d tcp.port==19092,kafka does)")
 
 
 def test_a_broken_first_request_does_not_cost_those_behind_it() -> None:

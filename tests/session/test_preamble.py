@@ -326,7 +326,9 @@ def test_a_gap_ends_the_wait_and_is_given_on() -> None:
     assert machine.feed(0, first) == []
     assert machine.feed(0, gap) == [(0, first), (0, gap)]
     assert machine.is_over
-    assert machine.defects[0].message == "a preamble of a proxy is not whole: bytes of it were not captured"
+    assert (
+        machine.defects[0].message == "the preamble of a proxy is incomplete: bytes of it were not captured"
+    )
 
 
 def test_the_packets_of_it_are_known() -> None:

@@ -143,7 +143,7 @@ def _doctor(work: str) -> None:
         told = done.stdout.decode()
         print(told, end="", flush=True)
         assert done.returncode == code, code
-        assert ("all workers write, and it is seen here" in told) == (code == 0)
+        assert ("all workers can write, and this machine sees it" in told) == (code == 0)
     print("doctor: as it is")
 
 

@@ -104,7 +104,7 @@ def test_what_is_there_is_not_replaced_unasked(tmp_path: Path, capsys: pytest.Ca
     (tmp_path / "exchanges").mkdir()
     (tmp_path / "exchanges" / "mine").write_text("")
     assert run(ERRORS, "--out", tmp_path) == 2
-    assert "of a run that did not end: --overwrite" in capsys.readouterr().err
+    assert "from a run that did not end: --overwrite" in capsys.readouterr().err
     (tmp_path / "file").write_text("mine")
     assert run(ERRORS, "--out", tmp_path / "file") == 2
     assert "is a file" in capsys.readouterr().err
@@ -117,7 +117,7 @@ def test_what_is_there_is_not_replaced_unasked(tmp_path: Path, capsys: pytest.Ca
         (("--partition-by", "apo"), "did you mean api"),
         (("--payload", "half"), "none, head:N or full"),
         (("-Y", "api =="), "filter"),
-        (("--capture-point", "("), "no regular expression"),
+        (("--capture-point", "("), "not a regular expression"),
         (("--capture-point", "nowhere"), "'nowhere' matches nothing"),
         (("--conf", "nonsense"), "KEY=VALUE"),
         (("--explain",), "--explain is --plan now"),

@@ -110,14 +110,14 @@ def test_what_others_may_write_to_is_not_loaded(states: States, tmp_path: Path, 
     states.save("one", 0, Carried(new_pass(TableSettings())))
     path = only_file(tmp_path) if of == "file" else tmp_path / "state"
     os.chmod(path, 0o777)
-    with pytest.raises(StateError, match="others may write to"):
+    with pytest.raises(StateError, match="other users can write to"):
         states.load("one", 1)
 
 
 def test_what_belongs_to_others_is_not_loaded(states: States, monkeypatch: pytest.MonkeyPatch) -> None:
     states.save("one", 0, Carried(new_pass(TableSettings())))
     monkeypatch.setattr(os, "geteuid", lambda: 12345)
-    with pytest.raises(StateError, match="somebody else"):
+    with pytest.raises(StateError, match="another user"):
         states.load("one", 1)
 
 
@@ -125,7 +125,7 @@ def test_what_is_no_state_is_told(states: States, tmp_path: Path) -> None:
     states.save("one", 0, Carried(new_pass(TableSettings())))
     for data in (b"\x80\x05something else\n", b"", b"[1]\n", b"7\n", b"{}\n"):
         only_file(tmp_path).write_bytes(data)
-        with pytest.raises(StateError, match="is no state"):
+        with pytest.raises(StateError, match="is not the state"):
             states.load("one", 1)
 
 

@@ -63,8 +63,8 @@ def test_a_folder_that_is_not_shared_is_told() -> None:
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
-        (("--cluster", "local[1]"), "goes with kdissect doctor spark"),
-        (("spark", "--path", "x"), "--path goes with --cluster"),
+        (("--cluster", "local[1]"), "needs kdissect doctor spark"),
+        (("spark", "--path", "x"), "--path needs --cluster"),
         (("spark", "--cluster", "spark://127.0.0.1:1"), "127.0.0.1:1 does not answer"),
     ],
 )

@@ -46,7 +46,9 @@ def test_another_release_goes_on_where_a_table_was_drained(
         assert main([*command, "--drain"]) != 0
     told()
     assert main([*command, "--drain"]) == 0
-    assert told()[0].startswith("kdissect: run 2, which had died, again: what was open, ")
+    assert told()[0].startswith(
+        "kdissect: run 2 (a repeat, because the first try died): open exchanges and connections, "
+    )
     drained = read_rows("exchanges", [pieces[0]])
     assert rows(out, "exchanges") == drained
     assert main([*command, "--drain"]) == 0
@@ -58,7 +60,7 @@ def test_another_release_goes_on_where_a_table_was_drained(
     assert main([*command, "--close"]) == 0
     assert [line.partition(",")[0] for line in told()] == [
         "kdissect: run 3: 1 file",
-        "kdissect: run 4: what was open",
+        "kdissect: run 4: open exchanges and connections",
     ]
     found = rows(out, "exchanges")
     assert set(drained) < set(found)

@@ -218,7 +218,7 @@ def test_runs_read_what_is_new_and_die_harmlessly(
         patch.setattr(owner, "write", dies)
         assert night(*pieces[:2]) != 0
     assert batch(spool, *command) == 0
-    assert "run 1, which had died, again" in capsys.readouterr().err
+    assert "run 1 (a repeat, because the first try died)" in capsys.readouterr().err
     assert batch(spool, *command) == 0
     assert "nothing new" in capsys.readouterr().err
     with monkeypatch.context() as patch:
@@ -234,7 +234,7 @@ def test_runs_read_what_is_new_and_die_harmlessly(
                 state.write_bytes(old + b"\n" + data)
         assert night(pieces[4]) == 0
     told = capsys.readouterr().err
-    assert "run 2, which had died, again: 3 files" in told
+    assert "run 2 (a repeat, because the first try died): 3 files" in told
     assert "run 3: 2 files" in told
     os.link(pieces[0], spool / "copy.pcapng")
     assert batch(spool, *command) == 0
@@ -251,7 +251,10 @@ def test_runs_read_what_is_new_and_die_harmlessly(
         patch.setattr(owner, "write", dies)
         assert batch(spool, *command, "--close") != 0
     assert batch(spool, *command, "--close") == 0
-    assert "run 4, which had died, again: what was open" in capsys.readouterr().err
+    assert (
+        "run 4 (a repeat, because the first try died): open exchanges and connections"
+        in capsys.readouterr().err
+    )
     assert batch(spool, *command, "--close") == 0
     assert "nothing new" in capsys.readouterr().err
     found = rows("exchanges")
@@ -280,12 +283,12 @@ def test_runs_read_what_is_new_and_die_harmlessly(
         (("--out", "x", "--to", "delta:y"), "give one of them"),
         (("--to", "hudi:x"), "the form is parquet:DIR"),
         (("--to", "iceberg:x"), "iceberg:CATALOG.NAMESPACE"),
-        (("--to", "table:x", "--append"), "knows no runs"),
+        (("--to", "table:x", "--append"), "keeps no runs"),
         (("--to", "iceberg:a.b", "--append"), "--runs names the folder"),
-        (("--out", "x", "--append", "--overwrite"), "--overwrite does not go with --append"),
-        (("--out", "x", "--append", "-Y", "api == Fetch"), "-Y does not go with --append"),
-        (("--out", "x", "--runs", "y"), "--runs goes with --append"),
-        (("--out", "x", "--close"), "--close goes with --append"),
+        (("--out", "x", "--append", "--overwrite"), "--overwrite cannot be combined with --append"),
+        (("--out", "x", "--append", "-Y", "api == Fetch"), "-Y cannot be combined with --append"),
+        (("--out", "x", "--runs", "y"), "--runs needs --append"),
+        (("--out", "x", "--close"), "--close needs --append"),
         (("--out", f"{ERRORS}/x/y"), f"{ERRORS} is a file; name a folder"),
     ],
 )

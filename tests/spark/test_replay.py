@@ -37,5 +37,5 @@ def test_the_key_of_a_broker_opens_what_it_can(tmp_path: Path) -> None:
 def test_what_is_no_key_ends_the_task_with_one_line(tmp_path: Path) -> None:
     with pytest.raises(CaptureError, match="cannot be read: No such file or directory"):
         new_pass(TableSettings(rsa_key=(str(tmp_path / "absent"),)))
-    with pytest.raises(CaptureError, match="cannot be used as an RSA private key: it is of another kind"):
+    with pytest.raises(CaptureError, match="cannot be used as an RSA private key: it is not an RSA key"):
         new_pass(TableSettings(rsa_key=(str(certificate("ec").path),)))

@@ -168,7 +168,7 @@ def test_it_prints_tables(tables: Path, capsys: pytest.CaptureFixture[str]) -> N
     assert main(["spark", "report", str(tables), *chosen, "-q", "--master", "local[2]"]) == 0
     title, heading, *rows = (printed := capsys.readouterr().out).splitlines()
     assert (title, heading.split()[:3]) == (
-        "errors: how grave, whose and on what",
+        "errors: severity, client, and what they are about",
         ["error_class", "api", "error"],
     )
     assert len(rows) > 1

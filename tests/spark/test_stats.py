@@ -185,14 +185,14 @@ def test_tables_are_written_and_damage_is_told(tmp_path: Path, capfd: pytest.Cap
     ("arguments", "words"),
     [
         ("-z srtt", "srt"),
-        ("-z srt,nothing", "srt,nothing: rows are told apart by"),
+        ("-z srt,nothing", "srt,nothing: rows can be grouped by"),
         ("", "-z TABLE, --findings or --all"),
-        ("-z srt -z errors -T csv", "has room for one table"),
-        ("--findings", "--findings goes with --out or -T ndjson"),
+        ("-z srt -z errors -T csv", "prints only one table"),
+        ("--findings", "--findings needs --out or -T ndjson"),
         ("-z srt -T csv --out out", "give one of them"),
-        ("-z srt -z srt,broker --out out", "srt is there twice"),
+        ("-z srt -z srt,broker --out out", "srt is given twice"),
         ("-z srt -Y nothing==1", "nothing"),
-        ("-z srt --capture-point (", "is no regular expression"),
+        ("-z srt --capture-point (", "is not a regular expression"),
     ],
 )
 def test_what_cannot_be_done_is_said_before_spark_starts(

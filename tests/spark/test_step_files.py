@@ -184,7 +184,7 @@ def test_a_file_that_overlaps_is_told(stream: Stream) -> None:
     assert list(late()) == []
     stream.put("b.pcap", pcap(PACKETS[1::2]))
     (words,) = late()
-    assert "b.pcap: its first packet is of 2" in words
+    assert "b.pcap: its first packet is from 2" in words
 
 
 @pytest.mark.parametrize("read_before", ["nothing", "half", "all", "all, and a later file"])

@@ -249,7 +249,7 @@ def test_tables_of_another_stream_are_not_mixed_with(
     Path("out/exchanges/batch=7").mkdir(parents=True)
     assert main(["spark", "stream", "in", "--out", "out", "--available-now"]) == 2
     (line,) = capsys.readouterr().err.splitlines()
-    assert "out/exchanges is there already" in line
+    assert "out/exchanges exists already" in line
     assert not Path("out/_checkpoint").exists()
 
 

@@ -67,7 +67,7 @@ def test_a_table_is_printed_for_people(stored: Path, capsys: pytest.CaptureFixtu
         (("-z", "share"), 3, "kdissect spark stats … -z share makes it"),
         (("-T", "html"), 3, "--all --out"),
         (("-T", "html", "-z", "findings"), 2, "one page"),
-        (("-o", "x"), 2, "-o goes with -T html"),
+        (("-o", "x"), 2, "-o needs -T html"),
     ],
 )
 def test_what_is_not_there_is_told(
@@ -88,7 +88,7 @@ def test_statistics_are_tables_of_sql(spark: SparkSession) -> None:
     assert rows == [row.asDict() for row in usual.collect()]
     assert rows
     spark.sql(f"create table forgetful using kdissect {options}")
-    with pytest.raises(Exception, match="take CREATE TEMPORARY VIEW"):
+    with pytest.raises(Exception, match="use CREATE TEMPORARY VIEW"):
         spark.table("forgetful").count()
     spark.sql("drop table forgetful")
     reader = spark.read.format("kdissect").option("stats", "findings").option("columns", "finding,count")

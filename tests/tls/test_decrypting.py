@@ -266,7 +266,7 @@ def test_the_key_of_a_broker_does_not_open_other_key_exchanges() -> None:
     out = run(machine, segments(made.flights))
     assert streams(out) == (b"", b"")
     assert str(machine.dark).startswith("no secret for client random ")
-    assert str(machine.dark).endswith(f"(an RSA key does not open {machine.seen.suite})")
+    assert str(machine.dark).endswith(f"(an RSA key cannot decrypt {machine.seen.suite})")
     assert [each.kind for each in faults(out)] == ["not-decrypted"]
 
 
@@ -327,7 +327,7 @@ def test_waiting_is_bounded() -> None:
     assert machine.held_bytes == 0
     assert str(machine.dark).startswith("no secret for client random ")
     secrets.add(made.key_log)
-    assert machine.dark == "its secret came when more than 30,000 bytes had waited for it"
+    assert machine.dark == "its secret came too late: more than 30,000 bytes already waited for it"
 
 
 def test_what_waits_is_not_gone_through_each_time_that_something_moves(
@@ -369,7 +369,7 @@ def test_secrets_that_come_again_and_again_and_do_not_help_are_tried_a_few_times
         assert (machine.retry(), machine.held_bytes, machine.awaited) == ([], held, (made.random,))
     assert secrets.add(b"CLIENT_EARLY_TRAFFIC_SECRET %s %064x" % (made.random.hex().encode(), 1 << 99))
     assert (machine.retry(), machine.held_bytes, machine.awaited) == ([], 0, ())
-    assert machine.dark == "secrets were told 32 times, and never all that it needs"
+    assert machine.dark == "secrets came 32 times, but never all that it needs"
 
 
 def test_how_often_secrets_were_tried_is_forgotten_when_nothing_waits_any_more() -> None:

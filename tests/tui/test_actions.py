@@ -106,13 +106,15 @@ def test_help_is_that_of_what_has_the_focus() -> None:
             text = await shown_after(pilot, "question_mark")
             assert "In the list" in text
             assert "In the tree" not in text
-            assert "row before" in text
+            assert "previous row" in text
             await press(pilot, "escape", "enter")
             text = await shown_after(pilot, "f1")
             assert "In the tree" in text
             assert "In the list" not in text
             await press(pilot, "escape", "2")
-            assert "next with an error or fault" not in await shown_after(pilot, "question_mark")
+            assert "go to the next exchange with an error or fault" not in await shown_after(
+                pilot, "question_mark"
+            )
 
     asyncio.run(run())
 
@@ -141,7 +143,7 @@ def test_a_key_map_holds_for_keys_footer_and_help() -> None:
             await press(pilot, "ctrl+n")
             assert page.list_pane.cursor == 10
             rows = [row for _, rows in help_of(app.screen) for row in rows]
-            assert ("n ctrl+n", "next with an error or fault") in rows
+            assert ("n ctrl+n", "go to the next exchange with an error or fault") in rows
             assert "next row" in await shown_after(pilot, "H")
 
     asyncio.run(run())
@@ -192,7 +194,7 @@ def test_the_palette_does_what_keys_do_where_the_focus_was() -> None:
             assert isinstance(app, Kdissect)
             page = app.pages["exchanges"]
             assert isinstance(page, ExchangesPage)
-            await command(pilot, "next with an error")
+            await command(pilot, "go to the next exchange with an error")
             assert page.chosen_number == 5
             await command(pilot, "show connections")
             assert app.screen is app.pages["connections"]

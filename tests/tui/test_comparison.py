@@ -149,7 +149,7 @@ def test_enter_leads_to_the_exchanges_of_either_side() -> None:
     async def step(pilot: Pilot[None]) -> None:
         await press(pilot, "enter")  # only the capture after has this finding
         assert shown.asked == [("new", "group == orders")]
-        assert "BEFORE has no exchanges of this" in await press(pilot, "b")
+        assert "BEFORE has no such exchanges" in await press(pilot, "b")
         text = await press(pilot, "3", "enter")
         assert "BEFORE: old.pcapng" in text
         await press(pilot, "1")
@@ -207,11 +207,11 @@ def test_order_all_of_the_text_help_and_commands() -> None:
         assert "What changed between two captures" in text
         await press(pilot, "G")
         read = [await press(pilot, "g"), *[await press(pilot, "pagedown") for _ in range(3)]]
-        assert any("its exchanges in the capture before" in each for each in read)
+        assert any("its exchanges in the capture BEFORE" in each for each in read)
         await press(pilot, "escape", "colon")
         pilot.app.screen.query_one(Input).value = "old"
         await pilot.pause(0.3)
-        assert "exchanges in the capture before" in screen_text(pilot.app)
+        assert "exchanges in the capture BEFORE" in screen_text(pilot.app)
 
     with_screen(step)
 

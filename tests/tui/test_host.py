@@ -165,7 +165,7 @@ def test_q_asks_before_comments_are_lost(tmp_path: Path) -> None:
             await press(pilot, "j", "semicolon")
             app.screen.query_one(Input).value = text
             await press(pilot, "enter")
-        assert "2 comments are not saved: q again leaves, w saves" in await shown_after(pilot, "q")
+        assert "2 comments are not saved: q again quits, w saves" in await shown_after(pilot, "q")
         page = exchanges(app)
         page.say("something else")
         await settle(pilot)
@@ -205,7 +205,7 @@ def test_a_table_does_not_save_comments(tmp_path: Path) -> None:
 
 def test_q_asks_before_a_live_capture_is_lost(tmp_path: Path) -> None:
     async def step(pilot: Pilot[None], app: Kdissect) -> None:
-        assert "the live capture is not saved: q again leaves, w saves" in await shown_after(pilot, "q")
+        assert "the live capture is not saved: q again quits, w saves" in await shown_after(pilot, "q")
         await press(pilot, "w", "down", "enter")  # only one of them
         app.screen.query_one(Input).value = str(tmp_path / "one.pcapng")
         await press(pilot, "enter")
@@ -238,11 +238,11 @@ def test_only_marked_and_all_again() -> None:
 
 def test_a_key_that_does_nothing_on_a_screen_is_told() -> None:
     async def step(pilot: Pilot[None], app: Kdissect) -> None:
-        assert "Mark: not here" in await shown_after(pilot, "3", "m")
-        assert "not here" not in await shown_after(pilot, "1", "j")
-        assert "not here" not in await shown_after(pilot, "9")
+        assert "Mark: not on this screen" in await shown_after(pilot, "3", "m")
+        assert "not on this screen" not in await shown_after(pilot, "1", "j")
+        assert "not on this screen" not in await shown_after(pilot, "9")
         await press(pilot, "slash")
-        assert "not here" not in await shown_after(pilot, "v")  # typed into the filter
+        assert "not on this screen" not in await shown_after(pilot, "v")  # typed into the filter
 
     with_app(step)
 

@@ -128,7 +128,7 @@ LAB = (
         (
             "✓ committed after 14.1 s",
             "by EndTxn",
-            "stood still at tx-payments-0 for 14.1 s, 143 offsets behind",
+            "waited at tx-payments-0 for 14.1 s, 143 offsets behind",
         ),
         MOST_FOR_WHY,
     ),

@@ -14,7 +14,7 @@ from tests.tui.snapshots import app_of, running, shown_after
 
 SAID = (
     "no Kafka was found: 18 packets, 3 TCP connections (2 of another protocol on port 2222, 1 of HTTP on "
-    "port 8080) -d tcp.port==2222,kafka takes a port for Kafka's"
+    "port 8080) -d tcp.port==2222,kafka treats a port as Kafka"
 )
 capture = test_no_kafka.capture
 

@@ -76,7 +76,7 @@ def test_a_foreign_file_is_neither_written_over_nor_removed(
     place.path.write_text("somebody's own")
     before = tree(tmp_path)
     assert state_of(place) == FOREIGN
-    with pytest.raises(ForeignFileError, match="is not kdissect's"):
+    with pytest.raises(ForeignFileError, match="is not from kdissect"):
         install(folders)
     assert tree(tmp_path) == before
     assert uninstall(folders) == []

@@ -209,7 +209,7 @@ def _answered(answer: Answer, asked: Object, options: Options) -> Object:
     except RecursionError:
         raise ValueError(TOO_DEEP) from None
     except (TypeError, KeyError):
-        raise ValueError("a field of it has a value of the wrong type") from None
+        raise ValueError("a field has a value of the wrong type") from None
 
 
 def _decode_one(

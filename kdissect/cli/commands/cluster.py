@@ -117,7 +117,7 @@ class _ClusterCommand:
         self._names: Sequence[str] = given["tables"] or tuple(_TABLES)
         self._form: str = given["form"]
         if len(self._names) > 1 and self._form not in ("text", "ndjson"):
-            raise Wrong(f"-T {self._form} has room for one table: give -z {'|'.join(_TABLES)}, or -T ndjson")
+            raise Wrong(f"-T {self._form} prints only one table: give -z {'|'.join(_TABLES)}, or -T ndjson")
         self._moment = None if given["at"] is None else moment_of(given["at"], "--at", at_the_end=True)
         see_that_it_can_be_written(self._form, given["output"])
         self._folding = TableFolding(given, self._make)
@@ -164,7 +164,7 @@ def _text(
 ) -> Iterator[str]:
     ids = sorted({row["cluster_id"] for _, rows in found for row in rows if row["cluster_id"] is not None})
     if not any(rows for _, rows in found):
-        yield "Nothing in the capture tells of a cluster" + ("" if at_ns is None else " until then") + "."
+        yield "The capture shows nothing about a cluster" + ("" if at_ns is None else " until then") + "."
         return
     name = (
         f"Cluster {sanitise(ids[0])}" if len(ids) == 1 else plural(len(ids), "cluster") if ids else "Cluster"

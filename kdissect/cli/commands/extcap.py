@@ -42,7 +42,7 @@ def command(**given: Any) -> int:
     if given["asks_interfaces"]:
         return _print(interface_lines(_interfaces()))
     if given["interface"] is None:
-        raise Wrong("extcap is for Wireshark: kdissect wireshark install lets it ask")
+        raise Wrong("extcap is a command for Wireshark: kdissect wireshark install makes Wireshark use it")
     name = _known(given["interface"])
     if given["asks_link_types"]:
         return _print(iter((link_type_line(_COOKED if name == "any" else _ETHERNET),)))
@@ -50,7 +50,7 @@ def command(**given: Any) -> int:
         return _print(argument_lines())
     if given["captures"]:
         if given["fifo"] is None:
-            raise Wrong("--capture writes to the file of --fifo, and none is given")
+            raise Wrong("--capture needs --fifo FILE, to which it writes the packets")
         from kdissect.cli.wireshark_pipe import WiresharkPipe
 
         return WiresharkPipe(name, given).run()

@@ -135,7 +135,10 @@ def _list_rows(word: str | None) -> Iterator[dict[str, Any]]:
     """Columns that only the list on the screen has."""
     for name, (columns, meaning) in OWN.items():
         if word in (None, _LIST) or _has(word, name, meaning):
-            meaning = f"{meaning}; for columns in the configuration, -e has {', '.join(columns)}"
+            meaning = (
+                f"{meaning}; only for columns in the configuration; in place of it, -e has "
+                f"{', '.join(columns)}"
+            )
             yield {"table": _LIST, "name": name, "type": "string", "meaning": meaning, "aliases": []}
 
 

@@ -102,7 +102,7 @@ class _LogCommand:
             learn_of_logs(self._options.payloads, paths, config)
         names = names_of(given["fields"])
         if names and form.format == "text":
-            raise Wrong("-e goes with tables: give -T records, -T batches.csv …")
+            raise Wrong("-e works with tables only: give -T records, -T batches.csv …")
         self._table = columns_of(
             LOG_TABLES[form.table], names, given["embedded"], self._options.payloads is not None
         )

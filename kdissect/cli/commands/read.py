@@ -92,24 +92,27 @@ class _ReadCommand:
         if given["packets_to"] is not None:
             self._listing.refuse_packets()
         elif given["with_secrets"]:
-            raise Wrong("--with-secrets goes with -w: rows have no secrets")
+            raise Wrong("--with-secrets needs -w: rows do not contain TLS secrets")
         elif given["comments"]:
-            raise Wrong("--comment goes with -w: comments are written to packets")
+            raise Wrong("--comment needs -w: comments belong to packets")
         self._judges = FINDINGS in given["comments"] or (chooser is not None and chooser.must_judge)
         """Rows have nothing of TCP, but some rules look at it."""
         self._following: FollowedFiles | None = None
         self._jobs = jobs_of(given, paths)
         if given["follow"]:
             if self._jobs.processes > 1 and self._jobs.at_once:
-                raise Wrong("--follow shows each row as it comes, which is the work of one: leave out --jobs")
+                raise Wrong("--follow decodes in one process: leave out --jobs")
             self._jobs = ALONE
             self._see_that_it_can_be_followed()
 
     def _see_that_it_can_be_followed(self) -> None:
         if "-" in self._paths:
-            raise Wrong("--follow is for files and folders: standard input is read as it comes anyway")
+            raise Wrong("--follow works with files and folders: standard input is always read as it comes")
         if self._given["two_pass"] or self._must_learn:
-            raise Wrong("--follow reads once: --two-pass, finding, and --slow without slow_ms read twice")
+            raise Wrong(
+                "--follow reads only once, but --two-pass, finding, and --slow without slow_ms read "
+                "twice: leave one out"
+            )
         for path in self._paths:
             if not os.path.exists(path):
                 raise Unreadable(f"{path}: cannot be read: No such file or directory")
@@ -164,7 +167,10 @@ class _ReadCommand:
             try:
                 self._print(reading, file, shown, annotations)
             except BrokenPipeError:
-                complain(f"{given['packets_to']}: the file ends early: the reader of the rows has ended")
+                complain(
+                    f"{given['packets_to']}: the file is incomplete, because the program that reads the "
+                    "rows has ended"
+                )
                 raise
             finally:
                 if annotations is not None:

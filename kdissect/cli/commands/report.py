@@ -81,7 +81,9 @@ class _ReportCommand:
                 try:
                     self._write(file, kept)
                 except (ArithmeticError, LookupError, TypeError, ValueError):  # somebody made it up
-                    raise Unreadable(f"{self._paths[0]}: the tables of this report make no sense") from None
+                    raise Unreadable(
+                        f"{self._paths[0]}: the tables of this report contradict each other"
+                    ) from None
             return DONE
         folding: Folding[Judge] = Folding(self._given, self._paths, whole_judge)
         path = self._given["state"]

@@ -155,7 +155,7 @@ def import_definitions(source: str, release: str | None, target: str | None, ven
     )
     if done.kafkas:
         others = plural(done.kafkas, "message class", "message classes")
-        click.echo(f"left out, for Kafka has them too: {others}", err=True)
+        click.echo(f"left out, because Kafka has them too: {others}", err=True)
     if done.halves:
         names = ", ".join(done.halves)
-        click.echo(f"left out, for the request or the response is missing: {names}", err=True)
+        click.echo(f"left out, because the request or the response is missing: {names}", err=True)

@@ -122,7 +122,7 @@ class _StatsCommand:
         if any(text.partition(",")[0].strip() == _PAYLOADS for text in given["tables"]):
             return decoder_of(given, load_config())
         if any(given[name] for name in ("schemas", "payload_rules", "registry", "registry_ca")):
-            raise Wrong(f"--schemas, --registry and --decode-as go with -z {_PAYLOADS} here")
+            raise Wrong(f"--schemas, --registry and --decode-as need -z {_PAYLOADS} here")
         return None
 
     def _statistics(self, limits: Limits) -> list[Statistic]:

@@ -78,7 +78,7 @@ def command(
     if paths and capturing["interfaces"]:
         raise Wrong("the screens show files, or interfaces (-i), not both")
     if follow and (not paths or "-" in paths):
-        raise Wrong("--follow is for files and folders")
+        raise Wrong("--follow works with files and folders only")
     if "-" in paths and len(paths) > 1:
         raise Wrong("the screens take standard input (-) alone, without other files")
     _require_screen(paths)
@@ -155,7 +155,7 @@ def command(
 def _close(feed: Live) -> None:
     feed.close()
     if feed.left is not None:
-        complain(f"not all was decoded; what was captured is in {feed.left}")
+        complain(f"not all packets were decoded; the captured packets are in {feed.left}")
 
 
 def _rates() -> Rates | None:

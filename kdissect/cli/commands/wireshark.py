@@ -42,7 +42,7 @@ def install_command() -> int:
     """Install the plug-in and the interfaces in this user's folders of Wireshark."""
     program, folders = _look()
     if subprocess.run([*PROGRAM, "--version"], capture_output=True, cwd="/", check=False).returncode:
-        raise Wrong(f"{PROGRAM[0]} finds kdissect only in the folder where you are: pip install it first")
+        raise Wrong(f"{PROGRAM[0]} finds kdissect only in the current folder: install it with pip first")
     try:
         laid = install(folders)
     except ForeignFileError as error:
@@ -68,7 +68,7 @@ def uninstall_command() -> int:
     _print([(each, "removed" if each in removed else state_of(each)) for each in places(folders)])
     for place in places(folders):
         if state_of(place) == FOREIGN:
-            complain(f"{place.path} is not kdissect's, so it stays as it is")
+            complain(f"{place.path} is not from kdissect, so it is not removed")
     return DONE
 
 

@@ -164,9 +164,9 @@ def _gone(facts: Facts, several: list[_LostBroker], nodes: dict[str, int]) -> Fi
     first_ns = min([last_ns, *(row["ns"] for row in near if row["what"] in HANDED)])
     name = f"Broker {node}" if node is not None else f"The broker at {first.address}"
     tries = plural(failed, "later try", "later tries")
-    message = f"{name} went: {_ended(ended)}, and {tries} to connect came to nothing."
+    message = f"{name} is gone: {_ended(ended)}, and {tries} to connect failed."
     if before:
-        message += " It had handed its partitions over before, so it was stopped in an orderly way."
+        message += " It had handed over its partitions before, so somebody stopped it in an orderly way."
     elif is_orderly:
         message += " It had said before that it would stop."
     elif after:
@@ -240,11 +240,11 @@ def broker_restarted(facts: Facts) -> Iterator[Finding]:
                 continue
             refused = [each for each in mine[:at] if each["what"] == "broker-refused"]
             lost_ns = row["ns"] - refused[0]["ns"] if refused else None
-            message = f"Broker {node} started anew."
+            message = f"Broker {node} restarted."
             if lost_ns is not None:
                 message += (
-                    f" The controller refused it for {lost_ns / 1e9:.1f} s, because the session of its life "
-                    "before had not ended."
+                    f" The controller refused it for {lost_ns / 1e9:.1f} s, because the session of its "
+                    "earlier start had not ended."
                 )
             yield facts.finding(
                 FindingSubject(broker=str(node)),
@@ -275,7 +275,7 @@ def broker_fenced(facts: Facts) -> Iterator[Finding]:
         )
         yield facts.finding(
             FindingSubject(broker=str(row["node_id"])),
-            f"The controller took broker {row['node_id']} out of service, though it lives and sends "
+            f"The controller fenced broker {row['node_id']}, although the broker is alive and sends "
             f"heartbeats.{why}",
             measure=gap_ns / 1e9,
             unit="s",
@@ -297,8 +297,8 @@ def log_dir_offline(facts: Facts) -> Iterator[Finding]:
         count = max(int(row["after"]) for row in rows)
         yield facts.finding(
             FindingSubject(broker=str(node)),
-            f"Broker {node} says that {plural(count, 'log directory', 'log directories')} of it failed: the "
-            "copies in there cannot be read or written.",
+            f"Broker {node} says that {plural(count, 'log directory', 'log directories')} of it failed: "
+            "the replicas there cannot be read or written.",
             count=len(rows),
             measure=count,
             unit="directories",
@@ -322,7 +322,7 @@ def heartbeat_late(facts: Facts) -> Iterator[Finding]:
             yield facts.finding(
                 FindingSubject(broker=str(row["node"])),
                 f"Broker {row['node']} let {gap_ns / 1e9:.1f} s pass between two heartbeats to the "
-                "controller; usual are 2 s, and after 9 s it is taken out of service.",
+                "controller; 2 s are usual, and after 9 s the controller fences it.",
                 count=max(1, row["heartbeat_late"]),
                 measure=gap_ns / 1e9,
                 unit="s",
@@ -345,8 +345,8 @@ def election_storm(facts: Facts) -> Iterator[Finding]:
         )
         yield facts.finding(
             FindingSubject(),
-            f"The controllers held {most} elections within a minute: {told}. While nobody leads them, "
-            "nothing in the cluster can change: no topic, no leader of a partition.",
+            f"The controllers held {most} elections within a minute: {told}. Without a leader of the "
+            "controllers nothing in the cluster can change: no topic and no partition leader.",
             count=most,
             measure=most,
             unit="elections in 60 s",

@@ -54,8 +54,8 @@ def one_sided(facts: Facts) -> Iterator[Finding]:
     some = facts.context.with_one_side
     if some.number:
         message = (
-            f"Of {plural(some.number, 'connection')} only one direction is in the capture: what the other "
-            "end said is not known, nor how long anything took."
+            f"Of {plural(some.number, 'connection')} only one direction is in the capture: the messages of "
+            "the other end and all response times are unknown."
         )
         yield _finding(facts, message, some, some.number, "connections")
 
@@ -66,8 +66,8 @@ def mid_stream(facts: Facts) -> Iterator[Finding]:
     some = facts.context.in_mid_stream
     if some.number:
         message = (
-            f"{plural(some.number, 'connection')} began before the capture. Logins, names of topics and "
-            "versions that they began with may be missing here."
+            f"{plural(some.number, 'connection')} began before the capture. Logins, topic names and "
+            "versions from their beginning may be missing here."
         )
         yield _finding(facts, message, some, some.number, "connections")
 
@@ -124,7 +124,7 @@ def _instead(context: JudgingContext) -> str:
         told.append("and others")
     text = f"{plural(context.connections, 'TCP connection')} ({', '.join(told)})"
     port = next((each.port for each in context.spoken if each.protocol in ("unknown", "silent")), None)
-    return text if port is None else f"{text}; -d tcp.port=={port},kafka takes that port for Kafka's"
+    return text if port is None else f"{text}; -d tcp.port=={port},kafka treats that port as Kafka"
 
 
 def _is(some: Some) -> str:

@@ -169,8 +169,8 @@ def isr_shrunk(facts: Facts) -> Iterator[Finding]:
             is_back = {row["subject"] for row in back} == subjects
             back_ns = max(row["ns"] for row in back) if is_back else None
             message = (
-                f"Broker {node} fell out of sync for {plural(len(subjects), 'partition')} ({_names(burst)}): "
-                "its copies there lack what was written since"
+                f"Broker {node} fell out of sync for {plural(len(subjects), 'partition')} "
+                f"({_names(burst)}): its replicas there lack what was written since"
             )
             message += (
                 f", until {(back_ns - burst[0]['ns']) / 1e9:.1f} s later." if back_ns is not None else "."
@@ -255,8 +255,8 @@ def unclean_election(facts: Facts) -> Iterator[Finding]:
     for row in _changes(facts, "unclean-election"):
         yield facts.finding(
             FindingSubject(topic=row["topic"], partition=row["partition"]),
-            f"Broker {row['after']} became the leader of {row['subject']} though its copy was not in sync: "
-            "records that only other copies had are lost.",
+            f"Broker {row['after']} became the leader of {row['subject']} although its replica was not in "
+            "sync: records that only other replicas had are lost.",
             first_ns=row["ns"],
             last_ns=row["ns"],
             exchanges=(row["exchange"],),
@@ -284,8 +284,8 @@ def leader_not_preferred(facts: Facts) -> Iterator[Finding]:
         leaders = sorted({row["leader"] for row in wrong})
         yield facts.finding(
             FindingSubject(),
-            f"{len(wrong)} of {len(rows)} partitions ({share:.0f} %) were led by another broker than their "
-            f"first replica for {facts.limit('for_s'):.0f} s or longer: more work than planned lies on "
+            f"{len(wrong)} of {len(rows)} partitions ({share:.0f} %) had a leader other than their first "
+            f"replica for {facts.limit('for_s'):.0f} s or longer: more work than planned lies on "
             f"{_brokers(list(map(str, leaders)))}.",
             count=len(wrong),
             measure=share,
@@ -345,8 +345,8 @@ def topic_created_by_metadata(facts: Facts) -> Iterator[Finding]:
             FindingSubject(
                 topic=row["topic"], client=host.rstrip(")"), client_id=name.rpartition("(")[2] or None
             ),
-            f"Topic {row['topic']} was made because {row['by']} asked for it and it was not there; nobody "
-            "made it on purpose.",
+            f"Topic {row['topic']} was made because {row['by']} used it and it did not exist; nobody "
+            "created it on purpose.",
             first_ns=row["ns"],
             last_ns=row["ns"],
             exchanges=(row["exchange"],),

@@ -25,11 +25,9 @@ def linger_long(facts: Facts) -> Iterator[Finding]:
         where = f" and client_id == {quoted(producers[0])}" if len(producers) == 1 else ""
         yield facts.finding(
             FindingSubject(client_id=producers[0] if len(producers) == 1 else None, topic=topic),
-            f"The producer keeps the first record of a batch for {span(linger)} before it sends it; from "
-            "there to "
-            f"the consumer it takes {span(row['send_to_fetched_p50_ns'])}. Half of the records are older "
-            "than "
-            f"{span(whole)} when they are read.",
+            f"The producer keeps the first record of a batch for {span(linger)} before it sends the batch; "
+            f"the way to the consumer takes {span(row['send_to_fetched_p50_ns'])}. Half of the records are "
+            f"older than {span(whole)} when they are read.",
             count=sum(each["sets"] for each in waiting),
             measure=linger / MILLISECOND,
             unit="ms",

@@ -118,8 +118,7 @@ def latency_spike(facts: Facts) -> Iterator[Finding]:
         yield facts.finding(
             FindingSubject(broker=next(iter(brokers)) if len(brokers) == 1 else None),
             f"{plural(slow, f'{api} request')} took up to {span(worst['worst_ns'])} in "
-            f"{plural(len(rows), 'short time')}, where usually half of them take "
-            f"{span(worst['p50_ns'])} at most.",
+            f"{plural(len(rows), 'short period')}; the usual median is {span(worst['p50_ns'])}.",
             subject_text=f"{api} requests"
             + (f" at {', '.join(sorted(brokers))}" if len(brokers) == 1 else ""),
             count=slow,
@@ -213,8 +212,9 @@ def long_poll_blocks_others(facts: Facts) -> Iterator[Finding]:
             continue  # so it is with every Java consumer that begins
         yield facts.finding(
             FindingSubject(client_id=client_id, broker=broker),
-            f"{plural(count, 'request')} ({apis}) waited up to {span(longest)} because the client had asked "
-            "for new records on the same connection, and the broker answers that only when there are some.",
+            f"{plural(count, 'request')} ({apis}) waited up to {span(longest)} because the client had a "
+            "long poll for new records on the same connection. The broker answers that only when there "
+            "are some.",
             severity=WARNING if harmful else INFO,
             count=count,
             measure=_ms(longest),
@@ -255,8 +255,8 @@ def fetch_waits_for_min_bytes(facts: Facts) -> Iterator[Finding]:
         )
         yield facts.finding(
             FindingSubject(client_id=client_id),
-            f"{plural(held, 'time')} there were records to read, and the broker held them back for up to "
-            f"{wait:,} ms, because the consumer asks for at least {bytes_:,} bytes at once.",
+            f"{plural(held, 'time')} the broker had records to read and held them back for up to {wait:,} "
+            f"ms. The consumer asks for at least {bytes_:,} bytes at once.",
             count=held,
             measure=float(wait),
             unit="ms",
@@ -277,8 +277,8 @@ def slow_consumer_loop(facts: Facts) -> Iterator[Finding]:
         yield facts.finding(
             FindingSubject(client_id=row["client_id"], client=None if row["client_id"] else row["client"]),
             f"The consumer comes back for more records only after {span(row['away_p50_ns'])} (half of "
-            f"{plural(row['away_count'], 'time')}) and up to {span(row['away_p90_ns'])} (nine of ten), while "
-            "records are there.",
+            f"{plural(row['away_count'], 'time')}) and up to {span(row['away_p90_ns'])} (nine of ten), "
+            "although records are there.",
             count=row["away_count"],
             measure=round(row["away_p90_ns"] / SECOND, 3),
             unit="s",
@@ -325,7 +325,7 @@ def broker_stalled(facts: Facts) -> Iterator[Finding]:
             FindingSubject(broker=broker),
             f"The broker answered none of {plural(len(connections), 'connection')} for up to "
             f"{span(longest['stalled_ns'])}, {times}, although requests waited; then it answered all at "
-            "once. Its machine was there: it went on acknowledging what came.",
+            "once. Its machine was up, because it went on acknowledging packets.",
             count=len(stood),
             measure=round(longest["stalled_ns"] / SECOND, 3),
             unit="s",

@@ -57,8 +57,8 @@ def _open(
     more = "" if len(found) == 1 else f", and {plural(len(found) - 1, 'other')} more"
     return facts.finding(
         _subject(row),
-        f"A transaction of producer {first.producer_id} in {_place(row)} {told}: from offset "
-        f"{first.offset:,} on readers of committed records get nothing{more}.",
+        f"A transaction of producer {first.producer_id} in {_place(row)} {told}: readers of committed "
+        f"records get nothing from offset {first.offset:,} on{more}.",
         severity=severity,
         confidence=confidence,
         count=len(found),
@@ -77,8 +77,8 @@ def offset_gaps(facts: Facts) -> Iterator[Finding]:
         if row["gaps"] and row["topic"] not in INTERNAL:
             yield facts.finding(
                 _subject(row),
-                f"{_place(row)} lacks {plural(row['missing'], 'offset')} at {plural(row['gaps'], 'place')}, "
-                f"the first at offset {row['gap_offset']:,}.",
+                f"{_place(row)} lacks {plural(row['missing'], 'offset')} in "
+                f"{plural(row['gaps'], 'place')}, the first at offset {row['gap_offset']:,}.",
                 count=row["gaps"],
                 measure=row["missing"],
                 unit="offsets",
@@ -144,8 +144,8 @@ def large_batch(facts: Facts) -> Iterator[Finding]:
         if row["largest_bytes"] > facts.limit("bytes"):
             yield facts.finding(
                 _subject(row),
-                f"A batch of {row['largest_bytes']:,} bytes stands in {_place(row)} at offset "
-                f"{row['largest_offset']:,}, more than is taken where nobody raised a limit.",
+                f"A batch of {row['largest_bytes']:,} bytes is in {_place(row)} at offset "
+                f"{row['largest_offset']:,}; brokers and clients with default limits would refuse it.",
                 measure=row["largest_bytes"],
                 unit="bytes",
                 threshold=facts.limit("bytes"),

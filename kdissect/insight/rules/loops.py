@@ -97,7 +97,7 @@ def metadata_storm(facts: Facts) -> Iterator[Finding]:
             continue
         rate, span_ns, count = max(storms)
         errors = sorted({row["error"] for row in rows if row["error"]})
-        refused = f" Answers told {', '.join(errors)}." if errors else ""
+        refused = f" Responses had these errors: {', '.join(errors)}." if errors else ""
         yield facts.finding(
             FindingSubject(client_id=client_id, client=client),
             f"The client asked for metadata {count:,} times in {span(span_ns)}: {rate:.1f} times a "
@@ -178,8 +178,7 @@ def fetch_spin(facts: Facts) -> Iterator[Finding]:
         yield facts.finding(
             FindingSubject(client_id=client_id, client=client),
             f"The consumer asked for records {worst['soon']:,} times in {span(worst['soon_ns'])} "
-            f"({rate:.0f} times a "
-            "second) and was told at once that there are none.",
+            f"({rate:.0f} times a second) and the broker answered at once without records.",
             count=worst["soon"],
             measure=rate,
             unit="requests/s",
@@ -221,8 +220,7 @@ def connection_churn(facts: Facts) -> Iterator[Finding]:
         yield facts.finding(
             FindingSubject(client_id=client_id, client=clients[0] if len(clients) == 1 else None),
             f"The client opened {len(busiest):,} connections in {span(last_ns - first_ns)}; half of them "
-            "lived for "
-            f"less than {span(life_ns)} and carried at most {plural(int(requests), 'request')}.",
+            f"lasted less than {span(life_ns)} and carried at most {plural(int(requests), 'request')}.",
             count=len(busiest),
             measure=len(busiest),
             unit="connections",

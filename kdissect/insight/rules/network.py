@@ -116,7 +116,7 @@ def _brake(row: Row) -> str:
     if row["retransmitted_segments"] >= 3:
         return f"{plural(row['retransmitted_segments'], 'segment')} had to be sent again"
     if row["zero_window_client_ns"] + row["zero_window_broker_ns"] >= 100 * MILLISECOND:
-        return "the receiver could not take more for a part of the time"
+        return "the receiver had a zero window for part of the time"
     windows = [each for each in (row["window_max_client"], row["window_max_broker"]) if each]
     rtt = row["rtt_min_ns"]
     if windows and rtt and min(windows) * SECOND / rtt < 2 * row["slow_large_bytes_per_s"]:
@@ -146,8 +146,8 @@ def tcp_window_scaling_lost(facts: Facts) -> Iterator[Finding]:
         ceiling = f", which is {UNSCALED * SECOND / max(rtts) / 1e6:.2f} MB/s here" if rtts else ""
         yield facts.finding(
             FindingSubject(broker=broker),
-            f"{plural(len(rows), 'connection')} may have only {UNSCALED:,} bytes under way at a time: "
-            f"the broker's side did not agree to larger windows{ceiling}.",
+            f"{plural(len(rows), 'connection')} can have only {UNSCALED:,} bytes under way at a time: the "
+            f"broker's side did not agree to larger windows{ceiling}.",
             count=len(rows),
             measure=float(UNSCALED),
             unit="bytes",
@@ -264,8 +264,8 @@ _CUT_OFF_WHY = (
     "something between the two closed these connections: a proxy, a load balancer, a firewall, a tunnel."
 )
 _CUT_OFF_DO = (
-    "Look what stands between the client and the broker, and at its log at these times: restarts, limits of "
-    "connections, a limit for how long one may last. A longer timeout of the client does not help. Set "
+    "Find out what is between the client and the broker, and read its log at these times: restarts, "
+    "limits for connections or for their duration. A longer timeout of the client does not help. Set "
     "enable.idempotence=true in producers, so that what they send again is written once."
 )
 
@@ -364,8 +364,8 @@ def capture_clock(facts: Facts) -> Iterator[Finding]:
     yield facts.finding(
         FindingSubject(),
         f"{plural(count, 'answer')} were captured up to {span(longest)} before the requests that they "
-        "answer: the clock of the capture went back, or its interfaces do not agree. Shorter times of this "
-        "capture mean nothing.",
+        "answer: the clock of the capture went back, or its interfaces do not agree. Shorter times in "
+        "this capture mean nothing.",
         count=count,
         measure=round(longest / MILLISECOND, 3),
         unit="ms",
@@ -392,7 +392,7 @@ def network_outage(facts: Facts) -> Iterator[Finding]:
         yield facts.finding(
             FindingSubject(client_id=client_id, client=host),
             f"For {span(worst['outage_ns'])} nothing that was sent between this client and the broker was "
-            "acknowledged: the same bytes were sent again and again, while other connections went on.",
+            "acknowledged. The same bytes were sent again and again, while other connections went on.",
             count=len(some),
             measure=round(worst["outage_ns"] / SECOND, 3),
             unit="s",

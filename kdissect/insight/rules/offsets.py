@@ -119,7 +119,7 @@ def stuck_offset(facts: Facts) -> Iterator[Finding]:
         at = committed.get((group, topic, partition))
         first_ns, last_ns = min(each.first_ns for each in stalls), max(each.last_ns for each in stalls)
         behind = max((row["high_watermark"] or offset) - offset for row in rows)
-        committed_text = f" The commit stands at {at:,}." if at is not None else ""
+        committed_text = f" The committed offset is {at:,}." if at is not None else ""
         yield facts.finding(
             FindingSubject(group=group, client_id=client_id, topic=topic, partition=partition),
             f"The records from offset {offset:,} on were fetched {answers:,} times in "
@@ -205,7 +205,7 @@ def consumer_stopped(facts: Facts) -> Iterator[Finding]:
         yield facts.finding(
             FindingSubject(group=group, topic=topic, partition=partition),
             f"Nobody has fetched the partition for {span(quiet_ns)}, and {plural(waiting, 'record')} came "
-            "since.",
+            "since then.",
             measure=quiet_ns / SECOND,
             unit="s",
             threshold=facts.limit("quiet_s"),

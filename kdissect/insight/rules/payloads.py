@@ -89,8 +89,8 @@ def hot_key(facts: Facts) -> Iterator[Finding]:
         producers = f" Its producers: {named(worst['producers'])}." if worst["producers"] else ""
         yield facts.finding(
             FindingSubject(topic=topic, partition=partition),
-            f"One key stands in {share(count, total)} of the records of {topic} ({count:,} of {total:,}). "
-            f"All of them go to {place}, one of {number} partitions.{which}{producers}",
+            f"One key is in {share(count, total)} of the records of {topic} ({count:,} of {total:,}). All "
+            f"of them go to {place}, one of {number} partitions.{which}{producers}",
             count=count,
             measure=100 * count / total,
             unit="% of the records",
@@ -113,7 +113,7 @@ def payload_compressed_twice(facts: Facts) -> Iterator[Finding]:
         yield facts.finding(
             FindingSubject(topic=topic),
             f"{count:,} of {total:,} values of {topic} are compressed by the application ({codecs}), and "
-            f"{twice:,} of them stand in batches that are compressed once more.",
+            f"{twice:,} of them are in batches that are compressed once more.",
             count=twice,
             measure=100 * count / total,
             unit="% of the values",
@@ -193,7 +193,7 @@ def payload_schema_inside(facts: Facts) -> Iterator[Finding]:
         yield facts.finding(
             FindingSubject(topic=topic),
             f"Each of {plural(records, 'record')} of {topic} has its JSON schema inside: {schema:,} of "
-            f"{size:,} bytes, {share:.0f} %, say the same again and again.",
+            f"{size:,} bytes, {share:.0f} %, repeat the same text.",
             count=records,
             measure=share,
             unit="% of the bytes",
@@ -257,7 +257,7 @@ def _trouble(problem: str, count: int) -> str:
     if what != MISFIT:
         return f"cannot be decoded: {problem}"
     verb, whose = ("does", "its") if count == 1 else ("do", "their")
-    return f"{verb} not have the form of {whose} schema: {reason}"
+    return f"{verb} not match {whose} schema: {reason}"
 
 
 def _is(count: int) -> str:

@@ -59,8 +59,8 @@ def sent(rows: list[Row]) -> dict[str, object]:
 
 
 _FINAL = {
-    "RECORD_LIST_TOO_LARGE": "the request holds more than a segment of the log may (RECORD_LIST_TOO_LARGE)",
-    "INVALID_RECORD": "the topic does not take such records, for example without a key where it is compacted "
+    "RECORD_LIST_TOO_LARGE": "the request is larger than a segment of the log may be (RECORD_LIST_TOO_LARGE)",
+    "INVALID_RECORD": "the topic does not accept such records; a compacted topic, for example, needs keys "
     "(INVALID_RECORD)",
     "INVALID_TIMESTAMP": "the records' times are further from the broker's clock than the topic allows "
     "(INVALID_TIMESTAMP)",
@@ -115,7 +115,7 @@ def produce_refused(facts: Facts) -> Iterator[Finding]:
         yield facts.finding(
             subject,
             f"The broker refused records of {subject.client_id or 'a producer'} for {subject.topic} "
-            f"{plural(sum(row['count'] for row in rows), 'time')}, and to send them again does not help: "
+            f"{plural(sum(row['count'] for row in rows), 'time')}, and sending them again does not help: "
             f"{_FINAL[code]}.{more}",
             fix=_FIXES.get(code, facts.written.do),
             filter=having(client_id=subject.client_id, topic=subject.topic, error=code),
@@ -182,10 +182,8 @@ def produce_retries_exhausted(facts: Facts) -> Iterator[Finding]:
         yield facts.finding(
             _subject(row),
             f"{_who(_subject(row))} tried {plural(row['given_up'], 'batch', 'batches')} for {_place(row)} "
-            "again and "
-            f"again for up to {span(row['tried_ns'])}, and never got an answer that it was written: its "
-            "records are "
-            "probably lost.",
+            f"again and again for up to {span(row['tried_ns'])}, and the broker never confirmed the write: "
+            "the records are probably lost.",
             count=row["given_up"],
             measure=row["tried_ns"] / SECOND,
             unit="s",
@@ -213,9 +211,8 @@ def acks_none(facts: Facts) -> Iterator[Finding]:
             continue
         yield facts.finding(
             subject,
-            f"{_who(subject)} wrote {plural(records, 'record')} to {subject.topic} with acks=0: no broker "
-            "ever "
-            "answers, so that what is lost is lost without a trace.",
+            f"{_who(subject)} wrote {plural(records, 'record')} to {subject.topic} with acks=0: brokers "
+            "never answer such requests, so records can be lost without a trace.",
             count=records,
             measure=records,
             unit="records",
@@ -242,10 +239,9 @@ def acks_leader_only(facts: Facts) -> Iterator[Finding]:
             continue
         yield facts.finding(
             subject,
-            f"{_who(subject)} wrote {plural(records, 'record')} to {subject.topic} with acks=1: of its "
-            f"{replicated[subject.topic]} replicas only the leader confirms them, and what the others have "
-            "not "
-            "copied is lost with it.",
+            f"{_who(subject)} wrote {plural(records, 'record')} to {subject.topic} with acks=1. Only the "
+            f"leader of its {replicated[subject.topic]} replicas confirms them, and records that the "
+            "others have not copied are lost with it.",
             count=records,
             measure=records,
             unit="records",
@@ -309,8 +305,7 @@ def sequence_gap(facts: Facts) -> Iterator[Finding]:
             _subject(row),
             f"Between the batches of {row['client_id'] or 'a producer'} for {_place(row)} "
             f"{plural(row['lost_sequences'], 'record')} {'is' if row['lost_sequences'] == 1 else 'are'} "
-            "missing: the "
-            "broker refuses what comes behind them (OUT_OF_ORDER_SEQUENCE_NUMBER).",
+            "missing: the broker refuses what comes after them (OUT_OF_ORDER_SEQUENCE_NUMBER).",
             count=row["gaps"],
             measure=row["lost_sequences"],
             unit="records",
@@ -343,8 +338,7 @@ def reordered_by_retry(facts: Facts) -> Iterator[Finding]:
                 _subject(row),
                 f"{plural(row['overtaken'], 'batch', 'batches')} of {row['client_id'] or 'a producer'} for "
                 f"{_place(row)} {'was' if row['overtaken'] == 1 else 'were'} refused at first and written "
-                "after later "
-                "ones: the records are not in the order in which they were sent.",
+                "after later ones. The records are not in the order in which they were sent.",
                 count=row["overtaken"],
                 measure=row["overtaken"],
                 unit="batches",
@@ -372,8 +366,7 @@ def producer_id_churn(facts: Facts) -> Iterator[Finding]:
         yield facts.finding(
             subject,
             f"{_who(subject)} made {plural(len(first), 'producer')} in {span(lasted_ns)}: each asks the "
-            "broker for an "
-            "id of its own, which the broker remembers for a day.",
+            "broker for a new producer id, which the broker remembers for a day.",
             count=len(first),
             measure=len(first) * 60 * SECOND / max(lasted_ns, SECOND),
             unit="producers/min",
@@ -403,7 +396,7 @@ def time_in_future(facts: Facts) -> Iterator[Finding]:
             continue
         sent_ms = rows[0]["first_ns"] / 1e6
         unit = (
-            " That is what comes of giving microseconds or nanoseconds where milliseconds are meant."
+            " That happens if an application gives microseconds or nanoseconds instead of milliseconds."
             if most_ms > 100 * sent_ms
             else ""
         )

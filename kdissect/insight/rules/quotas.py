@@ -85,8 +85,8 @@ def throttle_ignored(facts: Facts) -> Iterator[Finding]:
         exchanges = [number for row in rows for number in row["broken_exchanges"]]
         yield facts.finding(
             FindingSubject(client_id=client_id, client=host),
-            f"The client sent {plural(count, 'request')} before half of the time was over that it had been "
-            "told to wait; the broker leaves them unread until then.",
+            f"The client sent {plural(count, 'request')} before half of its throttle time was over; the "
+            "broker does not read them until that time is over.",
             count=count,
             measure=float(count),
             unit="requests",

@@ -78,7 +78,9 @@ def listener_unreachable(facts: Facts) -> Iterator[Finding]:
             and not goes_elsewhere
             and _never_begins(facts, clients)
         ):
-            outcome = f"no connection to it was seen, though it was told {told['told']:,} times"
+            outcome = (
+                f"the capture shows no connection to it, although responses named it {told['told']:,} times"
+            )
             confidence = LIKELY
         else:
             continue
@@ -144,17 +146,18 @@ def tls_on_plaintext_port(facts: Facts) -> Iterator[Finding]:
         confidence = CERTAIN
         if row["kafka_alerted"] >= facts.limit("connections") and not row["kafka"]:
             count = row["kafka_alerted"]
-            what = "sent requests without TLS, and the broker answered with an alarm of TLS and closed"
+            what = "sent requests without TLS, and the broker answered with a TLS alert and closed"
         elif row["kafka_closed"] >= facts.limit("likely") and row["tls"] and not row["kafka"]:
             count = row["kafka_closed"]
             what = "sent requests without TLS to a port where others speak TLS, and the broker closed"
         elif row["tls_closed"] >= facts.limit("connections") and row["kafka"] and not row["tls"]:
             count = row["tls_closed"]
-            what = "greeted with TLS on a port where others speak without it, and the broker closed"
+            what = "sent a TLS ClientHello to a port where others speak without TLS, and the broker closed"
         elif row["tls_closed"] >= facts.limit("likely") and not row["answered"]:
             count, confidence = row["tls_closed"], LIKELY
             what = (
-                "greeted with TLS, and the broker closed each time without a word: it may not speak TLS there"
+                "sent a TLS ClientHello, and the broker closed each time without an answer: it may not "
+                "speak TLS there"
             )
         else:
             continue
@@ -280,10 +283,9 @@ def idle_disconnect(facts: Facts) -> Iterator[Finding]:
         idle_ns = sorted(row["idle_ns"] for row in found)[len(found) // 2]
         yield facts.finding(
             FindingSubject(broker=broker),
-            f"The broker closed {plural(len(found), 'connection')} after nothing went over "
+            f"The broker closed {plural(len(found), 'connection')} after no packet came over "
             f"{'it' if len(found) == 1 else 'each'} for {span(idle_ns)}. That is its limit for idle "
-            f"connections; "
-            "clients open them again when they need them.",
+            "connections; clients open them again when they need them.",
             count=len(found),
             measure=idle_ns / SECOND,
             unit="s",
@@ -329,8 +331,8 @@ def bare_connects(facts: Facts) -> Iterator[Finding]:
         yield facts.finding(
             FindingSubject(client=host),
             f"{host} opened {len(found)} connections to "
-            f"{plural(len({row['broker'] for row in found}), 'broker')} "
-            "and closed each within a second without a word: a check whether the port is open, or a scan.",
+            f"{plural(len({row['broker'] for row in found}), 'broker')} and closed each within a second "
+            "without sending anything: a check whether the port is open, or a scan.",
             count=len(found),
             measure=len(found),
             unit="connections",

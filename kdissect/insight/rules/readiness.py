@@ -146,8 +146,8 @@ def api_versions_fallback(facts: Facts) -> Iterator[Finding]:
         count = sum(row["count"] for row in rows)
         yield facts.finding(
             FindingSubject(client=client, client_id=client_id),
-            f"{client_id or 'A client'} first asks for versions in a form that the broker does not know "
-            f"(ApiVersions {versions[-1]}), and then again in an older one. That took a round trip more on "
+            f"{client_id or 'A client'} first sends a version of ApiVersions that the broker does not know "
+            f"({versions[-1]}), and then an older one. That took one more round trip on "
             f"{plural(count, 'connection')}.",
             count=count,
             measure=count,
@@ -202,9 +202,8 @@ def mixed_broker_versions(facts: Facts) -> Iterator[Finding]:
         told = [f"broker {node} {row['offered'][api][1]}" for node, row in sorted(last.items())]
         yield facts.finding(
             FindingSubject(),
-            f"The brokers of the cluster do not offer the same versions of {plural(len(apis), 'API')}. Of "
-            f"{api}, "
-            f"the highest is: {', '.join(told[:6])}.",
+            f"The brokers of the cluster do not offer the same versions of {plural(len(apis), 'API')}. The "
+            f"highest version of {api}: {', '.join(told[:6])}.",
             count=len(apis),
             measure=(until_ns - since_ns) / SECOND,
             unit="s",

@@ -50,8 +50,7 @@ def corrupt_records(facts: Facts) -> Iterator[Finding]:
         else:
             what = (
                 f"{_batches(count, where)} damaged when they came from the broker: its disk, its memory or "
-                f"the "
-                "network spoilt them."
+                "the network damaged them."
             )
         yield facts.finding(
             FindingSubject(topic=topic, partition=partition),
@@ -98,14 +97,14 @@ def aborted_records_read(facts: Facts) -> Iterator[Finding]:
             what.append(f"whose transactions were still open, in {plural(beyond, 'answer')}")
         if unnamed:
             what.append(
-                f"of transactions that were aborted, without a word of that, in {plural(unnamed, 'answer')}"
+                f"of aborted transactions that the response does not list, in {plural(unnamed, 'answer')}"
             )
         yield facts.finding(
             FindingSubject(
                 client_id=client_id, client=address(rows[0]["client"]), group=rows[0]["group"], topic=topic
             ),
-            f"{client_id or 'A consumer'} reads only what is committed (read_committed), and the broker "
-            f"gave it records of {topic} {', and '.join(what)}.",
+            f"{client_id or 'A consumer'} reads with read_committed, but the broker gave it records of "
+            f"{topic} {', and '.join(what)}.",
             count=beyond + unnamed,
             measure=beyond + unnamed,
             unit="answers",
@@ -135,9 +134,8 @@ def acks0_closed(facts: Facts) -> Iterator[Finding]:
             FindingSubject(client=host, client_id=client_id),
             f"{client_id or 'A producer'} asks for no answers (acks=0), and "
             f"{named(sorted({row['broker'] for row in alone}))} closed its connection right after a write, "
-            f"{plural(len(alone), 'time')}: that is how a broker says that such a write failed. The "
-            f"records of "
-            "it are lost.",
+            f"{plural(len(alone), 'time')}. That is how a broker says that such a write failed. Its "
+            "records are lost.",
             count=len(alone),
             measure=len(alone),
             unit="connections",

@@ -64,7 +64,7 @@ def replication_slow(facts: Facts) -> Iterator[Finding]:
             yield _finding(
                 facts,
                 row,
-                f"{plural(row['held_writes'], 'write')} that all copies have to confirm took up to "
+                f"{plural(row['held_writes'], 'write')} that all replicas must confirm took up to "
                 f"{row['held_ns'] / 1e9:.1f} s, while broker {row['node_id']} fetched nothing from "
                 f"{row['broker']}.",
                 row["held_writes"],
@@ -107,8 +107,8 @@ def follower_lags(facts: Facts) -> Iterator[Finding]:
         yield _finding(
             facts,
             row,
-            f"Broker {row['node_id']} fetched nothing from {row['broker']} for {gap_ns / 1e9:.1f} s, though "
-            "its connection stood; it usually asks twice a second.",
+            f"Broker {row['node_id']} fetched nothing from {row['broker']} for {gap_ns / 1e9:.1f} s, "
+            "although its connection was open; a follower usually fetches twice a second.",
             1,
             gap_ns / 1e9,
             "s",
@@ -124,8 +124,8 @@ def log_truncated(facts: Facts) -> Iterator[Finding]:
         if row["truncations"]:
             yield facts.finding(
                 FindingSubject(broker=str(row["node_id"])),
-                f"Broker {row['node_id']} was told {plural(row['truncations'], 'time')} that its copy "
-                f"differs from that of {row['broker']}, and cut it back to where both agree.",
+                f"Broker {row['node_id']} was told {plural(row['truncations'], 'time')} that its replica "
+                f"differs from that of {row['broker']}, and truncated it to where both agree.",
                 count=row["truncations"],
                 first_ns=row["first_ns"],
                 last_ns=row["last_ns"],
@@ -174,9 +174,9 @@ def cross_rack_fetch(facts: Facts) -> Iterator[Finding]:
         where = sorted({racks[nodes[row["broker"]]] for row in rows})
         read = f"read {total / 1e6:.1f} MB from {', '.join(where)}"
         if rack is None:
-            message = f"{name} does not say in which rack it is, though the brokers have racks, and {read}."
+            message = f"{name} does not say in which rack it is, although the brokers have racks, and {read}."
         else:
-            message = f"{name} in rack {rack} {read}, though a copy in sync lies in its own rack."
+            message = f"{name} in rack {rack} {read}, although a replica in sync is in its own rack."
         yield facts.finding(
             FindingSubject(client=client, client_id=client_id),
             message,

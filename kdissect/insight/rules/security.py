@@ -75,9 +75,8 @@ def plaintext_credentials(facts: Facts) -> Iterator[Finding]:
         whose = f"the user {subject.principal}" if subject.principal else "a user"
         yield facts.finding(
             subject,
-            f"{_clients(rows)} {_TOLD[kind]} of {whose} without encryption "
-            f"(SASL {mechanisms}, {plural(len(rows), 'connection')} without TLS): whoever can capture here "
-            f"{_ABLE[kind]}.",
+            f"{_clients(rows)} {_TOLD[kind]} of {whose} without encryption (SASL {mechanisms}, "
+            f"{plural(len(rows), 'connection')} without TLS): anybody who can capture here {_ABLE[kind]}.",
             severity=NOTICE if kind == "hashed" else CRITICAL,
             count=len(rows),
             measure=len(rows),
@@ -112,8 +111,8 @@ def secrets_readable(facts: Facts) -> Iterator[Finding]:
         exchanges = sorted({number for row in rows for number in row["readable_exchanges"]})
         yield facts.finding(
             subject,
-            f"{subject.client_id or 'A client'} was told the values of {plural(len(settings), 'setting')} "
-            f"that {'looks' if len(settings) == 1 else 'look'} like a secret: {named(settings)}.",
+            f"{subject.client_id or 'A client'} got the values of {plural(len(settings), 'setting')} that "
+            f"{'looks' if len(settings) == 1 else 'look'} like a secret: {named(settings)}.",
             count=len(settings),
             measure=len(settings),
             unit="settings",
@@ -280,7 +279,7 @@ _LOGIN_ERRORS = ("SASL_AUTHENTICATION_FAILED", "UNSUPPORTED_SASL_MECHANISM", "IL
 _LOGIN_WORDS = {
     "SASL_AUTHENTICATION_FAILED": "the broker does not accept the name and password",
     "UNSUPPORTED_SASL_MECHANISM": "the broker does not offer the mechanism that the client asks for",
-    "ILLEGAL_SASL_STATE": "the client sends a request before or beside the log-in",
+    "ILLEGAL_SASL_STATE": "the client sends a request before or during the login",
 }
 
 
@@ -420,9 +419,8 @@ def reauthentication_missed(facts: Facts) -> Iterator[Finding]:
     for subject, rows in _groups(late, _who).items():
         yield facts.finding(
             subject,
-            f"{plural(len(rows), 'connection')} of {subject.client_id or 'a client'} ended when the log-in "
-            "had run "
-            "out: the client did not log in again before.",
+            f"{plural(len(rows), 'connection')} of {subject.client_id or 'a client'} ended when the login "
+            "expired: the client did not log in again before.",
             count=len(rows),
             measure=len(rows),
             unit="connections",

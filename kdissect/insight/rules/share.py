@@ -55,7 +55,7 @@ def share_redelivery(facts: Facts) -> Iterator[Finding]:
         why = f": {' and '.join(causes)}" if causes else ""
         yield facts.finding(
             subject,
-            f"{again:,} of {acquired:,} records that members were given had been given to one before{why}.",
+            f"{again:,} of {acquired:,} records that members got had been given to a member before{why}.",
             count=again,
             measure=again / acquired,
             unit="share",
@@ -76,8 +76,8 @@ def share_lock_expired(facts: Facts) -> Iterator[Finding]:
         within = f" within {seconds(lock_ms * MILLISECOND)}" if lock_ms else " in time"
         yield facts.finding(
             subject,
-            f"{_clients(late)} said nothing of {plural(expired, 'record')}{within}, so they were given to a "
-            "member again and may be processed twice.",
+            f"{_clients(late)} did not acknowledge {plural(expired, 'record')}{within}, so a member got "
+            "them again and may process them twice.",
             count=expired,
             measure=float(expired),
             unit="records",
@@ -119,7 +119,7 @@ def share_rejected(facts: Facts) -> Iterator[Finding]:
         yield facts.finding(
             subject,
             f"{_clients([row for row in rows if row['rejected']])} refused {plural(rejected, 'record')} of "
-            f"{acquired:,} for good: nobody is given them again.",
+            f"{acquired:,} for good: no member gets them again.",
             count=rejected,
             measure=float(rejected),
             unit="records",
@@ -137,9 +137,8 @@ def share_ack_refused(facts: Facts) -> Iterator[Finding]:
             continue
         yield facts.finding(
             subject,
-            f"The broker refused {errors} times what {_clients([row for row in rows if row['errors']])} "
-            "said of "
-            "records that it had been given. They come again.",
+            f"The broker refused {errors} acknowledgements of "
+            f"{_clients([row for row in rows if row['errors']])}. It will deliver these records again.",
             count=errors,
             measure=float(errors),
             unit="refusals",

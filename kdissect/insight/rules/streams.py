@@ -93,8 +93,7 @@ def streams_status(facts: Facts) -> Iterator[Finding]:
             yield facts.finding(
                 FindingSubject(group=group),
                 f"The coordinator told the application {len(found)} times in {seconds(lasted_ns)} that "
-                "something is "
-                f"wrong with it: {detail}. Until that is mended it may process nothing.",
+                f"something is wrong with it: {detail}. Until that is fixed it may process nothing.",
                 count=len(found),
                 measure=lasted_ns / SECOND,
                 unit="s",
@@ -150,9 +149,8 @@ def connect_delayed_rebalance(facts: Facts) -> Iterator[Finding]:
         most_ns = max(row["delay_ns"] for row in found)
         yield facts.finding(
             FindingSubject(group=group),
-            f"A worker is gone, and its connectors and tasks stand still for up to {seconds(most_ns)}: the "
-            "group "
-            "waits for it to come back before it gives them to others.",
+            f"A worker is gone, and its connectors and tasks do nothing for up to {seconds(most_ns)}. The "
+            "group waits for the worker to come back before it gives them to others.",
             count=len(found),
             measure=most_ns / SECOND,
             unit="s",
@@ -219,9 +217,9 @@ def connect_config_behind(facts: Facts) -> Iterator[Finding]:
             newest = max(each["config_offset"] for each in told if each["ns"] <= worst["ns"])
             yield facts.finding(
                 FindingSubject(group=group, client_id=client_id, client=client or None),
-                f"A worker had read the configurations only up to offset {worst['config_offset']:,} when it "
-                f"joined, though another had told of more {seconds(longest)} before, by then up to "
-                f"{newest:,}. It runs what was configured then, or nothing.",
+                f"A worker had read the config topic only up to offset {worst['config_offset']:,} when it "
+                f"joined. Another worker had reported a later offset {seconds(longest)} before ({newest:,} "
+                "by then). The worker runs an old configuration, or nothing.",
                 count=len(found),
                 measure=longest / SECOND,
                 unit="s",

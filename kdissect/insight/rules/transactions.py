@@ -116,10 +116,10 @@ def lso_lag(facts: Facts) -> Iterator[Finding]:
         ended = {"committed": "It was committed in the end.", "aborted": "It was aborted in the end."}
         yield facts.finding(
             _subject(row),
-            f"Readers that want committed records only got nothing new from {row['held_topic']}-"
-            f"{row['held_partition']} for {span(held_ns)}, while up to "
-            f"{plural(row['held_offsets'], 'record')} "
-            f"waited there: {_what(row)} was open. {ended.get(row['outcome'], '')}".rstrip(),
+            "Readers of committed records got nothing new from "
+            f"{row['held_topic']}-{row['held_partition']} for {span(held_ns)}, while up to "
+            f"{plural(row['held_offsets'], 'record')} waited there: {_what(row)} was open. "
+            f"{ended.get(row['outcome'], '')}".rstrip(),
             measure=held_ns / SECOND,
             unit="s",
             threshold=facts.limit("held_s"),
@@ -145,14 +145,13 @@ def transaction_timed_out(facts: Facts) -> Iterator[Finding]:
         limit = "its timeout" if row["timeout_ms"] is None else f"{span(row['timeout_ms'] * MILLISECOND)}"
         learnt = [each for row in rows for each in row["errors"] if each in _REFUSED]
         until = row["last_ns"] - row["begin_ns"] if row["begin_ns"] is not None else None
-        went_on = f" Its next request came {span(until)} after the begin" if until and learnt else ""
+        went_on = f" Its next request came {span(until)} after the beginning" if until and learnt else ""
         refused = f" and was refused ({named(learnt)})." if went_on else ""
         yield facts.finding(
             subject,
             f"{plural(len(rows), 'transaction was', 'transactions were')} open for longer than {limit}, so "
-            "the "
-            f"broker aborted {'it' if len(rows) == 1 else 'them'}: what was written in it is lost to readers."
-            f"{went_on}{refused}",
+            f"the broker aborted {'it' if len(rows) == 1 else 'them'}: readers never see what was written "
+            f"there.{went_on}{refused}",
             count=len(rows),
             measure=None if until is None else until / SECOND,
             unit="s",
@@ -193,8 +192,8 @@ def producer_fenced(facts: Facts) -> Iterator[Finding]:
         yield facts.finding(
             subject,
             f"{taker} began to use the transactional id {subject.transactional_id}, which "
-            f"{row['client_id']} was "
-            f"using. From then on the broker refuses what {row['client_id']} sends in transactions.{loss}",
+            f"{row['client_id']} was using. From then on the broker refuses transactional requests of "
+            f"{row['client_id']}.{loss}",
             count=len(rows),
             measure=len(rows),
             first_ns=row["end_ns"] if row["end_ns"] is not None else row["last_ns"],
@@ -239,8 +238,8 @@ def transactions_tiny(facts: Facts) -> Iterator[Finding]:
         yield facts.finding(
             subject,
             f"{plural(len(rows), 'transaction')} held {plural(int(middle), 'record')} each (median): each "
-            "costs "
-            "requests to begin and to end it and a mark in every partition, mostly more than its records do.",
+            "transaction costs requests to begin and end it and a marker in every partition, often more "
+            "than its records.",
             count=len(rows),
             measure=middle,
             unit="records",
@@ -350,9 +349,9 @@ def offsets_outside_transaction(facts: Facts) -> Iterator[Finding]:
         yield facts.finding(
             subject,
             f"{subject.client_id} writes in transactions ({len(done)} committed), and {named(readers)} on "
-            "the same "
-            f"host commits what was read beside them ({plural(sum(readers.values()), 'time')}, none inside a "
-            "transaction): after a crash between the two, records are written twice or never.",
+            "the same host commits its offsets outside of these transactions "
+            f"({plural(sum(readers.values()), 'time')}). After a crash between the two, records are "
+            "written twice or never.",
             count=sum(readers.values()),
             measure=sum(readers.values()),
             first_ns=done[0]["begin_ns"],

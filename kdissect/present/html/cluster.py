@@ -231,7 +231,7 @@ def security(sheet: Sheet) -> str:
                     ("certificate_ends_ns", "certificate ends, s"),
                     ("alerts", "alerts"),
                 ),
-                "What was encrypted, and what was not",
+                "Encryption",
                 sort=lambda row: (
                     row["credentials"] != "clear",
                     row["data"] != "clear",
@@ -263,7 +263,7 @@ def graph(sheet: Sheet) -> str:
             continue
         found.append(FlowBand(source, target, float(row["bytes"] or 0), shade, what))
     about = f"{plural(len(found), 'flow')} between clients, brokers, topics and groups, as in the table below"
-    lead = "the thicker, the more bytes"
+    lead = "thicker lines mean more bytes"
     if len(rows) > _MOST_EDGES:
         lead += f"; the largest {_MOST_EDGES} of {len(rows):,}"
     parts = [

@@ -113,7 +113,7 @@ def report_of(page: str) -> CaptureReport:
     written, end, _ = rest.partition(_END)
     checksum, _, text = written.partition('">')
     if not begin or not end:
-        raise NoReportError("the tables of this report are missing: it is cut off, or was changed")
+        raise NoReportError("the tables of this report are missing: the file is cut off or was changed")
     if hashlib.sha256(text.encode("utf-8", "replace")).hexdigest() != checksum:
         raise NoReportError("the tables of this report are damaged, or were changed")
     try:

@@ -91,7 +91,7 @@ def verdict(sheet: Sheet) -> str:
     minor = sum(each.severity == NOTICE for each in causes)
     if minor:
         does = "costs" if minor == 1 else "cost"
-        return f"Nothing is wrong. {plural(minor, 'notice')} {does} time or money, or will matter one day."
+        return f"Nothing is wrong. {plural(minor, 'notice')} {does} time or money, or may matter later."
     return "Nothing is wrong in what was captured."
 
 

@@ -146,8 +146,8 @@ _PARTS = {
 def latency(sheet: Sheet) -> str:
     """Where response times go."""
     lead = (
-        "Each bar is the sum of all response times. Long polls and joins are left out where it is not known "
-        "how much of them was a wait."
+        "Each bar is the sum of all response times. Long polls and joins are left out if it is unknown "
+        "how much of them was a requested wait."
     )
     parts = [
         figure(
@@ -172,7 +172,7 @@ def latency(sheet: Sheet) -> str:
                 ("latency_max_ns", "longest"),
                 ("broker_p50_ns", "broker p50"),
                 ("broker_p99_ns", "broker p99"),
-                ("behind_max_ns", "longest behind another"),
+                ("behind_max_ns", "longest wait behind another"),
                 ("network_p50_ns", "network p50"),
                 ("throttle_max_ns", "longest throttle"),
             ),

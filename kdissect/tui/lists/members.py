@@ -1,4 +1,4 @@
-"""The members of a group as rows of a table: what each owns, its lag, and a line of time. Nothing here draws.
+"""The members of a group as rows of a table: what each owns, its lag, and a time line. Nothing here draws.
 
 A line shows the whole capture, or the time of one rebalance. Marks differ by shape; colours only help.
 """
@@ -33,7 +33,7 @@ _FEW_POINTS = 9
 
 
 class MemberTold(NamedTuple):
-    """What is known of groups beside their members: rows of these statistics."""
+    """Rows of these statistics about groups, in addition to their members."""
 
     rebalances: Sequence[Row] = ()
     steps: Sequence[Row] = ()
@@ -56,7 +56,7 @@ def _as_one(before: Row, later: Row) -> Row:
 
 
 class MemberLines:
-    """The members of one group, each with a line of time: from the first that any of them did to the last.
+    """The members of one group, each with a time line: from the first that any of them did to the last.
 
     A static member has one line, however often it came back. What others did, such as an administrator's
     requests a day later, does not squeeze the lines: a mark at the edge stands for it.
@@ -142,7 +142,7 @@ class MemberLines:
         return (Heading("Member", name), *self._facts(width), Heading(self._title(width, name), 0))
 
     def _facts(self, width: int) -> tuple[Heading, ...]:
-        """The columns between the name and the line of time."""
+        """The columns between the name and the time line."""
         out: list[Heading] = []
         if width >= _LEAST_FACTS and self._owned:
             longest = max((len(self._owns(at)) for at in range(len(self))), default=0)
@@ -217,7 +217,7 @@ class MemberLines:
         return [lag for _, lag in sorted(by_time.items())]
 
     def _line(self, member: Row, room: int) -> str:
-        """The member's line of time, so many cells long, with marks for what happened to it."""
+        """The member's time line, so many cells long, with marks for what happened to it."""
         lane = TextLane(self._span, room, _RANKS)
         if member["first_ns"] is not None and member["last_ns"] is not None:
             lane.fill(member["first_ns"], member["last_ns"], IN)

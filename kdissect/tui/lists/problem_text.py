@@ -1,4 +1,4 @@
-"""All that is said of an error, a fault or a note: whose it is, what it means, why it happens, what to do."""
+"""The text of an error, a fault or a note: its subject, what it means, why it happens, what to do."""
 
 from __future__ import annotations
 
@@ -23,17 +23,17 @@ _WHOSE = {
 }
 """What the first line names, by the columns of a row."""
 _MISSING = {
-    "not captured": "The other side of these exchanges is not in the capture.",
-    "gap": "Bytes are missing in the capture where the other side was.",
+    "not captured": "The request or the response of these exchanges is not in the capture.",
+    "gap": "The capture lacks the bytes of the request or the response.",
     "capture ended": "The capture ended before the response came.",
     "connection closed": "The connection ended before the response came.",
-    "evicted": "A limit of kdissect was reached: the request was forgotten before the response came.",
+    "evicted": "kdissect reached a limit and forgot the request before the response came.",
 }
 """What is meant where one side of an exchange is missing, by the reason."""
 
 
 def text_of(row: Row, time_text: Callable[[int], str], room: int) -> list[TextLine]:
-    """All that is said of a row of the list.
+    """The whole text of a row of the list.
 
     :param time_text: writes a time.
     :param room: cells of a line.
@@ -47,7 +47,7 @@ def text_of(row: Row, time_text: Callable[[int], str], room: int) -> list[TextLi
         for text in filter(None, (row["said"], _MISSING.get(row["reason"] or ""))):
             out += [TextLine(""), *(TextLine(part) for part in fold_text(sanitise(text, None), room))]
     if row["filter"] is not None:
-        see = paragraph(f"{row['filter']}  (Enter; i tells what led to the first)", "", "see", room)
+        see = paragraph(f"{row['filter']}  (Enter; i shows what led to the first)", "", "see", room)
         out += [TextLine(""), *(TextLine(part, "fact") for part in see)]
     return out
 

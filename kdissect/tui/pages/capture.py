@@ -27,17 +27,17 @@ from kdissect.tui.pages.statistics import Saved, StatisticsPage
 INTERFACES = Table(
     "interfaces",
     (
-        dict_column("interface", "int64", "number of the interface, from 0 over the whole input"),
-        dict_column("name", "text", "its name; null where the file does not tell it"),
-        dict_column("description", "text", "what the file says of it"),
+        dict_column("interface", "int64", "number of the interface in the whole input, from 0"),
+        dict_column("name", "text", "name of the interface; null if the file does not contain it"),
+        dict_column("description", "text", "description of the interface in the file"),
         dict_column("link_type", "int32", "LINKTYPE number of its packets"),
-        dict_column("snap_length", "int64", "bytes kept of a packet; 0 is no limit"),
+        dict_column("snap_length", "int64", "bytes kept of each packet; 0 means no limit"),
         dict_column("packets", "int64", "packets in the file"),
-        dict_column("bytes", "int64", "their bytes on the wire"),
-        dict_column("captured_bytes", "int64", "of them, those in the file"),
-        dict_column("received", "int64", "packets the interface saw, as the file tells"),
-        dict_column("dropped", "int64", "packets the interface lost, as the file tells"),
-        dict_column("dropped_by_system", "int64", "packets the system lost, as the file tells"),
+        dict_column("bytes", "int64", "bytes of these packets on the wire"),
+        dict_column("captured_bytes", "int64", "bytes of these packets in the file"),
+        dict_column("received", "int64", "packets that the interface saw, according to the file"),
+        dict_column("dropped", "int64", "packets that the interface lost, according to the file"),
+        dict_column("dropped_by_system", "int64", "packets that the system lost, according to the file"),
     ),
 )
 
@@ -113,7 +113,7 @@ def lines(index: Index, source: ScreenSource, ended: Ended | None, live: Status 
 
 def _live_lines(index: Index, live: Status) -> Lines:
     yield "captured", f"{live.received:,}, in {plural(live.files, 'file')} of {size(live.bytes)}", False
-    yield "dropped", f"{live.dropped:,} by the system, the ring was full", bool(live.dropped)
+    yield "dropped", f"{live.dropped:,} by the system, because the ring was full", bool(live.dropped)
     yield "not written", f"{live.lost:,}", bool(live.lost)
     yield "ring", f"{live.fill:.0%} waits to be written", live.fill > _FULL
     for note in live.notes:

@@ -212,12 +212,12 @@ class ChosenPage(Page):
             if word == replace:
                 self._save(path, what, replace=True)
             else:
-                self.say(f"{path} is as it was")
+                self.say(f"{path} was not changed")
 
         self.app.push_screen(Choose(title, (keep, replace)), chosen)
 
     def _ask_for_secrets(self, path: str, what: _SavedExchanges, replace: bool) -> None:
-        leave, write = "leave them out", "write them too: who has the file can decrypt it"
+        leave, write = "leave them out", "write them too: anybody with the file can decrypt it"
 
         def chosen(word: str | None) -> None:
             if word is None:
@@ -234,7 +234,7 @@ class ChosenPage(Page):
         if exchange is None:
             return
         if len(paths) != 1 or not os.path.isfile(paths[0]):  # an interface, a folder
-            self.say("Wireshark opens one file; save the exchange (w) and open that")
+            self.say("Wireshark can open only one file; save the exchange (w) and open that file")
             return
         command = wireshark_command(exchange, paths)
         if which(command[0]) is None or not (os.environ.get("DISPLAY") or os.environ.get("WAYLAND_DISPLAY")):
@@ -373,7 +373,7 @@ class SplitPage(ChosenPage):
         if self.panes.display and self.panes.sides.has_bar:
             self.panes.sides.step(step)
         else:
-            self.say("tree and bytes are not beside one another here")
+            self.say("the screen is too narrow for tree and bytes side by side")
 
     def _set_room(self) -> None:
         self.list_pane.styles.height = f"{self.share}fr"

@@ -25,7 +25,7 @@ CHANGES, BROKERS, PARTITIONS, TOPICS, CONFIGS = (
 )
 ASKED = (CHANGES, BROKERS, PARTITIONS, TOPICS, CONFIGS)
 VIEWS = {"partitions": PARTITIONS, "topics": TOPICS, "settings": CONFIGS}
-"""What stands below the brokers, in the order in which the key goes through it."""
+"""The tables below the brokers, in the order in which the key goes through them."""
 HERE, BEGIN, END = "▶ here", "begin", "end"
 """In the list of changes: the exchange that was under the cursor of another screen, and both ends."""
 _BAD = (
@@ -51,7 +51,7 @@ def change_columns(clock: Clock) -> tuple[FigureColumn, ...]:
         words("Before", "before", 1, most=40),
         words("After", "after", 0, most=60),
         words("By", "by", 2, most=40),
-        words("Told by", "told_by", 3, most=28),
+        words("Seen in", "told_by", 3, most=28),
         number("No.", "exchange", 2),
     )
 
@@ -93,7 +93,7 @@ BROKER_COLUMNS = (
     words("Listener", "listener", 4, most=20),
     words("Software", "software", 2, most=32),
     number("Epoch", "epoch", 5),
-    words("Told by", "told_by", 4, most=28),
+    words("Seen in", "told_by", 4, most=28),
 )
 
 VIEW_COLUMNS = {
@@ -108,7 +108,7 @@ VIEW_COLUMNS = {
         words("Offline", "offline", 1),
         words("May lead", "elr", 3),
         FigureColumn("Since", lambda row: row["since"], lambda row: row["from_ns"], 2),
-        words("Told by", "told_by", 4, most=28),
+        words("Seen in", "told_by", 4, most=28),
     ),
     "topics": (
         words("Topic", "topic", least=20),
@@ -117,7 +117,7 @@ VIEW_COLUMNS = {
         FigureColumn("Internal", lambda row: "internal" if row["internal"] else "", None, 2, False),
         words("Id", "topic_id", 3, most=40),
         FigureColumn("Since", lambda row: row["since"], lambda row: row["from_ns"], 2),
-        words("Told by", "told_by", 4, most=28),
+        words("Seen in", "told_by", 4, most=28),
     ),
     "settings": (
         words("Of", "resource_type", most=16),
@@ -126,7 +126,7 @@ VIEW_COLUMNS = {
         words("Value", "value", 0, most=60),
         words("Source", "source", 1, most=20),
         FigureColumn("Since", lambda row: row["since"], lambda row: row["from_ns"], 2),
-        words("Told by", "told_by", 4, most=28),
+        words("Seen in", "told_by", 4, most=28),
     ),
 }
 _KEYS = {
@@ -176,7 +176,7 @@ def _moment(what: str, ns: int, **more: object) -> Row:
 
 
 def then(rows: Sequence[Row], at_ns: int, clock: Clock) -> list[Row]:
-    """What held at a time, and whether it began to hold just then."""
+    """The state at a time, and whether it began at that time."""
     from kdissect.analysis.cluster import held_at  # with the metadata log, which no other screen needs
 
     return [
@@ -213,7 +213,7 @@ class ClusterPage(GroupedScreen):
     ClusterPage.-no-bars #brokers, ClusterPage.-no-bars #state { border-top: none; }
     """
     GROUPINGS = tuple(VIEWS)
-    OF_WHAT = "of all, not of what the filter shows"
+    OF_WHAT = "from all exchanges, without the filter"
 
     def __init__(self) -> None:
         self._here: Row | None = None
@@ -297,7 +297,7 @@ class ClusterPage(GroupedScreen):
         row = self.chosen_row()
         at = "" if row is None else f", the cluster at {self.clock.text(row['ns'])}"
         if not len(self.brokers) and not len(self.state):
-            return f"{plural(changes, 'change')}{at}: nothing told of it by then"
+            return f"{plural(changes, 'change')}{at}: no information before that time"
         return f"{plural(changes, 'change')}{at}: {plural(len(self.state), self.grouping.removesuffix('s'))}"
 
     def notes(self) -> list[str]:
@@ -315,6 +315,6 @@ class ClusterPage(GroupedScreen):
 
     def open(self, row: Row) -> None:
         if row["exchange"] is None:
-            self.say("no exchange told this")
+            self.say("no exchange contains this")
         else:
             self.kdissect.go_to_number(row["exchange"])

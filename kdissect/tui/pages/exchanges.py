@@ -395,7 +395,7 @@ class ExchangesPage(SplitPage):
             text = filter_of_line(detail, self.panes.chosen())
         shown = self.kdissect.shown
         if text is None:
-            self.say("no filter asks for this")
+            self.say("there is no filter for this")
             return
         try:
             shown.write(joined(operation, text, shown.written if shown.is_on else ""))

@@ -56,7 +56,7 @@ def list_of(names: Iterable[str]) -> Figures:
     figures = Figures(
         (
             FigureColumn("Table", lambda row: str(row["name"]), None, 0, False, 24, False, 20),
-            FigureColumn("What it tells", lambda row: str(row["about"]), None, 0, False, 100),
+            FigureColumn("What it shows", lambda row: str(row["about"]), None, 0, False, 100),
         ),
         lambda row: row["name"],
     )
@@ -165,8 +165,8 @@ class FactsPage(StatisticsPage):
 
     @cached_property
     def tables(self) -> Figures:
-        """The list. What a statistic tells stands in its module, which is imported for it: no other screen
-        should wait for that."""
+        """The list of statistics. Its texts are in their modules; importing these takes time, so only this
+        screen does it."""
         return list_of(self._names)
 
     def body(self) -> ComposeResult:

@@ -1,4 +1,4 @@
-"""The screen of what happened: a line of time of the whole capture, and what is wrong, why, and what to do.
+"""The screen of what happened: a time line of the whole capture, and what is wrong, why, and what to do.
 
 Rows are those of :mod:`kdissect.feed.judging`.
 """
@@ -121,7 +121,7 @@ def _is_in(finding: Finding, span: tuple[int, int]) -> bool:
 
 
 def text_of(finding: Finding, because: Finding | None, first_ns: int | None, room: int) -> list[TextLine]:
-    """All that is said of a finding.
+    """The whole text of a finding.
 
     :param because: the one that explains it.
     :param first_ns: what times count from.
@@ -166,14 +166,14 @@ def _steps(finding: Finding, first_ns: int | None, room: int) -> Iterator[str]:
 
 
 def nothing_found(looked_at: Row, is_whole: bool, room: int) -> list[TextLine]:
-    """What is said where nothing is found: what was looked at, and what could not be judged.
+    """The text if there are no findings: what was judged, and what could not be judged.
 
     :param looked_at: the row that tells of it.
     :param is_whole: whether all of the capture was read.
     """
     room = min(room, _MOST_WIDE)
     return [
-        TextLine("Nothing is found." if is_whole else "Nothing is found so far.", "heading"),
+        TextLine("There are no findings." if is_whole else "There are no findings so far.", "heading"),
         TextLine(""),
         *(TextLine(part) for part in paragraph(looked_at["captured"], "", "looked at   ", room)),
         TextLine(""),
@@ -185,7 +185,7 @@ ASKED = (FINDINGS,)
 _LEAST_ROWS = 3
 """Of the list, for which there is room at least."""
 HIGH = 50
-"""With so many lines the line of time shows more."""
+"""With so many lines the time line shows more."""
 
 
 _TO_TIME = {
@@ -196,7 +196,7 @@ _TO_TIME = {
 
 
 class FindingsTable(VirtualTable, inherit_bindings=False):
-    """The list. The arrow keys to the left and right lead from it to the line of time."""
+    """The list. The arrow keys to the left and right lead from it to the time line."""
 
     class Beside(Message):
         """A key that goes to the left (-1) or to the right (1)."""
@@ -217,7 +217,7 @@ class FindingsTable(VirtualTable, inherit_bindings=False):
 
 
 class FindingsPage(StatisticsPage):
-    """What happened, in all of the capture. At the top stands a line of time; a range of it can be chosen.
+    """What happened, in all of the capture. At the top stands a time line; a range of it can be chosen.
     Then come the findings, worst first, each effect below its cause. At the bottom stands all that is said
     about the finding under the cursor. Enter shows its exchanges."""
 
@@ -231,14 +231,14 @@ class FindingsPage(StatisticsPage):
     FindingsPage.-high #time { height: 12; }
     """
     BINDINGS: ClassVar[list[BindingType]] = bindings_of("findings")
-    OF_WHAT = "of all, not of what the filter shows"
+    OF_WHAT = "from all exchanges, without the filter"
 
     def __init__(self) -> None:
         self._of: object = None
         """What the text is about."""
         self._drawing = Sparing()
         self._drawn = (-1, -1)
-        """Of how many exchanges the line of time was made, and in how many columns."""
+        """Of how many exchanges the time line was made, and in how many columns."""
         super().__init__()
 
     def figures(self) -> Figures:
@@ -261,7 +261,7 @@ class FindingsPage(StatisticsPage):
 
     @property
     def text_pane(self) -> TextPane:
-        """All that is said of one."""
+        """The pane with the whole text of a finding."""
         return self.query_one("#finding", TextPane)
 
     @property
@@ -296,7 +296,7 @@ class FindingsPage(StatisticsPage):
         self.refill()
         super().filter_changed()
 
-    # -- the line of time -----------------------------------------------------------------------------
+    # -- the time line -----------------------------------------------------------------------------
 
     def on_resize(self) -> None:
         self.set_class(self.app.size.height >= HIGH, "-high")
@@ -323,7 +323,7 @@ class FindingsPage(StatisticsPage):
         self._point()
 
     def _point(self) -> None:
-        """Show on the line of time where the range is that is chosen, and the finding under the cursor."""
+        """Show on the time line where the range is that is chosen, and the finding under the cursor."""
         cursor, chosen = self.list_pane.cursor, None
         if cursor < len(self.rows):
             finding = finding_of(self.rows.row(cursor))
@@ -348,7 +348,7 @@ class FindingsPage(StatisticsPage):
         if over is not None:
             self.kdissect.shown.narrow_to(*over.span(event.first, event.last))
             words = self.time_line.words((event.first, event.last))
-            self.say(f"all screens show only this, Esc takes it back: {words}")
+            self.say(f"all screens show only this time, Esc shows all: {words}")
 
     # -- the findings ---------------------------------------------------------------------------------
 

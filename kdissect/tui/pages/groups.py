@@ -1,5 +1,6 @@
-"""The screen of groups: their figures, and of the one under the cursor rebalances, and members as lines of
-time."""
+"""The screen of groups: their figures, then the rebalances and members of the group under the cursor.
+
+Each member has a time line."""
 
 from __future__ import annotations
 
@@ -59,7 +60,7 @@ def _generation(row: Row) -> str:
 
 
 def state(row: Row) -> str:
-    """What the exchanges show of it: ``joining`` where the last rebalance is not finished, ``all left``."""
+    """The state that the exchanges show: ``joining`` if the last rebalance is not finished, ``all left``."""
     if row["rebalance_last_completed"] is False:
         return "joining"
     if row["members"] and row["leaves"] >= row["members"]:
@@ -100,7 +101,7 @@ def figures() -> Figures:
 
 
 def text_of(rebalances: Sequence[Row], chosen: int | None, clock: Clock, room: int) -> list[TextLine]:
-    """What is said of the rebalance that is chosen; where none is, a line for each.
+    """The text of the chosen rebalance; without one, a line for each rebalance.
 
     :param rebalances: of one group.
     :param clock: writes times.
@@ -145,7 +146,7 @@ def _short(row: Row, clock: Clock) -> str:
 def _trigger(row: Row) -> str:
     """What began it, and who."""
     if row["trigger"] is None:
-        return "the capture does not tell what began it"
+        return "the capture does not show the cause"
     who = row["trigger_client_id"] or row["trigger_member"]
     by = f" by {who}" if who is not None else ""
     reason = f": {row['trigger_reason']}" if row["trigger_reason"] else ""
@@ -184,7 +185,7 @@ HIGH = 50
 
 class GroupsPage(StatisticsPage):
     """Groups; below, the rebalances of the one under the cursor, and its members: what each owns, its lag,
-    and its line of time. Two keys go from rebalance to rebalance, Esc back to all of the time. Enter shows
+    and its time line. Two keys go from rebalance to rebalance, Esc back to all of the time. Enter shows
     the exchanges of the group, or of the rebalance."""
 
     DEFAULT_CSS = """
@@ -220,7 +221,7 @@ class GroupsPage(StatisticsPage):
 
     @property
     def members_pane(self) -> VirtualTable:
-        """The lines of time."""
+        """The time lines."""
         return self.query_one("#members", VirtualTable)
 
     def on_screen_resume(self) -> None:
@@ -277,7 +278,12 @@ class GroupsPage(StatisticsPage):
         return plural(len(self.rows), "group")
 
     def notes(self) -> list[str]:
-        signs = {JOINING: "join to sync", STOPPED: "stopped", WAITING: NOT_FINISHED, EXPIRED: "not heard of"}
+        signs = {
+            JOINING: "join to sync",
+            STOPPED: "stopped",
+            WAITING: NOT_FINISHED,
+            EXPIRED: "silent too long",
+        }
         told = "   ".join(f"{sign} {word}" for sign, word in {**signs, LEFT: "left"}.items())
         return [*super().notes(), f"{told}   3 generation"]
 
@@ -297,7 +303,7 @@ class GroupsPage(StatisticsPage):
         leaves the key to the screens."""
         if not self.rebalances:
             if not self.is_at_rest:
-                self.say("no rebalance so far: the groups are being counted")
+                self.say("no rebalance so far: counting is not finished")
                 return
             self.kdissect.action_turn_page(step)
             return

@@ -56,8 +56,10 @@ class Drawn(NamedTuple):
 
 
 class LadderPage(Page):
-    """The screen. A ladder of a client also has what a filter hides elsewhere: with missing arrows it would
-    mislead. The key goes on to the ladder of all that is shown."""
+    """The screen. A ladder of a client ignores the filter, because missing arrows would mislead.
+
+    The key goes on to the ladder of all shown exchanges.
+    """
 
     BINDINGS: ClassVar[list[BindingType]] = bindings_of("ladder")
     BINDING_GROUP_TITLE = PLACES["ladder"]

@@ -1,7 +1,7 @@
-"""The screen of errors and faults: what is wrong.
+"""The screen of errors and faults.
 
 Error codes of brokers are fatal, retriable or routine (:mod:`kdissect.protocol.errors`). A fault is one of
-the bytes. A note is what need not be wrong: a side that was not captured.
+the bytes. A note need not be a problem: for example a side that was not captured.
 """
 
 from __future__ import annotations
@@ -160,7 +160,7 @@ ASKED = ("errors",)
 
 
 class ProblemsPage(StatisticsPage):
-    """What brokers refused, and what is wrong with the bytes; below, all that is said of the row under the
+    """What brokers refused, and what is wrong with the bytes; below, the whole text of the row under the
     cursor. Enter shows the exchanges with it."""
 
     DEFAULT_CSS = """
@@ -232,6 +232,6 @@ class ProblemsPage(StatisticsPage):
 
     def open(self, row: Row) -> None:
         if row["filter"] is None:
-            self.say(f"this stands in no exchange: {row['said']}")
+            self.say(f"this belongs to no exchange: {row['said']}")
         else:
             super().open(row)

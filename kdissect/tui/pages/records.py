@@ -141,12 +141,12 @@ class RecordsPage(Page, PanesScreen):
         elif self.kdissect.shown.is_filtered and not len(self.kdissect.shown.places):
             text += f": {self.kdissect.shown.why_none}"
         if rows.is_full:
-            text += ", the most that are listed: a filter chooses others"
+            text += " (the list shows no more: use a filter)"
         if rows.reason is not None:
             text += f"; {rows.reason}"
         if rows.is_relative(self.table.cursor):
-            text += "   +n: from the batch's first; the broker's answer gives no offset"
-        text += f"   values as {rows.form}, v for others"
+            text += "   +n: counted from the batch's first record, because no response gives the offset"
+        text += f"   values as {rows.form}, v for other forms"
         if text != self._said:  # else what was said since would go
             self._said = text
             self.say(text)
@@ -285,7 +285,7 @@ class RecordsPage(Page, PanesScreen):
         text = filter_of_record(column, self.record, exchange)
         shown = self.kdissect.shown
         if text is None:
-            self.say(f"no filter asks for the {column.lower()} of this record")
+            self.say(f"there is no filter for the {column.lower()} of this record")
             return
         try:
             shown.write(joined(operation, text, shown.written if shown.is_on else ""))
@@ -300,7 +300,7 @@ class RecordsPage(Page, PanesScreen):
             return
         offset = record["offset"] if record["direction"] == "fetch" else record["assigned_offset"]
         if record["topic"] is None or record["partition"] is None or offset is None:
-            self.say(f"the {kind} of this record is not told")
+            self.say(f"the {kind} of this record is unknown")
         else:
             self.kdissect.tell_story(offset_subject(record["topic"], record["partition"], offset))
 

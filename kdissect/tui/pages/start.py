@@ -87,7 +87,7 @@ def line_of(interface: InterfaceRate) -> Text:
 HOW = """\
 Elsewhere      tcpdump -i any -s 0 -w kafka.pcapng 'tcp port 9092'
 Over ssh       kdissect tui -i ssh://root@broker-1/any
-Whether all is installed that is needed:   kdissect doctor"""
+Is everything installed?   kdissect doctor"""
 MOST_LISTED = 1_000
 """Paths that are offered at most."""
 
@@ -122,7 +122,7 @@ class Start(Screen[None]):
         with Vertical():
             known = LegibleOptions(markup=False, id="known")
             known.can_focus = False
-            known.border_title = "Opened last" if self._recent else "Nothing was opened yet"
+            known.border_title = "Opened last" if self._recent else "You have not opened anything yet"
             yield known
             if self._rates is not None:
                 yield InterfaceList(self._rates)
@@ -186,9 +186,9 @@ class Start(Screen[None]):
         text, paths = completed(self.field.value)
         self._write(text)
         if len(paths) > 1:
-            self._list(paths[:MOST_LISTED], "Begin so")
+            self._list(paths[:MOST_LISTED], "Possible paths")
         elif not paths:
-            self.say("nothing begins so")
+            self.say("no path begins like this")
 
     def _write(self, text: str) -> None:
         """Put a path into the field."""

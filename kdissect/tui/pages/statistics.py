@@ -1,4 +1,4 @@
-"""Screens with a list of figures: it can be ordered and saved, and some can be put together in other ways."""
+"""Screens with a list of figures. All lists can be ordered and saved; some can be grouped in other ways."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ class OrderedScreen(PanesScreen):
         raise NotImplementedError
 
     def tell(self) -> None:
-        """Write there what is listed."""
+        """Write into the line above the keys what is listed."""
         raise NotImplementedError
 
     def open(self, row: Row) -> None:
@@ -146,7 +146,7 @@ class OrderedScreen(PanesScreen):
         if titles:
             self.app.push_screen(Choose("Order by", titles), chosen)
         else:
-            self.say("these rows have no other order")
+            self.say("these rows cannot be ordered in another way")
 
     def action_turn(self) -> None:
         self._ordered(self.rows.turn)
@@ -217,7 +217,7 @@ class StatisticsPage(Page, OrderedScreen):
         raise NotImplementedError
 
     def fill(self, counted: CountedTables) -> None:
-        """Make the rows of what was counted."""
+        """Make the rows from the counted statistics."""
         raise NotImplementedError
 
     def filter_of(self, row: Row) -> str | None:
@@ -331,7 +331,7 @@ class StatisticsPage(Page, OrderedScreen):
         self.say_notes(self.notes())
 
     def why_empty(self) -> str:
-        """What stands below the heads if all was counted and no row came of it."""
+        """The text below the headings if counting is finished and there are no rows."""
         listed = self.listed()
         if not listed or self.counted is None or self.statistics.is_busy:
             return ""
@@ -345,7 +345,7 @@ class StatisticsPage(Page, OrderedScreen):
         statistics, counted = self.statistics, self.counted
         parts = [self.what()] if counted is not None else []
         if statistics.reason is not None:
-            parts.append(f"stopped: {statistics.reason}; show the screen again to count anew")
+            parts.append(f"stopped: {statistics.reason}; leave the screen and come back to count again")
         elif statistics.waits_for_filter is not None:
             parts.append(f"waiting for the filter: {100 * statistics.waits_for_filter:.0f} %")
         elif statistics.is_busy:
@@ -379,12 +379,12 @@ class StatisticsPage(Page, OrderedScreen):
         """Show the exchanges of a row."""
         text = self.filter_of(row)
         if text is None:
-            self.say("nothing in the exchanges tells this row from others")
+            self.say("no filter can select the exchanges of this row")
             return
         try:
             self.kdissect.filter_by(text)
         except FilterError as error:
-            self.say(f"no filter shows this: {error}")
+            self.say(f"there is no filter for this: {error}")
 
 
 class GroupedTable(VirtualTable, inherit_bindings=False):
@@ -398,7 +398,7 @@ class GroupedTable(VirtualTable, inherit_bindings=False):
 
 
 class GroupedScreen(StatisticsPage):
-    """A screen whose rows can be put together in several ways."""
+    """A screen whose rows can be grouped in several ways."""
 
     BINDINGS: ClassVar[list[BindingType]] = bindings_of("grouped")
     GROUPINGS: ClassVar[tuple[str, ...]]
@@ -410,7 +410,7 @@ class GroupedScreen(StatisticsPage):
 
     @property
     def other_groupings(self) -> list[str]:
-        """The ways in which they are not put together now."""
+        """The groupings that are not chosen now."""
         return [each for each in self.GROUPINGS if each != self.grouping]
 
     def action_group(self) -> None:

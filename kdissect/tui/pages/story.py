@@ -79,7 +79,7 @@ class StoryPage(StatisticsPage):
     StoryPage.-long #line { display: block; }
     """
     BINDINGS: ClassVar[list[BindingType]] = bindings_of("story")
-    OF_WHAT = "of all, not of what the filter shows"
+    OF_WHAT = "from all exchanges, without the filter"
 
     def __init__(self) -> None:
         self._subjects: Sequence[Subject] = ()
@@ -244,12 +244,12 @@ class StoryPage(StatisticsPage):
             return
         found = next((each for each in subjects_of(exchange) if each.kind == kind), None)
         if found is None:
-            self.say(f"#{exchange.number} {exchange.api} names no {kind}")
+            self.say(f"#{exchange.number} {exchange.api} does not name a {kind}")
         else:
             self.about(exchange, found)
 
     def action_out(self) -> None:
-        """Tell the story before this one."""
+        """Show the previous story."""
         if self._before:
             self._begin(*self._before.pop())
         else:

@@ -196,8 +196,8 @@ _WITHIN = {TOPIC: PARTITION_COLUMNS, PARTITION: CLIENT_COLUMNS}
 
 
 class TopicsPage(GroupedPage):
-    """Topics, their partitions, the lag of groups, or that of clients. Below a topic stand its partitions,
-    below a partition those who fetch it. Enter shows the exchanges of one."""
+    """Topics, their partitions, the lag of groups, or that of clients. Below a topic are its partitions,
+    below a partition its readers. Enter shows the exchanges of one."""
 
     DEFAULT_CSS = """
     TopicsPage #list { max-height: 60%; }

@@ -1,4 +1,4 @@
-"""The screen of transactions: how each ended, what it held, and transactional ids as lines of time."""
+"""The screen of transactions: how each ended, what it held, and transactional ids as time lines."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ from kdissect.tui.widgets.text_pane import TextPane
 SIGNS = {COMMITTED: "✓", ABORTED: "✗", FENCED: "⊘", TIMED_OUT: "◷", OPEN: "┄", UNKNOWN: "?"}
 """How a transaction ended."""
 HERE, OTHER, STILL = "█", "─", "┄"
-"""In a line of time: the transaction under the cursor, another, one that is open to the end."""
+"""In a time line: the transaction under the cursor, another, one that is open to the end."""
 _BAD = (FENCED, TIMED_OUT)
 _RANKS = {OTHER: 1, STILL: 1, SIGNS[COMMITTED]: 3, SIGNS[UNKNOWN]: 3, SIGNS[ABORTED]: 4, HERE: 2} | {
     SIGNS[each]: 5 for each in _BAD
@@ -108,7 +108,7 @@ def text_of(row: Row, clock: Clock, room: int) -> list[TextLine]:
     """
     name = row["transactional_id"]
     lasted = "" if row["duration_ns"] is None else f" after {duration(row['duration_ns'])}"
-    whose = "a transaction of nobody captured" if name is None else sanitise(name, None)
+    whose = "a transaction whose producer was not captured" if name is None else sanitise(name, None)
     out = [TextLine(part, "heading") for part in fold_text(f"{whose}: {outcome(row)}{lasted}", room)]
     for each in _said(row, clock):
         out += [TextLine(part) for part in fold_text(sanitise(each, None), room)]
@@ -117,7 +117,7 @@ def text_of(row: Row, clock: Clock, room: int) -> list[TextLine]:
 
 def _said(row: Row, clock: Clock) -> Iterator[str]:
     begun, ended = (None if row[name] is None else clock.text(row[name]) for name in ("begin_ns", "end_ns"))
-    parts = ["its begin may not be captured" if begun is None else f"begun {begun}"]
+    parts = ["its beginning may not be in the capture" if begun is None else f"begun {begun}"]
     if row["ended_by"] is not None:
         parts.append(f"ended{'' if ended is None else ' ' + ended} by {row['ended_by']}")
     if row["taken_by_client_id"] is not None or row["taken_by_client"] is not None:
@@ -140,7 +140,7 @@ def _said(row: Row, clock: Clock) -> Iterator[str]:
     if row["held_ns"]:
         where = "" if row["held_topic"] is None else f" at {row['held_topic']}-{row['held_partition']}"
         behind = "" if not row["held_offsets"] else f", {plural(row['held_offsets'], 'offset')} behind it"
-        yield f"readers of committed records stood still{where} for {duration(row['held_ns'])}{behind}"
+        yield f"readers of committed records waited{where} for {duration(row['held_ns'])}{behind}"
     if row["visible_ns"] is not None:
         yield f"readers could see it {duration(row['visible_ns'])} after its end"
     if row["timeout_ms"] is not None:
@@ -150,7 +150,7 @@ def _said(row: Row, clock: Clock) -> Iterator[str]:
 
 
 class IdLines:
-    """A line of time for each transactional id."""
+    """A time line for each transactional id."""
 
     inks: Mapping[str, str] = {
         **{SIGNS[each]: "table--error" for each in _BAD},
@@ -236,7 +236,7 @@ _LEAST_ROWS = 3
 
 
 class TransactionsPage(StatisticsPage):
-    """Transactions, each transactional id as a line of time, and in words all that is known of the one under
+    """Transactions, each transactional id as a time line, and in words all that is known of the one under
     the cursor. Enter shows its exchanges."""
 
     DEFAULT_CSS = """
@@ -264,7 +264,7 @@ class TransactionsPage(StatisticsPage):
 
     @property
     def ids_pane(self) -> VirtualTable:
-        """The lines of time."""
+        """The time lines."""
         return self.query_one("#ids", VirtualTable)
 
     def asked(self) -> Asked:

@@ -240,7 +240,7 @@ class Pick(ModalScreen[list[str] | None]):
     def compose(self) -> ComposeResult:
         options = LegibleOptions(*map(self._line, range(len(self._words))), markup=False)
         options.border_title = Text(self._title)
-        options.border_subtitle = "Space ticks, Enter takes"
+        options.border_subtitle = "Space selects, Enter confirms"
         yield options
 
     def _line(self, at: int) -> Text:

@@ -1,6 +1,6 @@
-"""The line in which the display filter stands, and in which it is written.
+"""The line that shows the display filter, and in which users write it.
 
-At every key the line tells whether it is a filter yet, and how many exchanges it would show. A mistake is
+At every key the line says whether the text is a filter, and how many exchanges it would show. A mistake is
 marked in the line and explained below it. What may be written at the cursor is offered.
 """
 
@@ -169,7 +169,7 @@ class FilterLine(Vertical):
             text = f"{count:,}" if self.lists_exchanges else plural(count, "exchange")
             line.append(f"  ✓ {text}", "green")
             if shown.progress is not None:
-                line.append(f"  {shown.progress:.0%} asked", "reverse")
+                line.append(f"  {shown.progress:.0%} checked", "reverse")
             for hint in (*shown.hints, *hints_of_saved(shown.text, self._remembered.named)):
                 line.append(f"  {sanitise(hint, None)}", "yellow")
         self.query_one("#filter-set", OneLine).show(line)
@@ -274,9 +274,9 @@ class FilterLine(Vertical):
             said.append(sanitise("; ".join(hints), None), "bold")
         else:
             if self._shown.span is not None:
-                said.append("in the range of time that was chosen; ", "bold")
+                said.append("only in the chosen range of time; ", "bold")
             said.append(
-                "Enter applies, Tab takes what is offered, ↑ one used before, Ctrl-s saves, Esc leaves"
+                "Enter applies, Tab accepts a suggestion, ↑ shows earlier filters, Ctrl-s saves, Esc leaves"
             )
         self.query_one("#filter-said", Static).update(said)
 

@@ -1,5 +1,5 @@
 """The line at the top of a screen shows facts. If there is not room for all, the least important are left
-out. A fact stands there whole or not at all: a part of a figure would be another one."""
+out. A fact is never cut, because a part of a figure would be wrong."""
 
 from __future__ import annotations
 

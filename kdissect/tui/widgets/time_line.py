@@ -1,4 +1,4 @@
-"""A line of time of the whole capture. A range of it can be chosen by keys or with the mouse.
+"""A time line of the whole capture. A range of it can be chosen by keys or with the mouse.
 
 Each column is a span of time. Lines show what brokers took, requests, errors, and what happened.
 """

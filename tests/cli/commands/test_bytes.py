@@ -280,7 +280,7 @@ def test_a_secret_that_was_left_out_is_not_encoded(
 ) -> None:
     feed(monkeypatch, question)
     (answer,) = map(json.loads, run(capsysbinary, "bytes", what, "--ndjson", "--encode").lines)
-    assert answer["error"] == f"{path}: a secret was left out here: decode with --show-secrets"
+    assert answer["error"] == f"{path}: a secret is redacted here: decode with --show-secrets"
 
 
 def test_a_text_that_only_reads_like_a_secret_left_out_is_encoded(
@@ -376,7 +376,7 @@ def test_json_encodes_to_hex(tmp_path: Path, capsysbinary: Capsys) -> None:
         (["message", "--api", "Heartbeat", "00"], 2, "--api-version"),
         (["message", "--api", "Heartbead", "--api-version", "0", "00"], 2, "Heartbead"),
         (["message", "--kind", "data", "00"], 2, "--name"),
-        (["message", "00"], 2, "no request header"),
+        (["message", "00"], 2, "not a request header"),
         (["message", "xyz!"], 3, "neither hex nor base64 nor a file"),
         (["message", "/"], 3, "is a directory"),
         (["message", "--encode", "--api", "Heartbeat", "--api-version", "0", "{"], 3, "not JSON"),

@@ -54,12 +54,12 @@ def test_text_has_a_part_for_each_table(call: Command) -> None:
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
-        (("cluster", CAPTURE, "--at", "+1h"), "--at +1h: the capture has nothing then"),
-        (("cluster", CAPTURE, "--at", "-1h"), "--at -1h: the capture has nothing then"),
-        (("cluster", CAPTURE, "--at", "2001-01-01"), "the capture has nothing then"),
-        (("cluster", CAPTURE, "--at", "noon"), "--at noon: this is no time"),
-        (("cluster", CAPTURE, "--at", ""), "this is no time"),
-        (("cluster", CAPTURE, "-T", "csv"), "-T csv has room for one table"),
+        (("cluster", CAPTURE, "--at", "+1h"), "--at +1h: the capture has no packets at that time"),
+        (("cluster", CAPTURE, "--at", "-1h"), "--at -1h: the capture has no packets at that time"),
+        (("cluster", CAPTURE, "--at", "2001-01-01"), "the capture has no packets at that time"),
+        (("cluster", CAPTURE, "--at", "noon"), "--at noon: this is not a time"),
+        (("cluster", CAPTURE, "--at", ""), "this is not a time"),
+        (("cluster", CAPTURE, "-T", "csv"), "-T csv prints only one table"),
         (("cluster",), "no capture is given"),
         (("graph", CAPTURE, "-T", "svg"), "'svg' is not one of 'dot', 'graphml', 'mermaid', 'json'"),
         (("stats", CAPTURE, "-z", "cluster"), "-z cluster: there is no such table"),
@@ -74,7 +74,7 @@ def test_what_cannot_be_shown_is_one_line(call: Command, arguments: tuple[object
 
 def test_a_capture_that_tells_of_no_cluster_says_so(call: Command) -> None:
     ran = call("cluster", CAPTURE, "-Y", "api == ListGroups")
-    assert ran.lines == ["Nothing in the capture tells of a cluster."]
+    assert ran.lines == ["The capture shows nothing about a cluster."]
     assert call("cluster", CAPTURE, "-Y", "api == ListGroups", "--exit-status").code == 1
 
 

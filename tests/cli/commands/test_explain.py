@@ -121,7 +121,7 @@ def test_only_what_is_asked_for(explain: Command) -> None:
         (("--transactional-id", "x"), "--transactional-id x: there is no transactional id in the capture"),
         (("--offset", "orders"), "--offset orders: the form is TOPIC/PARTITION/OFFSET"),
         (("--offset", "orders/0/1"), "--offset orders/0/1: no records of orders/0 are in the capture"),
-        (("--since", "noon"), "--since noon: this is no time"),
+        (("--since", "noon"), "--since noon: this is not a time"),
     ],
 )
 def test_what_does_not_exist_is_told_in_one_line(
@@ -191,7 +191,8 @@ def test_a_pipe_is_read_once() -> None:
     ran = run_with(LOSS.read_bytes(), "read", "-", "-Y", "finding.severity >= notice")
     assert ran.code == 2
     assert ran.err == (
-        "kdissect: -Y: findings are known when all was read, and a pipe is read once: give a file\n"
+        "kdissect: -Y: findings are known only after all was read, and a pipe can be read only once: "
+        "give a file\n"
     )
 
 
@@ -271,7 +272,7 @@ def test_the_story_of_an_offset(explain: Command) -> None:
     text = ran.out.decode()
     assert "wrote it, with offsets 81 to 88" in text
     assert "read it, with offsets 81 to 88" in text
-    assert "committed 141: it" in text
+    assert "committed 141," in text
 
 
 def test_the_story_of_an_exchange(explain: Command) -> None:
@@ -407,7 +408,7 @@ def test_a_time_at_which_the_capture_has_nothing_is_refused(
 ) -> None:
     ran = explain(CAPTURES / "errors.pcapng", *option)
     assert (ran.code, ran.out, ran.err.count("\n")) == (2, b"", 1)
-    assert f"{' '.join(option)}: the capture has nothing then; it lasts from" in ran.err
+    assert f"{' '.join(option)}: the capture has no packets at that time; it lasts from" in ran.err
 
 
 def test_a_folder_without_a_log_is_one_line(
@@ -415,4 +416,4 @@ def test_a_folder_without_a_log_is_one_line(
 ) -> None:
     ran = run(capsysbinary, "explain", tmp_path)
     assert (ran.code, ran.out, ran.err.count("\n")) == (3, b"", 1)
-    assert "there is no file of a log directory in this folder" in ran.err
+    assert "this folder contains no file of a log directory" in ran.err

@@ -147,7 +147,7 @@ def test_while_nothing_is_decrypted_it_is_told_why(begin: Begin, cable: Network,
     assert live.process.stderr is not None
     assert live.process.stderr.readline() == (
         b"kdissect: no exchange so far; not decoded: 11 TLS connections (no secret; kdissect doctor tls "
-        b"tells how to get one)\n"
+        b"says how to get one)\n"
     )
 
 
@@ -381,7 +381,7 @@ def test_a_file_that_grows_is_followed_until_it_is_stopped(tmp_path: Path) -> No
     [
         (("-",), "standard input"),
         (("nowhere.pcapng",), "No such file"),
-        ((BASIC, "--two-pass"), "reads once"),
+        ((BASIC, "--two-pass"), "reads only once"),
     ],
 )
 def test_what_cannot_be_followed_is_told(

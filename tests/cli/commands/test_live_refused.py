@@ -39,10 +39,10 @@ def test_a_wrong_capture_filter_is_one_line(capsysbinary: pytest.CaptureFixture[
         ((), "-i eth0"),
         (("-",), "-i -"),
         (("eth0", "-T", "ndjson"), "-i eth0"),
-        (("-i", "-", "-f", "tcp port 1", AS_ROOT), "give -Y instead"),
+        (("-i", "-", "-f", "tcp port 1", AS_ROOT), "use -Y"),
         (("-i", "lo", "-Y", "api = x"), "-Y"),
         (("-i", "lo", "-b", "files:2"), "-w FILE"),
-        (("-i", "lo", "-w", "x", "-b", "files:2"), "when a file is full"),
+        (("-i", "lo", "-w", "x", "-b", "files:2"), "the size of a file"),
         (("-i", "lo", "-a", "hours:2"), "-a hours:2: the form is"),
         (("-i", "lo", "--trigger", "error"), "-w FILE"),
         (("-i", "lo", "--trigger", "error", "-w", "x", "--before", "1 year"), "--before 1 year"),
@@ -84,7 +84,7 @@ def test_root_does_not_become_who_cannot_go_on(
     monkeypatch.setattr(sys, "executable", str(hidden / "python"))
     done = run(capsysbinary, "live", "-i", "lo")
     assert (done.code, done.err.count("\n")) == (2, 1)
-    assert "install them where everybody may" in done.err
+    assert "install them where everybody can read them" in done.err
 
 
 @pytest.mark.parametrize(("given", "words"), [(b"", "is empty"), (b"no capture" * 9, "is not a capture")])
@@ -113,7 +113,7 @@ def test_without_permission_the_exit_code_is_5_and_the_line_that_mends_it_is_tol
         (("live", "-i", "lo"), 5, "not permitted to capture on lo: run sudo setpriv --reuid=nobody"),
         (("live", "-i", "any"), 5, "not permitted to capture on any: run sudo setpriv --reuid=nobody"),
         (("live", "-i", "nix0"), 2, "there is no interface nix0; there are any, lo"),
-        (("live", "-i", "lo", "-f", "tcp prt 9"), 2, "'tcp prt 9' is no capture filter"),
+        (("live", "-i", "lo", "-f", "tcp prt 9"), 2, "'tcp prt 9' is not a capture filter"),
     ],
 )
 def test_who_may_not_capture_is_told_in_one_line(arguments: tuple[str, ...], code: int, words: str) -> None:

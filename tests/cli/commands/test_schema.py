@@ -71,7 +71,7 @@ def test_a_vendors_requests_are_read_once_they_were_imported(tmp_path: Path) -> 
     home = str(tmp_path / "home")
     ran = spawn("schema", "import", source, "--vendor", "Confluent", KDISSECT_DATA_HOME=home)
     assert (ran.code, ran.lines[0][:45]) == (0, "Confluent 7.9.0: 2 message classes read, 1 fi")
-    assert ran.err == "left out, for Kafka has them too: 1 message class\n"
+    assert ran.err == "left out, because Kafka has them too: 1 message class\n"
     shown = spawn("schema", "show", "SecretSauce", KDISSECT_DATA_HOME=home)
     assert shown.lines[0] == "SecretSauceRequest version 1, flexible, as of confluent-7.9.0"
     heartbeat = spawn("schema", "show", "Heartbeat", KDISSECT_DATA_HOME=home)

@@ -102,7 +102,7 @@ def test_a_key_that_is_not_there_is_made_and_then_used(
         (b"", 0o600, "the file has no key of kdissect scrub"),
         (b"kdissect scrub key 1\n" + b"0" * 63, 0o600, "the file has no key of kdissect scrub"),
         (b"kdissect scrub key 1\n" + b"0" * 64 + b"\nmore", 0o600, "the file has no key of kdissect scrub"),
-        (b"kdissect scrub key 1\n" + b"0" * 64 + b"\n", 0o644, "others may read the key"),
+        (b"kdissect scrub key 1\n" + b"0" * 64 + b"\n", 0o644, "other users can read the key"),
     ],
 )
 def test_a_bad_key_is_one_line(
@@ -185,12 +185,12 @@ def test_damage_is_told_and_the_rest_is_written(capture: Path, tmp_path: Path, c
     ("arguments", "code", "said"),
     [
         (("no-such-file", "-o", "{out}"), 3, "no-such-file"),
-        (("{in}", "-o", "-"), 2, "give the name of a file"),
-        (("{in}", "-o", "{in}"), 2, "is an input too"),
-        (("{in}", "-o", "{folder}"), 2, "is no file"),
+        (("{in}", "-o", "-"), 2, "give a file name"),
+        (("{in}", "-o", "{in}"), 2, "is also an input"),
+        (("{in}", "-o", "{folder}"), 2, "is not a regular file"),
         (("{in}", "-o", "{folder}/none/out"), 2, "cannot be written"),
         (("{text}", "-o", "{out}"), 3, "{text}"),
-        (("{in}", "-o", "{key}", "--key", "{key}"), 2, "is an input too"),
+        (("{in}", "-o", "{key}", "--key", "{key}"), 2, "is also an input"),
     ],
 )
 def test_what_cannot_be_done_is_one_line(
@@ -220,11 +220,11 @@ def test_tls_is_written_in_the_clear_with_a_key_log_and_not_without(
 ) -> None:
     case, out = Case("tls13"), tmp_path / "out"
     ran = run(capsysbinary, "scrub", case.capture, "-o", out, "--keylog", case.folder / "keys.log")
-    assert "in the clear, without TLS: 11 connections" in ran.err
+    assert "written decrypted, without TLS: 11 connections" in ran.err
     with mock.patch.dict(os.environ):
         os.environ.pop("SSLKEYLOGFILE", None)
         ran = run(capsysbinary, "scrub", case.capture, "-o", out)
-    assert "of 11 connections without a message of Kafka" in ran.err
+    assert "of 11 connections without Kafka messages" in ran.err
 
 
 def test_shipped_captures_can_be_scrubbed(tmp_path: Path, capsysbinary: Capsys) -> None:

@@ -168,7 +168,7 @@ def without_table(row: Row) -> Row:
         (("-z", "topcs"), "did you mean topics"),
         (("-z", "io,1x"), "the interval is a number"),
         (("-z", "srt,brokr"), "broker, client, client_id"),
-        (("-z", "srt", "-z", "io", "-T", "csv"), "room for one table"),
+        (("-z", "srt", "-z", "io", "-T", "csv"), "prints only one table"),
         (("-z", "srt", "-e", "apy"), "did you mean api"),
         (("-z", "srt", "-T", "xml"), "xml"),
         ((), "-z"),

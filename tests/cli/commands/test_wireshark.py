@@ -48,10 +48,13 @@ def test_a_foreign_file_is_one_line(capsysbinary: pytest.CaptureFixture[bytes], 
     run(capsysbinary, "wireshark", "install")
     (plugin,) = home.rglob("kdissect.lua")
     plugin.write_text("-- my own")
-    for command, code in (("install", 2), ("uninstall", 0)):
+    for command, code, kept in (
+        ("install", 2, "so kdissect does not replace it: move it away"),
+        ("uninstall", 0, "so it is not removed"),
+    ):
         ran = run(capsysbinary, "wireshark", command)
         assert (ran.code, ran.err.count("\n")) == (code, 1)
-        assert f"{plugin} is not kdissect's, so it stays as it is" in ran.err
+        assert f"{plugin} is not from kdissect, {kept}" in ran.err
         assert plugin.read_text() == "-- my own"
     assert [line.split()[:2] for line in ran.lines] == [["plug-in", "foreign"], ["interfaces", "removed"]]
 

@@ -82,7 +82,7 @@ def test_a_capture_without_kafka_says_what_was_there_instead() -> None:
     found = said(JudgingContext(connections=5, spoken=spoken))
     assert found["no-kafka"].message == (
         "No Kafka was found in the capture: 5 TCP connections (3 of HTTP on port 8083, 1 of another protocol "
-        "on port 4711, 1 without a byte on port 9092); -d tcp.port==4711,kafka takes that port for Kafka's."
+        "on port 4711, 1 without a byte on port 9092); -d tcp.port==4711,kafka treats that port as Kafka."
     )
     assert said(JudgingContext())["no-kafka"].message == (
         "No Kafka was found in the capture: there is no TCP connection in it."

@@ -69,7 +69,7 @@ def packed(**values: Any) -> list[Finding]:
 
 def test_compression_that_saves_nothing_is_told() -> None:
     (found,) = packed()
-    assert "shrinks to 90 % only" in found.message
+    assert "shrinks only to 90 %" in found.message
     assert not packed(ratio=0.89)
     assert not packed(bytes=10 * MIB - 1)
 

@@ -67,8 +67,8 @@ def test_a_transaction_without_an_end(tmp_path: Path) -> None:
     old = found(write(tmp_path / "old", "orders-0", opened, batch(3, at_s=900)))["log-transaction-open"]
     assert (old.severity, old.measure) == (CRITICAL, 900)
     assert old.message == (
-        "A transaction of producer 7 in orders-0 was not ended for 900 s: from offset 0 on readers of "
-        "committed records get nothing."
+        "A transaction of producer 7 in orders-0 was not ended for 900 s: readers of committed records "
+        "get nothing from offset 0 on."
     )
     assert found(write(tmp_path / "edge", "orders-0", opened, batch(3, at_s=899.999)))[
         "log-transaction-open"
@@ -83,7 +83,7 @@ def test_a_transaction_that_ended(tmp_path: Path) -> None:
 
 def test_missing_offsets(tmp_path: Path) -> None:
     gaps = found(write(tmp_path, "orders-0", batch(0, 5), batch(9), batch(10), batch(12)))["log-offset-gaps"]
-    assert gaps.message == "orders-0 lacks 5 offsets at 2 places, the first at offset 5."
+    assert gaps.message == "orders-0 lacks 5 offsets in 2 places, the first at offset 5."
     assert not found(write(tmp_path / "own", "__consumer_offsets-0", batch(0), batch(9)))
 
 

@@ -44,7 +44,7 @@ def test_a_key_of_many_records_is_named_by_the_first_of_them() -> None:
     others = [b"key %d" % number for number in range(800)]
     (found,) = said("hot-key", keyed(*others, *[b"secret"] * 200))
     assert (found.subject.topic, found.subject.partition, found.count) == ("t", 0, 200)
-    assert "One key stands in 20 % of the records of t (200 of 1,000)." in found.message
+    assert "One key is in 20 % of the records of t (200 of 1,000)." in found.message
     assert "The record at offset 1,300 of t-0 has this key." in found.message
     assert "secret" not in repr(found)
 
@@ -168,7 +168,7 @@ def given(*exchanges: Exchange) -> dict[Any, list[Row]]:
 def test_records_that_do_not_fit_their_schema_are_told_without_what_they_hold() -> None:
     rows = given(sent(0, b"\0\0\0\0\x07\x06abc", b"\0\0\0\0\x07\x20secret"))
     (found,) = said("payload-undecodable", rows)
-    assert found.message.startswith("1 value of t does not have the form of its schema: a length of 16, and")
+    assert found.message.startswith("1 value of t does not match its schema: a length of 16, and")
     assert "secret" not in json.dumps(rows[Payloads]) + found.message
     (unknown,) = said("schema-unknown", given(sent(0, b"\0\0\0\0\x09\x06abc")))
     assert (unknown.confidence, "among the schemas that are given" in unknown.message) == ("likely", True)

@@ -71,7 +71,7 @@ def test_a_second_question_is_told_where_it_was_asked() -> None:
     )
     (found,) = said("api-versions-fallback", {Errors: [refused], Versions: asked(0, 4)})
     assert (found.count, found.severity) == (3, "info")
-    assert "(ApiVersions 4)" in found.message
+    assert "does not know (4)" in found.message
     assert not said("api-versions-fallback", {Errors: [refused], Versions: asked(4)})
     assert not said("api-versions-fallback", {Versions: asked(0, 4)})
 
@@ -94,7 +94,7 @@ def mixed(*offers: Row) -> list[Finding]:
 
 def test_brokers_that_differ_for_a_minute_are_told() -> None:
     (found,) = mixed(offer(1, 17, 1), offer(2, 16, 40))
-    assert "Of Fetch, the highest is: broker 1 17, broker 2 16." in found.message
+    assert "The highest version of Fetch: broker 1 17, broker 2 16." in found.message
     assert not mixed(offer(1, 17, 1), offer(2, 17, 40))
     assert not mixed(offer(1, 17, 1), offer(2, 16, 41))  # 59 s before the end of the capture
     assert not mixed(offer(1, 17, 1), offer(2, 16, 2), offer(2, 17, 9))  # it was upgraded

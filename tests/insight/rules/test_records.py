@@ -89,7 +89,10 @@ def test_an_aborted_transaction_that_the_answer_does_not_name_is_told() -> None:
     assert told == {"null", "other", "later"}
     found = said("aborted-records-read", {Positions: rows})
     assert {each.subject.topic for each in found} == told
-    assert all("aborted, without a word of that, in 1 answer." in each.message for each in found)
+    assert all(
+        "of aborted transactions that the response does not list, in 1 answer." in each.message
+        for each in found
+    )
 
 
 def line(number: int, **values: Any) -> Row:

@@ -149,7 +149,8 @@ def test_a_consumer_that_reads_past_a_nearer_copy_is_told() -> None:
     (found,) = said("cross-rack-fetch", *cluster(), reads("b", 1))
     assert (found.severity, found.subject.client_id) == ("notice", "billing")
     assert (
-        found.message == "billing in rack b read 2.0 MB from a, though a copy in sync lies in its own rack."
+        found.message
+        == "billing in rack b read 2.0 MB from a, although a replica in sync is in its own rack."
     )
 
 

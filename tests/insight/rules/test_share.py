@@ -62,7 +62,7 @@ def test_records_that_are_given_up(deliveries: int, confidence: str | None) -> N
 def test_a_lock_that_ran_out() -> None:
     assert not told("share-lock-expired", share=[share()])
     (found,) = told("share-lock-expired", share=[share(expired=3)])
-    assert "worker said nothing of 3 records within 15.00 s" in found.message
+    assert "worker did not acknowledge 3 records within 15.00 s" in found.message
 
 
 @pytest.mark.parametrize(("rejected", "count"), [(9, 0), (10, 1)])

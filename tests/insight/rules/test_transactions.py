@@ -87,8 +87,7 @@ def test_readers_are_held_back_for_5_s() -> None:
     assert not judged("lso-lag", transaction(**held, held_ns=5 * SECOND - 1))
     (found,) = judged("lso-lag", transaction(**held, held_ns=5 * SECOND))
     assert found.message == (
-        "Readers that want committed records only got nothing new from t-3 for 5 s, while up to 7 records "
-        "waited "
+        "Readers of committed records got nothing new from t-3 for 5 s, while up to 7 records waited "
         "there: the transaction pay was open. It was committed in the end."
     )
     assert found.resolved_ns == 11 * SECOND
@@ -105,9 +104,9 @@ def test_a_timeout_names_the_transaction_and_its_client() -> None:
     )
     assert (found.subject.transactional_id, found.subject.client_id) == ("pay", "app")
     assert found.message == (
-        "1 transaction was open for longer than 3 s, so the broker aborted it: what was written in it is "
-        "lost to "
-        "readers. Its next request came 10 s after the begin and was refused (INVALID_PRODUCER_EPOCH)."
+        "1 transaction was open for longer than 3 s, so the broker aborted it: readers never see what "
+        "was written there. Its next request came 10 s after the beginning and was refused "
+        "(INVALID_PRODUCER_EPOCH)."
     )
 
 

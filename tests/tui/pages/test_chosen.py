@@ -181,11 +181,11 @@ def test_a_file_that_is_there_is_only_replaced_when_that_is_wanted(tmp_path: Pat
     async def step(pilot: Pilot[None]) -> None:
         await press(pilot, "w", "enter")
         assert "is there already" in await answer(pilot, str(path))
-        assert "is as it was" in await shown_after(pilot, "enter")
+        assert "was not changed" in await shown_after(pilot, "enter")
         assert path.read_text() == "mine"
         await press(pilot, "w", "enter")
         await answer(pilot, str(path))
-        assert "is as it was" in await shown_after(pilot, "escape")
+        assert "was not changed" in await shown_after(pilot, "escape")
         await press(pilot, "w", "enter")
         await answer(pilot, str(path))
         assert "52 exchanges written to" in await shown_after(pilot, "down", "enter")

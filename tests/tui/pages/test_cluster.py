@@ -38,6 +38,6 @@ def test_it_shows_the_cluster_at_the_time_under_the_cursor(size: tuple[int, int]
             assert {page.brokers.row(at)["node_id"] for at in range(len(page.brokers))} == {2, 3}
             await press(pilot, "home")
             assert leaders(page) == []
-            assert "nothing told of it by then" in await shown_after(pilot, "g")
+            assert "no information before that time" in await shown_after(pilot, "g")
 
     asyncio.run(run())

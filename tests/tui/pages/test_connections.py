@@ -177,7 +177,7 @@ def test_where_a_message_stands_counts_inside_tls() -> None:
 
 
 def test_a_list_that_is_empty_because_of_tls_says_so(tmp_path: Path) -> None:
-    said = "nothing is decrypted of 11 TLS connections: no secret; kdissect doctor tls tells how to get one"
+    said = "nothing is decrypted of 11 TLS connections: no secret; kdissect doctor tls says how to get one"
     assert said in screens(app_with(TLS13.capture, None))
     late = written(tmp_path / "late.pcapng", packets_of([Ends(TLS12).talk(lines()).flights])[12:])
     assert "nothing is decrypted of 1 TLS connection: handshake not captured" in screens(app_with(late, None))

@@ -174,7 +174,7 @@ def test_searching_bytes_goes_from_match_to_match_and_shows_where() -> None:
         assert page.chosen_number == here[-1]
         await search(pilot, "61 70 61 63 68 65")
         assert page.chosen_number == here[-1]
-        assert "no regular expression" in await search(pilot, "/(/")
+        assert "not a regular expression" in await search(pilot, "/(/")
 
     with_page(step)
 
@@ -333,7 +333,7 @@ def test_long_polls_are_not_in_the_times_that_brokers_worked() -> None:
 def test_where_nothing_is_slow_every_screen_says_why(tmp_path: Path) -> None:
     async def step(pilot: Pilot[None], app: Kdissect, page: ExchangesPage) -> None:
         app.filter_by("slow")
-        why = "nothing is slow: none took longer than 99 % of its API"
+        why = "nothing is slow: no exchange took longer than 99 % of its API"
         assert why in await shown_after(pilot)
         for key in "235":
             assert why in await shown_after(pilot, key), key

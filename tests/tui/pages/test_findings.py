@@ -35,7 +35,7 @@ def finding(id: str = "rebalance-long", **more: object) -> Finding:
         "confidence": "certain",
         "category": "groups",
         "subject": FindingSubject(group="orders"),
-        "message": "Partitions were read by nobody for 9.54 s.",
+        "message": "Nobody read partitions for 9.54 s.",
         **more,
     }
     return Finding(id, **values)  # type: ignore[arg-type]
@@ -58,7 +58,7 @@ def test_all_of_it_is_said() -> None:
     said = text(whole, finding("session-timeout"))
     for part in (
         "CRITICAL rebalance-long: group orders",
-        "read by nobody for 9.54 s",
+        "Nobody read partitions for 9.54 s",
         "explained by session-timeout, group orders",
         "17.000 coop1 asked for it",
         "#409",
@@ -212,7 +212,7 @@ def test_a_filter_takes_no_finding_away() -> None:
         await filtered(pilot)
         text = await shown_after(pilot, "9")
         assert f"{len(killed())} findings" in text
-        assert "of all, not of what the filter shows" in text
+        assert "from all exchanges, without the filter" in text
 
     with_app(step)
 
@@ -220,7 +220,7 @@ def test_a_filter_takes_no_finding_away() -> None:
 def test_with_nothing_found_it_says_what_was_looked_at() -> None:
     async def step(pilot: Pilot[None]) -> None:
         text = await shown_after(pilot, "9")
-        assert "Nothing is found." in text
+        assert "There are no findings." in text
         assert "348 exchanges, 5 connections with Kafka" in text
         assert "judged " in text
         assert "there is nothing to save" in await shown_after(pilot, "enter", "w")

@@ -63,7 +63,7 @@ def test_a_fault_and_a_missing_side_say_what_they_mean() -> None:
             index = page.kdissect.index
             rows = problem_rows((), index, page.kdissect.shown.places, False)
             told = {row["what"]: " ".join(each.text for each in text_of(row, str, 100)) for row in rows}
-            assert "a frame of which not all bytes were captured" in told["frame: cut-frame"]
+            assert "not all bytes of a frame were captured" in told["frame: cut-frame"]
             assert "first in packet" in told["frame: cut-frame"]
             assert "The connection ended before the response came." in told["missing: connection closed"]
 

@@ -219,7 +219,7 @@ def test_no_more_than_the_limit_are_listed(monkeypatch: pytest.MonkeyPatch) -> N
     monkeypatch.setattr(record_lines, "MOST_RECORDS", 25)
 
     async def step(pilot: Pilot[None]) -> None:
-        assert "25 records, the most that are listed" in screen_text(page_of(pilot).kdissect)
+        assert "25 records (the list shows no more" in screen_text(page_of(pilot).kdissect)
 
     with_records(step)
 
@@ -419,6 +419,6 @@ def test_an_offset_from_the_first_of_a_batch_is_explained(tmp_path: Path) -> Non
     async def step(pilot: Pilot[None]) -> None:
         text = screen_text(page_of(pilot).kdissect)
         assert " +0 " in text
-        assert "+n: from the batch's first" in text
+        assert "+n: counted from the batch's first" in text
 
     with_records(step, path)

@@ -238,8 +238,8 @@ def test_a_fault_that_stands_in_no_exchange_says_so() -> None:
         for at, row in enumerate(rows_of(pilot)):
             if row["what"] == "tcp: gap":
                 page(pilot).list_pane.cursor = at
-        assert "bytes existed and were not captured" in await shown_after(pilot)
-        assert "stands in no exchange" in await shown_after(pilot, "enter")
+        assert "bytes of the stream were not captured" in await shown_after(pilot)
+        assert "belongs to no exchange" in await shown_after(pilot, "enter")
         for at, row in enumerate(rows_of(pilot)):
             if row["what"] == "missing: gap":
                 page(pilot).list_pane.cursor = at

@@ -104,7 +104,7 @@ def test_one_pane_has_all_the_room_after_the_bar_was_moved() -> None:
 def test_without_a_bar_the_key_says_so() -> None:
     async def step(pilot: Pilot[None], page: ExchangesPage) -> None:
         text = await shown_after(pilot, "enter", "less_than_sign")
-        assert "not beside one another" in text
+        assert "side by side" in text
         assert page.panes.sides.percent is None
         await press(pilot, "x")
         assert page.panes.bytes_pane.outer_size.width == 80

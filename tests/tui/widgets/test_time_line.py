@@ -1,4 +1,4 @@
-"""The words before the lines of time."""
+"""The words before the time lines."""
 
 from __future__ import annotations
 

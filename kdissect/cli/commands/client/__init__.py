@@ -17,7 +17,7 @@ def command() -> None:
     """Ask a broker exactly one thing, in exactly one version, and see the exchange to the last byte.
 
     ApiVersions negotiates versions, unless --api-version forces one. The exit code is 6 if the broker fails:
-    it is absent, does not answer, refuses, or is no broker.
+    it is absent, does not answer, refuses, or is not a broker.
     """
 
 

@@ -152,7 +152,7 @@ class Asking:
     def _see_where_packets_go(self) -> None:
         given = self._given
         if given["packets_to"] is not None and is_same_file(given["packets_to"], given["output"] or "-"):
-            raise Wrong("the rows and the packets (-w) would go to one file: give another")
+            raise Wrong("-o and -w name the same file: give two different files")
         if given["packets_to"] == "-":
             refuse_terminal("pcapng", None)
 
@@ -249,8 +249,8 @@ class Asking:
         if remainder is not None and asked not in self._told:
             self._told.add(asked)
             complain(
-                f"{exchange.broker}: its answer to {exchange.api} v{exchange.api_version} goes on behind the "
-                f"last field: {bytes_text(remainder)} left over (-T tree --all shows where)"
+                f"{exchange.broker}: its response to {exchange.api} v{exchange.api_version} has bytes "
+                f"after the last field: {bytes_text(remainder)} (-T tree --all shows where)"
             )
 
     def _print(self, event: Event, keep: Keep | None) -> int:

@@ -48,7 +48,9 @@ def command(**given: Any) -> int:
     Only requests that change nothing are sent. The exit code is 6 if something is wrong.
     """
     if given["changing"] and not given["yes"]:
-        raise Wrong("--changing sends requests that may change data: --yes says that this broker is for it")
+        raise Wrong(
+            "--changing sends requests that may change data: if this broker is only for tests, give --yes too"
+        )
     see_that_it_can_be_written(given["form"], given["output"])
     asking = Asking(given, None)
     checks: list[BrokerCheck] = []
@@ -80,5 +82,5 @@ def command(**given: Any) -> int:
                 for line in table_lines(CHECKS, rows, options, Clock("r", now_ns())):
                     output.line(line)
     if failed:
-        complain(f"{plural(failed, 'check')} of {made:,} not right")
+        complain(f"{plural(failed, 'check')} of {made:,} failed")
     return OTHER_SIDE_FAILED if failed else DONE

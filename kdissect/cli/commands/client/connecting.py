@@ -144,9 +144,9 @@ def _tls_of(given: dict[str, Any]) -> TlsOptions | None:
     if not given["tls"] and not any(given[name] for name in names):
         return None
     if given["tls_key"] and not given["tls_cert"]:
-        raise Wrong("--tls-key goes with --tls-cert")
+        raise Wrong("--tls-key needs --tls-cert")
     if given["tls_name"] and not can_be_named(given["tls_name"]):
-        raise Wrong(f"--tls-name {given['tls_name']}: no certificate can name that")
+        raise Wrong(f"--tls-name {given['tls_name']}: a certificate cannot contain this name")
     password = os.environ.get("KDISSECT_TLS_KEY_PASSWORD")
     if given["tls_key_password_file"] is not None:
         password = _from_file(given["tls_key_password_file"])

@@ -70,7 +70,9 @@ from kdissect.client.offsets import EARLIEST, LATEST, FetchStart
 def command(**given: Any) -> int:
     """Print the records of TOPIC, from its beginning to its current end."""
     if given["max_wait"] >= given["timeout"] * 1_000:
-        raise Wrong(f"--max-wait {given['max_wait']} is longer than --timeout: no answer could come in time")
+        raise Wrong(
+            f"--max-wait {given['max_wait']} is longer than --timeout: the response could not come in time"
+        )
     manner = fetching.FetchOptions(
         _start(given["start"]),
         given["follow"],

@@ -142,21 +142,21 @@ def _drafts(given: dict[str, Any]) -> Drafts | list[producing.Draft]:
     headers_from(given["headers"])
     separator = given["key_separator"]
     if given["key"] is not None and given["value"] is None:
-        raise Wrong("--key goes with --value; for keys in FILE give --key-separator or --input ndjson")
+        raise Wrong("--key needs --value; for keys in FILE give --key-separator or --input ndjson")
     if given["value"] is not None:
         if given["file"] is not None:
-            raise Wrong("--value and FILE both give records: use only one of them")
+            raise Wrong("--value and FILE both contain records: give only one of them")
         if separator is not None or given["input_form"] == "ndjson":
-            raise Wrong("--input and --key-separator describe FILE, and do not go with --value")
+            raise Wrong("--input and --key-separator describe FILE: leave them out with --value")
         key, value = (
             None if text is None else text.encode("utf-8", "surrogateescape")
             for text in (given["key"], given["value"])
         )
         return [producing.Draft(key, value)]
     if separator is not None and given["input_form"] == "ndjson":
-        raise Wrong("--key-separator goes with --input lines: rows of NDJSON have their keys")
+        raise Wrong("--key-separator needs --input lines: NDJSON rows have their own keys")
     if separator == "":
-        raise Wrong("--key-separator is empty: it would stand everywhere")
+        raise Wrong("--key-separator is empty: give at least one character")
     return Drafts(given["file"] or "-", given["input_form"], separator, given["bytes_form"])
 
 

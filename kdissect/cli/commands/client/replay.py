@@ -45,7 +45,7 @@ def replay(given: dict[str, Any]) -> int:
         )
     if not found:
         where = "" if given["log"] is None else f"{given['log']}: "
-        raise Wrong(f"{where}there is no request to be sent again")
+        raise Wrong(f"{where}there is no request to send again")
     failed = 0
 
     async def flow(cluster: Cluster) -> None:

@@ -79,20 +79,25 @@ def command(**given: Any) -> int:
     ways = [name for name in ("log", "captures", "api", "raw") if given[name]]
     if "log" in ways or "captures" in ways:
         if len(ways) > 1 or given["body"] is not None:
-            raise Wrong("a replay takes its requests from one place: --request-log or --capture, alone")
+            raise Wrong(
+                "a replay has one source of requests: give either --request-log or --capture, and nothing "
+                "else"
+            )
         if given["version"] is not None or given["as_is"]:
-            raise Wrong("a replay sends requests as they were: --version goes with --api, --as-is with --hex")
+            raise Wrong(
+                "a replay sends requests unchanged: leave out --version (for --api) and --as-is (for --hex)"
+            )
         return replay(given)
     if given["filter"] is not None:
-        raise Wrong("-Y chooses from --capture")
+        raise Wrong("-Y needs --capture")
     if given["reading_only"]:
         raise Wrong("--reading-only is for a replay: give --request-log or --capture")
     if given["as_is"] and (given["raw"] is None or given["api"]):
-        raise Wrong("--as-is goes with --hex alone: --api puts a header before the bytes")
+        raise Wrong("--as-is needs --hex without --api, which adds a header")
     if not ways:
-        raise Wrong("what is to be sent? --api NAME, --hex BYTES, --request-log FILE or --capture FILE")
+        raise Wrong("nothing to send: give --api NAME, --hex BYTES, --request-log FILE or --capture FILE")
     if given["raw"] is not None and given["body"] is not None:
-        raise Wrong("--json and --hex both give the body: use only one of them")
+        raise Wrong("--json and --hex both contain the body: give only one of them")
     return _send_one(given)
 
 
@@ -124,7 +129,7 @@ def _send_one(given: dict[str, Any]) -> int:
 def _send_raw(asking: Asking, given: dict[str, Any]) -> int:
     """Bytes that have a header themselves, or are no request at all."""
     if given["version"] is not None:
-        raise Wrong("--version goes with --api: bytes of a whole request have their version themselves")
+        raise Wrong("--version needs --api: the bytes of a whole request already contain their version")
     as_is = given["as_is"]
     raw = bytes_from(given["raw"])
     data = raw if as_is else sized(raw)
@@ -147,17 +152,17 @@ def _request(raw: bytes) -> Request:
 
     :raises Unreadable: no request.
     """
-    what = f"--hex: these {plural(len(raw), 'byte')} are no request"
+    what = f"--hex: these {plural(len(raw), 'byte')} are not a request"
     if int.from_bytes(raw[:4], "big") == len(raw) - 4:
-        raise Unreadable(f"{what}: they begin with their own size; --as-is sends them as they are")
+        raise Unreadable(f"{what}: they begin with a size; --as-is sends them unchanged")
     try:
         request = parse_request(bare_frame(raw))
     except DecodeError as error:
-        raise Unreadable(f"{what}: {error.reason}; --as-is sends them as they are") from None
+        raise Unreadable(f"{what}: {error.reason}; --as-is sends them unchanged") from None
     if not apis.is_api(request.api_key):
         raise Unreadable(
-            f"{what} of an API that is known (key {request.api_key}); --as-is sends them as they are, --api "
-            f"{request.api_key} puts a header before them"
+            f"{what} of a known API (key {request.api_key}); --as-is sends them unchanged, --api "
+            f"{request.api_key} adds a header"
         )
     return request
 
@@ -168,7 +173,9 @@ def _see_that_it_can_be_said(key: int, forced: int | None, body: Any) -> None:
     :raises Wrong: it does not; the text is of the newest version that was tried.
     """
     if not apis.is_api(key) and forced is None:
-        raise Wrong(f"--api {key}: there is no such API that kdissect knows; --version N and --hex send it")
+        raise Wrong(
+            f"--api {key}: kdissect does not know this API; --version N and --hex BYTES send it anyway"
+        )
     versions = apis.versions(key) if forced is None else (forced,)
     wrong: Wrong | None = None
     for version in reversed(versions):
@@ -202,7 +209,7 @@ def _json(given: str) -> Any:
     """
     is_text = given.lstrip()[:1] in ("{", "[")
     if not is_text and given != "-" and not os.path.exists(given):
-        raise Wrong(f"--json {given}: there is no such file, and it is no JSON object either")
+        raise Wrong(f"--json {given}: this is neither a file nor a JSON object")
     try:
         return json_from(content_of(given))
     except ValueError as error:

@@ -88,9 +88,9 @@ def command(
     The exit code is 3 if kdissect needs something that is missing.
     """
     if cluster is not None and topic != "spark":
-        raise Wrong("--cluster goes with kdissect doctor spark")
+        raise Wrong("--cluster needs kdissect doctor spark")
     if cluster is None and (conf or paths):
-        raise Wrong(f"{'--conf' if conf else '--path'} goes with --cluster")
+        raise Wrong(f"{'--conf' if conf else '--path'} needs --cluster")
     if cluster is not None:
         rows = list(cluster_rows(cluster, conf, paths))
     elif topic is not None:
@@ -184,16 +184,20 @@ def _capturing() -> Iterator[Row]:
 def _confinement() -> Row:
     """What a process that decodes cannot do any more, tried out."""
     if sys.platform != "linux":
-        return "confinement", "absent", f"what decodes may do all that you may: {platform.system()}"
+        return (
+            "confinement",
+            "absent",
+            f"the decoding process can do all that you can do: {platform.system()}",
+        )
     found, offered = in_force(), means() or "neither Landlock nor seccomp"
     if not found.lacking():
-        done = "what decodes captures cannot write elsewhere, run programs or use the network"
+        done = "the decoding process cannot write other files, run programs or use the network"
         return "confinement", "ok", f"{done} ({offered})"
     state = "partly" if any(found) else "absent"
     return (
         "confinement",
         state,
-        f"what decodes captures can still {found.lacking()}: this system offers {offered}",
+        f"the decoding process can still {found.lacking()}: this system offers {offered}",
     )
 
 
@@ -209,8 +213,8 @@ def _capturing_elsewhere() -> Row:
     if is_shut or (sys.platform == "win32" and not adapters()):
         return "capturing", "forbidden", way_out()
     details = (
-        f"by libpcap, as far as it goes: written for {platform.system()} by its manuals, tested on Linux "
-        "only; no part of it gives up its privileges"
+        f"by libpcap, best effort: tested on Linux, not on {platform.system()}; no process gives up its "
+        "privileges"
     )
     return "capturing", "untested", details
 
@@ -227,8 +231,8 @@ def _leaves() -> Iterator[Row]:
 
 def _why_pure() -> str:
     if leaves.is_pure():
-        return f"for {PURE} is set"
-    return "some ten times slower: there was no C compiler when kdissect was installed"
+        return f"because {PURE} is set"
+    return "about ten times slower: there was no C compiler when kdissect was installed"
 
 
 def _definitions() -> Iterator[Row]:

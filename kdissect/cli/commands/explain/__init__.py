@@ -124,7 +124,7 @@ def command(**given: Any) -> int:
     stories = asked_stories(given)
     if given["exchange"] is not None:
         if stories:
-            raise Wrong("--exchange and a story: ask for one")
+            raise Wrong("--exchange and a story option are given: give only one of them")
         return explain_exchange(paths, given)
     if stories:
         return tell_story(paths, given, stories[0])

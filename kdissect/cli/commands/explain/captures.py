@@ -53,11 +53,12 @@ class Explanation:
         if not self._given["deep"]:
             if any(self._given[name] for name in ("schemas", "payload_rules", "registry", "registry_ca")):
                 raise Wrong(
-                    "--schemas, --registry and --decode-as go with --deep here: other rules unpack no records"
+                    "--schemas, --registry and --decode-as need --deep here, because only those rules "
+                    "unpack records"
                 )
             return Judge if self._given["state"] is None else whole_judge
         if self._given["state"] is not None:
-            raise Wrong("--deep keeps nothing from capture to capture: leave out --state")
+            raise Wrong("--state cannot store the results of --deep: leave out one of them")
         decoder = self._decoder = decoder_of(self._given, self._config)
         return lambda limits: Judge(limits, of_captures(deep=True), decoder=decoder)
 

@@ -56,7 +56,10 @@ def asked_stories(given: dict[str, Any]) -> list[str]:
     """
     asked = [name for name in KINDS if given[name] is not None]
     if len(asked) > 1:
-        raise Wrong(f"{' and '.join(KINDS[name].option for name in asked)} are two stories: ask for one")
+        raise Wrong(
+            f"{' and '.join(KINDS[name].option for name in asked)} are separate stories: give only one of "
+            "them"
+        )
     return asked
 
 
@@ -92,7 +95,10 @@ def tell_story(paths: tuple[str, ...], given: dict[str, Any], kind_name: str) ->
                     writer.write(line)
                 writer.close()
         if story.left_out:
-            complain(f"{kind.option}: {story.left_out:,} lines more are left out: -Y and read show them")
+            complain(
+                f"{kind.option}: {story.left_out:,} more lines are left out: kdissect read -Y FILTER shows "
+                "the exchanges"
+            )
         return reading.exit_code(False, False, True) if reading.is_damaged else DONE
 
 

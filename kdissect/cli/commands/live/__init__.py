@@ -89,10 +89,13 @@ class _LiveCommand:
         self._listing = OutputListing(given, config)
         chooser = self._listing.chooser
         if chooser is not None and chooser.must_judge:
-            raise Wrong("-Y: findings are known when all was read: --trigger takes them here")
+            raise Wrong(
+                "-Y: findings are known only at the end of the input; in a live capture use --trigger"
+            )
         if chooser is not None and chooser.must_learn:
             raise Wrong(
-                "--slow needs slow_ms in the configuration, as a live capture cannot tell yet what is slow"
+                "--slow needs slow_ms in the configuration: a live capture does not know in advance what "
+                "is slow"
             )
         self._conditions = Conditions(given, self._listing.options)
         has_trigger = self._conditions.has_trigger
@@ -101,15 +104,21 @@ class _LiveCommand:
         self._stop = stop_of(given["stop"])
         self._size = spool_size_of(given["spool_size"])
         if self._keeps_all and given["spool_size"] is not None:
-            raise Wrong("--spool-size is for packets that go when they were decoded: those of -w stay")
+            raise Wrong(
+                "--spool-size limits packets that are deleted after decoding, but -w keeps all packets: "
+                "leave out one of them"
+            )
         if given["packets_to"] == "-":
-            raise Wrong("-w - is not possible here: packets are read back from the file that is written")
+            raise Wrong(
+                "-w - is not possible here, because kdissect reads the packets back from the file: give a "
+                "file name"
+            )
         if self._writes_shown:
             self._listing.refuse_packets()
         elif given["with_secrets"]:
             raise Wrong(
-                "--with-secrets goes with -w and -Y: without a filter, packets are written before secrets "
-                "are known. To add them: kdissect read FILE --keylog KEYS -w NEW --with-secrets"
+                "--with-secrets needs -w and -Y: without a filter, packets are written before secrets are "
+                "known. To add them: kdissect read FILE --keylog KEYS -w NEW --with-secrets"
             )
 
     @property
@@ -199,7 +208,10 @@ class _LiveCommand:
             written = (os.path.dirname(path) or "." if self._rotation.rotates else path,)
         lacking = confine(Allowed(written, tuple(filled), emptied)).lacking()
         if lacking and self._listing.talks and sys.platform == "linux":
-            complain(f"the decoder is not confined, it can still {lacking}: kdissect doctor tells more")
+            complain(
+                f"the decoding process is not fully confined, it can still {lacking}: kdissect doctor "
+                "shows more"
+            )
 
     def _print(self, reading: Reading, file: BinaryIO, found: ShownPackets | None) -> None:
         with closing(self._conditions.events(reading)) as events:

@@ -88,7 +88,7 @@ class Conditions:
         self._on_findings = self._triggers is not None and self._triggers.evidence is not None
         if self._triggers is not None and self._on_findings and not self._triggers.fields <= {*OF_FINDINGS}:
             raise Wrong(
-                "--trigger: a finding is no exchange: ask for finding and finding.severity alone, "
+                "--trigger: a filter on findings may use only finding and finding.severity, as in "
                 "finding.severity == critical"
             )
         self._findings: LiveFindings | None = None
@@ -100,7 +100,7 @@ class Conditions:
         self._trigger: CaptureTrigger | None = None
         self._metrics: Metrics | None = None
         if self._triggers is not None and self._path is None:
-            raise Wrong("--trigger writes packets: say where to, with -w FILE")
+            raise Wrong("--trigger writes packets: give -w FILE too")
 
     @property
     def has_trigger(self) -> bool:

@@ -68,7 +68,7 @@ def command(**given: Any) -> int:
     path: str = given["capture"]
     output: str = given["output"]
     if output == "-":
-        raise Wrong("-o -: the result is searched before anybody gets it; give the name of a file")
+        raise Wrong("-o -: kdissect must search the result before anybody reads it; give a file name")
     refuse_input(output, [*_inputs(given), path])
     refuse_same(output, given["key"], "--key")
     limits = load_config().limits
@@ -121,8 +121,8 @@ class _ScrubWork:
                 break
             if key is not None:
                 raise ScrubRefused(
-                    "nothing is written: with this key a host gets the address of another host, and nobody "
-                    "could tell the two apart; give another --key"
+                    "nothing is written: this key gives a host the address of another host, so that both "
+                    "would look the same; give another --key"
                 )
             scrubber, scrubbing = self._read(None, None)
         with closing(packets_of(self._paths, self._limits)) as capture:
@@ -158,8 +158,8 @@ class _ScrubWork:
                 found = search.capture(capture, self._ports)
         if found is not None:
             raise ScrubRefused(
-                f"nothing is written: something that was taken away is still there, {found}. That is a "
-                "mistake of kdissect's: please tell its authors, without the capture"
+                f"nothing is written: something that scrub removed is still there, {found}. This is a "
+                "defect in kdissect: please report it, without the capture"
             )
 
 
@@ -181,7 +181,7 @@ def _replaced(path: str) -> Iterator[BinaryIO]:
     :raises Wrong: it cannot be written.
     """
     if os.path.lexists(path) and not os.path.isfile(path):
-        raise Wrong(f"{shown(path)}: is no file; nothing else can be replaced at once")
+        raise Wrong(f"{shown(path)}: is not a regular file, and only files can be replaced in one step")
     part = None
     try:
         folder = os.path.dirname(os.path.abspath(path))
@@ -206,20 +206,20 @@ def _tell(counts: ScrubCounts, output: str, is_quiet: bool) -> None:
     packets, exchanges = plural(counts.packets, "packet"), plural(counts.exchanges, "exchange")
     lines = [f"{packets} with {exchanges} written to {shown(output)}"]
     if counts.decrypted_connections:
-        lines.append(f"in the clear, without TLS: {plural(counts.decrypted_connections, 'connection')}")
+        lines.append(f"written decrypted, without TLS: {plural(counts.decrypted_connections, 'connection')}")
     if counts.compressed:
         many = plural(counts.compressed, "compressed batch of records", "compressed batches of records")
-        lines.append(f"filler in the place of {many}")
+        lines.append(f"replaced by filler: {many}")
     if counts.unknown_connections:
         many = plural(counts.unknown_connections, "connection")
         packets = plural(counts.unknown_packets, "packet")
-        why = "without a message of Kafka: TLS without secrets, other protocols"
+        why = "without Kafka messages (TLS without secrets, or another protocol)"
         lines.append(f"not written: {packets} of {many} {why}")
     if counts.other_packets:
         packets = plural(counts.other_packets, "packet")
         lines.append(f"not written: {packets} without TCP, or with broken headers")
     if counts.undecoded_bytes:
-        lines.append(f"filler in the place of {plural(counts.undecoded_bytes, 'byte')} in no message")
+        lines.append(f"replaced by filler: {plural(counts.undecoded_bytes, 'byte')} outside of messages")
     if counts.left_out_secrets:
         lines.append(f"not written: {plural(counts.left_out_secrets, 'block')} with TLS secrets")
     for line in lines:

@@ -43,7 +43,7 @@ def key_of(path: str) -> bytes:
     if found is None:
         raise Wrong(f"--key {name}: the file has no key of kdissect scrub; to make a key, name a new file")
     if os.name == "posix" and stat.S_ISREG(mode) and mode & _OTHERS:
-        raise Wrong(f"--key {name}: others may read the key and guess names with it: chmod 600 {name}")
+        raise Wrong(f"--key {name}: other users can read the key and use it to guess names: chmod 600 {name}")
     return bytes.fromhex(found[1].decode())
 
 

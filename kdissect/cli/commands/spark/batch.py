@@ -141,7 +141,7 @@ class _SparkBatchCommand:
         self._tables = tuple(dict.fromkeys(given["tables"])) or USUAL_TABLES
         self._settings = settings_of(given)
         if given["merge_points"] and self._settings.capture_point is None:
-            raise Wrong("--merge-points goes with --capture-point, which tells captures apart")
+            raise Wrong("--merge-points needs --capture-point, which says how capture points are named")
         self._refuse_append()
         conf_of(given)  # what is wrong there is told before anything is read
         refuse_parts(given["partition_by"], self._tables)
@@ -200,19 +200,21 @@ class _SparkBatchCommand:
         given = self._given
         if not given["append"]:
             if given["runs_folder"] is not None:
-                raise Wrong("--runs goes with --append")
+                raise Wrong("--runs needs --append")
             for option in ("close", "drain"):
                 if given[f"{option}s"]:
-                    raise Wrong(f"--{option} goes with --append")
+                    raise Wrong(f"--{option} needs --append")
             return
         if given["closes"] and given["drains"]:
-            raise Wrong("--close says that no run comes after, --drain that one does: give one of them")
+            raise Wrong(
+                "--close says that this is the last run, --drain that another one follows: give one of them"
+            )
         for option in ("overwrite", "merge_points", "two_pass", "filter"):
             if given[option]:
                 letter = "-Y" if option == "filter" else "--" + option.replace("_", "-")
-                raise Wrong(f"{letter} does not go with --append: each run adds to the runs before")
+                raise Wrong(f"{letter} cannot be combined with --append, which adds to earlier runs")
         if "packets" in self._tables:
-            raise Wrong("--table packets does not go with --append")
+            raise Wrong("--table packets cannot be combined with --append")
         if is_connect(given["master"]):
             raise Wrong(
                 "--append keeps its state on this machine: give it a master, not a Spark Connect server"
@@ -221,7 +223,7 @@ class _SparkBatchCommand:
             if is_remote(path):
                 raise Wrong(f"{path}: --append reads files of this machine")
         if isinstance(self._target, Catalog):
-            raise Wrong("--append goes with parquet, delta and iceberg: a catalog of Spark knows no runs")
+            raise Wrong("--append works with parquet, delta and iceberg only: a Spark catalog keeps no runs")
         self._runs_folder()
 
     def _runs_folder(self) -> str:
@@ -269,8 +271,8 @@ class _SparkBatchCommand:
             except CaptureError as error:
                 raise Unreadable(str(error)) from None
         for row, is_repeated, reads in outcomes:
-            again = ", which had died, again" if is_repeated else ""
-            read = plural(row["files"], "file") if reads else "what was open"
+            again = " (a repeat, because the first try died)" if is_repeated else ""
+            read = plural(row["files"], "file") if reads else "open exchanges and connections"
             _say(given, f"run {row['run']}{again}: {read}, {plural(row['rows'], 'row')}")
         if not outcomes:
             _say(given, "nothing new: no file is new or longer")
@@ -327,7 +329,7 @@ def refuse_existing(out: str, tables: Sequence[str]) -> None:
     """:raises Wrong: one of the tables is there already."""
     for name in tables:
         if os.path.isdir(path := os.path.join(out, name)):
-            whose = "" if ENDED in os.listdir(path) else ", of a run that did not end"
+            whose = "" if ENDED in os.listdir(path) else ", from a run that did not end"
             raise Wrong(f"{path} is there already{whose}: --overwrite replaces it")
 
 

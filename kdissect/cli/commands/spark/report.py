@@ -108,7 +108,7 @@ class _SparkReportCommand:
             if not self._has(f"{FOLDER}/{name}"):
                 raise Unreadable(f"{out}: has no table {name}; kdissect spark stats … -z {text} makes it")
         if given["output"] is not None and given["form"] != "html":
-            raise Wrong("-o goes with -T html")
+            raise Wrong("-o needs -T html")
         if given["form"] == "html":
             if not self._has(f"{FOLDER}/{REPORT}"):
                 raise Unreadable(f"{out}: has no page; kdissect spark stats … --all --out {out} makes it")
@@ -199,7 +199,7 @@ class _SparkReportCommand:
         wanted = self._given["point"]
         if POINT not in frame.columns:
             if wanted is not None:
-                raise Wrong(f"--point {wanted}: these tables know no capture points")
+                raise Wrong(f"--point {wanted}: these tables have no capture points")
         else:
             points = sorted(row[0] or "" for row in frame.select(POINT).collect())
             if wanted not in points and (wanted is not None or len(points) > 1):

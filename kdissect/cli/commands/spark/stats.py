@@ -140,10 +140,10 @@ class _SparkStatsCommand:
         if given["all_of_them"] and (self._texts or given["findings"]):
             raise Wrong("--all has every table: give it without -z and --findings")
         if not self._texts and not given["findings"] and not given["all_of_them"]:
-            raise click.UsageError("nothing is asked for: -z TABLE, --findings or --all")
+            raise click.UsageError("nothing to do: give -z TABLE, --findings or --all")
         if (given["findings"] or given["all_of_them"]) and self._form == "table" and given["out"] is None:
             option = "--all" if given["all_of_them"] else "--findings"
-            raise Wrong(f"{option} goes with --out or -T ndjson; kdissect explain prints findings for people")
+            raise Wrong(f"{option} needs --out or -T ndjson; kdissect explain prints findings as text")
         if given["all_of_them"]:
             files = tuple(os.path.basename(each.rstrip("/")) for each in given["inputs"])
             made = ReportOptions(files, self._arguments())
@@ -179,7 +179,9 @@ class _SparkStatsCommand:
         if self._given["form"] is not None:
             raise Wrong("-T prints, --out writes Parquet: give one of them")
         if twice := next((name for name in self._names if self._names.count(name) > 1), None):
-            raise Wrong(f"-z: {twice} is there twice, and its folder would be one: give each an --out")
+            raise Wrong(
+                f"-z: {twice} is given twice, but has one folder: run it twice, each time with another --out"
+            )
         refuse_file(out)
         folder = f"{out.rstrip('/')}/{FOLDER}"
         if not self._given["overwrite"]:

@@ -95,9 +95,9 @@ def command(**given: Any) -> int:
     """
     for option in ("close", "drain"):
         if given[f"{option}s"] and not given["available_now"]:
-            raise Wrong(f"--{option} goes with --available-now")
+            raise Wrong(f"--{option} needs --available-now")
     if given["closes"] and given["drains"]:
-        raise Wrong("--close says that nothing more comes, --drain that more does: give one of them")
+        raise Wrong("--close says that nothing more comes, --drain that more comes: give one of them")
     if not os.path.isdir(given["folder"]):
         why = "a stream reads a folder of this machine" if is_remote(given["folder"]) else "is no folder"
         raise Unreadable(f"{given['folder']}: {why}")
@@ -120,7 +120,7 @@ def command(**given: Any) -> int:
     except (StateError, OSError) as error:
         raise Wrong(str(error)) from None
     if change is not None:
-        raise Wrong(f"{change}, as in the batches before, or take another --out")
+        raise Wrong(f"{change}, as in the batches before, or give another --out")
     with running(given) as (spark, scratch):
         from kdissect.spark.stream import Tables, start
 
@@ -176,5 +176,5 @@ def _checkpoint(given: dict[str, Any], names: Sequence[str]) -> str:
     path = os.path.abspath(named or os.path.join(out, "_checkpoint"))
     for table in () if is_remote(out) or os.path.isdir(os.path.join(path, "spark")) else names:
         if os.path.isdir(there := os.path.join(out, table)):
-            raise Wrong(f"{there} is there already, and {path} does not know of it; take another --out")
+            raise Wrong(f"{there} exists already, but {path} does not mention it; give another --out")
     return path

@@ -106,9 +106,8 @@ def broker_recompresses(facts: Facts) -> Iterator[Finding]:
         yield facts.finding(
             subject._replace(client_id=clients[0] if len(clients) == 1 else None),
             f"Batches of {subject.topic} are produced with {named(before)} and read with {named(after)} "
-            f"({plural(count, 'batch', 'batches')}): the broker unpacks and packs each one again, which "
-            "costs it "
-            "processor time and delays writes.",
+            f"({plural(count, 'batch', 'batches')}). The broker unpacks and packs each one again, which "
+            "costs processor time and delays writes.",
             count=count,
             measure=count,
             unit="batches",
@@ -229,9 +228,8 @@ def hot_broker(facts: Facts) -> Iterator[Finding]:
         if size >= facts.limit("times") * whole / len(traffic):
             yield facts.finding(
                 FindingSubject(broker=broker),
-                f"The broker {broker} carries {share(size, whole)} of {whole:,} bytes of {len(traffic)} "
-                "brokers; the "
-                f"one in the middle carries {share(typical, whole)}.",
+                f"Broker {broker} carries {share(size, whole)} of {whole:,} bytes of {len(traffic)} "
+                f"brokers; the median broker carries {share(typical, whole)}.",
                 measure=100 * size / whole,
                 unit="%",
                 threshold=100 * facts.limit("times") / len(traffic),

@@ -65,9 +65,9 @@ def uncompressed(facts: Facts) -> Iterator[Finding]:
         )
         yield facts.finding(
             subject,
-            f"{_writers(rows)} sent {size / _MIB:,.1f} MiB to {subject.topic} uncompressed. A sample of it "
-            f"compresses to {100 * ratio:.0f} % even with a fast codec: about {saved / _MIB:,.1f} MiB saved"
-            f"{per_day}, and as much again for each replica and each group that reads it.",
+            f"{_writers(rows)} sent {size / _MIB:,.1f} MiB to {subject.topic} uncompressed. Even a fast "
+            f"codec compresses a sample of it to {100 * ratio:.0f} %. That saves about {saved / _MIB:,.1f} "
+            f"MiB{per_day}, and as much again for each replica and each group that reads it.",
             count=sum(row["batches"] for row in rows),
             measure=100 * ratio,
             unit="%",
@@ -92,9 +92,9 @@ def compression_ineffective(facts: Facts) -> Iterator[Finding]:
         codecs = sorted({codec for row in rows for codec in row["codecs"]} - {"none"})
         yield facts.finding(
             subject,
-            f"{_writers(rows)} compress what they send to {subject.topic} ({named(codecs)}), and a sample "
-            f"of it "
-            f"shrinks to {100 * ratio:.0f} % only: it costs processor time and saves next to nothing.",
+            f"{_writers(rows)} compress what they send to {subject.topic} ({named(codecs)}), but a sample "
+            f"of it shrinks only to {100 * ratio:.0f} %. Compression costs processor time and saves next "
+            "to nothing.",
             count=sum(row["batches"] for row in rows),
             measure=100 * ratio,
             unit="%",

@@ -38,10 +38,8 @@ def small_fetches(facts: Facts) -> Iterator[Finding]:
         yield facts.finding(
             FindingSubject(client=client, client_id=client_id),
             f"{client_id or 'A consumer'} asked for records {count:,} times ({rate:,.0f} a second), and "
-            f"half of "
-            f"the answers brought no more than {typical:,} bytes: it takes whatever there is at once, so "
-            f"that "
-            "brokers and consumer work for each few records.",
+            f"half of the answers brought no more than {typical:,} bytes. The consumer fetches whatever is "
+            "there at once, so brokers and consumer do much work for few records.",
             count=count,
             measure=rate,
             unit="fetches/s",
@@ -71,9 +69,8 @@ def fetch_capped(facts: Facts) -> Iterator[Finding]:
         yield facts.finding(
             FindingSubject(client_id=client_id, client=address(worst["client"]), group=group, topic=topic),
             f"{client_id or 'A consumer'} is behind in {topic}, and {share(cut, worst['answers'])} of the "
-            f"answers "
-            f"with records of partition {worst['partition']} ended at the consumer's own limit for "
-            f"{limit}: each round trip brings no more.",
+            f"answers with records of partition {worst['partition']} ended at the consumer's own limit for "
+            f"{limit}. Each round trip brings no more.",
             count=sum(max(row["cut"], row["full"]) for row in capped),
             measure=100 * cut / worst["answers"],
             unit="%",
@@ -135,9 +132,9 @@ def fetch_sessions_lost(facts: Facts) -> Iterator[Finding]:
     for (broker,), firsts in by_broker.items():
         yield facts.finding(
             FindingSubject(broker=broker),
-            f"The broker keeps no note of what {plural(len(firsts), 'connection')} fetch from it: most of "
-            f"their "
-            f"requests name all of their {facts.limit('partitions'):.0f} and more partitions.",
+            f"The broker keeps no fetch session for what {plural(len(firsts), 'connection')} fetch from "
+            f"it: most of their requests name all of their {facts.limit('partitions'):.0f} and more "
+            "partitions.",
             count=sum(row["sessions"] for row in firsts),
             measure=sum(row["sessions"] for row in firsts),
             unit="requests",
@@ -185,9 +182,8 @@ def response_too_large(facts: Facts) -> Iterator[Finding]:
             yield facts.finding(
                 subject,
                 f"{plural(row['beyond_count'], 'answer')} to {who} brought up to {row['beyond_bytes']:,} "
-                f"bytes of "
-                f"records, though it asked for {row['beyond_limit_bytes']:,} at the most: one batch alone is "
-                "larger, and brokers send the first batch whole.",
+                f"bytes of records, though it asked for {row['beyond_limit_bytes']:,} at the most. One "
+                "batch alone is larger, and brokers send the first batch whole.",
                 count=row["beyond_count"],
                 measure=row["beyond_bytes"],
                 unit="bytes",

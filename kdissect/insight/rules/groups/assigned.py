@@ -58,7 +58,7 @@ def idle_members(facts: Facts) -> Iterator[Finding]:
         told[group] = facts.finding(
             FindingSubject(group=group),
             f"{plural(len(idle), 'member')} of {len(rows)} had nothing to do ({who}): the group reads "
-            f"{plural(partitions, 'partition')}, and each is read by one member only.",
+            f"{plural(partitions, 'partition')}, and only one member reads each.",
             count=len(idle),
             measure=float(len(idle)),
             unit="members",

@@ -41,8 +41,8 @@ def member_id_churn(facts: Facts) -> Iterator[Finding]:
             lived_s = sorted(_lived_s(row) for row in ended)[len(ended) // 2]
             yield facts.finding(
                 FindingSubject(group=group, client_id=next(iter(clients)) if len(clients) == 1 else None),
-                f"{len(ended)} members of the name {stem} joined the group and were gone again, after "
-                f"{seconds(lived_s * SECOND)} each (median); {left} of them said that they leave.",
+                f"{len(ended)} members named {stem} joined the group and were gone again, after "
+                f"{seconds(lived_s * SECOND)} each (median); {left} of them left explicitly.",
                 count=len(ended),
                 measure=float(len(ended)),
                 unit="members",

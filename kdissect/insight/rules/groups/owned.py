@@ -49,10 +49,8 @@ def double_ownership(facts: Facts) -> Iterator[Finding]:
         yield facts.finding(
             FindingSubject(group=group, topic=topic),
             f"{some((one['client_id'], other['client_id']))} both got records of "
-            f"{topic}-{one['partition']} for "
-            f"{seconds(last_ns - first_ns)}, with no rebalance in between: what one of them processes, the "
-            f"other "
-            f"does too ({plural(len(partitions), 'partition')}).",
+            f"{topic}-{one['partition']} for {seconds(last_ns - first_ns)}, with no rebalance in between: "
+            f"both process the same records ({plural(len(partitions), 'partition')}).",
             count=len(partitions),
             measure=(last_ns - first_ns) / SECOND,
             unit="s",
@@ -109,8 +107,8 @@ def records_read_twice(facts: Facts) -> Iterator[Finding]:
         clients = dict.fromkeys(client for row in rows for client in row["clients"] if client)
         yield facts.finding(
             FindingSubject(group=group, topic=topic),
-            f"The group fetched {whole:,} different records of {topic}, and {again:,} times one that it had "
-            f"fetched before. The clients are {some(clients) or 'its members'}, the records are in "
+            f"The group fetched {whole:,} different records of {topic}, and {again:,} times a record that "
+            f"it had fetched before. The clients are {some(clients) or 'its members'}, the records are in "
             f"{plural(len(rows), 'partition')}. The group may process these records again.",
             count=len(rows),
             measure=again,

@@ -90,7 +90,7 @@ def rebalance_storm(facts: Facts) -> Iterator[Finding]:
         stopped = sum(row["stopped_ns"] or 0 for row in found)
         yield facts.finding(
             FindingSubject(group=group),
-            f"The group distributed its partitions anew {len(found)} times in {seconds(span_ns)}: {told}.",
+            f"The group rebalanced {len(found)} times in {seconds(span_ns)}: {told}.",
             count=len(found),
             measure=float(len(found)),
             unit="rebalances",
@@ -154,9 +154,8 @@ def rebalance_long(facts: Facts) -> Iterator[Finding]:
         generation = f" of generation {worst['generation']}" if worst["generation"] is not None else ""
         yield facts.finding(
             FindingSubject(group=group),
-            f"Partitions were read by nobody for {seconds(worst['stopped_ns'])}: the rebalance{generation} "
-            f"took long{begun}. "
-            f"{_phase(worst, members)}{times}",
+            f"Nobody read partitions for {seconds(worst['stopped_ns'])}: the rebalance{generation} took "
+            f"long{begun}. {_phase(worst, members)}{times}",
             count=len(found),
             measure=worst["stopped_ns"] / SECOND,
             unit="s",
@@ -259,8 +258,8 @@ def rebalance_missing_member(facts: Facts) -> Iterator[Finding]:
                 group=group, client_id=row["client_id"] if row else None, member_id=lost[0] if row else None
             ),
             f"All other members had asked to join, and the coordinator waited {seconds(hold_ns)} more for "
-            f"{who}, "
-            f"which had gone without leaving.{ago if min(last, default=0) < when(worst) else ''}{times}",
+            f"{who}, which was gone without having left the "
+            f"group.{ago if min(last, default=0) < when(worst) else ''}{times}",
             count=len(found),
             measure=hold_ns / SECOND,
             unit="s",
@@ -345,9 +344,9 @@ def eager_stop_the_world(facts: Facts) -> Iterator[Finding]:
         most = max(row["members"] for row in found)
         yield facts.finding(
             FindingSubject(group=group),
-            f"In {len(found)} rebalances all members, up to {most}, gave all their partitions up and "
-            "waited for "
-            f"each other, {seconds(stopped)} in all: the assignor {found[-1]['protocol']} asks for that.",
+            f"In {len(found)} rebalances all members, up to {most}, gave up all their partitions and "
+            f"waited for each other, {seconds(stopped)} in all. The assignor {found[-1]['protocol']} works "
+            "like that.",
             count=len(found),
             measure=stopped / SECOND,
             unit="s",
@@ -378,7 +377,7 @@ def rolling_restart(facts: Facts) -> Iterator[Finding]:
         yield facts.finding(
             FindingSubject(group=group),
             f"{len(who)} members ({some(who)}) left and came back one after another. Each time the group "
-            "distributed its partitions anew.",
+            "rebalanced.",
             count=len(restarts),
             measure=float(len(restarts)),
             unit="restarts",

@@ -67,9 +67,8 @@ def assignor_mismatch(facts: Facts) -> Iterator[Finding]:
         count = sum(row["count"] for row in rows)
         yield facts.finding(
             FindingSubject(group=group, client_id=client_id),
-            f"{client_id} was refused {plural(count, 'time')}: it offers no way to distribute partitions "
-            "that all "
-            f"members of the group know.{offers}{rest}",
+            f"{client_id} was refused {plural(count, 'time')}: it offers no assignor that all members of "
+            f"the group know.{offers}{rest}",
             measure=float(count),
             unit="refusals",
             filter=group_filter(group),
@@ -92,9 +91,9 @@ def _different_offers(facts: Facts, group: str, rows: list[Row]) -> Iterator[Fin
                 continue
             yield facts.finding(
                 FindingSubject(group=group),
-                f"Members offer different ways to distribute partitions: {one['client_id']} offers "
-                f"{some(one['offers'])}, {other['client_id']} offers {some(other['offers'])}. A member that "
-                "offers only what the others do not know would be refused.",
+                f"Members offer different assignors: {one['client_id']} offers {some(one['offers'])}, "
+                f"{other['client_id']} offers {some(other['offers'])}. The group would refuse a member "
+                "whose assignors the others do not know.",
                 measure=together_ns / SECOND,
                 unit="s",
                 threshold=facts.limit("together_s"),
@@ -129,9 +128,8 @@ def static_member_conflict(facts: Facts) -> Iterator[Finding]:
         count = sum(row["count"] for row in rows)
         yield facts.finding(
             FindingSubject(group=group, client_id=next(iter(fenced)) if len(fenced) == 1 else None),
-            f"Two processes say that they are the same member of the group, {named}: "
-            f"{who or some(fenced)}. The "
-            f"one that came first was refused {plural(count, 'time')} and reads nothing any more.",
+            f"Two processes claim to be the same member of the group, {named}: {who or some(fenced)}. The "
+            f"one that came first was refused {plural(count, 'time')} and no longer reads anything.",
             measure=float(count),
             unit="refusals",
             filter=group_filter(group),
@@ -168,8 +166,8 @@ def commit_after_rebalance(facts: Facts) -> Iterator[Finding]:
         yield facts.finding(
             FindingSubject(group=group, client_id=client_id),
             f"The broker refused to store how far {client_id} had processed "
-            f"{plural(len(places), 'partition')} ({errors}): it was no longer a member of the group. Whoever "
-            "owns these partitions now processes the same records again.",
+            f"{plural(len(places), 'partition')} ({errors}): it was no longer a member of the group. The "
+            "new owner of these partitions processes the same records again.",
             measure=float(len(places)),
             unit="partitions",
             filter=group_filter(group),
@@ -207,9 +205,9 @@ def coordinator_moved(facts: Facts) -> Iterator[Finding]:
         yield facts.finding(
             FindingSubject(group=group),
             (
-                "The broker that looks after the group changed. Members were refused "
+                "The coordinator of the group changed. Members were refused "
                 if moved
-                else "No broker was ready to look after the group. Clients were refused "
+                else "No broker was ready to be the coordinator of the group. Clients were refused "
             )
             + f"{plural(count, 'time')} by {brokers}"
             + (f", for {seconds(lasted_ns)}." if lasted_ns else "."),
@@ -247,9 +245,8 @@ def member_epoch_fenced(facts: Facts) -> Iterator[Finding]:
         count = sum(row["count"] for row in rows)
         yield facts.finding(
             FindingSubject(group=group, client_id=client_id),
-            f"{client_id} was told {plural(count, 'time')} that it is no member any more, gave all its "
-            "partitions "
-            "up and had to join anew.",
+            f"{client_id} was told {plural(count, 'time')} that it is no longer a member, gave up all its "
+            "partitions and had to join again.",
             measure=float(count),
             unit="times",
             filter=group_filter(group),

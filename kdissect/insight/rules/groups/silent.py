@@ -34,9 +34,8 @@ def poll_interval_exceeded(facts: Facts) -> Iterator[Finding]:
         what = f"{who} left the group {plural(len(steps), 'time')} because it did not ask for records{within}"
         yield facts.finding(
             FindingSubject(group=group, client_id=steps[0]["client_id"]),
-            f"{what}, though it was alive: its heartbeats came until then. What it had read and not "
-            "confirmed "
-            "is read again by others.",
+            f"{what}, though it was alive: its heartbeats came until then. Other members read again what "
+            "it had read and not committed.",
             confidence=CERTAIN if certain else LIKELY,
             count=len(steps),
             measure=limit_ms / 1000 if limit_ms else None,
@@ -115,8 +114,8 @@ def heartbeat_gap(facts: Facts) -> Iterator[Finding]:
             continue
         yield facts.finding(
             FindingSubject(group=group, client_id=client_id),
-            f"{who} sent no heartbeat for {seconds(row['heartbeat_max_ns'])}, and after "
-            f"{seconds(session_ms * MILLISECOND)} it is removed from the group. It usually reports every "
+            f"{who} sent no heartbeat for {seconds(row['heartbeat_max_ns'])}, and the group removes it "
+            f"after {seconds(session_ms * MILLISECOND)}. It usually sends one every "
             f"{seconds(row['heartbeat_p50_ns'])}.",
             measure=gap_ms / 1000,
             unit="s",
@@ -164,8 +163,8 @@ def heartbeat_interval_too_long(facts: Facts) -> Iterator[Finding]:
         told.add((row["group"], who))
         yield facts.finding(
             FindingSubject(group=row["group"], client_id=member["client_id"]),
-            f"{who} reports every {seconds(row['heartbeat_p50_ns'])}, and is removed after "
-            f"{seconds(session_ms * MILLISECOND)}: one or two reports that come late are enough.",
+            f"{who} sends a heartbeat every {seconds(row['heartbeat_p50_ns'])}, and the group removes it "
+            f"after {seconds(session_ms * MILLISECOND)}: one or two late heartbeats are enough.",
             measure=interval_ms / 1000,
             unit="s",
             threshold=session_ms / 3000,

@@ -94,8 +94,8 @@ TRIGGERS = {
     "new-member": "a member joined",
     "member-left": "a member left",
     "poll-interval": "a member did not ask for records in time and left",
-    "session-timeout": "a member was not heard of any more",
-    "static-restart": "a static member came back with other wishes",
+    "session-timeout": "a member sent nothing any more",
+    "static-restart": "a static member came back with another subscription or other assignors",
     "subscription-changed": "a member subscribed to other topics",
     "metadata-changed": "the topics changed",
     "leader-rejoined": "the leader joined again",
@@ -110,7 +110,7 @@ TRIGGERS = {
 
 def step_of(row: Row) -> EvidenceStep:
     """How a rebalance began, as a line."""
-    word = TRIGGERS.get(row["trigger"] or "", "it began before what was captured shows who asked for it")
+    word = TRIGGERS.get(row["trigger"] or "", "the capture does not show who asked for it")
     who = f": {row['trigger_client_id']}" if row["trigger_client_id"] else ""
     reason = f" ({row['trigger_reason']})" if row["trigger_reason"] else ""
     generation = f"generation {row['generation']}: " if row["generation"] is not None else ""

@@ -98,7 +98,7 @@ def conditions(trigger: str) -> Conditions:
 
 def test_a_trigger_takes_findings_alone() -> None:
     assert conditions('finding.severity == critical and not finding == "mid-*"').has_trigger
-    with pytest.raises(Wrong, match=r"ask for finding and finding\.severity alone"):
+    with pytest.raises(Wrong, match=r"may use only finding and finding\.severity"):
         conditions("finding.severity == critical and api == Fetch")
 
 
