@@ -116,7 +116,7 @@ def test_other_packages_bring_decoders(tmp_path: Path, monkeypatch: pytest.Monke
         ("first", b"a", 7, 8),
         ("(data)", b"bc", 8, 10),
     ]
-    assert decoder.decode("t", "value", b"\xff").problem == "is no upper: UnicodeDecodeError"
+    assert decoder.decode("t", "value", b"\xff").problem == "is not upper: UnicodeDecodeError"
     assert PayloadDecoder(rules=[rule_of("*=plain", Schemas())]).decode("t", "value", b"abc").value == {
         "text": "abc"
     }

@@ -68,7 +68,7 @@ def test_exchanges_come_to_the_screen_and_nothing_is_left_at_the_end(
     terminal.send(b"1")
     terminal.until(b"Metadata v1")
     terminal.send(b"q")
-    terminal.until(b"q again leaves")
+    terminal.until(b"q again quits")
     terminal.send(b"q")
     assert terminal.end() == 0
     assert list(tmp_path.glob("kdissect-live-*")) == []
@@ -105,12 +105,12 @@ def test_without_the_decoder_the_capture_goes_on_and_is_kept(
     talk(port, 7)
     assert wait_until(lambda: (status_of(str(folder)) or before).written >= before.written + 14, 20)
     terminal.send(b"8")
-    terminal.until(b"the capture goes on, in ")
+    terminal.until(b"the capture goes on and writes to ")
     terminal.send(b"1")
     terminal.until(b"Metadata v1")  # what was decoded is there to be looked at
     terminal.send(b"qq")
     assert terminal.end() == 0
-    assert f"what was captured is in {folder}".encode() in terminal.output
+    assert f"the captured packets are in {folder}".encode() in terminal.output
     assert exchanges_in(folder) == 14
 
 
@@ -121,7 +121,9 @@ def test_without_the_capture_process_what_came_before_is_shown(
     terminal.until(b"7 exchanges")
     (capture,) = filter(is_capture, helpers(terminal))
     os.kill(capture, signal.SIGKILL)
-    terminal.until(b"the capture process was killed by signal 9; what it had written is whole")
+    terminal.until(
+        b"the capture process was killed by signal 9; the packets that it had written are complete"
+    )
     terminal.send(b"8")
     terminal.until(b"of Kafka 1")
     terminal.send(b"1qq")

@@ -45,7 +45,7 @@ def end_with_q(terminal: Terminal, unsaved: bool = False) -> bytes:
         for presses in range(5):  # one that comes while a page is being put up may be lost on a busy machine
             terminal.send(b"q")
             with suppress(AssertionError):
-                terminal.until(b"the live capture is not saved: q again leaves", 15)
+                terminal.until(b"the live capture is not saved: q again quits", 15)
                 break
             if terminal.process.poll() is not None:
                 assert presses, "it ended without asking"
@@ -281,7 +281,7 @@ def clear(terminal: Terminal) -> None:
 
 def test_without_a_file_the_last_ones_are_listed_and_a_path_is_taken(begin: Begin, tmp_path: Path) -> None:
     terminal = begin("tui")
-    terminal.until(b"Nothing was opened yet")
+    terminal.until(b"You have not opened anything yet")
     terminal.until(b"kdissect doctor")
     terminal.send(b"/no/such\r")
     terminal.until(b"/no/such: cannot be read: No such file or directory")

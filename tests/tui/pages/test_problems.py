@@ -36,7 +36,7 @@ def test_an_error_is_told_whole_below_the_list(size: tuple[int, int]) -> None:
             assert "RETRIABLE NOT_COORDINATOR of OffsetCommit, client trade-reader, group trade-book" in below
             assert "broker 127.0.0.1:25002 1 time, at 14.560804, first in exchange No." in below
             text = below + said(await shown_after(pilot, "G"))
-            assert "do a client looks for the new one by itself" in text
+            assert "do the client looks for the new one by itself" in text
             assert 'see errors == "NOT_COORDINATOR" and api == "OffsetCommit"' in text
 
     asyncio.run(run())
