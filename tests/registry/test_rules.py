@@ -122,7 +122,7 @@ def test_other_packages_bring_decoders(tmp_path: Path, monkeypatch: pytest.Monke
     }
     for name in ("odd", "endless"):
         odd = PayloadDecoder(rules=[rule_of(f"*={name}", Schemas())]).decode("t", "value", b"abc")
-        assert (odd.value, odd.problem) == (None, f"is no {name}: ValueError")
+        assert (odd.value, odd.problem) == (None, f"is not {name}: ValueError")
     with pytest.raises(ValueError, match="the decoder broken cannot be loaded: ModuleNotFoundError"):
         rule_of("*=broken", Schemas())
     with pytest.raises(ValueError, match=r"there is no form 'upperr'; there are .*upper"):
