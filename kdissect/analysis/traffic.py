@@ -176,9 +176,7 @@ class Traffic(OneTable[_Key, _TrafficRow]):
         column("client", "text", "address of the client; null unless asked for (traffic,client)"),
         column("client_id", "text", "the client's id; null unless asked for (traffic,client_id)"),
         column("principal", "text", "who logged in; null unless asked for (traffic,principal)"),
-        column(
-            "groups", "text", "groups that the exchange names; null unless asked for (traffic,groups)"
-        ),
+        column("groups", "text", "groups that the exchange names; null unless asked for (traffic,groups)"),
         column(
             "transactional_ids",
             "text",
