@@ -268,7 +268,9 @@ class ExchangeLines:
             out.number(brief.correlation_id)
         elif way == CLIENT_ID:
             self._write_text(brief.client_id)
-        elif way in (PRINCIPAL, INFERRED, POINT, BETWEEN):
+        elif way == PRINCIPAL:
+            self._write_text(brief.principal)
+        elif way in (INFERRED, POINT, BETWEEN):
             out.put(b"null")  # where there is one, an exchange is not told in brief
         elif way == BEHIND:
             _write_known(out, brief.behind_ns)

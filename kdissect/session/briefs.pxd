@@ -67,6 +67,7 @@ cdef class Brief:
     cdef public Py_ssize_t names_count
     cdef public int64_t network_ns
     cdef public int64_t number
+    cdef public object principal
     cdef public int64_t recognised_packet
     cdef public tuple routine
     cdef public int64_t think_ns

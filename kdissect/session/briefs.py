@@ -88,7 +88,16 @@ class Brief:
         *("asked_ns", "asked_offset", "asked_packet", "asked_seen", "asked_start"),
         *("became", "behind_id", "behind_ns", "breaks_quota", "client_id", "connection", "correlation_id"),
         *("ends", "form", "is_behind", "is_over", "limits", "missing", "names", "names_count"),
-        *("network_ns", "number", "recognised_packet", "routine", "think_ns", "throttle_ns", "up_to_packet"),
+        *(
+            "network_ns",
+            "number",
+            "principal",
+            "recognised_packet",
+            "routine",
+            "think_ns",
+            "throttle_ns",
+            "up_to_packet",
+        ),
     )
 
     def __init__(
@@ -131,6 +140,8 @@ class Brief:
         self.answer_seen: Survey | None = None
         self.behind_ns = self.network_ns = self.throttle_ns = _NOT_KNOWN
         self.think_ns = self.after_api_key = _NOT_KNOWN
+        self.principal: str | None = None
+        """Who is logged in."""
         self.is_behind = self.breaks_quota = False
         """Whether it waited behind the answer with the id ``behind_id``."""
         self.behind_id = 0
@@ -215,6 +226,7 @@ class Brief:
         exchange.behind_correlation_id = self.behind_id if self.is_behind else None
         exchange.breaks_quota = self.breaks_quota
         exchange.routine = self.routine
+        exchange.principal = self.principal
         if self.names is not None:
             exchange.topic_names = self.names.up_to(self.up_to_packet, self.names_count)
         return exchange

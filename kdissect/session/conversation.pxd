@@ -6,7 +6,7 @@ from kdissect.protocol.framing cimport Framer, read_size_prefix
 from kdissect.session.dialogue cimport Dialogue
 from kdissect.session.evidence cimport begins_plainly
 from kdissect.session.briefs cimport Brief
-from kdissect.session.pairing cimport Completed, Recognised
+from kdissect.session.pairing cimport Completed, Recognised, Session
 from kdissect.session.quick cimport PairLayouts, QuickSession
 from kdissect.session.recognise cimport plain_verdict
 from kdissect.tcp.duplex cimport Duplex
@@ -62,6 +62,7 @@ cdef class Conversation:
     @cython.locals(streams=tuple, ends=tuple, client=cython.int)
     cdef _begin_quickly(self, verdict)
     cdef bint _is_opened(self, int side) except -1
+    cdef _return_to_quick(self, Session session)
     @cython.locals(chunk=Chunk)
     cdef _take(self, pieces, packet, list out)
     @cython.locals(framer=Framer, chunk=Chunk, size=Py_ssize_t)

@@ -37,7 +37,7 @@ from kdissect.protocol.framing import REST, Framer, Witness, read_size_prefix
 from kdissect.session.briefs import Brief
 from kdissect.session.dialogue import Dialogue
 from kdissect.session.evidence import begins_plainly
-from kdissect.session.pairing import Completed, Recognised
+from kdissect.session.pairing import Completed, Recognised, Session
 from kdissect.session.pairing import Event as SessionEvent
 from kdissect.session.preamble import Preambles, begins, facts
 from kdissect.session.quick import PairLayouts, QuickSession
@@ -248,6 +248,8 @@ class Conversation:
             if frame is not None:
                 found = self._session.feed(frame, packet)
                 out += found if not self._proxied else self._mark(found)
+                if self._session._first.has_logged_in:
+                    self._return_to_quick(self._session._first)
                 self._weigh()
                 return out
             self._frame(side, _chunk(packet, timestamp_ns, offset, data, start, length), packet, out)
@@ -439,8 +441,10 @@ class Conversation:
         exchanges = self._session.exchanges if self._session is not None else 0
         client_id = session.client_id if session is not None else None
         software = session.software if session is not None else None
+        login = session.login if session is not None else None
         if quick is not None:
             exchanges, client_id, software = quick.exchanges, quick.client_id, quick.software
+            login = quick.login
         if self._recogniser is not None:
             skipped += sum(self._recogniser.passed)
         if self._tls is not None:
@@ -471,7 +475,7 @@ class Conversation:
             protocol,
             client_id,
             software,
-            session.login.summary() if session is not None else None,
+            login.summary() if login is not None else None,
             self._tls.summary() if self._tls is not None else None,
             self._proxies or None,
             (one, other)[client].opened,
@@ -684,6 +688,24 @@ class Conversation:
             streams[1 - client],
             self._forms,
         )
+
+    def _return_to_quick(self, session: Session) -> None:
+        """Behind a login, a connection that was captured from its begin is as ordinary as others."""
+        if session.is_waiting:
+            return  # it is tried again
+        session.has_logged_in = False
+        verdict, client_id = self._verdict, session.client_id
+        if verdict is None or client_id is None or not client_id.isascii() or not session.is_ordinary:
+            return
+        one, other = self._duplex.streams
+        if one.gaps or other.gaps or self._skipped or any(each.held_bytes() for each in self._framers or ()):
+            return
+        opened = self._is_opened(0) and self._is_opened(1)
+        if opened and self._may_be_quick(verdict, (True, True)):
+            self._begin_quickly(verdict)
+            assert self._quick is not None
+            self._quick.take_over(session, client_id)
+            self._session = None
 
     def leave_quick(self) -> None:
         """Something is not ordinary: from here on the connection has a Session."""

@@ -64,6 +64,7 @@ cdef class Session:
     cdef public object client_id
     cdef public object software
     cdef public Login login
+    cdef public bint has_logged_in
 
     @cython.locals(out=list)
     cpdef list feed(self, Frame frame, packet)

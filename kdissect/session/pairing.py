@@ -127,7 +127,8 @@ class Session:
         *("_latest_is_whole", "_latest_ns"),
         *("_lost_behind", "_mute_end_ns", "_pending", "_request_loss", "_requests", "_responses"),
         *("_response_gap", "_response_losses", "_saw_request", "_saw_response", "_told_bytes"),
-        *("_turning_effort", "client_id", "ending", "exchanges", "login", "software", "takes_all", "witness"),
+        *("_turning_effort", "client_id", "ending", "exchanges", "has_logged_in", "login", "software"),
+        *("takes_all", "witness"),
     )
 
     def __init__(
@@ -196,6 +197,8 @@ class Session:
         self.software: str | None = None
         """Name and version, from an ApiVersions request."""
         self.login = Login()
+        self.has_logged_in = False
+        """Whether a login has succeeded, until somebody takes note of it."""
 
     def feed(self, frame: Frame, packet: int) -> list[Event] | None:
         """What a frame means; ``packet`` is the one being read, for the order of recognition. None where it
@@ -242,6 +245,14 @@ class Session:
     def is_waiting(self) -> bool:
         """Whether requests wait for their responses."""
         return len(self._pending) > 0
+
+    @property
+    def is_ordinary(self) -> bool:
+        """Whether nothing waits, and nothing was lost that may matter for what comes."""
+        lost = self._response_losses > 0 or self._request_loss is not None or self._evicted is not None
+        waits = len(self._pending) > 0 or self._expects_tokens
+        answered = self._is_latest and self._latest_id is not None and self._latest_api_key is not None
+        return answered and not (lost or waits or self.takes_all) and self._inferred is None
 
     def renumber(self, number: int, exchange_number: Callable[[int], int]) -> None:
         """As :meth:`kdissect.session.conversation.Conversation.renumber`."""
@@ -659,6 +670,7 @@ class Session:
             self.login.outcome = exchange.error
         elif exchange.api_key == SASL_AUTHENTICATE and exchange.response is not None:
             self.login.outcome = "authenticated"
+            self.has_logged_in = True
             lifetime = exchange.response.body().get("sessionLifetimeMs") or 0
             self.login.lasts(exchange.response.frame.last_ns, lifetime)
 

@@ -8,6 +8,7 @@ from kdissect.record.sound cimport is_sound
 from kdissect.session.briefs cimport Brief, PairLayout
 from kdissect.session.expected cimport Expected
 from kdissect.session.pairing cimport Completed, Session
+from kdissect.session.sasl cimport Login
 from kdissect.session.throttling cimport told_ms
 from kdissect.tcp.reassembly cimport Reassembler
 
@@ -48,7 +49,9 @@ cdef class QuickSession:
     cdef public str client_id
     cdef public str ending
     cdef public int64_t exchanges
+    cdef public Login login
     cdef public int64_t most_bytes
+    cdef public object principal
     cdef public object software
 
     cpdef int64_t held_bytes(self) except -1

@@ -2,7 +2,8 @@
 
 It takes what nearly all connections have: requests of one client, each with an id of its own, and their whole
 answers in that order. What it takes it pairs, times and judges as a Session does. It leaves all else alone,
-and says so. A Session then takes over, with the requests that wait. The connection has that one from then on.
+and says so. A Session then takes over, with the requests that wait. It keeps the connection until the
+client has logged in.
 
 A request that waits is a Brief (:mod:`kdissect.session.briefs`). Some exchanges cannot be told in brief: they
 have a defect, or a body that must be decoded to find what is asked of it. These come out whole.
@@ -21,6 +22,7 @@ from kdissect.session.expected import Expected
 from kdissect.session.greeting import shows_answers_first, shows_answers_first_in, software_in
 from kdissect.session.pairing import FEW, ON_ITS_WAY_NS, Completed, Session, told_bytes
 from kdissect.session.pending import REQUEST_BYTES
+from kdissect.session.sasl import Login
 from kdissect.session.throttling import told_ms
 from kdissect.tcp.reassembly import Reassembler
 
@@ -86,7 +88,7 @@ class QuickSession:
             "_responses",
         ),
         *("_serial", "_told_bytes", "_waiting", "_waiting_bytes"),
-        *("client", "client_id", "ending", "exchanges", "most_bytes", "software"),
+        *("client", "client_id", "ending", "exchanges", "login", "most_bytes", "principal", "software"),
     )
 
     def __init__(
@@ -130,6 +132,9 @@ class QuickSession:
         self._mute_end_ns = _NEVER
         self.ending = "capture ended"
         self.exchanges = 0
+        self.login: Login | None = None
+        """How the client logged in, where it did."""
+        self.principal: str | None = None
 
     @property
     def is_waiting(self) -> bool:
@@ -206,6 +211,7 @@ class QuickSession:
         _begin(brief)
         brief.connection, brief.ends, brief.form = self._connection, self._ends, form
         brief.client_id, brief.limits = self.client_id, self._limits
+        brief.principal = self.principal
         brief.correlation_id, brief.recognised_packet = correlation_id, packet
         brief.asked, brief.asked_start, brief.asked_end, brief.asked_body = data, start, end, body
         brief.asked_offset, brief.asked_packet = offset, last_packet
@@ -304,6 +310,22 @@ class QuickSession:
         exchange.routine = self._expected.judge(exchange, exchange.request, exchange.response)
         return Completed(exchange)
 
+    def take_over(self, session: Session, client_id: str) -> None:
+        """Go on in the place of a Session that has become ordinary: the client has logged in.
+
+        :param client_id: of all its requests.
+        """
+        self.login, self.principal = session.login, session.login.principal
+        self._client, self.client_id = client_id.encode("ascii"), client_id
+        self.software, self._told_bytes = session.software, session._told_bytes
+        self.exchanges, self.ending = session.exchanges, session.ending
+        self._expected, self._answers_first = session._expected, session._answers_first
+        self._latest_ns, self._mute_end_ns = session._latest_ns, session._mute_end_ns
+        assert session._latest_id is not None
+        assert session._latest_api_key is not None
+        self._latest_id, self._latest_api_key = session._latest_id, session._latest_api_key
+        self._serial = session._answered
+
     def hand_over(self, session: Session) -> None:
         """Let a Session that has just begun go on in the place of this one."""
         session.client_id, session.software = self.client_id, self.software
@@ -318,6 +340,8 @@ class QuickSession:
         if session._saw_response:
             session._latest_id, session._latest_api_key = self._latest_id, self._latest_api_key
             session._is_latest = True
+        if self.login is not None:
+            session.login = self.login
         if self.client_id is not None:
             session.witness.know(self.client_id)
         session._pending.begin_at(self._serial - len(self._waiting))
