@@ -23,6 +23,7 @@ from kdissect.protocol.json_text import JsonText
 from kdissect.session.briefs import Brief, Interest
 from kdissect.session.conversation import Connection
 from tests.cli.run import CAPTURES
+from tests.damaged import packets_of
 from tests.lab import LAB
 from tests.shared import SHARED
 
@@ -147,17 +148,19 @@ def test_connections_told_in_brief_have_no_rows_and_others_have_one() -> None:
 
 @pytest.mark.parametrize("path", SHIPPED, ids=lambda path: path.stem)
 def test_lines_of_briefs_are_those_of_exchanges(path: Path) -> None:
-    pages = []
-    for briefs in (None, Interest()):
-        lines, out = Lines(colour=True), JsonText()
-        dissector = Dissector(briefs=briefs)
-        for event in by_the_short_way(dissector, read_packets([str(path)])):
-            if isinstance(event, Brief):
-                lines.write_brief(out, event)
-            elif isinstance(event, Exchange):
-                lines.write(out, event)
-        pages.append((out.take(), lines.widths))
-    assert pages[0] == pages[1]
+    """Of damaged messages too: a line tells what is wrong with them."""
+    for seed in (None, 1, 2):
+        pages = []
+        for briefs in (None, Interest()):
+            lines, out = Lines(colour=True), JsonText()
+            dissector = Dissector(briefs=briefs)
+            for event in by_the_short_way(dissector, packets_of(path, seed)):
+                if isinstance(event, Brief):
+                    lines.write_brief(out, event)
+                elif isinstance(event, Exchange):
+                    lines.write(out, event)
+            pages.append((out.take(), lines.widths))
+        assert pages[0] == pages[1]
 
 
 def test_most_exchanges_are_told_in_brief() -> None:

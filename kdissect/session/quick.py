@@ -202,6 +202,8 @@ class QuickSession:
             seen = survey_at(way, data, body, end, self._limits)
             if seen is None:
                 return None
+            if seen.acks == 0 and self._forms.checks_records and not _are_sound(data, seen, self._limits):
+                return None
         if self._client is None:
             self._client, self.client_id = client, client.decode("ascii")
             self._count_told()
