@@ -161,7 +161,7 @@ def of_offset(asked: Offset, limits: Limits = DEFAULTS) -> Story:
             return None
         if each.api in ("OffsetCommit", "TxnOffsetCommit") and each.request is not None:
             return _commits(each)
-        for records in records_of(each, limits):
+        for records in records_of(each, limits, with_control=True):
             if (records.topic, records.partition) != (asked.topic, asked.partition):
                 continue
             if records.first is None or records.last is None:

@@ -36,12 +36,17 @@ class CarriedRecords(NamedTuple):
     """How many records; None where the batch does not tell."""
 
 
-def records_of(exchange: Exchange, limits: Limits = DEFAULTS) -> Iterator[CarriedRecords]:
-    """The records in an exchange, batch by batch, by the headers of batches."""
+def records_of(
+    exchange: Exchange, limits: Limits = DEFAULTS, *, with_control: bool = False
+) -> Iterator[CarriedRecords]:
+    """The records in an exchange, batch by batch, by the headers of batches.
+
+    :param with_control: control records too, which have offsets as others.
+    """
     for place in exchange.record_sets():
         base = exchange.assigned_base_offset(place)
         for batch in read_record_set(place.data, limits).batches:
-            if batch.partial or batch.is_control:
+            if batch.partial or (batch.is_control and not with_control):
                 continue
             first: int | None
             last: int | None

@@ -48,7 +48,7 @@ def _together(several: list[Finding]) -> Finding:
         exchanges=_first(each.exchanges for each in order),
         packets=_first(each.packets for each in order),
         connections=_first(each.connections for each in order),
-        steps=tuple(sorted(step for each in order for step in each.steps))[:MOST_STEPS],
+        steps=tuple(sorted({step for each in order for step in each.steps}))[:MOST_STEPS],
     )
 
 

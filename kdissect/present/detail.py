@@ -276,8 +276,12 @@ class Detail:
         return self._nodes(path or _way_to(below, lambda branch: branch.node.fault is not None))
 
     def meaning_of(self, spot: TreeSpot) -> str | None:
-        """What an error code means, in one line; None for other lines, and for a code that Kafka does not
-        have."""
+        """What an error code or a fault means, in one line; None for other lines, and for a code that Kafka
+        does not have."""
+        if spot.is_fault:
+            return spot.text
+        if spot.branch is not None and spot.branch.node.fault is not None:
+            return fault_text(spot.branch.node.fault)
         code = error_of(spot.branch.node) if spot.branch is not None else None
         error = errors().get(code) if code is not None else None
         if error is None:

@@ -88,7 +88,7 @@ _OF_ONE_PART = re.compile(r"(?<!,) ")
 def measured(finding: Finding) -> str:
     """What was measured, short."""
     value, unit = finding.measure, finding.unit
-    if value is None or not unit:
+    if value is None or not unit or (not value and unit in _SECONDS):  # what happened once took no time
         return ""
     if unit in _SECONDS:
         return duration(round(value * _SECONDS[unit]))

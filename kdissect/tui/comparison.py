@@ -14,7 +14,6 @@ from textual.binding import BindingType
 from textual.command import Provider
 
 from kdissect.analysis.fold import Row
-from kdissect.analysis.profile import AREAS
 from kdissect.insight.context import JudgingContext
 from kdissect.insight.difference import FINDING, Difference
 from kdissect.present.diffs import DIFF, summary
@@ -22,7 +21,7 @@ from kdissect.present.form import duration, plural
 from kdissect.present.options import PLAIN, Options
 from kdissect.present.sanitise import sanitise
 from kdissect.present.whole_record import TextLine
-from kdissect.settings.actions import PLACES
+from kdissect.settings.actions import DIFF_VIEWS, PLACES
 from kdissect.settings.words import ABOUT
 from kdissect.system.terminal import end_with_signals, end_with_terminal
 from kdissect.tui.keys import Commands, bindings_of, help_of, keymap_of
@@ -170,7 +169,8 @@ class ComparisonScreen(OrderedScreen):
         if self._view == CHANGES:
             what = plural(count, "significant difference")
         else:
-            what = plural(count, self._view if self._view in AREAS else "finding")
+            many = DIFF_VIEWS[self._view].removesuffix("s")
+            what = plural(count, many if many.isupper() else many.lower())
         self.say_notes([what])
 
     def say(self, text: str) -> None:

@@ -75,6 +75,8 @@ def test_an_effect_stands_indented_below_its_cause() -> None:
         (1, "directories", "1 directory"),
         (1, "% of the values", "1 % of the values"),
         (None, "", ""),
+        (0.0, "s", ""),
+        (0.0, "records", "0 records"),
     ],
 )
 def test_measures(measure: float | None, unit: str, text: str) -> None:

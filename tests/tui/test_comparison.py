@@ -108,7 +108,7 @@ def test_each_area_has_a_list_with_both_sides() -> None:
         assert "4.00 ms → 9.00 ms" in line
         assert "broker time p50: 2.2 times" in line
         assert any("Metadata" in each and "5.00 ms → 5.00 ms" in each for each in text.splitlines())
-        assert "3 apis" in text
+        assert "3 APIs" in text
         assert "Neither capture has any." in await press(pilot, "7")
         assert "significant" in await press(pilot, "escape")
 

@@ -125,24 +125,36 @@ def broker_gone(facts: Facts) -> Iterator[Finding]:
 def _of_one_broker(
     losses: list[_LostBroker], nodes: dict[str, int], within_ns: float
 ) -> Iterator[list[_LostBroker]]:
-    """Listeners of one broker go together. Which broker has a listener that only brokers use is not told;
-    where one broker of its host went at the same time, it is that one's."""
-    known = [each for each in losses if each.address in nodes]
+    """Listeners of one broker go together. Which broker has a listener that only brokers use is not always
+    told; where one broker of its host went at the same time, it is that one's."""
+    gone: list[list[_LostBroker]] = []
+    for each in losses:
+        if (node := nodes.get(each.address)) is None:
+            continue
+        mine = (
+            of_one
+            for of_one in gone
+            if nodes[of_one[0].address] == node and abs(of_one[0].last_ns - each.last_ns) <= within_ns
+        )
+        if (one := next(mine, None)) is not None:
+            one.append(each)
+        else:
+            gone.append([each])
     rest = [each for each in losses if each.address not in nodes]
-    for each in known:
-        mine = [each]
-        for other in list(rest):
-            near = [
-                one
-                for one in known
-                if one.address.rpartition(":")[0] == other.address.rpartition(":")[0]
-                and abs(one.last_ns - other.last_ns) <= within_ns
-            ]
-            if near == [each]:
-                mine.append(other)
-                rest.remove(other)
-        yield mine
-    yield from ([each] for each in rest)
+    alone: list[list[_LostBroker]] = []
+    for other in rest:
+        host = other.address.rpartition(":")[0]
+        near = [
+            of_one
+            for of_one in gone
+            if of_one[0].address.rpartition(":")[0] == host
+            and abs(of_one[0].last_ns - other.last_ns) <= within_ns
+        ]
+        if len(near) == 1:
+            near[0].append(other)
+        else:
+            alone.append([other])
+    yield from (*gone, *alone)
 
 
 def _gone(facts: Facts, several: list[_LostBroker], nodes: dict[str, int]) -> Finding:

@@ -336,7 +336,7 @@ def _text(title: str, name: str, most: int) -> ListColumn:
     def cell(rows: Exchanges, place: int, _: int) -> str:
         return rows.index.text(name, place)
 
-    return ListColumn(Heading(title, most), cell, name, is_text=True)
+    return ListColumn(Heading(title, most, is_name=name in _NAMES), cell, name, is_text=True)
 
 
 def _number(title: str, name: str, least: int | None = None, flag: int = 0) -> ListColumn:
@@ -357,6 +357,7 @@ def _size(title: str, name: str) -> ListColumn:
     return ListColumn(Heading(title, _MOST_SIZE, True), cell, name)
 
 
+_NAMES = ("client_id", "client", "broker")
 _MOST_DIGITS, _MOST_SIZE, _MOST_TIME = 11, 10, 27
 _MOST_ID, _MOST_ADDRESS, _MOST_API = 28, 47, 34
 
@@ -365,7 +366,7 @@ COLUMNS: Mapping[str, ListColumn] = {
     "number": _number("No.", "number"),
     "request_time_ns": ListColumn(Heading("Time", _MOST_TIME, True), Exchanges._time, "time_ns"),
     "connection": _number("Conn", "connection"),
-    "who": ListColumn(Heading("Client", _MOST_ID), Exchanges._who, "client_id", is_text=True),
+    "who": ListColumn(Heading("Client", _MOST_ID, is_name=True), Exchanges._who, "client_id", is_text=True),
     "client_id": _text("Client id", "client_id", _MOST_ID),
     "client": _text("Address", "client", _MOST_ADDRESS),
     "broker": _text("Broker", "broker", _MOST_ADDRESS),

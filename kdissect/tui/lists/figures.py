@@ -21,6 +21,8 @@ MEASURED = 300
 MUST_TEXT, LEAST_TEXT, MOST_TEXT = 8, 12, 48
 """Cells that a column of texts that must be there always has, where it needs them; that one has before others
 have any; and that one has at most."""
+WHOLE_TEXT = 120
+"""Cells that a text may have when all columns have what they want."""
 ADDRESS = 26
 """Cells for an address with its port, of which nothing may be missing; IPv6 addresses may need more."""
 LEGIBLE = 24
@@ -49,6 +51,8 @@ class FigureColumn(NamedTuple):
     """Whether ordering by it begins with the largest."""
     least: int = LEAST_TEXT
     """Cells that a text keeps, if it needs them."""
+    is_name: bool = False
+    """Whether texts are names, which differ at the end as often as at the beginning."""
 
 
 class Figures:
@@ -217,6 +221,10 @@ class Figures:
         nice = [at for at in by_rank if columns[at].rank >= NICE]
         wants += (least[at] for at in nice)
         wants += (most[at] for at in nice)
+        texts = [at for at in by_rank if not columns[at].is_right]
+        wants += evenly(
+            [most[at] for at in texts], [Want(at, self._wanted(columns[at], WHOLE_TEXT)) for at in texts]
+        )
 
         def fit(cells: int) -> list[int]:
             return granted(must, wants, len(columns), cells)
@@ -225,7 +233,7 @@ class Figures:
         found = turned(fit, needs, by_rank[:1], room, self._turn) if self._turns else Turned(fit(room))
         self._hints[room], self._turn = found.hint, found.turn
         return [
-            (column, Heading(self._title(column), cells, column.is_right))
+            (column, Heading(self._title(column), cells, column.is_right, column.is_name))
             for column, cells in zip(columns, found.widths, strict=True)
             if cells
         ]
@@ -241,10 +249,14 @@ class Figures:
         mark = DOWN if self.descending else UP
         return f"{mark}{column.title}" if column.is_right else f"{column.title}{mark}"
 
-    def _wanted(self, column: FigureColumn) -> int:
+    def _wanted(self, column: FigureColumn, least: int = 0) -> int:
+        """Cells that a column wants.
+
+        :param least: how many texts may have, if the column says less.
+        """
         longest = max((width(column.text(row)) for row in self._rows[:MEASURED]), default=0)
         apart = 1 if column.is_right else 0  # figures stand further apart than one blank
-        return max(width(self._title(column)), min(longest, column.most)) + apart
+        return max(width(self._title(column)), min(longest, max(column.most, least))) + apart
 
 
 def _at_most(want: Want, cells: int) -> Want:
@@ -317,9 +329,16 @@ def words(
     return FigureColumn(title, _text_if(sanitise, name), _of(name), rank, False, most, False, least)
 
 
+def named(
+    title: str, name: str, rank: int = 0, most: int = MOST_TEXT, least: int = LEAST_TEXT
+) -> FigureColumn:
+    """A name from the wire: of a topic, client, group …"""
+    return words(title, name, rank, most, least)._replace(is_name=True)
+
+
 def address(title: str, name: str, rank: int = 0) -> FigureColumn:
     """An address, perhaps with a port."""
-    return words(title, name, rank, ADDRESS, ADDRESS)
+    return named(title, name, rank, ADDRESS, ADDRESS)
 
 
 def listed(title: str, name: str, rank: int = 0, most: int = MOST_TEXT) -> FigureColumn:

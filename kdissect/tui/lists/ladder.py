@@ -306,7 +306,7 @@ class Ladder:
         line = ""
         for number, ((name, end), x) in enumerate(zip(names, at, strict=True)):
             following = at[number + 1] if number + 1 < len(at) else width + (width - x)
-            room = max(1, min(following - x, 2 * (x + 1)) if not number else following - x - 1)
+            room = max(1, (x + following) // 2 if not number else following - x - 1)
             name = shortened(name, end, room)
             start = max(0, min(x - cell_len(name) // 2, width - cell_len(name)))
             line = set_cell_size(line, max(start, min(cell_len(line) + 1, start + 1))) + name

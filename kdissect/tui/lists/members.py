@@ -139,7 +139,8 @@ class MemberLines:
 
     def headings(self, width: int) -> Sequence[Heading]:
         name = max(16, min(44, width // 4)) if width >= _WIDE else 16
-        return (Heading("Member", name), *self._facts(width), Heading(self._title(width, name), 0))
+        member = Heading("Member", name, is_name=True)
+        return (member, *self._facts(width), Heading(self._title(width, name), 0))
 
     def _facts(self, width: int) -> tuple[Heading, ...]:
         """The columns between the name and the time line."""

@@ -60,8 +60,8 @@ _MOST_ASKED = 2
 _SPAN = np.dtype([("place", "<u4"), ("at", "<i8"), ("length", "<u4")])
 
 _HEADINGS = (
-    *(Heading("No.", 11, True), Heading("Time", 27), Heading("Direction", 9), Heading("Client id", 40)),
-    *(Heading("Topic", 60), Heading("Part", 11, True)),
+    *(Heading("No.", 11, True), Heading("Time", 27), Heading("Direction", 9)),
+    *(Heading("Client id", 40, is_name=True), Heading("Topic", 60, is_name=True), Heading("Part", 11, True)),
     *(Heading("Offset", 20, True), Heading("Key", 60), Heading("Value", 0), Heading("Hdr", 4, True)),
     *(Heading("Size", 10, True), Heading("Codec", 6)),
 )

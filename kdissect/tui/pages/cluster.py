@@ -12,7 +12,7 @@ from kdissect.feed.statistics import CountedTables, Statistics
 from kdissect.feed.stories import TOPIC, Subject, subject
 from kdissect.present.form import Clock, plural
 from kdissect.present.sanitise import sanitise
-from kdissect.tui.lists.figures import FigureColumn, Figures, number, words
+from kdissect.tui.lists.figures import FigureColumn, Figures, named, number, words
 from kdissect.tui.pages.statistics import GroupedScreen, GroupedTable
 from kdissect.tui.widgets.table import VirtualTable
 
@@ -47,7 +47,7 @@ def change_columns(clock: Clock) -> tuple[FigureColumn, ...]:
     return (
         FigureColumn("Time", lambda row: clock.text(row["ns"]), lambda row: row["ns"], is_most_first=False),
         words("What", "what", least=18),
-        words("Of", "subject", least=20),
+        named("Of", "subject", least=20),
         words("Before", "before", 1, most=40),
         words("After", "after", 0, most=60),
         words("By", "by", 2, most=40),
@@ -98,7 +98,7 @@ BROKER_COLUMNS = (
 
 VIEW_COLUMNS = {
     "partitions": (
-        words("Topic", "topic", least=20),
+        named("Topic", "topic", least=20),
         number("Part", "partition"),
         FigureColumn("Leader", _leader, lambda row: row["leader"]),
         words("In sync", "isr", 0, least=8),
@@ -111,7 +111,7 @@ VIEW_COLUMNS = {
         words("Seen in", "told_by", 4, most=28),
     ),
     "topics": (
-        words("Topic", "topic", least=20),
+        named("Topic", "topic", least=20),
         number("Partitions", "partitions"),
         number("Replication", "replication"),
         FigureColumn("Internal", lambda row: "internal" if row["internal"] else "", None, 2, False),
@@ -121,8 +121,8 @@ VIEW_COLUMNS = {
     ),
     "settings": (
         words("Of", "resource_type", most=16),
-        words("Whose", "resource", 0, least=16),
-        words("Setting", "config", 0, least=24),
+        named("Whose", "resource", 0, least=16),
+        named("Setting", "config", 0, least=24),
         words("Value", "value", 0, most=60),
         words("Source", "source", 1, most=20),
         FigureColumn("Since", lambda row: row["since"], lambda row: row["from_ns"], 2),

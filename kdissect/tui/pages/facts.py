@@ -49,6 +49,17 @@ _FIELDS = {
     BROKER_COLUMN: "broker",
 }
 """Columns that statistics share, and the filter's field of what they name."""
+_NAMES = (
+    *_FIELDS.values(),
+    "client",
+    "topics",
+    "subject",
+    "coordinator",
+    "transactional_id",
+    "member",
+    "principal",
+)
+"""Columns with names, which differ at the end as often as at the beginning."""
 
 
 def list_of(names: Iterable[str]) -> Figures:
@@ -92,6 +103,7 @@ def _column(at: int, column: Written, clock: Clock) -> FigureColumn:
         _rank(at, column),
         is_right,
         is_most_first=is_right and column.unit not in (TIME, ID),
+        is_name=column.name in _NAMES,
     )
 
 

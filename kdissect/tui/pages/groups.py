@@ -29,10 +29,10 @@ from kdissect.tui.lists.figures import (
     graded,
     grave_tone,
     listed,
+    named,
     number,
     rare,
     time_span,
-    words,
 )
 from kdissect.tui.lists.members import (
     EXPIRED,
@@ -77,7 +77,7 @@ def _last(row: Row) -> str:
 
 
 COLUMNS = (
-    words("Group", "group", least=MOST_TEXT),
+    named("Group", "group", least=MOST_TEXT),
     listed("Type", "types", 3, most=20),
     listed("Protocol", "protocols", 4, most=28),
     FigureColumn("State", state, state, 1, False, is_most_first=False),

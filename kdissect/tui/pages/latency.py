@@ -28,7 +28,7 @@ from kdissect.feed.stories import CLIENT, TOPIC, Subject, subject
 from kdissect.present.form import bars, duration, plural
 from kdissect.present.lanes import CELLS, INKS, PARTS, bar, in_words
 from kdissect.present.sanitise import sanitise
-from kdissect.tui.lists.figures import FigureColumn, Figures, address, number, rare, time_span, words
+from kdissect.tui.lists.figures import FigureColumn, Figures, address, named, number, rare, time_span
 from kdissect.tui.pages.page import BARS, LOW, TINY
 from kdissect.tui.pages.rooms import LEAST_LINES
 from kdissect.tui.pages.statistics import GroupedPage
@@ -156,8 +156,8 @@ ASKED = {"api": "", "broker": ",broker", "client": ",client_id", "topic": ",topi
 _BY = {
     "api": (),
     "broker": (address("Broker", "broker"),),
-    "client": (words("Client id", "client_id", least=20),),
-    "topic": (words("Topic", "topic", least=24),),
+    "client": (named("Client id", "client_id", least=20),),
+    "topic": (named("Topic", "topic", least=24),),
 }
 
 

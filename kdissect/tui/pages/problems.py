@@ -21,7 +21,7 @@ from kdissect.feed.index import Index, Places
 from kdissect.feed.statistics import CountedTables
 from kdissect.present.form import plural
 from kdissect.protocol.errors import FATAL, RETRIABLE, ROUTINE, SIGNS, errors
-from kdissect.tui.lists.figures import FigureColumn, Figures, address, number, words
+from kdissect.tui.lists.figures import FigureColumn, Figures, address, named, number, words
 from kdissect.tui.lists.problem_text import text_of
 from kdissect.tui.pages.statistics import StatisticsPage
 from kdissect.tui.widgets.text_pane import TextPane
@@ -50,12 +50,12 @@ def columns(time_text: Callable[[int], str]) -> tuple[FigureColumn, ...]:
         words("What", "what", most=44, least=28),
         number("Count", "count"),
         words("API", "api", 2, most=26),
-        words("Topic", "topic", 1, most=60, least=16),
-        number("Part", "partition", 4),
-        words("Client id", "client_id", 1, most=28),
-        words("Principal", "principal", 4, most=28),
-        words("Group", "group", 1, most=40),
-        words("Transactional id", "transactional_id", 2, most=40),
+        named("Topic", "topic", 1, most=60, least=16),
+        number("Part", "partition", 3),
+        named("Client id", "client_id", 1, most=28),
+        named("Principal", "principal", 4, most=28),
+        named("Group", "group", 1, most=40),
+        named("Transactional id", "transactional_id", 2, most=40),
         address("Broker", "broker", 5),
         FigureColumn("First", when("first"), lambda row: row["first_ns"], 3, True, 27, False),
         FigureColumn("Last", when("last"), lambda row: row["last_ns"], 4),

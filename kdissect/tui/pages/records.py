@@ -299,7 +299,9 @@ class RecordsPage(Page, PanesScreen):
             self.say("there is no record")
             return
         offset = record["offset"] if record["direction"] == "fetch" else record["assigned_offset"]
-        if record["topic"] is None or record["partition"] is None or offset is None:
+        if record["topic"] is None or record["partition"] is None:
+            self.say("the topic of this record is unknown")
+        elif offset is None:
             self.say(f"the {kind} of this record is unknown")
         else:
             self.kdissect.tell_story(offset_subject(record["topic"], record["partition"], offset))

@@ -236,6 +236,8 @@ class StoryPage(StatisticsPage):
             at = self._subjects.index(self._subject) if self._subject in self._subjects else -1
             self._line_to_find = None
             self._tell(self._subjects[(at + 1) % len(self._subjects)])
+        else:
+            self.say("there is no other story of this")
 
     def action_tell(self, kind: str) -> None:
         """Tell the story of what the line under the cursor names: a group, an offset …"""

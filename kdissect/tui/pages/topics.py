@@ -26,6 +26,7 @@ from kdissect.tui.lists.figures import (
     grave_tone,
     in_bytes,
     listed,
+    named,
     number,
     rare,
     rate,
@@ -51,7 +52,7 @@ def _lag(row: Row) -> str:
 
 
 TOPIC_COLUMNS = (
-    words("Topic", "topic", least=20),
+    named("Topic", "topic", least=20),
     number("Part", "partitions"),
     number("Produced", "produced_records", 3),
     rate("rec/s in", "produced_records_per_s", 1),
@@ -67,7 +68,7 @@ TOPIC_COLUMNS = (
 )
 
 PARTITION_COLUMNS = (
-    words("Topic", "topic", least=20),
+    named("Topic", "topic", least=20),
     number("Part", "partition"),
     words("Direction", "direction", most=10),
     number("Exchanges", "exchanges", 5),
@@ -94,8 +95,8 @@ PARTITION_COLUMNS = (
 
 LAG = number("Lag", "lag")
 GROUP_COLUMNS = (
-    words("Group", "group", least=16),
-    words("Topic", "topic", least=16),
+    named("Group", "group", least=16),
+    named("Topic", "topic", least=16),
     number("Part", "partition"),
     number("Committed", "committed", 1),
     number("End of log", "log_end", 1),
@@ -111,8 +112,8 @@ GROUP_COLUMNS = (
 )
 
 CLIENT_COLUMNS = (
-    words("Client id", "client_id", least=16),
-    words("Topic", "topic", least=16),
+    named("Client id", "client_id", least=16),
+    named("Topic", "topic", least=16),
     number("Part", "partition"),
     LAG,
     number("Most", "max_lag"),
@@ -121,7 +122,7 @@ CLIENT_COLUMNS = (
     number("End of log", "high_watermark", 1),
     number("Records", "records", 1),
     in_bytes("Bytes", "bytes", 4),
-    words("Group", "group", 2, most=40),
+    named("Group", "group", 2, most=40),
     address("Client", "client", 3),
     address("Broker", "broker", 5),
     rare("Stalled", "stalled", 2),

@@ -24,6 +24,7 @@ from kdissect.tui.lists.figures import (
     Figures,
     address,
     in_bytes,
+    named,
     number,
     rare,
     rare_span,
@@ -72,13 +73,13 @@ def columns(clock: Clock) -> tuple[FigureColumn, ...]:
         return "" if row["begin_ns"] is None else clock.text(row["begin_ns"])
 
     return (
-        words("Transactional id", "transactional_id", least=20),
+        named("Transactional id", "transactional_id", least=20),
         FigureColumn("Outcome", outcome, outcome, 0, False, is_most_first=False),
         FigureColumn("Begun", begun, lambda row: row["begin_ns"], 1, is_most_first=False),
         time_span("Lasted", "duration_ns"),
         words("Ended by", "ended_by", 2, most=40),
         FigureColumn("Producer", _producer, lambda row: row["producer_id"], 3, False),
-        words("Client id", "client_id", 2, most=28),
+        named("Client id", "client_id", 2, most=28),
         number("Records", "records", 1),
         in_bytes("Bytes", "bytes", 5),
         number("Parts", "partitions", 4),
@@ -189,7 +190,8 @@ class IdLines:
 
     def headings(self, width: int) -> Sequence[Heading]:
         counts = (Heading("Each outcome", 16),) if width >= 100 else ()
-        return (Heading("Transactional id", max(16, min(40, width // 4))), *counts, Heading("Time", 0))
+        name = Heading("Transactional id", max(16, min(40, width // 4)), is_name=True)
+        return (name, *counts, Heading("Time", 0))
 
     def key(self, row: int) -> Hashable:
         return self._version, row

@@ -275,7 +275,10 @@ class DetailPanes(Vertical):
 
     def _show_bytes(self, node: TreeNode[TreeSpot] | None) -> None:
         spot = node.data if node is not None else None
-        if spot is None or node is None or self.detail is None or spot.is_fault:
+        if spot is None or node is None or self.detail is None:
+            return
+        if spot.is_fault:
+            self.screen.query_one("#where", SaidLine).say(spot.text)
             return
         if spot.data:
             self.bytes_pane.show(spot.data, self.detail.hidden(spot.data), spot.start, spot.end)

@@ -42,6 +42,22 @@ class Heading(NamedTuple):
     """In cells; 0 takes what the others leave."""
     is_right: bool = False
     """Whether values stand at the right edge."""
+    is_name: bool = False
+    """Whether values are names: where there is no room, their middle goes. Many names differ at the end."""
+
+
+def cut_text(text: str, room: int) -> str:
+    """A text in so many cells, fewer than it needs: its beginning."""
+    return set_cell_size(text, room - 1) + CUT
+
+
+def cut_name(name: str, room: int) -> str:
+    """A name in so many cells, fewer than it needs: its beginning and its end."""
+    if room < 5:
+        return cut_text(name, room)
+    end = (room - 1) // 2
+    tail = set_cell_size(name[::-1], end)[::-1]
+    return set_cell_size(name, room - 1 - end) + CUT + tail
 
 
 class TableRows(Protocol):
@@ -295,7 +311,7 @@ class VirtualTable(Steady, Legible, can_focus=True):
         for heading, cell in zip(headings, cells, strict=True):
             columns = heading.width or max(1, width - fixed)
             if cell_len(cell) > columns:
-                cell = set_cell_size(cell, columns - 1) + CUT
+                cell = cut_name(cell, columns) if heading.is_name else cut_text(cell, columns)
             fill = columns - cell_len(cell) if heading.is_right else 0
             texts.append(set_cell_size(" " * fill + cell, columns))
         if column is None or column >= len(texts):

@@ -120,6 +120,27 @@ def test_a_listener_of_brokers_goes_with_its_broker() -> None:
     assert "its 2 connections" in found.message
 
 
+def test_two_listeners_of_one_broker_that_go_together_are_one_loss() -> None:
+    inner = {"broker": "10.0.0.1:9093"}
+    rows = connection(0, 1, 10), refused(1, 11), connection(2, 1, 10.2, **inner)
+    inner_gone = connection(3, 11, 11, **inner, opening="refused", exchanges=0)
+    also = ClusterBrokers, row(ClusterBrokers, node_id=1, host="10.0.0.1", port=9093, from_ns=0)
+    moved = change("leader-moved", 10.5, node_id=1, before="1", after="2")
+    (found,) = said("broker-gone", *rows, inner_gone, at_node(), also, moved)
+    assert "its 2 connections" in found.message
+    assert "times" not in found.message
+    assert len(found.connections) == 4
+    assert [step.text for step in found.steps].count("orders-0: leader 1, then 2") == 1
+
+
+def test_a_broker_that_goes_twice_is_told_so_and_each_step_once() -> None:
+    rows = connection(0, 1, 10), refused(1, 11), connection(2, 12, 20), refused(3, 21)
+    moved = change("leader-moved", 10.5, node_id=1, before="1", after="2")
+    (found,) = said("broker-gone", *rows, at_node(), moved)
+    assert "That happened 2 times" in found.message
+    assert [step.text for step in found.steps].count("orders-0: leader 1, then 2") == 1
+
+
 def test_a_killed_broker_explains_what_follows() -> None:
     found = {
         each.id: each for each in judged_file(CAPTURES / "incidents" / "leader-killed.pcapng.gz").findings

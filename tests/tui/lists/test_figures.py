@@ -142,3 +142,19 @@ def test_a_long_text_that_is_nice_to_have_takes_what_room_there_is() -> None:
         [4, 95],
         [4, 150],
     ]
+
+
+def test_a_text_is_whole_where_nobody_else_wants_the_room() -> None:
+    columns = (
+        FigureColumn("Name", lambda row: row["name"], None, 0, False),
+        FigureColumn("By", lambda row: row["by"], None, 2, False, 20),
+        FigureColumn("Count", lambda row: "1", None, 6),
+    )
+    made = Figures(columns, lambda row: row["name"])
+    made.show([{"name": "one", "by": "x" * 30}])
+    widths = {room: [each.width for each in made.headings(room)] for room in range(20, 60)}
+    assert widths[32] == [4, 20, 6]
+    assert widths[40] == [4, 28, 6]
+    assert widths[59] == [4, 30, 6]
+    for room in range(20, 59):  # no column goes or gets narrower in a wider table
+        assert all(a <= b for a, b in zip(widths[room], widths[room + 1], strict=False))

@@ -196,3 +196,11 @@ def test_of_names_that_are_cut_the_port_the_host_and_the_version_stay() -> None:
     assert "… 10.0.0.1" in title
     assert "…:9092" in title
     assert "… v1 #12" in ladder.cells(0, 80)[1]
+
+
+def test_the_first_name_takes_the_room_up_to_the_next() -> None:
+    texts = ["127.0.0.1:4001", "127.0.0.1:9092", "raft-client-1"]
+    index = index_with([{"client": 1, "broker": 2, "client_id": 3, "time_ns": 100, "flags": BOTH}], texts)
+    for width in (80, 120):
+        title = ladder_of(index, 0).headings(width)[1].title
+        assert title.split() == ["raft-client-1", "127.0.0.1", "127.0.0.1:9092"]

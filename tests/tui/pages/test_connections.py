@@ -182,3 +182,13 @@ def test_a_list_that_is_empty_because_of_tls_says_so(tmp_path: Path) -> None:
     late = written(tmp_path / "late.pcapng", packets_of([Ends(TLS12).talk(lines()).flights])[12:])
     assert "nothing is decrypted of 1 TLS connection: handshake not captured" in screens(app_with(late, None))
     assert "nothing is decrypted" not in screens(app_with(TLS13.capture, secrets()))
+
+
+def test_a_small_terminal_shows_both_ends() -> None:
+    async def run() -> None:
+        async with running(app_of(CAPTURES / "errors.pcapng"), 80, 24) as pilot:
+            heads = (await shown_after(pilot, "2")).splitlines()[2].split()
+            assert heads[:3] == ["Conn", "Client", "Broker"]
+            assert {"Requests", "Errors", "Fatal"} <= set(heads)
+
+    asyncio.run(run())

@@ -79,3 +79,12 @@ def test_without_a_row_there_is_no_empty_pane() -> None:
             assert "No error or fault is in what the filter shows." in text
 
     asyncio.run(run())
+
+
+def test_rows_that_differ_by_their_partition_show_it() -> None:
+    async def run() -> None:
+        async with running(app_of(INCIDENT)) as pilot:
+            lines = [line for line in (await shown_after(pilot, "6")).splitlines() if "↻ retriable" in line]
+            assert len(lines) == len(set(lines)) == 3
+
+    asyncio.run(run())

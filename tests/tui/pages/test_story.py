@@ -13,14 +13,15 @@ from textual.widgets import Input
 
 from kdissect import read
 from kdissect.analysis.beside import keys_of
-from kdissect.feed.stories import PRODUCER, Telling, is_story, producers_of, subjects_of
+from kdissect.feed.stories import PRODUCER, Telling, is_story, offset_subject, producers_of, subjects_of
 from kdissect.limits import DEFAULTS
+from kdissect.record.sets import read_record_set
 from kdissect.tui.app import Kdissect
 from kdissect.tui.pages.story import HERE, StoryPage
 from tests.amount import some
 from tests.cli.run import CAPTURES
 from tests.shared import requires_shared, shared
-from tests.tui.snapshots import app_of, press, running, settle, shown_after
+from tests.tui.snapshots import app_of, press, running, screen_text, settle, shown_after
 
 TRANSACTIONS = CAPTURES / "transactions-kafka39.pcapng"
 Step = Callable[[Pilot[None], Kdissect], Awaitable[None]]
@@ -182,3 +183,36 @@ def test_the_keys_of_the_jumps_stand_at_the_foot_and_all_of_a_line_above_them(wi
         assert line in " ".join(part.strip() for part in above[-3:])
 
     with_app(step, shared("testdata/incidents/exactly-once-v2/capture.pcapng.gz"), width, 24)
+
+
+def test_a_control_record_was_fetched_too() -> None:
+    async def step(pilot: Pilot[None], app: Kdissect) -> None:
+        app.tell_story(offset_subject(*_control_record()))
+        await press(pilot)
+        page = app.screen
+        assert isinstance(page, StoryPage)
+        assert len(page.rows)
+        assert "read it, with offsets" in screen_text(app)
+
+    with_app(step, CAPTURES / "transactions-kafka39.pcapng")
+
+
+def _control_record() -> tuple[str, int, int]:
+    """The place of a record that ended a transaction."""
+    for exchange in read(CAPTURES / "transactions-kafka39.pcapng"):
+        for place in exchange.record_sets():
+            for batch in read_record_set(place.data).batches:
+                if batch.is_control and exchange.api == "Fetch" and batch.base_offset is not None:
+                    assert place.topic is not None
+                    assert place.partition is not None
+                    return place.topic, place.partition, batch.base_offset
+    raise AssertionError("no control record")
+
+
+def test_the_key_to_the_next_story_says_where_there_is_no_other() -> None:
+    async def step(pilot: Pilot[None], app: Kdissect) -> None:
+        app.tell_story(offset_subject(*_control_record()))
+        await press(pilot)
+        assert "there is no other story of this" in await shown_after(pilot, "n")
+
+    with_app(step, CAPTURES / "transactions-kafka39.pcapng")

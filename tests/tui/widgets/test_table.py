@@ -1,0 +1,23 @@
+"""Cells of a table that are cut."""
+
+from __future__ import annotations
+
+import pytest
+from rich.cells import cell_len
+
+from kdissect.tui.widgets.table import cut_name, cut_text
+
+NAMES = ("127.0.0.1:25001", "raft-client-1", "消費者グループ-orders-12")
+
+
+@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("room", range(1, 13))
+def test_a_name_takes_all_of_its_room(name: str, room: int) -> None:
+    assert cell_len(cut_name(name, room)) == room
+
+
+def test_names_that_differ_at_the_end_differ_where_they_are_cut() -> None:
+    assert cut_name("127.0.0.1:25001", 12) == "127.0.…25001"
+    assert cut_name("raft-client-1", 12) == "raft-c…ent-1"
+    assert cut_name("raft-client-1", 12) != cut_name("raft-client-2", 12)
+    assert cut_text("it was cut", 7) == "it was…"
