@@ -128,6 +128,12 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--update-golden", action="store_true", help="write the golden texts anew")
 
 
+@pytest.fixture(autouse=True, scope="session")
+def _long_form_is_chosen() -> None:
+    """The workers know by now; kdissect would complain about a variable that is none of its own."""
+    os.environ.pop(VARIABLE, None)
+
+
 @pytest.fixture
 def update_golden(request: pytest.FixtureRequest) -> bool:
     """Whether golden texts are to be written instead of compared."""
