@@ -270,7 +270,8 @@ class Kdissect(Host):
     def action_page(self, name: str) -> None:
         here = self._here()
         if name in self.pages and here is not None and here != name:
-            self.pages[name].came_from(self.pages[here].chosen_place())
+            before = self.pages[here]
+            self.pages[name].came_from(before.chosen_place(), before.chosen_time())
             self.way.turn(here, name)
             self.switch_screen(name)
 

@@ -27,7 +27,7 @@ ASKED = (CHANGES, BROKERS, PARTITIONS, TOPICS, CONFIGS)
 VIEWS = {"partitions": PARTITIONS, "topics": TOPICS, "settings": CONFIGS}
 """The tables below the brokers, in the order in which the key goes through them."""
 HERE, BEGIN, END = "▶ here", "begin", "end"
-"""In the list of changes: the exchange that was under the cursor of another screen, and both ends."""
+"""In the list of changes: the time that was under the cursor of another screen, and both ends."""
 _BAD = (
     "unclean-election",
     "broker-gone",
@@ -245,15 +245,19 @@ class ClusterPage(GroupedScreen):
     def asked(self) -> Asked:
         return ASKED
 
-    def came_from(self, place: int | None) -> None:
-        """Show how it was at the time of an exchange, by its place in the index."""
+    def came_from(self, place: int | None, ns: int | None) -> None:
+        """Show how it was at the time of an exchange, by its place in the index, or at a time."""
         index = self.kdissect.index
-        if place is None:
+        if place is not None:
+            number_of, api = index.value("number", place), index.text("api", place)
+            here = _moment(
+                HERE, index.value("time_ns", place), subject=f"No. {number_of} {api}", exchange=number_of
+            )
+        elif ns is not None:
+            here = _moment(HERE, ns)
+        else:
             return
-        number_of, api = index.value("number", place), index.text("api", place)
-        ns = index.value("time_ns", place)
-        about = f"No. {number_of} {api}"
-        self._here, self._to_find = _moment(HERE, ns, subject=about, exchange=number_of), True
+        self._here, self._to_find = here, True
         if self.is_mounted:
             self.refill()
 

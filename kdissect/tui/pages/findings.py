@@ -322,6 +322,10 @@ class FindingsPage(StatisticsPage):
         self.time_line.show(found, self.time_line.marks)
         self._point()
 
+    def chosen_time(self) -> int | None:
+        row = self.chosen_row()
+        return None if row is None else finding_of(row).first_ns
+
     def _point(self) -> None:
         """Show on the time line where the range is that is chosen, and the finding under the cursor."""
         cursor, chosen = self.list_pane.cursor, None

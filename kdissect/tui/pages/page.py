@@ -133,12 +133,18 @@ class Page(Screen[None]):
         """The place in the index of the exchange under the cursor; None without an exchange."""
         return None
 
+    def chosen_time(self) -> int | None:
+        """When it was that the cursor is on, ns since the epoch; None where only an exchange tells, or
+        nothing."""
+        return None
+
     def chosen_subject(self) -> Subject | None:
         """What the story is about that leads on from here; None for that of the exchange under the cursor."""
         return None
 
-    def came_from(self, place: int | None) -> None:
-        """A key of its own leads here from a screen with this exchange under its cursor."""
+    def came_from(self, place: int | None, ns: int | None) -> None:
+        """A key of its own leads here from a screen with this exchange, or else this time, under its
+        cursor."""
 
     def on_screen_resume(self) -> None:
         self.index_grew()

@@ -290,7 +290,7 @@ class TransactionsPage(StatisticsPage):
     def _go_to(self, row: int) -> None:
         self.list_pane.cursor = row
 
-    def came_from(self, place: int | None) -> None:
+    def came_from(self, place: int | None, ns: int | None) -> None:
         exchange = None if place is None else self.kdissect.exchange_at(place)
         if place is not None and exchange is not None and exchange.transactional_ids:
             self._wanted = self.kdissect.index.value("time_ns", place), exchange.transactional_ids

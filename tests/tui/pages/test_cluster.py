@@ -7,6 +7,7 @@ import asyncio
 import pytest
 
 from kdissect.tui.pages.cluster import HERE, ClusterPage
+from kdissect.tui.pages.findings import FindingsPage, finding_of
 from tests.amount import some
 from tests.cli.run import CAPTURES
 from tests.tui.snapshots import app_of, press, running, settle, shown_after
@@ -39,5 +40,28 @@ def test_it_shows_the_cluster_at_the_time_under_the_cursor(size: tuple[int, int]
             await press(pilot, "home")
             assert leaders(page) == []
             assert "no information before that time" in await shown_after(pilot, "g")
+
+    asyncio.run(run())
+
+
+def test_from_a_finding_without_exchanges_it_shows_the_time_of_the_finding() -> None:
+    async def run() -> None:
+        app = app_of(KILLED)
+        async with running(app, 120, 40) as pilot:
+            await press(pilot, "9")
+            findings = app.screen
+            assert isinstance(findings, FindingsPage)
+            at, finding = next(
+                (at, each)
+                for at in range(len(findings.rows))
+                if not (each := finding_of(findings.rows.row(at))).exchanges and each.first_ns is not None
+            )
+            await press(pilot, *"j" * at)
+            assert findings.chosen_place() is None
+            await press(pilot, "C")
+            assert isinstance(app.screen, ClusterPage)
+            here = app.screen.chosen_row()
+            assert here is not None
+            assert (here["what"], here["ns"]) == (HERE, finding.first_ns)
 
     asyncio.run(run())
