@@ -21,6 +21,8 @@ from typing import Any
 
 from tests.cli.run import ROOT
 
+LEAVE_ALTERNATE_SCREEN, SHOW_CURSOR = b"\x1b[?1049l", b"\x1b[?25h"
+
 _ENVIRONMENT = {
     name: value for name, value in os.environ.items() if name not in ("COLUMNS", "LINES", "NO_COLOR")
 }
@@ -139,3 +141,29 @@ class Terminal:
         os.close(self.theirs)
         os.close(self.ours)
         self.ours = self.theirs = -1
+
+
+def end_with_q(terminal: Terminal, unsaved: bool = False) -> bytes:
+    """End the screens; the terminal is then as it was. Gives what was written."""
+    assert terminal.modes != terminal.before
+    if unsaved:
+        for presses in range(5):  # one that comes while a page is being put up may be lost on a busy machine
+            terminal.send(b"q")
+            with suppress(AssertionError):
+                terminal.until(b"the live capture is not saved: q again quits", 15)
+                break
+            if terminal.process.poll() is not None:
+                assert presses, "it ended without asking"
+                return ended(terminal, 0)  # it had asked, in words that were drawn in parts
+    terminal.send(b"q")
+    return ended(terminal, 0)
+
+
+def ended(terminal: Terminal, code: int) -> bytes:
+    """The screens have ended, and the terminal is as it was. Gives what was written."""
+    assert terminal.end() == code
+    assert terminal.modes == terminal.before
+    assert LEAVE_ALTERNATE_SCREEN in terminal.output
+    assert terminal.output.rindex(SHOW_CURSOR) > terminal.output.rindex(LEAVE_ALTERNATE_SCREEN)
+    assert b"Traceback" not in terminal.output
+    return terminal.output

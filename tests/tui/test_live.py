@@ -18,7 +18,7 @@ from kdissect.model import Fault
 from tests.dissecting import dissect
 from tests.kafka import METADATA_RESPONSE_1, framed, request, response
 from tests.live.requires import requires_raw_sockets
-from tests.tui.terminals import Terminal
+from tests.tui.terminals import Terminal, end_with_q
 from tests.waiting import wait_until
 
 pytestmark = requires_raw_sockets
@@ -67,10 +67,7 @@ def test_exchanges_come_to_the_screen_and_nothing_is_left_at_the_end(
     terminal.until(b"waits to be written")
     terminal.send(b"1")
     terminal.until(b"Metadata v1")
-    terminal.send(b"q")
-    terminal.until(b"q again quits")
-    terminal.send(b"q")
-    assert terminal.end() == 0
+    end_with_q(terminal, unsaved=True)
     assert list(tmp_path.glob("kdissect-live-*")) == []
 
 

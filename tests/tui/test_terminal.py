@@ -8,16 +8,14 @@ import signal
 import sys
 import time
 from collections.abc import Callable, Iterator
-from contextlib import suppress
 from pathlib import Path
 
 import pytest
 
 from tests.cli.run import CAPTURES
-from tests.tui.terminals import Terminal
+from tests.tui.terminals import LEAVE_ALTERNATE_SCREEN, Terminal, end_with_q, ended
 
 CAPTURE = CAPTURES / "errors.pcapng"
-LEAVE_ALTERNATE_SCREEN, SHOW_CURSOR = b"\x1b[?1049l", b"\x1b[?25h"
 
 Begin = Callable[..., Terminal]
 
@@ -36,32 +34,6 @@ def begin(tmp_path: Path) -> Iterator[Begin]:
     yield start
     for terminal in begun:
         terminal.close()
-
-
-def end_with_q(terminal: Terminal, unsaved: bool = False) -> bytes:
-    """End the screens; the terminal is then as it was. Gives what was written."""
-    assert terminal.modes != terminal.before
-    if unsaved:
-        for presses in range(5):  # one that comes while a page is being put up may be lost on a busy machine
-            terminal.send(b"q")
-            with suppress(AssertionError):
-                terminal.until(b"the live capture is not saved: q again quits", 15)
-                break
-            if terminal.process.poll() is not None:
-                assert presses, "it ended without asking"
-                return ended(terminal, 0)  # it had asked, in words that were drawn in parts
-    terminal.send(b"q")
-    return ended(terminal, 0)
-
-
-def ended(terminal: Terminal, code: int) -> bytes:
-    """The screens have ended, and the terminal is as it was. Gives what was written."""
-    assert terminal.end() == code
-    assert terminal.modes == terminal.before
-    assert LEAVE_ALTERNATE_SCREEN in terminal.output
-    assert terminal.output.rindex(SHOW_CURSOR) > terminal.output.rindex(LEAVE_ALTERNATE_SCREEN)
-    assert b"Traceback" not in terminal.output
-    return terminal.output
 
 
 def test_the_screens_come_answer_keys_and_sizes_and_go(begin: Begin) -> None:
@@ -85,7 +57,7 @@ def test_the_screens_come_answer_keys_and_sizes_and_go(begin: Begin) -> None:
 def test_without_a_command_a_file_is_shown_on_the_screen(begin: Begin) -> None:
     terminal = begin(CAPTURE)
     terminal.until(b"RequestHeader")
-    assert b"errors.pcapng" in terminal.text
+    terminal.until(b"errors.pcapng")
     end_with_q(terminal)
 
 
