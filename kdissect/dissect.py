@@ -149,8 +149,8 @@ class Dissector:
         :param listener: hears what reassembly gives out, of all connections.
         :param watch: is given every segment that :meth:`feed` takes, with its connection, once that has it.
         :param briefs: what is asked of exchanges in brief, where events may have a
-            :class:`~kdissect.session.briefs.Brief` in the place of an exchange. Then a connection whose
-            exchanges were all told so has no row.
+            :class:`~kdissect.session.briefs.Brief` in the place of an exchange. Then a connection has no row
+            if its last exchanges were told so.
         """
         self._watch = watch
         self._limits = limits
@@ -662,7 +662,7 @@ class Dissector:
         self._remove(conversation)
 
     def _sum_up(self, conversation: Conversation, end: str | None, step: list[_Step]) -> None:
-        """Add the row of a connection. One whose exchanges were all told in brief has none."""
+        """Add the row of a connection. One whose last exchanges were told in brief has none."""
         if conversation._quick is None:
             step.append(conversation.summary(end, self._tells_tcp))
 

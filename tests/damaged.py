@@ -1,4 +1,4 @@
-"""Packets of captures, some of which are damaged."""
+"""Packets of captures, of which some are damaged or lost."""
 
 from __future__ import annotations
 
@@ -20,3 +20,9 @@ def packets_of(path: Path, seed: int | None = None) -> list[Packet]:
             data[dice.randrange(54, len(data)) if len(data) > 54 else -1] = dice.choice((0, 1, 0x80, 0xFF))
             packets[at] = packets[at]._replace(data=bytes(data))
     return packets
+
+
+def packets_left(path: Path, seed: int) -> list[Packet]:
+    """Of a capture, with one packet in thirty lost: the same for the same seed."""
+    dice = random.Random(seed)
+    return [each for each in packets_of(path) if dice.randrange(30)]

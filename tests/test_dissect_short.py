@@ -23,7 +23,7 @@ from kdissect.protocol.json_text import JsonText
 from kdissect.session.briefs import Brief, Interest
 from kdissect.session.conversation import Connection
 from tests.cli.run import CAPTURES
-from tests.damaged import packets_of
+from tests.damaged import packets_left, packets_of
 from tests.lab import LAB
 from tests.shared import SHARED
 
@@ -179,6 +179,17 @@ def test_behind_a_login_exchanges_are_told_in_brief_and_say_who_is_logged_in() -
     last = [each for each in found if isinstance(each, Brief)][-1]
     assert last.principal
     assert last.exchange().principal == last.principal
+
+
+def test_what_is_lost_around_a_login_is_told_as_on_the_long_way() -> None:
+    path = next(each for each in SHIPPED if each.stem == "sasl-scram")
+    for seed in range(40):
+        pages = []
+        for briefs in (None, Interest()):
+            dissector = Dissector(briefs=briefs)
+            events = [*by_the_short_way(dissector, packets_left(path, seed)), *dissector.close()]
+            pages.append([told(each) for each in events if not isinstance(each, Connection) or each.gaps])
+        assert pages[0] == pages[1]
 
 
 def test_who_hears_or_looks_into_messages_gets_no_briefs() -> None:

@@ -690,7 +690,7 @@ class Conversation:
         )
 
     def _return_to_quick(self, session: Session) -> None:
-        """Behind a login, a connection that was captured from its begin is as ordinary as others."""
+        """After a login, a connection of which all bytes were captured is as ordinary as others."""
         if session.is_waiting:
             return  # it is tried again
         session.has_logged_in = False
@@ -698,10 +698,8 @@ class Conversation:
         if verdict is None or client_id is None or not client_id.isascii() or not session.is_ordinary:
             return
         one, other = self._duplex.streams
-        if one.gaps or other.gaps or self._skipped or any(each.held_bytes() for each in self._framers or ()):
-            return
-        opened = self._is_opened(0) and self._is_opened(1)
-        if opened and self._may_be_quick(verdict, (True, True)):
+        is_whole = one.opened and other.opened and not (one.gaps or other.gaps or self._skipped)
+        if is_whole and self._may_be_quick(verdict, (True, True)):
             self._begin_quickly(verdict)
             assert self._quick is not None
             self._quick.take_over(session, client_id)

@@ -248,11 +248,11 @@ class Session:
 
     @property
     def is_ordinary(self) -> bool:
-        """Whether nothing waits, and nothing was lost that may matter for what comes."""
-        lost = self._response_losses > 0 or self._request_loss is not None or self._evicted is not None
-        waits = len(self._pending) > 0 or self._expects_tokens
+        """Whether nothing waits, and the latest response answered a known request. Lost bytes are not its
+        subject: the streams tell of them."""
+        waits = self.is_waiting or self._expects_tokens
         answered = self._is_latest and self._latest_id is not None and self._latest_api_key is not None
-        return answered and not (lost or waits or self.takes_all) and self._inferred is None
+        return answered and not waits and not self.takes_all and self._evicted is None
 
     def renumber(self, number: int, exchange_number: Callable[[int], int]) -> None:
         """As :meth:`kdissect.session.conversation.Conversation.renumber`."""

@@ -66,7 +66,9 @@ class StoredTraffic(Traffic):
     of their requests."""
 
     columns = (
-        *(column(name, "text", f"its {name}") for name in _MORE),
+        column("software", "text", "software of the client, as its connection tells it"),
+        column("group", "text", "group that the request names"),
+        column("member", "text", "member that the request names"),
         *Traffic.columns,
     )
     groupings = (*Traffic.groupings, *_MORE)
