@@ -90,7 +90,7 @@ class Profile(Statistic):
         column("unit", "text", "ns, bytes, records, … ; null for a share"),
         column("count", "int64", "number of exchanges or batches that were counted"),
         column("total", "int64", "the total: exchanges, errors, bytes, records; null for times"),
-        column("value", "float64", "the value; null for the rate of what lasted less than a second"),
+        column("value", "float64", "the value; null for a rate over less than a second"),
         column("low", "float64", "lower bound of the value (confidence 99 %); null if unknown"),
         column("high", "float64", "upper bound of the value (confidence 99 %); null if unknown"),
         *first_and_last("exchange that was counted"),
