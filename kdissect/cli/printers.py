@@ -231,22 +231,11 @@ class LinePrinter:
         """The same of many events; gives how many rows were printed."""
         if self._dump or self._options.explain_errors:
             return sum(1 for event in events for _ in self.show(event))
-        out, rows, size = self._text, 0, 0
         try:
-            for event in events:
-                if isinstance(event, Brief):
-                    self._lines.write_brief(out, event)
-                elif isinstance(event, Exchange):
-                    self._lines.write(out, event)
-                else:
-                    continue
-                out.put(b"\n")
-                rows, size = rows + 1, out.size()
+            return self._lines.write_all(self._text, events)
         finally:
-            out.cut(size)
-            if size:
-                self._output.write(out.take())  # also what came before a line that could not be made
-        return rows
+            if self._text.size():
+                self._output.write(self._text.take())  # also what came before a line that could not be made
 
     def _bytes(self, exchange: Exchange) -> None:
         hides = not self._options.show_secrets

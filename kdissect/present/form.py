@@ -23,6 +23,8 @@ TIMES = {
 
 
 _LONG = 1_000 * SECOND
+_SECOND = SECOND
+"""The same, compiled a number of C, which nobody else can import."""
 
 
 def duration(ns: int) -> str:
@@ -50,7 +52,7 @@ def _short(ns: int) -> str:
     elif ns < 999_500_000:
         scale, unit = 1_000_000, "ms"
     else:
-        scale, unit = SECOND, "s"
+        scale, unit = _SECOND, "s"
     digits, parts = 0, 1
     if ns * 200 < 1_999 * scale:
         digits, parts = 2, 100
@@ -64,6 +66,46 @@ def _short(ns: int) -> str:
     if digits == 2:
         return f"{found // 100}.{found % 100:02d} {unit}"
     return f"{found // 10}.{found % 10} {unit}" if digits else f"{found} {unit}"
+
+
+def write_duration(out: JsonText, ns: int) -> int:
+    """Add what :func:`duration` gives; gives how many cells it takes."""
+    start = out.size()
+    if not 0 <= ns < _LONG:
+        took = duration(ns)
+        out.text(took)
+        return len(took)
+    if ns < 1_000:
+        out.number(ns)
+        out.put(b" ns")
+        return out.size() - start
+    cells, unit, scale = 0, b" s", _SECOND
+    if ns < 999_500:
+        cells, unit, scale = -1, _MICROSECONDS, 1_000  # its first letter has two bytes
+    elif ns < 999_500_000:
+        unit, scale = b" ms", 1_000_000
+    digits, parts = 0, 1
+    if ns * 200 < 1_999 * scale:
+        digits, parts = 2, 100
+    elif ns * 20 < 1_999 * scale:
+        digits, parts = 1, 10
+    found = ns * parts // scale
+    left = ns * parts - found * scale
+    if 2 * left == scale:
+        took = _short(ns)
+        out.text(took)
+        return len(took)
+    if 2 * left > scale:
+        found += 1
+    if digits:
+        out.fixed(found, digits)
+    else:
+        out.number(found)
+    out.put(unit)
+    return out.size() - start + cells
+
+
+_MICROSECONDS = " µs".encode()
 
 
 def size(count: int) -> str:
@@ -92,8 +134,18 @@ def write_size(out: JsonText, count: int) -> None:
     if count < 1_024:
         out.number(count)
         out.put(b" B")
+    elif count < _MEBI:
+        found, left = count * 10 >> 10, count * 10 & 0x3FF
+        if left > 512 or (left == 512 and found & 1):  # as floats are rounded
+            found += 1
+        out.fixed(found, 1)
+        out.put(b" KiB")
     else:
         out.text(size(count))
+
+
+_MEBI = 1_048_525
+"""From so many bytes on, a size is told in MiB."""
 
 
 def seconds(ns: int) -> str:
@@ -128,10 +180,7 @@ class Clock:
             first = self.first_ns
             left = ns - first
             if first <= ns and 0 <= left < _FAR:  # compiled, it may have overflowed
-                left //= 1_000
-                out.number(left // 1_000_000)
-                out.put(b".")
-                out.digits(left % 1_000_000, 6)
+                out.fixed(left // 1_000, 6)
                 return
         out.text(self.text(ns))
 

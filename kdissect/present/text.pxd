@@ -3,7 +3,7 @@ from libc.stdint cimport int64_t
 from kdissect.exchange cimport Exchange
 from kdissect.model cimport Frame
 from kdissect.message cimport Message, Request, Response
-from kdissect.present.form cimport Clock, duration, write_size
+from kdissect.present.form cimport Clock, write_duration, write_size
 from kdissect.present.sanitise cimport sanitise, width
 from kdissect.protocol.json_text cimport JsonText
 from kdissect.protocol.survey cimport Survey
@@ -17,8 +17,10 @@ cdef bytes _RESET, _ARROW
 cdef class _SharedText:
     cdef bytes text
     cdef Py_ssize_t columns
+    cdef tuple ends
 
 cdef _SharedText _told(str text)
+@cython.locals(out=JsonText, end=bytes, raw="const unsigned char*", at=cython.int, part=cython.int, text=bytes)
 cdef _SharedText _ends_told(tuple ends)
 
 cdef class Lines:
@@ -30,11 +32,14 @@ cdef class Lines:
     cdef public dict _clients
     cdef public dict _apis
     cdef public dict _errors
+    cdef public dict _topics
 
-    @cython.locals(first=Message, start=Py_ssize_t, took=str)
+    @cython.locals(first=Message, start=Py_ssize_t, took=Py_ssize_t)
     cpdef write(self, JsonText out, Exchange exchange)
-    @cython.locals(start=Py_ssize_t, took=str, topics=list, answered=Survey, error=str)
+    @cython.locals(start=Py_ssize_t, took=Py_ssize_t, answered=Survey, error=str)
     cpdef write_brief(self, JsonText out, Brief brief)
+    @cython.locals(rows=Py_ssize_t, size=Py_ssize_t)
+    cpdef Py_ssize_t write_all(self, JsonText out, events) except -1
     cdef Py_ssize_t _begin(self, JsonText out, int at) except -1
     @cython.locals(most=Py_ssize_t)
     cdef int _end(self, JsonText out, int at, Py_ssize_t start, Py_ssize_t columns) except -1
@@ -42,7 +47,7 @@ cdef class Lines:
     cdef int _put(self, JsonText out, int at, _SharedText told) except -1
     cdef _SharedText _ends_of(self, Exchange exchange)
     @cython.locals(told=_SharedText)
-    cdef _SharedText _ends_between(self, tuple ends)
+    cdef _SharedText _ends_between(self, int64_t connection, tuple ends)
     cdef _SharedText _client_of(self, Exchange exchange)
     @cython.locals(told=_SharedText)
     cdef _SharedText _client_named(self, str client)
@@ -53,7 +58,9 @@ cdef class Lines:
     @cython.locals(key=tuple)
     cdef str _error_in(self, list codes, tuple routine)
     cdef int _write_sizes(self, JsonText out, Exchange exchange) except -1
-    @cython.locals(topics=list, faults=list)
+    @cython.locals(told=bytes)
+    cdef _note_topics(self, JsonText out, list topics)
+    @cython.locals(faults=list)
     cdef int _write_notes(self, JsonText out, Exchange exchange) except -1
     cdef int _note_missing(self, JsonText out, str side, str why) except -1
     @cython.locals(frame=Frame)

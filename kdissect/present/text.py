@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from kdissect.exchange import Exchange
 from kdissect.message import Message
 from kdissect.model import Endpoint, endpoint_text
-from kdissect.present.form import Clock, duration, write_size
+from kdissect.present.form import Clock, write_duration, write_size
 from kdissect.present.options import PLAIN, Options
 from kdissect.present.sanitise import sanitise, width
 from kdissect.protocol.errors import FATAL, RETRIABLE, ROUTINE, SIGNS, class_in, error_name, graded, gravest
@@ -41,6 +41,8 @@ _MOST_TOLD = 4_096
 """Texts of a kind that are kept for the lines to come."""
 _LONGEST_KEPT = 64
 _MOST_CODES = 16
+_IPV4_ENDPOINT = 6
+"""Bytes of one with an IPv4 address."""
 _CLIENT = 32
 """Characters of a client id that are shown."""
 
@@ -48,21 +50,37 @@ _CLIENT = 32
 class _SharedText:
     """A text that many lines have."""
 
-    __slots__ = ("columns", "text")
+    __slots__ = ("columns", "ends", "text")
 
-    def __init__(self, text: str, columns: int) -> None:
-        self.text = text.encode()
+    def __init__(self, text: bytes, columns: int, ends: tuple[Endpoint, Endpoint] | None = None) -> None:
+        self.text = text
         self.columns = columns
         """Cells that it takes."""
+        self.ends = ends
+        """Both ends of the connection, of which it is the text."""
 
 
 def _told(text: str) -> _SharedText:
-    return _SharedText(text, width(text))
+    return _SharedText(text.encode(), width(text))
 
 
 def _ends_told(ends: tuple[Endpoint, Endpoint]) -> _SharedText:
-    text = f"{endpoint_text(ends[0])} → {endpoint_text(ends[1])}"
-    return _SharedText(text, len(text))  # ASCII but for the arrow, which takes one cell too
+    out = JsonText()
+    for at, end in enumerate(ends):
+        if at:
+            out.put(_ARROW)
+        if len(end) != _IPV4_ENDPOINT:
+            out.text(endpoint_text(end))
+            continue
+        raw = end
+        out.number(raw[0])
+        for part in range(1, 4):
+            out.put(b".")
+            out.number(raw[part])
+        out.put(b":")
+        out.number(raw[4] << 8 | raw[5])
+    text = out.take()
+    return _SharedText(text, len(text) - 2, ends)  # ASCII but for the arrow: one cell, three bytes
 
 
 class Lines:
@@ -74,11 +92,14 @@ class Lines:
         self._options = options
         self.widths = list(_WIDTHS)
         """Cells of each column."""
-        self._ends: dict[tuple[Endpoint, Endpoint], _SharedText] = {}
-        """The two ends of connections as they stand on the line: connections have many exchanges."""
+        self._ends: dict[int, _SharedText] = {}
+        """The two ends of connections, by number, as they stand on the line: connections have many
+        exchanges."""
         self._clients: dict[str, _SharedText] = {}
         self._apis: dict[tuple[int, int], _SharedText] = {}
         """By key and version."""
+        self._topics: dict[str, bytes] = {}
+        """Names of topics as lines have them."""
         self._errors: dict[tuple[int, ...], str] = {}
         """By the codes of a response, those of them that are routine, and the count of the former."""
 
@@ -111,9 +132,8 @@ class Lines:
         self._end(out, CORRELATION, start, out.size() - start)
         start = self._begin(out, LATENCY)
         latency = exchange.latency_ns
-        took = "" if latency is None else duration(latency)
-        out.text(took)
-        self._end(out, LATENCY, start, len(took))
+        took = 0 if latency is None else write_duration(out, latency)
+        self._end(out, LATENCY, start, took)
         start = self._begin(out, SIZES)
         self._write_sizes(out, exchange)
         self._end(out, SIZES, start, out.size() - start - 2)  # the arrow takes three bytes
@@ -131,7 +151,7 @@ class Lines:
         start = self._begin(out, CONNECTION)
         out.number(brief.connection)
         self._end(out, CONNECTION, start, out.size() - start)
-        self._put(out, ENDS, self._ends_between(brief.ends))
+        self._put(out, ENDS, self._ends_between(brief.connection, brief.ends))
         self._put(out, CLIENT, self._client_named(brief.client_id))
         self._put(out, API, self._api_in(brief.form.api, brief.form.name))
         start = self._begin(out, CORRELATION)
@@ -139,9 +159,8 @@ class Lines:
         out.number(brief.correlation_id)
         self._end(out, CORRELATION, start, out.size() - start)
         start = self._begin(out, LATENCY)
-        took = "" if brief.answer is None else duration(brief.answer_first_ns - brief.asked_ns)
-        out.text(took)
-        self._end(out, LATENCY, start, len(took))
+        took = 0 if brief.answer is None else write_duration(out, brief.answer_first_ns - brief.asked_ns)
+        self._end(out, LATENCY, start, took)
         start = self._begin(out, SIZES)
         write_size(out, brief.asked_end - brief.asked_start)
         out.put(_ARROW)
@@ -150,9 +169,7 @@ class Lines:
         else:
             write_size(out, brief.answer_end - brief.answer_start)
         self._end(out, SIZES, start, out.size() - start - 2)
-        topics = brief.topics()
-        if topics:
-            self._note(out, topics_text(topics), BLUE)
+        self._note_topics(out, brief.topics())
         answered = brief.answer_seen
         if answered is not None and answered.error:
             error = self._error_in(answered.errors, brief.routine)
@@ -160,6 +177,24 @@ class Lines:
         if brief.missing is not None:
             self._note_missing(out, "response", brief.missing)
         out.trim()
+
+    def write_all(self, out: JsonText, events: Sequence[object]) -> int:
+        """Add the line of each exchange among events, with its end, and gives how many there are. A line that
+        cannot be made raises, and nothing of it stays."""
+        rows, size = 0, out.size()
+        try:
+            for event in events:
+                if isinstance(event, Brief):
+                    self.write_brief(out, event)
+                elif isinstance(event, Exchange):
+                    self.write(out, event)
+                else:
+                    continue
+                out.put(b"\n")
+                rows, size = rows + 1, out.size()
+        finally:
+            out.cut(size)
+        return rows
 
     def _begin(self, out: JsonText, at: int) -> int:
         """Begin a column; gives where its text does."""
@@ -190,14 +225,16 @@ class Lines:
         self._end(out, at, start, told.columns)
 
     def _ends_of(self, exchange: Exchange) -> _SharedText:
-        return self._ends_between((exchange.client_endpoint, exchange.broker_endpoint))
+        return self._ends_between(
+            exchange.connection, (exchange.client_endpoint, exchange.broker_endpoint)
+        )
 
-    def _ends_between(self, ends: tuple[Endpoint, Endpoint]) -> _SharedText:
-        told = self._ends.get(ends)
-        if told is None:
+    def _ends_between(self, connection: int, ends: tuple[Endpoint, Endpoint]) -> _SharedText:
+        told = self._ends.get(connection)
+        if told is None or (told.ends is not ends and told.ends != ends):
             if len(self._ends) >= _MOST_TOLD:
                 self._ends.clear()
-            told = self._ends[ends] = _ends_told(ends)
+            told = self._ends[connection] = _ends_told(ends)
         return told
 
     def _client_of(self, exchange: Exchange) -> _SharedText:
@@ -257,9 +294,7 @@ class Lines:
 
     def _write_notes(self, out: JsonText, exchange: Exchange) -> None:
         """What not every line has."""
-        topics = exchange.topics
-        if topics:
-            self._note(out, topics_text(topics), BLUE)
+        self._note_topics(out, exchange.topics)
         error = error_text(exchange)
         if error:
             self._note(out, error, _COLOUR_OF.get(error[0], RED))
@@ -277,6 +312,19 @@ class Lines:
         if faults:
             kinds = dict.fromkeys(fault.kind for fault in faults)
             self._note(out, f"[faults: {', '.join(kinds)}]", RED)
+
+    def _note_topics(self, out: JsonText, topics: list[str]) -> None:
+        if not topics:
+            return
+        if len(topics) > 1 or self._colour:
+            self._note(out, topics_text(topics), BLUE)
+            return
+        told = self._topics.get(topics[0])
+        if told is None:
+            if len(self._topics) >= _MOST_TOLD:
+                self._topics.clear()
+            told = self._topics[topics[0]] = b"  " + topics_text(topics).encode()
+        out.put(told)
 
     def _note_missing(self, out: JsonText, side: str, why: str) -> None:
         self._note(out, f"[no {side}: {why}]", DIM if why == "acks=0" else YELLOW)

@@ -17,6 +17,7 @@ cdef class JsonText:
     cpdef int part(self, bytes data, Py_ssize_t start, Py_ssize_t size) except -1
     cpdef int number(self, int64_t value) except -1
     cpdef int digits(self, int64_t value, Py_ssize_t count) except -1
+    cpdef int fixed(self, int64_t value, Py_ssize_t count) except -1
     cpdef int text(self, str text) except -1
     cpdef int fill(self, Py_ssize_t start, Py_ssize_t count, bint before) except -1
     cpdef int trim(self) except -1

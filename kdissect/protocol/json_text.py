@@ -57,6 +57,11 @@ class JsonText:
         """Add an integer that is not negative in at least so many digits, at most 20."""
         self._text += b"%0*d" % (min(count, 20), value)
 
+    def fixed(self, value: int, count: int) -> None:
+        """Add an integer that is not negative with a point before its last ``count`` digits, 1 to 18."""
+        whole, part = divmod(value, 10**count)
+        self._text += b"%d.%0*d" % (whole, count, part)
+
     def text(self, text: str) -> None:
         """Add text as it is, in UTF-8.
 

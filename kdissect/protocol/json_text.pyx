@@ -144,6 +144,23 @@ cdef class JsonText:
             self._used += missing
         return 0
 
+    cpdef int fixed(self, int64_t value, Py_ssize_t count) except -1:
+        cdef unsigned char[24] digits
+        cdef int at = 24, least = 22 - <int> count
+        cdef uint64_t left = <uint64_t> value
+        while at > least or left:
+            if at == 24 - count:
+                at -= 1
+                digits[at] = 46
+            at -= 1
+            digits[at] = <unsigned char> (48 + left % 10)
+            left //= 10
+        if self._room - self._used < 24:
+            self._reserve(24)
+        memcpy(self._text + self._used, digits + at, 24 - at)
+        self._used += 24 - at
+        return 0
+
     cpdef int text(self, str text) except -1:
         cdef Py_ssize_t size
         cdef const char* found = PyUnicode_AsUTF8AndSize(text, &size)
