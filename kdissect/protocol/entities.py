@@ -19,7 +19,7 @@ GROUP, TRANSACTIONAL_ID, TOPIC = "groupId", "transactionalId", "topicName"
 COORDINATORS = {0: GROUP, 1: TRANSACTIONAL_ID}
 """FindCoordinator's keyType (``FindCoordinatorRequest.CoordinatorType``); a share group's key names more than
 a group."""
-_RESOURCES = {2: TOPIC, 3: GROUP, 5: TRANSACTIONAL_ID, 32: GROUP}
+RESOURCE_KINDS = {2: TOPIC, 3: GROUP, 5: TRANSACTIONAL_ID, 32: GROUP}
 """The resourceType of configurations (``ConfigResource.Type``) and of ACLs (``ResourceType``): where they
 have the same number, it means the same."""
 
@@ -28,14 +28,16 @@ COORDINATOR_KEYS = ("key", "coordinatorKeys")
 _TYPED = {
     "key": (KEY_TYPE, COORDINATORS),
     "coordinatorKeys": (KEY_TYPE, COORDINATORS),
-    "resourceName": ("resourceType", _RESOURCES),
-    "resourceNameFilter": ("resourceTypeFilter", _RESOURCES),
+    "resourceName": ("resourceType", RESOURCE_KINDS),
+    "resourceNameFilter": ("resourceTypeFilter", RESOURCE_KINDS),
 }
 """Fields of which another one tells what they name: that one, and by its value what it is."""
 ANY = "*"
 """The name of an ACL for all resources of a type."""
-_PREFIXED = 4
+PREFIXED = 4
 """The pattern of an ACL (``PatternType``) that names the beginning of names."""
+RESOURCE_PATTERNS = ("resourcePatternType", "patternType")
+"""Fields that tell the pattern."""
 
 
 def names_one(field: Field, entity: str) -> bool:
@@ -96,7 +98,7 @@ def typed_entity(
     """What a field of which another one tells it names; None where it is no single thing of those above."""
     teller, kinds = _TYPED[name]
     own = ancestors[-1]
-    if own.get(name) == ANY or _PREFIXED in (own.get("resourcePatternType"), own.get("patternType")):
+    if own.get(name) == ANY or PREFIXED in map(own.get, RESOURCE_PATTERNS):
         return None
     if teller in own:
         return kinds.get(own[teller])
@@ -106,6 +108,11 @@ def typed_entity(
         return GROUP  # version 0 of FindCoordinator knows nothing else
     # A coordinator in a response; other keys are of no coordinator.
     return kinds.get(asked.get(teller, 0)) if asked is not None and "nodeId" in own else None
+
+
+def teller(name: str) -> str:
+    """The name of the field that tells what a field of this name names."""
+    return _TYPED[name][0]
 
 
 @cache

@@ -10,15 +10,17 @@ from kdissect.protocol.entities import (
     COORDINATOR_KEYS,
     GROUP,
     KEY_TYPE,
+    RESOURCE_PATTERNS,
     TRANSACTIONAL_ID,
     names_one,
+    teller,
     typed,
 )
 from kdissect.protocol.schema import Field, Struct
-from kdissect.protocol.topics import IDS, NAMES, is_topic, teaches, told_by
+from kdissect.protocol.topics import IDS, NAMES, RESOURCES, is_topic, teaches, told_by
 
 PASS, ERROR, ACKS, THROTTLE, TEXT, BYTES, RECORDS, TOPIC_ID, LIST, MAYBE, STRUCT, TAGS, LEAVE = range(13)
-PARTITION, OFFSET, SESSION, COORDINATOR_TYPE = 13, 14, 15, 16
+PARTITION, OFFSET, SESSION, COORDINATOR_TYPE, RESOURCE_TYPE, RESOURCE_PATTERN = range(13, 19)
 """The steps of a program. Numbers of two bytes follow some of them, highest first:
 
 | step | what it does | numbers |
@@ -28,6 +30,8 @@ PARTITION, OFFSET, SESSION, COORDINATOR_TYPE = 13, 14, 15, 16
 for | |
 | ``TEXT`` | reads a string | :data:`COMPACT` …, what it names |
 | ``BYTES``, ``RECORDS`` | passes bytes, notes records | :data:`COMPACT` … |
+| ``RESOURCE_TYPE``, ``RESOURCE_PATTERN`` | reads what the resource of its struct is, and whether it is \
+named whole | |
 | ``PARTITION``, ``OFFSET`` | passes a partition's number or base offset, notes it for places | |
 | ``TOPIC_ID`` | reads a topic's id | :data:`TEACHES`, :data:`TELLS` |
 | ``LIST`` | goes through an array | :data:`COMPACT` …, least bytes of an element, its bytes or \
@@ -58,6 +62,10 @@ TELLS = 8
 """Added to it, and to that of an id: the topic of the partitions in its struct."""
 A_KEY = 16
 """In place of all these: the key of a coordinator, of which the request tells what it names."""
+A_RESOURCE = 32
+"""In place of all these: the name of a resource, whose type tells what it names."""
+LATER = 64
+"""Added to it: the pattern of the name comes behind it."""
 TEACHES = 1
 """Of an id: the topic's name stands beside it."""
 RECORD_FIELD, OFFSET_FIELD = "records", "baseOffset"
@@ -78,7 +86,7 @@ def program_of(struct: Struct) -> bytes | None:
 
 def _struct(struct: Struct) -> bytes | None:
     """The program of a struct."""
-    if not typed(struct).issubset(COORDINATOR_KEYS):
+    if not _is_told_before(struct):
         return None
     names = {field.name for field in struct.fields}
     if not names.isdisjoint(IDS) and not names.isdisjoint(NAMES) and not _is_simple(struct):
@@ -102,6 +110,22 @@ def _struct(struct: Struct) -> bytes | None:
             known.append(_number(tag) + _number(len(step)) + step)
         steps.append(bytes((TAGS,)) + _number(sum(map(len, known))) + b"".join(known))
     return b"".join(steps)
+
+
+def _is_told_before(struct: Struct) -> bool:
+    """Whether what the type of a resource tells stands before its name, and its pattern, if there is one,
+    behind it. None of them may be a tagged field."""
+    plain = [name for _, name, _ in struct.plan[1]]
+    for name in typed(struct) - set(COORDINATOR_KEYS):
+        places = [plain.index(each) if each in plain else -1 for each in (teller(name), name)]
+        behind = [
+            plain.index(field.name) if field.tag is None else -1
+            for field in struct.fields
+            if field.name in RESOURCE_PATTERNS
+        ]
+        if not -1 < places[0] < places[1] or any(place < places[1] for place in behind):
+            return False
+    return True
 
 
 def _is_simple(struct: Struct) -> bool:
@@ -155,6 +179,11 @@ def _leaf(struct: Struct, field: Field, opcode: int, nullable: bool) -> bytes | 
             return bytes((SESSION,))
         if opcode == plan.INT8 and field.name == KEY_TYPE:
             return bytes((COORDINATOR_TYPE,))
+        if opcode == plan.INT8 and not typed(struct).isdisjoint(RESOURCES):
+            if field.name in map(teller, typed(struct)):
+                return bytes((RESOURCE_TYPE,))
+            if field.name in RESOURCE_PATTERNS:
+                return bytes((RESOURCE_PATTERN,))
         if opcode == plan.INT32 and _tells(struct, field):
             return bytes((PARTITION,))
         if opcode == plan.INT64 and field.name == OFFSET_FIELD:
@@ -166,7 +195,10 @@ def _leaf(struct: Struct, field: Field, opcode: int, nullable: bool) -> bytes | 
             return None  # whether these are records depends on another field
         return bytes((RECORDS if opcode >= plan.RECORDS else BYTES,)) + form
     what = NOTHING
-    if field.name in typed(struct):
+    if field.name in typed(struct) and field.name in RESOURCES:
+        has_pattern = any(each.name in RESOURCE_PATTERNS for each in struct.fields)
+        what = A_RESOURCE + (LATER if has_pattern else 0)
+    elif field.name in typed(struct):
         what = A_KEY
     elif is_topic(field):
         what = A_TOPIC
@@ -226,7 +258,7 @@ def tells_places(struct: Struct) -> bool:
     return True
 
 
-_ASKED = ("acks", THROTTLE_FIELD, SESSION_FIELD, KEY_TYPE, *COORDINATOR_KEYS)
+_ASKED = ("acks", THROTTLE_FIELD, SESSION_FIELD, KEY_TYPE, *COORDINATOR_KEYS, *RESOURCES)
 
 
 def _asks(field: Field) -> bool:

@@ -2,10 +2,12 @@ cimport cython
 from libc.stdint cimport int64_t
 from kdissect.protocol.cursor cimport Cursor
 
-cdef int PASS, ERROR, ACKS, THROTTLE, TEXT, BYTES, RECORDS, TOPIC_ID, LIST, MAYBE, STRUCT, TAGS, PARTITION, OFFSET, SESSION, COORDINATOR_TYPE
-cdef int COMPACT, NULLABLE, OPEN, A_TOPIC, A_GROUP, A_TRANSACTIONAL_ID, A_KEY, BESIDE_ID, TELLS, TEACHES
+cdef int PASS, ERROR, ACKS, THROTTLE, TEXT, BYTES, RECORDS, TOPIC_ID, LIST, MAYBE, STRUCT, TAGS, PARTITION, OFFSET, SESSION, COORDINATOR_TYPE, RESOURCE_TYPE, RESOURCE_PATTERN
+cdef int COMPACT, NULLABLE, OPEN, A_TOPIC, A_GROUP, A_TRANSACTIONAL_ID, A_KEY, A_RESOURCE, LATER, BESIDE_ID, TELLS, TEACHES
 cdef str RECORD_FIELD, OFFSET_FIELD
 cdef int64_t _UNUSUAL, _SHORT, _LOW, _NO_VARINT, _PLAIN_BYTES
+cdef int _PREFIXED
+cdef dict _OF_RESOURCE
 cdef bytes _ZERO
 
 @cython.freelist(64)
@@ -46,7 +48,7 @@ cdef Survey _nothing(limits)
 cdef bint _run(Route way, bytes data, int64_t start, int64_t end, Survey found, limits) except -1
 @cython.locals(
     raw="const unsigned char*", program="const unsigned char*", step=cython.int, size=int64_t, form=cython.int, what=cython.int,
-    least=int64_t, width=int64_t, length=int64_t, count=int64_t, id_at=int64_t, teaches=cython.bint, is_there=cython.bint,
+    least=int64_t, width=int64_t, length=int64_t, count=int64_t, id_at=int64_t, teaches=cython.bint, resource=cython.int, resource_type=cython.int, pending=str, is_there=cython.bint,
     name=str, topic_id=str, text=str, topic=str, known_id=str,
 )
 cdef int64_t _walk(

@@ -18,10 +18,11 @@ from functools import cache
 
 from kdissect.limits import Limits
 from kdissect.protocol.cursor import Cursor, uuid_text
-from kdissect.protocol.entities import ANY
+from kdissect.protocol.entities import ANY, GROUP, PREFIXED, RESOURCE_KINDS, TOPIC, TRANSACTIONAL_ID
 from kdissect.protocol.program import (
     A_GROUP,
     A_KEY,
+    A_RESOURCE,
     A_TOPIC,
     A_TRANSACTIONAL_ID,
     ACKS,
@@ -30,6 +31,7 @@ from kdissect.protocol.program import (
     COMPACT,
     COORDINATOR_TYPE,
     ERROR,
+    LATER,
     LIST,
     MAYBE,
     NULLABLE,
@@ -40,6 +42,8 @@ from kdissect.protocol.program import (
     PASS,
     RECORD_FIELD,
     RECORDS,
+    RESOURCE_PATTERN,
+    RESOURCE_TYPE,
     SESSION,
     STRUCT,
     TAGS,
@@ -62,6 +66,11 @@ _SHORT = 64
 """A string up to so many bytes is looked at byte by byte: is it ASCII?"""
 _PLAIN_BYTES = 6
 """Of the program of a struct that has only numbers, and no tagged fields that are known."""
+
+_NAMED = {TOPIC: A_TOPIC, GROUP: A_GROUP, TRANSACTIONAL_ID: A_TRANSACTIONAL_ID}
+_OF_RESOURCE = {kind: _NAMED[entity] for kind, entity in RESOURCE_KINDS.items()}
+"""What the name of a resource names, by the resource's type."""
+_PREFIXED = PREFIXED
 
 _LOW = 0xFFFF_FFFF
 """The lower 32 bits; compiled, a number of C. Written out in an expression it would be an object."""
@@ -183,6 +192,8 @@ def _walk(
     name = topic_id = ""
     id_at = -1
     teaches = False
+    resource = resource_type = 0
+    pending: str | None = None
     topic = known_id = partition = None
     if found.places is not None:
         topic, known_id, partition = found.topic, found.topic_id, found.partition
@@ -225,7 +236,14 @@ def _walk(
             if size > end - position:
                 return _UNUSUAL
             if step == TEXT:
-                if what:
+                if what & A_RESOURCE:
+                    text = raw[position : position + size].decode("utf-8")
+                    resource = 0 if text == ANY else _OF_RESOURCE.get(resource_type, 0)
+                    if what & LATER:
+                        pending = text
+                    elif resource:
+                        _note(found, text, resource)
+                elif what:
                     text = raw[position : position + size].decode("utf-8")
                     _note(found, text, what)
                     if what & TELLS and found.places is not None:
@@ -357,6 +375,18 @@ def _walk(
                 return _UNUSUAL
             size = raw[position]
             found.coordinator_type = size - 256 if size > 127 else size
+            position += 1
+        elif step == RESOURCE_TYPE:
+            if end - position < 1:
+                return _UNUSUAL
+            resource_type = raw[position]
+            position += 1
+        elif step == RESOURCE_PATTERN:
+            if end - position < 1:
+                return _UNUSUAL
+            if pending is not None and resource and raw[position] != _PREFIXED:
+                _note(found, pending, resource)
+            pending = None
             position += 1
         elif step == SESSION:
             if end - position < 4:

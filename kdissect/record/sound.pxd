@@ -1,18 +1,24 @@
 cimport cython
 from libc.stdint cimport int64_t
 from kdissect.protocol.cursor cimport Cursor, cursor_between
-from kdissect.record.messages cimport Contents, message_crc
+from kdissect.record.messages cimport message_crc
 from kdissect.record.records cimport are_sound, has_value
 
-cdef int64_t _HEADER_BYTES, _LEAST_0, _LEAST_1, NEWEST_CODEC, NEWEST_OF_MESSAGES, CODEC_BITS, CRC_START, SMALLEST_BATCH, LOG_OVERHEAD
+cdef int64_t _HEADER_BYTES, _LEAST_0, _LEAST_1, NEWEST_CODEC, NEWEST_OF_MESSAGES, CODEC_BITS, CRC_START, SMALLEST_BATCH, LOG_OVERHEAD, _SHORT
 
 @cython.locals(
-    cursor=Cursor, most=int64_t, room=int64_t, batches=int64_t, position=Py_ssize_t, size=int64_t, crc=int64_t,
-    attributes=int64_t, count=int64_t, used=int64_t, codec=int64_t, contents=Contents,
+    raw="const unsigned char*", cursor=Cursor, most=int64_t, room=int64_t, batches=int64_t, position=Py_ssize_t,
+    size=int64_t, crc=int64_t, checked=Py_ssize_t, count=int64_t, used=int64_t, codec=cython.int,
 )
 cpdef bint is_sound(bytes data, Py_ssize_t start, Py_ssize_t end, limits, bint unpacks=*) except -1
-@cython.locals(data=bytes, magic=int64_t, codec=int64_t, size=int64_t)
-cdef int64_t _sound_message(Cursor cursor, Contents contents, int64_t position, int64_t end, bint unpacks) except -2
+@cython.locals(
+    raw="const unsigned char*", magic=cython.int, codec=cython.int, stop=int64_t, at=int64_t, length=int64_t,
+)
+cdef bint _is_sound_message(bytes data, int64_t position, int64_t size, int64_t end, bint unpacks) except -1
+@cython.locals(high=int64_t)
+cdef int64_t _int32(const unsigned char* raw, int64_t at) noexcept
+@cython.locals(high=int64_t)
+cdef int64_t _uint32(const unsigned char* raw, int64_t at) noexcept
 @cython.locals(cursor=Cursor, position=int64_t, end=int64_t, size=int64_t)
 cpdef bint are_plain(bytes data) except -1
 @cython.locals(cursor=Cursor, position=int64_t, size=int64_t)

@@ -13,7 +13,7 @@ from kdissect.limits import Limits
 from kdissect.model import DecodeError
 from kdissect.protocol.cursor import Cursor, cursor_between
 from kdissect.record.batch import BATCH_HEADER, CODEC_BITS, CRC_START, NEWEST_CODEC, SMALLEST_BATCH
-from kdissect.record.messages import LOG_OVERHEAD, SMALLEST_MESSAGE, Contents, message_crc
+from kdissect.record.messages import LOG_OVERHEAD, SMALLEST_MESSAGE, message_crc
 from kdissect.record.records import are_sound, has_value
 
 if TYPE_CHECKING:
@@ -25,6 +25,7 @@ _HEADER_BYTES = BATCH_HEADER.size
 _LEAST_0, _LEAST_1 = SMALLEST_MESSAGE
 NEWEST_OF_MESSAGES = 3
 """The last codec of magic 0 and 1."""
+_SHORT = 1_024
 
 
 def is_sound(data: bytes, start: int, end: int, limits: Limits, unpacks: bool = True) -> bool:
@@ -35,44 +36,45 @@ def is_sound(data: bytes, start: int, end: int, limits: Limits, unpacks: bool = 
     :param unpacks: whether compressed batches must be looked at more closely; else their headers and
         checksums are enough.
     """
-    if start == end:
-        return True
-    cursor, contents = cursor_between(data, start, end, limits), Contents()
-    most = limits.elements
+    raw, most = data, limits.elements
     # As in read_record_set: the records of the whole set, and those of one batch.
     room = max(most, end - start)
+    cursor: Cursor | None = None
     batches = 0
     position = start
     while position < end:
         if end - position < LOG_OVERHEAD + _LEAST_0 or batches >= most:
             return False
         batches += 1
-        if data[position + 16] != 2:
-            size = _sound_message(cursor, contents, position, end, unpacks)
-            if size < 0 or room <= 0:
+        size = _int32(raw, position + 8) + LOG_OVERHEAD
+        if raw[position + 16] != 2:
+            if room <= 0 or not _is_sound_message(data, position, size, end, unpacks):
                 return False
             position += size
             room -= 1
             continue
         if end - position < _HEADER_BYTES:
             return False
-        cursor.position, cursor.end = position + 8, end
-        size = cursor.read_int32() + LOG_OVERHEAD
         if size < SMALLEST_BATCH + LOG_OVERHEAD or size > end - position:
             return False
-        cursor.position = position + CRC_START - 4
-        crc = cursor.read_uint32()
-        attributes = cursor.read_int16()
-        codec = attributes & CODEC_BITS
-        if (codec and unpacks) or codec > NEWEST_CODEC or cursor.read_int32() < 0:
+        codec = raw[position + 22] & CODEC_BITS
+        if (codec and unpacks) or codec > NEWEST_CODEC or _int32(raw, position + 23) < 0:
             return False
-        if crc32c.crc32c(memoryview(data)[position + CRC_START : position + size]) != crc:
+        checked = position + CRC_START
+        # So many bytes are copied in less time than a view of them takes to make.
+        if size > _SHORT:
+            crc = crc32c.crc32c(memoryview(data)[checked : position + size])
+        else:
+            crc = crc32c.crc32c(raw[checked : position + size])
+        if crc != _uint32(raw, checked - 4):
             return False
         if codec:
             position += size
             continue
-        cursor.position = position + _HEADER_BYTES - 4
-        count = cursor.read_int32()
+        if cursor is None:
+            cursor = cursor_between(data, start, end, limits)
+        cursor.position, cursor.end = position + _HEADER_BYTES, end
+        count = _int32(raw, position + _HEADER_BYTES - 4)
         position += size
         try:
             used = are_sound(cursor, position, count, min(most, room))
@@ -121,24 +123,40 @@ def may_have_value(data: bytes, begin: bytes, limits: Limits) -> bool:
     return bool(cursor.notes)
 
 
-def _sound_message(cursor: Cursor, contents: Contents, position: int, end: int, unpacks: bool) -> int:
-    """The bytes of the message of magic 0 or 1 at ``position``, if nothing is wrong with it; else -1.
+def _is_sound_message(data: bytes, position: int, size: int, end: int, unpacks: bool) -> bool:
+    """Whether nothing is wrong with the message of magic 0 or 1 at ``position``.
 
-    :param contents: to be used for its key and value.
+    :param size: its bytes, as it says.
+    :param end: of the set, which has the bytes of the smallest message at the least.
     """
-    data = cursor.data
-    magic = data[position + 16]
-    codec = data[position + 17] & CODEC_BITS
+    raw = data
+    magic, codec = raw[position + 16], raw[position + 17] & CODEC_BITS
     if magic > 1 or codec > NEWEST_OF_MESSAGES or (codec and unpacks):
-        return -1
-    cursor.position, cursor.end = position + 8, end
-    size = cursor.read_int32() + LOG_OVERHEAD
+        return False
     if size < LOG_OVERHEAD + (_LEAST_1 if magic else _LEAST_0) or size > end - position:
-        return -1
-    if message_crc(data, position, position + size) != cursor.read_uint32():
-        return -1
-    try:
-        contents.find(cursor, position, position + size, magic)
-    except DecodeError:
-        return -1
-    return size if contents.end == position + size and (not codec or contents.value_size >= 0) else -1
+        return False
+    stop = position + size
+    at = position + (26 if magic else 18)
+    length = _int32(raw, at)  # of the key
+    at += 4
+    if length < -1 or length > stop - at - 4:
+        return False
+    if length > 0:
+        at += length
+    length = _int32(raw, at)  # of the value
+    at += 4
+    if length != stop - at and (length != -1 or at != stop or codec):
+        return False
+    return message_crc(data, position, stop) == _uint32(raw, position + 12)
+
+
+def _int32(raw: bytes, at: int) -> int:
+    high = raw[at]  # a number of its own: compiled, a byte would have no room to the left
+    if high > 0x7F:
+        high -= 0x100
+    return high * 0x100_0000 + (raw[at + 1] << 16 | raw[at + 2] << 8 | raw[at + 3])
+
+
+def _uint32(raw: bytes, at: int) -> int:
+    high = raw[at]
+    return high << 24 | raw[at + 1] << 16 | raw[at + 2] << 8 | raw[at + 3]

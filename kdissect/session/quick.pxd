@@ -12,7 +12,7 @@ from kdissect.session.sasl cimport Login
 from kdissect.session.throttling cimport told_ms
 from kdissect.tcp.reassembly cimport Reassembler
 
-cdef int API_VERSIONS, PRODUCE, _FEW
+cdef int API_VERSIONS, PRODUCE, _FEW, _UNSUPPORTED_VERSION
 cdef int64_t _ALWAYS, _MILLISECOND, _NEVER, _NOT_KNOWN, _ON_ITS_WAY_NS, _REQUEST_BYTES
 cdef Py_ssize_t _HEADER_BYTES, _LONGEST_TEXT, _MOST_FORMS
 

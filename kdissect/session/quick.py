@@ -15,6 +15,7 @@ from kdissect.limits import Limits
 from kdissect.message import Request, Response
 from kdissect.model import Endpoint, Frame
 from kdissect.protocol.apis import API_VERSIONS, PRODUCE
+from kdissect.protocol.quirks import UNSUPPORTED_VERSION
 from kdissect.protocol.survey import Survey, survey_at
 from kdissect.record.sound import is_sound
 from kdissect.session.briefs import NOT_KNOWN, Brief, Interest, PairLayout
@@ -38,6 +39,7 @@ _ALWAYS = (1 << 63) - 1
 _MILLISECOND = 1_000_000
 _ON_ITS_WAY_NS = ON_ITS_WAY_NS
 _FEW = FEW
+_UNSUPPORTED_VERSION = UNSUPPORTED_VERSION
 _REQUEST_BYTES = REQUEST_BYTES
 _NOT_KNOWN = NOT_KNOWN
 
@@ -273,10 +275,12 @@ class QuickSession:
         brief.answer_offset, brief.answer_packet = offset, last_packet
         brief.answer_first_ns, brief.answer_ns, brief.answer_frame = first_ns, last_ns, frame
         seen: Survey | None = None
-        if key != API_VERSIONS or end - body < 2 or raw[body] != 0 or raw[body + 1] != 0x23:
-            way = form.answered.way
-            if way is not None:
-                seen = survey_at(way, data, body, end, self._limits)
+        way = form.answered.way
+        if key == API_VERSIONS and end - body >= 2 and raw[body] == 0 and raw[body + 1] == _UNSUPPORTED_VERSION:
+            # A broker that does not know the version answers in the oldest one.
+            way = self._forms.find(API_VERSIONS, 0).answered.way
+        if way is not None:
+            seen = survey_at(way, data, body, end, self._limits)
         brief.answer_seen = seen
         throttle_ms = told_ms(brief.response()) if seen is None else seen.throttle_ms
         throttle_ns = throttle_ms * _MILLISECOND if throttle_ms > 0 else 0
