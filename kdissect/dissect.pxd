@@ -1,5 +1,6 @@
 cimport cython
 from libc.stdint cimport int64_t
+from kdissect.capture.runs cimport PacketRun
 from kdissect.capture.segments cimport SegmentReader
 from kdissect.names cimport TopicNames
 from kdissect.exchange cimport Exchange
@@ -10,6 +11,9 @@ from kdissect.session.pairing cimport Completed, Recognised
 from kdissect.session.quick cimport PairLayouts
 
 cdef int64_t _AT_THE_END, _LINGER_NS, _NEVER
+cdef list _NOTHING
+cdef bytes _NO_BYTES
+cdef Py_ssize_t _PART_BYTES
 
 cdef class Numbering:
     cdef public int64_t connections
@@ -18,14 +22,15 @@ cdef class Numbering:
     cpdef connection(self, packet)
     cpdef exchange(self, begun)
 
-@cython.no_gc
 @cython.final
 cdef class Lane:
     cdef public Conversation conversation
+    cdef public bytes ends
+    cdef public Lane other
     cdef public int side
 
 @cython.locals(lane=Lane)
-cdef Lane _lane(Conversation conversation, int side)
+cdef Lane _lane(Conversation conversation, int side, bytes ends)
 
 cdef class Dissector:
     cdef public object _limits
@@ -47,10 +52,11 @@ cdef class Dissector:
     cdef public dict _older
     cdef public int64_t _remembered
     cdef public dict _lanes
+    cdef public Lane _latest_lane
     cdef public bint _uses_lanes
     cdef public list _lingering
     cdef public int64_t _lingers_since
-    cdef public dict _holding
+    cdef public int64_t _waits
     cdef public int64_t _held_bytes
     cdef public list _late
     cdef public int64_t _late_bytes
@@ -63,13 +69,24 @@ cdef class Dissector:
     cdef object __weakref__
 
     cpdef feed(self, item)
-    @cython.locals(exchange=Exchange, brief=Brief, size=Py_ssize_t, ends=bytes, events=list)
-    cdef Py_ssize_t _take(self, Packet packet, list out) except -1
-    @cython.locals(lane=Lane, timestamp_ns=int64_t, step=list)
-    cdef list _take_short(self, Packet packet, bytes ends)
+    @cython.locals(
+        segments=SegmentReader, data=bytes, raw="const unsigned char*", link_type=cython.int, place=Py_ssize_t, lane=Lane,
+        payload=bytes, length=Py_ssize_t, events=list,
+    )
+    cdef Py_ssize_t _take_run(self, PacketRun run, Py_ssize_t size, list out) except -1
+    @cython.locals(
+        segments=SegmentReader, data=bytes, raw="const unsigned char*", place=Py_ssize_t, lane=Lane, events=list,
+    )
+    cdef Py_ssize_t _take(self, Packet packet, Py_ssize_t size, list out) except -1
+    cdef Py_ssize_t _take_long(self, Packet packet, bytes ends, Py_ssize_t size, list out) except -1
+    cdef Py_ssize_t _feed_packet(self, Packet packet, bytes ends, Py_ssize_t size, list out) except -1
+    @cython.locals(lane=Lane, raw="const unsigned char*")
+    cdef Lane _find_lane(self, bytes data, Py_ssize_t place, Py_ssize_t size)
+    @cython.locals(conversation=Conversation, step=list)
+    cdef list _take_short(self, Lane lane, int64_t packet, int64_t timestamp_ns, bytes data)
     @cython.locals(
         conversation=Conversation, source=bytes, destination=bytes, other=bytes, size=Py_ssize_t, side=cython.int,
-        raw="const unsigned char*", one="const unsigned char*",
+        raw="const unsigned char*", one="const unsigned char*", first=Lane, second=Lane,
     )
     cdef _open_lanes(self, bytes ends, Segment segment)
     @cython.locals(lane=Lane)
@@ -84,14 +101,17 @@ cdef class Dissector:
     cdef _close_late(self, Conversation conversation, list step)
     cdef _remove(self, Conversation conversation)
     cdef list _close_step(self, Conversation conversation, int64_t packet, list step)
-    @cython.locals(held=int64_t)
+    @cython.locals(held=int64_t, before=int64_t)
     cdef _count_held(self, Conversation conversation)
     @cython.locals(out=list, begun=Recognised, completed=Completed, exchange=Exchange, brief=Brief)
     cdef list _publish(self, list step)
     cdef _number(self, Brief brief)
     @cython.locals(form=PairLayout)
     cdef _learn_brief(self, Brief brief)
-    cdef _tell_brief(self, Brief brief, list out)
+    cdef _close_brief(self, Brief brief)
     cdef _learn(self, Exchange exchange)
     @cython.locals(conversation=Conversation, step=list, key=tuple, flags=cython.int, timestamp_ns=int64_t, was_over=cython.bint, found=list, before=Conversation, newest=Conversation)
     cdef list _feed_segment(self, Segment segment)
+
+@cython.locals(brief=Brief, exchange=Exchange)
+cdef Py_ssize_t _append(list events, Py_ssize_t size, list out) except -1

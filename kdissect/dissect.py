@@ -15,6 +15,7 @@ from heapq import heapify, heappop, heappush
 from typing import Protocol, cast
 
 from kdissect.capture.reader import Item
+from kdissect.capture.runs import PacketRun
 from kdissect.capture.segments import SegmentReader
 from kdissect.exchange import Exchange
 from kdissect.faults import fault
@@ -67,6 +68,14 @@ AT_THE_END = sys.maxsize
 _AT_THE_END = AT_THE_END
 
 
+_NOTHING: list[Event] = []
+"""What most packets bring to light. Nobody adds to it."""
+
+
+_NO_BYTES = b""
+_PART_BYTES = PART_BYTES
+
+
 class Numbering:
     """Gives connections and exchanges their numbers, by counting.
 
@@ -93,17 +102,21 @@ class Numbering:
 class Lane:
     """The short way of packets from one side of a connection."""
 
-    __slots__ = ("conversation", "side")
+    __slots__ = ("conversation", "ends", "other", "side")
 
-    def __init__(self, conversation: Conversation, side: Side) -> None:
+    def __init__(self, conversation: Conversation, side: Side, ends: bytes) -> None:
         self.conversation = conversation
         self.side = side
+        self.ends = ends
+        """The bytes of both ends, as packets have them."""
+        self.other: Lane | None = None
+        """That of the other side."""
 
 
-def _lane(conversation: Conversation, side: Side) -> Lane:
-    """``Lane(conversation, side)``, made part by part: compiled, that is several times faster."""
+def _lane(conversation: Conversation, side: Side, ends: bytes) -> Lane:
+    """``Lane(conversation, side, ends)``, made part by part: compiled, that is several times faster."""
     lane = Lane.__new__(Lane)
-    lane.conversation, lane.side = conversation, side
+    lane.conversation, lane.side, lane.ends, lane.other = conversation, side, ends, None
     return lane
 
 
@@ -174,6 +187,8 @@ class Dissector:
         """How many they are."""
         self._lanes: dict[bytes, Lane] = {}
         """The short ways of connections in the table, by the bytes of both ends as packets have them."""
+        self._latest_lane: Lane | None = None
+        """The one that was taken last: many packets in a row are of one connection."""
         self._uses_lanes = listener is None and watch is None
         """Whether packets may take the short way: not where packets come through tunnels, whose ends do not
         tell a connection, nor where somebody listens, who hears nothing of it."""
@@ -188,8 +203,9 @@ class Dissector:
         """The same, a heap by the time since when each is waited for; some may be forgotten by now."""
         self._lingers_since = _NEVER
         """The earliest of these times."""
-        self._holding: dict[Conversation, int] = {}
-        """What everything costs that waits, by connection; the one that waits longest first."""
+        self._waits = 0
+        """How often something began to wait in a connection: where two hold as much, it tells which one has
+        waited longer."""
         self._held_bytes = 0
         """The same of all, and of what is ``late``."""
         self._late: list[SessionEvent] = []
@@ -313,14 +329,22 @@ class Dissector:
             return self._learn_secrets(item.data) if item.kind == TLS_KEY_LOG else ()
         return self._elapse(item)
 
-    def feed_all(self, items: Iterable[Item]) -> Iterator[list[Event]]:
+    def feed_all(self, items: Iterable[Item | PacketRun]) -> Iterator[list[Event]]:
         """:meth:`feed` of several, in lists of what came to light. A list ends before what is wrong with a
         file, and where its messages have :data:`PART_BYTES`: what they decode to takes many times that."""
         out: list[Event] = []
         size = 0
         for item in items:
+            if isinstance(item, PacketRun):
+                run = item
+                while run.at < run.stop:
+                    size = self._take_run(run, size, out)
+                    if size > PART_BYTES:
+                        yield out
+                        out, size = [], 0
+                continue
             if isinstance(item, Packet):
-                size += self._take(item, out)
+                size = self._take(item, size, out)
                 if size > PART_BYTES:
                     yield out
                     out, size = [], 0
@@ -332,56 +356,116 @@ class Dissector:
         if out:
             yield out
 
-    def _take(self, packet: Packet, out: list[Event]) -> int:
-        """Append what a packet brings to light; gives the bytes of its messages."""
-        self.packets += 1
-        ends = self._segments.glance(packet)
-        events: list[Event] | None = None
-        if ends is not None:
+    def _take_run(self, run: PacketRun, size: int, out: list[Event]) -> int:
+        """Append what packets of a run bring to light, as long as their messages have no more than
+        :data:`PART_BYTES`; gives the bytes of the messages.
+
+        :param size: the bytes of those before.
+        """
+        segments, data, link_type = self._segments, run.buffer, run.link_type
+        raw = data
+        while size <= _PART_BYTES and run.next():
+            place = segments.look(data, run.data_start, run.data_end, link_type)
+            if place < 0:
+                size = self._take(run.packet(), size, out)
+                continue
+            lane = self._find_lane(data, place, segments.ends_size)
+            if lane is None:
+                size = self._take_long(run.packet(), raw[place : place + segments.ends_size], size, out)
+                continue
+            self.packets += 1
             if self.journal is not None:
-                self.journal.tick(packet.number, packet.timestamp_ns)
-            events = self._take_short(packet, ends)
-        if events is None:
-            segment = self._segments.feed(packet)
-            if not isinstance(segment, Segment):
-                if segment is not None:
-                    out.append(segment)
-                return 0
-            if ends is None and self.journal is not None:
-                self.journal.tick(packet.number, packet.timestamp_ns)
-            events = self._feed_segment(segment)
-            if ends is not None and self._uses_lanes:
-                self._open_lanes(ends, segment)
-        size = 0
-        for event in events:
-            out.append(event)
-            if isinstance(event, Brief):
-                brief = event
-                size += brief.size()
-            elif isinstance(event, Exchange):
-                exchange = event
-                size += exchange.size()
+                self.journal.tick(run.number, run.timestamp_ns)
+            payload, length = _NO_BYTES, segments.length
+            if length:
+                payload = raw[segments.start : segments.start + length]
+            segments.start = 0
+            events = self._take_short(lane, run.number, run.timestamp_ns, payload)
+            if events is None:
+                ends = raw[place : place + segments.ends_size]
+                size = self._feed_packet(run.packet(), ends, size, out)
+            elif events:
+                size = _append(events, size, out)
         return size
 
-    def _take_short(self, packet: Packet, ends: bytes) -> list[Event] | None:
-        """What a packet brings to light that was glanced at, if it is an ordinary one of a connection that is
-        known. None if it is another: nothing was taken."""
-        lane = self._lanes.get(ends)
-        if lane is None or self._older:
-            return None
-        timestamp_ns = packet.timestamp_ns
-        if timestamp_ns > self._lingers_since and self._has_lingered(timestamp_ns):
+    def _take(self, packet: Packet, size: int, out: list[Event]) -> int:
+        """Append what a packet brings to light; gives the bytes of the messages, with those before."""
+        segments, data = self._segments, packet.data
+        raw, place = data, segments.look(data, 0, len(data), packet.link_type)
+        if place < 0:
+            self.packets += 1
+            return self._feed_packet(packet, None, size, out)
+        lane = self._find_lane(data, place, segments.ends_size)
+        if lane is None:
+            return self._take_long(packet, raw[place : place + segments.ends_size], size, out)
+        self.packets += 1
+        if self.journal is not None:
+            self.journal.tick(packet.number, packet.timestamp_ns)
+        events = self._take_short(lane, packet.number, packet.timestamp_ns, data)
+        if events is None:
+            return self._feed_packet(packet, raw[place : place + segments.ends_size], size, out)
+        return _append(events, size, out)
+
+    def _take_long(self, packet: Packet, ends: bytes, size: int, out: list[Event]) -> int:
+        """The same of an ordinary packet that has no short way.
+
+        :param ends: the bytes of its addresses and ports.
+        """
+        self.packets += 1
+        if self.journal is not None:
+            self.journal.tick(packet.number, packet.timestamp_ns)
+        return self._feed_packet(packet, ends, size, out)
+
+    def _feed_packet(self, packet: Packet, ends: bytes | None, size: int, out: list[Event]) -> int:
+        """The same of any packet.
+
+        :param ends: those of an ordinary one.
+        """
+        segment = self._segments.feed(packet)
+        if not isinstance(segment, Segment):
+            if segment is not None:
+                out.append(segment)
+            return size
+        if ends is None and self.journal is not None:
+            self.journal.tick(packet.number, packet.timestamp_ns)
+        size = _append(self._feed_segment(segment), size, out)
+        if ends is not None and self._uses_lanes:
+            self._open_lanes(ends, segment)
+        return size
+
+    def _find_lane(self, data: bytes, place: int, size: int) -> Lane | None:
+        """The short way of packets between the ends whose bytes stand in ``data``; None if there is none."""
+        raw, lane = data, self._latest_lane
+        if lane is not None:
+            if len(lane.ends) == size and data.startswith(lane.ends, place):
+                return lane
+            lane = lane.other
+            if lane is not None and len(lane.ends) == size and data.startswith(lane.ends, place):
+                self._latest_lane = lane
+                return lane
+        lane = self._lanes.get(raw[place : place + size])
+        if lane is not None:
+            self._latest_lane = lane
+        return lane
+
+    def _take_short(self, lane: Lane, packet: int, timestamp_ns: int, data: bytes) -> list[Event] | None:
+        """What a packet brings to light that was looked at, if it is an ordinary one of its connection. None
+        if it is another: nothing was taken.
+
+        :param data: its payload stands in it, where the segment reader says.
+        """
+        if self._older or (timestamp_ns > self._lingers_since and self._has_lingered(timestamp_ns)):
             return None
         conversation = lane.conversation
-        step = conversation.take(packet.number, timestamp_ns, lane.side, self._segments, packet.data)
+        step = conversation.take(packet, timestamp_ns, lane.side, self._segments, data)
         if step is None:
             return None
         if self._segments.is_end:
             if conversation._is_over() and conversation.number not in self._closed:
                 self._wait_for(conversation, timestamp_ns)
         elif not self._segments.length:
-            return []
-        return self._close_step(conversation, packet.number, step)  # type: ignore[arg-type]  # nobody else's
+            return _NOTHING
+        return self._close_step(conversation, packet, step)  # type: ignore[arg-type]  # nobody else's
 
     def _open_lanes(self, ends: bytes, segment: Segment) -> None:
         """Let packets between these ends take the short way, if their connection is known."""
@@ -393,12 +477,14 @@ class Dissector:
             size = len(destination) - 2
             other = raw[:size] + one[:size] + raw[size : size + 2] + one[size : size + 2]
             conversation.ends = [ends, other]
-            self._lanes[ends] = _lane(conversation, side)
-            self._lanes[other] = _lane(conversation, 1 - side)
+            first, second = _lane(conversation, side, ends), _lane(conversation, 1 - side, other)
+            first.other, second.other = second, first
+            self._lanes[ends], self._lanes[other] = first, second
 
     def _close_lanes(self, conversation: Conversation) -> None:
         """Another connection may have its ends from now on."""
         if conversation.ends is not None:
+            self._latest_lane = None
             for ends in conversation.ends:
                 lane = self._lanes.get(ends)
                 if lane is not None and lane.conversation is conversation:
@@ -466,8 +552,9 @@ class Dissector:
         if network and self._uses_lanes:
             self._uses_lanes = False
             self._lanes.clear()
+            self._latest_lane = None
         conversation = self._table.get(key)
-        if conversation is None and (network or self._tunnelled):
+        if conversation is None and not self._uses_lanes and (network or self._tunnelled):
             conversation = self._tunnelled.find(segment, self._table)
         newest = conversation
         if conversation is not None and self._older:
@@ -523,7 +610,7 @@ class Dissector:
             self._count_held(conversation)
             if self._held_bytes > self._most_waiting:
                 self._relieve(packet, step)
-        return self._publish(step) if step else []
+        return self._publish(step) if step else _NOTHING
 
     def _elapse(self, now_ns: int) -> list[Event]:
         """What the time of a segment brings to light that somebody else dissects."""
@@ -575,13 +662,12 @@ class Dissector:
             self._table[key] = other
 
     def _count_held(self, conversation: Conversation) -> None:
-        held = conversation.held_bytes
-        self._held_bytes += held - conversation.counted_bytes
+        held, before = conversation.held_bytes, conversation.counted_bytes
+        self._held_bytes += held - before
         conversation.counted_bytes = held
-        if held:
-            self._holding[conversation] = held
-        else:
-            self._holding.pop(conversation, None)
+        if not before:
+            self._waits += 1
+            conversation.waits_since = self._waits
 
     def _relieve(self, packet: int, step: list[_Step]) -> None:
         """End the wait of the connections that hold most, of equal ones of those that wait longest, so that
@@ -589,7 +675,8 @@ class Dissector:
         room, they are forgotten."""
         limit = self._limits.waiting_bytes
         step += self._take_late()
-        for conversation in sorted(self._holding, key=self._holding.__getitem__, reverse=True):
+        holding = {each for each in self._conversations() if each.counted_bytes}
+        for conversation in sorted(holding, key=lambda each: (-each.counted_bytes, each.waits_since)):
             if self._held_bytes <= limit - limit // RELIEF:
                 return
             step += conversation.give_up(packet, limit)
@@ -611,16 +698,15 @@ class Dissector:
             self._hand_over(conversation, older)
         first, other = conversation.endpoints
         self._close_lanes(conversation)
-        keys = self._tunnelled.remove(conversation) if self._tunnelled else None
+        keys = None if self._uses_lanes else self._tunnelled.remove(conversation)
         for key in keys or ((first, other), (other, first)):
             if self._table.get(key) is conversation:
                 del self._table[key]
         self._remembered -= 1
         if self._closed:
             self._closed.pop(conversation.number, None)
-        if conversation.counted_bytes:
-            self._held_bytes -= self._holding.pop(conversation, 0)
-            conversation.counted_bytes = 0
+        self._held_bytes -= conversation.counted_bytes
+        conversation.counted_bytes = 0
         if conversation._tls is not None:
             self._awaiting.forget(conversation)
 
@@ -699,25 +785,26 @@ class Dissector:
             self._sum_up(conversation, end, step)
             self._remove(conversation)
 
-    def _publish(self, step: Sequence[_Step]) -> list[Event]:
+    def _publish(self, step: list[_Step]) -> list[Event]:
         """Number what one packet brought to light, learn from all of it, then give it out."""
-        out: list[Event] = []
         if len(step) == 1:
             if isinstance(step[0], Brief):
                 brief = step[0]
                 if not brief.number:
                     self._number(brief)
-                if brief.is_over:
-                    self._learn_brief(brief)
-                    self._tell_brief(brief, out)
-                    if self.journal is not None:
-                        self.journal.gave(1)
-                return out
+                if not brief.is_over:
+                    return _NOTHING
+                self._learn_brief(brief)
+                self._close_brief(brief)
+                if self.journal is not None:
+                    self.journal.gave(1)
+                return step  # type: ignore[return-value]  # who asked for briefs knows them
             if isinstance(step[0], Recognised):
                 begun = step[0]  # as nearly every request
                 begun.exchange.number = self._numbering.exchange(begun.exchange)
                 self._learn(begun.exchange)
-                return out
+                return _NOTHING
+        out: list[Event] = []
         for each in recognised_in_order(step):
             if isinstance(each, Brief):
                 self._number(each)
@@ -734,7 +821,8 @@ class Dissector:
         for at, event in enumerate(step):
             if isinstance(event, Brief):
                 if event.is_over and told[id(event)] == at:  # it may have begun in this step too
-                    self._tell_brief(event, out)
+                    self._close_brief(event)
+                    out.append(cast(Event, event))  # who asked for briefs knows them
                 continue
             if isinstance(event, Completed):
                 completed = event
@@ -764,11 +852,10 @@ class Dissector:
             if taught != ():  # as nearly always
                 self._learn_all(taught)
 
-    def _tell_brief(self, brief: Brief, out: list[Event]) -> None:
-        """Give out a brief that is over."""
+    def _close_brief(self, brief: Brief) -> None:
+        """Say which names of topic ids hold for a brief that is over."""
         brief.up_to_packet = _AT_THE_END if self._names_are_complete else brief.last_packet
         brief.names, brief.names_count = self.names, len(self.names.order)
-        out.append(cast(Event, brief))  # who asked for briefs knows them
 
     def _learn(self, exchange: Exchange) -> None:
         if not self._names_are_complete:
@@ -780,3 +867,16 @@ class Dissector:
                 self.names.learn(topic_id, name, packet)
             else:
                 self._names_left_out += 1
+
+
+def _append(events: list[Event], size: int, out: list[Event]) -> int:
+    """Append events; gives the bytes of their messages, with those before."""
+    for event in events:
+        out.append(event)
+        if isinstance(event, Brief):
+            brief = event
+            size += brief.size()
+        elif isinstance(event, Exchange):
+            exchange = event
+            size += exchange.size()
+    return size

@@ -28,7 +28,7 @@ from types import ModuleType
 
 LEAVES = (
     "kdissect.model",
-    "kdissect.capture.pcap",
+    "kdissect.capture.runs",
     "kdissect.capture.segments",
     "kdissect.tcp.copies",
     "kdissect.tcp.reassembly",
@@ -113,7 +113,7 @@ BUSY = frozenset(
     {
         "kdissect.model",
         "kdissect.names",
-        "kdissect.capture.pcap",
+        "kdissect.capture.runs",
         "kdissect.capture.segments",
         "kdissect.tcp.duplex",
         "kdissect.tcp.reassembly",

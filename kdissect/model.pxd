@@ -57,5 +57,9 @@ cdef class Frame(Value):
     cdef public bint searched
     cdef public object fault
 
+cdef tuple _OCTETS
+cdef Py_ssize_t _IPV4_ENDPOINT
+@cython.locals(raw="const unsigned char*", part=tuple)
+cpdef str endpoint_text(bytes endpoint)
 @cython.locals(other=Packet)
 cpdef Packet renumbered(Packet packet, int64_t number, int64_t interface)

@@ -149,6 +149,7 @@ class Secrets(NamedTuple):
 Endpoint = bytes
 """A packed IP address (4 or 16 bytes) followed by the port (2 bytes): cheap to cut from a packet,
 to compare and to hash. :func:`endpoint_text` prints it."""
+_OCTETS = tuple(map(str, range(256)))
 _IPV4_ENDPOINT = 6
 """Bytes of one with an IPv4 address."""
 
@@ -157,8 +158,8 @@ def endpoint_text(endpoint: Endpoint) -> str:
     """``10.0.0.1:9092``; IPv6 addresses in brackets."""
     if len(endpoint) == _IPV4_ENDPOINT:
         # By hand: as cheap as a cache, also where there are more connections than it would hold.
-        a, b, c, d, high, low = endpoint
-        return f"{a}.{b}.{c}.{d}:{high << 8 | low}"
+        part, raw = _OCTETS, endpoint
+        return f"{part[raw[0]]}.{part[raw[1]]}.{part[raw[2]]}.{part[raw[3]]}:{raw[4] << 8 | raw[5]}"
     return _ipv6_text(endpoint)
 
 

@@ -13,7 +13,7 @@ import math
 import os
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from typing import NamedTuple
+from typing import NamedTuple, cast
 
 from kdissect.capture.cuts import Cuts, FilePart, PartPackets
 from kdissect.capture.files import Capture, Opener, open_capture, read_packets
@@ -21,6 +21,7 @@ from kdissect.capture.following import Following
 from kdissect.capture.keylogs import KeyLogs
 from kdissect.capture.points import find_points
 from kdissect.capture.reader import Interface, Item, Packets, Points
+from kdissect.capture.runs import PacketRun
 from kdissect.dissect import Dissector, Event, Numbering
 from kdissect.limits import DEFAULTS, Limits
 from kdissect.model import CaptureError
@@ -218,15 +219,17 @@ class Pass:
         finally:
             self.close()
 
-    def items(self, *, one_by_one: bool = False) -> Iterator[Sequence[Item]]:
+    def items(self, *, one_by_one: bool = False) -> Iterator[Sequence[Item | PacketRun]]:
         """The packets, and what else the input has, in lists; an empty list is a pause, after which key logs
-        are looked at.
+        are looked at. Ordinary packets in a row may come as a run.
 
         :param one_by_one: whether nothing may be read that is not asked for.
         """
         packets = self.open()
         if self._key_logs is not None and isinstance(packets, Following):
             return (() if item is None else (item,) for item in packets.with_pauses())
+        if isinstance(packets, Capture) and not one_by_one and isinstance(self._dissector, Dissector):
+            return packets.in_runs()
         if isinstance(packets, Capture | PartPackets) and not one_by_one:
             return packets.blocks()
         return ((item,) for item in packets)
@@ -237,11 +240,14 @@ class Pass:
             return self._dissector.feed(item)
         return [*self.news(), *self._dissector.feed(item)]
 
-    def feed_all(self, items: Iterable[Item]) -> Iterator[Sequence[Event]]:
+    def feed_all(self, items: Sequence[Item | PacketRun]) -> Iterator[Sequence[Event]]:
         """The same of several, in lists."""
         if self._key_logs is not None:
             yield self.news()
-        yield from self._dissector.feed_all(items)
+        if isinstance(self._dissector, Dissector):
+            yield from self._dissector.feed_all(items)
+        else:
+            yield from self._dissector.feed_all(cast(Sequence[Item], items))  # these never come as runs
 
     def news(self, now: float | None = None) -> list[Event]:
         """What key logs have told since the last look, and brought to light.

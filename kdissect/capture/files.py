@@ -24,6 +24,7 @@ from typing import cast
 from kdissect.capture import pcap, pcapng
 from kdissect.capture.compressed import Pieces, compression_of
 from kdissect.capture.reader import Interface, Item, Points, Reader
+from kdissect.capture.runs import PacketRun
 from kdissect.faults import fault
 from kdissect.limits import DEFAULTS, Limits
 from kdissect.model import CaptureError, Fault, Packet, renumbered
@@ -98,6 +99,12 @@ class Capture(Iterator[Item]):
         """The same items as iterating gives, in lists of those that came together. An empty one may say that
         a file that grows had no more for a while."""
         return self._blocks
+
+    def in_runs(self) -> Iterator[list[Item | PacketRun]]:
+        """The same lists; ordinary packets in a row may come as a run. Nothing must have been read before."""
+        if len(self._files) == 1:
+            self._files[0].in_runs = True
+        return cast(Iterator[list[Item | PacketRun]], self._blocks)
 
     def __iter__(self) -> Iterator[Item]:
         return self._items
@@ -183,6 +190,8 @@ class _CaptureFile:
         self.path = path
         self.first_ns: int | None = None
         """Time of the first packet, after :meth:`probe`; None if there is none."""
+        self.in_runs = False
+        """Whether ordinary packets may come as runs."""
         self._name = "standard input" if path == "-" else path
         self._limits = limits
         self._opener = opener
@@ -264,9 +273,11 @@ class _CaptureFile:
 
     def _read(self, pieces: Pieces, reader: Reader, rest: bytes) -> Iterator[list[Item]]:
         try:
-            yield reader.feed(rest)
+            # Who asks for runs knows them.
+            feed = cast(Callable[[bytes], list[Item]], reader.feed_in_runs) if self.in_runs else reader.feed
+            yield feed(rest)
             while not reader.stopped and (piece := next(pieces, None)) is not None:
-                yield reader.feed(piece)
+                yield feed(piece)
         except OSError as error:
             yield [fault("unreadable", f"reading failed: {error.strerror or error}")]
         finally:

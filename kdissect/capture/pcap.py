@@ -19,6 +19,7 @@ from collections.abc import Callable
 from struct import Struct
 
 from kdissect.capture.reader import Interface, Item, Reader
+from kdissect.capture.runs import PacketRun, end_of_run
 from kdissect.faults import fault
 from kdissect.limits import DEFAULTS, Limits
 from kdissect.model import CaptureError, Packet
@@ -95,7 +96,7 @@ class PcapReader(Reader):
             self._interface = len(self.interfaces)
             self.interfaces.append(interface)
 
-    def _read(self, buffer: bytes, items: list[Item], final: bool) -> int:
+    def _read(self, buffer: bytes, items: list[Item | PacketRun], final: bool) -> int:
         at = self._records(buffer, 0, items, final)
         while _is_file_header(buffer, at):
             self._begin(buffer[at : at + HEADER_BYTES])
@@ -104,17 +105,20 @@ class PcapReader(Reader):
             items.append(self._cut_short(buffer, at))
         return at
 
-    def _records(self, buffer: bytes, at: int, items: list[Item], final: bool) -> int:
+    def _records(self, buffer: bytes, at: int, items: list[Item | PacketRun], final: bool) -> int:
         """Read records from ``at`` on, up to the end, an incomplete one or another file's header."""
         header_bytes, limit, size = self._header_bytes, self._limits.packet_bytes, len(buffer)
         interface = self._interface
         assert interface is not None
-        form = (self._is_little, header_bytes, self._scale, limit)
+        form = (self._is_little, header_bytes, self._scale)
         while True:
-            before = len(items)
             if self._is_newest:
-                at = _ordinary(buffer, at, items, self._number, form, self._link_type, interface)
-            self._number += len(items) - before
+                stop, count = end_of_run(buffer, at, form, limit)
+                if count:
+                    run = PacketRun(buffer, at, stop, self._number, form, self._link_type, interface)
+                    items.append(run)
+                    self._number += count
+                    at = stop
             start = at + header_bytes
             if start > size:
                 self._needed = header_bytes
@@ -212,59 +216,6 @@ class PcapReader(Reader):
             wanted += self._record(buffer, at)[2]
         words = f"the file ends inside a record: {there:,} of {plural(wanted, 'byte')} are there"
         return fault("cut-short", words, offset=self._offset + at)
-
-
-def _ordinary(
-    buffer: bytes,
-    at: int,
-    items: list[Item],
-    number: int,
-    form: tuple[bool, int, int, int],
-    link_type: int,
-    interface: int,
-) -> int:
-    """Read records as long as they are what nearly all are: whole, and of packets that have bytes. Gives
-    where another one begins.
-
-    :param number: that of the packet before.
-    :param form: whether numbers have their lowest byte first, the bytes of a record's header, nanoseconds in
-        a unit of the fraction, and the bytes that a packet may have.
-    """
-    is_little, header_bytes, scale, limit = form
-    raw, size = buffer, len(buffer)
-    while at + header_bytes <= size:
-        if is_little:
-            seconds, fraction = _little(raw, at), _little(raw, at + 4)
-            captured, wire_length = _little(raw, at + 8), _little(raw, at + 12)
-        else:
-            seconds, fraction = _big(raw, at), _big(raw, at + 4)
-            captured, wire_length = _big(raw, at + 8), _big(raw, at + 12)
-        start = at + header_bytes
-        end = start + captured
-        if not captured or captured > limit or captured > wire_length or end > size:
-            break
-        number += 1
-        # Made part by part: compiled, that is several times faster than a call with all of them.
-        packet = Packet.__new__(Packet)
-        packet.number, packet.timestamp_ns = number, seconds * 1_000_000_000 + fraction * scale
-        packet.link_type, packet.interface = link_type, interface
-        packet.comments = packet.options = ()
-        packet.data, packet.wire_length = raw[start:end], wire_length
-        items.append(packet)
-        at = end
-    return at
-
-
-def _little(raw: bytes, at: int) -> int:
-    """A number of 32 bits, lowest byte first."""
-    high = raw[at + 3]  # a number of its own: compiled, a byte would have no room to the left
-    return high << 24 | raw[at + 2] << 16 | raw[at + 1] << 8 | raw[at]
-
-
-def _big(raw: bytes, at: int) -> int:
-    """A number of 32 bits, highest byte first."""
-    high = raw[at]
-    return high << 24 | raw[at + 1] << 16 | raw[at + 2] << 8 | raw[at + 3]
 
 
 def _older(

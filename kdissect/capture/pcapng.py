@@ -48,6 +48,7 @@ from kdissect.capture.resync import (
     Resynchroniser,
     section_order,
 )
+from kdissect.capture.runs import PacketRun
 from kdissect.faults import fault
 from kdissect.limits import DEFAULTS, Limits
 from kdissect.model import CaptureError, Packet
@@ -126,7 +127,7 @@ class PcapngReader(Reader):
         self._five = Struct(order + "IIIII").unpack_from
         self._resynchroniser = Resynchroniser(order, self._limits.block_bytes)
 
-    def _read(self, buffer: bytes, items: list[Item], final: bool) -> int:
+    def _read(self, buffer: bytes, items: list[Item | PacketRun], final: bool) -> int:
         at, size = 0, len(buffer)
         limit = self._limits.block_bytes
         while True:
@@ -190,7 +191,7 @@ class PcapngReader(Reader):
     def _lose(self, kind: str, words: str, at: int) -> None:
         self._lost = (kind, words, self._offset + at)
 
-    def _report_lost(self, items: list[Item], at: int, found: bool) -> None:
+    def _report_lost(self, items: list[Item | PacketRun], at: int, found: bool) -> None:
         assert self._lost is not None
         kind, words, offset = self._lost
         skipped = self._offset + at - offset
@@ -203,13 +204,17 @@ class PcapngReader(Reader):
         items.append(fault(kind, words, offset=offset))
         self._lost = None
 
-    def _bad_block(self, items: list[Item], kind: int, at: int, what: str, packet: int | None = None) -> None:
+    def _bad_block(
+        self, items: list[Item | PacketRun], kind: int, at: int, what: str, packet: int | None = None
+    ) -> None:
         words = f"{_NAMES[kind]} {what}"
         items.append(fault("bad-block", words, packet=packet, offset=self._offset + at))
 
     # -- blocks with packets
 
-    def _read_packet(self, kind: int, buffer: bytes, at: int, end: int, items: list[Item]) -> None:
+    def _read_packet(
+        self, kind: int, buffer: bytes, at: int, end: int, items: list[Item | PacketRun]
+    ) -> None:
         """An Enhanced Packet Block, or the obsolete Packet Block, which differs in the first field."""
         number, high, low, captured, wire_length = self._five(buffer, at + 8)
         if kind == OBSOLETE_PACKET:
@@ -217,7 +222,7 @@ class PcapngReader(Reader):
             number = number >> 16 if self._order == ">" else number & 0xFFFF
         self._add(kind, buffer, at, at + 28, end, number, high << 32 | low, captured, wire_length, items)
 
-    def _read_simple(self, buffer: bytes, at: int, end: int, items: list[Item]) -> None:
+    def _read_simple(self, buffer: bytes, at: int, end: int, items: list[Item | PacketRun]) -> None:
         (wire_length,) = self._length(buffer, at + 8)
         captured: int = wire_length
         if self._section and self._section[0] is not None and self._section[0].snap_length:
@@ -235,7 +240,7 @@ class PcapngReader(Reader):
         ticks: int | None,
         captured: int,
         wire_length: int,
-        items: list[Item],
+        items: list[Item | PacketRun],
     ) -> None:
         """Append the packet whose data begins at ``start`` in the block from ``at`` to ``end``."""
         section = self._section
@@ -278,7 +283,7 @@ class PcapngReader(Reader):
 
     # -- the other blocks
 
-    def _read_other(self, kind: int, buffer: bytes, at: int, end: int, items: list[Item]) -> None:
+    def _read_other(self, kind: int, buffer: bytes, at: int, end: int, items: list[Item | PacketRun]) -> None:
         if kind == INTERFACE:
             self._read_interface(buffer, at, end, items)
         elif kind == SECTION:
@@ -303,7 +308,7 @@ class PcapngReader(Reader):
         elif kind == OBSOLETE_PACKET:
             self._read_packet(kind, buffer, at, end, items)
 
-    def _read_interface(self, buffer: bytes, at: int, end: int, items: list[Item]) -> None:
+    def _read_interface(self, buffer: bytes, at: int, end: int, items: list[Item | PacketRun]) -> None:
         link_type, _reserved, snap_length = Struct(self._order + "HHI").unpack_from(buffer, at + 8)
         options, wrong = read_options(buffer, at + 16, end - 4, self._order)
         if wrong:
@@ -344,7 +349,7 @@ class PcapngReader(Reader):
             if each is not None:
                 self.interfaces[each.number] = self.interfaces[each.number]._replace(names=self._names)
 
-    def _read_statistics(self, buffer: bytes, at: int, end: int, items: list[Item]) -> None:
+    def _read_statistics(self, buffer: bytes, at: int, end: int, items: list[Item | PacketRun]) -> None:
         number, high, low = Struct(self._order + "III").unpack_from(buffer, at + 8)
         options, wrong = read_options(buffer, at + 20, end - 4, self._order)
         if wrong:

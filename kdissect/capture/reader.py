@@ -15,6 +15,7 @@ from collections.abc import Iterator, Sequence
 from typing import NamedTuple, Protocol
 
 from kdissect.capture.options import Option
+from kdissect.capture.runs import PacketRun
 from kdissect.limits import Limits
 from kdissect.model import Fault, Packet, Secrets
 
@@ -118,7 +119,11 @@ class Reader(ABC):
 
     def feed(self, data: bytes) -> list[Item]:
         """The items that ``data`` completes."""
-        items: list[Item] = []
+        return _one_by_one(self.feed_in_runs(data))
+
+    def feed_in_runs(self, data: bytes) -> list[Item | PacketRun]:
+        """The same; ordinary packets in a row may come as a run."""
+        items: list[Item | PacketRun] = []
         if self.stopped or not data:
             return items
         self._waiting.append(data)
@@ -129,13 +134,13 @@ class Reader(ABC):
 
     def close(self) -> list[Item]:
         """Say that the file ends here."""
-        items: list[Item] = []
+        items: list[Item | PacketRun] = []
         if not self.stopped and self._waiting_bytes:
             self._run(items, final=True)
         self.stopped = True
-        return items
+        return _one_by_one(items)
 
-    def _run(self, items: list[Item], final: bool) -> None:
+    def _run(self, items: list[Item | PacketRun], final: bool) -> None:
         buffer = self._waiting[0] if len(self._waiting) == 1 else b"".join(self._waiting)
         consumed = self._read(buffer, items, final)
         self._offset += consumed
@@ -143,5 +148,15 @@ class Reader(ABC):
         self._waiting_bytes = len(buffer) - consumed
 
     @abstractmethod
-    def _read(self, buffer: bytes, items: list[Item], final: bool) -> int:
+    def _read(self, buffer: bytes, items: list[Item | PacketRun], final: bool) -> int:
         """Append what ``buffer`` holds to ``items``, set ``_needed`` and give the bytes used up."""
+
+
+def _one_by_one(items: list[Item | PacketRun]) -> list[Item]:
+    out: list[Item] = []
+    for item in items:
+        if isinstance(item, PacketRun):
+            out += item
+        else:
+            out.append(item)
+    return out

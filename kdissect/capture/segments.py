@@ -36,56 +36,66 @@ class SegmentReader:
         self.seq = self.ack = self.window = self.identity = 0
         """Of the segment that was glanced at last, as :class:`~kdissect.model.Segment` has them."""
         self.start = self.length = 0
-        """Where its payload begins in the packet's data, and its bytes."""
+        """Where its payload begins in the bytes that were looked at, and how many bytes it has."""
+        self.ends_size = 0
+        """Bytes of its addresses and ports."""
         self.is_end = False
         """Whether it has FIN."""
 
     def glance(self, packet: Packet) -> bytes | None:
-        """Read the headers of an ordinary packet without an object for its segment. Nearly all packets are
-        ordinary. They are TCP on plain IP, wholly captured, with ACK and neither SYN nor RST, and no options
-        beyond a timestamp. A FIN comes without bytes.
+        """:meth:`look` at a packet.
 
         :returns: the bytes of the addresses and ports; None for another packet, which is to be fed.
         """
-        link_type, data = packet.link_type, packet.data
-        raw, size = data, len(data)
+        raw, at = packet.data, self.look(packet.data, 0, len(packet.data), packet.link_type)
+        return None if at < 0 else raw[at : at + self.ends_size]
+
+    def look(self, data: bytes, start: int, end: int, link_type: int) -> int:
+        """Read the headers of an ordinary packet, whose bytes stand in ``data`` from ``start`` to ``end``,
+        without an object for its segment. Nearly all packets are ordinary. They are TCP on plain IP, wholly
+        captured, with ACK and neither SYN nor RST, and no options beyond a timestamp. A FIN comes without
+        bytes.
+
+        :returns: where the bytes of the addresses and ports stand; below 0 for another packet.
+        """
+        raw, size = data, end
         if link_type == ETHERNET:
-            at, told = 14, 12
+            at, told = start + 14, start + 12
         elif link_type == SLL:
-            at, told = 16, 14
+            at, told = start + 16, start + 14
         elif link_type == SLL2:
-            at, told = 20, 0
+            at, told = start + 20, start
         else:
-            return None
+            return -1
         if size < at + _LEAST_BYTES:
-            return None
+            return -1
         protocol = raw[told] << 8 | raw[told + 1]
         if protocol == IPV4:
             is_fragment = raw[at + 6] & 0x3F or raw[at + 7]
             if raw[at] != 0x45 or is_fragment or raw[at + 9] != TCP:
-                return None
+                return -1
             length = (raw[at + 2] << 8 | raw[at + 3]) - 20
-            ends = raw[at + 12 : at + 24]
+            ends, self.ends_size = at + 12, 12
             identity = raw[at + 4] << 8 | raw[at + 5]
             at += 20
         elif protocol == IPV6:
             if size < at + _LEAST_IPV6_BYTES or raw[at] >> 4 != 6 or raw[at + 6] != TCP:
-                return None
+                return -1
             length = raw[at + 4] << 8 | raw[at + 5]
-            ends = raw[at + 8 : at + 44]
+            ends, self.ends_size = at + 8, 36
             identity = 0
             at += 40
         else:
-            return None
+            return -1
         header_bytes = (raw[at + 12] >> 4) * 4
         flags = raw[at + 13]
         if flags & (ACK | SYN | RST) != ACK or header_bytes > TIMESTAMP_HEADER:
-            return None
+            return -1
         if not 20 <= header_bytes <= length or at + length > size:
-            return None
+            return -1
         self.is_end = flags & FIN != 0
         if self.is_end and length != header_bytes:
-            return None
+            return -1
         high = raw[at + 4]  # a number of its own: compiled, a byte would have no room to the left
         self.seq = high << 24 | raw[at + 5] << 16 | raw[at + 6] << 8 | raw[at + 7]
         high = raw[at + 8]

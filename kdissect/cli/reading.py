@@ -12,6 +12,7 @@ from typing import Any
 
 from kdissect.capture.cuts import Cuts, FilePart
 from kdissect.capture.reader import PACKET_OVERHEAD, Interface, Item, Packets, Points
+from kdissect.capture.runs import PacketRun
 from kdissect.cli.config import Config
 from kdissect.cli.errors import Complaints, Unreadable, complain
 from kdissect.cli.exit_codes import DONE, FAULTS_SEEN, NOTHING_MATCHED, UNREADABLE
@@ -26,7 +27,7 @@ from kdissect.model import CaptureError, Fault, Packet, Secrets
 from kdissect.names import TopicNames
 from kdissect.present.form import plural
 from kdissect.present.options import Options
-from kdissect.session.briefs import Brief, Interest
+from kdissect.session.briefs import Brief, Interest, are_briefs
 from kdissect.session.conversation import Listener
 from kdissect.source import Input, Pass
 from kdissect.tls.keylog import TlsSecrets
@@ -213,21 +214,23 @@ class Reading:
                 self._progress.clear()
             self._complaints.close()
 
-    def _note(self, items: Sequence[Item]) -> None:
+    def _note(self, items: Sequence[Item | PacketRun]) -> None:
         """What goes on beside the dissection."""
         if self.keep is not None:
             for item in items:
-                if not isinstance(item, Fault):
+                if not isinstance(item, Fault | PacketRun):
                     self.keep(item)
         if self.first_ns is None:
-            packets = (item for item in items if isinstance(item, Packet))
-            self.first_ns = next((packet.timestamp_ns for packet in packets), None)
+            self.first_ns = next((found for found in map(_first_ns, items) if found is not None), None)
         if self._progress is not None:
             self._progress.packets(items, self)
 
     def _counted(self, events: Sequence[Event]) -> Sequence[Event]:
         """The events, which are counted now."""
         looks_inside = self.tally.looks_inside and not self.is_counted_elsewhere
+        if not looks_inside and are_briefs(events):
+            self.exchanges += len(events)
+            return events
         for event in events:
             if isinstance(event, Exchange | Brief):
                 self.exchanges += 1
@@ -301,10 +304,12 @@ class ProgressLine:
         self._next = time.monotonic() + PROGRESS_AFTER
         self._shown = False
 
-    def packets(self, items: Iterable[Item], reading: Reading) -> None:
+    def packets(self, items: Iterable[Item | PacketRun], reading: Reading) -> None:
         """Packets were read."""
         for item in items:
-            if isinstance(item, Packet):
+            if isinstance(item, PacketRun):
+                self._read += item.size
+            elif isinstance(item, Packet):
                 self._read += len(item.data) + PACKET_OVERHEAD
         now = time.monotonic()
         if now < self._next:
@@ -322,6 +327,13 @@ class ProgressLine:
             sys.stderr.write("\r\x1b[K")
             sys.stderr.flush()
             self._shown = False
+
+
+def _first_ns(item: Item | PacketRun) -> int | None:
+    """The time of the first packet."""
+    if isinstance(item, PacketRun):
+        return item.first_ns
+    return item.timestamp_ns if isinstance(item, Packet) else None
 
 
 @contextmanager

@@ -225,9 +225,7 @@ class Lines:
         self._end(out, at, start, told.columns)
 
     def _ends_of(self, exchange: Exchange) -> _SharedText:
-        return self._ends_between(
-            exchange.connection, (exchange.client_endpoint, exchange.broker_endpoint)
-        )
+        return self._ends_between(exchange.connection, (exchange.client_endpoint, exchange.broker_endpoint))
 
     def _ends_between(self, connection: int, ends: tuple[Endpoint, Endpoint]) -> _SharedText:
         told = self._ends.get(connection)

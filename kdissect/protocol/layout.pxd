@@ -7,6 +7,7 @@ cdef class Layout:
     cdef public tuple candidates
     cdef public bint has_records
     cdef public int header_version
+    cdef public bint is_known
     cdef public str name
     cdef public object struct
     cdef public bint teaches

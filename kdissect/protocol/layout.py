@@ -18,12 +18,17 @@ class Layout:
     have.
     """
 
-    __slots__ = ("_asked", "candidates", "has_records", "header_version", "name", "struct", "teaches", "way")
+    __slots__ = (
+        *("_asked", "candidates", "has_records", "header_version", "is_known", "name", "struct", "teaches"),
+        "way",
+    )
 
     def __init__(self, api_key: int, version: int, kind: str) -> None:
         self._asked = (api_key, version, kind)
         self.name = apis.api_name(api_key)
         """Of the API, the newest."""
+        self.is_known = apis.is_api(api_key) and version in apis.versions(api_key)
+        """Whether Kafka has, or had, this API in this version."""
         self.header_version = _header_version(api_key, version, kind)
         """Of an API that is not known only what all headers share can be read."""
         self.struct: Struct | None = None

@@ -97,5 +97,6 @@ cdef class Brief:
     @cython.locals(asked=Survey, answered=Survey)
     cdef bint _has_metadata(self) except -1
 
+cpdef bint are_briefs(events) except -1
 cdef bint _name_metadata(list mentions) except -1
 cdef _or_none(int64_t value)

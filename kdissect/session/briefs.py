@@ -8,7 +8,7 @@ where they had to be, in plain headers. Its record sets are sound, where somebod
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
 from kdissect.exchange import METADATA_CARRIERS, Exchange, begin_exchange, may_name_topics
@@ -309,6 +309,14 @@ class Brief:
         if not (_name_metadata(asked.mentions) or _name_metadata(answered.mentions)):
             return False
         return may_name_topics(self.answer, answered, self.limits)
+
+
+def are_briefs(events: Sequence[object]) -> bool:
+    """Whether all events are exchanges in brief."""
+    for each in events:  # noqa: SIM110  # compiled, a loop is faster than a generator
+        if not isinstance(each, Brief):
+            return False
+    return True
 
 
 def _name_metadata(mentions: list[tuple[str | None, str | None]]) -> bool:

@@ -16,7 +16,8 @@ cdef list _NOTHING
 
 cdef class Conversation:
     cdef public object _broker_ports
-    cdef public list _bytes
+    cdef public int64_t _first_bytes
+    cdef public int64_t _other_bytes
     cdef public Duplex _duplex
     cdef public bint _flushed
     cdef public PairLayouts _forms
@@ -39,6 +40,7 @@ cdef class Conversation:
     cdef public int64_t counted_bytes
     cdef public list ends
     cdef public int64_t held_bytes
+    cdef public int64_t waits_since
     cdef public object decrypted_listener
     cdef public object number
     cdef object __weakref__
@@ -48,6 +50,8 @@ cdef class Conversation:
     @cython.locals(duplex=Duplex, stream=Reassembler, start=int64_t, length=int64_t, offset=int64_t, framer=Framer, frame=Frame, out=list)
     cpdef list take(self, int64_t packet, int64_t timestamp_ns, int side, SegmentReader seen, bytes data)
     cpdef bint _is_over(self) except -1
+    @cython.locals(duplex=Duplex, one=Reassembler, other=Reassembler, quick=QuickSession, client=cython.int, session=Session)
+    cpdef summary(self, end=*, bint tells_tcp=*)
     @cython.locals(last_ns=int64_t, silent_ns=int64_t)
     cpdef bint has_lingered(self, int64_t now_ns, int64_t linger_ns) except -1
     @cython.locals(
@@ -71,6 +75,10 @@ cdef class Conversation:
     cdef _pair(self, int side, events, packet, list out)
     @cython.locals(first=Framer, second=Framer, held=int64_t)
     cdef _weigh(self)
+    cdef _count(self, int side, int64_t length)
+    cdef list _flush(self, int64_t packet, str reason)
+    @cython.locals(first=Framer, second=Framer)
+    cdef bint _holds_frames(self) except -1
 
 @cython.locals(raw="const unsigned char*", chunk=Chunk)
 cdef Chunk _chunk(int64_t packet, int64_t timestamp_ns, int64_t offset, bytes data, int64_t start, int64_t length)

@@ -109,8 +109,8 @@ class Conversation:
 
     __slots__ = (
         "_broker_ports",
-        "_bytes",
         "_duplex",
+        "_first_bytes",
         "_flushed",
         "_forms",
         "_framers",
@@ -118,6 +118,7 @@ class Conversation:
         "_limits",
         "_listener",
         "_origin",
+        "_other_bytes",
         "_preambles",
         "_proxied",
         "_proxies",
@@ -134,6 +135,7 @@ class Conversation:
         "ends",
         "held_bytes",
         "number",
+        "waits_since",
     )
 
     def __init__(
@@ -155,7 +157,8 @@ class Conversation:
         self._limits = limits
         self._broker_ports = broker_ports
         self._secrets = secrets
-        self._duplex = Duplex(first, limits)
+        self._duplex = Duplex.__new__(Duplex)
+        self._duplex.begin(first, limits)
         self._verdict: Verdict | None = None
         """None until it is settled."""
         self._preambles: Preambles | None = None
@@ -178,13 +181,16 @@ class Conversation:
         self._forms = forms
         self._quick: QuickSession | None = None
         """In the place of the session, and of the framers where they are None, while all is ordinary."""
-        self._bytes = [0, 0]
+        self._first_bytes = self._other_bytes = 0
+        """Of the first side and of the other, without what is missing."""
         self._skipped = 0
         self._flushed = False
         self.ends: list[bytes] | None = None
         """Of its short ways, for whoever has them."""
         self.counted_bytes = 0
         """What whoever adds up over all connections has counted of that."""
+        self.waits_since = 0
+        """Since when something waits here, as they count it."""
         self.held_bytes = 0
         """What everything costs that waits: bytes behind holes or for a secret, those of which it is not
         known what they are, the beginnings of frames, and requests for their responses."""
@@ -239,10 +245,10 @@ class Conversation:
             return _NOTHING
         out: list[Event] = []
         if self._quick is not None:
-            self._bytes[side] += length
+            self._count(side, length)
             self._frame_quickly(side, packet, timestamp_ns, offset, data, start, length, packet, out)
         elif self._framers is not None and self._session is not None:
-            self._bytes[side] += length
+            self._count(side, length)
             framer = self._framers[side]
             frame = framer.frame_of(packet, timestamp_ns, offset, data, start, length)
             if frame is not None:
@@ -254,10 +260,10 @@ class Conversation:
                 return out
             self._frame(side, _chunk(packet, timestamp_ns, offset, data, start, length), packet, out)
         elif self._verdict is not None:
-            self._bytes[side] += length
+            self._count(side, length)
             self._skipped += length
         elif self._begins_plainly(side, data, start, length):
-            self._bytes[side] += length
+            self._count(side, length)
             self._frame_quickly(side, packet, timestamp_ns, offset, data, start, length, packet, out)
         else:
             chunk = _chunk(packet, timestamp_ns, offset, data, start, length)
@@ -380,6 +386,12 @@ class Conversation:
         self._weigh()
         return out
 
+    def _count(self, side: Side, length: int) -> None:
+        if side:
+            self._other_bytes += length
+        else:
+            self._first_bytes += length
+
     def _weigh(self) -> None:
         held = self._duplex.held_bytes
         if self._framers is not None and self._session is not None:
@@ -448,13 +460,15 @@ class Conversation:
         if self._recogniser is not None:
             skipped += sum(self._recogniser.passed)
         if self._tls is not None:
-            skipped += sum(self._bytes) - (self._tls.read_bytes if self._tls.is_decrypted else 0)
+            skipped += (self._first_bytes + self._other_bytes) - (
+                self._tls.read_bytes if self._tls.is_decrypted else 0
+            )
             if protocol == "unknown":
                 client, protocol = self._tls.client or 0, "tls"
         if end is None:
             fins = duplex.streams[0].ended_at is not None or duplex.streams[1].ended_at is not None
             end = "rst" if duplex.reset else "fin" if fins else "open"
-        shows_tcp = protocol in ("kafka", "tls") or not sum(self._bytes)
+        shows_tcp = protocol in ("kafka", "tls") or not (self._first_bytes + self._other_bytes)
         one, other = duplex.streams
         # Without names: they would take as long as all that they name.
         return Connection(
@@ -465,8 +479,8 @@ class Conversation:
             duplex.last_ns,
             end,
             duplex.packets,
-            self._bytes[client],
-            self._bytes[1 - client],
+            self._other_bytes if client else self._first_bytes,
+            self._first_bytes if client else self._other_bytes,
             one.retransmitted + other.retransmitted,
             one.gaps + other.gaps,
             one.gap_bytes + other.gap_bytes,
@@ -492,7 +506,7 @@ class Conversation:
                 listener(self, side, piece)
             if isinstance(piece, Chunk):
                 chunk = piece
-                self._bytes[side] += len(chunk.data)
+                self._count(side, len(chunk.data))
                 if self._verdict is not None and self._tls is None:
                     self._frame(side, piece, packet, out)
                     continue
@@ -850,8 +864,7 @@ class Conversation:
         self._forms = None  # what is recognised only now is told in full
         pieces = self._duplex.close()
         if self._quick is not None:
-            held = any(framer.held_bytes() for framer in self._framers or ())
-            if pieces or held or self._quick.is_waiting:
+            if pieces or self._quick._waiting or self._holds_frames():
                 self.leave_quick()
             else:
                 self._quick.ending = reason
@@ -868,6 +881,13 @@ class Conversation:
             out += self._mark(self._session.close())
         self._weigh()
         return out
+
+    def _holds_frames(self) -> bool:
+        """Whether the beginning of a frame waits for its rest."""
+        if self._framers is None:
+            return False
+        first, second = self._framers
+        return first.held_bytes() > 0 or second.held_bytes() > 0
 
     def _mark(self, events: list[SessionEvent]) -> list[SessionEvent]:
         """Exchanges that came through TLS or a proxy say so."""

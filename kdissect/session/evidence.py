@@ -140,7 +140,7 @@ def begins_plainly(data: bytes, start: int, stop: int, limits: Limits = DEFAULTS
         return False
     if known.way is None or not data[name : name + length].isascii():
         return False
-    return version in apis.versions(key) and survey_at(known.way, data, body, end, limits) is not None
+    return known.is_known and survey_at(known.way, data, body, end, limits) is not None
 
 
 def _may_be_newer(key: int, version: int) -> bool:

@@ -276,7 +276,12 @@ class QuickSession:
         brief.answer_first_ns, brief.answer_ns, brief.answer_frame = first_ns, last_ns, frame
         seen: Survey | None = None
         way = form.answered.way
-        if key == API_VERSIONS and end - body >= 2 and raw[body] == 0 and raw[body + 1] == _UNSUPPORTED_VERSION:
+        if (
+            key == API_VERSIONS
+            and end - body >= 2
+            and raw[body] == 0
+            and raw[body + 1] == _UNSUPPORTED_VERSION
+        ):
             # A broker that does not know the version answers in the oldest one.
             way = self._forms.find(API_VERSIONS, 0).answered.way
         if way is not None:

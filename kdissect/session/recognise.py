@@ -119,9 +119,14 @@ def at_once(data: bytes, side: Side, limits: Limits = DEFAULTS) -> Verdict | Non
 
 def plain_verdict(data: bytes, start: int, side: Side) -> Verdict:
     """The verdict of a side whose first request begins at ``start`` in ``data``."""
-    correlation_id = int.from_bytes(data[start + 8 : start + 12], "big", signed=True)
+    raw = data
+    high = raw[start + 8]  # a number of its own: compiled, a byte would have no room to the left
+    correlation_id = high << 24 | raw[start + 9] << 16 | raw[start + 10] << 8 | raw[start + 11]
+    if high > 0x7F:
+        correlation_id -= 0x1_0000_0000
+    opens = (False, True) if side else (True, False)
     # All fields at once: that is several times faster than NamedTuple's own __new__.
-    return _new_verdict(Verdict, ("kafka", side, (side == 0, side == 1), None, correlation_id, None, None))
+    return _new_verdict(Verdict, ("kafka", side, opens, None, correlation_id, None, None))
 
 
 class _Side:

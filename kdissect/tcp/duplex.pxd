@@ -24,6 +24,8 @@ cdef class Duplex:
     cdef public object _syn_ns
     cdef public tuple streams
 
+    @cython.locals(first=bytes, other=bytes)
+    cpdef begin(self, Segment segment, limits)
     @cython.locals(first=Reassembler, second=Reassembler)
     cpdef bint is_finished(self) except -1
     @cython.locals(

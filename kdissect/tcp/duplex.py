@@ -74,6 +74,10 @@ class Duplex:
 
     def __init__(self, segment: Segment, limits: Limits = DEFAULTS) -> None:
         """Take the endpoints from the connection's first segment, which is to be fed all the same."""
+        self.begin(segment, limits)
+
+    def begin(self, segment: Segment, limits: Limits) -> None:
+        """What ``__init__`` does, in the short way of compiled callers."""
         first, other = segment.source, segment.destination
         if segment.flags & (SYN | ACK) == SYN | ACK:
             first, other = other, first

@@ -350,7 +350,7 @@ class Reassembler:
                 elif round_trip_ns < self.path_ns:
                     self.path_ns = round_trip_ns  # bare ones may all have been delayed, up to 40 ms and more
             self._timed_end = -1
-        if before > self.next:
+        if before > self.next and (before > self.next + 1 or self._waiting):  # one more may be the FIN
             freed = [*freed, *self._declare(packet, timestamp_ns)]
         return freed
 

@@ -7,6 +7,7 @@ from struct import pack
 from kdissect.capture.pcap import HEADER_BYTES, PcapReader
 from kdissect.capture.pcapng import PcapngReader
 from kdissect.capture.reader import Item
+from kdissect.capture.runs import PacketRun
 from kdissect.model import Packet
 from tests.capture.build import enhanced, interface, pcap, record, section
 
@@ -50,7 +51,7 @@ def test_a_large_record_in_small_pieces_is_joined_only_when_it_is_whole() -> Non
     class Counting(PcapReader):
         reads = 0
 
-        def _read(self, buffer: bytes, items: list[Item], final: bool) -> int:
+        def _read(self, buffer: bytes, items: list[Item | PacketRun], final: bool) -> int:
             self.reads += 1
             return super()._read(buffer, items, final)
 

@@ -1,0 +1,37 @@
+cimport cython
+from libc.stdint cimport int64_t
+from kdissect.model cimport Packet
+
+@cython.final
+cdef class PacketRun:
+    cdef public bytes buffer
+    cdef public Py_ssize_t at
+    cdef public Py_ssize_t start
+    cdef public Py_ssize_t stop
+    cdef public int64_t number
+    cdef public int64_t timestamp_ns
+    cdef public int64_t wire_length
+    cdef public Py_ssize_t data_start
+    cdef public Py_ssize_t data_end
+    cdef public bint _is_little
+    cdef public Py_ssize_t _header_bytes
+    cdef public int64_t _scale
+    cdef public int link_type
+    cdef public int64_t interface
+
+    @cython.locals(
+        raw="const unsigned char*", at=Py_ssize_t, scale=int64_t, seconds=int64_t, fraction=int64_t, captured=Py_ssize_t,
+    )
+    cpdef bint next(self) except -1
+    @cython.locals(raw="const unsigned char*", packet=Packet)
+    cpdef Packet packet(self)
+
+@cython.locals(
+    raw="const unsigned char*", size=Py_ssize_t, count=Py_ssize_t, header_bytes=Py_ssize_t, is_little=cython.bint,
+    captured=Py_ssize_t, wire_length=int64_t, end=Py_ssize_t,
+)
+cpdef tuple end_of_run(bytes buffer, Py_ssize_t at, tuple form, int64_t limit)
+@cython.locals(high=int64_t)
+cdef int64_t _little(const unsigned char* raw, Py_ssize_t at) noexcept
+@cython.locals(high=int64_t)
+cdef int64_t _big(const unsigned char* raw, Py_ssize_t at) noexcept
