@@ -22,11 +22,11 @@ cdef class Numbering:
     cpdef connection(self, packet)
     cpdef exchange(self, begun)
 
+@cython.no_gc
 @cython.final
 cdef class Lane:
     cdef public Conversation conversation
     cdef public bytes ends
-    cdef public Lane other
     cdef public int side
 
 @cython.locals(lane=Lane)
@@ -52,7 +52,7 @@ cdef class Dissector:
     cdef public dict _older
     cdef public int64_t _remembered
     cdef public dict _lanes
-    cdef public Lane _latest_lane
+    cdef public list _recent
     cdef public bint _uses_lanes
     cdef public list _lingering
     cdef public int64_t _lingers_since
@@ -80,13 +80,13 @@ cdef class Dissector:
     cdef Py_ssize_t _take(self, Packet packet, Py_ssize_t size, list out) except -1
     cdef Py_ssize_t _take_long(self, Packet packet, bytes ends, Py_ssize_t size, list out) except -1
     cdef Py_ssize_t _feed_packet(self, Packet packet, bytes ends, Py_ssize_t size, list out) except -1
-    @cython.locals(lane=Lane, raw="const unsigned char*")
+    @cython.locals(lane=Lane, raw="const unsigned char*", at=Py_ssize_t)
     cdef Lane _find_lane(self, bytes data, Py_ssize_t place, Py_ssize_t size)
     @cython.locals(conversation=Conversation, step=list)
     cdef list _take_short(self, Lane lane, int64_t packet, int64_t timestamp_ns, bytes data)
     @cython.locals(
         conversation=Conversation, source=bytes, destination=bytes, other=bytes, size=Py_ssize_t, side=cython.int,
-        raw="const unsigned char*", one="const unsigned char*", first=Lane, second=Lane,
+        raw="const unsigned char*", one="const unsigned char*",
     )
     cdef _open_lanes(self, bytes ends, Segment segment)
     @cython.locals(lane=Lane)
@@ -115,3 +115,5 @@ cdef class Dissector:
 
 @cython.locals(brief=Brief, exchange=Exchange)
 cdef Py_ssize_t _append(list events, Py_ssize_t size, list out) except -1
+@cython.locals(raw="const unsigned char*")
+cdef Py_ssize_t _recent_at(bytes data, Py_ssize_t end) noexcept

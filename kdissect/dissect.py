@@ -72,6 +72,7 @@ _NOTHING: list[Event] = []
 """What most packets bring to light. Nobody adds to it."""
 
 
+RECENT_LANES = 256
 _NO_BYTES = b""
 _PART_BYTES = PART_BYTES
 
@@ -102,21 +103,19 @@ class Numbering:
 class Lane:
     """The short way of packets from one side of a connection."""
 
-    __slots__ = ("conversation", "ends", "other", "side")
+    __slots__ = ("conversation", "ends", "side")
 
     def __init__(self, conversation: Conversation, side: Side, ends: bytes) -> None:
         self.conversation = conversation
         self.side = side
         self.ends = ends
         """The bytes of both ends, as packets have them."""
-        self.other: Lane | None = None
-        """That of the other side."""
 
 
 def _lane(conversation: Conversation, side: Side, ends: bytes) -> Lane:
     """``Lane(conversation, side, ends)``, made part by part: compiled, that is several times faster."""
     lane = Lane.__new__(Lane)
-    lane.conversation, lane.side, lane.ends, lane.other = conversation, side, ends, None
+    lane.conversation, lane.side, lane.ends = conversation, side, ends
     return lane
 
 
@@ -187,8 +186,8 @@ class Dissector:
         """How many they are."""
         self._lanes: dict[bytes, Lane] = {}
         """The short ways of connections in the table, by the bytes of both ends as packets have them."""
-        self._latest_lane: Lane | None = None
-        """The one that was taken last: many packets in a row are of one connection."""
+        self._recent: list[Lane | None] = [None] * RECENT_LANES
+        """Some of those taken last, by :func:`_recent_at`: most packets are of few connections."""
         self._uses_lanes = listener is None and watch is None
         """Whether packets may take the short way: not where packets come through tunnels, whose ends do not
         tell a connection, nor where somebody listens, who hears nothing of it."""
@@ -435,17 +434,13 @@ class Dissector:
 
     def _find_lane(self, data: bytes, place: int, size: int) -> Lane | None:
         """The short way of packets between the ends whose bytes stand in ``data``; None if there is none."""
-        raw, lane = data, self._latest_lane
-        if lane is not None:
-            if len(lane.ends) == size and data.startswith(lane.ends, place):
-                return lane
-            lane = lane.other
-            if lane is not None and len(lane.ends) == size and data.startswith(lane.ends, place):
-                self._latest_lane = lane
-                return lane
+        raw, at = data, _recent_at(data, place + size)
+        lane = self._recent[at]
+        if lane is not None and len(lane.ends) == size and data.startswith(lane.ends, place):
+            return lane
         lane = self._lanes.get(raw[place : place + size])
         if lane is not None:
-            self._latest_lane = lane
+            self._recent[at] = lane
         return lane
 
     def _take_short(self, lane: Lane, packet: int, timestamp_ns: int, data: bytes) -> list[Event] | None:
@@ -477,15 +472,14 @@ class Dissector:
             size = len(destination) - 2
             other = raw[:size] + one[:size] + raw[size : size + 2] + one[size : size + 2]
             conversation.ends = [ends, other]
-            first, second = _lane(conversation, side, ends), _lane(conversation, 1 - side, other)
-            first.other, second.other = second, first
-            self._lanes[ends], self._lanes[other] = first, second
+            self._lanes[ends] = _lane(conversation, side, ends)
+            self._lanes[other] = _lane(conversation, 1 - side, other)
 
     def _close_lanes(self, conversation: Conversation) -> None:
         """Another connection may have its ends from now on."""
         if conversation.ends is not None:
-            self._latest_lane = None
             for ends in conversation.ends:
+                self._recent[_recent_at(ends, len(ends))] = None
                 lane = self._lanes.get(ends)
                 if lane is not None and lane.conversation is conversation:
                     del self._lanes[ends]
@@ -552,7 +546,7 @@ class Dissector:
         if network and self._uses_lanes:
             self._uses_lanes = False
             self._lanes.clear()
-            self._latest_lane = None
+            self._recent = [None] * RECENT_LANES
         conversation = self._table.get(key)
         if conversation is None and not self._uses_lanes and (network or self._tunnelled):
             conversation = self._tunnelled.find(segment, self._table)
@@ -867,6 +861,12 @@ class Dissector:
                 self.names.learn(topic_id, name, packet)
             else:
                 self._names_left_out += 1
+
+
+def _recent_at(data: bytes, end: int) -> int:
+    """Where a lane is kept as a recent one, by the ports that end the bytes of its ends."""
+    raw = data
+    return (raw[end - 1] + 31 * raw[end - 3]) & 0xFF
 
 
 def _append(events: list[Event], size: int, out: list[Event]) -> int:
