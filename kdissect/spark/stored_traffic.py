@@ -3,8 +3,8 @@
 The rows are counted by the fold that counts exchanges: tasks count their rows, and one adds what they
 counted, as for captures (:mod:`kdissect.spark.folds`).
 
-What stands in messages is read from their JSON, by what the definitions say of it: the group and the member
-of a request, and the names of topic ids. A capture that has ids only gets the names that another one tells.
+The group and the member of a request, and the names of topic ids, are read from the JSON of messages. The
+definitions say which messages tell names. A capture that has ids only gets the names that another one tells.
 """
 
 from __future__ import annotations

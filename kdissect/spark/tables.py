@@ -160,6 +160,6 @@ def _head(value: bytes | None, head: int) -> bytes | None:
 
 
 def body_of(message: str | None) -> dict[str, Any]:
-    """The body in the JSON of a message; empty where there is none."""
+    """The body in the JSON of a message; an empty one if it has no body."""
     body = json.loads(message).get("body") if message is not None else None
     return body if isinstance(body, dict) else {}
