@@ -1,7 +1,6 @@
 cimport cython
 from libc.stdint cimport int64_t
 from kdissect.message cimport Message
-from kdissect.protocol.cursor cimport Cursor
 from kdissect.protocol.layout cimport Layout
 from kdissect.protocol.survey cimport Survey
 from kdissect.record.sound cimport is_sound, may_have_value
@@ -38,10 +37,8 @@ cdef class Exchange:
     cdef public object _client
     cdef public object _broker
 
-    @cython.locals(request=Message, response=Message)
     cpdef int64_t _last(self) except -1
     cpdef tuple _both(self)
-    @cython.locals(first=Message)
     @cython.locals(size=Py_ssize_t)
     cpdef Py_ssize_t size(self) except -1
     cpdef Message _first(self)
@@ -69,7 +66,6 @@ cpdef Exchange begin_exchange(connection, client_endpoint, broker_endpoint)
 cdef bint _may_name_topics(Message message) except -1
 @cython.locals(places=list, at=Py_ssize_t, start=Py_ssize_t, end=Py_ssize_t)
 cpdef bint may_name_topics(bytes data, Survey seen, limits) except -1
-@cython.locals(cursor=Cursor)
 cdef _places(Message message)
 @cython.locals(found=dict, places=list)
 cdef dict _base_offsets(Message response)

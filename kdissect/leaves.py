@@ -2,7 +2,8 @@
 
 1. A leaf is an ordinary module. It runs as it is, and compiled several times faster; both do the same.
 2. The ``.pxd`` beside it has the C types of its classes, functions and variables. Only Cython reads it. An
-   attribute, argument or local that you add or rename in the ``.py`` must change there too.
+   attribute, argument or variable that you add or rename in the ``.py`` must change there too:
+   ``tests/compiled/test_declarations.py`` names what differs.
 3. After an edit the sources run, with a warning, until all is compiled: ``python .build/compile.py``.
    ``find kdissect -name '*.so' -delete`` takes the compiled modules away, ``KDISSECT_PURE=1`` ignores them.
 4. A variable without a C type is a Python object: right, but slow. ``python .build/hot_lines.py MODULE``

@@ -6,7 +6,6 @@ from kdissect.model cimport Frame
 cdef object _FROM_BROKER, _TO_BROKER
 
 cpdef tuple plain_exchange(Exchange exchange)
-@cython.locals(exchange=Exchange)
 cpdef Exchange exchange_of(tuple plain, names=*, limits=*)
 @cython.locals(frame=tuple, known=tuple, request=Request, token=Token)
 cdef tuple _plain_message(Message message)

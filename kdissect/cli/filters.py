@@ -100,11 +100,6 @@ class Chooser:
         self.chosen: set[int] = set()
         """Connections with an exchange that the filter shows."""
 
-    @property
-    def is_cheap(self) -> bool:
-        """Whether nothing must be decoded to tell what :meth:`event` tells."""
-        return all(each.is_cheap for each in self._filters)
-
     def part(self) -> Chooser:
         """The same for some of the events: it knows nothing of connections that others tell."""
         part = copy(self)

@@ -29,7 +29,8 @@ def changes(api_key: int, body: Body | None) -> bool:
 
 
 def _may_make_topics(body: Body) -> bool:
-    """A topic that is not there is made, unless that is forbidden; before version 4 it cannot be."""
+    """The broker makes a topic that it does not have, unless the request forbids it. Requests before
+    version 4 cannot forbid it."""
     return bool(body.get("topics")) and bool(body.get("allowAutoTopicCreation", True))
 
 

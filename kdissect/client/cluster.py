@@ -83,7 +83,7 @@ class Cluster:
         self._brokers: dict[int, BrokerAddress] = {}
 
     async def broker(self, address: BrokerAddress | None = None, *, negotiate: bool = True) -> Ready:
-        """A connection to a broker, the first one by default, kept for the next time.
+        """A connection to a broker, by default to the first one. It is kept for the next request.
 
         :param negotiate: whether versions must be known.
         :raises OtherSideError: it cannot be had.
@@ -121,7 +121,7 @@ class Cluster:
             await ready.connection.close()
 
     def defects(self) -> Iterator[str]:
-        """What brokers sent that belongs to no answer, a line each; for when no answer is waited for."""
+        """What brokers sent that belongs to no answer, a line for each. Ask when no answer is awaited."""
         for ready in self._ready.values():
             stray = ready.connection.session.stray
             if ready.connection.broken is not None:
@@ -134,7 +134,7 @@ class Cluster:
     def pick(
         self, ready: Ready, api_key: int, low: int = 0, high: int | None = None, *, forced: int | None = None
     ) -> int:
-        """The version to ask in. That a forced one is not advertised is told, once, where it is known.
+        """The version to ask in. If a forced version is known not to be advertised, the user is told once.
 
         :raises AskingError: there is no such version.
         """
@@ -192,7 +192,7 @@ class Cluster:
         return exchange
 
     async def topic(self, name: str, *, create: bool | None = None) -> TopicMetadata:
-        """A topic all of whose partitions have leaders; of one that is being created it waits for that.
+        """A topic, once all of its partitions have leaders. It waits for a topic that is being created.
 
         :param create: whether the broker may make it; None: that is no choice of the user's.
         :raises OtherSideError: there is no such topic, or it stays without leaders.

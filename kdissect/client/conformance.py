@@ -73,7 +73,8 @@ class BrokerCheck(NamedTuple):
 
 
 def default_body(api_key: int, version: int) -> dict[str, Any]:
-    """Values for a request that asks for as little as it can; what is not there has its default."""
+    """Values for a request that asks for as little as it can. Every field that is left out has its
+    default."""
     if api_key == API_VERSIONS:
         return api_versions_body(version)
     asked = _LEAST.get(apis.api_name(api_key), {})
@@ -82,7 +83,7 @@ def default_body(api_key: int, version: int) -> dict[str, Any]:
 
 
 def advertised_checks(ready: Ready, said: list[dict[str, Any]]) -> list[BrokerCheck]:
-    """What is to be said of the list of APIs; one right row where nothing is.
+    """What is wrong with the list of APIs; one row that says it is right if nothing is.
 
     :param said: the field ``apiKeys`` of the answer.
     """
@@ -137,7 +138,7 @@ async def conformance(cluster: Cluster, everything: bool = False) -> AsyncIterat
 
 
 def _asked(key: int, version: int) -> dict[str, Any]:
-    """The values of the default request, whole, in the known version that is nearest."""
+    """All values of the default request, in the nearest version that is known."""
     known = apis.versions(key)
     near = min(max(version, known.start), known.stop - 1)
     struct = message_struct(key, near, "request")

@@ -60,7 +60,7 @@ def _opening(data: bytes, has_answered: bool) -> str:
 def what_closing_means(
     exchange: Exchange, session: ClientSession, answered: Collection[int | None], known: ConnectionFacts
 ) -> str:
-    """Why a request has no whole answer, after the connection ended.
+    """Why the connection ended before a request had a whole answer.
 
     :param answered: the APIs that it has answered before; None is a SASL token.
     """
@@ -81,7 +81,7 @@ def what_closing_means(
 
 
 def _why(exchange: Exchange, answered: Collection[int | None], known: ConnectionFacts) -> str:
-    """What may be the reason, as far as nothing that is known speaks against it."""
+    """The possible reasons that nothing known contradicts."""
     key, version = exchange.api_key, exchange.api_version
     said = ""
     if known.advertised is not None and key is not None and version is not None:
@@ -108,7 +108,7 @@ def _why(exchange: Exchange, answered: Collection[int | None], known: Connection
 
 
 def beyond(advertised: Mapping[int, range], api_key: int, version: int) -> str | None:
-    """That a version is not among those which a broker advertises; None where it is."""
+    """A line that says that the broker does not advertise this version; None if it does."""
     theirs = advertised.get(api_key)
     name = apis.api_name(api_key)
     if theirs is None:

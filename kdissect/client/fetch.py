@@ -50,7 +50,7 @@ class FetchOptions(NamedTuple):
 
 @dataclass(slots=True)
 class FetchPosition:
-    """How far reading of one partition is."""
+    """How far one partition was read."""
 
     index: int
     next: int
@@ -287,7 +287,7 @@ async def _begin(
 
 
 def why_nothing(topic: str, leaders: Leaders, offset: int | None, shown: int) -> str | None:
-    """What to say where less came than may have been expected; None where nothing is to be said.
+    """What to say if fewer records came than the user may expect; None if there is nothing to say.
 
     :param offset: that reading was to begin at; None: a time, or an end.
     :param shown: how many records were, or what else is shown.

@@ -1,4 +1,4 @@
-"""A request that is given in part → the whole: what is left out has its default."""
+"""A part of a request → the whole request: each field that is left out has its default."""
 
 from __future__ import annotations
 

@@ -16,7 +16,7 @@ LATEST, EARLIEST = -1, -2
 
 
 class FetchStart(NamedTuple):
-    """Where reading begins: an offset, or else the first record at or after a time."""
+    """Where reading begins: at an offset, or at the first record that is not older than a time."""
 
     offset: int | None = None
     timestamp: int | None = EARLIEST
@@ -37,7 +37,7 @@ def list_offsets_body(version: int, topic: str, asked: Mapping[int, int], commit
 
 
 def offsets_of(exchange: Exchange) -> dict[int, int | None]:
-    """The offsets in a ListOffsets response, by partition; None where no record is that young.
+    """The offsets in a ListOffsets response, by partition; None if every record is older than the time.
 
     :raises OtherSideError: the broker refuses to tell one.
     """

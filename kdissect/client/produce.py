@@ -251,7 +251,7 @@ def murmur2(data: bytes) -> int:
 
 
 def summed(written: Iterable[PartitionOutcome]) -> list[PartitionOutcome]:
-    """What was written in several requests, taken together: the first offset, and how many."""
+    """What several requests wrote together: the first offset, and how many records."""
     ordered = sorted(written, key=lambda each: (each.topic, each.partition))
     out = []
     for (topic, partition), group in groupby(ordered, key=lambda each: (each.topic, each.partition)):

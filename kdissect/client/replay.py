@@ -1,4 +1,4 @@
-"""Requests that somebody else sent → the same ones again: from a broker's request log, or a capture.
+"""Requests from a broker's request log or a capture → the same requests, sent again.
 
 A line of the request log has the header and the body as JSON. It has only the size of records, so a Produce
 cannot be sent again from it. From a capture a request is taken byte by byte; only the correlation id is a new
@@ -103,7 +103,7 @@ def from_exchange(exchange: Exchange) -> ReplayedRequest | None:
 
 
 def from_log(lines: Iterator[str]) -> Iterator[ReplayedRequest | ValueError]:
-    """The requests of a log in order, and in their places why one cannot be sent."""
+    """The requests of a log, in order. In the place of one that cannot be sent stands the reason."""
     for number, line in enumerate(lines, 1):
         try:
             found = from_log_line(line, number)

@@ -26,7 +26,7 @@ class TlsOptions(NamedTuple):
 
 
 class Security(NamedTuple):
-    """Both."""
+    """TLS and SASL of one connection."""
 
     tls: TlsOptions | None = None
     mechanism: str | None = None

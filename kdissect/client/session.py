@@ -69,7 +69,8 @@ class ClientSession:
         """The first of them, to tell what is no Kafka."""
 
     def request(self, api_key: int, api_version: int, body: bytes) -> bytes:
-        """A request's bytes, header and size before the body; :meth:`feed_sent` hears when they are sent."""
+        """The bytes of a request: size, header, body. Give them to :meth:`feed_sent` when they are
+        sent."""
         self._correlation_id += 1
         version = _header_version(api_key, api_version)
         header: dict[str, int | str | None] = {
@@ -167,5 +168,5 @@ def sized(payload: bytes) -> bytes:
 
 
 def _header_version(api_key: int, api_version: int) -> int:
-    """Of an API that is not known, the header that all versions of all APIs share with a client id."""
+    """For an unknown API: the request header with a client id, which all APIs have."""
     return apis.request_header_version(api_key, api_version) if apis.is_api(api_key) else 1

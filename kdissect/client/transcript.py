@@ -111,7 +111,8 @@ class Transcript:
             self._held.append((recording, sent))
 
     def take_packets(self) -> list[Packet]:
-        """The packets that hold nothing any more that must be masked, and that no such packet precedes."""
+        """The packets that can be written: nothing in them, or in a packet before them, must still be
+        masked."""
         out = []
         while self._held and _is_settled(*self._held[0]):
             recording, sent = self._held.popleft()
@@ -124,7 +125,7 @@ class Transcript:
         self._learn(exchange)
 
     def complete(self, exchange: Exchange) -> None:
-        """Nothing more will come of it: let it know the names of its topics."""
+        """The exchange is complete: give it the names of its topics."""
         self._learn(exchange)
         exchange.topic_names = self._names.up_to(exchange.last_packet)
         exchange.embedded = self._embedded

@@ -88,7 +88,7 @@ def advertised(body: Values) -> Advertised:
 
 
 def next_try(tried: int, body: Values) -> int | None:
-    """The version of ApiVersions to ask in after this answer; None where it is one to go by."""
+    """The version of ApiVersions to ask in after this answer; None if this answer has the versions."""
     if body.get("errorCode") != UNSUPPORTED_VERSION or tried == 0:
         return None
     theirs = advertised(body).ranges.get(apis.API_VERSIONS, range(1))

@@ -9,8 +9,7 @@ from kdissect.analysis.slow import Slowness
 from kdissect.exchange import Exchange
 from kdissect.filter.computed import OF_FINDINGS
 from kdissect.filter.errors import FilterError
-from kdissect.filter.expression import Expression, compiled, cost, fields_of
-from kdissect.filter.field import HEADER
+from kdissect.filter.expression import Expression, compiled, fields_of
 from kdissect.filter.resolve import resolve
 from kdissect.filter.row import Row
 from kdissect.filter.syntax import parse
@@ -85,11 +84,6 @@ class Filter:
         if exchange is not None and self.evidence is not None:
             signs = self.evidence.of(exchange.number, exchange.connection)
         return Row(exchange, self.options, records, faults, connection, self.slowness, signs)
-
-    @property
-    def is_cheap(self) -> bool:
-        """Whether it asks for nothing that must be decoded."""
-        return cost(self.expression) == HEADER
 
     @property
     def fields(self) -> frozenset[str]:

@@ -15,13 +15,12 @@ expression: the rows in between, and no others, are asked with :meth:`Filter.mat
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from kdissect.exchange import Exchange
 from kdissect.filter.checks import Check
 from kdissect.filter.expression import And, Expression, Leaf, Not, Pair
 from kdissect.filter.field import FilterField
@@ -112,16 +111,6 @@ def masks(expression: Expression, columns: Mapping[str, IndexColumn], rows: int)
     return Masks(
         join.reduce([part.certain for part in parts]), join.reduce([part.possible for part in parts])
     )
-
-
-def shown(
-    found: Masks, matches: Callable[[Exchange], bool], exchange_at: Callable[[int], Exchange]
-) -> Iterator[int]:
-    """The rows that are shown, in order; only the open ones are looked at."""
-    for row in np.flatnonzero(found.possible):
-        number = int(row)
-        if found.certain[row] or matches(exchange_at(number)):
-            yield number
 
 
 def _settled(mask: Mask) -> Masks:

@@ -134,14 +134,6 @@ class JournalWriter:
         self._end += len(line)
         self._size = max(self._size, self._end)
 
-    def began(self, path: str, before: int = 0) -> None:
-        """A file of the spool was begun, ``before`` which so many packets are in others.
-
-        :raises OSError: it cannot be told.
-        """
-        inside = os.path.dirname(path) == self._folder
-        self.tell(Begun(os.path.basename(path) if inside else path, before))
-
     def status(self, status: Status) -> None:
         """How the capture goes now."""
         notes = tuple(note[:LONGEST_NOTE] for note in status.notes[-MOST_NOTES:])

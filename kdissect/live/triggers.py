@@ -48,16 +48,12 @@ class CaptureTrigger:
         self._began = began
         self._most_bytes = most_bytes
         self._kept: deque[Packet] = deque()
-        self._kept_bytes = 0
+        self.kept_bytes = 0
+        """About what the packets in memory take."""
         self._latest_ns = 0
         self._file: BinaryIO | None = None
         self._writer: PcapngWriter | None = None
         self._until_ns = 0
-
-    @property
-    def kept_bytes(self) -> int:
-        """What the packets in memory take, about."""
-        return self._kept_bytes
 
     def packet(self, item: Packet | Secrets) -> None:
         """The next packet, to be told before what it brings to light. What else captures hold is of no
@@ -74,13 +70,13 @@ class CaptureTrigger:
                 return
             self._end()
         self._kept.append(item)
-        self._kept_bytes += len(item.data) + _PACKET_COST
+        self.kept_bytes += len(item.data) + _PACKET_COST
         self._forget(item.timestamp_ns - self._before_ns)
 
     def _forget(self, since_ns: int) -> None:
         kept = self._kept
-        while kept and (kept[0].timestamp_ns < since_ns or self._kept_bytes > self._most_bytes):
-            self._kept_bytes -= len(kept.popleft().data) + _PACKET_COST
+        while kept and (kept[0].timestamp_ns < since_ns or self.kept_bytes > self._most_bytes):
+            self.kept_bytes -= len(kept.popleft().data) + _PACKET_COST
 
     def hit(self) -> None:
         """The latest packet was such a moment.
@@ -100,7 +96,7 @@ class CaptureTrigger:
         for packet in self._kept:
             self._writer.write(packet)
         self._kept.clear()
-        self._kept_bytes = 0
+        self.kept_bytes = 0
 
     def _end(self) -> None:
         if self._file is not None:

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 from kdissect.dissect import LINGER_NS, Dissector, Event
 from kdissect.limits import Limits
 from kdissect.model import Segment
-from kdissect.parts.journal import Ends, SeamJournal, Told
+from kdissect.parts.journal import SeamJournal, Told
 from kdissect.parts.part import VERSION, PartEdge, Seam, connection_numbers
 
 COST = 16
@@ -28,10 +28,6 @@ class Stitcher:
     def __init__(self, dissector: Dissector, limits: Limits) -> None:
         self._dissector = dissector
         self._limits = limits
-
-    def may_go_on(self, ends: Ends) -> bool:
-        """Whether a connection between these ends is remembered."""
-        return self._dissector.remembers(*ends)
 
     def why_not(self, edge: PartEdge) -> str | None:
         """Why a part is to be dissected with the true state; None where its edge is enough."""

@@ -119,11 +119,6 @@ class PointsDissector:
         """With which TLS is decrypted."""
         return self._dissectors[0].secrets
 
-    @property
-    def capture_points(self) -> tuple[str, ...]:
-        """Their names."""
-        return self._points.names
-
     def feed(self, item: Packet | Secrets | Fault) -> Sequence[Event]:
         """What one packet brings to light, in order."""
         if isinstance(item, Fault):

@@ -37,7 +37,6 @@ cdef class Route:
     cdef public bytes program
     cdef public bint tells_places
 
-cpdef Survey survey(Route way, Cursor cursor)
 @cython.locals(found=Survey)
 cpdef Survey survey_at(Route way, bytes data, Py_ssize_t start, Py_ssize_t end, limits)
 @cython.locals(found=Survey, places=list)

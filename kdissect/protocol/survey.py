@@ -138,14 +138,8 @@ class Route:
         self.tells_places = tells_places
 
 
-def survey(way: Route, cursor: Cursor) -> Survey | None:
-    """Survey the struct that begins where the cursor stands, and which must fill its bytes to the end; None
-    where it has to be decoded."""
-    return survey_at(way, cursor.data, cursor.position, cursor.end, cursor.limits)
-
-
 def survey_at(way: Route, data: bytes, start: int, end: int, limits: Limits) -> Survey | None:
-    """The same of the bytes from ``start`` to ``end``."""
+    """Survey the struct that the bytes from ``start`` to ``end`` are; None where it has to be decoded."""
     found = _nothing(limits)
     return found if _run(way, data, start, end, found, limits) else None
 

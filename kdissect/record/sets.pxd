@@ -17,7 +17,6 @@ cdef class RecordSet:
 
 @cython.locals(
     found=RecordSet, budget=Budget, position=Py_ssize_t, end=Py_ssize_t, partial=cython.bint, batch=Batch,
-    raw="const unsigned char*",
 )
 cpdef RecordSet read_record_set(bytes data, object limits=*)
 @cython.locals(left=Py_ssize_t, size=int64_t, magic=int64_t, least=int64_t, high=int64_t, raw="const unsigned char*")

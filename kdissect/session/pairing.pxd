@@ -66,7 +66,6 @@ cdef class Session:
     cdef public Login login
     cdef public bint has_logged_in
 
-    @cython.locals(out=list)
     cpdef list feed(self, Frame frame, packet)
     cpdef int64_t held_bytes(self) except -1
     @cython.locals(request=Request, exchange=Exchange, out=list, lost=Exchange, begun=Recognised, older=Waiting, key=cython.int)

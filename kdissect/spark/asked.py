@@ -29,8 +29,8 @@ def told(tables: Sequence[str], by: Sequence[str], settings: TableSettings) -> d
 
 
 def difference(before: Mapping[str, Any], now: Mapping[str, Any]) -> str | None:
-    """What is not as it was, and what to give; None where nothing differs. Tables may come in another order.
-    Both are as :func:`told` gives them."""
+    """What differs from the runs before, and which option to give; None if nothing differs. Tables may come
+    in another order. Both are as :func:`told` gives them."""
     if set(before["tables"]) != set(now["tables"]):
         return _line("--table", sorted(now["tables"]), sorted(before["tables"]))
     if before["by"] != now["by"]:
@@ -44,7 +44,7 @@ def difference(before: Mapping[str, Any], now: Mapping[str, Any]) -> str | None:
 
 
 def is_told(value: object) -> TypeGuard[dict[str, Any]]:
-    """Whether it has the form of what :func:`told` gives."""
+    """Whether it has the form that :func:`told` gives."""
     if not isinstance(value, dict):
         return False
     tables, by, options = (value.get(name) for name in ("tables", "by", "options"))

@@ -1,4 +1,4 @@
-"""Which code made a state: pickled objects are of use only to the code that made them.
+"""Which code made a state: only the code that pickled objects can use them.
 
 The version does not tell it: between two releases it stays the same, and classes change.
 """
@@ -18,7 +18,7 @@ _EDGES = frozenset(("cli", "client", "help", "jobs", "live", "scrub", "spark", "
 
 @cache
 def build() -> str:
-    """A word that is another one where a source is another, or where sources run and not compiled modules."""
+    """A word that changes when a source changes, and that differs between sources and compiled modules."""
     top = Path(kdissect.__file__).parent
     made = hashlib.sha256(Path(dissect.__file__).suffix.encode())
     for path in sorted(top.rglob("*.py")):

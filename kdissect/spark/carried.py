@@ -68,7 +68,7 @@ class Carried:
         return sum(self.sizes.values())
 
     def rename(self, old: str, new: str) -> None:
-        """What was read of a file was read under the name that it had."""
+        """The file has a new name: what was read of it stays known."""
         for each in (self.items, self.sizes):
             each[new] = each.pop(old)
         self.firsts[new] = self.firsts.pop(old)
@@ -83,7 +83,7 @@ class Carried:
         self.final.discard(path)
 
     def drained(self) -> Drained:
-        """What is left once its reading has ended."""
+        """What stays when its reading has ended."""
         reading = self.reading
         numbering = reading.numbering
         return Drained(
@@ -192,17 +192,17 @@ class States:
         self._write(path.parent / _DRAINING / path.name, point, size, data, _DRAINED_FORM)
 
     def end_drain(self, batch: int) -> None:
-        """All that was open has been written."""
+        """Everything that was open is written: the drained states count from now on."""
         folder = self._folder / str(batch)
         rmtree(folder / _DRAINED, ignore_errors=True)
         os.rename(folder / _DRAINING, folder / _DRAINED)
 
     def is_drained(self, batch: int) -> bool:
-        """Whether nothing is open behind a batch."""
+        """Whether a batch left nothing open."""
         return (self._folder / str(batch) / _DRAINED).is_dir()
 
     def is_draining(self, batch: int) -> bool:
-        """Whether a drain behind a batch has begun, and has not come to its end."""
+        """Whether a drain after a batch has begun and has not ended."""
         return (self._folder / str(batch) / _DRAINING).is_dir()
 
     def _write(self, path: Path, point: str, size: int, data: bytes, drained: int | None) -> None:
@@ -225,7 +225,7 @@ class States:
         os.replace(partial, path)
 
     def forget(self) -> None:
-        """Remove what no batch can need any more. The latest two of each capture point stay: a repeat of the
+        """Remove what no later batch needs. The latest two of each capture point stay: a repeat of the
         latest batch reads the older one again. Files that a killed run did not finish go too.
         """
         for point in self.points():

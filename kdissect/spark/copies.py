@@ -1,4 +1,5 @@
-"""Exchanges that several capture points saw → each once, with where and when it was seen.
+"""Exchanges that several capture points saw → each exchange once, with the places and times at which it
+was seen.
 
 Two captures of one conversation agree in what was on the wire: both ends' addresses and the correlation id.
 They also agree in API, version and sizes where both have them; one may have lost a side. Their clocks do not

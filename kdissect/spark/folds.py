@@ -71,7 +71,7 @@ class FoldQuestion(Protocol[C]):
         """The tables, in order."""
 
     def new(self) -> C:
-        """What nothing was fed to yet."""
+        """A new one, to which nothing was fed."""
 
     def rows(self, whole: C) -> Sequence[FoldRows]:
         """The rows of each table, when all was fed."""
@@ -198,7 +198,7 @@ def _count(
     question: FoldQuestion[C],
     batches: Iterable[pa.RecordBatch],
 ) -> Iterator[pa.RecordBatch]:
-    """The first step: numbers of tasks → parts, pickled."""
+    """The first step: task numbers → pickled parts."""
     for number in task_numbers(batches):
         task = tasks[number]
         note = Note(settings.progress, f"folds-{number}")

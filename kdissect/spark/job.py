@@ -1,4 +1,4 @@
-"""What tasks do that make tables, and what comes of it.
+"""What the tasks that make tables do, and what they give back.
 
 Unit   reads a capture point: makes all rows itself, or keeps the events for others
 Rows   makes rows of events that a Unit kept (:mod:`kdissect.spark.kept`)

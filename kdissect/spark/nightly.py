@@ -83,7 +83,7 @@ class Inputs:
 
 
 class RunOutcome(NamedTuple):
-    """What a run came to."""
+    """What a run did."""
 
     row: dict[str, Any]
     """As in the table of runs."""
@@ -240,8 +240,8 @@ def _size(start: Position, path: str, read: SpoolRead) -> int:
 
 
 def _renew(spark: SparkSession, runs: Runs, number: int, settings: TableSettings) -> None:
-    """Make states again that are gone, or that another version of kdissect made, from what the runs before
-    read.
+    """Make lost states, and states of another version of kdissect, again from the files that earlier
+    runs read.
 
     :raises StateError: a file that they read is gone.
     """

@@ -1,8 +1,8 @@
 """Names of captures → what is one capture, and how its work is shared.
 
 All files are one capture, as for ``kdissect read``, unless the setting ``capture_point`` tells several
-apart. One task reads a capture point, each byte once, and dissects it. Where a point is large, and there are
-more cores than points, it keeps the events for several tasks that make the rows.
+apart. One task reads a capture point, each byte once, and dissects it. If a point is large and there
+are more cores than points, the task keeps the events. Several other tasks then make the rows.
 """
 
 from __future__ import annotations
@@ -102,7 +102,7 @@ def task_numbers(batches: Iterable[pa.RecordBatch]) -> Iterator[int]:
 
 
 def tasks_for(size: int, wanted: int) -> int:
-    """How many tasks share a capture of so many bytes, if ``wanted`` could run at a time."""
+    """How many tasks share a capture of so many bytes, if ``wanted`` tasks can run at a time."""
     return max(1, min(wanted, -(-size // BYTES_A_TASK)))
 
 

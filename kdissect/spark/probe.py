@@ -1,4 +1,5 @@
-"""What a worker says of itself. It gets these functions as they are written here: it may have no kdissect.
+"""What a worker says of itself. Spark sends it these functions whole, because it may have no
+kdissect.
 
 So this module imports Python's own library only. Functions import the rest where they need it.
 """

@@ -46,7 +46,7 @@ class Note:
         self.read = self.decoded = self.exchanges = self.damage = 0
 
     def took(self, size: int) -> None:
-        """So many bytes of a file were read."""
+        """A task read so many bytes of a file."""
         self.read += size
         if self._path is not None:
             self._write_now_and_then()
@@ -70,7 +70,8 @@ class Note:
         self.exchanges += 1
 
     def write(self) -> None:
-        """Put it into the folder. That it cannot be is no reason to stop: it is for looking at."""
+        """Write the note into the folder. If that fails, the task goes on: the note is only shown to
+        people."""
         if self._path is None:
             return
         try:
@@ -123,7 +124,7 @@ class Meter:
             sys.stderr.flush()
 
     def text(self, seconds: float) -> str:
-        """What there is to say after so many seconds."""
+        """The line to show after so many seconds."""
         now = done(self._folder)
         read, exchanges = now.read - self._before.read, now.exchanges - self._before.exchanges
         rate = read / seconds if seconds else 0.0

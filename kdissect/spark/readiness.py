@@ -5,8 +5,7 @@ Spark counts, and :class:`~kdissect.analysis.versions.VersionFacts` judges, as f
 
 from __future__ import annotations
 
-import json
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from kdissect.analysis.fold import address
 from kdissect.analysis.offers_seen import ranges_of
@@ -23,7 +22,7 @@ from kdissect.analysis.versions import (
 from kdissect.limits import DEFAULTS
 from kdissect.present.statistics import STATISTICS
 from kdissect.protocol import apis
-from kdissect.spark.tables import POINT, ddl
+from kdissect.spark.tables import POINT, body_of, ddl
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, Row, SparkSession
@@ -52,10 +51,10 @@ def readiness(spark: SparkSession) -> tuple[DataFrame, int]:
         facts.spoke(talker, row.api_key, row.api_version, row["count"])
         if row.answered:
             facts.answered(talker.broker, row.api_key, row.api_version)
-        if is_of_broker(row.api, row.api_version, replica_id_of(_body(row.sample))):
+        if is_of_broker(row.api, row.api_version, replica_id_of(body_of(row.sample))):
             facts.is_between_brokers(talker.connection)
     for row in spark.sql(_ASKED).toLocalIterator():
-        facts.asked(_talker(row), row.number, _body(row.request), ranges_of(_body(row.response)))
+        facts.asked(_talker(row), row.number, body_of(row.request), ranges_of(body_of(row.response)))
     if "opened" in spark.table("connections").columns:  # tables of older releases do not have it
         for row in spark.sql(_WHOLE).toLocalIterator():
             if is_whole(row.opened, row.gaps, row.skipped_bytes):
@@ -67,9 +66,3 @@ def readiness(spark: SparkSession) -> tuple[DataFrame, int]:
 
 def _talker(row: Row) -> Talker:
     return Talker((row[POINT], row.connection), address(row.client), row.client_id, row.broker)
-
-
-def _body(message: str | None) -> dict[str, Any]:
-    """The body in the JSON of a message; empty where there is none."""
-    body = json.loads(message).get("body") if message is not None else None
-    return body if isinstance(body, dict) else {}

@@ -111,7 +111,7 @@ def all_blocks(
 def last_pass(
     paths: Sequence[str], settings: TableSettings, note: Note, points: Points | None = None
 ) -> Pass:
-    """The pass whose events count; where names are to be known from the start, one before it was made."""
+    """The pass whose events count. With ``--two-pass``, a pass before it has learned the names."""
     reading = new_pass(settings, paths, points)
     if settings.two_pass:
         for items in packets_of(paths, settings, note, points):
@@ -126,7 +126,7 @@ def last_pass(
 def blocks_of(
     reading: Pass, settings: TableSettings, note: Note
 ) -> Iterator[tuple[Sequence[Item], Iterator[Event]]]:
-    """As :func:`all_blocks`, of a pass."""
+    """As :func:`all_blocks`, but for a given pass."""
     for items in packets_of(reading.source.paths, settings, note, reading.points):
         yield items, chain.from_iterable(reading.feed_all(items))
     yield (), reading.end()

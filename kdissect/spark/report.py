@@ -69,11 +69,11 @@ SECTIONS = {
     "points": (
         "capture points",
         f"""
-        select copy.capture_point, count(*) as exchanges, count_if(size({SEEN_AT}) = 1) as only_here,
-               cast(percentile(copy.latency_ns, 0.5) as bigint) as p50_ns,
-               cast(percentile(if(size({SEEN_AT}) > 1, longest - copy.latency_ns, null), 0.5) as bigint)
-                   as p50_to_here_ns
-        from (select explode({SEEN_AT}) as copy, {SEEN_AT},
+        select copy.capture_point, count(*) as exchanges, count_if(not is_shared) as only_here,
+               cast(percentile_disc(0.5) within group (order by copy.latency_ns) as bigint) as p50_ns,
+               cast(percentile_disc(0.5) within group (
+                   order by if(is_shared, longest - copy.latency_ns, null)) as bigint) as p50_to_here_ns
+        from (select explode({SEEN_AT}) as copy, size({SEEN_AT}) > 1 as is_shared,
                      array_max(transform({SEEN_AT}, each -> each.latency_ns)) as longest from exchanges)
         group by all order by 1
         """,
@@ -151,10 +151,9 @@ class ReportViews:
         """How often something was left out of the last section because there was no room."""
         if SEEN_AT not in exchanges.columns:
             exchanges = merged(exchanges) if has_points(exchanges) else alone(exchanges)
-        exchanges = _whole(exchanges)
         self._traffic = {name: by for name, by in _TRAFFIC.items() if name in wanted}
         self._counted: CountedPoints | None = None
-        self._exchanges = _named(_with_point(exchanges), names(exchanges))
+        self._exchanges = _with_point(_whole(exchanges))
         self._exchanges.createOrReplaceTempView("exchanges")
         connections.createOrReplaceTempView("connections")
 
@@ -179,46 +178,17 @@ class ReportViews:
         """Make the view that a section is read from; gives how often something was left out."""
         if self._counted is None or name not in self._traffic:
             self._traffic = {**self._traffic, name: _TRAFFIC[name]}
-            rows = _with_more(self._exchanges, self._spark.table("connections"), self._traffic)
+            rows = _with_software(self._exchanges, self._spark.table("connections"))
             self._counted = traffic_of(rows, list(self._traffic.values()), DEFAULTS)
         at = list(self._traffic).index(name)
         self._spark.createDataFrame(self._counted.tables[at]).createOrReplaceTempView(f"traffic_{name}")
         return self._counted.left_out[at]
 
 
-def _with_more(exchanges: DataFrame, connections: DataFrame, sections: Collection[str]) -> DataFrame:
-    """With the columns that some sections need beside those of the table: ``software``, ``group``,
-    ``member``. Elsewhere they are null, as to read requests takes long."""
-    from pyspark.sql import functions as f
-
-    software = group = member = f.lit(None).cast("string")
-    if "versions" in sections:
-        known = connections.select(POINT, "connection", f.col("software").alias("_software"))
-        exchanges, software = exchanges.join(known, [POINT, "connection"], "left"), f.col("_software")
-    if "groups" in sections:
-        group, member = (f.get_json_object("request", f"$.body.{name}") for name in ("groupId", "memberId"))
-        member = f.nullif(member, f.lit(""))
-    return exchanges.withColumns({"software": software, "group": group, "member": member})
-
-
-def names(exchanges: DataFrame) -> DataFrame:
-    """Topic ids and names that any capture tells, by Metadata responses: ``topic_id``, ``name``."""
-    from pyspark.sql import functions as f
-
-    form = "struct<body:struct<topics:array<struct<name:string,topicId:string>>>>"
-    told = exchanges.where("api = 'Metadata'").select(f.from_json("response", form).alias("r"))
-    each = told.select(f.explode("r.body.topics").alias("t"))
-    both = each.where("t.topicId is not null and t.name is not null")
-    return both.groupBy(f.col("t.topicId").alias("topic_id")).agg(f.min("t.name").alias("name"))
-
-
-def _named(exchanges: DataFrame, known: DataFrame) -> DataFrame:
-    """With the names of topic ids that another capture tells."""
-    from pyspark.sql import functions as f
-
-    every = known.agg(f.map_from_entries(f.collect_list(f.struct("topic_id", "name"))).alias("_names"))
-    topics = f.transform("topics", lambda topic: f.coalesce(f.col("_names")[topic], topic))
-    return exchanges.crossJoin(f.broadcast(every)).withColumn("topics", topics).drop("_names")
+def _with_software(exchanges: DataFrame, connections: DataFrame) -> DataFrame:
+    """With the column ``software`` of their connections."""
+    known = connections.select(POINT, "connection", "software")
+    return exchanges.join(known, [POINT, "connection"], "left")
 
 
 def _whole(exchanges: DataFrame) -> DataFrame:

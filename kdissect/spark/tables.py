@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterable, Iterator
 from functools import partial
 from typing import Any, NamedTuple
@@ -156,3 +157,9 @@ def _cut(column: Column, head: int, source: Source, options: Options) -> Any:
 
 def _head(value: bytes | None, head: int) -> bytes | None:
     return value[:head] if value is not None and head else None
+
+
+def body_of(message: str | None) -> dict[str, Any]:
+    """The body in the JSON of a message; an empty one if it has no body."""
+    body = json.loads(message).get("body") if message is not None else None
+    return body if isinstance(body, dict) else {}

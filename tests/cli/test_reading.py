@@ -9,7 +9,7 @@ import pytest
 
 from kdissect.capture.following import FollowedFiles
 from kdissect.cli.reading import Reading
-from kdissect.live.journal import JournalWriter
+from kdissect.live.journal import Begun, JournalWriter
 from kdissect.live.spooled import Spooled
 from kdissect.present.options import Options
 from tests.capture.test_following import capture_of
@@ -21,7 +21,7 @@ def test_what_a_spool_gave_up_is_told_and_the_rest_is_read(
     journal = JournalWriter(str(tmp_path))
     for number in (1, 2, 3):
         path = tmp_path / f"spool_{number}"
-        journal.began(str(path), number - 1)
+        journal.tell(Begun(str(path), number - 1))
         if number != 2:
             path.write_bytes(capture_of(number))
     journal.close()

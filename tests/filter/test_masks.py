@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
@@ -13,11 +13,12 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from benchmarks import filter as benchmark
+from kdissect.exchange import Exchange
 from kdissect.filter.compiled import Filter, compile_filter
 from kdissect.filter.field import FilterField
 from kdissect.filter.fields import by_name
 from kdissect.filter.literals import local_offset
-from kdissect.filter.masks import IndexColumn, KnownColumn, Numbers, TextColumn, TextLists, shown
+from kdissect.filter.masks import IndexColumn, KnownColumn, Masks, Numbers, TextColumn, TextLists
 from kdissect.filter.row import Row
 from tests.amount import times
 from tests.filter.exchanges import known
@@ -153,6 +154,16 @@ def test_masks_equal_the_question_row_by_row(rows: list[dict[str, Any]], text: s
 @settings(max_examples=times(8, 40))
 def test_each_mask_equals_its_question_row_by_row(rows: list[dict[str, Any]], text: str) -> None:
     check_masks(rows, text)
+
+
+def shown(
+    found: Masks, matches: Callable[[Exchange], bool], exchange_at: Callable[[int], Exchange]
+) -> Iterator[int]:
+    """The rows that are shown, in order; only the open ones are looked at."""
+    for row in np.flatnonzero(found.possible):
+        number = int(row)
+        if found.certain[row] or matches(exchange_at(number)):
+            yield number
 
 
 def check_masks(rows: list[dict[str, Any]], text: str) -> None:

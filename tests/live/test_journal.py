@@ -27,10 +27,10 @@ def test_files_are_told_in_order_to_who_comes_late_too(tmp_path: Path) -> None:
     writer = JournalWriter(str(tmp_path))
     early = JournalReader(str(tmp_path))
     assert early.next_entry() is None
-    writer.began(f"{tmp_path}/a\nb.pcapng")
+    writer.tell(Begun(f"{tmp_path}/a\nb.pcapng", 0))
     assert early.next_entry() == Begun(f"{tmp_path}/a\nb.pcapng", 0)
     assert early.next_entry() is None
-    writer.began("/else/ü.pcapng", 7)
+    writer.tell(Begun("/else/ü.pcapng", 7))
     late = JournalReader(str(tmp_path))
     assert [late.next_entry(), late.next_entry(), late.next_entry()] == [
         Begun(f"{tmp_path}/a\nb.pcapng", 0),

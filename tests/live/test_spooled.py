@@ -10,7 +10,7 @@ import pytest
 
 from kdissect.capture.blocks import statistics_block
 from kdissect.capture.reader import Item
-from kdissect.live.journal import Complete, Gone, JournalWriter, Lost
+from kdissect.live.journal import Begun, Complete, Gone, JournalWriter, Lost
 from kdissect.live.spooled import Spooled
 from kdissect.model import Fault, Packet
 from tests.capture.test_following import ETH0, capture_of, data_of
@@ -27,7 +27,7 @@ class Spool:
     def file(self, name: str, data: bytes, before: int = 0) -> Path:
         path = self.folder / name
         path.write_bytes(data)
-        self.journal.began(str(path), before)
+        self.journal.tell(Begun(str(path), before))
         return path
 
 

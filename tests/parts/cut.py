@@ -6,6 +6,7 @@ import pickle
 import random
 from collections.abc import Iterable, Sequence
 from copy import deepcopy
+from functools import partial
 from itertools import pairwise
 from typing import Any, NamedTuple
 
@@ -82,7 +83,7 @@ def stitched(
     for start, end in pairwise(places):
         stitcher = Stitcher(true, limits)
         knows = chance is None or chance.random() < 0.7
-        may_go_on = stitcher.may_go_on if knows else _nothing_goes_on
+        may_go_on = partial(_remembers, true) if knows else _nothing_goes_on
         part = dissect_part([items[start:end]], None, may_go_on, limits, briefs=briefs)
         edge = pickle.loads(pickle.dumps(part.edge))
         why = stitcher.why_not(edge)
@@ -97,6 +98,10 @@ def stitched(
         seams += 1
     assert true.packets == sum(isinstance(item, Packet) for item in items)
     return Stitched([*out, *shown(true.close())], seams, why_not)
+
+
+def _remembers(true: Dissector, ends: Ends) -> bool:
+    return true.remembers(*ends)
 
 
 def _nothing_goes_on(_: Ends) -> bool:

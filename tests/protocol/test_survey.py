@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from kdissect.limits import DEFAULTS
 from kdissect.model import DecodeError
 from kdissect.protocol import apis
 from kdissect.protocol.cursor import Cursor
@@ -18,7 +19,7 @@ from kdissect.protocol.layout import layout, record_fields
 from kdissect.protocol.program import is_error_code
 from kdissect.protocol.schema import Struct, message_struct
 from kdissect.protocol.select import first_true, pick, selection
-from kdissect.protocol.survey import route, survey
+from kdissect.protocol.survey import route, survey_at
 from kdissect.protocol.topics import mentioned_topics, taught_topics
 from tests.protocol.official import Vector, vectors
 
@@ -59,7 +60,7 @@ def decoded(struct: Struct, data: bytes) -> Any:
 def surveyed(struct: Struct, data: bytes) -> Any:
     """The same by a survey."""
     way = route(struct)
-    found = None if way is None else survey(way, Cursor(data))
+    found = None if way is None else survey_at(way, data, 0, len(data), DEFAULTS)
     if found is None:
         return None
     records = [data[a:b] for a, b in zip(found.records[::2], found.records[1::2], strict=True)]
