@@ -327,6 +327,15 @@ def test_the_edge_of_skew(counts: tuple[int, ...], found: int) -> None:
     assert len(told("assignment-skew", stays=stays, members=members)) == found
 
 
+def test_a_generation_that_the_next_one_overtook_is_not_judged() -> None:
+    """Of groups of heartbeats the next may begin before the last member hears of this one."""
+    stays = [stay("c0", assigned=3), stay("c1", assigned=0)]
+    members = [member("c0"), member("c1")]
+    after = rebalance(-1, generation=stays[0]["generation"] + 1)
+    assert told("assignment-skew", stays=stays, members=members)
+    assert not told("assignment-skew", stays=stays, members=members, rebalances=[after])
+
+
 def test_members_that_read_different_topics_are_not_compared() -> None:
     members = [member("c0"), member("c1", subscribed=["returns"])]
     assert not told("assignment-skew", stays=[stay("c0", assigned=9), stay("c1")], members=members)
