@@ -139,7 +139,15 @@ def _speaks_elsewhere(rows: list[Row], told: Row, clients: list[str]) -> bool:
     )
 
 
-@rule("tls-on-plaintext-port", CRITICAL, CERTAIN, needs=(Endpoints,), connections=1, likely=3)
+@rule(
+    "tls-on-plaintext-port",
+    CRITICAL,
+    CERTAIN,
+    needs=(Endpoints,),
+    without_kafka=True,
+    connections=1,
+    likely=3,
+)
 def tls_on_plaintext_port(facts: Facts) -> Iterator[Finding]:
     """A client speaks TLS to a port without it, or plain Kafka to one with it."""
     for row in facts.rows(Endpoints):
@@ -153,7 +161,11 @@ def tls_on_plaintext_port(facts: Facts) -> Iterator[Finding]:
         elif row["tls_closed"] >= facts.limit("connections") and row["kafka"] and not row["tls"]:
             count = row["tls_closed"]
             what = "sent a TLS ClientHello to a port where others speak without TLS, and the broker closed"
-        elif row["tls_closed"] >= facts.limit("likely") and not row["answered"]:
+        elif (
+            row["tls_closed"] >= facts.limit("likely")
+            and not row["answered"]
+            and facts.may_be_kafka(row["broker"])
+        ):
             count, confidence = row["tls_closed"], LIKELY
             what = (
                 "sent a TLS ClientHello, and the broker closed each time without an answer: it may not "
