@@ -154,6 +154,7 @@ class _Replay:
             self._rise(beat)
         self._complains(beat)
         self._owns(beat, member)
+        self._released(beat, member)
         self._gives(beat, member)
         member.epoch = beat.epoch
         self._settle(beat)
@@ -318,6 +319,16 @@ class _Replay:
                 detail = f"gave {len(gave)} back"
                 each.steps.append(MemberStep(beat.ns, beat.number, beat.member, REVOKED, beat.who, detail))
                 each.counts |= beat.counts
+
+    def _released(self, beat: Beat, member: _MemberNow) -> None:
+        """What a member said that it gave back in a heartbeat that was not captured. The coordinator lets it
+        come to a later epoch only then (KIP-848)."""
+        if beat.epoch is None or not 0 < member.epoch < beat.epoch or beat.kind != "consumer":
+            return
+        if member.owned is None or member.target is None:
+            return
+        if set(places(member.owned)) > set(places(member.target)):
+            self._owns(beat._replace(owned=member.target), member)
 
     def _gives(self, beat: Beat, member: _MemberNow) -> None:
         """What a member is given."""

@@ -78,6 +78,18 @@ def test_what_nobody_says_that_he_has_waits_to_the_end() -> None:
     assert (row["completed"], row["stopped_ns"]) == (False, 3_001 * MS)
 
 
+def test_who_comes_to_a_later_epoch_has_given_back_what_it_should() -> None:
+    """The heartbeat that says so was not captured."""
+    seen = [
+        beat(each.request_time_ns / MS, "a", 1, 2) if index == 5 else each
+        for index, each in enumerate(joined_by_a_second())
+    ]
+    steps = told("rebalance_steps", seen)
+    assert [row["ns"] // MS for row in steps if row["step"] == "revoked"] == [14_000]
+    *_, row = told("rebalances", joined_by_a_second())
+    assert row["completed"] is True
+
+
 def test_a_new_epoch_keeps_what_it_does_not_change() -> None:
     stays = {
         (row["generation"], row["member_id"]): row["assigned"] for row in told("stays", joined_by_a_second())

@@ -53,6 +53,11 @@ def test_an_effect_stands_below_its_cause() -> None:
     assert ids(finding("c", "warning"), effect, cause) == ["c", "a", "b"]
 
 
+def test_an_effect_of_what_nobody_found_stands_for_itself() -> None:
+    (found,) = judge(rules(finding("b", because="a")), {}, JudgingContext()).findings
+    assert found.because is None
+
+
 def test_a_finding_that_was_not_seen_for_long_is_over() -> None:
     context = JudgingContext(first_ns=0, last_ns=2 * CLEAR_NS)
     old, new = finding("a", last_ns=CLEAR_NS), finding("b", last_ns=CLEAR_NS + 1)

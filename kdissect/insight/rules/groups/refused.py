@@ -317,10 +317,12 @@ def group_refused(facts: Facts) -> Iterator[Finding]:
 
 
 def _gave_up(refusals: list[Row], members: list[Row]) -> bool:
-    """Whether a client was never a member, and said nothing more to the group after it was refused."""
+    """Whether a client that wants topics was never a member, and said nothing more to the group after it was
+    refused."""
     last_ns = max(row["last_ns"] for row in refusals)
     return (
         bool(members)
+        and any(row["subscribed"] for row in members)
         and all(row["first_generation"] is None for row in members)
         and max(row["last_ns"] for row in members) <= last_ns
     )
