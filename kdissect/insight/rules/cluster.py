@@ -360,8 +360,8 @@ def topic_created_by_metadata(facts: Facts) -> Iterator[Finding]:
             FindingSubject(
                 topic=row["topic"], client=host.rstrip(")"), client_id=name.rpartition("(")[2] or None
             ),
-            f"Topic {row['topic']} was made because {row['by']} used it and it did not exist; nobody "
-            "created it on purpose.",
+            f"{row['by']} used the topic {row['topic']}, which did not exist, and soon it did. The capture "
+            "shows nobody who asked to create it: brokers do so by themselves.",
             first_ns=row["ns"],
             last_ns=row["ns"],
             exchanges=(row["exchange"],),
