@@ -68,8 +68,8 @@ class _Standing:
         from_ns, gap_ns = row["gap_from_ns"], row["gap_max_ns"] or 0
         if from_ns is None:
             return None
-        own = (broker for broker in self._stalls if self._nodes.get(broker) == row["node_id"])
-        for broker in (*own, row["broker"]):
+        own = [broker for broker in self._stalls if self._nodes.get(broker) == row["node_id"]]
+        for broker in (*own, str(row["broker"])):
             for begin, end in self._stalls.get(broker, ()):
                 if 2 * (min(end, from_ns + gap_ns) - max(begin, from_ns)) >= gap_ns:
                     return broker

@@ -57,8 +57,9 @@ def node(number: int, host: str) -> tuple[type[ClusterBrokers], Row]:
 
 
 def stall(host: str, from_s: float, to_s: float) -> tuple[type[Stalls], Row]:
-    made = {"broker": f"{host}:9092", "from_ns": round(from_s * SECOND), "to_ns": round(to_s * SECOND)}
-    return Stalls, row(Stalls, stalled_ns=made["to_ns"] - made["from_ns"], **made)
+    from_ns, to_ns = round(from_s * SECOND), round(to_s * SECOND)
+    made = {"from_ns": from_ns, "to_ns": to_ns, "stalled_ns": to_ns - from_ns}
+    return Stalls, row(Stalls, broker=f"{host}:9092", **made)
 
 
 @pytest.mark.parametrize("rule", ["follower-lags", "replication-slow"])
