@@ -17,9 +17,9 @@ ABORT = b"\0\0"
 
 
 def first_beyond(found: SharedSet, partition: dict[str, Any]) -> int | None:
-    """Where the first batch begins at or behind the last stable offset that the same answer tells; None where
-    there is none. A broker notes that offset before it reads the log, so one such answer proves nothing: the
-    offset may have moved on in between."""
+    """The offset of the first batch at or behind the last stable offset that the same answer tells. A broker
+    notes that offset before it reads the log, so one such answer proves nothing: the offset may have moved on
+    in between."""
     stable, end = partition.get("lastStableOffset", -1), found.batches.end
     if stable < 0 or end is None or end <= stable:
         return None

@@ -252,8 +252,8 @@ def _lost_by(facts: Facts, topic: str, ns: int) -> str | None:
 @rule("unclean-election", CRITICAL, CERTAIN, needs=(ClusterChanges,))
 @once
 def unclean_election(facts: Facts) -> Iterator[Finding]:
-    """A replica leads that was not in sync. The broker that led last and died comes back as the leader in
-    the same way (KIP-966, the last known leader), but nobody has records that it lacks."""
+    """A replica leads that was not in sync. The last known leader comes back in the same way after it died
+    (KIP-966), but nobody has records that it lacks."""
     for row in _changes(facts, "unclean-election"):
         if _led_last(facts, row):
             continue

@@ -63,8 +63,8 @@ class _Standing:
         self._nodes = nodes_by_address(facts.rows(ClusterBrokers))
 
     def explains(self, row: Row) -> str | None:
-        """The broker that stood still for most of the time in which a follower did not fetch: the follower
-        itself, or the one that did not answer it."""
+        """The broker that stood still for most of the time in which a follower did not fetch. It is the
+        follower itself, or the one that did not answer it."""
         from_ns, gap_ns = row["gap_from_ns"], row["gap_max_ns"] or 0
         if from_ns is None:
             return None
