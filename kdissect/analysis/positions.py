@@ -156,8 +156,8 @@ class Positions(Statistic):
         column(
             "beyond_stable",
             "int64",
-            "responses with read_committed that contain batches at or after the last stable offset, if the next "
-            "response confirms that offset",
+            "responses with read_committed that contain batches at or after the last stable offset, if the "
+            "next response confirms that offset",
             rare=True,
             kept=True,
         ),
