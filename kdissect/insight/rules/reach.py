@@ -197,9 +197,9 @@ def _may_be_waiting(api: str) -> bool:
     return traits.waits is not None or traits.between_brokers or api == "Heartbeat"
 
 
-@rule("request-refused-by-close", WARNING, CERTAIN, needs=(Tcp,), young_ms=50)
+@rule("request-refused-by-close", WARNING, CERTAIN, needs=(Tcp,), young_ms=50, stops_s=1)
 def request_refused_by_close(facts: Facts) -> Iterator[Finding]:
-    """The broker closed the connection instead of answering."""
+    """The broker closed the connection instead of answering. One that stops closes all of them."""
     answered = {
         (row["client_id"], row["broker"], api)
         for row in facts.rows(Tcp)
@@ -214,6 +214,16 @@ def request_refused_by_close(facts: Facts) -> Iterator[Finding]:
         and 0 <= row["waiting_ns"] <= facts.limit("young_ms") * MILLISECOND
         and not any(map(_may_be_waiting, row["waiting_apis"]))
         and not any((row["client_id"], row["broker"], api) in answered for api in row["waiting_apis"])
+    ]
+    stops_ns = facts.limit("stops_s") * SECOND
+    others = [row for row in facts.rows(Tcp) if row["closed_by"] == "broker" and row not in refused]
+    refused = [
+        row
+        for row in refused
+        if not any(
+            each["broker"] == row["broker"] and abs(each["closed_ns"] - row["closed_ns"]) <= stops_ns
+            for each in others
+        )
     ]
     for (client_id, broker), rows in together(refused, "client_id", "broker").items():
         apis = sorted({api for row in rows for api in row["waiting_apis"]})
