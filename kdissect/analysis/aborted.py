@@ -16,12 +16,15 @@ ABORT = b"\0\0"
 """The type in the key of a control record, behind two bytes of version."""
 
 
-def is_beyond(found: SharedSet, partition: dict[str, Any]) -> bool:
-    """Whether a batch begins at or behind the last stable offset that the same answer tells."""
+def first_beyond(found: SharedSet, partition: dict[str, Any]) -> int | None:
+    """The offset of the first batch at or behind the last stable offset that the same answer tells. A broker
+    notes that offset before it reads the log, so one such answer proves nothing: the offset may have moved on
+    in between."""
     stable, end = partition.get("lastStableOffset", -1), found.batches.end
     if stable < 0 or end is None or end <= stable:
-        return False
-    return any(not each.is_control and each.base_offset >= stable for each in found.headers)
+        return None
+    beyond = (each.base_offset for each in found.headers if not each.is_control)
+    return min((offset for offset in beyond if offset >= stable), default=None)
 
 
 def has_unnamed(found: SharedSet, partition: dict[str, Any]) -> bool:

@@ -50,9 +50,34 @@ def classic_rebalances(line: GroupLine) -> list[Rebalance]:
         after = rounds[at + 1] if at + 1 < len(rounds) else None
         if each.is_seen:
             found.append(_rebalance(line, before, each, after))
+        emptied = _emptied(line, each, after)
+        if emptied is not None:
+            found.append(emptied)
         before = each
     unfinished = _unfinished(line, before)
     return found if unfinished is None else [*found, unfinished]
+
+
+def _emptied(line: GroupLine, before: Round, after: Round | None) -> Rebalance | None:
+    """The generation that begins when the last members left because they were not polled. Nobody is in it,
+    and nobody is told of it. Other groups without members are no trouble, and have no row."""
+    if after is not None and after.generation == before.generation + 1:
+        return None
+    joins = after.joins if after is not None else []
+    until_ns = min((join.ns for join in joins), default=after.told_ns if after is not None else line.end_ns)
+    if until_ns is None or not before.is_seen:
+        return None
+    window = _window(line, before, None, [], None, until_ns)
+    gone = {identity(leave.member, leave.instance, window.members) for leave in window.leaves}
+    if not window.is_full or not window.leaves or not gone >= set(window.members):
+        return None
+    out = _begun(line, window)
+    if out.trigger != "poll-interval":
+        return None
+    out.generation = before.generation + 1
+    out.before, out.members, out.joined, out.left = len(window.members), 0, 0, len(window.members)
+    out.missing, out.completed = [], True
+    return out
 
 
 def _rebalance(line: GroupLine, before: Round | None, now: Round, after: Round | None) -> Rebalance:

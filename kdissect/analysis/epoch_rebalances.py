@@ -73,6 +73,17 @@ class _OpenRebalance(Rebalance):
 
     is_dark: bool = False
     """Whether its generation was told by what was not captured."""
+    longest_ns: int = 0
+    """How long the partition waited that waited longest for its new owner."""
+
+
+@packed
+@dataclass(slots=True)
+class _Waiting:
+    """A partition that is between two owners."""
+
+    since_ns: int
+    rebalance: _OpenRebalance
 
 
 class _Replay:
@@ -91,6 +102,10 @@ class _Replay:
         """When a heartbeat was last answered."""
         self.owners: dict[tuple[str, int], str] = {}
         """Who had each partition last."""
+        self.released: dict[tuple[str, int], int] = {}
+        """When its owner said that it does not have a partition any more."""
+        self.waiting: dict[tuple[str, int], _Waiting] = {}
+        """What was given to a new owner, which did not yet say that it has it."""
         beats = [mark for mark in line.marks if isinstance(mark, Beat)]
         first: dict[str, Beat] = {}
         for beat in beats:
@@ -139,6 +154,7 @@ class _Replay:
             self._rise(beat)
         self._complains(beat)
         self._owns(beat, member)
+        self._released(beat, member)
         self._gives(beat, member)
         member.epoch = beat.epoch
         self._settle(beat)
@@ -293,12 +309,26 @@ class _Replay:
         if beat.owned is None:
             return
         had, member.owned = set(places(member.owned or ())), beat.owned
-        gave = had - set(places(beat.owned))
+        now = set(places(beat.owned))
+        gave = had - now
+        for place in now - had:
+            self._arrives(place, beat.ns)
+        self.released.update(dict.fromkeys(gave, beat.ns))
         if gave:
             for each in self.open[-1:]:
                 detail = f"gave {len(gave)} back"
                 each.steps.append(MemberStep(beat.ns, beat.number, beat.member, REVOKED, beat.who, detail))
                 each.counts |= beat.counts
+
+    def _released(self, beat: Beat, member: _MemberNow) -> None:
+        """What a member said that it gave back in a heartbeat that was not captured. The coordinator lets it
+        come to a later epoch only then (KIP-848)."""
+        if beat.epoch is None or not 0 < member.epoch < beat.epoch or beat.kind != "consumer":
+            return
+        if member.owned is None or member.target is None:
+            return
+        if set(places(member.owned)) > set(places(member.target)):
+            self._owns(beat._replace(owned=member.target), member)
 
     def _gives(self, beat: Beat, member: _MemberNow) -> None:
         """What a member is given."""
@@ -307,11 +337,10 @@ class _Replay:
             return
         had, now = set(places(member.target or ())), set(places(beat.given))
         member.target = beat.given
-        if beat.kind == "share":
-            member.owned = beat.given
-        lost = len(had - now)
-        moved = sum(self.owners.get(place, beat.member) != beat.member for place in now - had)
+        lost, moved = len(had - now), [place for place in now - had if self._changes_hands(place, beat)]
         self.owners.update(dict.fromkeys(now, beat.member))
+        if not self.open:
+            self._reopen(beat)
         for each in self.open[-1:]:
             detail = f"is to give {lost} back" if lost else f"is given {len(now - had)}"
             revoking = lost or None
@@ -326,7 +355,38 @@ class _Replay:
             for topic, partition in sorted(now ^ had):
                 change = "gained" if (topic, partition) in now else "lost"
                 each.moves.append(Moved(beat.member, topic, partition, change, self._task(beat)))
-            each.moved = (each.moved or 0) + moved
+            each.moved = (each.moved or 0) + len(moved)
+            since_ns = each.begin_ns if each.begin_ns is not None else beat.told_ns
+            for place in moved:
+                released_ns = self.released.pop(place, since_ns)
+                self.waiting[place] = _Waiting(max(since_ns, released_ns), each)
+        if beat.kind == "share":
+            member.owned = beat.given
+            for place in moved:
+                self._arrives(place, beat.told_ns)
+
+    def _changes_hands(self, place: tuple[str, int], beat: Beat) -> bool:
+        """Whether another member had a partition. Members of share groups have partitions together."""
+        owner = self.owners.get(place, beat.member)
+        before = self.members.get(owner)
+        shared = beat.kind == "share" and before is not None and place in set(places(before.target or ()))
+        return owner != beat.member and not shared
+
+    def _arrives(self, place: tuple[str, int], ns: int) -> None:
+        """Its new owner has a partition."""
+        found = self.waiting.pop(place, None)
+        if found is not None:
+            found.rebalance.longest_ns = max(found.rebalance.longest_ns, ns - found.since_ns)
+
+    def _reopen(self, beat: Beat) -> None:
+        """All members had come to the epoch, and one is given what another gave back before."""
+        for each in self.rows[-1:]:
+            if each.completed and each.generation is not None and each.generation == beat.epoch:
+                each.completed = None
+                each.steps = [
+                    step for step in each.steps if (step.member, step.step) != (beat.member, SYNCED)
+                ]
+                self.open.append(each)
 
     def _task(self, beat: Beat) -> str | None:
         return "active" if beat.kind == "streams" else None
@@ -361,7 +421,7 @@ class _Replay:
         each.partitions = sum(1 for member in self.members.values() for _ in places(member.target or ()))
         each.moved, each.revoked = each.moved or 0, each.revoked or 0
         if each.begin_ns is not None and each.synced_ns is not None:
-            each.stopped_ns = max(0, each.synced_ns - each.begin_ns) if each.moved else 0
+            each.stopped_ns = each.longest_ns
         self._doubt(each, each.synced_ns or each.first_ns())
 
     def _doubt(self, each: _OpenRebalance, ns: int) -> None:
@@ -391,7 +451,8 @@ class _Replay:
             for each in self.open:
                 each.missing = list(each.waited_for)
                 if each.begin_ns is not None and each.generation is not None:
-                    each.stopped_ns = max(0, end_ns - each.begin_ns) if each.moved else None
+                    waited = [end_ns - one.since_ns for one in self.waiting.values() if one.rebalance is each]
+                    each.stopped_ns = max(0, each.longest_ns, *waited) if each.moved else None
             self._close(end_ns)
 
 

@@ -160,7 +160,16 @@ class Stays(View[Membership]):
             (key.group, None, key.member or key.instance, stay) for key, stay in self.basis.joining().items()
         ]
         found.sort(key=lambda each: (each[0], each[1] is None, each[1] or 0, each[3].join_ns or 0, each[2]))
-        return [self._row(*each) for each in found]
+        had: dict[tuple[str, str], int] = {}
+        rows = []
+        for group, generation, member, stay in found:
+            row = self._row(group, generation, member, stay)
+            if row["assigned"] is None and "classic" not in stay.types:
+                row["assigned"] = had.get((group, member))  # a new epoch tells a member only what changes
+            if row["assigned"] is not None:
+                had[group, member] = row["assigned"]
+            rows.append(row)
+        return rows
 
     def _row(self, group: str, generation: int | None, member: str, stay: Stay) -> Row:
         rebalance = rebalance_of(stay, self.basis.end_ns, self.basis.ends)

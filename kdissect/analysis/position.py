@@ -41,6 +41,11 @@ class Position:
     beyond_stable: Span = field(default_factory=Span)
     """Exchanges that brought records from the last stable offset on, to whom only reads what is committed."""
     beyond_stable_count: int = 0
+    beyond: tuple[int, int, int] | None = None
+    """The offset of such records, the time and the number of the exchange, while no later answer has shown
+    whether the last stable offset had already moved on when they were read."""
+    first_stable: int | None = None
+    """The first last stable offset told."""
     aborted_unnamed: Span = field(default_factory=Span)
     """Exchanges that brought records of an aborted transaction, and did not name it, to the same."""
     aborted_unnamed_count: int = 0
@@ -77,11 +82,24 @@ class Position:
         if high >= 0:
             self.high_watermark = high
             self._place(high)
-        if partition.get("lastStableOffset", -1) >= 0:
-            self.last_stable_offset = partition["lastStableOffset"]
+        stable = partition.get("lastStableOffset", -1)
+        if stable >= 0:
+            self._settle(stable)
+            self.first_stable = stable if self.first_stable is None else self.first_stable
+            self.last_stable_offset = stable
         if partition.get("logStartOffset", -1) >= 0:
             self.log_start_offset = partition["logStartOffset"]
         self.errors.add(error_class)
+
+    def _settle(self, stable: int) -> None:
+        """A later answer tells the last stable offset, which never goes back."""
+        if self.beyond is None:
+            return
+        offset, ns, number = self.beyond
+        if stable <= offset:
+            self.beyond_stable.add(ns, number)
+            self.beyond_stable_count += 1
+        self.beyond = None
 
     def _place(self, high: int) -> None:
         if self.position is None:
@@ -115,6 +133,10 @@ class Position:
         for name in ("position", "high_watermark", "last_stable_offset", "log_start_offset"):
             if getattr(later, name) is not None:
                 setattr(self, name, getattr(later, name))
+        if later.first_stable is not None:
+            self._settle(later.first_stable)
+            self.beyond = later.beyond
+            self.first_stable = later.first_stable if self.first_stable is None else self.first_stable
         self.full += later.full
         self.beyond_stable.merge(later.beyond_stable)
         self.beyond_stable_count += later.beyond_stable_count

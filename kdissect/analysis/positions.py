@@ -30,7 +30,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import Any, Self
 
-from kdissect.analysis.aborted import has_unnamed, is_beyond
+from kdissect.analysis.aborted import first_beyond, has_unnamed
 from kdissect.analysis.affiliations import OF_MEMBERS, Affiliations, Speaker
 from kdissect.analysis.declared import (
     BROKER_COLUMN,
@@ -156,7 +156,8 @@ class Positions(Statistic):
         column(
             "beyond_stable",
             "int64",
-            "responses with read_committed that contain batches at or after the last stable offset",
+            "responses with read_committed that contain batches at or after the last stable offset, if the "
+            "next response confirms that offset",
             rare=True,
             kept=True,
         ),
@@ -339,9 +340,9 @@ class Positions(Statistic):
                 if news:
                     size += len(records)
                     brought.append((row, partition.get("highWatermark", -1)))
-                    if reads_committed and found is not None and is_beyond(found, partition):
-                        row.beyond_stable.add(ns, number)
-                        row.beyond_stable_count += 1
+                    if reads_committed and found is not None:
+                        beyond = first_beyond(found, partition)
+                        row.beyond = None if beyond is None else (beyond, ns, number)
                     if reads_committed and found is not None and has_unnamed(found, partition):
                         row.aborted_unnamed.add(ns, number)
                         row.aborted_unnamed_count += 1

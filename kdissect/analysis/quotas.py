@@ -4,6 +4,9 @@ A broker (ClientQuotaManager) measures bytes over the last :data:`WINDOW_S` (``q
 a second), those before the client came counted as 0. Over the quota it has the client wait so long that the
 same bytes over the window and the wait are the quota again. So at a throttled answer, with all bytes so far:
 ``quota ≈ bytes / (the longer of the time since and the window + the wait)``.
+
+A Fetch over the quota is answered without records (KIP-219), though they were measured. The client asks again
+after the wait, and gets them then. So the bytes of its next answer belong to those before the wait.
 """
 
 from __future__ import annotations
@@ -18,15 +21,24 @@ WINDOW_S = 10.5
 COUNTED = frozenset(("Produce", "Fetch"))
 """The APIs whose bytes quotas count."""
 _FETCH, _PRODUCE = FETCH, PRODUCE
+_EMPTY_BYTES = 1024
+"""An answer of a Fetch with more brought records; brokers before KIP-219 sent them late."""
 
 
 class Quota:
     """Bytes of one kind of request of a client, by time."""
 
-    __slots__ = ("first_ns", "last_ns", "size", "throttled_bytes", "throttled_ms", "throttled_ns")
+    __slots__ = (
+        *("first_ns", "first_size", "held_size", "last_ns"),
+        *("size", "throttled_bytes", "throttled_ms", "throttled_ns"),
+    )
 
     def __init__(self) -> None:
         self.first_ns: int | None = None
+        self.first_size = -1
+        """The bytes of the first answer of a Fetch, if no throttled one came before it; else -1."""
+        self.held_size = -1
+        """The bytes of the latest throttled answer of a Fetch, while its records are to come; else -1."""
         self.last_ns: int | None = None
         self.size = 0
         self.throttled_ns: int | None = None
@@ -44,6 +56,8 @@ class Quota:
         key = request.api_key
         if key in (_PRODUCE, _FETCH):
             size = request.frame.size if key == _PRODUCE else response.frame.size
+            if key == _FETCH:
+                self._fetched(size, throttle_ms)
             self._answered(request.frame.first_ns, response.frame.first_ns, size, throttle_ms)
 
     def add_brief(self, brief: Brief, throttle_ms: int) -> None:
@@ -53,9 +67,21 @@ class Quota:
             size = brief.asked_end - brief.asked_start
         elif key == _FETCH:
             size = brief.answer_end - brief.answer_start
+            self._fetched(size, throttle_ms)
         else:
             return
         self._answered(brief.asked_first_ns, brief.answer_first_ns, size, throttle_ms)
+
+    def _fetched(self, size: int, throttle_ms: int) -> None:
+        """An answer of a Fetch came: what was held back, or something new."""
+        if throttle_ms:
+            self.held_size = size if size <= _EMPTY_BYTES else -1
+            return
+        if self.throttled_ns is None and self.first_size < 0:
+            self.first_size = size
+        if self.held_size >= 0:
+            self.throttled_bytes += max(0, size - self.held_size)
+            self.held_size = -1
 
     def _answered(self, asked_ns: int, ns: int, size: int, throttle_ms: int) -> None:
         if throttle_ms:
@@ -66,8 +92,11 @@ class Quota:
         """Add what came later."""
         if later.first_ns is None or later.last_ns is None:
             return
+        if later.first_size >= 0:
+            self._fetched(later.first_size, 0)
         if later.throttled_ns is not None:
             self._throttle(later.throttled_ns, later.throttled_ms, later.throttled_bytes)
+            self.held_size = later.held_size
         self._count(later.first_ns, later.last_ns, later.size)
 
     def _throttle(self, ns: int, throttle_ms: int, size: int) -> None:
@@ -94,7 +123,7 @@ class Quota:
     @property
     def estimate(self) -> float | None:
         """Bytes a second that the quota may allow; None where it does not show."""
-        if self.throttled_ns is None or self.first_ns is None:
+        if self.throttled_ns is None or self.first_ns is None or self.held_size >= 0:
             return None
         span_s = max(WINDOW_S, (self.throttled_ns - self.first_ns) / SECOND) + self.throttled_ms / 1_000
         return round(self.throttled_bytes / span_s, 1)

@@ -168,6 +168,8 @@ def of_offset(asked: Offset, limits: Limits = DEFAULTS) -> Story:
                 continue
             if records.first <= asked.offset <= records.last:
                 verb = "wrote" if each.api == "Produce" else "read"
+                if records.first == records.last:
+                    return f"{verb} it, offset {records.first:,} of {where}"
                 return f"{verb} it, with offsets {records.first:,} to {records.last:,} of {where}"
         return None
 

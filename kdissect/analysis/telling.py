@@ -12,6 +12,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any, NamedTuple
 
+from kdissect.analysis.triggers import GIVEN_ID
 from kdissect.exchange import Exchange
 from kdissect.limits import DEFAULTS, Limits
 from kdissect.record.records import wrap64
@@ -175,9 +176,9 @@ def _short(name: str) -> str:
 
 
 def _join(request: dict[str, Any], response: dict[str, Any]) -> str:
-    text = "joined the group" if not request.get("memberId") else "joined the group again"
-    if request.get("reason"):
-        text += f" ({request['reason']})"
+    text, reason = "joined the group", request.get("reason")
+    if reason and GIVEN_ID not in reason:  # else it was only told its id first (KIP-394)
+        text += f" again ({reason})" if request.get("memberId") else f" ({reason})"
     generation = response.get("generationId", -1)
     if generation >= 0:
         text += f": generation {generation}"

@@ -32,7 +32,13 @@ def explains(cause: str, *effects: str, shares: tuple[str, ...] = (), within_s: 
 
 
 def linked(findings: list[Finding], causes: Iterable[Cause] | None = None) -> list[Finding]:
-    """The findings, each with the key of the one that explains it. No circle comes of it."""
+    """The findings, each with the key of the one that explains it. No circle comes of it. A rule may name a
+    cause itself; that counts only if its rule found it too."""
+    keys = {each.key for each in findings}
+    findings = [
+        each if each.because is None or each.because in keys else each.changed(because=None)
+        for each in findings
+    ]
     by_id: dict[str, list[Finding]] = {}
     for each in findings:
         by_id.setdefault(each.id, []).append(each)

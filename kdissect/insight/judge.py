@@ -269,7 +269,11 @@ class Judge:
             for id, each in self._rules.items()
             if not any(fnmatchcase(id, pattern) for pattern in ignored)
         }
-        run = {id: each for id, each in rules.items() if context.exchanges or each.category == CAPTURE}
+        run = {
+            id: each
+            for id, each in rules.items()
+            if context.exchanges or each.category == CAPTURE or each.without_kafka
+        }
         found = judge(run, rows, context, thresholds)
         found.not_judged.extend(NotJudged(id, "no Kafka was captured") for id in rules if id not in run)
         incomplete = [each.name for each in self._statistics.values() if each.room.refused]

@@ -26,6 +26,10 @@ LOGS = "logs"
 """The category of rules on log directories; captures are not judged by them."""
 
 
+WELL_KNOWN = 1024
+"""Ports below this one belong to other services (RFC 6335)."""
+
+
 class Rule(NamedTuple):
     """A rule of the catalogue."""
 
@@ -39,6 +43,8 @@ class Rule(NamedTuple):
     """The statistics whose rows it reads."""
     judge: Callable[[Facts], Iterable[Finding]]
     thresholds: Mapping[str, float]
+    without_kafka: bool = False
+    """Whether it can say something where no Kafka was recognised: TLS that failed, for example."""
 
     @property
     def page(self) -> RulePage:
@@ -81,6 +87,11 @@ class Facts:
         """A threshold."""
         return self._thresholds[name]
 
+    def may_be_kafka(self, broker: str) -> bool:
+        """Whether a port may be a broker's. Where no Kafka was recognised at all, ports below 1024 are
+        not: other services have those."""
+        return self.context.exchanges > 0 or int(broker.rpartition(":")[2]) >= WELL_KNOWN
+
     def cannot_judge(self, why: str) -> None:
         """Say that the capture does not tell, and why: ``needs 60 s``, ``needs traffic of followers``."""
         self.not_judged = why
@@ -109,7 +120,12 @@ RULES: dict[str, Rule] = {}
 
 
 def rule(
-    id: str, severity: str, confidence: str, needs: tuple[type[Statistic], ...], **thresholds: float
+    id: str,
+    severity: str,
+    confidence: str,
+    needs: tuple[type[Statistic], ...],
+    without_kafka: bool = False,
+    **thresholds: float,
 ) -> Callable[[Callable[[Facts], Iterable[Finding]]], Callable[[Facts], Iterable[Finding]]]:
     """Make a function a rule of the catalogue. Its category is the name of its module, or of
     the package that its module stands in."""
@@ -119,7 +135,7 @@ def rule(
         category = (
             judge.__module__.partition(".rules.")[2].partition(".")[0] or judge.__module__.rpartition(".")[2]
         )
-        RULES[id] = Rule(id, severity, confidence, category, needs, judge, thresholds)
+        RULES[id] = Rule(id, severity, confidence, category, needs, judge, thresholds, without_kafka)
         return judge
 
     return register

@@ -97,6 +97,18 @@ def test_a_client_that_fetches_by_itself_and_joins_again_on_its_connection_excee
     assert found[3] == "poll-interval"
 
 
+def test_the_only_member_that_leaves_since_it_was_not_polled_leaves_a_generation_of_nobody() -> None:
+    fetches = [A.fetch(at) for at in range(600, 2_000, 100)]
+    leaves = [*alone(), *fetches, *A.beats(12_000, 21_000, 1, "m-a"), A.leave(22_500, "m-a")]
+    back = A.enter(26_000, 26_500, 3, "m-c", ("m-c",))
+    empty = [(2, "poll-interval", 0)]
+    for events, then in ((leaves, empty), ([*leaves, *back], [*empty, (3, "new-member", 1)])):
+        found = [(row["generation"], row["trigger"], row["members"]) for row in rows(events)]
+        assert found == [(1, "new-member", 1), *then]
+    fetching = [*leaves, *(A.fetch(at) for at in range(2_000, 22_000, 100))]
+    assert [row["generation"] for row in rows(fetching)] == [1]
+
+
 def test_a_member_that_wants_other_topics() -> None:
     other = Client("a", 50_001, topics=("orders", "returns"))
     events = [*alone(), other.join(10_000, 10_001, 2, "m-a", roster=("m-a",))]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pickle
 from collections.abc import Iterable, Iterator
+from pathlib import Path
 
 import pytest
 
@@ -15,7 +16,9 @@ from kdissect.insight.finding import Finding, FindingSubject
 from kdissect.insight.judge import CLEAR_NS, Judge, RowsInTurn, in_turn, judge, of_captures
 from kdissect.insight.rule import Facts, Rule
 from tests.dissecting import dissect
-from tests.insight.judged import CAPTURES
+from tests.insight.judged import CAPTURES, judged_file
+
+DATA = Path(__file__).parents[1] / "data"
 
 
 def finding(id: str, severity: str = "notice", category: str = "made", **more: object) -> Finding:
@@ -48,6 +51,11 @@ def test_the_worst_stands_first_and_the_capture_first_of_what_is_as_bad() -> Non
 def test_an_effect_stands_below_its_cause() -> None:
     cause, effect = finding("a", "notice"), finding("b", "critical", because="a")
     assert ids(finding("c", "warning"), effect, cause) == ["c", "a", "b"]
+
+
+def test_an_effect_of_what_nobody_found_stands_for_itself() -> None:
+    (found,) = judge(rules(finding("b", because="a")), {}, JudgingContext()).findings
+    assert found.because is None
 
 
 def test_a_finding_that_was_not_seen_for_long_is_over() -> None:
@@ -114,6 +122,13 @@ def test_without_kafka_only_the_capture_is_judged() -> None:
     found = Judge().judged()
     assert [each.id for each in found.findings] == ["no-kafka"]
     assert {each.why for each in found.not_judged} <= {"no Kafka was captured"}
+
+
+def test_failed_tls_is_told_where_no_kafka_came_about() -> None:
+    """Nothing is decrypted, so nothing is known to be Kafka."""
+    found = judged_file(DATA / "tls" / "certificate-not-trusted.pcapng.gz")
+    assert [each.id for each in found.findings] == ["tls-handshake-failed", "tls-dark", "no-kafka"]
+    assert found.findings[0].subject.broker == "127.0.0.1:21041"
 
 
 def test_ignored_rules_are_not_run() -> None:

@@ -134,7 +134,7 @@ def _of_one_broker(
         mine = (
             of_one
             for of_one in gone
-            if nodes[of_one[0].address] == node and abs(of_one[0].last_ns - each.last_ns) <= within_ns
+            if nodes[of_one[0].address] == node and all(_down_together(each, one) for one in of_one)
         )
         if (one := next(mine, None)) is not None:
             one.append(each)
@@ -157,6 +157,14 @@ def _of_one_broker(
     yield from (*gone, *alone)
 
 
+def _down_together(one: _LostBroker, other: _LostBroker) -> bool:
+    """Whether two listeners were away at the same time. A broker that stops in an orderly way closes that of
+    controllers seconds after the others."""
+    return (other.back_ns is None or one.last_ns <= other.back_ns) and (
+        one.back_ns is None or other.last_ns <= one.back_ns
+    )
+
+
 def _gone(facts: Facts, several: list[_LostBroker], nodes: dict[str, int]) -> Finding:
     first = several[0]
     node = nodes.get(first.address)
@@ -176,7 +184,8 @@ def _gone(facts: Facts, several: list[_LostBroker], nodes: dict[str, int]) -> Fi
     first_ns = min([last_ns, *(row["ns"] for row in near if row["what"] in HANDED)])
     name = f"Broker {node}" if node is not None else f"The broker at {first.address}"
     tries = plural(failed, "later try", "later tries")
-    message = f"{name} is gone: {_ended(ended)}, and {tries} to connect failed."
+    took_ns = last_ns - min(each.last_ns for each in several)
+    message = f"{name} is gone: {_ended(ended, took_ns)}, and {tries} to connect failed."
     if before:
         message += " It had handed over its partitions before, so somebody stopped it in an orderly way."
     elif is_orderly:
@@ -214,8 +223,9 @@ def _gone(facts: Facts, several: list[_LostBroker], nodes: dict[str, int]) -> Fi
     )
 
 
-def _ended(count: int) -> str:
-    return "its only connection ended" if count == 1 else f"its {count} connections ended within a second"
+def _ended(count: int, took_ns: int) -> str:
+    within = "a second" if took_ns <= SECOND else f"{took_ns / 1e9:.1f} s"
+    return "its only connection ended" if count == 1 else f"its {count} connections ended within {within}"
 
 
 def _changes(facts: Facts, *what: str) -> list[Row]:

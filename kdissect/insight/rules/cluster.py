@@ -153,8 +153,9 @@ def leader_flaps(facts: Facts) -> Iterator[Finding]:
 @rule("isr-shrunk", WARNING, CERTAIN, needs=(ClusterChanges,))
 @once
 def isr_shrunk(facts: Facts) -> Iterator[Finding]:
-    """A replica is not in sync any more."""
-    rows = _changes(facts, "isr-shrunk")
+    """A replica is not in sync any more. Where the last one goes there is no leader either, and nothing is
+    written that it could lack."""
+    rows = [row for row in _changes(facts, "isr-shrunk") if row["after"]]
     grown = _changes(facts, "isr-grown")
     for node in sorted({row["node_id"] for row in rows}):
         for burst in _bursts(row for row in rows if row["node_id"] == node):
@@ -251,8 +252,11 @@ def _lost_by(facts: Facts, topic: str, ns: int) -> str | None:
 @rule("unclean-election", CRITICAL, CERTAIN, needs=(ClusterChanges,))
 @once
 def unclean_election(facts: Facts) -> Iterator[Finding]:
-    """A replica leads that was not in sync."""
+    """A replica leads that was not in sync. The last known leader comes back in the same way after it died
+    (KIP-966), but nobody has records that it lacks."""
     for row in _changes(facts, "unclean-election"):
+        if _led_last(facts, row):
+            continue
         yield facts.finding(
             FindingSubject(topic=row["topic"], partition=row["partition"]),
             f"Broker {row['after']} became the leader of {row['subject']} although its replica was not in "
@@ -262,6 +266,17 @@ def unclean_election(facts: Facts) -> Iterator[Finding]:
             exchanges=(row["exchange"],),
             filter=f"number == {row['exchange']}",
         )
+
+
+def _led_last(facts: Facts, elected: Row) -> bool:
+    """Whether nobody led after the elected broker had."""
+    moves = [
+        row
+        for row in _changes(facts, "leader-moved")
+        if row["subject"] == elected["subject"] and row["ns"] < elected["ns"]
+    ]
+    last = max(moves, key=lambda row: row["ns"], default=None)
+    return last is not None and last["after"] == NOBODY and last["before"] == elected["after"]
 
 
 @rule("leader-not-preferred", NOTICE, CERTAIN, needs=(ClusterPartitions,), share_pct=20, for_s=60)
@@ -345,8 +360,8 @@ def topic_created_by_metadata(facts: Facts) -> Iterator[Finding]:
             FindingSubject(
                 topic=row["topic"], client=host.rstrip(")"), client_id=name.rpartition("(")[2] or None
             ),
-            f"Topic {row['topic']} was made because {row['by']} used it and it did not exist; nobody "
-            "created it on purpose.",
+            f"{row['by']} used the topic {row['topic']}, which did not exist, and soon it did. The capture "
+            "shows nobody who asked to create it: brokers do so by themselves.",
             first_ns=row["ns"],
             last_ns=row["ns"],
             exchanges=(row["exchange"],),

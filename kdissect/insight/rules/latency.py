@@ -158,7 +158,7 @@ def head_of_line(facts: Facts) -> Iterator[Finding]:
             unit="%",
             threshold=facts.limit("share"),
             cost_ns=behind,
-            first_ns=min(row["behind_first_ns"] for row in waited),
+            first_ns=max(min(row["behind_first_ns"] for row in waited), _weighs_from(waits)),
             last_ns=max(row["behind_last_ns"] for row in waited),
             exchanges=_worst(waited, "behind"),
             because=because,
@@ -177,6 +177,17 @@ def _are_often(facts: Facts, waits: list[tuple[int, int, int]], whole_ns: int) -
     most = max((count + by_second.get(second + 1, 0) for second, count in by_second.items()), default=0)
     long = 100 * sum(total for *_, total in waits) >= facts.limit("share") * whole_ns
     return long and by_second.total() - most >= facts.limit("times")
+
+
+def _weighs_from(waits: list[tuple[int, int, int]]) -> int:
+    """When the waiting became serious: all but a tenth of it comes later. A client that always waits a little
+    began to wait long when a broker was gone, for example."""
+    left_ns = sum(each[2] for each in waits) // 10
+    for second, _, total_ns in sorted(waits):
+        left_ns -= total_ns
+        if left_ns < 0:
+            return (second + 1) * SECOND
+    return 0
 
 
 def _is_within(second: int, stood: Iterable[Row]) -> bool:

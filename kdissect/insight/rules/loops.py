@@ -24,6 +24,7 @@ for cause in ("broker-gone", "leader-moved", "partition-offline", "broker-stalle
 explains("unknown-topic-loop", "retry-without-backoff", shares=("client_id", "topic"))
 explains("client-breaks-on-4", "connection-churn", shares=("client_id",))
 explains("authentication-failed", "connection-churn", "metadata-storm", shares=("client_id",))
+explains("request-refused-by-close", "connection-churn", shares=("client_id",))
 for cause in ("tls-on-plaintext-port", "tls-handshake-failed", "listener-unreachable", "broker-gone"):
     explains(cause, "connection-churn")
 

@@ -13,6 +13,10 @@ from kdissect.insight.words import quoted, span
 from kdissect.wording import plural
 
 _MUTATIONS = {"CreateTopics", "DeleteTopics", "CreatePartitions"}
+_BYTES = {"Produce": "writing (producer_byte_rate)", "Fetch": "reading (consumer_byte_rate)"}
+MOST_OF_TIME_NS = SECOND
+"""The longest wait that a quota of the brokers' time tells: one window (``quota.window.size.seconds``, 1 s).
+Those of bytes know no such limit, and hardly ever tell just this."""
 
 
 def _by_client(rows: list[Row], name: str) -> dict[tuple[str | None, str | None], list[Row]]:
@@ -35,12 +39,13 @@ def throttled(facts: Facts) -> Iterator[Finding]:
         if count < facts.limit("times") and whole < facts.limit("in_all_s") * SECOND:
             continue
         worst = max(rows, key=lambda row: row["throttled_sum_ns"])
+        longest_ns = max(row["throttled_max_ns"] for row in rows)
         exchanges = sorted(number for row in rows for number in row["throttled_exchanges"])
         yield facts.finding(
             FindingSubject(client_id=client_id, client=host),
             f"Brokers told the client {plural(count, 'time')} to wait, {span(whole)} in all and up to "
-            f"{span(max(row['throttled_max_ns'] for row in rows))} at once, because it is over its quota"
-            f"{_which(worst, {row['api'] for row in rows})}.",
+            f"{span(longest_ns)} at once, because it is over its quota"
+            f"{_which(worst, {row['api'] for row in rows}, longest_ns)}.",
             count=count,
             measure=round(whole / SECOND, 3),
             unit="s",
@@ -53,21 +58,21 @@ def throttled(facts: Facts) -> Iterator[Finding]:
         )
 
 
-def _which(worst: Row, apis: set[str]) -> str:
+def _which(worst: Row, apis: set[str], longest_ns: int) -> str:
     """Which quota it is, as far as the requests show."""
     quota, rate = worst["quota_bytes_per_s"], worst["throttled_bytes_per_s"]
-    numbers = ""
-    if quota is not None and rate is not None:
-        numbers = f"; it moves {rate:,.0f} bytes/s, and the quota may be about {quota:,.0f}"
-    if apis <= {"Produce"}:
-        return f" for writing (producer_byte_rate){numbers}"
-    if apis <= {"Fetch"}:
-        return f" for reading (consumer_byte_rate){numbers}"
     if apis <= _MUTATIONS:
         return " for creating and deleting topics (controller_mutation_rate)"
-    if apis <= {"Produce", "Fetch"}:
-        return f" for writing and reading{numbers}"
-    return " for the brokers' time (request_percentage), or for bytes"
+    if longest_ns == MOST_OF_TIME_NS or not apis <= {"Produce", "Fetch"}:
+        return " for the brokers' time (request_percentage)" + (
+            "" if longest_ns == MOST_OF_TIME_NS else ", or for bytes"
+        )
+    what = " and ".join(_BYTES[api] for api in sorted(apis, reverse=True))
+    if longest_ns < MOST_OF_TIME_NS:
+        what += ", or for the brokers' time (request_percentage)"
+    if quota is None or rate is None:
+        return f" for {what}"
+    return f" for {what}; it moves {rate:,.0f} bytes/s, and a quota of bytes may be about {quota:,.0f}"
 
 
 def _filter(client_id: str | None, api: str) -> str:

@@ -139,7 +139,15 @@ def _speaks_elsewhere(rows: list[Row], told: Row, clients: list[str]) -> bool:
     )
 
 
-@rule("tls-on-plaintext-port", CRITICAL, CERTAIN, needs=(Endpoints,), connections=1, likely=3)
+@rule(
+    "tls-on-plaintext-port",
+    CRITICAL,
+    CERTAIN,
+    needs=(Endpoints,),
+    without_kafka=True,
+    connections=1,
+    likely=3,
+)
 def tls_on_plaintext_port(facts: Facts) -> Iterator[Finding]:
     """A client speaks TLS to a port without it, or plain Kafka to one with it."""
     for row in facts.rows(Endpoints):
@@ -153,7 +161,11 @@ def tls_on_plaintext_port(facts: Facts) -> Iterator[Finding]:
         elif row["tls_closed"] >= facts.limit("connections") and row["kafka"] and not row["tls"]:
             count = row["tls_closed"]
             what = "sent a TLS ClientHello to a port where others speak without TLS, and the broker closed"
-        elif row["tls_closed"] >= facts.limit("likely") and not row["answered"]:
+        elif (
+            row["tls_closed"] >= facts.limit("likely")
+            and not row["answered"]
+            and facts.may_be_kafka(row["broker"])
+        ):
             count, confidence = row["tls_closed"], LIKELY
             what = (
                 "sent a TLS ClientHello, and the broker closed each time without an answer: it may not "
@@ -185,9 +197,9 @@ def _may_be_waiting(api: str) -> bool:
     return traits.waits is not None or traits.between_brokers or api == "Heartbeat"
 
 
-@rule("request-refused-by-close", WARNING, CERTAIN, needs=(Tcp,), young_ms=50)
+@rule("request-refused-by-close", WARNING, CERTAIN, needs=(Tcp,), young_ms=50, stops_s=1)
 def request_refused_by_close(facts: Facts) -> Iterator[Finding]:
-    """The broker closed the connection instead of answering."""
+    """The broker closed the connection instead of answering. One that stops closes all of them."""
     answered = {
         (row["client_id"], row["broker"], api)
         for row in facts.rows(Tcp)
@@ -202,6 +214,16 @@ def request_refused_by_close(facts: Facts) -> Iterator[Finding]:
         and 0 <= row["waiting_ns"] <= facts.limit("young_ms") * MILLISECOND
         and not any(map(_may_be_waiting, row["waiting_apis"]))
         and not any((row["client_id"], row["broker"], api) in answered for api in row["waiting_apis"])
+    ]
+    stops_ns = facts.limit("stops_s") * SECOND
+    others = [row for row in facts.rows(Tcp) if row["closed_by"] == "broker" and row not in refused]
+    refused = [
+        row
+        for row in refused
+        if not any(
+            each["broker"] == row["broker"] and abs(each["closed_ns"] - row["closed_ns"]) <= stops_ns
+            for each in others
+        )
     ]
     for (client_id, broker), rows in together(refused, "client_id", "broker").items():
         apis = sorted({api for row in rows for api in row["waiting_apis"]})

@@ -8,6 +8,8 @@ from kdissect.analysis.cluster import ClusterBrokers, ClusterChanges, ClusterPar
 from kdissect.analysis.fold import SECOND, Row
 from kdissect.analysis.racks import Racks
 from kdissect.analysis.replication import Replication
+from kdissect.analysis.stalls import Stalls
+from kdissect.analysis.tcp import Tcp
 from kdissect.insight.causes import explains
 from kdissect.insight.finding import (
     CERTAIN,
@@ -22,6 +24,7 @@ from kdissect.insight.finding import (
 from kdissect.insight.repeated import once
 from kdissect.insight.rule import Facts, rule
 from kdissect.insight.rules.brokers import nodes_by_address
+from kdissect.insight.rules.latency import stalls
 from kdissect.insight.words import having
 from kdissect.wording import plural
 
@@ -49,19 +52,50 @@ def _finding(
     )
 
 
+class _Standing:
+    """Which brokers stood still when."""
+
+    def __init__(self, facts: Facts) -> None:
+        self._stalls = {
+            broker: [(row["from_ns"], row["to_ns"]) for row in rows if row["stalled_ns"] >= SECOND]
+            for broker, rows in stalls(facts).items()
+        }
+        self._nodes = nodes_by_address(facts.rows(ClusterBrokers))
+
+    def explains(self, row: Row) -> str | None:
+        """The broker that stood still for most of the time in which a follower did not fetch. It is the
+        follower itself, or the one that did not answer it."""
+        from_ns, gap_ns = row["gap_from_ns"], row["gap_max_ns"] or 0
+        if from_ns is None:
+            return None
+        own = [broker for broker in self._stalls if self._nodes.get(broker) == row["node_id"]]
+        for broker in (*own, str(row["broker"])):
+            for begin, end in self._stalls.get(broker, ()):
+                if 2 * (min(end, from_ns + gap_ns) - max(begin, from_ns)) >= gap_ns:
+                    return broker
+        return None
+
+
+def _stalled(broker: str) -> str:
+    """The key of the finding that a broker stood still."""
+    return Finding("broker-stalled", "", "", "", FindingSubject(broker=broker), "").key
+
+
 @rule(
     "replication-slow",
     WARNING,
     LIKELY,
-    needs=(Replication,),
+    needs=(Replication, ClusterBrokers, Stalls, Tcp),
     writes=3,
 )
 @once
 def replication_slow(facts: Facts) -> Iterator[Finding]:
-    """Writes wait for a follower that does not fetch."""
+    """Writes wait for a follower that does not fetch. It cannot while the leader does not answer it."""
+    standing = _Standing(facts)
     for row in facts.rows(Replication):
-        if row["held_writes"] >= facts.limit("writes"):
-            yield _finding(
+        stood = standing.explains(row)
+        if row["held_writes"] >= facts.limit("writes") and stood != row["broker"]:
+            found = _finding(
                 facts,
                 row,
                 f"{plural(row['held_writes'], 'write')} that all replicas must confirm took up to "
@@ -72,12 +106,21 @@ def replication_slow(facts: Facts) -> Iterator[Finding]:
                 "writes",
                 "writes",
             )
+            yield found if stood is None else found.changed(because=_stalled(stood))
 
 
-@rule("follower-lags", WARNING, CERTAIN, needs=(Replication, ClusterChanges), records=10_000, gap_s=2.5)
+@rule(
+    "follower-lags",
+    WARNING,
+    CERTAIN,
+    needs=(Replication, ClusterBrokers, ClusterChanges, Stalls, Tcp),
+    records=10_000,
+    gap_s=2.5,
+)
 @once
 def follower_lags(facts: Facts) -> Iterator[Finding]:
     """A follower fetches late."""
+    standing = _Standing(facts)
     moves = [
         row["ns"] for row in facts.rows(ClusterChanges) if row["what"] in ("leader-moved", "replicas-changed")
     ]
@@ -104,7 +147,10 @@ def follower_lags(facts: Facts) -> Iterator[Finding]:
             continue  # there was nothing to fetch from that broker for a while
         if not row["held_writes"] and gap_ns < 10 * SECOND:
             continue
-        yield _finding(
+        stood = standing.explains(row)
+        if stood == row["broker"]:
+            continue  # it waited for an answer
+        found = _finding(
             facts,
             row,
             f"Broker {row['node_id']} fetched nothing from {row['broker']} for {gap_ns / 1e9:.1f} s, "
@@ -114,6 +160,7 @@ def follower_lags(facts: Facts) -> Iterator[Finding]:
             "s",
             "gap_s",
         )
+        yield found if stood is None else found.changed(because=_stalled(stood))
 
 
 @rule("log-truncated", NOTICE, CERTAIN, needs=(Replication,))
@@ -196,4 +243,5 @@ explains("broker-gone", "replication-slow", "follower-lags", "log-truncated", wi
 explains("broker-stalled", "follower-lags", "replication-slow", within_s=30)
 explains("follower-lags", "replication-slow", "isr-shrunk", shares=("broker",), within_s=60)
 explains("replication-slow", "head-of-line", "latency-spike", within_s=10)
+explains("tiny-batches", "head-of-line", "too-many-in-flight", shares=("client_id",))  # if nothing else does
 explains("unclean-election", "log-truncated", within_s=600)

@@ -238,10 +238,10 @@ def certificate_expires(facts: Facts) -> Iterator[Finding]:
         )
 
 
-@rule("tls-handshake-failed", CRITICAL, CERTAIN, needs=(Exposure,), connections=3, short_s=2)
+@rule("tls-handshake-failed", CRITICAL, CERTAIN, needs=(Exposure,), without_kafka=True)
 def tls_handshake_failed(facts: Facts) -> Iterator[Finding]:
     """TLS does not come about."""
-    failed = [row for row in facts.rows(Exposure) if row["alerts"]]
+    failed = [row for row in facts.rows(Exposure) if row["alerts"] and facts.may_be_kafka(row["broker"])]
     for subject, rows in _groups(
         failed, lambda row: FindingSubject(client=address(row["client"]), broker=row["broker"])
     ).items():
@@ -277,13 +277,36 @@ _ALERTS = {
 
 _LOGIN_ERRORS = ("SASL_AUTHENTICATION_FAILED", "UNSUPPORTED_SASL_MECHANISM", "ILLEGAL_SASL_STATE")
 _LOGIN_WORDS = {
-    "SASL_AUTHENTICATION_FAILED": "the broker does not accept the name and password",
     "UNSUPPORTED_SASL_MECHANISM": "the broker does not offer the mechanism that the client asks for",
     "ILLEGAL_SASL_STATE": "the client sends a request before or during the login",
 }
+_SHOWN = {"OAUTHBEARER": "token", "GSSAPI": "Kerberos ticket", "AWS_MSK_IAM": "signature"}
+"""What a client shows to log in, by mechanism; with others it is a name and a password."""
 
 
-@rule("authentication-failed", WARNING, CERTAIN, needs=(Errors,), critical_per_minute=10)
+_OTHER_PORT = (
+    "Use the port of a listener with SASL (kdissect cluster lists them), or set security.protocol to "
+    "PLAINTEXT or SSL if nobody has to log in there."
+)
+
+
+def _is_without_logins(row: Row) -> bool:
+    """Whether the listener knows no log-ins: it refuses already that one begins."""
+    return bool(row["api"] == "SaslHandshake" and row["error"] == "ILLEGAL_SASL_STATE")
+
+
+def _refused_login(row: Row, mechanisms: dict[FindingSubject, set[str]]) -> str:
+    """Why a log-in was refused."""
+    if _is_without_logins(row):
+        return "nobody can log in at this port of the broker, and the client is configured to"
+    if row["error"] != "SASL_AUTHENTICATION_FAILED":
+        return _LOGIN_WORDS[row["error"]]
+    known = mechanisms.get(FindingSubject(client=row["client"], client_id=row["client_id"]), set())
+    shown = {_SHOWN.get(each, "name and password") for each in known} or {"name and password"}
+    return f"the broker does not accept the {named(sorted(shown))}"
+
+
+@rule("authentication-failed", WARNING, CERTAIN, needs=(Errors, Exposure), critical_per_minute=10)
 def authentication_failed(facts: Facts) -> Iterator[Finding]:
     """Log-ins are refused."""
     failed = [row for row in facts.rows(Errors) if row["error"] in _LOGIN_ERRORS]
@@ -293,18 +316,23 @@ def authentication_failed(facts: Facts) -> Iterator[Finding]:
             client=row["client"], client_id=row["client_id"], principal=row["principal"]
         ),
     )
+    mechanisms: dict[FindingSubject, set[str]] = {}
+    for row in facts.rows(Exposure):
+        if row["mechanism"]:
+            mechanisms.setdefault(_who(row)._replace(principal=None), set()).add(row["mechanism"])
     for subject, rows in whose.items():
         count = sum(row["count"] for row in rows)
         when = _when(rows)
         lasted_ns = when["last_ns"] - when["first_ns"]
         often = count >= facts.limit("critical_per_minute") and lasted_ns <= count * 6 * SECOND
-        reasons = named(_LOGIN_WORDS[row["error"]] for row in rows)
+        reasons = named(dict.fromkeys(_refused_login(row, mechanisms) for row in rows))
+        user = f" as {subject.principal}" if subject.principal else ""
         again = f", {plural(count, 'time')} in {span(lasted_ns)}" if count > 1 else ""
         yield facts.finding(
             subject,
-            f"{subject.client_id or 'A client'} cannot log in as {subject.principal or 'anybody'}{again}: "
-            f"{reasons}.",
+            f"{subject.client_id or 'A client'} cannot log in{user}{again}: {reasons}.",
             severity=CRITICAL if often else WARNING,
+            fix=_OTHER_PORT if all(map(_is_without_logins, rows)) else facts.written.do,
             count=count,
             measure=count,
             unit="log-ins",
@@ -353,6 +381,12 @@ _OPERATIONS = {
 }
 """API: in words, and the operation that kafka-acls.sh allows (AclEntry, the table of Kafka's "
 "documentation)."""
+_OF_CLUSTER = {
+    "InitProducerId": ("write idempotently to", "IdempotentWrite"),
+    "Produce": ("write idempotently to", "IdempotentWrite"),
+    "Metadata": ("create topics of", "Create"),
+}
+"""The same where the cluster is the resource, if it is something else there."""
 _RESOURCES = {
     "TOPIC_AUTHORIZATION_FAILED": ("topic", "--topic"),
     "GROUP_AUTHORIZATION_FAILED": ("group", "--group"),
@@ -375,8 +409,13 @@ def authorization_denied(facts: Facts) -> Iterator[Finding]:
     for subject, rows in _groups(denied, whose).items():
         kind, option = _RESOURCES[rows[0]["error"]]
         name = getattr(subject, kind) if kind is not None else None
-        words = named(_OPERATIONS.get(row["api"], (f"use {row['api']} for", ""))[0] for row in rows)
-        operations = sorted({_OPERATIONS[row["api"]][1] for row in rows if row["api"] in _OPERATIONS})
+        of = _OF_CLUSTER if kind is None else _OPERATIONS
+        known = [of.get(row["api"], _OPERATIONS.get(row["api"])) for row in rows]
+        words = named(
+            each[0] if each is not None else f"use {row['api']} for"
+            for each, row in zip(known, rows, strict=True)
+        )
+        operations = sorted({each[1] for each in known if each is not None})
         user = subject.principal or "a user that the capture does not name"
         what = f"the {kind.replace('_', ' ')} {name}" if kind is not None else "the cluster"
         count = sum(row["count"] for row in rows)

@@ -133,6 +133,18 @@ def test_two_listeners_of_one_broker_that_go_together_are_one_loss() -> None:
     assert [step.text for step in found.steps].count("orders-0: leader 1, then 2") == 1
 
 
+def test_a_listener_that_closes_seconds_later_is_of_the_same_loss() -> None:
+    """So controllers do that stop in an orderly way."""
+    inner = {"broker": "10.0.0.1:9093"}
+    later = connection(3, 0, 12, **inner), connection(4, 13, 13, **inner, opening="refused", exchanges=0)
+    also = ClusterBrokers, row(ClusterBrokers, node_id=1, host="10.0.0.1", port=9093, from_ns=0)
+    outer = connection(0, 1, 10), refused(2, 11)
+    (found,) = said("broker-gone", *outer, *later, at_node(), also)
+    assert "its 2 connections ended within 2.0 s" in found.message
+    (found,) = said("broker-gone", *outer, connection(5, 11.5, 90), *later, at_node(), also)
+    assert "That happened 2 times" in found.message  # the first was back
+
+
 def test_a_broker_that_goes_twice_is_told_so_and_each_step_once() -> None:
     rows = connection(0, 1, 10), refused(1, 11), connection(2, 12, 20), refused(3, 21)
     moved = change("leader-moved", 10.5, node_id=1, before="1", after="2")

@@ -147,8 +147,18 @@ def test_partitions_of_a_topic_are_offline_together() -> None:
 
 
 def test_an_unclean_election_is_told() -> None:
-    (found,) = said("unclean-election", change("unclean-election", 3, before="1", after="2"))
+    elected = change("unclean-election", 3, before="1", after="2")
+    (found,) = said("unclean-election", elected)
     assert "are lost" in found.message
+    gone = change("leader-moved", 2, before="2", after="none")
+    assert said("unclean-election", elected, change("leader-moved", 2, before="1", after="none"))
+    assert said("unclean-election", elected, gone, change("leader-moved", 2.5, before="none", after="1"))
+    assert said("unclean-election", elected, gone) == [], "it led last, so nobody has more"
+
+
+def test_the_last_replica_of_a_partition_does_not_fall_out_of_sync() -> None:
+    assert said("isr-shrunk", change("isr-shrunk", 3, before="1,2", after="1", node_id=2))
+    assert said("isr-shrunk", change("isr-shrunk", 3, before="2", after=None, node_id=2)) == []
 
 
 def test_leaders_that_stay_elsewhere_are_told() -> None:

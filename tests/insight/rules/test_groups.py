@@ -327,6 +327,15 @@ def test_the_edge_of_skew(counts: tuple[int, ...], found: int) -> None:
     assert len(told("assignment-skew", stays=stays, members=members)) == found
 
 
+def test_a_generation_that_the_next_one_overtook_is_not_judged() -> None:
+    """Of groups of heartbeats the next may begin before the last member hears of this one."""
+    stays = [stay("c0", assigned=3), stay("c1", assigned=0)]
+    members = [member("c0"), member("c1")]
+    after = rebalance(-1, generation=stays[0]["generation"] + 1)
+    assert told("assignment-skew", stays=stays, members=members)
+    assert not told("assignment-skew", stays=stays, members=members, rebalances=[after])
+
+
 def test_members_that_read_different_topics_are_not_compared() -> None:
     members = [member("c0"), member("c1", subscribed=["returns"])]
     assert not told("assignment-skew", stays=[stay("c0", assigned=9), stay("c1")], members=members)
@@ -427,6 +436,41 @@ def test_a_coordinator_that_is_made_at_first_use_has_not_moved(joined_s: float, 
 def test_the_edge_of_being_refused(count: int, found: int) -> None:
     rows = [error("GROUP_MAX_SIZE_REACHED", "JoinGroup", count=count)]
     assert len(told("group-refused", errors=rows)) == found
+
+
+def refused(until_s: float = 1, **values: Any) -> Row:
+    """The client of :func:`error`, that was never a member."""
+    return member("c", 0.5, until_s, **{"first_generation": None, **values})
+
+
+def test_who_gives_up_at_the_first_refusal_is_told_and_why() -> None:
+    rows = [error("INVALID_SESSION_TIMEOUT", "JoinGroup")]
+    (found,) = told("group-refused", errors=rows, members=[refused(session_timeout_ms=1_000)])
+    assert found.message == (
+        "c asked to join and was refused: the broker does not allow its session timeout of 1.00 s "
+        "(INVALID_SESSION_TIMEOUT)."
+    )
+    assert not told("group-refused", errors=rows, members=[refused(2)])  # it goes on
+    assert not told("group-refused", errors=rows, members=[refused(first_generation=3)])
+
+
+@pytest.mark.parametrize(
+    ("holder", "found"),
+    [
+        ({}, 1),
+        ({"last_s": 1}, 0),  # it died, and its session had not ended
+        ({"left_ns": 3 * SECOND}, 0),
+        ({"instance_id": "pod-1"}, 0),
+        ({"first_generation": None}, 0),
+    ],
+)
+def test_one_refusal_shows_two_processes_if_the_other_lives_on(holder: dict[str, Any], found: int) -> None:
+    rows = [error("UNRELEASED_INSTANCE_ID", "ConsumerGroupHeartbeat")]
+    both = [refused(instance_id="pod-0"), member("old", **{"instance_id": "pod-0", **holder})]
+    told_of = told("static-member-conflict", errors=rows, members=both)
+    assert len(told_of) == found
+    assert all("The one that came later was refused 1 time" in each.message for each in told_of)
+    assert len(told("static-member-conflict", errors=[rows[0] | {"count": 3}])) == 1
 
 
 def test_a_commit_of_who_was_never_a_member_is_no_loss() -> None:

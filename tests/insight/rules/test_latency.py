@@ -126,6 +126,14 @@ def test_requests_that_wait_again_and_again_are_told() -> None:
     assert not said_by(("head-of-line",), queue(waits(10, 3), 900 * MS, api="Fetch"))
 
 
+def test_waits_begin_when_they_weigh() -> None:
+    """Short ones come before, as of a client that sends much: all but a tenth of the time comes later."""
+    early = [(T0 // S + at, 30, 10 * MS) for at in range(10)]
+    late = [(T0 // S + 20 + at, 10, S) for at in range(3)]
+    ((found,),) = said_by(("head-of-line",), queue([*early, *late], 10 * S)).values()
+    assert found.first_ns == T0 + 21 * S
+
+
 def test_a_burst_is_no_queue() -> None:
     assert not said_by(("head-of-line",), queue([(T0 // S, 50, S), (T0 // S + 1, 50, S)], 3 * S))
 

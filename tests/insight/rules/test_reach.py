@@ -129,6 +129,13 @@ def test_http_is_told_where_the_port_is_a_brokers() -> None:
     assert not said("http-on-kafka", {**rows, Endpoints: [endpoint("10.0.0.9:8080", kafka=1)]})
 
 
+def refused_by_close() -> Row:
+    row: Row = dict.fromkeys(column.name for column in Tcp.columns)
+    row |= {"connection": 1, "client": "10.0.0.1:5000", "broker": "10.0.0.9:9092", "client_id": "c"}
+    row |= {"closed_by": "broker", "waiting_exchanges": [7], "waiting_apis": ["Produce"]}
+    return row | {"waiting_ns": 50 * MILLISECOND, "closed_ns": 5}
+
+
 @pytest.mark.parametrize(
     ("change", "fires"),
     [
@@ -141,13 +148,19 @@ def test_http_is_told_where_the_port_is_a_brokers() -> None:
     ],
 )
 def test_a_request_that_is_answered_by_closing_is_refused(change: dict[str, Any], fires: bool) -> None:
-    row: Row = dict.fromkeys(column.name for column in Tcp.columns)
-    row |= {"connection": 1, "client": "10.0.0.1:5000", "broker": "10.0.0.9:9092", "client_id": "c"}
-    row |= {"closed_by": "broker", "waiting_exchanges": [7], "waiting_apis": ["Produce"]}
-    row |= {"waiting_ns": 50 * MILLISECOND, "closed_ns": 5}
+    row = refused_by_close()
     assert bool(said("request-refused-by-close", {Tcp: [row | change]})) == fires
     other = row | {"connection": 2, "closed_by": None, "waiting_exchanges": [], "answered_apis": ["Produce"]}
     assert not said("request-refused-by-close", {Tcp: [row | change, other]}), "it is answered elsewhere"
+
+
+def test_a_broker_that_stops_refuses_nothing() -> None:
+    row = refused_by_close()
+    served = row | {"connection": 2, "waiting_exchanges": [], "waiting_apis": [], "client_id": "other"}
+    assert not said("request-refused-by-close", {Tcp: [row, served]})
+    later, elsewhere = {"closed_ns": row["closed_ns"] + 2 * SECOND}, {"broker": "other:9092"}
+    for apart in (later, elsewhere, {"closed_by": "client"}):
+        assert said("request-refused-by-close", {Tcp: [row, served | apart]})
 
 
 def version(**values: Any) -> Row:

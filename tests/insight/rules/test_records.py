@@ -56,11 +56,19 @@ def test_a_wrong_checksum_is_counted_in_either_direction() -> None:
     assert bad["corrupt_exchanges"] == [2]
 
 
-def test_records_beyond_the_last_stable_offset_are_told() -> None:
+def test_records_beyond_the_last_stable_offset_are_told_if_it_still_stands_there_later() -> None:
     data = batch("a", "b")
-    late, well = fetch(1, data, 2, stable=0, topic="late"), fetch(2, data, 2, stable=2, topic="well")
-    rows = fold("positions", [late, well]).result()
-    assert {each["topic"]: each["beyond_stable"] for each in rows} == {"late": 1, "well": 0}
+    events = [
+        *(fetch(1, data, 2, stable=0, topic="late"), fetch(2, data, 2, stable=0, topic="late")),
+        *(fetch(3, data, 2, stable=0, topic="raced"), fetch(4, data, 2, stable=2, topic="raced")),
+        *(fetch(5, data, 2, stable=2, topic="well"), fetch(6, data, 2, stable=0, topic="last")),
+    ]
+    rows = fold("positions", events).result()
+    assert {each["topic"]: each["beyond_stable"] for each in rows if each["beyond_stable"]} == {"late": 1}
+    for at in range(len(events)):
+        first, second = fold("positions", events[:at]), fold("positions", events[at:])
+        first.merge(second)
+        assert first.result() == rows
     (found,) = said("aborted-records-read", {Positions: rows})
     assert (found.severity, found.subject.topic, found.exchanges) == (CRITICAL, "late", (2,))
 

@@ -12,12 +12,13 @@ from kdissect.analysis.fold import SECOND, Row
 from kdissect.analysis.racks import Racks
 from kdissect.analysis.replication import Replication
 from kdissect.analysis.stale_leaders import StaleLeaders
+from kdissect.analysis.stalls import Stalls
 from kdissect.capture.files import read_packets
 from kdissect.exchange import Exchange
 from tests.analysis.folds import events_of, made
 from tests.dissecting import dissect
 from tests.insight.judged import CAPTURES
-from tests.insight.made import row, said
+from tests.insight.made import row, said, said_by
 
 
 def follower(gap_s: float = 0.5, **more: Any) -> tuple[type[Replication], Row]:
@@ -49,6 +50,28 @@ def test_a_follower_lags_by_records_or_by_time() -> None:
     assert said("follower-lags", follower(9)) == []
     assert said("follower-lags", follower(2.5, held_writes=1, held_ns=SECOND))
     assert said("follower-lags", follower(2.4, held_writes=1, held_ns=SECOND)) == []
+
+
+def node(number: int, host: str) -> tuple[type[ClusterBrokers], Row]:
+    return ClusterBrokers, row(ClusterBrokers, node_id=number, host=host, port=9092, from_ns=0)
+
+
+def stall(host: str, from_s: float, to_s: float) -> tuple[type[Stalls], Row]:
+    from_ns, to_ns = round(from_s * SECOND), round(to_s * SECOND)
+    made = {"from_ns": from_ns, "to_ns": to_ns, "stalled_ns": to_ns - from_ns}
+    return Stalls, row(Stalls, broker=f"{host}:9092", **made)
+
+
+@pytest.mark.parametrize("rule", ["follower-lags", "replication-slow"])
+def test_who_waits_for_a_leader_that_stands_still_does_not_lag(rule: str) -> None:
+    nodes = node(1, "10.0.0.1"), node(2, "10.0.0.2")
+    late = follower(4, held_writes=3, held_ns=2 * SECOND)  # from 10 to 14 s
+    assert said(rule, late, *nodes)[0].because is None
+    assert said(rule, late, *nodes, stall("10.0.0.1", 11, 13)) == []  # the leader did not answer it
+    assert said(rule, late, *nodes, stall("10.0.0.1", 11, 12.9))[0].because is None
+    found = said_by((rule, "broker-stalled"), late, *nodes, stall("10.0.0.2", 11, 13))
+    assert found[rule][0].because == found["broker-stalled"][0].key
+    assert said(rule, late, *nodes, stall("10.0.0.3", 10, 14))[0].because is None
 
 
 def test_a_follower_that_has_nothing_to_fetch_does_not_lag() -> None:

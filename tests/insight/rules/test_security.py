@@ -10,6 +10,7 @@ from kdissect.analysis.errors import Errors
 from kdissect.analysis.exposure import Exposure
 from kdissect.analysis.fold import SECOND, Row
 from kdissect.insight.catalogue import RULES
+from kdissect.insight.context import JudgingContext
 from kdissect.insight.finding import CRITICAL, INFO, NOTICE, WARNING, Finding
 from tests.insight.judged import CAPTURES, judged_file
 from tests.insight.made import row, said
@@ -167,6 +168,40 @@ def test_log_ins_that_fail_are_critical_at_10_a_minute() -> None:
     often["last_ns"] += 1
     (found,) = said("authentication-failed", {Errors: [often]})
     assert found.severity == WARNING
+
+
+@pytest.mark.parametrize(
+    ("error", "api", "mechanism", "why"),
+    [
+        ("SASL_AUTHENTICATION_FAILED", "SaslAuthenticate", "OAUTHBEARER", "does not accept the token."),
+        ("SASL_AUTHENTICATION_FAILED", "SaslAuthenticate", "PLAIN", "does not accept the name and password."),
+        ("ILLEGAL_SASL_STATE", "SaslHandshake", None, "nobody can log in at this port"),
+        ("ILLEGAL_SASL_STATE", "Metadata", None, "sends a request before or during the login."),
+    ],
+)
+def test_why_a_log_in_is_refused(error: str, api: str, mechanism: str | None, why: str) -> None:
+    tried = connection(mechanism=mechanism, client="10.0.0.1:5000", client_id="app", principal=None)
+    (found,) = said(
+        "authentication-failed", {Errors: [refused(error, api=api, principal=None)], Exposure: [tried]}
+    )
+    assert found.message.startswith("app cannot log in, 3 times")
+    assert why in found.message
+    assert ("security.protocol to PLAINTEXT" in found.fix) == (api == "SaslHandshake")
+
+
+def test_the_cluster_lets_write_idempotently_or_not() -> None:
+    denied = refused("CLUSTER_AUTHORIZATION_FAILED", api="InitProducerId")
+    (found,) = said("authorization-denied", {Errors: [denied]})
+    assert found.message == "app (alice) may not write idempotently to the cluster: refused 3 times."
+    assert "--operation IdempotentWrite --cluster" in found.fix
+
+
+@pytest.mark.parametrize(("port", "told"), [(9093, True), (1024, True), (443, False)])
+def test_without_kafka_the_ports_of_other_services_are_not_judged(port: int, told: bool) -> None:
+    failed = connection(alerts=["client: unknown_ca"], broker=f"10.0.0.2:{port}")
+    assert said("tls-handshake-failed", {Exposure: [failed]})
+    nothing = JudgingContext(connections=1, dark=1)
+    assert bool(said("tls-handshake-failed", {Exposure: [failed]}, context=nothing)) == told
 
 
 def test_a_permission_that_lacks_is_told_with_the_command() -> None:

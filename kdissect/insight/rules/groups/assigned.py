@@ -21,9 +21,9 @@ def _held(facts: Facts, least_s: float) -> Iterator[tuple[str, list[Row], int, i
     """The members of each generation that lasted for so long and of which all are known, with the times from
     and to which it held."""
     rebalances = {(row["group"], row["generation"]): row for row in facts.rows(Rebalances)}
-    begun: dict[str, list[int]] = {}
+    begun: dict[str, list[tuple[int | None, int]]] = {}
     for row in facts.rows(Rebalances):
-        begun.setdefault(row["group"], []).append(when(row))
+        begun.setdefault(row["group"], []).append((row["generation"], when(row)))
     last = {(row["group"], row["member_id"]): row["last_ns"] for row in facts.rows(Members)}
     generations: dict[tuple[str, int], list[Row]] = {}
     for row in facts.rows(Stays):
@@ -35,7 +35,12 @@ def _held(facts: Facts, least_s: float) -> Iterator[tuple[str, list[Row], int, i
             continue  # of some it is not known what they have
         from_ns = max(int(row["first_ns"]) for row in rows)
         heard_ns = max(int(last.get((group, row["member_id"])) or row["last_ns"]) for row in rows)
-        to_ns = min((heard_ns, *(ns for ns in begun.get(group, ()) if ns > from_ns)))
+        later = [
+            ns
+            for number, ns in begun.get(group, ())
+            if ns > from_ns or (number is not None and number > generation)
+        ]
+        to_ns = min(heard_ns, *later) if later else heard_ns
         if to_ns - from_ns >= least_s * SECOND:
             yield group, rows, from_ns, to_ns
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 
 from kdissect.analysis.errors import Errors
-from kdissect.analysis.fold import SECOND, Row
+from kdissect.analysis.fold import MILLISECOND, SECOND, Row
 from kdissect.analysis.groups import Members
 from kdissect.analysis.rebalances import Rebalances
 from kdissect.insight.causes import explains
@@ -104,20 +104,25 @@ def _different_offers(facts: Facts, group: str, rows: list[Row]) -> Iterator[Fin
             return
 
 
+UNRELEASED = "UNRELEASED_INSTANCE_ID"
+
+
 @rule("static-member-conflict", CRITICAL, CERTAIN, needs=(Errors, Members), unreleased=3, unreleased_s=10)
 def static_member_conflict(facts: Facts) -> Iterator[Finding]:
     """Two processes use one group.instance.id."""
     groups: dict[str, list[Row]] = {}
+    members = dict(by_group(facts.rows(Members)))
     for row in facts.rows(Errors):
         if not row["group"] or row["api"] not in MEMBERSHIP:
             continue
         lasted_s = (row["last_ns"] - row["first_ns"]) / SECOND
-        unreleased = row["error"] == "UNRELEASED_INSTANCE_ID" and (
-            row["count"] >= facts.limit("unreleased") or lasted_s >= facts.limit("unreleased_s")
+        unreleased = row["error"] == UNRELEASED and (
+            row["count"] >= facts.limit("unreleased")
+            or lasted_s >= facts.limit("unreleased_s")
+            or _is_held(members.get(row["group"], []), row)
         )
         if row["error"] == "FENCED_INSTANCE_ID" or unreleased:
             groups.setdefault(row["group"], []).append(row)
-    members = dict(by_group(facts.rows(Members)))
     for group, rows in groups.items():
         fenced = {row["client_id"] for row in rows}
         static = [row for row in members.get(group, []) if row["instance_id"]]
@@ -126,15 +131,35 @@ def static_member_conflict(facts: Facts) -> Iterator[Finding]:
         who = some(f"{row['client_id']} at {row['client']}" for row in both if row["client"])
         named = some(sorted(instances)) if instances else "the same name"
         count = sum(row["count"] for row in rows)
+        loser = (
+            "one that came later was refused {} and reads nothing"
+            if all(row["error"] == UNRELEASED for row in rows)
+            else "one that came first was refused {} and no longer reads anything"
+        )
         yield facts.finding(
             FindingSubject(group=group, client_id=next(iter(fenced)) if len(fenced) == 1 else None),
             f"Two processes claim to be the same member of the group, {named}: {who or some(fenced)}. The "
-            f"one that came first was refused {plural(count, 'time')} and no longer reads anything.",
+            f"{loser.format(plural(count, 'time'))}.",
             measure=float(count),
             unit="refusals",
             filter=group_filter(group),
             **_told(rows),
         )
+
+
+def _is_held(members: list[Row], refusal: Row) -> bool:
+    """Whether another member with the instance id of the refused one goes on as if nothing had happened. One
+    that died is silent, and its place is free when its session ends."""
+    refused = {row["instance_id"] for row in members if row["client_id"] == refusal["client_id"]}
+    return any(
+        row["instance_id"] is not None
+        and row["instance_id"] in refused
+        and row["first_generation"] is not None
+        and row["first_ns"] < refusal["first_ns"]
+        and row["last_ns"] > refusal["last_ns"]
+        and row["left_ns"] is None
+        for row in members
+    )
 
 
 LOST_MEMBERSHIP = ("ILLEGAL_GENERATION", "UNKNOWN_MEMBER_ID", "FENCED_MEMBER_EPOCH", "FENCED_INSTANCE_ID")
@@ -254,29 +279,53 @@ def member_epoch_fenced(facts: Facts) -> Iterator[Finding]:
         )
 
 
-REFUSED = (
-    *("GROUP_MAX_SIZE_REACHED", "INVALID_SESSION_TIMEOUT", "INVALID_GROUP_ID", "UNSUPPORTED_ASSIGNOR"),
-    *("GROUP_ID_NOT_FOUND", "INVALID_REGULAR_EXPRESSION", "STREAMS_INVALID_TOPOLOGY"),
-)
+REFUSED = {
+    "GROUP_MAX_SIZE_REACHED": "the group has as many members as it may have",
+    "INVALID_SESSION_TIMEOUT": "the broker does not allow its session timeout{asked}",
+    "INVALID_GROUP_ID": "the group id is empty or not valid",
+    "UNSUPPORTED_ASSIGNOR": "the broker does not know the assignor that it asks for",
+    "GROUP_ID_NOT_FOUND": "the broker has no such group",
+    "INVALID_REGULAR_EXPRESSION": "the regular expression of its subscription is not valid",
+    "STREAMS_INVALID_TOPOLOGY": "its topology is not valid",
+}
+"""Why a member may not join, by error."""
 
 
-@rule("group-refused", WARNING, CERTAIN, needs=(Errors,), times=3)
+@rule("group-refused", WARNING, CERTAIN, needs=(Errors, Members), times=3)
 def group_refused(facts: Facts) -> Iterator[Finding]:
-    """A member may not join."""
-    for (group, client_id), rows in _refusals(facts, REFUSED, JOINS).items():
+    """A member may not join. Some clients try again and again, others give up at the first refusal."""
+    members = dict(by_group(facts.rows(Members)))
+    for (group, client_id), rows in _refusals(facts, tuple(REFUSED), JOINS).items():
         count = sum(row["count"] for row in rows)
-        if count < facts.limit("times"):
+        own = [row for row in members.get(group, []) if row["client_id"] == client_id]
+        if count < facts.limit("times") and not _gave_up(rows, own):
             continue
-        errors = some(sorted({row["error"] for row in rows}))
+        timeouts = sorted({row["session_timeout_ms"] for row in own if row["session_timeout_ms"]})
+        asked = f" of {some(seconds(each * MILLISECOND) for each in timeouts)}" if timeouts else ""
+        errors = sorted({row["error"] for row in rows})
+        why = some(f"{REFUSED[each].format(asked=asked)} ({each})" for each in errors)
+        times = "and was refused" if count == 1 else f"{plural(count, 'time')} and was refused each time"
         yield facts.finding(
             FindingSubject(group=group, client_id=client_id),
-            f"{client_id} asked to join {plural(count, 'time')} and was refused each time: {errors}.",
+            f"{client_id} asked to join {times}: {why}.",
             measure=float(count),
             unit="refusals",
             threshold=facts.limit("times"),
             filter=group_filter(group),
             **_told(rows),
         )
+
+
+def _gave_up(refusals: list[Row], members: list[Row]) -> bool:
+    """Whether a client that wants topics was never a member, and said nothing more to the group after it was
+    refused."""
+    last_ns = max(row["last_ns"] for row in refusals)
+    return (
+        bool(members)
+        and any(row["subscribed"] for row in members)
+        and all(row["first_generation"] is None for row in members)
+        and max(row["last_ns"] for row in members) <= last_ns
+    )
 
 
 explains("static-member-conflict", "commit-after-rebalance", "rebalance-storm", shares=("group",))

@@ -1,0 +1,108 @@
+"""Rebalances of groups of heartbeats, made by hand: who has a partition in between, and for how long."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from kdissect.analysis.fold import Row
+from kdissect.exchange import Exchange
+from tests.analysis.folds import fold, made
+
+MS = 1_000_000
+TOPIC_ID = "AAAAAAAAAAAAAAAAAAAAAQ"
+Held = tuple[int, ...]
+
+
+def _held(partitions: Held) -> list[dict[str, Any]]:
+    return [{"topicId": TOPIC_ID, "partitions": list(partitions)}] if partitions else []
+
+
+def beat(
+    at: float,
+    member: str,
+    epoch: int,
+    told: int,
+    owned: Held | None = None,
+    given: Held | None = None,
+    api: str = "ConsumerGroupHeartbeat",
+) -> Exchange:
+    """A heartbeat at a time in milliseconds, answered after one: with the epoch ``told``, and perhaps with
+    what the member is given. ``owned`` is what it says that it has."""
+    asked: dict[str, Any] = {"groupId": "g", "memberId": member, "memberEpoch": epoch, "rackId": None}
+    asked |= {"client_id": member, "subscribedTopicNames": ["orders"] if epoch == 0 else None}
+    assignment = None if given is None else {"topicPartitions": _held(given)}
+    answered: dict[str, Any] = {"throttleTimeMs": 0, "errorCode": 0, "errorMessage": None}
+    answered |= {"memberId": member, "memberEpoch": told, "heartbeatIntervalMs": 5000}
+    if api == "ConsumerGroupHeartbeat":
+        topics = None if owned is None else _held(owned)
+        asked |= {"instanceId": None, "rebalanceTimeoutMs": 300_000 if epoch == 0 else -1}
+        asked |= {"subscribedTopicRegex": None, "serverAssignor": None, "topicPartitions": topics}
+    times = round(at * MS), round((at + 1) * MS)
+    return made(api, 1, asked, answered | {"assignment": assignment}, times, ord(member))
+
+
+def told(name: str, events: list[Exchange]) -> list[Row]:
+    events.sort(key=lambda each: each.messages[-1].frame.last_ns)
+    for number, each in enumerate(events, 1):
+        each.number = number
+    return fold(name, events).result()
+
+
+def joined_by_a_second() -> list[Exchange]:
+    """B joins at 10 s, A gives partition 1 back at 14 s, and B says at 18 s that it has it."""
+    return [
+        beat(1, "a", 0, 1, (), (0, 1)),
+        beat(3, "a", 1, 1, (0, 1)),
+        beat(9_000, "a", 1, 1),
+        beat(10_000, "b", 0, 2, (), ()),
+        beat(12_000, "a", 1, 1, None, (0,)),
+        beat(14_000, "a", 1, 2, (0,)),
+        beat(15_000, "b", 2, 2),
+        beat(17_000, "b", 2, 2, None, (1,)),
+        beat(18_000, "b", 2, 2, (1,)),
+        beat(19_000, "a", 2, 2),
+    ]
+
+
+def test_a_partition_waits_from_its_release_to_its_new_owner_and_no_longer() -> None:
+    *_, row = told("rebalances", joined_by_a_second())
+    assert (row["generation"], row["trigger"], row["completed"]) == (2, "new-member", True)
+    assert (row["members"], row["partitions"], row["moved"], row["revoked"]) == (2, 2, 1, 1)
+    assert (row["begin_ns"], row["synced_ns"]) == (10_000 * MS, 18_001 * MS)
+    assert row["stopped_ns"] == 4_000 * MS
+
+
+def test_what_nobody_says_that_he_has_waits_to_the_end() -> None:
+    events = [each for each in joined_by_a_second() if each.request is not None]
+    *_, row = told("rebalances", events[:8])
+    assert (row["completed"], row["stopped_ns"]) == (False, 3_001 * MS)
+
+
+def test_who_comes_to_a_later_epoch_has_given_back_what_it_should() -> None:
+    """The heartbeat that says so was not captured."""
+    seen = [
+        beat(14_000, "a", 1, 2) if index == 5 else each for index, each in enumerate(joined_by_a_second())
+    ]
+    steps = told("rebalance_steps", seen)
+    assert [row["ns"] // MS for row in steps if row["step"] == "revoked"] == [14_000]
+    *_, row = told("rebalances", joined_by_a_second())
+    assert row["completed"] is True
+
+
+def test_a_new_epoch_keeps_what_it_does_not_change() -> None:
+    stays = {
+        (row["generation"], row["member_id"]): row["assigned"] for row in told("stays", joined_by_a_second())
+    }
+    assert stays == {(1, "a"): 1, (2, "a"): 1, (2, "b"): 1}
+
+
+def test_members_of_a_share_group_have_a_partition_together() -> None:
+    share = "ShareGroupHeartbeat"
+    events = [
+        beat(1, "a", 0, 1, None, (0,), share),
+        beat(10_000, "b", 0, 2, None, (), share),
+        beat(15_000, "b", 2, 2, None, (0,), share),
+        beat(16_000, "a", 1, 2, None, None, share),
+    ]
+    *_, row = told("rebalances", events)
+    assert (row["generation"], row["completed"], row["moved"], row["stopped_ns"]) == (2, True, 0, 0)
