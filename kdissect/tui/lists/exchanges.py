@@ -403,11 +403,19 @@ _MUST = (
     ("info", 10),
 )
 _WANTS = (
-    *(("what", 22), ("info", 18), ("what", _ALL), ("who", 10), ("info", 24), ("who", 14), ("info", 30)),
-    *(("sizes", _ALL), ("info", 36), ("who", _ALL), ("connection", _ALL), ("correlation_id", _ALL)),
-    *(("info", 44), ("broker", _ALL), ("info", 50), ("client", _ALL), ("info", _ALL)),
+    *(("what", 18), ("info", 18), ("who", 10), ("what", 22), ("info", 24), ("who", 14), ("what", _ALL)),
+    *(("info", 30), ("sizes", _ALL), ("info", 36), ("who", _ALL), ("connection", _ALL)),
+    *(
+        ("correlation_id", _ALL),
+        ("info", 44),
+        ("broker", _ALL),
+        ("info", 50),
+        ("client", _ALL),
+        ("info", _ALL),
+    ),
 )
-"""Cells that columns have before others have any, or more; of each no more than it needs."""
+"""Cells that columns have before others have any, or more; of each no more than it needs. One long name of an
+API does not take the room of the client from all rows."""
 
 SORTS = {
     "number": "No.",

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import ClassVar, NamedTuple
 
 from rich.cells import cell_len
 from rich.text import Text
 from textual.app import ComposeResult
-from textual.binding import BindingType
+from textual.binding import ActiveBinding, BindingType
+from textual.timer import Timer
 from textual.widgets import Static
 
 from kdissect.analysis.fold import Row
@@ -16,7 +18,7 @@ from kdissect.analysis.story import StoryLine
 from kdissect.exchange import Exchange
 from kdissect.feed.counting import Asked
 from kdissect.feed.statistics import CountedTables, Statistics
-from kdissect.feed.stories import Subject, subjects_of
+from kdissect.feed.stories import CLIENT, GROUP, OFFSET, PRODUCER, TRANSACTION, Subject, subjects_of
 from kdissect.present.form import Clock, plural
 from kdissect.present.sanitise import sanitise
 from kdissect.present.stories import STORY
@@ -32,6 +34,17 @@ HERE = "▶"
 """Before the line that the exchange is in."""
 WHAT = "What"
 """The head of the column that tells."""
+REST_SECONDS = 0.12
+"""How long the cursor rests on a line before the exchange of the line is decoded, which may take as long as
+some frames."""
+_LEADS = {
+    "of-transaction": TRANSACTION,
+    "of-producer": PRODUCER,
+    "of-group": GROUP,
+    "of-client": CLIENT,
+    "of-offset": OFFSET,
+}
+"""By the names of actions: what the story is about to which the key leads."""
 
 
 def _line(row: Row) -> StoryLine:
@@ -94,6 +107,10 @@ class StoryPage(StatisticsPage):
         """The line to which it is to go instead, by its exchange."""
         self._before: list[_Left] = []
         """The stories from which lines led on."""
+        self._rest: Timer | None = None
+        """Runs until the cursor has rested."""
+        self._kinds: frozenset[str] | None = None
+        """Of the other stories to which the line under the cursor leads; None while they are not known."""
         super().__init__()
 
     def figures(self) -> Figures:
@@ -201,6 +218,36 @@ class StoryPage(StatisticsPage):
 
     def cursor_moved(self) -> None:
         self.tell()
+        if self._rest is not None:
+            self._rest.stop()
+        self._rest = self.set_timer(REST_SECONDS, self._rested) if self.is_current else None
+
+    def _rested(self) -> None:
+        """Find out where the line leads, for the footer."""
+        self._rest = None
+        place = self.chosen_place()
+        exchange = None if place is None else self.kdissect.exchange_at(place)
+        subjects = () if exchange is None else subjects_of(exchange)
+        kinds = frozenset(each.kind for each in subjects if each != self._subject)
+        if kinds != self._kinds:
+            self._kinds = kinds
+            self.refresh_bindings()
+
+    @property
+    def is_at_rest(self) -> bool:
+        return self._rest is None and super().is_at_rest
+
+    @property
+    def active_bindings(self) -> dict[str, ActiveBinding]:
+        """The keys. The footer has only those that lead to another story from this line; the others say why
+        they lead nowhere."""
+        found, kinds = super().active_bindings, self._kinds
+        for key, active in found.items():
+            kind = _LEADS.get(active.binding.id or "")
+            leads_nowhere = kind is not None and kinds is not None and kind not in kinds
+            if leads_nowhere or (active.binding.id == "next-story" and len(self._subjects) < 2):
+                found[key] = active._replace(binding=replace(active.binding, show=False))
+        return found
 
     def tell(self) -> None:
         """Write all of the line under the cursor, where the list has no room for it. It takes two lines if
@@ -209,7 +256,7 @@ class StoryPage(StatisticsPage):
         text = "" if row is None else _what(row)
         headings = self.rows.headings(self.list_pane.columns)
         in_list = next((each.width for each in headings if each.title == WHAT), 0)
-        is_cut = self.is_at_rest and cell_len(text) > in_list > 0
+        is_cut = super().is_at_rest and cell_len(text) > in_list > 0
         self.set_class(self._longest > room, "-long")
         if is_cut and cell_len(text) <= room:
             self.say(text)

@@ -233,6 +233,13 @@ def _last_ns(row: Row) -> int | None:
 
 
 ASKED = ("transactions",)
+_LOOKED_FOR = (
+    "A transaction shows in requests with a transactional id: InitProducerId, AddPartitionsToTxn, "
+    "TxnOffsetCommit, EndTxn, and Produce of transactional batches. The end of one also shows in the control "
+    "records that a consumer or a follower fetches. 9 lists findings, 0 all other facts, for instance what "
+    "producers wrote."
+)
+"""Said where there is none."""
 _LEAST_ROWS = 3
 """Of the list, for which there is room at least."""
 
@@ -308,6 +315,10 @@ class TransactionsPage(StatisticsPage):
 
     def listed(self) -> str:
         return "transaction"
+
+    def why_empty(self) -> str:
+        why = super().why_empty()
+        return f"{why} {_LOOKED_FOR}" if why else ""
 
     def what(self) -> str:
         return plural(len(self.rows), "transaction") if len(self.rows) else "no transactions"

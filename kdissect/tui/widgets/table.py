@@ -21,6 +21,7 @@ from textual.message import Message
 from textual.reactive import reactive
 from textual.strip import Strip
 
+from kdissect.present.paragraphs import fold_text
 from kdissect.present.sanitise import CUT
 from kdissect.settings.actions import PLACES
 from kdissect.tui.colors import Legible, legible
@@ -30,7 +31,7 @@ from kdissect.tui.widgets.steady import Steady
 STRIPS = 512
 """Lines that are kept as they were drawn: some screens of them. Each is a dozen objects."""
 _NOTHING_LINE = 2
-"""Where it is said that there is no row."""
+"""From where on it is said that there is no row."""
 _UNDER_CURSOR = Style(reverse=True)
 
 
@@ -270,9 +271,11 @@ class VirtualTable(Steady, Legible, can_focus=True):
                 return line
             return Strip([*line.crop(0, width - cell_len(hint)), Segment(hint, style)], width)
         row = self.scroll_offset.y + y - 1
-        if y == _NOTHING_LINE and self._nothing and not len(self.rows):
+        if y >= _NOTHING_LINE and self._nothing and not len(self.rows):
             style = legible(self.rich_style + self.get_component_rich_style("table--dim", partial=True))
-            return Strip([Segment(set_cell_size(f" {self._nothing}", width), style)], width)
+            lines = fold_text(self._nothing, max(1, width - 2))
+            text = lines[y - _NOTHING_LINE] if y - _NOTHING_LINE < len(lines) else ""
+            return Strip([Segment(set_cell_size(f" {text}", width), style)], width)
         if row >= len(self.rows):
             return Strip.blank(width, self.rich_style)
         is_cursor = row == self.cursor

@@ -41,11 +41,37 @@ def test_a_time_has_the_room_it_needs(letter: str, example: str, width: int) -> 
     assert room(rows, "Time", width) >= len(cells(rows, 0, width)["Time"])
 
 
-@pytest.mark.parametrize("width", [78, 118, 198])
+@pytest.mark.parametrize("width", [88, 118, 198])
 def test_an_api_has_room_for_its_name_and_version(width: int) -> None:
     rows = rows_of(1, 2)
     assert cells(rows, 1, width)["API"] == f"{LONG} v1"
     assert room(rows, "API", width) >= len(f"{LONG} v1")
+
+
+def test_one_long_api_takes_no_room_from_the_client_of_all_rows() -> None:
+    texts = ["Fetch", "DescribeUserScramCredentials", "orders-writer", "a-topic-of-many " * 4]
+    apis = [1] * 50 + [2]
+    index = index_with(
+        [
+            {
+                "api": api,
+                "api_version": 1,
+                "flags": FLAGS,
+                "client_id": 3,
+                "topics": 4,
+                "number": at,
+                "time_ns": at * 10**9,
+            }
+            for at, api in enumerate(apis, 1)
+        ],
+        texts,
+    )
+    rows = Exchanges(index)
+    shown = cells(rows, 50, 78)
+    assert shown["API"].startswith("DescribeUser")
+    assert shown["API"].endswith(" v1")
+    assert room(rows, "Client", 78) >= 10
+    assert room(rows, "API", 78) < 26
 
 
 def test_columns_take_what_their_contents_need_and_info_gets_the_rest() -> None:

@@ -175,7 +175,7 @@ def test_keys_lead_from_story_to_story_and_escape_leads_back() -> None:
 def test_the_keys_of_the_jumps_stand_at_the_foot_and_all_of_a_line_above_them(width: int) -> None:
     async def step(pilot: Pilot[None], app: Kdissect) -> None:
         *above, foot = (await shown_after(pilot, "6", "i")).splitlines()
-        for each in ("t Transaction", "p Producer", "g Group", "c Client", "o ", "? Help"):
+        for each in ("t Transaction", "p Producer", "c Client", "? Help"):
             assert each in foot
         page = app.screen
         assert isinstance(page, StoryPage)
@@ -183,6 +183,27 @@ def test_the_keys_of_the_jumps_stand_at_the_foot_and_all_of_a_line_above_them(wi
         assert line in " ".join(part.strip() for part in above[-3:])
 
     with_app(step, shared("testdata/incidents/exactly-once-v2/capture.pcapng.gz"), width, 24)
+
+
+def test_the_footer_has_only_keys_that_lead_somewhere_from_the_line() -> None:
+    async def step(pilot: Pilot[None], app: Kdissect) -> None:
+        exchanges = {each.number: each for each in read(TRANSACTIONS)}
+        await press(pilot, "T", "i")
+        page = app.screen
+        assert isinstance(page, StoryPage)
+        words = {"transactional id": "t Transaction", "producer": "p Producer", "offset": "o Fetched by"}
+        feet = set()
+        for _ in range(len(page.rows)):
+            foot = (await shown_after(pilot, "down")).splitlines()[-1]
+            feet.add(foot)
+            number = page.rows.row(page.list_pane.cursor)["line"].exchange
+            led = {each.kind for each in subjects_of(exchanges[number]) if each != page._subject}
+            assert {kind for kind, word in words.items() if word in foot} == led & set(words)
+            assert "? Help" in foot
+        assert len(feet) > 1
+        assert "does not name a group" in await shown_after(pilot, "g")  # the key still says why
+
+    with_app(step, width=160)
 
 
 def test_a_control_record_was_fetched_too() -> None:

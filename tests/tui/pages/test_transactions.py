@@ -104,6 +104,11 @@ def test_the_key_leads_from_an_exchange_to_its_transaction_and_enter_back_to_its
 def test_without_any_it_says_so() -> None:
     async def run() -> None:
         async with running(app_of(CAPTURES / "sasl-scram.pcapng"), 80, 24) as pilot:
-            assert "no transactions" in await shown_after(pilot, "T")
+            text = " ".join((await shown_after(pilot, "T")).split())
+            assert "no transactions" in text
+            assert (
+                "No transaction was captured. A transaction shows in requests with a transactional id" in text
+            )
+            assert "EndTxn" in text
 
     asyncio.run(run())
