@@ -8,12 +8,12 @@ cdef int _C, _S, _T
 cdef dict _NAMES
 
 @cython.locals(
-    data=bytes, rows=cython.longlong[::1], step=Py_ssize_t, at=Py_ssize_t, index=Py_ssize_t, start=Py_ssize_t, size=Py_ssize_t,
+    data=bytes, rows="long long*", step=Py_ssize_t, at=Py_ssize_t, index=Py_ssize_t, start=Py_ssize_t, size=Py_ssize_t,
     raw="const unsigned char*", cursor=Cursor,
 )
 cpdef bint may_hold_secrets(Columns columns) except -1
 @cython.locals(
-    raw="const unsigned char*", marks="const unsigned char*", rows=cython.longlong[::1], step=Py_ssize_t,
+    raw="const unsigned char*", marks="const unsigned char*", rows="long long*", step=Py_ssize_t,
     at=Py_ssize_t, index=Py_ssize_t, start=Py_ssize_t, size=Py_ssize_t,
 )
 cpdef bint may_hold_types(Columns columns, bytes types) except -1
@@ -23,17 +23,17 @@ cdef _write_bytes(JsonText out, bytes data, Py_ssize_t start, Py_ssize_t size, s
 @cython.locals(cursor=Cursor, before=bytes, _=int64_t, size=int64_t)
 cdef _write_headers(JsonText out, bytes data, Py_ssize_t position, str form)
 cdef _write_size(JsonText out, int64_t size)
-@cython.locals(data=bytes, rows=cython.longlong[::1], step=Py_ssize_t, at=Py_ssize_t, index=Py_ssize_t, before=bytes)
+@cython.locals(data=bytes, rows="long long*", step=Py_ssize_t, at=Py_ssize_t, index=Py_ssize_t, before=bytes)
 cpdef write_nested(JsonText out, Columns columns, str form, list controls=*)
 @cython.locals(
-    data=bytes, rows=cython.longlong[::1], step=Py_ssize_t, at=Py_ssize_t, index=Py_ssize_t, offset=int64_t, timestamp=int64_t,
+    data=bytes, rows="long long*", step=Py_ssize_t, at=Py_ssize_t, index=Py_ssize_t, offset=int64_t, timestamp=int64_t,
     sequence=int64_t, is_assigned=cython.bint, base=int64_t, t0=bytes, t1=bytes, t2=bytes, t3=bytes, t4=bytes,
     t5=bytes, t6=bytes, t7=bytes, t8=bytes, t9=bytes,
 )
 cpdef write_lines(
     JsonText out, Columns columns, Py_ssize_t first, Py_ssize_t last, tuple between, object assigned, str form
 )
-@cython.locals(data=bytes, rows=cython.longlong[::1], step=Py_ssize_t, at=Py_ssize_t, index=Py_ssize_t, has_headers=cython.bint)
+@cython.locals(data=bytes, rows="long long*", step=Py_ssize_t, at=Py_ssize_t, index=Py_ssize_t, has_headers=cython.bint)
 cpdef bint gather(Columns columns, JsonText keys, JsonText values) except -1
 cpdef write_value(JsonText out, value)
 @cython.locals(before=bytes)

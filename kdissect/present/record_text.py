@@ -50,7 +50,7 @@ def header_objects(headers: Headers, form: str) -> list[dict[str, Any]]:
 def may_hold_secrets(columns: Columns) -> bool:
     """Whether any of the records may have a secret in its headers or its value (see
     :mod:`kdissect.present.record_secrets`)."""
-    data, rows, step = columns.data, columns.rows, ROW
+    data, rows, step = columns.data, columns.rows.numbers, ROW
     raw = data
     cursor: Cursor | None = None
     for index in range(columns.count):
@@ -77,7 +77,7 @@ def may_hold_types(columns: Columns, types: bytes) -> bool:
 
     :param types: of each type below 128, whether it is one of them: 128 bytes, 0 or 1.
     """
-    rows, step = columns.rows, ROW
+    rows, step = columns.rows.numbers, ROW
     raw, marks = columns.data, types
     for index in range(columns.count):
         at = index * step
@@ -162,7 +162,7 @@ def write_nested(out: JsonText, columns: Columns, form: str, controls: list[byte
 
     :param controls: of control records, what each one says, as JSON.
     """
-    data, rows, step = columns.data, columns.rows, ROW
+    data, rows, step = columns.data, columns.rows.numbers, ROW
     before = b'[{"offset":'
     for index in range(columns.count):
         at = index * step
@@ -203,7 +203,7 @@ def write_lines(
         line's end.
     :param assigned: the offset that the broker gave the batch's base offset.
     """
-    data, rows, step = columns.data, columns.rows, ROW
+    data, rows, step = columns.data, columns.rows.numbers, ROW
     t0, t1, t2, t3, t4, t5, t6, t7, t8, t9 = between
     is_assigned = assigned is not None
     base = 0 if assigned is None else wrap64(assigned)
@@ -243,7 +243,7 @@ def write_lines(
 
 def gather(columns: Columns, keys: JsonText, values: JsonText) -> bool:
     """Add the bytes of all keys and values of the columns; gives whether any of the records has headers."""
-    data, rows, step = columns.data, columns.rows, ROW
+    data, rows, step = columns.data, columns.rows.numbers, ROW
     has_headers = False
     for index in range(columns.count):
         at = index * step

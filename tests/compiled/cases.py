@@ -30,7 +30,7 @@ from kdissect.present.text import Lines
 from kdissect.protocol.cursor import Cursor
 from kdissect.protocol.json_text import JsonText
 from kdissect.protocol.survey import find_places, route
-from kdissect.record.records import read_records
+from kdissect.record.scan import read_records
 from kdissect.record.sets import read_record_set
 from tests.acceptance.mutate import text_of_bytes
 
