@@ -159,6 +159,15 @@ class Cursor:
     def read_unsigned_varint(self) -> int:
         """KIP-482: seven bits a byte, lowest first, at most five bytes, at most 2**32 - 1."""
         raw, position, end = self.data, self.position, self.end
+        if position + 1 < end:  # one byte or two, as nearly all have
+            byte = raw[position]
+            if byte < 0x80:
+                self.position = position + 1
+                return byte
+            value = raw[position + 1]
+            if value < 0x80:
+                self.position = position + 2
+                return byte & 0x7F | value << 7
         value = shift = 0
         while position < end:
             byte = raw[position]

@@ -50,6 +50,7 @@ cdef class Batch:
 
     cpdef begin(self, bytes data, int64_t position, Budget budget)
     cpdef list records(self)
+    cpdef bint has(self, int bit) noexcept
     cpdef Columns columns(self, Columns into=*)
     cpdef check(self)
     cpdef int64_t _limit(self) except? -1

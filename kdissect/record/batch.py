@@ -137,16 +137,20 @@ class Batch:
 
     @property
     def is_transactional(self) -> bool:
-        return self.magic >= 2 and bool(self.attributes & TRANSACTIONAL)
+        return self.has(TRANSACTIONAL)
 
     @property
     def is_control(self) -> bool:
-        return self.magic >= 2 and bool(self.attributes & CONTROL)
+        return self.has(CONTROL)
+
+    def has(self, bit: int) -> bool:
+        """Whether a bit is set that the attributes have in magic 2 alone."""
+        return self.magic >= 2 and self.attributes & bit != 0
 
     @property
     def delete_horizon_ms(self) -> int | None:
         """When the tombstones may go (KIP-534): with its bit set, the base timestamp means this too."""
-        return self.base_timestamp if self.magic >= 2 and self.attributes & DELETE_HORIZON else None
+        return self.base_timestamp if self.has(DELETE_HORIZON) else None
 
     @property
     def base_offset(self) -> int | None:

@@ -14,7 +14,7 @@ from __future__ import annotations
 import zlib
 from collections.abc import Callable
 from struct import Struct
-from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
+from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 from kdissect.faults import fault
 from kdissect.later import Later

@@ -21,8 +21,8 @@ class Rows:
         self.numbers = array("q")
 
     def reserve(self, count: int) -> None:
-        """See to it that there is room for ``count`` numbers. Those that are there stay; :attr:`numbers` may be
-        elsewhere."""
+        """See to it that there is room for ``count`` numbers. Those that are there stay. Afterwards
+        :attr:`numbers` may be elsewhere."""
         missing = count - len(self.numbers)
         if missing > 0:
             self.numbers.frombytes(bytes(8 * max(missing, len(self.numbers), LEAST)))

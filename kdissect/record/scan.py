@@ -1,7 +1,7 @@
 """Bytes of a batch of magic 2 → columns of numbers: the hot loop of everything that looks into topics.
 
-Compiled, ``raw`` is a pointer to the bytes, and the numbers are memory of C. Every position is checked before it
-is looked at.
+Compiled, ``raw`` is a pointer to the bytes, and the numbers are memory of C. Every position is checked before
+it is looked at.
 
 The rules (KIP-98, ``DefaultRecord.java``): a record is its length, attributes (unused), a timestamp delta, an
 offset delta, key, value and headers. All numbers are zigzag varints, a length of -1 is null. A record that
@@ -195,9 +195,7 @@ def has_value(cursor: Cursor, end: int, begin: bytes, room: int) -> bool:
     return False
 
 
-def _scan(
-    cursor: Cursor, rows: MutableSequence[int], at: int, position: int, end: int, room: int
-) -> int:
+def _scan(cursor: Cursor, rows: MutableSequence[int], at: int, position: int, end: int, room: int) -> int:
     """The record whose length ends at ``position``, and which must fill its bytes to ``end``. Gives how many
     headers it has.
 

@@ -83,7 +83,7 @@ class BatchReader:
         """Of the set."""
 
     def read(self, batch: Batch) -> bool:
-        """Let a batch be the next one: its header is read. False at the end, after which it is not asked again."""
+        """Let a batch be the next one: its header is read. False at the end; then nobody asks again."""
         data, position = self._data, self.position
         left = len(data) - position
         if left <= 0:
@@ -187,8 +187,8 @@ def _read_batch(batch: Batch, cursor: Cursor, partial: bool) -> None:
 
 
 def _read_message(batch: Batch, cursor: Cursor) -> None:
-    """The header of a message, which is whole, as frame_defect found: at least the header and, in magic 1, the
-    timestamp."""
+    """The header of a message, which is whole, as :func:`frame_defect` found: at least the header and, in
+    magic 1, the timestamp."""
     data, position = batch._data, batch.position
     batch.header_offset = batch.last_offset = cursor.read_int64()
     batch.size = size = cursor.read_int32() + _OVERHEAD

@@ -15,8 +15,8 @@ from kdissect.present.arrow import ArrowWriter
 from kdissect.present.catalogue import TABLES
 from kdissect.present.columns import EXCHANGES
 from kdissect.present.options import BYTES_FORMS, Options
-from kdissect.present.record_batches import LinesWriter
 from kdissect.present.record_columns import ColumnsWriter, RecordBatches
+from kdissect.present.record_lines import LinesWriter
 from kdissect.present.records import record_rows
 from kdissect.present.tables import row_line
 from kdissect.record.records import Record

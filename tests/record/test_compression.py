@@ -18,6 +18,7 @@ from hypothesis import strategies as st
 
 from kdissect.record import compression
 from kdissect.record.compression import CODECS, compress, decompress
+from kdissect.record.frames import unpack_frame
 from tests.amount import times
 
 MIB = 1 << 20
@@ -311,7 +312,7 @@ def test_most_batches_are_unpacked_at_once() -> None:
     for codec, magic in ((1, 2), (2, 2), (3, 1), (3, 2), (4, 2)):
         for data in (TEXT[:200], TEXT[:12_000]):
             packed = compress(codec, data, magic)
-            assert compression.unpack_frame(codec, packed, magic, MIB) == data
-            assert compression.unpack_frame(codec, packed + b"x", magic, MIB) is None
-            assert compression.unpack_frame(codec, packed[:-1], magic, MIB) is None
-            assert compression.unpack_frame(codec, packed, magic, len(data) - 1) is None
+            assert unpack_frame(codec, packed, magic, MIB) == data
+            assert unpack_frame(codec, packed + b"x", magic, MIB) is None
+            assert unpack_frame(codec, packed[:-1], magic, MIB) is None
+            assert unpack_frame(codec, packed, magic, len(data) - 1) is None
