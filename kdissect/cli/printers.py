@@ -24,7 +24,7 @@ from kdissect.present.options import Options
 from kdissect.present.record_lines import LinesWriter
 from kdissect.present.secret_names import tells_of_secrets
 from kdissect.present.sources import sources_of
-from kdissect.present.tables import DelimitedWriter, Writer
+from kdissect.present.tables import DelimitedWriter, ManyWriter, Writer
 from kdissect.present.text import Lines
 from kdissect.present.tree import exchange_tree
 from kdissect.protocol.json_text import JsonText
@@ -110,8 +110,11 @@ class TablePrinter:
         if self._name != EXCHANGES.name or self._keep is not None or self._flush:
             return sum(1 for event in events for _ in self.show(event))
         exchanges = [event for event in events if isinstance(event, Exchange | Brief)]
-        for exchange in exchanges:
-            self._writer.write(exchange)
+        if isinstance(self._writer, ManyWriter):
+            self._writer.write_all(exchanges)
+        else:
+            for exchange in exchanges:
+                self._writer.write(exchange)
         return len(exchanges)
 
     def join(self, columns: BatchColumns) -> None:

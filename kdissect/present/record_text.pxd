@@ -4,6 +4,8 @@ from kdissect.protocol.cursor cimport Cursor, cursor_between
 from kdissect.protocol.json_text cimport JsonText
 from kdissect.record.records cimport Columns, sum64
 
+cdef dict _TEXTS
+
 cdef _write_bytes(JsonText out, bytes data, Py_ssize_t start, Py_ssize_t size, str form)
 @cython.locals(cursor=Cursor, before=bytes, _=int64_t, size=int64_t)
 cdef _write_headers(JsonText out, bytes data, Py_ssize_t position, str form)
@@ -21,6 +23,8 @@ cpdef write_lines(
 )
 @cython.locals(data=bytes, rows="long long*", step=Py_ssize_t, at=Py_ssize_t, index=Py_ssize_t, has_headers=cython.bint)
 cpdef bint gather(Columns columns, JsonText keys, JsonText values) except -1
+@cython.locals(text=bytes)
+cdef bytes _text_of(str value)
 cpdef write_value(JsonText out, value)
 @cython.locals(before=bytes)
 cpdef write_texts(JsonText out, list values)

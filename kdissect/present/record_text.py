@@ -7,7 +7,6 @@ secrets.
 
 from __future__ import annotations
 
-from functools import lru_cache
 from json.encoder import encode_basestring_ascii
 from typing import Any
 
@@ -185,10 +184,21 @@ _SHORT = 256
 """Longer texts are not kept."""
 
 
-@lru_cache(maxsize=4096)
-def _short_text(value: str) -> bytes:
-    """A text as JSON: those that many rows have in common repeat."""
-    return encode_basestring_ascii(value).encode("ascii")
+_MOST_TEXTS = 4_096
+_TEXTS: dict[str, bytes] = {}
+"""Texts as JSON: those that many rows have in common repeat."""
+
+
+def _text_of(value: str) -> bytes:
+    """A text as JSON."""
+    text = _TEXTS.get(value)
+    if text is None:
+        text = encode_basestring_ascii(value).encode("ascii")
+        if len(value) < _SHORT:
+            if len(_TEXTS) >= _MOST_TEXTS:
+                _TEXTS.clear()
+            _TEXTS[value] = text
+    return text
 
 
 def write_value(out: JsonText, value: str | int | None) -> None:
@@ -196,7 +206,7 @@ def write_value(out: JsonText, value: str | int | None) -> None:
     if value is None:
         out.put(b"null")
     elif isinstance(value, str):
-        out.put(_short_text(value) if len(value) < _SHORT else encode_basestring_ascii(value).encode("ascii"))
+        out.put(_text_of(value))
     elif value is True:
         out.put(b"true")
     elif value is False:
