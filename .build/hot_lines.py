@@ -29,7 +29,7 @@ HOT: dict[str, tuple[str, ...]] = {
     ),
     "kdissect.protocol.framing": ("read_size_prefix",),
     "kdissect.protocol.header": ("read_correlation_id",),
-    "kdissect.record.records": ("are_sound loops", "_scan"),
+    "kdissect.record.scan": ("are_sound loops", "_scan"),
 }
 """Module: functions that stay in C; behind some the word ``loops``, where only these are hot."""
 

@@ -590,10 +590,7 @@ class Exchange:
             return None
         if self._base_offsets is None:
             self._base_offsets = _base_offsets(self.response)
-        key: PartitionKey = (place.topic, None, place.partition)
-        if key not in self._base_offsets:
-            key = (None, place.topic_id, place.partition)
-        return self._base_offsets.get(key)
+        return base_offset_of(self._base_offsets, place.topic, place.topic_id, place.partition)
 
     def taught_topics(self) -> Iterable[tuple[str, str, int]]:
         """Topic ids whose names this exchange tells: (id, name, the packet that told it)."""
@@ -705,13 +702,10 @@ def _places(message: Message) -> list[Place] | None:
 
 def _base_offsets(response: Message) -> dict[PartitionKey, int | None]:
     """The base offset of each partition in the response to a Produce; of one that comes twice, the first."""
-    found: dict[PartitionKey, int | None] = {}
     places = _places(response)
     if places is not None:
-        for topic, topic_id, partition, _, offset, _ in places:
-            key = (topic, topic_id if topic is None else None, partition)
-            found.setdefault(key, offset if offset >= 0 else None)
-        return found
+        return base_offsets_in(places)
+    found: dict[PartitionKey, int | None] = {}
     produced = response.body()
     for topic in produced.get("responses") or ():
         name = topic.get("name")
@@ -721,6 +715,23 @@ def _base_offsets(response: Message) -> dict[PartitionKey, int | None]:
             known = isinstance(offset, int) and offset >= 0
             found.setdefault((name, topic_id, partition.get("index")), offset if known else None)
     return found
+
+
+def base_offsets_in(places: list[Place]) -> dict[PartitionKey, int | None]:
+    """The base offset of each partition, of places in the response to a Produce."""
+    found: dict[PartitionKey, int | None] = {}
+    for topic, topic_id, partition, _, offset, _ in places:
+        key = (topic, topic_id if topic is None else None, partition)
+        found.setdefault(key, offset if offset >= 0 else None)
+    return found
+
+
+def base_offset_of(
+    found: dict[PartitionKey, int | None], topic: str | None, topic_id: str | None, partition: int | None
+) -> int | None:
+    """That of a produced record set, which may be named otherwise than in the response."""
+    key = (topic, None, partition)
+    return found[key] if key in found else found.get((None, topic_id, partition))
 
 
 new_place = tuple.__new__

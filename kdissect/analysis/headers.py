@@ -21,7 +21,8 @@ from kdissect.record.batch import (
     codec_name,
 )
 from kdissect.record.messages import LOG_OVERHEAD
-from kdissect.record.records import ROW, read_records, wrap64
+from kdissect.record.records import ROW, wrap64
+from kdissect.record.scan import read_records
 from kdissect.record.sets import read_record_set
 
 HEADER_BYTES = BATCH_HEADER.size
@@ -156,7 +157,7 @@ def stamps_of(batch: Header, data: bytes) -> list[int]:
         return []
     start = batch.position + HEADER_BYTES
     columns = read_records(data, start, len(data), 0, first, None, -1, count).columns
-    stamps = sorted(columns.rows[1 : columns.count * ROW : ROW])
+    stamps = sorted(columns.numbers()[1::ROW])
     if len(stamps) != count:
         return []
     if count <= SAMPLE:

@@ -18,6 +18,7 @@ from kdissect.cli.jobs import ALONE, Jobs, Outlet, share
 from kdissect.cli.listed_rows import ListedRows
 from kdissect.cli.output import colour_option, is_same_file, refuse_terminal
 from kdissect.cli.payloads import decoder_of, payload_options, tell
+from kdissect.cli.printers import goes_in_pieces
 from kdissect.cli.reading import Reading
 from kdissect.cli.row_options import (
     AS_TREE,
@@ -133,13 +134,15 @@ class OutputListing:
     @property
     def briefs(self) -> Interest | None:
         """What it asks of exchanges in brief: these are enough where it prints all exchanges, as lines or as
-        NDJSON, and no more. Else None."""
+        NDJSON, or all records, and no more. Else None."""
         given = self._given
         wants_more = ("fields", "dump", "explain_errors", "embedded", "strict", "count", "packets_to")
         if self.chooser is not None or any(given[each] for each in wants_more):
             return None
         if self.form.format == "text":
             return Interest()
+        if goes_in_pieces(self._table, self.form.format, self.options):
+            return Interest(errors=False, records=False)
         # Whoever writes record sets as JSON checks them.
         is_ndjson = self.form.format == "ndjson" and self._table == EXCHANGES
         return Interest(records=False) if is_ndjson else None

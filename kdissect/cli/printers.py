@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from typing import TYPE_CHECKING, Any, BinaryIO, Protocol, cast
+from typing import TYPE_CHECKING, Any, BinaryIO, Protocol, TypeGuard, cast
 
 from kdissect.cli.formats import columns_of, writer_of
 from kdissect.cli.interrupts import WholeRows, held
@@ -21,10 +21,10 @@ from kdissect.present.error_pages import explained
 from kdissect.present.form import Clock
 from kdissect.present.hexdump import hexdump
 from kdissect.present.options import Options
-from kdissect.present.record_batches import LinesWriter
+from kdissect.present.record_lines import LinesWriter
 from kdissect.present.secret_names import tells_of_secrets
 from kdissect.present.sources import sources_of
-from kdissect.present.tables import DelimitedWriter, Writer
+from kdissect.present.tables import DelimitedWriter, ManyWriter, Writer
 from kdissect.present.text import Lines
 from kdissect.present.tree import exchange_tree
 from kdissect.protocol.json_text import JsonText
@@ -110,8 +110,11 @@ class TablePrinter:
         if self._name != EXCHANGES.name or self._keep is not None or self._flush:
             return sum(1 for event in events for _ in self.show(event))
         exchanges = [event for event in events if isinstance(event, Exchange | Brief)]
-        for exchange in exchanges:
-            self._writer.write(exchange)
+        if isinstance(self._writer, ManyWriter):
+            self._writer.write_all(exchanges)
+        else:
+            for exchange in exchanges:
+                self._writer.write(exchange)
         return len(exchanges)
 
     def join(self, columns: BatchColumns) -> None:
@@ -157,10 +160,19 @@ class RecordsPrinter:
 
     def show_all(self, events: Sequence[Event]) -> int:
         """The same of many events; gives how many rows were printed."""
-        return sum([count for event in events for count in self._pieces(event)])
+        writer = self._writer
+        if not isinstance(writer, LinesWriter):
+            return sum([count for event in events for count in self._pieces(event)])
+        count = 0
+        with held():
+            for event in events:
+                if _may_have_records(event):
+                    count += writer.add(event)
+            writer.flush()
+        return count
 
     def _pieces(self, event: Event) -> Iterator[int]:
-        if not (isinstance(event, Exchange) and any(each.may_have_records() for each in event.messages)):
+        if not _may_have_records(event):
             return
         counts = self._writer.write(event)
         while True:
@@ -178,6 +190,13 @@ class RecordsPrinter:
     def close(self) -> None:
         with held():
             self._writer.close()
+
+
+def _may_have_records(event: Event) -> TypeGuard[Exchange]:
+    """Whether an event is an exchange, in brief or not, whose messages have room for records."""
+    if isinstance(event, Brief):
+        return event.form.asked.has_records or event.form.answered.has_records
+    return isinstance(event, Exchange) and any(each.may_have_records() for each in event.messages)
 
 
 class RecordColumnsPrinter(RecordsPrinter):

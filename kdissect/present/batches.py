@@ -8,20 +8,15 @@ from kdissect.embedded.control import control_column
 from kdissect.embedded.internal import family_of_topic
 from kdissect.present.decoded import COLUMNS, add_decoded
 from kdissect.present.options import PLAIN, Options
+from kdissect.present.plain_records import may_hold_secrets, plain_columns
 from kdissect.present.record_secrets import HIDDEN, shown_headers, shown_record
-from kdissect.present.record_text import (
-    bytes_form,
-    header_objects,
-    may_hold_secrets,
-    may_hold_types,
-    write_nested,
-)
-from kdissect.present.redact import is_secret_record, secret_metadata_types
+from kdissect.present.record_text import bytes_form, header_objects, write_nested
+from kdissect.present.redact import is_secret_record
 from kdissect.present.secret_names import tells_of_secrets
 from kdissect.protocol.json_form import RawText
 from kdissect.protocol.json_text import JsonText
 from kdissect.record.batch import Batch
-from kdissect.record.records import Columns, Record
+from kdissect.record.records import Record
 from kdissect.record.sets import read_record_set
 
 BATCH_COLUMNS = (
@@ -65,7 +60,7 @@ def batch_objects(
     out = []
     for batch in read_record_set(data, options.limits).batches:
         is_text = options.as_text and options.payloads is None
-        columns = plain_columns(batch, options, is_metadata) if is_text else None
+        columns = plain_columns(batch, options.show_secrets, is_metadata) if is_text else None
         if columns is not None:
             text = JsonText()
             write_nested(text, columns, options.bytes_form)
@@ -83,24 +78,6 @@ def record_objects(
 ) -> list[dict[str, Any]]:
     """The records of a batch for JSON, as they stand in it."""
     return [_record_object(record, batch, options, is_metadata, topic) for record in batch.records()]
-
-
-def plain_columns(
-    batch: Batch, options: Options, is_metadata: bool | None, takes_control: bool = False
-) -> Columns | None:
-    """The records of a batch if their values can be shown as they stand. None if one of them cannot.
-
-    :param is_metadata: whether they are of ``__cluster_metadata``; None where their topic is not known.
-    :param takes_control: whether they may be control records, of which more is shown than their values.
-    """
-    if batch.is_control and not takes_control:
-        return None
-    columns = batch.columns()
-    if options.show_secrets:
-        return columns
-    if is_metadata is not False and may_hold_types(columns, secret_metadata_types()):
-        return None
-    return None if may_hold_secrets(columns) else columns
 
 
 def may_hide(data: bytes, options: Options) -> bool:

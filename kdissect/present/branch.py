@@ -22,8 +22,8 @@ from kdissect.payload.decoder import SIDES, PayloadDecoder
 from kdissect.payload.tree import draw
 from kdissect.present.decoded import topic_of
 from kdissect.present.options import Options
+from kdissect.present.plain_records import may_hold_secrets as may_hold_secrets_in
 from kdissect.present.record_secrets import is_connect_config, is_secret_header, shown_config
-from kdissect.present.record_text import may_hold_secrets as may_hold_secrets_in
 from kdissect.present.redact import (
     Asked,
     asked_of,

@@ -62,7 +62,7 @@ class DecodedLinesWriter:
 
     def _lines(self, batch: PlainBatch) -> Iterator[None]:
         text, columns, form = self._text, batch.columns, self._options.bytes_form
-        data, numbers = columns.data, columns.rows
+        data, numbers = columns.data, columns.numbers()
         topic = batch.common["topic"] or ""
         is_metadata = is_metadata_topic(topic, batch.common["topic_id"])
         # Kafka's own records are not guessed at: --embedded decodes them.

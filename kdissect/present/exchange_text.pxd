@@ -14,6 +14,7 @@ cdef int PRINCIPAL, PACKET, START_NS, TIME_NS, LATENCY, BEHIND, BEHIND_ID, NETWO
 cdef int SERVED, WAIT, WORK, TRANSFER, THINK, SIZE, MISSING, INFERRED, ERROR, ERROR_CLASS
 cdef int TOPICS, GROUPS, TRANSACTIONAL_IDS, POINT, POINTS, BETWEEN, FAULTS, MESSAGE, OTHER
 cdef int64_t _NOT_KNOWN
+cdef Py_ssize_t _BYTES_A_PIECE
 
 @cython.final
 cdef class ColumnStep:
@@ -30,15 +31,20 @@ cdef class ExchangeLines:
     cdef MessageText _messages
     cdef list _steps
     cdef dict _endpoints
+    cdef object _ends
+    cdef bytes _client
+    cdef bytes _broker
     cdef object _known
     cdef int64_t _waited
 
-    @cython.locals(line=bytes)
     cpdef write(self, source)
-    @cython.locals(out=JsonText, step=ColumnStep)
-    cpdef bytes _line(self, Exchange exchange)
-    @cython.locals(out=JsonText, step=ColumnStep)
-    cpdef bytes _line_in_brief(self, Brief brief)
+    @cython.locals(out=JsonText, whole=Py_ssize_t)
+    cpdef write_all(self, sources)
+    cdef _add(self, source)
+    @cython.locals(out=JsonText, step=ColumnStep, begun=Py_ssize_t)
+    cpdef bint _line(self, Exchange exchange) except -1
+    @cython.locals(out=JsonText, step=ColumnStep, begun=Py_ssize_t)
+    cpdef bint _line_in_brief(self, Brief brief) except -1
     @cython.locals(out=JsonText, way=cython.int, message=Message)
     cdef _value(self, Exchange exchange, ColumnStep step)
     @cython.locals(out=JsonText, way=cython.int)
@@ -49,6 +55,6 @@ cdef class ExchangeLines:
     cdef _time_in_brief(self, Brief brief, int way)
     cdef _write_text(self, text)
     @cython.locals(text=bytes)
-    cdef _endpoint(self, endpoint)
+    cdef bytes _endpoint(self, endpoint)
 
 cdef _write_known(JsonText out, int64_t number)

@@ -6,6 +6,7 @@ wrong, or what is embedded is wanted. An exchange in brief becomes a line as it 
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import BinaryIO
 
 from kdissect.analysis.waits import WaitAndWork, served_in_brief, split, waited_in_brief
@@ -76,6 +77,7 @@ _WAYS = {
 }
 """Of columns by name."""
 
+_BYTES_A_PIECE = 1 << 16
 _MOST_ENDPOINTS = 4_096
 """Whose texts are kept."""
 _NOT_KNOWN = NOT_KNOWN
@@ -104,6 +106,9 @@ class ExchangeLines:
         self._messages = MessageText(self._text, self._options)
         self._endpoints: dict[Endpoint, bytes] = {}
         """Their texts."""
+        self._ends: tuple[Endpoint, Endpoint] | None = None
+        """Those of the latest exchange in brief, and their texts."""
+        self._client = self._broker = b""
         self._known: WaitAndWork | None = None
         """Wait and work of the exchange that is being written, once one is asked for."""
         self._waited = _NOT_KNOWN
@@ -112,24 +117,39 @@ class ExchangeLines:
 
     def write(self, source: Exchange | Brief) -> None:
         """Add a row."""
-        line: bytes | None = None
+        self.write_all((source,))
+
+    def write_all(self, sources: Iterable[Exchange | Brief]) -> None:
+        """Add rows. They are written many at a time."""
+        out, whole = self._text, 0
+        try:
+            for source in sources:
+                self._add(source)
+                whole = out.size()
+                if whole >= _BYTES_A_PIECE:
+                    self._file.write(out.take())
+                    whole = 0
+        finally:
+            out.cut(whole)
+            if whole:
+                self._file.write(out.take())  # also what came before a row that could not be made
+
+    def _add(self, source: Exchange | Brief) -> None:
+        """Add a row to the text."""
         if isinstance(source, Brief):
-            line = self._line_in_brief(source)
-            if line is None:
-                self.write(source.exchange())
+            if self._line_in_brief(source):
                 return
-        else:
-            line = None if self._options.embedded else self._line(source)
-            if line is None:
-                line = row_line(EXCHANGES, source, self._options)
-        self._file.write(line)
+            source = source.exchange()
+        if self._options.embedded or not self._line(source):
+            self._text.put(row_line(EXCHANGES, source, self._options))
 
     def close(self) -> None:
         """NDJSON has no end."""
 
-    def _line(self, exchange: Exchange) -> bytes | None:
-        """A row; None where it has to be made of its values."""
+    def _line(self, exchange: Exchange) -> bool:
+        """Add a row. False where it has to be made of its values: then nothing is added."""
         out = self._text
+        begun = out.size()
         self._known = None
         try:
             if exchange.session_faults:
@@ -138,14 +158,18 @@ class ExchangeLines:
                 out.put(step.before)
                 self._value(exchange, step)
         except DecodeError:
-            out.cut(0)
-            return None
+            out.cut(begun)
+            return False
         out.put(b"}\n")
-        return out.take()
+        return True
 
-    def _line_in_brief(self, brief: Brief) -> bytes | None:
-        """A row; None where it has to be made of the whole exchange."""
+    def _line_in_brief(self, brief: Brief) -> bool:
+        """Add a row. False where it has to be made of the whole exchange: then nothing is added."""
         out = self._text
+        begun = out.size()
+        if brief.ends is not self._ends:
+            self._ends = brief.ends
+            self._client, self._broker = self._endpoint(brief.ends[0]), self._endpoint(brief.ends[1])
         self._waited = _NOT_KNOWN
         if brief.answer is not None and brief.behind_ns >= 0 and brief.throttle_ns >= 0:
             self._waited = waited_in_brief(brief)
@@ -154,10 +178,10 @@ class ExchangeLines:
                 out.put(step.before)
                 self._value_in_brief(brief, step)
         except DecodeError:
-            out.cut(0)
-            return None
+            out.cut(begun)
+            return False
         out.put(b"}\n")
-        return out.take()
+        return True
 
     def _value(self, exchange: Exchange, step: ColumnStep) -> None:
         """Write the value of a column.
@@ -171,9 +195,9 @@ class ExchangeLines:
         elif way == CONNECTION:
             out.number(exchange.connection)
         elif way == CLIENT:
-            self._endpoint(exchange.client_endpoint)
+            out.put(self._endpoint(exchange.client_endpoint))
         elif way == BROKER:
-            self._endpoint(exchange.broker_endpoint)
+            out.put(self._endpoint(exchange.broker_endpoint))
         elif way == API_KEY:
             write_value(out, exchange._first().api_key)
         elif way == API:
@@ -255,9 +279,9 @@ class ExchangeLines:
         elif way == CONNECTION:
             out.number(brief.connection)
         elif way == CLIENT:
-            self._endpoint(brief.ends[0])
+            out.put(self._client)
         elif way == BROKER:
-            self._endpoint(brief.ends[1])
+            out.put(self._broker)
         elif way == API_KEY:
             out.number(brief.form.key)
         elif way == API:
@@ -360,15 +384,15 @@ class ExchangeLines:
         """Write a text or null; bytes in it that were not UTF-8 stand as ``\\xff``."""
         write_value(self._text, None if text is None else valid_text(text))
 
-    def _endpoint(self, endpoint: Endpoint) -> None:
-        """Write an address with its port, whose text is kept."""
+    def _endpoint(self, endpoint: Endpoint) -> bytes:
+        """The text of an address with its port, which is kept."""
         text = self._endpoints.get(endpoint)
         if text is None:
             if len(self._endpoints) >= _MOST_ENDPOINTS:
                 self._endpoints.clear()
             text = dumps(endpoint_text(endpoint)).encode("ascii")
             self._endpoints[endpoint] = text
-        self._text.put(text)
+        return text
 
 
 def _write_known(out: JsonText, number: int) -> None:

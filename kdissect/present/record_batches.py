@@ -1,28 +1,26 @@
-"""An exchange → the batches of records in it: for who writes many records at a time, as NDJSON here and as
-Arrow in :mod:`kdissect.present.record_columns`.
+"""An exchange → the batches of records in it: for who writes many records at a time, as Arrow in
+:mod:`kdissect.present.record_columns`. Lines of NDJSON have a shorter way in
+:mod:`kdissect.present.record_lines`.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any, BinaryIO
+from typing import Any
 
 from kdissect.exchange import Exchange
 from kdissect.names import is_metadata_topic
-from kdissect.present.batches import control_of, plain_columns
+from kdissect.present.batches import control_of
 from kdissect.present.columns import Table
 from kdissect.present.options import Options
-from kdissect.present.record_text import VARIABLE, Group, text_between, write_lines
-from kdissect.present.records import add_batch, batch_record_rows, place_context
-from kdissect.present.tables import row_line
+from kdissect.present.plain_records import plain_columns
+from kdissect.present.record_text import VARIABLE, Group
+from kdissect.present.records import add_batch, batch_record_rows, told_sets
 from kdissect.protocol.json_form import dumps
-from kdissect.protocol.json_text import JsonText
 from kdissect.record.batch import Batch
 from kdissect.record.records import Columns, wrap64
 from kdissect.record.sets import read_record_set
-
-_ROWS_A_PIECE = 1_024
-_BYTES_A_PIECE = 1 << 16
+from kdissect.session.briefs import Brief
 
 
 class PlainBatch:
@@ -38,17 +36,18 @@ class PlainBatch:
         """The offset that the broker gave the batch's base offset."""
 
 
-def record_batches(exchange: Exchange, options: Options) -> Iterator[PlainBatch | list[dict[str, Any]]]:
+def record_batches(source: Exchange | Brief, options: Options) -> Iterator[PlainBatch | list[dict[str, Any]]]:
     """The records of an exchange, batch by batch: as columns, or else as rows."""
-    for place in exchange.record_sets():
-        context = place_context(exchange, place)
-        assigned = exchange.assigned_base_offset(place)
-        is_metadata = is_metadata_topic(place.topic, place.topic_id)
-        is_known = place.topic is not None or place.topic_id is not None
-        for batch in read_record_set(place.data, options.limits).batches:
-            columns = plain_columns(batch, options, is_metadata if is_known else None, takes_control=True)
+    for data, topic, topic_id, assigned, context in told_sets(source):
+        is_metadata = is_metadata_topic(topic, topic_id)
+        is_known = topic is not None or topic_id is not None
+        for batch in read_record_set(data, options.limits).batches:
+            columns = plain_columns(
+                batch, options.show_secrets, is_metadata if is_known else None, takes_control=True
+            )
             if columns is None or (batch.is_control and columns.count != 1):
-                rows = batch_record_rows(batch, batch.records(), place, context, assigned, options)
+                about = topic, topic_id
+                rows = batch_record_rows(batch, batch.records(), about, context, assigned, options)
                 yield [row for _, row in rows]
             else:
                 common = context.copy()
@@ -78,51 +77,6 @@ def _plain_batches(
     else:
         for index in range(columns.count):
             yield PlainBatch(columns.only(index), common, wrap64(assigned + index))
-
-
-class LinesWriter:
-    """The table in NDJSON, without ``--embedded``.
-
-    They are the lines that the rows of :mod:`kdissect.present.records` would give. What the records of a
-    batch have in common is made once for each batch.
-    """
-
-    def __init__(self, table: Table, file: BinaryIO, options: Options) -> None:
-        self._table = table
-        self._file = file
-        self._options = options
-        self._text = JsonText()
-        self._groups = groups_of(table)
-
-    def write(self, exchange: Exchange) -> Iterator[int]:
-        """Write the records of an exchange, some at a time; gives how many."""
-        text, file, options, count = self._text, self._file, self._options, 0
-        for batch in record_batches(exchange, options):
-            if isinstance(batch, list):
-                for row in batch:
-                    text.put(row_line(self._table, row, options))
-                count += len(batch)
-            else:
-                columns = batch.columns
-                between = text_between(text, self._groups, batch.common)
-                for first in range(0, columns.count, _ROWS_A_PIECE):
-                    last = min(first + _ROWS_A_PIECE, columns.count)
-                    write_lines(text, columns, first, last, between, batch.assigned, options.bytes_form)
-                    count += last - first
-                    if text.size() >= _BYTES_A_PIECE:
-                        file.write(text.take())
-                        yield count
-                        count = 0
-            if text.size() >= _BYTES_A_PIECE:
-                file.write(text.take())
-                yield count
-                count = 0
-        if count:
-            file.write(text.take())
-            yield count
-
-    def close(self) -> None:
-        """NDJSON has no end."""
 
 
 def groups_of(table: Table) -> tuple[Group, ...]:

@@ -112,11 +112,12 @@ class RecordBatches:
         columns, count = batch.columns, batch.columns.count
         if not count:
             return None
+        numbers = columns.numbers()
         if gather(columns, self._keys, self._values):
-            for at, position in enumerate(columns.rows[6 : count * ROW : ROW]):
+            for at, position in enumerate(numbers[6::ROW]):
                 if position >= 0:
                     self._add_headers(self._count + at, columns.headers(position))
-        self._numbers.extend(columns.rows[: count * ROW])
+        self._numbers.extend(numbers)
         self._count += count
         self._counts.append(count)
         assigned, sequence = batch.assigned, columns.base_sequence

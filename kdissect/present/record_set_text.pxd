@@ -1,36 +1,47 @@
 cimport cython
+from kdissect.present.plain_records cimport plain_columns
 from kdissect.present.record_text cimport write_nested, write_value
 from kdissect.protocol.json_text cimport JsonText
 from kdissect.record.batch cimport Batch
 from kdissect.record.records cimport Columns
-from kdissect.record.sets cimport RecordSet, read_record_set
+from kdissect.record.sets cimport BatchReader, RecordSet, read_record_set
 from kdissect.record.sound cimport is_sound
 
-cdef int POSITION, BATCH_SIZE, MAGIC, LAST_OFFSET, MAX_TIMESTAMP, PRODUCER_ID, PRODUCER_EPOCH
-cdef int BASE_SEQUENCE, LEADER_EPOCH, CRC, BASE_TIMESTAMP, CRC_VALID, PARTIAL, TRAIT, VALUE
+cdef int _MOST_KEPT
 
 @cython.final
-cdef class BatchStep:
-    cdef str name
-    cdef bytes before
-    cdef dict traits
-    cdef int way
+cdef class Traits:
+    cdef bytes at_codec
+    cdef bytes at_flags
+
+@cython.final
+cdef class ControlTexts:
+    cdef object _options
+    cdef dict _texts
 
     @cython.locals(text=bytes)
-    cdef bytes trait(self, Batch batch)
+    cpdef bytes text(self, Batch batch, record)
 
 @cython.final
 cdef class RecordSets:
     cdef object _options
     cdef public bint may_end_early
-    cdef list _steps
-    cdef dict _told_controls
+    cdef bint _with_records
+    cdef bint _shows_secrets
+    cdef str _form
+    cdef ControlTexts _controls
+    cdef dict _traits
+    cdef Batch _batch
+    cdef Columns _columns
 
-    @cython.locals(found=RecordSet, batch=Batch, at=Py_ssize_t)
+    @cython.locals(reader=BatchReader, batch=Batch, before=bytes)
     cpdef write(self, JsonText out, bytes data, Py_ssize_t start, Py_ssize_t size, bytes name, bint is_metadata)
-    @cython.locals(way=cython.int)
-    cdef _value(self, JsonText out, Batch batch, BatchStep step)
-    @cython.locals(text=bytes, out=list)
-    cdef list _controls(self, Batch batch, Columns columns)
-    @cython.locals(columns=Columns, step=BatchStep)
-    cpdef _batch(self, JsonText out, Batch batch, bint is_metadata)
+    @cython.locals(found=RecordSet, batch=Batch)
+    cdef _check(self, bytes data, Py_ssize_t start, Py_ssize_t size)
+    cdef _see(self, list faults)
+    @cython.locals(columns=Columns, text=bytes, controls=list)
+    cdef _write_batch(self, JsonText out, Batch batch, bint is_metadata)
+    @cython.locals(key=cython.int, traits=Traits)
+    cdef Traits _traits_of(self, Batch batch)
+    @cython.locals(traits=Traits, is_wrapper=cython.bint)
+    cdef _header(self, JsonText out, Batch batch)

@@ -2,67 +2,65 @@
 
 from __future__ import annotations
 
-from kdissect.model import DecodeError
-from kdissect.present.batches import BATCH_COLUMNS, control_of, plain_columns, record_objects
+from kdissect.model import DecodeError, Fault
+from kdissect.present.batches import BATCH_COLUMNS, control_of, record_objects
 from kdissect.present.options import Options
+from kdissect.present.plain_records import plain_columns
 from kdissect.present.record_text import write_nested, write_value
 from kdissect.protocol.json_form import dumps
 from kdissect.protocol.json_text import JsonText
-from kdissect.record.batch import Batch
-from kdissect.record.records import Columns
-from kdissect.record.sets import read_record_set
+from kdissect.record.batch import CONTROL, DELETE_HORIZON, Batch
+from kdissect.record.records import Columns, Record
+from kdissect.record.sets import BatchReader, read_record_set
 from kdissect.record.sound import is_sound
 
 _MOST_CONTROLS = 4_096
 _MOST_TRAITS = 1_024
+_MOST_KEPT = 4_096
+"""Records whose columns are kept for the next batch."""
 
-POSITION, BATCH_SIZE, MAGIC, LAST_OFFSET, MAX_TIMESTAMP, PRODUCER_ID, PRODUCER_EPOCH = range(7)
-BASE_SEQUENCE, LEADER_EPOCH, CRC, BASE_TIMESTAMP, CRC_VALID, PARTIAL, TRAIT, VALUE = range(7, 15)
-"""How the value of a column is come by."""
-
-_BATCH_WAYS = {
-    "position": POSITION,
-    "size": BATCH_SIZE,
-    "magic": MAGIC,
-    "last_offset": LAST_OFFSET,
-    "max_timestamp": MAX_TIMESTAMP,
-    "producer_id": PRODUCER_ID,
-    "producer_epoch": PRODUCER_EPOCH,
-    "base_sequence": BASE_SEQUENCE,
-    "partition_leader_epoch": LEADER_EPOCH,
-    "crc": CRC,
-    "base_timestamp": BASE_TIMESTAMP,
-    "crc_valid": CRC_VALID,
-    "partial": PARTIAL,
-    "codec": TRAIT,
-    "timestamp_type": TRAIT,
-    "is_transactional": TRAIT,
-    "is_control": TRAIT,
-}
-"""Of columns that the header tells, by name. A TRAIT follows from magic and attributes."""
+_ORDER = (
+    *("position", "size", "magic", "base_offset", "last_offset", "codec", "timestamp_type", "base_timestamp"),
+    *("max_timestamp", "producer_id", "producer_epoch", "base_sequence", "partition_leader_epoch"),
+    *("is_transactional", "is_control", "delete_horizon_ms", "count", "crc", "crc_valid", "partial"),
+)
+"""The columns of a batch as :meth:`RecordSets._header` writes them."""
+_BEFORE = [f"{',' if at else '{'}{dumps(name)}:".encode("ascii") for at, name in enumerate(_ORDER)]
+assert tuple(name for name, _, _ in BATCH_COLUMNS) == _ORDER
 
 
-class BatchStep:
-    """A column of a batch."""
+class Traits:
+    """What follows from magic and attributes of a batch, as text."""
 
-    __slots__ = ("before", "name", "traits", "way")
+    __slots__ = ("at_codec", "at_flags")
 
-    def __init__(self, at: int, name: str) -> None:
-        self.name = name
-        self.before = f"{',' if at else '{'}{dumps(name)}:".encode("ascii")
-        """What stands before its value."""
-        self.way = _BATCH_WAYS.get(name, VALUE)
-        self.traits: dict[int, bytes] = {}
-        """Of a trait, its texts by magic and attributes."""
+    def __init__(self, batch: Batch) -> None:
+        self.at_codec = _told(batch, "codec", "timestamp_type")
+        self.at_flags = _told(batch, "is_transactional", "is_control")
 
-    def trait(self, batch: Batch) -> bytes:
-        """The text of a trait."""
-        key = batch.magic << 16 | batch.attributes & 0xFFFF
-        text = self.traits.get(key)
+
+def _told(batch: Batch, *names: str) -> bytes:
+    """Columns that stand one after the other."""
+    told = [_BEFORE[_ORDER.index(name)] + dumps(getattr(batch, name)).encode("ascii") for name in names]
+    return b"".join(told)
+
+
+class ControlTexts:
+    """What control records say, as JSON: most are equal."""
+
+    def __init__(self, options: Options) -> None:
+        self._options = options
+        self._texts: dict[tuple[bytes | None, bytes | None], bytes] = {}
+        """By key and value."""
+
+    def text(self, batch: Batch, record: Record) -> bytes:
+        """What a record of a batch says."""
+        told = record.key, record.value
+        text = self._texts.get(told)
         if text is None:
-            if len(self.traits) >= _MOST_TRAITS:
-                self.traits.clear()
-            text = self.traits[key] = dumps(getattr(batch, self.name)).encode("ascii")
+            if len(self._texts) >= _MOST_CONTROLS:
+                self._texts.clear()
+            text = self._texts[told] = dumps(control_of(record, batch, self._options)).encode("ascii")
         return text
 
 
@@ -73,9 +71,14 @@ class RecordSets:
         self._options = options
         self.may_end_early = False
         """Whether it is ordinary that they end inside a batch."""
-        self._steps = [BatchStep(at, name) for at, (name, _, _) in enumerate(BATCH_COLUMNS)]
-        self._told_controls: dict[tuple[bytes | None, bytes | None], bytes] = {}
-        """What control records say, by their keys and values: most are equal."""
+        self._with_records, self._shows_secrets = options.records, options.show_secrets
+        self._form = options.bytes_form
+        self._controls = ControlTexts(options)
+        self._traits: dict[int, Traits] = {}
+        """By magic and attributes."""
+        self._batch = Batch.__new__(Batch)
+        self._columns = Columns(b"", 0, -1)
+        """One for all batches: what it told of the one before is written."""
 
     def write(
         self, out: JsonText, data: bytes, start: int, size: int, name: bytes, is_metadata: bool
@@ -87,97 +90,115 @@ class RecordSets:
         :param is_metadata: whether they are of ``__cluster_metadata``.
         :raises DecodeError: something is wrong with them.
         """
-        options = self._options
-        if not options.records and is_sound(data, start, start + size, options.limits):
+        if not self._with_records:
+            self._check(data, start, size)
             return
-        if options.records and options.payloads is not None:
+        options = self._options
+        if options.payloads is not None:
             raise unusual()  # what is decoded is made of objects
-        found = read_record_set(data[start : start + size], options.limits)
-        for each in found.own_faults:
+        reader, batch = BatchReader(data[start : start + size], options.limits), self._batch
+        out.put(name)
+        before = b"["
+        while reader.read(batch):
+            out.put(before)
+            self._write_batch(out, batch, is_metadata)
+            before = b","
+        self._see(reader.faults)
+        out.put(b"[]" if before == b"[" else b"]")
+
+    def _check(self, data: bytes, start: int, size: int) -> None:
+        """See that nothing is wrong with a record set of which only the size is wanted.
+
+        :raises DecodeError: something is.
+        """
+        limits = self._options.limits
+        if is_sound(data, start, start + size, limits):
+            return
+        found = read_record_set(data[start : start + size], limits)
+        self._see(found.own_faults)
+        for batch in found.batches:
+            batch.check()
+            if batch._faults:
+                raise unusual()
+
+    def _see(self, faults: list[Fault]) -> None:
+        """See whether the faults of a set are ordinary.
+
+        :raises DecodeError: they are not.
+        """
+        for each in faults:
             if not (self.may_end_early and each.kind == "partial-batch"):
                 raise unusual()
-        if not options.records:
-            for batch in found.batches:
-                batch.check()
-                if batch._faults:
-                    raise unusual()
-            return
-        out.put(name)
-        out.put(b"[")
-        for at, batch in enumerate(found.batches):
-            if at:
-                out.put(b",")
-            self._batch(out, batch, is_metadata)
-        out.put(b"]")
 
-    def _batch(self, out: JsonText, batch: Batch, is_metadata: bool) -> None:
-        options = self._options
-        start = out.size()
-        columns = plain_columns(batch, options, is_metadata, takes_control=not is_metadata)
+    def _write_batch(self, out: JsonText, batch: Batch, is_metadata: bool) -> None:
+        columns = plain_columns(batch, self._shows_secrets, is_metadata, not is_metadata, self._columns)
         if columns is None:
-            records = record_objects(batch, options, is_metadata)
-        for step in self._steps:
-            out.put(step.before)
-            self._value(out, batch, step)
-        out.put(b',"records":')
-        if columns is not None:
-            write_nested(out, columns, options.bytes_form, self._controls(batch, columns))
+            text = dumps(record_objects(batch, self._options, is_metadata)).encode("ascii")
+            self._header(out, batch)
+            out.put(text)
         else:
-            out.put(dumps(records).encode("ascii"))
+            self._header(out, batch)
+            controls = None
+            if batch.has(CONTROL):
+                controls = [self._controls.text(batch, record) for record in columns.records()]
+            write_nested(out, columns, self._form, controls)
+            if columns.count > _MOST_KEPT:
+                self._columns = Columns(b"", 0, -1)
         out.put(b"}")
         if batch._faults:
-            out.cut(start)
             raise unusual()
 
-    def _controls(self, batch: Batch, columns: Columns) -> list[bytes] | None:
-        """What each control record says; None where they are others."""
-        if not batch.is_control:
-            return None
-        out = []
-        for record in columns.records():
-            told = record.key, record.value
-            text = self._told_controls.get(told)
-            if text is None:
-                if len(self._told_controls) >= _MOST_CONTROLS:
-                    self._told_controls.clear()
-                text = dumps(control_of(record, batch, self._options)).encode("ascii")
-                self._told_controls[told] = text
-            out.append(text)
-        return out
+    def _traits_of(self, batch: Batch) -> Traits:
+        key = batch.magic << 16 | batch.attributes & 0xFFFF
+        traits = self._traits.get(key)
+        if traits is None:
+            if len(self._traits) >= _MOST_TRAITS:
+                self._traits.clear()
+            traits = self._traits[key] = Traits(batch)
+        return traits
 
-    def _value(self, out: JsonText, batch: Batch, step: BatchStep) -> None:
-        """Write the value of a column."""
-        way = step.way
-        if way == PRODUCER_ID:
-            out.number(batch.producer_id)
-        elif way == PRODUCER_EPOCH:
-            out.number(batch.producer_epoch)
-        elif way == BASE_SEQUENCE:
-            out.number(batch.base_sequence)
-        elif way == LEADER_EPOCH:
-            out.number(batch.partition_leader_epoch)
-        elif way == LAST_OFFSET:
-            out.number(batch.last_offset)
-        elif way == MAX_TIMESTAMP:
-            out.number(batch.max_timestamp)
-        elif way == BATCH_SIZE:
-            out.number(batch.size)
-        elif way == CRC:
-            out.number(batch.crc)
-        elif way == POSITION:
-            out.number(batch.position)
-        elif way == MAGIC:
-            out.number(batch.magic)
-        elif way == TRAIT:
-            out.put(step.trait(batch))
-        elif way == BASE_TIMESTAMP:
-            write_value(out, batch.base_timestamp)
-        elif way == CRC_VALID:
-            write_value(out, batch.crc_valid)
-        elif way == PARTIAL:
-            out.put(b"true" if batch.partial else b"false")
+    def _header(self, out: JsonText, batch: Batch) -> None:
+        """Write all columns of a batch, and what stands before its records."""
+        traits, is_wrapper = self._traits_of(batch), batch._is_wrapper()
+        out.put(b'{"position":')
+        out.number(batch.position)
+        out.put(b',"size":')
+        out.number(batch.size)
+        out.put(b',"magic":')
+        out.number(batch.magic)
+        out.put(b',"base_offset":')
+        if is_wrapper:
+            write_value(out, batch.base_offset)
         else:
-            write_value(out, getattr(batch, step.name))
+            out.number(batch.header_offset)
+        out.put(b',"last_offset":')
+        out.number(batch.last_offset)
+        out.put(traits.at_codec)
+        out.put(b',"base_timestamp":')
+        write_value(out, batch.base_timestamp)
+        out.put(b',"max_timestamp":')
+        out.number(batch.max_timestamp)
+        out.put(b',"producer_id":')
+        out.number(batch.producer_id)
+        out.put(b',"producer_epoch":')
+        out.number(batch.producer_epoch)
+        out.put(b',"base_sequence":')
+        out.number(batch.base_sequence)
+        out.put(b',"partition_leader_epoch":')
+        out.number(batch.partition_leader_epoch)
+        out.put(traits.at_flags)
+        out.put(b',"delete_horizon_ms":')
+        write_value(out, batch.base_timestamp if batch.has(DELETE_HORIZON) else None)
+        out.put(b',"count":')
+        if is_wrapper:
+            write_value(out, batch.count)
+        else:
+            out.number(batch.header_count)  # of a plain message 1; with a wrong checksum nothing is kept
+        out.put(b',"crc":')
+        out.number(batch.crc)
+        out.put(b',"crc_valid":')
+        write_value(out, batch.crc_valid)
+        out.put(b',"partial":true,"records":' if batch.partial else b',"partial":false,"records":')
 
 
 def unusual() -> DecodeError:

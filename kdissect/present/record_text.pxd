@@ -1,40 +1,30 @@
 cimport cython
 from libc.stdint cimport int64_t
-from kdissect.protocol.cursor cimport Cursor
+from kdissect.protocol.cursor cimport Cursor, cursor_between
 from kdissect.protocol.json_text cimport JsonText
-from kdissect.record.records cimport Columns
+from kdissect.record.records cimport Columns, sum64
 
-cdef int _C, _S, _T
-cdef dict _NAMES
+cdef dict _TEXTS
 
-@cython.locals(
-    data=bytes, rows=cython.longlong[::1], step=Py_ssize_t, at=Py_ssize_t, index=Py_ssize_t, start=Py_ssize_t, size=Py_ssize_t,
-    raw="const unsigned char*", cursor=Cursor,
-)
-cpdef bint may_hold_secrets(Columns columns) except -1
-@cython.locals(
-    raw="const unsigned char*", marks="const unsigned char*", rows=cython.longlong[::1], step=Py_ssize_t,
-    at=Py_ssize_t, index=Py_ssize_t, start=Py_ssize_t, size=Py_ssize_t,
-)
-cpdef bint may_hold_types(Columns columns, bytes types) except -1
-@cython.locals(data=bytes, name=bytes, _=int64_t, size=int64_t, start=Py_ssize_t)
-cdef bint _has_secret_header(Cursor cursor) except -1
 cdef _write_bytes(JsonText out, bytes data, Py_ssize_t start, Py_ssize_t size, str form)
 @cython.locals(cursor=Cursor, before=bytes, _=int64_t, size=int64_t)
 cdef _write_headers(JsonText out, bytes data, Py_ssize_t position, str form)
 cdef _write_size(JsonText out, int64_t size)
-@cython.locals(data=bytes, rows=cython.longlong[::1], step=Py_ssize_t, at=Py_ssize_t, index=Py_ssize_t, before=bytes)
+@cython.locals(data=bytes, rows="long long*", step=Py_ssize_t, at=Py_ssize_t, index=Py_ssize_t, before=bytes)
 cpdef write_nested(JsonText out, Columns columns, str form, list controls=*)
 @cython.locals(
-    data=bytes, rows=cython.longlong[::1], step=Py_ssize_t, at=Py_ssize_t, index=Py_ssize_t, offset=int64_t, timestamp=int64_t,
+    data=bytes, rows="long long*", step=Py_ssize_t, at=Py_ssize_t, index=Py_ssize_t, offset=int64_t, timestamp=int64_t,
     sequence=int64_t, is_assigned=cython.bint, base=int64_t, t0=bytes, t1=bytes, t2=bytes, t3=bytes, t4=bytes,
     t5=bytes, t6=bytes, t7=bytes, t8=bytes, t9=bytes,
 )
 cpdef write_lines(
-    JsonText out, Columns columns, Py_ssize_t first, Py_ssize_t last, tuple between, object assigned, str form
+    JsonText out, Columns columns, Py_ssize_t first, Py_ssize_t last, tuple between, object assigned, str form,
+    bint by_place=*
 )
-@cython.locals(data=bytes, rows=cython.longlong[::1], step=Py_ssize_t, at=Py_ssize_t, index=Py_ssize_t, has_headers=cython.bint)
+@cython.locals(data=bytes, rows="long long*", step=Py_ssize_t, at=Py_ssize_t, index=Py_ssize_t, has_headers=cython.bint)
 cpdef bint gather(Columns columns, JsonText keys, JsonText values) except -1
+@cython.locals(text=bytes)
+cdef bytes _text_of(str value)
 cpdef write_value(JsonText out, value)
 @cython.locals(before=bytes)
 cpdef write_texts(JsonText out, list values)

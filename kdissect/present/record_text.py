@@ -7,25 +7,20 @@ secrets.
 
 from __future__ import annotations
 
-from functools import lru_cache
 from json.encoder import encode_basestring_ascii
 from typing import Any
 
-from kdissect.present.record_secrets import is_connect_config
 from kdissect.present.sanitise import valid_text
-from kdissect.present.secret_names import says_secret
-from kdissect.protocol.cursor import Cursor
+from kdissect.protocol.cursor import cursor_between
 from kdissect.protocol.json_form import base64_text, dumps, text_or_base64
 from kdissect.protocol.json_text import JsonText
-from kdissect.record.records import ROW, Columns, Headers, wrap64
+from kdissect.record.records import ROW, Columns, Headers, sum64, wrap64
 
 VARIABLE = (
     *("offset", "assigned_offset", "timestamp", "key", "value", "headers"),
     *("key_size", "value_size", "sequence"),
 )
 """The columns of the table ``records`` that differ from record to record in one batch, in its order."""
-
-_C, _S, _T = b"cst"
 
 
 def bytes_form(data: bytes | None, form: str) -> str | dict[str, str] | None:
@@ -47,79 +42,6 @@ def header_objects(headers: Headers, form: str) -> list[dict[str, Any]]:
     return [{"key": text_or_base64(name), "value": bytes_form(value, form)} for name, value in headers]
 
 
-def may_hold_secrets(columns: Columns) -> bool:
-    """Whether any of the records may have a secret in its headers or its value (see
-    :mod:`kdissect.present.record_secrets`)."""
-    data, rows, step = columns.data, columns.rows, ROW
-    raw = data
-    cursor: Cursor | None = None
-    for index in range(columns.count):
-        at = index * step
-        if rows[at + 6] >= 0:
-            if cursor is None:
-                cursor = Cursor(data)
-            cursor.position = rows[at + 6]
-            if _has_secret_header(cursor):
-                return True
-        start, size = rows[at + 2], rows[at + 3]
-        # All keys of Connect's begin with c, s or t.
-        if size > 4 and rows[at + 5] > 0 and raw[start] in (_C, _S, _T):
-            value = data[rows[at + 4] : rows[at + 4] + rows[at + 5]]
-            if is_connect_config(data[start : start + size], value):
-                return True
-    return False
-
-
-def may_hold_types(columns: Columns, types: bytes) -> bool:
-    """Whether any of the values may be a record of ``__cluster_metadata`` of these types.
-
-    The first two bytes tell: frame version and type. Where one of them is a longer varint, it may be.
-
-    :param types: of each type below 128, whether it is one of them: 128 bytes, 0 or 1.
-    """
-    rows, step = columns.rows, ROW
-    raw, marks = columns.data, types
-    for index in range(columns.count):
-        at = index * step
-        start, size = rows[at + 4], rows[at + 5]
-        if size < 1:
-            continue
-        if raw[start] >= 0x80:
-            return True
-        if raw[start] == 1 and (size < 2 or raw[start + 1] >= 0x80 or marks[raw[start + 1]]):
-            return True
-    return False
-
-
-def _has_secret_header(cursor: Cursor) -> bool:
-    """Whether any of the headers that begin there, of a record that was found to be whole, is secret."""
-    data = cursor.data
-    for _ in range(cursor.read_varint()):
-        size = cursor.read_varint()
-        start = cursor.take(size)
-        name = data[start : start + size]
-        known = _NAMES.get(name)
-        if known is None:
-            known = _is_secret_name(name)
-        if known:
-            return True
-        cursor.take(max(cursor.read_varint(), 0))
-    return False
-
-
-_MOST_NAMES = 4_096
-_NAMES: dict[bytes, bool] = {}
-"""Names of headers that were seen, and whether they say that the value is a secret."""
-
-
-def _is_secret_name(name: bytes) -> bool:
-    found = says_secret(name.decode("utf-8", "replace"))
-    if len(_NAMES) >= _MOST_NAMES:
-        _NAMES.clear()
-    _NAMES[name] = found
-    return found
-
-
 def _write_bytes(out: JsonText, data: bytes, start: int, size: int, form: str) -> None:
     """A key or value; a ``size`` of -1 is null."""
     if size < 0:
@@ -137,7 +59,7 @@ def _write_headers(out: JsonText, data: bytes, position: int, form: str) -> None
     if position < 0:
         out.put(b"[]")
         return
-    cursor = Cursor(data, position)
+    cursor = cursor_between(data, position, len(data))
     before = b'[{"key":'
     for _ in range(cursor.read_varint()):
         out.put(before)
@@ -162,7 +84,7 @@ def write_nested(out: JsonText, columns: Columns, form: str, controls: list[byte
 
     :param controls: of control records, what each one says, as JSON.
     """
-    data, rows, step = columns.data, columns.rows, ROW
+    data, rows, step = columns.data, columns.rows.numbers, ROW
     before = b'[{"offset":'
     for index in range(columns.count):
         at = index * step
@@ -196,14 +118,16 @@ def write_lines(
     between: tuple[bytes, ...],
     assigned: int | None,
     form: str,
+    by_place: bool = False,
 ) -> None:
     """The lines of the table ``records`` from the ``first`` record to before the ``last``.
 
     :param between: what stands before, between and behind the values of :data:`VARIABLE`, the last with the
         line's end.
     :param assigned: the offset that the broker gave the batch's base offset.
+    :param by_place: whether it gave that to the first record, and counted on, whatever their offsets say.
     """
-    data, rows, step = columns.data, columns.rows, ROW
+    data, rows, step = columns.data, columns.rows.numbers, ROW
     t0, t1, t2, t3, t4, t5, t6, t7, t8, t9 = between
     is_assigned = assigned is not None
     base = 0 if assigned is None else wrap64(assigned)
@@ -214,7 +138,7 @@ def write_lines(
         out.number(offset)
         out.put(t1)
         if is_assigned:
-            out.number(columns.assigned(offset, base))
+            out.number(sum64(base, index) if by_place else columns.assigned(offset, base))
         else:
             out.put(b"null")
         out.put(t2)
@@ -243,7 +167,7 @@ def write_lines(
 
 def gather(columns: Columns, keys: JsonText, values: JsonText) -> bool:
     """Add the bytes of all keys and values of the columns; gives whether any of the records has headers."""
-    data, rows, step = columns.data, columns.rows, ROW
+    data, rows, step = columns.data, columns.rows.numbers, ROW
     has_headers = False
     for index in range(columns.count):
         at = index * step
@@ -260,10 +184,21 @@ _SHORT = 256
 """Longer texts are not kept."""
 
 
-@lru_cache(maxsize=4096)
-def _short_text(value: str) -> bytes:
-    """A text as JSON: those that many rows have in common repeat."""
-    return encode_basestring_ascii(value).encode("ascii")
+_MOST_TEXTS = 4_096
+_TEXTS: dict[str, bytes] = {}
+"""Texts as JSON: those that many rows have in common repeat."""
+
+
+def _text_of(value: str) -> bytes:
+    """A text as JSON."""
+    text = _TEXTS.get(value)
+    if text is None:
+        text = encode_basestring_ascii(value).encode("ascii")
+        if len(value) < _SHORT:
+            if len(_TEXTS) >= _MOST_TEXTS:
+                _TEXTS.clear()
+            _TEXTS[value] = text
+    return text
 
 
 def write_value(out: JsonText, value: str | int | None) -> None:
@@ -271,7 +206,7 @@ def write_value(out: JsonText, value: str | int | None) -> None:
     if value is None:
         out.put(b"null")
     elif isinstance(value, str):
-        out.put(_short_text(value) if len(value) < _SHORT else encode_basestring_ascii(value).encode("ascii"))
+        out.put(_text_of(value))
     elif value is True:
         out.put(b"true")
     elif value is False:

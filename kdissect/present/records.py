@@ -14,16 +14,18 @@ from typing import Any, NamedTuple
 
 from kdissect.embedded.decoded import Embedded
 from kdissect.embedded.internal import decode_internal, family_of_topic
-from kdissect.exchange import Exchange, RecordSetPlace
+from kdissect.exchange import Exchange, PartitionKey, RecordSetPlace, base_offset_of
 from kdissect.names import METADATA_TOPIC, is_metadata_topic
 from kdissect.present.batches import batch_values, control_of, shown
 from kdissect.present.body import embedded_object
 from kdissect.present.decoded import add_decoded
 from kdissect.present.options import PLAIN, Options
 from kdissect.present.sanitise import valid_text
+from kdissect.protocol.apis import PRODUCE
 from kdissect.record.batch import Batch
 from kdissect.record.records import Record, wrap64
 from kdissect.record.sets import read_record_set
+from kdissect.session.briefs import Brief
 
 
 class Address(NamedTuple):
@@ -56,7 +58,8 @@ def addressed_rows(
         context = place_context(exchange, place)
         for number, batch in enumerate(read_record_set(place.data, options.limits).batches):
             if only is None or number == only.batch:
-                rows = batch_record_rows(batch, batch.records(), place, context, assigned, options, only)
+                about = place.topic, place.topic_id
+                rows = batch_record_rows(batch, batch.records(), about, context, assigned, options, only)
                 for index, row in rows:
                     yield Address(at, number, index), row
             # The broker numbers the records of a set through, whatever the producer's offsets were.
@@ -67,7 +70,7 @@ def addressed_rows(
 def batch_record_rows(
     batch: Batch,
     records: Sequence[Record],
-    place: RecordSetPlace,
+    about: tuple[str | None, str | None],
     context: dict[str, Any],
     assigned: int | None,
     options: Options,
@@ -76,13 +79,14 @@ def batch_record_rows(
     """The records of one batch, each with its place in it.
 
     :param records: those of the batch.
+    :param about: the topic and its id, where they are known.
     :param context: what :func:`place_context` gives.
     :param assigned: the offset that the broker gave the first of them.
     """
     for index, record in enumerate(records):
         if only is not None and index != only.record:
             continue
-        row = context | record_row(record, batch, options, place.topic, place.topic_id)
+        row = context | record_row(record, batch, options, *about)
         if assigned is not None:
             row["assigned_offset"] = _assigned(assigned, batch, records, index)
         yield index, row
@@ -114,18 +118,64 @@ def batch_rows(exchange: Exchange, options: Options = PLAIN) -> Iterator[dict[st
 
 def place_context(exchange: Exchange, place: RecordSetPlace) -> dict[str, Any]:
     """What all records of a record set have in common with their exchange."""
-    api = exchange.api
     message, _, _, topic, topic_id, partition = place
+    is_request, about = message is exchange.request, (topic, topic_id, partition)
+    return _context(
+        exchange.number, exchange.connection, is_request, exchange.api, exchange.api_version, about
+    )
+
+
+def _context(
+    number: int,
+    connection: int,
+    is_request: bool,
+    api: str | None,
+    version: int | None,
+    about: tuple[str | None, str | None, int | None],
+) -> dict[str, Any]:
+    """What all records of a set have in common.
+
+    :param about: topic, topic id and partition.
+    """
+    topic, topic_id, partition = about
     return {
-        "exchange": exchange.number,
-        "connection": exchange.connection,
-        "direction": "produce" if message is exchange.request else "fetch",
+        "exchange": number,
+        "connection": connection,
+        "direction": "produce" if is_request else "fetch",
         "api": None if api in ("Produce", "Fetch") else api,
-        "api_version": exchange.api_version,
+        "api_version": version,
         "topic": None if topic is None else valid_text(topic),
         "topic_id": topic_id,
         "partition": partition,
     }
+
+
+ToldSet = tuple[bytes, str | None, str | None, int | None, dict[str, Any]]
+"""A record set: its bytes, topic by name, topic id, the offset that the broker gave its first record, and
+what :func:`place_context` gives."""
+
+
+def told_sets(source: Exchange | Brief) -> Iterator[ToldSet]:
+    """The record sets of an exchange, and what their records have in common."""
+    if not isinstance(source, Brief):
+        for place in source.record_sets():
+            assigned, context = source.assigned_base_offset(place), place_context(source, place)
+            yield place.data, place.topic, place.topic_id, assigned, context
+        return
+    sets, form = source.record_sets(), source.form
+    offsets: dict[PartitionKey, int | None] | None = {}
+    if sets and form.key == PRODUCE:
+        offsets = source.base_offsets()
+    if sets is None or offsets is None:
+        yield from told_sets(source.exchange())
+        return
+    for is_request, start, size, topic, topic_id, partition in sets:
+        assigned = base_offset_of(offsets, topic, topic_id, partition) if is_request else None
+        about = topic, topic_id, partition
+        context = _context(source.number, source.connection, is_request, form.name, form.version, about)
+        whole = source.asked if is_request else source.answer
+        assert whole is not None
+        yield whole[start : start + size], topic, topic_id, assigned, context
 
 
 def add_batch(row: dict[str, Any], batch: Batch) -> None:

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from operator import itemgetter
-from typing import Any, BinaryIO, Protocol
+from typing import Any, BinaryIO, Protocol, runtime_checkable
 
 from kdissect.present.columns import Column, Table
 from kdissect.present.options import PLAIN, Options
@@ -25,6 +25,14 @@ class Writer(Protocol):
 
     def close(self) -> None:
         """Write what waits and the format's end."""
+
+
+@runtime_checkable
+class ManyWriter(Writer, Protocol):
+    """One that takes many rows at a time, and writes them so."""
+
+    def write_all(self, sources: Iterable[Any]) -> None:
+        """Add rows."""
 
 
 class JoiningWriter(Writer, Protocol):

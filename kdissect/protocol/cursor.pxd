@@ -3,6 +3,7 @@ from libc.stdint cimport int64_t, uint64_t
 
 cdef Py_ssize_t _MOST_UUIDS
 cdef dict _uuids
+cdef int64_t _ELEMENTS
 @cython.locals(text=str)
 cpdef str uuid_text(bytes data)
 

@@ -4,6 +4,7 @@ from kdissect.protocol.cursor cimport Cursor
 
 cdef int ARRAY, BOOLEAN, COMPACT_ARRAY, COMPACT_BYTES, COMPACT_RECORDS, COMPACT_STRING, INT8, INT16, INT32
 cdef int INT64, NULLABLE_STRUCT, STRING, STRUCT, UINT16, UINT32, UUID
+cdef int64_t _ELEMENTS
 
 @cython.locals(values=dict)
 cpdef dict decode(object struct, Cursor cursor, dict into=*)
@@ -24,7 +25,7 @@ cpdef object read_variable(Cursor cursor, int opcode, bint nullable)
 @cython.locals(start=Py_ssize_t, length=int64_t, left=Py_ssize_t, offset=Py_ssize_t)
 cpdef int64_t read_size(Cursor cursor, int opcode, bint nullable) except? -2
 cpdef object find_tag(tuple tags, int64_t tag)
-@cython.locals(start=Py_ssize_t, count=int64_t, granted=int64_t)
+@cython.locals(start=Py_ssize_t, count=int64_t, granted=int64_t, most=int64_t)
 cpdef int64_t read_count(Cursor cursor, int opcode, bint nullable, int64_t least) except? -2
 @cython.locals(start=Py_ssize_t, value=cython.int)
 cpdef bint read_presence(Cursor cursor, int opcode) except -1

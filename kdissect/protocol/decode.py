@@ -14,6 +14,7 @@ from __future__ import annotations
 
 from typing import Any, TypeVar
 
+from kdissect.limits import DEFAULTS
 from kdissect.model import DecodeError
 from kdissect.protocol import plan
 from kdissect.protocol.cursor import Cursor
@@ -39,6 +40,8 @@ from kdissect.protocol.schema import UNKNOWN_TAGS, Struct
 from kdissect.wording import plural
 
 Known = TypeVar("Known")
+
+_ELEMENTS = DEFAULTS.elements
 
 
 def decode(struct: Struct, cursor: Cursor, into: dict[str, Any] | None = None) -> dict[str, Any]:
@@ -186,7 +189,8 @@ def read_count(cursor: Cursor, opcode: int, nullable: bool, least: int) -> int:
         _note_null(cursor, start, count, nullable)
         return -1
     granted = cursor.elements_left - count
-    if count * least > cursor.end - cursor.position or granted < 0 or count > cursor.limits.elements:
+    most = _ELEMENTS if cursor.limits is DEFAULTS else cursor.limits.elements
+    if count * least > cursor.end - cursor.position or granted < 0 or count > most:
         raise _too_many(cursor, start, count, "element", least, cursor.limits.elements)
     cursor.elements_left = granted
     return count

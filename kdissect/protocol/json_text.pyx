@@ -3,6 +3,8 @@
 Ranges of bytes are checked once, where a method begins; room is asked for before anything is written.
 """
 
+from sys import byteorder
+
 from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_FromStringAndSize, PyBytes_GET_SIZE
 from cpython.unicode cimport PyUnicode_AsUTF8AndSize
 from libc.stdint cimport int64_t, uint64_t
@@ -28,6 +30,7 @@ cdef const unsigned char* DIGITS = b"0123456789abcdef"
 
 cdef uint64_t ONES = 0x0101010101010101
 cdef uint64_t HIGHS = 0x8080808080808080
+cdef bint IS_LITTLE = byteorder == "little"
 
 
 cdef class JsonText:
@@ -231,6 +234,12 @@ cdef class JsonText:
                     to += 1
                     at += 1
                     continue
+                if byte == 34 or byte == 92 or byte == 10:  # as in most texts that are JSON themselves
+                    to[0] = 92
+                    to[1] = 110 if byte == 10 else byte
+                    to += 2
+                    at += 1
+                    continue
                 if byte < 128:
                     at += 1
                     code = byte
@@ -367,6 +376,9 @@ cdef inline Py_ssize_t _first(uint64_t highs) noexcept:
     """Which of eight bytes in memory is the first whose highest bit is set."""
     cdef unsigned char[8] bytes_of
     cdef Py_ssize_t at = 0
+    if IS_LITTLE:
+        highs = ((highs & (0 - highs)) >> 7) - 1  # ones below the lowest mark
+        return <Py_ssize_t> (((highs & ONES) * ONES) >> 56)
     memcpy(bytes_of, &highs, 8)
     while at < 7 and not bytes_of[at]:
         at += 1

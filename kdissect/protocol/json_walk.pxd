@@ -24,7 +24,8 @@ cdef class Walk:
     cpdef begin(self, bytes data, Py_ssize_t start, Py_ssize_t end)
     cpdef write(self, Way way)
     @cython.locals(
-        out=JsonText, step=Step, outer=cython.bint, begun=Py_ssize_t, anchors=list, count=int64_t
+        out=JsonText, step=Step, outer=cython.bint, begun=Py_ssize_t, anchors=list, count=int64_t, cursor=Cursor,
+        raw="const unsigned char*",
     )
     cpdef fields(self, Way way)
     @cython.locals(
@@ -34,7 +35,10 @@ cdef class Walk:
     cpdef tagged(self, Way way, int64_t count, Py_ssize_t begun, list anchors)
     @cython.locals(out=JsonText, rest=bytes)
     cdef _insert(self, bytes text, Py_ssize_t at, Py_ssize_t begun)
-    @cython.locals(out=JsonText, cursor=Cursor, opcode=cython.int, size=int64_t, start=Py_ssize_t)
+    @cython.locals(
+        out=JsonText, cursor=Cursor, opcode=cython.int, size=int64_t, start=Py_ssize_t, at=Py_ssize_t,
+        left=Py_ssize_t, raw="const unsigned char*",
+    )
     cpdef value(self, Step step)
     @cython.locals(
         out=JsonText, cursor=Cursor, opcode=cython.int, size=Py_ssize_t, start=Py_ssize_t, begun=Py_ssize_t,
@@ -46,5 +50,7 @@ cdef class Walk:
     @cython.locals(out=JsonText, cursor=Cursor, count=int64_t, at=int64_t)
     cpdef array(self, Step step)
 
+@cython.locals(value=cython.int)
+cdef int64_t _int16(const unsigned char* raw, Py_ssize_t at) noexcept
 @cython.locals(step=Step)
 cdef Step _find(list steps, int64_t tag)

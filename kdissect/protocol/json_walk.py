@@ -116,9 +116,13 @@ class Walk:
             out.put(step.before)
             self.value(step)
         if way.is_flexible:
-            count = read_tag_count(self.cursor)
-            if count:
-                self.tagged(way, count, begun, anchors)
+            cursor, raw = self.cursor, self.cursor.data
+            if cursor.position < cursor.end and raw[cursor.position] == 0:  # as nearly always
+                cursor.position += 1
+            else:
+                count = read_tag_count(cursor)
+                if count:
+                    self.tagged(way, count, begun, anchors)
         self._is_metadata = outer
         out.put(b"}")
 
@@ -190,7 +194,16 @@ class Walk:
     def value(self, step: Step) -> None:
         """Write a value."""
         cursor, out, opcode = self.cursor, self.out, step.opcode
-        if opcode == INT32:
+        at, raw = cursor.position, cursor.data
+        left = cursor.end - at
+        # What nearly all values are is read in place; the cursor says what is wrong.
+        if opcode == INT32 and left >= 4:
+            cursor.position = at + 4
+            out.number(_int16(raw, at) * 0x1_0000 + (raw[at + 2] << 8 | raw[at + 3]))
+        elif opcode == INT16 and left >= 2:
+            cursor.position = at + 2
+            out.number(_int16(raw, at))
+        elif opcode == INT32:
             out.number(cursor.read_int32())
         elif opcode == INT16:
             out.number(cursor.read_int16())
@@ -297,6 +310,12 @@ class Walk:
             elif step.element is not None:
                 self.value(step.element)
         out.put(b"]")
+
+
+def _int16(raw: bytes, at: int) -> int:
+    """The int16 that stands there."""
+    value = raw[at] << 8 | raw[at + 1]
+    return value - 0x1_0000 if value > 0x7FFF else value
 
 
 def _find(steps: list[Step], tag: int) -> Step | None:

@@ -22,7 +22,7 @@ from kdissect.record.messages import (
     piece,
 )
 from kdissect.record.nodes import FIELDS_OF_MAGIC, fixed_fields, leaf, record_node, rest
-from kdissect.record.records import MOST_BROKEN
+from kdissect.record.scan import MOST_BROKEN
 from kdissect.record.sets import frame_defect, read_record_set
 from kdissect.wording import plural
 

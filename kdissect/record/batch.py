@@ -9,11 +9,13 @@ from __future__ import annotations
 from struct import Struct
 
 from kdissect.faults import fault
-from kdissect.limits import Limits
+from kdissect.limits import MIB, Limits
 from kdissect.model import DecodeError, Fault
 from kdissect.record.compression import CODECS, Unpacked, decompress
-from kdissect.record.messages import LOG_OVERHEAD, contents_of, unwrap
-from kdissect.record.records import Columns, Record, read_records
+from kdissect.record.frames import unpack_frame
+from kdissect.record.messages import LOG_OVERHEAD, Contents, unwrap
+from kdissect.record.records import Columns, Record
+from kdissect.record.scan import read_records
 from kdissect.wording import plural
 
 BATCH_HEADER = Struct(">qiibIhiqqqhii")
@@ -27,6 +29,13 @@ CODEC_BITS, LOG_APPEND_TIME, TRANSACTIONAL, CONTROL, DELETE_HORIZON = 0x07, 0x08
 """Bits of the attributes (``DefaultRecordBatch``)."""
 NEWEST_CODEC = len(CODECS) - 1
 
+_HONEST_RATIO = 32
+"""What a whole set may unpack to, beyond one batch's limit: text and JSON reach 5 to 20."""
+_NOT_YET = -(1 << 62)
+_MIB = MIB
+# The same, as numbers of C where this module is compiled.
+_HEADER_BYTES, _CODEC_BITS, _LOG_APPEND_TIME = BATCH_HEADER.size, CODEC_BITS, LOG_APPEND_TIME
+
 
 def codec_name(attributes: int) -> str:
     """``gzip``; ``unknown(6)`` for the ids that Kafka does not have."""
@@ -35,13 +44,30 @@ def codec_name(attributes: int) -> str:
 
 
 class Budget:
-    """What the batches of one set may still unpack and make."""
+    """What the batches of one set may still unpack and make.
 
-    __slots__ = ("bytes", "elements")
+    :param size: bytes of the set.
+    """
 
-    def __init__(self, bytes_left: int, elements: int) -> None:
-        self.bytes = bytes_left
-        self.elements = elements
+    __slots__ = ("bytes", "elements", "limits", "most_bytes", "most_elements", "ratio")
+
+    def __init__(self, size: int, limits: Limits) -> None:
+        self.limits = limits
+        self.most_bytes = limits.decompressed_bytes
+        """What one batch may unpack to, whatever its size."""
+        self.ratio = limits.decompressed_ratio
+        """What it may unpack to for each byte, beyond the first MiB."""
+        self.most_elements = limits.elements
+        """Records and headers that one batch may have."""
+        self.bytes = max(limits.decompressed_bytes, _HONEST_RATIO * size)
+        self.elements = max(limits.elements, size)
+
+    def bound(self, packed: int, granted: int) -> int:
+        """What so many bytes may unpack to, as :func:`~kdissect.record.compression.decompress` has it.
+
+        :param granted: what the set had left.
+        """
+        return min(self.most_bytes, max(_MIB, self.ratio * packed), granted)
 
 
 class Batch:
@@ -50,12 +76,16 @@ class Batch:
 
     __slots__ = (
         *("_budget", "_bytes_granted", "_data", "_elements_granted", "_faults", "_inner", "_is_told"),
-        *("_limits", "attributes", "base_sequence", "base_timestamp", "crc", "crc_valid", "header_count"),
+        *("attributes", "base_sequence", "base_timestamp", "crc", "crc_valid", "header_count"),
         *("header_offset", "last_offset", "magic", "max_timestamp", "partial", "partition_leader_epoch"),
         *("position", "producer_epoch", "producer_id", "size"),
     )
 
-    def __init__(self, data: bytes, position: int, limits: Limits, budget: Budget) -> None:
+    def __init__(self, data: bytes, position: int, budget: Budget) -> None:
+        self.begin(data, position, budget)
+
+    def begin(self, data: bytes, position: int, budget: Budget) -> None:
+        """Begin anew, with the batch at ``position`` of a set."""
         self.position = position
         """Of its first byte in the set."""
         self.size = 0
@@ -80,13 +110,12 @@ class Batch:
         self.header_count = 1
         """Records, as the header announces."""
         self._data = data
-        self._limits = limits
         self._budget = budget
-        self._faults: list[Fault] = []
-        self._bytes_granted: int | None = None
+        self._faults: tuple[Fault, ...] = ()
+        self._bytes_granted = _NOT_YET
         """Bytes that the set could still unpack when this batch first was: unpacking it again gives the
         same, and is not counted again."""
-        self._elements_granted: int | None = None
+        self._elements_granted = _NOT_YET
         """The same of records and headers."""
         self._is_told = False
         """Whether what is wrong with its records is among the faults."""
@@ -108,16 +137,20 @@ class Batch:
 
     @property
     def is_transactional(self) -> bool:
-        return self.magic >= 2 and bool(self.attributes & TRANSACTIONAL)
+        return self.has(TRANSACTIONAL)
 
     @property
     def is_control(self) -> bool:
-        return self.magic >= 2 and bool(self.attributes & CONTROL)
+        return self.has(CONTROL)
+
+    def has(self, bit: int) -> bool:
+        """Whether a bit is set that the attributes have in magic 2 alone."""
+        return self.magic >= 2 and self.attributes & bit != 0
 
     @property
     def delete_horizon_ms(self) -> int | None:
         """When the tombstones may go (KIP-534): with its bit set, the base timestamp means this too."""
-        return self.base_timestamp if self.magic >= 2 and self.attributes & DELETE_HORIZON else None
+        return self.base_timestamp if self.has(DELETE_HORIZON) else None
 
     @property
     def base_offset(self) -> int | None:
@@ -144,7 +177,11 @@ class Batch:
     @property
     def end(self) -> int:
         """Where its captured bytes end in the set."""
-        return min(self.position + self.size, len(self._data))
+        return self._end()
+
+    def _end(self) -> int:
+        end = self.position + self.size
+        return min(end, len(self._data))
 
     def records(self) -> list[Record]:
         """Its records; broken ones are left out and are faults. Read anew at every call."""
@@ -155,23 +192,26 @@ class Batch:
         """Whether its records are compressed, in a codec that is known."""
         return 0 < self.attributes & CODEC_BITS <= NEWEST_CODEC
 
-    def columns(self) -> Columns:
-        """The same, without an object for each."""
-        return self._read_batch(keep=True) if self.magic >= 2 else self._read_message()
+    def columns(self, into: Columns | None = None) -> Columns:
+        """The same, without an object for each.
+
+        :param into: columns that may be used for it, and then lose what they had.
+        """
+        return self._read_batch(True, False, into) if self.magic >= 2 else self._read_message(into)
 
     def check(self) -> None:
         """See what is wrong with its records, which is then among the faults."""
         if self._is_told:
             return
         if self.magic >= 2:
-            self._read_batch(keep=False)
+            self._read_batch(False, False, None)
         else:
-            self._read_message()
+            self._read_message(None)
 
     def _limit(self) -> int:
         """How many records and headers it may have; the same each time."""
-        if self._elements_granted is None:
-            self._elements_granted = min(self._limits.elements, self._budget.elements)
+        if self._elements_granted == _NOT_YET:
+            self._elements_granted = min(self._budget.most_elements, self._budget.elements)
         return self._elements_granted
 
     def _told(self, elements: int, faults: list[Fault]) -> None:
@@ -180,28 +220,43 @@ class Batch:
             self._is_told = True
             self._budget.elements -= elements
             if faults:
-                self._faults += [each._replace(offset=self.position) for each in faults]
+                self._faults += tuple([each._replace(offset=self.position) for each in faults])
 
     def stored_timestamps(self) -> list[int]:
         """The timestamps that stand in the records of magic 2 themselves. Where the timestamp type is
         ``LogAppendTime`` these are the producer's, which no reader of the topic is given any more."""
         self.check()
-        return [record.timestamp for record in self._read_batch(keep=True, as_stored=True).records()]
+        return [record.timestamp for record in self._read_batch(True, True, None).records()]
 
     def note(self, problem: Fault) -> None:
         """Add a fault that came to light when its header was read."""
-        self._faults.append(problem)
+        self._faults = (*self._faults, problem)
 
     def unpack(self, start: int, end: int) -> Unpacked:
         """Unpack the compressed bytes from ``start`` to ``end`` of the set, which are this batch's."""
-        first = self._bytes_granted is None
-        if self._bytes_granted is None:
+        first = self._bytes_granted == _NOT_YET
+        if first:
             self._bytes_granted = self._budget.bytes
         codec, packed = self.attributes & CODEC_BITS, self._data[start:end]
-        unpacked = decompress(codec, packed, self.magic, self._limits, self._bytes_granted)
+        unpacked = decompress(codec, packed, self.magic, self._budget.limits, self._bytes_granted)
         if first:
             self._budget.bytes -= len(unpacked.data)
         return unpacked
+
+    def _unpacked(self, start: int, end: int, faults: list[Fault]) -> bytes:
+        """The same: the bytes, with what is wrong added to ``faults``."""
+        first, budget, packed = self._bytes_granted == _NOT_YET, self._budget, self._data[start:end]
+        bound = budget.bound(end - start, budget.bytes if first else self._bytes_granted)
+        whole = unpack_frame(self.attributes & _CODEC_BITS, packed, self.magic, bound)
+        if whole is None:
+            unpacked = self.unpack(start, end)
+            if unpacked.fault is not None:
+                faults.append(unpacked.fault)
+            return unpacked.data
+        if first:
+            self._bytes_granted = budget.bytes
+            budget.bytes -= len(whole)
+        return whole
 
     def _is_wrapper(self) -> bool:
         return self.magic < 2 and bool(self.attributes & CODEC_BITS)
@@ -211,22 +266,23 @@ class Batch:
             self.records()
         return self._inner or (None, None)
 
-    def _read_batch(self, keep: bool, as_stored: bool = False) -> Columns:
+    def _read_batch(self, keep: bool, as_stored: bool, into: Columns | None) -> Columns:
         """Records of magic 2; what is wrong with them is told.
 
         :param keep: whether the columns are filled.
         :param as_stored: with the timestamps that stand in them, whatever the timestamp type.
+        :param into: as for :meth:`columns`.
         """
         faults: list[Fault] = []
-        source, position, end = self._data, self.position + BATCH_HEADER.size, self.end
+        source, position, end = self._data, self.position + _HEADER_BYTES, self._end()
         where = "of the set"
-        if self.attributes & CODEC_BITS and position < end:
-            unpacked = self.unpack(position, end)
-            source, position, end = unpacked.data, 0, len(unpacked.data)
+        if self.attributes & _CODEC_BITS and position < end:
+            source = self._unpacked(position, end, faults)
+            position, end = 0, len(source)
             where = "of the unpacked bytes"
             # That the packed data of a partial batch break off goes without saying.
-            if unpacked.fault and not (self.partial and unpacked.fault.kind == "bad-compressed-data"):
-                faults.append(unpacked.fault)
+            if faults and self.partial and faults[0].kind == "bad-compressed-data":
+                faults.clear()
         cut = self.partial or bool(faults)
         assert self.base_timestamp is not None
         body = read_records(
@@ -235,10 +291,11 @@ class Batch:
             end,
             self.header_offset,
             self.base_timestamp,
-            self.max_timestamp if self.attributes & LOG_APPEND_TIME and not as_stored else None,
+            self.max_timestamp if self.attributes & _LOG_APPEND_TIME and not as_stored else None,
             self.base_sequence,
             self._limit(),
             keep,
+            into,
         )
         if self._is_told:
             return body.columns
@@ -265,37 +322,43 @@ class Batch:
         self._told(body.elements, faults)
         return body.columns
 
-    def _read_message(self) -> Columns:
+    def _read_message(self, into: Columns | None) -> Columns:
         """The same for a message of magic 0 or 1."""
-        data, limit = self._data, self._limit()
+        data, limit, end = self._data, self._limit(), self._end()
+        found = into
+        if found is None:
+            found = Columns(data, 0, -1)
+        else:
+            found.begin(data, 0, -1)
+        contents = Contents()
         try:
-            contents = contents_of(data, self.position, self.end, self.magic)
+            contents.find(data, self.position, end, self.magic)
         except DecodeError as error:
             self._inner = (None, None)
             self._told(0, [fault("bad-record", error.reason)])
-            return Columns(data, 0, -1)
+            return found
         faults = []
-        if contents.end < self.end:
-            faults.append(fault("bad-record", f"{plural(self.end - contents.end, 'byte')} after the value"))
+        if contents.end < end:
+            faults.append(fault("bad-record", f"{plural(end - contents.end, 'byte')} after the value"))
         if not self._is_wrapper():
-            found = Columns(data, self.last_offset, -1)
-            contents.only_in(found, self.last_offset, self.max_timestamp)
+            found.base_offset = self.last_offset
+            contents.add_to(found, self.last_offset, self.max_timestamp)
             self._told(1, faults)
             return found
         if contents.value_size < 0:
             self._inner = (None, None)
             self._told(0, [*faults, fault("bad-batch", "a compressed message without a value")])
-            return Columns(data, 0, -1)
-        unpacked = self.unpack(contents.value_at, contents.end)
-        if unpacked.fault:
-            faults.append(unpacked.fault)
+            return found
+        before = len(faults)
+        unpacked = self._unpacked(contents.value_at, contents.end, faults)
         inner = unwrap(
-            unpacked.data,
-            unpacked.fault is None,
+            unpacked,
+            len(faults) == before,
             self.magic,
             self.last_offset,
             self.max_timestamp if self.timestamp_type == "LogAppendTime" else None,
             limit,
+            found,
         )
         self._inner = (inner.base_offset, inner.found if inner.found >= 0 else None)
         self._told(inner.columns.count, faults + inner.faults)

@@ -13,15 +13,22 @@ from __future__ import annotations
 
 import zlib
 from collections.abc import Callable
-from functools import lru_cache
 from struct import Struct
-from threading import local
-from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
+from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 from kdissect.faults import fault
 from kdissect.later import Later
 from kdissect.limits import DEFAULTS, MIB, Limits
 from kdissect.model import Fault
+from kdissect.record.frames import (
+    SLICE,
+    SNAPPY_EXPANSION,
+    XERIAL_HEADER,
+    XERIAL_MAGIC,
+    ZSTD_WINDOW,
+    unpack_frame,
+)
+from kdissect.record.lz4_header import checksum_place, mend_header, xxh32
 from kdissect.wording import plural
 
 if TYPE_CHECKING:
@@ -31,33 +38,19 @@ if TYPE_CHECKING:
 else:
     lz4_frame = Later("lz4.frame")
     snappy = Later("snappy")
-    zstandard = Later("zstandard")
+    zstandard = Later("zstandard", "backend_c")
 
 CODECS = ("none", "gzip", "snappy", "lz4", "zstd")
 """Names of the codec ids, as Kafka's ``CompressionType`` has them."""
 
-_XERIAL_MAGIC = b"\x82SNAPPY\0"
-_XERIAL_HEADER = _XERIAL_MAGIC + (1).to_bytes(4, "big") * 2
-"""Magic, version, lowest compatible version."""
 _XERIAL_BLOCK = 32 * 1024
 """snappy-java's block size, which Kafka's Java client uses."""
-_SNAPPY_EXPANSION = 22
-"""A snappy copy of three bytes gives at most 64; a block that announces more than this is no block."""
-_SLICE = 16 * 1024
-"""Compressed bytes handed to zlib and lz4 at a time: what follows a finished stream is copied by both,
-so that many tiny streams in one large piece would cost the square of its size."""
 _ZSTD_PIECE = 64
 """Tiny zstd blocks are handed over in pieces of at least this size: a call costs more than they do."""
-_ZSTD_WINDOW = 1 << 27
-"""The largest window that Kafka's decoder accepts (zstd's own default, ``ZSTD_WINDOWLOG_LIMIT_DEFAULT``)."""
-_AT_ONCE = 65_536
-_USUAL_RATIO = 16
-"""What data unpack to at once, at most: so many bytes, and so many for each packed one."""
 _ZSTD_MAGIC = b"\x28\xb5\x2f\xfd"
 _ZSTD_SKIPPABLE = b"\x2a\x4d\x18"
 
 _int32 = Struct(">i")
-_u32le = Struct("<I")
 
 
 class Unpacked(NamedTuple):
@@ -97,7 +90,7 @@ def decompress(
     bound = min(limits.decompressed_bytes, max(MIB, limits.decompressed_ratio * len(data)))
     if room is not None:
         bound = min(bound, room)
-    whole = _at_once(codec, data, magic, bound)
+    whole = unpack_frame(codec, data, magic, bound)
     if whole is not None:
         return Unpacked(whole, None)
     out = bytearray()
@@ -133,132 +126,13 @@ def _check(out: bytearray, bound: int) -> None:
         raise _StopError("", over_limit=True)
 
 
-# -- one whole frame, as nearly all data are ----------------------------------------------------------
-
-
-class _Kept(local):
-    """Decompressors of a thread that are used again: to make one takes longer than to unpack a small batch.
-
-    What is unpacked must not depend on what came before. So only a whole and sound frame is taken from them.
-    One that met anything else is thrown away; :func:`_lz4` and :func:`_zstd` then say what is wrong.
-    """
-
-    def __init__(self) -> None:
-        self.lz4: Any = None
-        self.zstd: zstandard.ZstdDecompressor | None = None
-
-
-_kept = _Kept()
-
-
-def _at_once(codec: int, data: bytes, magic: int, bound: int) -> bytes | None:
-    """What one whole frame unpacks to; None where the data are anything else, or unpack to much."""
-    room = min(bound, _AT_ONCE + _USUAL_RATIO * len(data))
-    if codec == 1:
-        return _gzip_at_once(data, room)
-    if codec == 2:
-        return _snappy_at_once(data, room)
-    if codec == 3:
-        if magic >= 2:
-            return _lz4_at_once(data, room)
-        mended = bytearray(data)
-        _mend_lz4_header(mended, 0)
-        return _lz4_at_once(bytes(mended), room)
-    return _zstd_at_once(data, room) if codec == 4 else None
-
-
-def _gzip_at_once(data: bytes, room: int) -> bytes | None:
-    if len(data) > _SLICE:
-        return None
-    stream = _gzip_stream()
-    try:
-        found = stream.decompress(data, room)
-    except zlib.error:
-        return None
-    return found if stream.eof and not stream.unused_data else None
-
-
-def _snappy_at_once(data: bytes, room: int) -> bytes | None:
-    """What a raw block, or the only chunk in the framing of snappy-java, unpacks to."""
-    if data.startswith(_XERIAL_MAGIC):
-        start = len(_XERIAL_HEADER) + 4
-        if len(data) <= start or _int32.unpack_from(data, start - 4)[0] != len(data) - start:
-            return None
-        data = data[start:]
-    # A block begins with its size, seven bits a byte. Two bytes are enough for what fits in here.
-    if len(data) < 2 or data[0] & data[1] & 0x80:
-        return None
-    size = data[0] if data[0] < 0x80 else data[0] & 0x7F | data[1] << 7
-    if size > min(room, _SNAPPY_EXPANSION * len(data)):
-        return None
-    try:
-        return bytes(snappy.decompress(data))
-    except snappy.UncompressError:
-        return None
-
-
-def _lz4_at_once(data: bytes, room: int) -> bytes | None:
-    context = _kept.lz4
-    _kept.lz4 = None
-    try:
-        if context is None:
-            context = lz4_frame.create_decompression_context()
-        else:
-            lz4_frame.reset_decompression_context(context)
-        found, used, is_whole = lz4_frame.decompress_chunk(context, data, max_length=room)
-    except (RuntimeError, ValueError):
-        return None
-    if not is_whole or used != len(data):
-        return None
-    _kept.lz4 = context
-    return bytes(found)
-
-
-def _zstd_at_once(data: bytes, room: int) -> bytes | None:
-    try:
-        frame = zstandard.get_frame_parameters(data)
-        # Within the window nothing can be referred to that is not there: what is kept changes nothing.
-        room = min(room, frame.window_size)
-        if frame.window_size > _ZSTD_WINDOW:
-            return None
-        if frame.content_size == 0 or room < frame.content_size != zstandard.CONTENTSIZE_UNKNOWN:
-            return None
-        if _zstd_end(data) != len(data):
-            return None
-        unpacker, _kept.zstd = _kept.zstd or zstandard.ZstdDecompressor(), None
-        found = unpacker.decompress(data, max_output_size=room)
-    except (zstandard.ZstdError, ValueError):
-        return None
-    _kept.zstd = unpacker
-    return found
-
-
-def _zstd_end(data: bytes) -> int:
-    """Where the first frame ends, by what its blocks announce (RFC 8878, 3.1.1).
-
-    That may be behind the end of the data; -1 where they end before the head of the last block.
-    """
-    position, last = zstandard.frame_header_size(data[:18]), False
-    while not last and position + 3 <= len(data):
-        header = int.from_bytes(data[position : position + 3], "little")
-        last = bool(header & 1)
-        position += 3 + (1 if header >> 1 & 3 == 1 else header >> 3)
-    if not last:
-        return -1
-    return position + 4 if data[4] & 0x04 else position  # the checksum of the content
-
-
 # -- gzip and lz4: streams one after the other --------------------------------------------------------
 
 
 def _gzip(data: bytes, out: bytearray, bound: int) -> None:
     position = 0
     while position < len(data) or not data:
-        position = _one_stream(_gzip_stream, data, position, out, bound)
-
-
-def _gzip_stream() -> _Stream:
-    return zlib.decompressobj(31)
+        position = _one_stream(lambda: zlib.decompressobj(31), data, position, out, bound)
 
 
 def _lz4(data: bytes, out: bytearray, bound: int, legacy: bool) -> None:
@@ -266,7 +140,7 @@ def _lz4(data: bytes, out: bytearray, bound: int, legacy: bool) -> None:
     source = bytearray(data) if legacy else data
     while position < len(data) or not data:
         if legacy:
-            _mend_lz4_header(source, position)  # type: ignore[arg-type]
+            mend_header(source, position)  # type: ignore[arg-type]
         position = _one_stream(lz4_frame.LZ4FrameDecompressor, source, position, out, bound)
 
 
@@ -282,7 +156,7 @@ def _one_stream(
     stream = new_stream()
     try:
         while True:
-            piece = bytes(data[position : position + _SLICE])
+            piece = bytes(data[position : position + SLICE])
             if not piece:
                 raise _StopError("the data break off")
             out += stream.decompress(piece, bound + 1 - len(out))
@@ -294,9 +168,9 @@ def _one_stream(
         del out[kept:]
         again = new_stream()
         try:
-            for at in range(start, position, _SLICE):
-                out += again.decompress(bytes(data[at : at + _SLICE]), bound + 1 - len(out))
-            for at in range(position, min(position + _SLICE, len(data))):
+            for at in range(start, position, SLICE):
+                out += again.decompress(bytes(data[at : at + SLICE]), bound + 1 - len(out))
+            for at in range(position, min(position + SLICE, len(data))):
                 out += again.decompress(bytes(data[at : at + 1]), bound + 1 - len(out))
                 _check(out, bound)
         except (zlib.error, RuntimeError, EOFError):
@@ -304,64 +178,17 @@ def _one_stream(
         raise _StopError(str(error)) from error
 
 
-def _lz4_descriptor(frame: bytes | bytearray, start: int) -> int:
-    """Where the header checksum of the frame at ``start`` stands, or -1 if there is no such frame."""
-    if frame[start : start + 4] != b"\x04\x22\x4d\x18" or start + 7 > len(frame):
-        return -1
-    flags = frame[start + 4]
-    at = start + 6 + (8 if flags & 0x08 else 0) + (4 if flags & 0x01 else 0)
-    return at if at < len(frame) else -1
-
-
-def _mend_lz4_header(frame: bytearray, start: int) -> None:
-    """Where the header checksum is the wrong one of KIP-57 (over the magic too), put the right one."""
-    at = _lz4_descriptor(frame, start)
-    if at >= 0 and frame[at] == (_xxh32(bytes(frame[start:at])) >> 8) & 0xFF:
-        frame[at] = (_xxh32(bytes(frame[start + 4 : at])) >> 8) & 0xFF
-
-
-@lru_cache(maxsize=64)  # a client's frames have the same header again and again
-def _xxh32(data: bytes) -> int:
-    """xxHash32 with seed 0, which guards the lz4 frame header; lz4's binding does not give it away."""
-    prime1, prime2, prime3, prime4, prime5 = 2654435761, 2246822519, 3266489917, 668265263, 374761393
-    mask, position, end = 0xFFFFFFFF, 0, len(data)
-
-    def rotate(value: int, bits: int) -> int:
-        return ((value << bits) | (value >> (32 - bits))) & mask
-
-    if end >= 16:
-        lanes = [(prime1 + prime2) & mask, prime2, 0, -prime1 & mask]
-        while position + 16 <= end:
-            for lane in range(4):
-                word = _u32le.unpack_from(data, position + 4 * lane)[0]
-                lanes[lane] = rotate((lanes[lane] + word * prime2) & mask, 13) * prime1 & mask
-            position += 16
-        value = sum(rotate(lane, bits) for lane, bits in zip(lanes, (1, 7, 12, 18), strict=True)) & mask
-    else:
-        value = prime5
-    value = (value + end) & mask
-    while position + 4 <= end:
-        word = _u32le.unpack_from(data, position)[0]
-        value = rotate((value + word * prime3) & mask, 17) * prime4 & mask
-        position += 4
-    for byte in data[position:]:
-        value = rotate((value + byte * prime5) & mask, 11) * prime1 & mask
-    value = (value ^ value >> 15) * prime2 & mask
-    value = (value ^ value >> 13) * prime3 & mask
-    return value ^ value >> 16
-
-
 # -- snappy -------------------------------------------------------------------------------------------
 
 
 def _snappy(data: bytes, out: bytearray, bound: int) -> None:
-    if not data.startswith(_XERIAL_MAGIC):
+    if not data.startswith(XERIAL_MAGIC):
         _snappy_block(data, out, bound)
         return
     position = 0
     while position < len(data):
-        if data.startswith(_XERIAL_MAGIC, position):  # also between chunks, where streams were joined
-            position += len(_XERIAL_HEADER)
+        if data.startswith(XERIAL_MAGIC, position):  # also between chunks, where streams were joined
+            position += len(XERIAL_HEADER)
             if position > len(data):
                 raise _StopError("the framing's header breaks off")
             continue
@@ -387,7 +214,7 @@ def _snappy_block(block: bytes, out: bytearray, bound: int) -> None:
             break
     else:
         raise _StopError("a block without a size in front")
-    if size > _SNAPPY_EXPANSION * len(block):
+    if size > SNAPPY_EXPANSION * len(block):
         raise _StopError(f"a block of {plural(len(block), 'byte')} announces {size:,}")
     if size > bound - len(out):
         raise _StopError("", over_limit=True)
@@ -424,7 +251,7 @@ def _zstd_frame(data: bytes, start: int, out: bytearray, bound: int) -> int:
         raise _StopError("no zstd frame begins here" if start + 4 <= len(data) else "the data break off")
     try:
         fed, position = start, start + zstandard.frame_header_size(data[start : start + 18])
-        frame = zstandard.ZstdDecompressor(max_window_size=_ZSTD_WINDOW).decompressobj()
+        frame = zstandard.ZstdDecompressor(max_window_size=ZSTD_WINDOW).decompressobj()
         last = False
         while not last:
             if position + 3 > len(data):
@@ -459,7 +286,7 @@ def compress(codec: int, data: bytes, magic: int = 2) -> bytes:
         packer = zlib.compressobj(wbits=31)
         return packer.compress(data) + packer.flush()
     if codec == 2:
-        chunks = [_XERIAL_HEADER]
+        chunks = [XERIAL_HEADER]
         for start in range(0, len(data), _XERIAL_BLOCK):
             chunk = snappy.compress(data[start : start + _XERIAL_BLOCK])
             chunks += (_int32.pack(len(chunk)), chunk)
@@ -470,8 +297,8 @@ def compress(codec: int, data: bytes, magic: int = 2) -> bytes:
         )
         if magic > 0:
             return frame
-        at = _lz4_descriptor(frame, 0)  # KIP-57: magic 0 keeps the checksum its old readers expect
-        return frame[:at] + bytes([(_xxh32(frame[:at]) >> 8) & 0xFF]) + frame[at + 1 :]
+        at = checksum_place(frame, 0)  # KIP-57: magic 0 keeps the checksum its old readers expect
+        return frame[:at] + bytes([(xxh32(frame[:at]) >> 8) & 0xFF]) + frame[at + 1 :]
     if codec == 4:
         return zstandard.ZstdCompressor(write_content_size=False).compress(data)
     raise ValueError(f"no codec {codec}: Kafka has 0 to 4, {', '.join(CODECS)}")

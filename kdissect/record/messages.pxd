@@ -1,9 +1,8 @@
 cimport cython
 from libc.stdint cimport int64_t
-from kdissect.protocol.cursor cimport Cursor, cursor_between
 from kdissect.record.records cimport Columns, sum64
 
-cdef int64_t _OVERHEAD, _LEAST_SIZE_0, _LEAST_SIZE_1, _SHORT
+cdef int64_t _OVERHEAD, _LEAST_SIZE_0, _LEAST_SIZE_1, _SHORT, _LOW
 
 @cython.locals(raw="const unsigned char*", start=int64_t)
 cpdef int64_t message_crc(bytes data, int64_t position, int64_t end) except -1
@@ -15,11 +14,14 @@ cdef class Contents:
     cdef public int64_t key_at, key_size, value_at, value_size, end
 
     @cython.locals(at=int64_t, size=int64_t, start=int64_t)
-    cpdef find(self, Cursor cursor, int64_t position, int64_t end, int64_t magic)
-    cpdef only_in(self, Columns columns, int64_t offset, int64_t timestamp)
+    cpdef find(self, bytes data, int64_t position, int64_t end, int64_t magic)
     cpdef add_to(self, Columns columns, int64_t offset, int64_t timestamp)
 
 cpdef Contents contents_of(bytes data, int64_t position, int64_t end, int64_t magic)
+@cython.locals(high=int64_t)
+cdef int64_t _int32(const unsigned char* raw, int64_t at) noexcept
+@cython.locals(high=int64_t, low=int64_t)
+cdef int64_t _int64(const unsigned char* raw, int64_t at) noexcept
 
 @cython.final
 @cython.no_gc
@@ -30,16 +32,17 @@ cdef class _Inside:
     cdef str first_broken
 
 @cython.locals(
-    inside=_Inside, columns=Columns, cursor=Cursor, contents=Contents, is_appended=cython.bint, appended=int64_t,
-    position=int64_t, end=int64_t, message_end=int64_t, offset=int64_t, crc=int64_t, magic=int64_t,
+    columns=Columns, data=bytes, raw="const unsigned char*", contents=Contents, is_appended=cython.bint, appended=int64_t,
+    position=int64_t, end=int64_t, message_end=int64_t, offset=int64_t, magic=int64_t,
     attributes=int64_t, timestamp=int64_t,
 )
-cdef _Inside _read_inside(bytes data, append_timestamp, int64_t limit)
-@cython.locals(position=int64_t, left=int64_t, size=int64_t, magic=int64_t, least=int64_t)
-cdef int64_t _frame_inside(Cursor cursor, int64_t found, int64_t limit) except -1
+cdef _read_inside(_Inside inside, append_timestamp, int64_t limit)
+@cython.locals(raw="const unsigned char*", left=int64_t, size=int64_t, magic=int64_t, least=int64_t)
+cdef int64_t _frame_inside(bytes data, int64_t position, int64_t end, int64_t found, int64_t limit) except -1
 cdef list _faults_inside(_Inside inside, bint complete)
 cdef object _what_to_add(_Inside inside, bint complete, int64_t wrapper_offset)
 @cython.locals(inside=_Inside, columns=Columns)
 cpdef object unwrap(
-    bytes data, bint complete, int64_t wrapper_magic, int64_t wrapper_offset, object append_timestamp, int64_t limit
+    bytes data, bint complete, int64_t wrapper_magic, int64_t wrapper_offset, object append_timestamp, int64_t limit,
+    Columns into
 )

@@ -19,7 +19,6 @@ from zlib import crc32
 
 from kdissect.faults import fault
 from kdissect.model import DecodeError, Fault
-from kdissect.protocol.cursor import Cursor, cursor_between
 from kdissect.record.records import Columns, sum64, wrap64
 from kdissect.wording import plural
 
@@ -33,6 +32,7 @@ SMALLEST_MESSAGE = (14, 22)
 # The same, as numbers of C where this module is compiled.
 _OVERHEAD = LOG_OVERHEAD
 _LEAST_SIZE_0, _LEAST_SIZE_1 = SMALLEST_MESSAGE
+_LOW = 0xFFFF_FFFF
 
 _SHORT = 1_024
 """So many bytes are copied in less time than a view of them takes to make."""
@@ -58,30 +58,24 @@ class Contents:
         self.end = 0
         """Of the value."""
 
-    def find(self, cursor: Cursor, position: int, end: int, magic: int) -> None:
+    def find(self, data: bytes, position: int, end: int, magic: int) -> None:
         """Those of the message from ``position`` to ``end``, which has the least size at the least.
 
         :raises DecodeError: a length that the message cannot hold.
         """
         at = position + (26 if magic == 1 else 18)
-        cursor.position, cursor.end = at, end
-        size = cursor.read_int32()
+        size = _int32(data, at)
         start = at + 4
         if size < -1 or size > end - start - 4:
             raise _no_room("key", size, end - start - 4, at)
         self.key_at, self.key_size = start, size
-        at = start + max(size, 0)
-        cursor.position = at
-        size = cursor.read_int32()
+        at = start + (size if size > 0 else 0)
+        size = _int32(data, at)
         start = at + 4
         if size < -1 or size > end - start:
             raise _no_room("value", size, end - start, at)
         self.value_at, self.value_size = start, size
-        self.end = start + max(size, 0)
-
-    def only_in(self, columns: Columns, offset: int, timestamp: int) -> None:
-        """Let the record that they make be the only one."""
-        columns.set_only(offset, timestamp, self.key_at, self.key_size, self.value_at, self.value_size)
+        self.end = start + (size if size > 0 else 0)
 
     def add_to(self, columns: Columns, offset: int, timestamp: int) -> None:
         """Add the record that they make."""
@@ -94,8 +88,22 @@ def contents_of(data: bytes, position: int, end: int, magic: int) -> Contents:
     :raises DecodeError: a length that the message cannot hold.
     """
     found = Contents()
-    found.find(cursor_between(data, position, end), position, end, magic)
+    found.find(data, position, end, magic)
     return found
+
+
+def _int32(raw: bytes, at: int) -> int:
+    """The int32 that stands there."""
+    high = raw[at]
+    if high > 0x7F:
+        high -= 0x100
+    return high * 0x100_0000 + (raw[at + 1] << 16 | raw[at + 2] << 8 | raw[at + 3])
+
+
+def _int64(raw: bytes, at: int) -> int:
+    """The int64 that stands there."""
+    high, low = _int32(raw, at), _int32(raw, at + 4) & _LOW
+    return high << 32 | low
 
 
 def _no_room(what: str, length: int, left: int, at: int) -> DecodeError:
@@ -127,14 +135,18 @@ def unwrap(
     wrapper_offset: int,
     append_timestamp: int | None,
     limit: int,
+    into: Columns,
 ) -> Unwrapped:
     """Read the message set that was unpacked from a wrapper.
 
     :param complete: all of it could be unpacked.
     :param append_timestamp: the wrapper's, where its timestamp type is ``LogAppendTime``.
     :param limit: the most records to make.
+    :param into: columns that are used for it, and lose what they had.
     """
-    inside = _read_inside(data, append_timestamp, limit)
+    into.begin(data, 0, -1)
+    inside = _Inside(into)
+    _read_inside(inside, append_timestamp, limit)
     faults = _faults_inside(inside, complete)
     complete = complete and inside.stop is None
     columns = inside.columns
@@ -145,7 +157,8 @@ def unwrap(
         except DecodeError as error:
             left_out = plural(inside.found, "message")
             faults.append(fault("bad-batch", f"{left_out} left out: {error.reason}"))
-            columns, base_offset = Columns(data, 0, -1), None
+            columns.begin(data, 0, -1)
+            base_offset = None
         else:
             base_offset = sum64(base, inside.first_offset)
             columns.shift(base)
@@ -161,8 +174,8 @@ class _Inside:
         *("last_offset", "nested", "stop"),
     )
 
-    def __init__(self, data: bytes) -> None:
-        self.columns = Columns(data, 0, -1)
+    def __init__(self, columns: Columns) -> None:
+        self.columns = columns
         self.found = 0
         """Messages whose frame could be read."""
         self.first_offset = self.last_offset = -1
@@ -177,31 +190,27 @@ class _Inside:
         """Bytes after the values."""
 
 
-def _read_inside(data: bytes, append_timestamp: int | None, limit: int) -> _Inside:
+def _read_inside(inside: _Inside, append_timestamp: int | None, limit: int) -> None:
     """Message after message, until the end or a frame that leads no further."""
-    inside = _Inside(data)
     columns = inside.columns
-    cursor, contents = cursor_between(data, 0, len(data)), Contents()
+    data = raw = columns.data
+    contents = Contents()
     is_appended = append_timestamp is not None
     appended = append_timestamp or 0
     position, end = 0, len(data)
     while position < end:
-        cursor.position, cursor.end = position, end
         try:
-            message_end = _frame_inside(cursor, inside.found, limit)
+            message_end = _frame_inside(data, position, end, inside.found, limit)
         except DecodeError as error:
             inside.stop = error
             break
-        cursor.position, cursor.end = position, message_end
-        offset = cursor.read_int64()
-        cursor.position = position + _OVERHEAD
-        crc = cursor.read_uint32()
-        magic, attributes = cursor.read_int8(), cursor.read_int8()
+        offset = _int64(raw, position)
+        magic, attributes = raw[position + 16], raw[position + 17]
         if not inside.found:
             inside.first_offset = offset
         inside.found += 1
         inside.last_offset = offset
-        if message_crc(data, position, message_end) != crc:
+        if message_crc(data, position, message_end) != _int32(raw, position + _OVERHEAD) & _LOW:
             inside.bad_crc += 1
         if attributes & 7:  # a codec
             inside.nested += 1
@@ -209,9 +218,9 @@ def _read_inside(data: bytes, append_timestamp: int | None, limit: int) -> _Insi
             continue
         timestamp = -1
         if magic == 1:
-            timestamp = appended if is_appended else cursor.read_int64()
+            timestamp = appended if is_appended else _int64(raw, position + 18)
         try:
-            contents.find(cursor, position, message_end, magic)
+            contents.find(data, position, message_end, magic)
         except DecodeError as error:
             inside.broken += 1
             inside.first_broken = inside.first_broken or error.reason
@@ -220,24 +229,22 @@ def _read_inside(data: bytes, append_timestamp: int | None, limit: int) -> _Insi
         inside.excess += message_end - contents.end
         contents.add_to(columns, offset, timestamp)
         position = message_end
-    return inside
 
 
-def _frame_inside(cursor: Cursor, found: int, limit: int) -> int:
-    """The end of the message that begins where the cursor stands.
+def _frame_inside(data: bytes, position: int, end: int, found: int, limit: int) -> int:
+    """The end of the message that begins at ``position``.
 
     :param found: messages before it.
     :raises DecodeError: no message of magic 0 or 1 that is whole begins there, or it is one too many.
     """
-    position = cursor.position
-    left = cursor.end - position
+    left = end - position
     if left < _OVERHEAD + _LEAST_SIZE_0:
         raise DecodeError(f"{plural(left, 'byte')} where a message should begin", position, "bad-record")
-    cursor.position = position + 8
-    size = cursor.read_int32()
-    cursor.position = position + 16
-    magic = cursor.read_int8()
-    if magic < 0 or magic > 1:
+    raw = data
+    size = _int32(raw, position + 8)
+    magic = raw[position + 16]
+    if magic > 1:
+        magic = magic - 0x100 if magic > 0x7F else magic
         text = f"magic {magic} inside a wrapper, at {position} of what it holds"
         raise DecodeError(text, position, "bad-magic")
     left -= _OVERHEAD

@@ -15,7 +15,7 @@ from kdissect.record.batch import (
     TRANSACTIONAL,
     codec_name,
 )
-from kdissect.record.records import SMALLEST_RECORD
+from kdissect.record.scan import SMALLEST_RECORD
 from kdissect.wording import plural
 
 _Fields = tuple[tuple[str, str, Struct], ...]

@@ -26,10 +26,10 @@ from kdissect.faults import fault
 from kdissect.later import Later
 from kdissect.limits import DEFAULTS, Limits
 from kdissect.model import Fault
-from kdissect.protocol.cursor import cursor_between
+from kdissect.protocol.cursor import Cursor, cursor_between
 from kdissect.record.batch import BATCH_HEADER, CODEC_BITS, CRC_START, SMALLEST_BATCH, Batch, Budget
 from kdissect.record.messages import LOG_OVERHEAD, SMALLEST_MESSAGE, message_crc
-from kdissect.record.records import Record, wrap64
+from kdissect.record.records import Record, sum64
 from kdissect.wording import plural
 
 if TYPE_CHECKING:
@@ -38,12 +38,9 @@ else:
     crc32c = Later("crc32c", "_crc32c")
 
 # The same, as numbers of C where this module is compiled.
-_OVERHEAD, _CODEC_BITS = LOG_OVERHEAD, CODEC_BITS
+_OVERHEAD, _CODEC_BITS, _CRC_START, _HEADER_BYTES = LOG_OVERHEAD, CODEC_BITS, CRC_START, BATCH_HEADER.size
 _LEAST_0, _LEAST_1 = SMALLEST_MESSAGE
 _LEAST_2 = SMALLEST_BATCH
-
-_HONEST_RATIO = 32
-"""What a whole set may unpack to, beyond one batch's limit: text and JSON reach 5 to 20."""
 
 
 class RecordSet:
@@ -68,38 +65,62 @@ class RecordSet:
             yield from batch.records()
 
 
+class BatchReader:
+    """Goes through a record set, batch by batch. Damaged bytes never raise an exception."""
+
+    __slots__ = ("_budget", "_count", "_cursor", "_data", "_limits", "faults", "position")
+
+    def __init__(self, data: bytes, limits: Limits) -> None:
+        self._data = data
+        self._limits = limits
+        self._budget = Budget(len(data), limits)
+        self._cursor = cursor_between(data, 0, len(data))
+        self._count = 0
+        """Batches so far."""
+        self.position = 0
+        """Where the next batch begins; at the end, the bytes that are in no batch."""
+        self.faults: list[Fault] = []
+        """Of the set."""
+
+    def read(self, batch: Batch) -> bool:
+        """Let a batch be the next one: its header is read. False at the end; then nobody asks again."""
+        data, position = self._data, self.position
+        left = len(data) - position
+        if left <= 0:
+            return False
+        defect = frame_defect(data, position)
+        partial = False
+        if defect is not None:
+            partial = defect.kind == "partial-batch"
+            self.faults.append(defect)
+            if not (partial and left >= _HEADER_BYTES and data[position + 16] == 2):
+                return False
+        if self._count >= self._budget.most_elements:
+            most = plural(self._limits.elements, "batch", "batches")
+            unread = plural(left, "byte is", "bytes are")
+            text = f"more than {most}, the limit; {unread} not read"
+            self.faults.append(fault("too-many-elements", text, offset=position, layer="records"))
+            return False
+        batch.begin(data, position, self._budget)
+        self._cursor.position = position
+        if data[position + 16] == 2:
+            _read_batch(batch, self._cursor, partial)
+        else:
+            _read_message(batch, self._cursor)
+        self._count += 1
+        self.position = batch._end()
+        return True
+
+
 def read_record_set(data: bytes, limits: Limits = DEFAULTS) -> RecordSet:
     """Read the headers of all batches. Damaged bytes never raise an exception."""
     found = RecordSet()
-    budget = Budget(
-        max(limits.decompressed_bytes, _HONEST_RATIO * len(data)), max(limits.elements, len(data))
-    )
-    position, end = 0, len(data)
-    while position < end:
-        defect = frame_defect(data, position)
-        partial = defect is not None and defect.kind == "partial-batch"
-        if defect:
-            found.own_faults.append(defect)
-        if defect and not (partial and end - position >= BATCH_HEADER.size and data[position + 16] == 2):
-            break
-        if len(found.batches) >= limits.elements:
-            found.own_faults.append(
-                fault(
-                    "too-many-elements",
-                    f"more than {plural(limits.elements, 'batch', 'batches')}, the limit; "
-                    f"{plural(end - position, 'byte is', 'bytes are')} not read",
-                    offset=position,
-                    layer="records",
-                )
-            )
-            break
-        if data[position + 16] == 2:
-            batch = _batch_v2(data, position, partial, limits, budget)
-        else:
-            batch = _message(data, position, limits, budget)
+    reader = BatchReader(data, limits)
+    batch = Batch.__new__(Batch)
+    while reader.read(batch):
         found.batches.append(batch)
-        position = batch.end
-    found.remainder = position
+        batch = Batch.__new__(Batch)
+    found.own_faults, found.remainder = reader.faults, reader.position
     return found
 
 
@@ -138,9 +159,9 @@ def _end_of_set(kind: str, what: str, left: int, position: int) -> Fault:
     return fault(kind, f"{what}; {unread}", offset=position)
 
 
-def _batch_v2(data: bytes, position: int, partial: bool, limits: Limits, budget: Budget) -> Batch:
-    batch = Batch(data, position, limits, budget)
-    cursor = cursor_between(data, position, len(data))  # the header is there
+def _read_batch(batch: Batch, cursor: Cursor, partial: bool) -> None:
+    """The header of a batch of magic 2, which is there."""
+    data, position = batch._data, batch.position
     batch.header_offset = cursor.read_int64()
     batch.size = size = cursor.read_int32() + _OVERHEAD
     batch.partition_leader_epoch = cursor.read_int32()
@@ -154,38 +175,49 @@ def _batch_v2(data: bytes, position: int, partial: bool, limits: Limits, budget:
     batch.producer_epoch = cursor.read_int16()
     batch.base_sequence = cursor.read_int32()
     batch.header_count = cursor.read_int32()
-    batch.last_offset = wrap64(batch.header_offset + last_delta) if last_delta else batch.header_offset
-    batch.partial = partial
-    if not partial:
-        covered = memoryview(data)[position + CRC_START : position + size]
-        batch.crc_valid = crc32c.crc32c(covered) == batch.crc
-    _header_faults(batch)
+    batch.last_offset = sum64(batch.header_offset, last_delta)
+    if partial:
+        batch.partial = True
+    elif checksum(data, position + _CRC_START, position + size) == batch.crc:
+        batch.crc_valid = True
+    else:
+        _note_checksum(batch, "CRC-32C")
     if last_delta < 0:
         batch.note(fault("bad-batch", f"a last offset delta of {last_delta}", offset=position))
-    return batch
 
 
-def _message(data: bytes, position: int, limits: Limits, budget: Budget) -> Batch:
-    batch = Batch(data, position, limits, budget)
-    # Whole, as frame_defect found: at least the header and, in magic 1, the timestamp.
-    cursor = cursor_between(data, position, len(data))
+def _read_message(batch: Batch, cursor: Cursor) -> None:
+    """The header of a message, which is whole, as :func:`frame_defect` found: at least the header and, in
+    magic 1, the timestamp."""
+    data, position = batch._data, batch.position
     batch.header_offset = batch.last_offset = cursor.read_int64()
     batch.size = size = cursor.read_int32() + _OVERHEAD
     batch.crc = cursor.read_uint32()
     batch.magic, batch.attributes = cursor.read_int8(), cursor.read_int8()
     if batch.magic == 1:
         batch.max_timestamp = cursor.read_int64()
-    batch.crc_valid = message_crc(data, position, position + size) == batch.crc
-    _header_faults(batch)
+    if message_crc(data, position, position + size) == batch.crc:
+        batch.crc_valid = True
+    else:
+        _note_checksum(batch, "CRC-32")
     if batch.attributes & _CODEC_BITS == 4:
         text = f"zstd in a message of magic {batch.magic}, which Kafka allows from magic 2"
         batch.note(fault("bad-batch", text, offset=position))
-    return batch
 
 
-def _header_faults(batch: Batch) -> None:
-    """What the header alone tells."""
-    if batch.crc_valid is False:
-        algorithm = "CRC-32C" if batch.magic == 2 else "CRC-32"
-        text = f"{algorithm} 0x{batch.crc:08x} does not fit the {plural(batch.size, 'byte')} of the batch"
-        batch.note(fault("bad-crc", text, offset=batch.position))
+_SHORT = 1_024
+"""So many bytes are copied in less time than a view of them takes to make."""
+
+
+def checksum(data: bytes, start: int, end: int) -> int:
+    """CRC-32C of a part of these bytes."""
+    raw = data
+    found: int = crc32c.crc32c(raw[start:end] if end - start <= _SHORT else memoryview(data)[start:end])
+    return found
+
+
+def _note_checksum(batch: Batch, algorithm: str) -> None:
+    """Its checksum is wrong."""
+    batch.crc_valid = False
+    text = f"{algorithm} 0x{batch.crc:08x} does not fit the {plural(batch.size, 'byte')} of the batch"
+    batch.note(fault("bad-crc", text, offset=batch.position))

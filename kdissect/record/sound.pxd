@@ -2,7 +2,7 @@ cimport cython
 from libc.stdint cimport int64_t
 from kdissect.protocol.cursor cimport Cursor, cursor_between
 from kdissect.record.messages cimport message_crc
-from kdissect.record.records cimport are_sound, has_value
+from kdissect.record.scan cimport are_sound, has_value
 
 cdef int64_t _HEADER_BYTES, _LEAST_0, _LEAST_1, NEWEST_CODEC, NEWEST_OF_MESSAGES, CODEC_BITS, CRC_START, SMALLEST_BATCH, LOG_OVERHEAD, _SHORT
 

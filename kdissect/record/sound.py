@@ -14,7 +14,7 @@ from kdissect.model import DecodeError
 from kdissect.protocol.cursor import Cursor, cursor_between
 from kdissect.record.batch import BATCH_HEADER, CODEC_BITS, CRC_START, NEWEST_CODEC, SMALLEST_BATCH
 from kdissect.record.messages import LOG_OVERHEAD, SMALLEST_MESSAGE, message_crc
-from kdissect.record.records import are_sound, has_value
+from kdissect.record.scan import are_sound, has_value
 
 if TYPE_CHECKING:
     import crc32c

@@ -4,8 +4,9 @@ from kdissect.exchange cimport Exchange, begin_exchange, may_name_topics
 from kdissect.message cimport Request, Response, parse_request, parse_response
 from kdissect.model cimport Frame
 from kdissect.names cimport TopicNames
+from kdissect.protocol.cursor cimport cursor_between
 from kdissect.protocol.layout cimport Layout, layout
-from kdissect.protocol.survey cimport Route, Survey, survey_at
+from kdissect.protocol.survey cimport Route, Survey, find_places, survey_at
 
 cdef int64_t _NOT_KNOWN
 
@@ -78,6 +79,13 @@ cdef class Brief:
     cpdef Survey survey_request(self)
     @cython.locals(asked=Survey, answered=Survey)
     cpdef bint has_records(self) except -1
+    @cython.locals(form=PairLayout, found=list, places=list)
+    cpdef list record_sets(self)
+    @cython.locals(places=list)
+    cpdef dict base_offsets(self)
+    @cython.locals(way=Route)
+    cdef list _places(self, Layout known, bytes data, Py_ssize_t start, Py_ssize_t end)
+    cdef _add_sets(self, bint is_request, list places, list found)
     cpdef Py_ssize_t size(self) except -1
     @cython.locals(frame=Frame, payload=bytes, request=Request)
     cpdef Request request(self)

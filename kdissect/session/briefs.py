@@ -11,16 +11,24 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
-from kdissect.exchange import METADATA_CARRIERS, Exchange, begin_exchange, may_name_topics
+from kdissect.exchange import (
+    METADATA_CARRIERS,
+    Exchange,
+    PartitionKey,
+    base_offsets_in,
+    begin_exchange,
+    may_name_topics,
+)
 from kdissect.limits import Limits
 from kdissect.message import Request, Response, parse_request, parse_response
 from kdissect.model import Direction, Endpoint, Frame
 from kdissect.names import METADATA_TOPIC, METADATA_TOPIC_ID, TopicNames
 from kdissect.protocol import apis
+from kdissect.protocol.cursor import cursor_between
 from kdissect.protocol.entities import COORDINATORS, GROUP
 from kdissect.protocol.layout import Layout, layout
 from kdissect.protocol.polling import least_with_topic, place_of_wait
-from kdissect.protocol.survey import Survey, survey_at
+from kdissect.protocol.survey import Place, Survey, find_places, survey_at
 from kdissect.protocol.traits import api_traits
 from kdissect.session.throttling import answers_first_in
 
@@ -75,6 +83,11 @@ class PairLayout:
         """The fewest bytes of an answer that tells anything of a topic."""
         self.answers_first = answers_first_in(key, version)
         """As :func:`~kdissect.session.throttling.answers_first`."""
+
+
+BriefSet = tuple[bool, int, int, str | None, str | None, int | None]
+"""A record set: whether it is the request's, where it begins there and its bytes, topic by name, topic id,
+partition."""
 
 
 class Brief:
@@ -177,6 +190,41 @@ class Brief:
         """Whether there are record sets in it."""
         asked, answered = self.survey_request(), self.answer_seen
         return asked is None or bool(asked.records) or (answered is not None and bool(answered.records))
+
+    def record_sets(self) -> list[BriefSet] | None:
+        """Its record sets, in the order of the wire. None where its exchange has to tell them."""
+        form = self.form
+        found: list[BriefSet] = []
+        if form.asked.has_records:
+            places = self._places(form.asked, self.asked, self.asked_body, self.asked_end)
+            if places is None:
+                return None
+            self._add_sets(True, places, found)
+        if self.answer is not None and form.answered.has_records:
+            places = self._places(form.answered, self.answer, self.answer_body, self.answer_end)
+            if places is None:
+                return None
+            self._add_sets(False, places, found)
+        return found
+
+    def base_offsets(self) -> dict[PartitionKey, int | None] | None:
+        """What the answer to a Produce gave the first record of each set. None where its exchange has to tell
+        that."""
+        if self.answer is None:
+            return {}
+        places = self._places(self.form.answered, self.answer, self.answer_body, self.answer_end)
+        return None if places is None else base_offsets_in(places)
+
+    def _places(self, known: Layout, data: bytes, start: int, end: int) -> list[Place] | None:
+        way = known.way
+        return None if way is None else find_places(way, cursor_between(data, start, end, self.limits))
+
+    def _add_sets(self, is_request: bool, places: list[Place], found: list[BriefSet]) -> None:
+        for topic, topic_id, partition, _, start, size in places:
+            name = topic
+            if name is None and topic_id is not None and self.names is not None:
+                name = self.names.find(topic_id, self.up_to_packet, self.names_count)
+            found.append((is_request, start, size, name, topic_id, partition))
 
     def size(self) -> int:
         """The bytes of its messages."""

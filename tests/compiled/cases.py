@@ -24,13 +24,13 @@ from kdissect.model import DecodeError, Fault, Packet, Secrets
 from kdissect.present.catalogue import TABLES
 from kdissect.present.exchange_text import ExchangeLines
 from kdissect.present.options import Options
-from kdissect.present.record_batches import LinesWriter
 from kdissect.present.record_columns import ColumnsWriter
+from kdissect.present.record_lines import LinesWriter
 from kdissect.present.text import Lines
 from kdissect.protocol.cursor import Cursor
 from kdissect.protocol.json_text import JsonText
 from kdissect.protocol.survey import find_places, route
-from kdissect.record.records import read_records
+from kdissect.record.scan import read_records
 from kdissect.record.sets import read_record_set
 from tests.acceptance.mutate import text_of_bytes
 
@@ -98,7 +98,8 @@ def of_records(data: bytes) -> Any:
 def of_body(data: bytes) -> Any:
     """What is said of bytes that are to be the records of a batch."""
     body = read_records(data, 0, len(data), 2**63 - 3, -(2**63), None, 2**31 - 2, 500)
-    return body.records, body[1:]
+    told = (body.found, body.broken, body.first_problem, body.first_position, body.end)
+    return body.records, told, body.stopped, body.over_limit, body.elements, body.not_utf8
 
 
 def of_text(data: bytes) -> Any:

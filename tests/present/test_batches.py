@@ -7,8 +7,9 @@ import json
 import pytest
 
 from kdissect.embedded.internal import encode_internal
-from kdissect.present.batches import BATCH_COLUMNS, batch_objects, plain_columns, shown
+from kdissect.present.batches import BATCH_COLUMNS, batch_objects, shown
 from kdissect.present.options import Options
+from kdissect.present.plain_records import plain_columns
 from kdissect.present.record_text import bytes_form
 from kdissect.present.secret_names import REDACTED
 from kdissect.record.records import Record
@@ -86,7 +87,7 @@ def test_records_are_plain_only_where_they_are_known_to_be(
 ) -> None:
     records = [Record(0, 1, None, b"x"), Record(1, 1, None, value)]
     (batch,) = read_record_set(write_batch(records, control=is_control)).batches
-    assert (plain_columns(batch, Options(show_secrets=show_secrets), is_metadata) is not None) is expected
+    assert (plain_columns(batch, show_secrets, is_metadata) is not None) is expected
 
 
 def test_a_hidden_value_keeps_its_size() -> None:

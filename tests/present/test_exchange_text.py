@@ -66,6 +66,14 @@ def test_lines_of_exchanges_in_brief(path: Path, options: Options) -> None:
         assert sorted(lines) == sorted(expected)
 
 
+def test_rows_before_one_that_cannot_be_made_are_written() -> None:
+    first, second = exchanges(CAPTURES[0])[:2]
+    out = BytesIO()
+    with pytest.raises((AttributeError, TypeError)):
+        ExchangeLines(out, Options()).write_all([first, second, object()])  # type: ignore[list-item]
+    assert out.getvalue() == b"".join(row_line(EXCHANGES, each, Options()) for each in (first, second))
+
+
 @pytest.mark.skipif(not isfunction(ExchangeLines.write), reason="compiled: its inside cannot be watched")
 def test_nearly_all_exchanges_in_brief_are_written_as_they_are(monkeypatch: pytest.MonkeyPatch) -> None:
     found: list[Any] = []
@@ -76,7 +84,7 @@ def test_nearly_all_exchanges_in_brief_are_written_as_they_are(monkeypatch: pyte
     whole: list[Exchange] = []
     line = ExchangeLines._line
 
-    def made_whole(self: ExchangeLines, exchange: Exchange) -> bytes | None:
+    def made_whole(self: ExchangeLines, exchange: Exchange) -> bool:
         whole.append(exchange)
         return line(self, exchange)
 

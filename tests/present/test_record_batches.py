@@ -10,17 +10,20 @@ import pytest
 
 import kdissect
 from kdissect.cli.formats import columns_of
+from kdissect.dissect import Dissector
 from kdissect.exchange import Exchange
 from kdissect.present.arrow import ArrowWriter
 from kdissect.present.catalogue import TABLES
 from kdissect.present.columns import EXCHANGES
 from kdissect.present.options import BYTES_FORMS, Options
-from kdissect.present.record_batches import LinesWriter
 from kdissect.present.record_columns import ColumnsWriter, RecordBatches
-from kdissect.present.records import record_rows
+from kdissect.present.record_lines import LinesWriter
+from kdissect.present.records import record_rows, told_sets
 from kdissect.present.tables import row_line
 from kdissect.record.records import Record
 from kdissect.record.write import write_batch, write_message_set
+from kdissect.session.briefs import Brief, Interest
+from tests.damaged import packets_of
 from tests.present.test_records import produced
 from tests.record.build import message, wrapper
 
@@ -78,6 +81,38 @@ def test_lines(exchanges: list[Exchange], form: str) -> None:
     assert out.getvalue() == b"".join(line for each in lines for line in each)
     assert counts == [len(each) for each in lines]
     assert sum(counts) > 1_000
+
+
+def test_lines_of_exchanges_in_brief() -> None:
+    briefs = 0
+    for path in CAPTURES:
+        dissector = Dissector(briefs=Interest(errors=False, records=False))
+        out, expected = BytesIO(), b""
+        writer = LinesWriter(TABLE, out, Options())
+        for events in (*dissector.feed_all(packets_of(path)), dissector.close()):
+            for each in events:
+                if isinstance(each, Brief):
+                    briefs += 1
+                elif not isinstance(each, Exchange):
+                    continue
+                count = writer.add(each)
+                whole = each.exchange() if isinstance(each, Brief) else each
+                rows = [row_line(TABLE, row, Options()) for row in record_rows(whole)]
+                assert count == len(rows)
+                expected += b"".join(rows)
+        writer.flush()
+        assert out.getvalue() == expected
+    assert briefs > 100
+
+
+def test_columns_of_exchanges_in_brief() -> None:
+    for path in CAPTURES:
+        dissector = Dissector(briefs=Interest(errors=False, records=False))
+        for events in (*dissector.feed_all(packets_of(path)), dissector.close()):
+            for each in events:
+                if isinstance(each, Brief):
+                    told = [list(told_sets(source)) for source in (each, each.exchange())]
+                    assert told[0] == told[1]
 
 
 @pytest.mark.parametrize("form", BYTES_FORMS)

@@ -18,6 +18,7 @@ from hypothesis import strategies as st
 
 from kdissect.record import compression
 from kdissect.record.compression import CODECS, compress, decompress
+from kdissect.record.frames import unpack_frame
 from tests.amount import times
 
 MIB = 1 << 20
@@ -91,11 +92,11 @@ def test_wrong_header_checksum_of_lz4_is_forgiven_before_magic_2_only() -> None:
 
 
 def test_legacy_checksum_covers_the_content_size_too() -> None:
-    from kdissect.record.compression import _xxh32
+    from kdissect.record.lz4_header import xxh32
 
     frame = lz4.frame.compress(b"abc" * 100, store_size=True)
-    assert (_xxh32(frame[4:14]) >> 8) & 0xFF == frame[14]
-    legacy = frame[:14] + bytes([(_xxh32(frame[:14]) >> 8) & 0xFF]) + frame[15:]
+    assert (xxh32(frame[4:14]) >> 8) & 0xFF == frame[14]
+    legacy = frame[:14] + bytes([(xxh32(frame[:14]) >> 8) & 0xFF]) + frame[15:]
     assert decompress(3, legacy, 0) == (b"abc" * 100, None)
 
 
@@ -302,7 +303,7 @@ def test_what_is_unpacked_at_once_is_what_the_long_way_unpacks(
     frames = [some_frame(dice, codec) for _ in range(times(400, 1_500))]
     found = [decompress(codec, each, magic) for each in frames]
     again = [decompress(codec, each, magic) for each in reversed(frames)]
-    monkeypatch.setattr(compression, "_at_once", lambda *_: None)
+    monkeypatch.setattr(compression, "unpack_frame", lambda *_: None)
     assert found == again[::-1] == [decompress(codec, each, magic) for each in frames]
     assert sum(each.fault is None for each in found) > len(frames) / 5
 
@@ -311,7 +312,7 @@ def test_most_batches_are_unpacked_at_once() -> None:
     for codec, magic in ((1, 2), (2, 2), (3, 1), (3, 2), (4, 2)):
         for data in (TEXT[:200], TEXT[:12_000]):
             packed = compress(codec, data, magic)
-            assert compression._at_once(codec, packed, magic, MIB) == data
-            assert compression._at_once(codec, packed + b"x", magic, MIB) is None
-            assert compression._at_once(codec, packed[:-1], magic, MIB) is None
-            assert compression._at_once(codec, packed, magic, len(data) - 1) is None
+            assert unpack_frame(codec, packed, magic, MIB) == data
+            assert unpack_frame(codec, packed + b"x", magic, MIB) is None
+            assert unpack_frame(codec, packed[:-1], magic, MIB) is None
+            assert unpack_frame(codec, packed, magic, len(data) - 1) is None

@@ -6,7 +6,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from kdissect.record.records import MOST_BROKEN, Columns, Record, RecordsFound, read_records, wrap64
+from kdissect.record.records import Columns, Record, wrap64
+from kdissect.record.scan import MOST_BROKEN, RecordsFound, read_records
 from kdissect.record.write import write_record, write_varint
 from tests.amount import times
 

@@ -1,0 +1,113 @@
+"""Which records can be shown as they stand: those in which nothing may be a secret.
+
+The answer is taken from the columns of a batch, without an object for a record. Where one of them may hold a
+secret, all of its batch are looked at one by one.
+"""
+
+from __future__ import annotations
+
+from kdissect.present.record_secrets import is_connect_config
+from kdissect.present.redact import secret_metadata_types
+from kdissect.present.secret_names import says_secret
+from kdissect.protocol.cursor import Cursor, cursor_between
+from kdissect.record.batch import CONTROL, Batch
+from kdissect.record.records import ROW, Columns
+
+_C, _S, _T = b"cst"
+
+
+def plain_columns(
+    batch: Batch,
+    shows_secrets: bool,
+    is_metadata: bool | None,
+    takes_control: bool = False,
+    into: Columns | None = None,
+) -> Columns | None:
+    """The records of a batch if their values can be shown as they stand. None if one of them cannot.
+
+    :param shows_secrets: whether secrets are shown.
+    :param is_metadata: whether they are of ``__cluster_metadata``; None where their topic is not known.
+    :param takes_control: whether they may be control records, of which more is shown than their values.
+    :param into: as for :meth:`kdissect.record.batch.Batch.columns`.
+    """
+    if not takes_control and batch.has(CONTROL):
+        return None
+    columns = batch.columns(into)
+    if shows_secrets:
+        return columns
+    if is_metadata is not False and may_hold_types(columns, secret_metadata_types()):
+        return None
+    return None if may_hold_secrets(columns) else columns
+
+
+def may_hold_secrets(columns: Columns) -> bool:
+    """Whether any of the records may have a secret in its headers or its value (see
+    :mod:`kdissect.present.record_secrets`)."""
+    data, rows, step = columns.data, columns.rows.numbers, ROW
+    raw = data
+    cursor: Cursor | None = None
+    for index in range(columns.count):
+        at = index * step
+        if rows[at + 6] >= 0:
+            if cursor is None:
+                cursor = cursor_between(data, 0, len(data))
+            cursor.position = rows[at + 6]
+            if _has_secret_header(cursor):
+                return True
+        start, size = rows[at + 2], rows[at + 3]
+        # All keys of Connect's begin with c, s or t.
+        if size > 4 and rows[at + 5] > 0 and raw[start] in (_C, _S, _T):
+            value = data[rows[at + 4] : rows[at + 4] + rows[at + 5]]
+            if is_connect_config(data[start : start + size], value):
+                return True
+    return False
+
+
+def may_hold_types(columns: Columns, types: bytes) -> bool:
+    """Whether any of the values may be a record of ``__cluster_metadata`` of these types.
+
+    The first two bytes tell: frame version and type. Where one of them is a longer varint, it may be.
+
+    :param types: of each type below 128, whether it is one of them: 128 bytes, 0 or 1.
+    """
+    rows, step = columns.rows.numbers, ROW
+    raw, marks = columns.data, types
+    for index in range(columns.count):
+        at = index * step
+        start, size = rows[at + 4], rows[at + 5]
+        if size < 1:
+            continue
+        if raw[start] >= 0x80:
+            return True
+        if raw[start] == 1 and (size < 2 or raw[start + 1] >= 0x80 or marks[raw[start + 1]]):
+            return True
+    return False
+
+
+def _has_secret_header(cursor: Cursor) -> bool:
+    """Whether any of the headers that begin there, of a record that was found to be whole, is secret."""
+    data = cursor.data
+    for _ in range(cursor.read_varint()):
+        size = cursor.read_varint()
+        start = cursor.take(size)
+        name = data[start : start + size]
+        known = _NAMES.get(name)
+        if known is None:
+            known = _is_secret_name(name)
+        if known:
+            return True
+        cursor.take(max(cursor.read_varint(), 0))
+    return False
+
+
+_MOST_NAMES = 4_096
+_NAMES: dict[bytes, bool] = {}
+"""Names of headers that were seen, and whether they say that the value is a secret."""
+
+
+def _is_secret_name(name: bytes) -> bool:
+    found = says_secret(name.decode("utf-8", "replace"))
+    if len(_NAMES) >= _MOST_NAMES:
+        _NAMES.clear()
+    _NAMES[name] = found
+    return found

@@ -1,0 +1,197 @@
+"""The table ``records`` in NDJSON, without ``--embedded``, straight from the bytes of record sets.
+
+They are the lines that the rows of :mod:`kdissect.present.records` would give. What the records of a set have
+in common is written once for each set, and what those of a batch have for each batch.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import BinaryIO
+
+from kdissect.exchange import Exchange
+from kdissect.names import is_metadata_topic
+from kdissect.present.columns import Table
+from kdissect.present.options import Options
+from kdissect.present.plain_records import plain_columns
+from kdissect.present.record_batches import groups_of
+from kdissect.present.record_set_text import ControlTexts
+from kdissect.present.record_text import Group, text_between, write_lines, write_value
+from kdissect.present.records import ToldSet, batch_record_rows, told_sets
+from kdissect.present.tables import row_line
+from kdissect.protocol.json_form import dumps
+from kdissect.protocol.json_text import JsonText
+from kdissect.record.batch import CONTROL, Batch
+from kdissect.record.records import Columns
+from kdissect.record.sets import BatchReader
+from kdissect.session.briefs import Brief
+
+_ROWS_A_PIECE = 1_024
+_BYTES_A_PIECE = 1 << 16
+_MOST_TRAITS = 1_024
+_MOST_KEPT = 4_096
+"""Records whose columns are kept for the next batch."""
+
+_OF_SET = ("exchange", "connection", "direction", "api", "api_version", "topic", "topic_id", "partition")
+_OF_BATCH = (
+    ("timestamp_type",),
+    ("magic", "codec", "producer_id", "producer_epoch"),
+    ("transactional", "control", "partition_leader_epoch", "batch_offset", "crc_valid"),
+)
+_ORDER = (_OF_SET, (), (), _OF_BATCH[0], (), (), (), (), *_OF_BATCH[1:])
+"""The columns before each of :data:`~kdissect.present.record_text.VARIABLE`, and behind the last."""
+
+
+class BatchTraits:
+    """What follows from magic and attributes of a batch, as text."""
+
+    __slots__ = ("codec", "flags", "timestamp")
+
+    def __init__(self, batch: Batch, groups: tuple[Group, ...]) -> None:
+        self.timestamp = _told(groups[3], (batch.timestamp_type,)) + groups[3][1]
+        """What stands between timestamp and key."""
+        self.codec = _told(groups[8], (batch.magic, batch.codec)) + groups[8][0][2][1]
+        """What stands before the producer's id."""
+        self.flags = _told(groups[9], (batch.is_transactional,)) + groups[9][0][1][1]
+        """What stands before what a control record says."""
+
+
+def _told(group: Group, values: tuple[str | int, ...]) -> bytes:
+    """The first columns of a group."""
+    columns = group[0][: len(values)]
+    return b"".join(
+        before + dumps(value).encode("ascii") for (_, before, _), value in zip(columns, values, strict=True)
+    )
+
+
+class LinesWriter:
+    """Writes the lines."""
+
+    def __init__(self, table: Table, file: BinaryIO, options: Options) -> None:
+        self._table = table
+        self._file = file
+        self._options = options
+        self._form, self._shows_secrets = options.bytes_form, options.show_secrets
+        self._groups = groups_of(table)
+        assert tuple(tuple(name for name, _, _ in group) for group, _ in self._groups) == _ORDER
+        self._text, self._between = JsonText(), JsonText()
+        self._batch = Batch.__new__(Batch)
+        self._columns = Columns(b"", 0, -1)
+        """One for all batches: what it told of the one before is written."""
+        self._controls = ControlTexts(options)
+        self._traits: dict[int, BatchTraits] = {}
+        """By magic and attributes."""
+        behind = [group[1] for group in self._groups]
+        self._behind = (*behind[:8], self._groups[8][0][3][1], behind[8])
+        """What stands behind each group, but for the last: of the one of the producer, before its epoch and
+        behind it."""
+        self._last = tuple([before for _, before, _ in self._groups[9][0][2:]])
+
+    def write(self, source: Exchange | Brief) -> Iterator[int]:
+        """Write the records of an exchange; gives how many, if there are any."""
+        count = self.add(source)
+        self.flush()
+        return iter((count,) if count else ())
+
+    def add(self, source: Exchange | Brief) -> int:
+        """Write the records of an exchange. Some wait for :meth:`flush`; gives how many they are."""
+        count = 0
+        for told in told_sets(source):
+            count += self._write_set(told)
+        return count
+
+    def flush(self) -> None:
+        """Write what waits."""
+        if self._text.size():
+            self._file.write(self._text.take())
+
+    def close(self) -> None:
+        """NDJSON has no end."""
+
+    def _write_set(self, told: ToldSet) -> int:
+        data, topic, topic_id, assigned, context = told
+        if not data:
+            return 0
+        options, batch, count = self._options, self._batch, 0
+        is_known = topic is not None or topic_id is not None
+        is_metadata = is_metadata_topic(topic, topic_id) if is_known else None
+        head = text_between(self._between, self._groups[:1], context)[0]
+        reader = BatchReader(data, options.limits)
+        while reader.read(batch):
+            columns = plain_columns(batch, self._shows_secrets, is_metadata, True, self._columns)
+            if columns is None or (batch.has(CONTROL) and columns.count != 1):
+                about = topic, topic_id
+                for _, row in batch_record_rows(batch, batch.records(), about, context, assigned, options):
+                    self._text.put(row_line(self._table, row, options))
+                    count += 1
+            else:
+                self._write_batch(batch, columns, head, assigned)
+                count += columns.count
+                if columns.count > _MOST_KEPT:
+                    self._columns = Columns(b"", 0, -1)
+            # The broker numbers the records of a set through, whatever the producer's offsets were.
+            if assigned is not None:
+                found = batch.header_count if batch.magic >= 2 else batch.count
+                assigned = None if found is None else assigned + found
+            if self._text.size() >= _BYTES_A_PIECE:
+                self.flush()
+        return count
+
+    def _write_batch(self, batch: Batch, columns: Columns, head: bytes, assigned: int | None) -> None:
+        """Write the records of a batch.
+
+        :param head: what stands before the offset of each.
+        :param assigned: the offset that the broker gave the first.
+        """
+        text, more, behind, last = self._text, self._between, self._behind, self._last
+        traits = self._traits_of(batch)
+        more.put(traits.codec)
+        _write_known(more, batch.producer_id)
+        more.put(behind[8])
+        _write_known(more, batch.producer_epoch)
+        more.put(behind[9])
+        producer = more.take()
+        more.put(traits.flags)
+        if batch.has(CONTROL):  # one record, as nearly every broker writes them
+            more.put(self._controls.text(batch, columns.records()[0]))
+        else:
+            more.put(b"null")
+        more.put(last[0])
+        _write_known(more, batch.partition_leader_epoch)
+        more.put(last[1])
+        if batch._is_wrapper():
+            write_value(more, batch.base_offset)
+        else:
+            more.number(batch.header_offset)
+        more.put(last[2])
+        write_value(more, batch.crc_valid)
+        more.put(b"}\n")
+        # In a wrapper of magic 0 or 1 offsets may say anything: the broker counts records by their places.
+        # Where a message is broken, nobody can count.
+        by_place = batch.magic < 2
+        if by_place and assigned is not None and columns.count != batch.count:
+            assigned = None
+        _, t1, t2, _, t4, t5, t6, t7, _, _ = behind
+        between = head, t1, t2, traits.timestamp, t4, t5, t6, t7, producer, more.take()
+        for first in range(0, columns.count, _ROWS_A_PIECE):
+            if first and text.size() >= _BYTES_A_PIECE:
+                self.flush()
+            end = min(first + _ROWS_A_PIECE, columns.count)
+            write_lines(text, columns, first, end, between, assigned, self._form, by_place)
+
+    def _traits_of(self, batch: Batch) -> BatchTraits:
+        key = batch.magic << 16 | batch.attributes & 0xFFFF
+        traits = self._traits.get(key)
+        if traits is None:
+            if len(self._traits) >= _MOST_TRAITS:
+                self._traits.clear()
+            traits = self._traits[key] = BatchTraits(batch, self._groups)
+        return traits
+
+
+def _write_known(out: JsonText, number: int) -> None:
+    """Write a number; Kafka says -1 for none."""
+    if number == -1:
+        out.put(b"null")
+    else:
+        out.number(number)

@@ -1,0 +1,15 @@
+cimport cython
+from libc.stdint cimport int64_t
+
+cdef int64_t _AT_ONCE, _USUAL_RATIO, _EXPANSION, _SLICE
+
+@cython.locals(room=int64_t)
+cpdef bytes unpack_frame(int codec, bytes data, int magic, int64_t bound)
+cdef bytes _gzip(bytes data, int64_t room)
+@cython.locals(start=Py_ssize_t, raw="const unsigned char*", size=int64_t)
+cdef bytes _snappy(bytes data, int64_t room)
+cdef bytes _lz4(bytes data, int64_t room)
+@cython.locals(frame=object)
+cdef bytes _zstd(bytes data, room)
+@cython.locals(raw="const unsigned char*", size=Py_ssize_t, last=cython.bint, header=int64_t)
+cdef int64_t _zstd_end(bytes data, int64_t position) noexcept

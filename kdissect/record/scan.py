@@ -1,0 +1,311 @@
+"""Bytes of a batch of magic 2 → columns of numbers: the hot loop of everything that looks into topics.
+
+Compiled, ``raw`` is a pointer to the bytes, and the numbers are memory of C. Every position is checked before
+it is looked at.
+
+The rules (KIP-98, ``DefaultRecord.java``): a record is its length, attributes (unused), a timestamp delta, an
+offset delta, key, value and headers. All numbers are zigzag varints, a length of -1 is null. A record that
+does not have its form costs only itself: reading goes on at its declared end.
+"""
+
+from __future__ import annotations
+
+from collections.abc import MutableSequence
+
+from kdissect.model import DecodeError
+from kdissect.protocol.cursor import Cursor, cursor_between
+from kdissect.record.records import ROW, Columns, Record, sum64
+from kdissect.record.rows import Rows
+from kdissect.wording import plural
+
+SMALLEST_RECORD = 6
+"""Bytes of a record after its length: attributes and five varints of one byte."""
+MOST_BROKEN = 100
+"""After so many broken records the bytes are taken for something else, and reading ends."""
+
+_ROW, _SMALLEST = ROW, SMALLEST_RECORD
+
+
+class RecordsFound:
+    """What :func:`read_records` found."""
+
+    __slots__ = (
+        *("broken", "columns", "elements", "end", "first_position", "first_problem", "found"),
+        *("not_utf8", "over_limit", "stopped"),
+    )
+
+    def __init__(self, columns: Columns) -> None:
+        self.columns = columns
+        self.found = 0
+        """Records whose length could be read, broken ones among them."""
+        self.broken = 0
+        self.first_problem: str | None = None
+        """What is wrong with the first broken one."""
+        self.first_position = -1
+        self.end = 0
+        """Where reading ended; before the end of the bytes only where the rest are no records."""
+        self.stopped: str | None = None
+        """Why it ended there."""
+        self.over_limit = False
+        self.elements = 0
+        """Records and headers made, what counts against the limit."""
+        self.not_utf8 = 0
+        """Header names that are not UTF-8."""
+
+    @property
+    def records(self) -> list[Record]:
+        """The records that have their form, made anew each time."""
+        return self.columns.records()
+
+
+def read_records(
+    data: bytes,
+    position: int,
+    end: int,
+    base_offset: int,
+    base_timestamp: int,
+    append_timestamp: int | None,
+    base_sequence: int,
+    limit: int,
+    keep: bool = True,
+    into: Columns | None = None,
+) -> RecordsFound:
+    """Read records until ``end``, whatever number the batch announces.
+
+    Here are the lengths, which lead from record to record, and what becomes of broken ones; what a
+    record holds is :func:`_scan`'s.
+
+    :param append_timestamp: the timestamp of every record (``LogAppendTime``), or None: that of each.
+    :param limit: the most records and headers to make.
+    :param keep: whether the columns are filled; without, only what is wrong is found out.
+    :param into: columns that are used for it, and lose what they had.
+    """
+    if into is None:
+        columns = Columns(data, base_offset, base_sequence)
+    else:
+        columns = into
+        columns.begin(data, base_offset, base_sequence)
+    found = RecordsFound(columns)
+    end = min(end, len(data))
+    cursor = cursor_between(data, position, end)
+    room = limit
+    is_appended = append_timestamp is not None
+    appended = append_timestamp or 0
+    raw, room_for, at = data, 0, 0
+    records = broken = 0
+    while position < end:
+        start = position
+        byte = raw[position]
+        if byte < 0x80:
+            position += 1
+            size = (byte >> 1) ^ -(byte & 1)
+        else:
+            cursor.position, cursor.end = position, end
+            try:
+                size = cursor.read_varint()
+            except DecodeError as error:
+                found.stopped = error.reason
+                break
+            position = cursor.position
+        if size < 0 or size > end - position:
+            left = plural(end - position, "is", "are")
+            found.stopped = f"a record of {plural(size, 'byte')} where {left} left"
+            position = start
+            break
+        if room <= 0:
+            found.stopped = f"more than {plural(limit, 'record or header', 'records and headers')}, the limit"
+            found.over_limit = True
+            position = start
+            break
+        records += 1
+        record_end = position + size
+        if at == room_for:
+            room_for = 8 * _ROW if at == 0 else 2 * room_for
+            columns.rows.reserve(room_for)
+            rows = columns.rows.numbers
+        try:
+            if size < _SMALLEST:
+                raise DecodeError(f"a record of {plural(size, 'byte')}", start)
+            headers = _scan(cursor, rows, at, position, record_end, room)
+        except DecodeError as error:
+            broken += 1
+            if found.first_problem is None:
+                found.first_problem, found.first_position = error.reason, start
+            position = record_end
+            if broken == MOST_BROKEN:
+                found.stopped = f"{MOST_BROKEN} broken records"
+                break
+            continue
+        room -= 1 + headers
+        position = record_end
+        if not keep:
+            continue
+        rows[at] = sum64(base_offset, rows[at])
+        rows[at + 1] = appended if is_appended else sum64(base_timestamp, rows[at + 1])
+        at += _ROW
+    columns.count = at // _ROW
+    found.found, found.broken, found.end = records, broken, position
+    found.elements, found.not_utf8 = limit - room, len(cursor.notes)
+    return found
+
+
+def are_sound(cursor: Cursor, end: int, count: int, room: int) -> int:
+    """How many records and headers there are from the cursor to ``end``. -1 unless they are exactly ``count``
+    records in their right form: :func:`read_records` finds nothing wrong with these.
+
+    :param room: the most records and headers that are allowed.
+    :raises DecodeError: one is broken.
+    """
+    place = Rows()
+    place.reserve(_ROW)
+    position = cursor.position
+    granted, found = room, 0
+    while position < end:
+        cursor.position, cursor.end = position, end
+        size = cursor.read_varint()
+        position = cursor.position
+        if size < _SMALLEST or size > end - position or room <= 0:
+            return -1
+        room -= 1 + _scan(cursor, place.numbers, 0, position, position + size, room)
+        found += 1
+        position += size
+    return granted - room if found == count and not cursor.notes else -1
+
+
+def has_value(cursor: Cursor, end: int, begin: bytes, room: int) -> bool:
+    """Whether the value of a record from the cursor to ``end`` begins so.
+
+    :param room: the most records and headers that are allowed.
+    :raises DecodeError: one is broken, or they are more.
+    """
+    place = Rows()
+    place.reserve(_ROW)
+    position = cursor.position
+    size_of_begin, data, rows = len(begin), cursor.data, place.numbers
+    while position < end:
+        cursor.position, cursor.end = position, end
+        size = cursor.read_varint()
+        position = cursor.position
+        if size < _SMALLEST or size > end - position or room <= 0:
+            raise DecodeError("records of another form", position)
+        room -= 1 + _scan(cursor, rows, 0, position, position + size, room)
+        if rows[5] >= size_of_begin and data.startswith(begin, rows[4]):
+            return True
+        position += size
+    return False
+
+
+def _scan(cursor: Cursor, rows: MutableSequence[int], at: int, position: int, end: int, room: int) -> int:
+    """The record whose length ends at ``position``, and which must fill its bytes to ``end``. Gives how many
+    headers it has.
+
+    :param rows: its :data:`ROW` numbers stand there from ``at`` on, with the deltas of offset and timestamp.
+    :param room: the most headers that are allowed.
+    :raises DecodeError: it does not have its form.
+    """
+    # A varint of one byte, by far the most frequent, is read in place; the cursor reads longer ones. Key
+    # and value are spelled out one after the other for the same reason: one function for both costs 1 to
+    # 7 % of the time. That a byte is there must be checked for each but the first: those before it may
+    # have been longer than one, and behind the record stands the next.
+    raw = cursor.data
+    cursor.end = end
+    position += 1  # attributes: unused
+    byte = raw[position]
+    if byte < 0x80:
+        position += 1
+        rows[at + 1] = (byte >> 1) ^ -(byte & 1)
+    else:
+        cursor.position = position
+        rows[at + 1] = cursor.read_varlong()
+        position = cursor.position
+    if position >= end:
+        raise DecodeError("the record ends before its offset delta", position)
+    byte = raw[position]
+    if byte < 0x80:
+        position += 1
+        rows[at] = (byte >> 1) ^ -(byte & 1)
+    else:
+        cursor.position = position
+        rows[at] = cursor.read_varint()
+        position = cursor.position
+
+    if position >= end:
+        raise DecodeError("the record ends before its key", position)
+    byte = raw[position]
+    if byte < 0x80:
+        position += 1
+        length = (byte >> 1) ^ -(byte & 1)
+    else:
+        cursor.position = position
+        length = cursor.read_varint()
+        position = cursor.position
+    rows[at + 2], rows[at + 3] = position, length
+    if length != -1:
+        if length < 0 or length > end - position:
+            raise _no_room("key", length, end, position)
+        position += length
+
+    if position >= end:
+        raise DecodeError("the record ends before its value", position)
+    byte = raw[position]
+    if byte < 0x80:
+        position += 1
+        length = (byte >> 1) ^ -(byte & 1)
+    else:
+        cursor.position = position
+        length = cursor.read_varint()
+        position = cursor.position
+    rows[at + 4], rows[at + 5] = position, length
+    if length != -1:
+        if length < 0 or length > end - position:
+            raise _no_room("value", length, end, position)
+        position += length
+
+    rows[at + 6] = -1
+    if position + 1 == end and raw[position] == 0:
+        return 0
+    cursor.position = position
+    headers = _pass_headers(cursor, room)
+    if headers:
+        rows[at + 6] = position
+    return headers
+
+
+def _no_room(what: str, length: int, end: int, position: int) -> DecodeError:
+    left = plural(end - position, "is", "are")
+    return DecodeError(f"a {what} of {plural(length, 'byte')} where {left} left", position)
+
+
+def _pass_headers(cursor: Cursor, limit: int) -> int:
+    """Move past the headers of one record, with their count: the last of it; gives how many.
+
+    :raises DecodeError: they do not have their form, are more than the bytes or ``limit`` allow, or are
+        not the last.
+    """
+    count = cursor.read_varint()
+    if count < 0 or count > cursor.remaining() // 2:
+        left = plural(cursor.remaining(), "byte")
+        raise DecodeError(f"{plural(count, 'header')} in {left}", cursor.position)
+    if count > limit:
+        left = plural(limit, "is", "are")
+        raise DecodeError(f"{plural(count, 'header')} where {left} within the limit", cursor.position)
+    for _ in range(count):
+        _pass_header(cursor)
+    if cursor.position != cursor.end:
+        raise DecodeError(f"{plural(cursor.remaining(), 'byte')} after the last header", cursor.position)
+    return count
+
+
+def _pass_header(cursor: Cursor) -> None:
+    """Move past a header as :func:`_read_header` does, with the same notes and errors."""
+    size = cursor.read_varint()
+    start = cursor.take(size)
+    raw = cursor.data
+    for at in range(start, start + size):
+        if raw[at] >= 0x80:
+            cursor.position = start
+            cursor.read_text(size)  # notes what is not UTF-8
+            break
+    size = cursor.read_varint()
+    if size != -1:
+        cursor.take(size)
