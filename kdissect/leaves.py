@@ -71,6 +71,7 @@ LEAVES = (
     "kdissect.session.throttling",
     "kdissect.dissect",
     "kdissect.parts.journal",
+    "kdissect.analysis.counters",
     "kdissect.analysis.histogram",
     "kdissect.analysis.waits",
     "kdissect.analysis.quotas",

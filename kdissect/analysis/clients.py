@@ -10,6 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple, Self
 
+from kdissect.analysis.counters import Span
 from kdissect.analysis.declared import (
     CLIENT_ADDRESS_COLUMN,
     CLIENT_ID_COLUMN,
@@ -17,7 +18,7 @@ from kdissect.analysis.declared import (
     column,
     first_and_last,
 )
-from kdissect.analysis.fold import Row, Rows, Span, Statistic, address
+from kdissect.analysis.fold import Row, Rows, Statistic, address
 from kdissect.analysis.packed import packed
 from kdissect.exchange import Exchange
 from kdissect.limits import DEFAULTS, Limits

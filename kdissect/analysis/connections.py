@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
+from kdissect.analysis.counters import Depth, Grades, Span
 from kdissect.analysis.declared import (
     BROKER_COLUMN,
     CLIENT_COLUMN,
@@ -13,9 +14,7 @@ from kdissect.analysis.declared import (
     first_and_last,
     graded_errors,
 )
-from kdissect.analysis.depth import Depth
-from kdissect.analysis.fold import OneTable, Row, Span
-from kdissect.analysis.grades import Grades
+from kdissect.analysis.fold import OneTable, Row
 from kdissect.analysis.histogram import Histogram
 from kdissect.analysis.packed import packed
 from kdissect.exchange import Exchange

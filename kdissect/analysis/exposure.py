@@ -16,6 +16,7 @@ from datetime import datetime
 from functools import cache, lru_cache
 from typing import Any, Self
 
+from kdissect.analysis.counters import Span
 from kdissect.analysis.declared import (
     BROKER_COLUMN,
     BYTES,
@@ -25,7 +26,7 @@ from kdissect.analysis.declared import (
     first_and_last,
     time_column,
 )
-from kdissect.analysis.fold import SECOND, OneTable, Row, Span
+from kdissect.analysis.fold import SECOND, OneTable, Row
 from kdissect.analysis.labels import Labels, Topic
 from kdissect.analysis.packed import packed
 from kdissect.analysis.sets import record_sets

@@ -12,8 +12,9 @@ from dataclasses import dataclass, field
 from typing import NamedTuple, Self
 
 from kdissect.analysis.batches import Batches
+from kdissect.analysis.counters import Span
 from kdissect.analysis.declared import CLIENT_ID_COLUMN, column, first_and_last
-from kdissect.analysis.fold import Row, Rows, Span, Statistic, address
+from kdissect.analysis.fold import Row, Rows, Statistic, address
 from kdissect.analysis.labels import Labels, Topic
 from kdissect.analysis.packed import packed
 from kdissect.analysis.sets import record_sets

@@ -2,6 +2,7 @@ cimport cython
 from libc.stdint cimport int64_t
 
 cdef int _EXACT_BITS
+cdef object _SHORT
 
 cdef class Histogram:
     cdef public dict buckets

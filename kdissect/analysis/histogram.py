@@ -15,6 +15,8 @@ EXACT_BITS = 8
 """Values below ``2 ** EXACT_BITS`` have a bucket each; of larger ones so many leading bits count."""
 
 _EXACT_BITS = EXACT_BITS
+_SHORT = 1 << 62
+"""Compiled, the bucket of values below this, which are nearly all, is worked out without objects."""
 
 BANDS_NS = tuple(
     round(10 ** (half / 2) * 1_000)  # microseconds
@@ -63,7 +65,7 @@ class Histogram:  # noqa: PLW1641 - it changes
             self.least = value
         if self.most is None or value > self.most:
             self.most = value
-        bucket = _bucket(value)
+        bucket = _short_bucket(value) if -_SHORT < value < _SHORT else _bucket(value)
         self.buckets[bucket] = self.buckets.get(bucket, 0) + times
 
     def add_one(self, value: int) -> None:

@@ -9,6 +9,7 @@ import re
 from bisect import insort
 from dataclasses import dataclass, field
 
+from kdissect.analysis.counters import Span
 from kdissect.analysis.declared import (
     BROKER_COLUMN,
     CLIENT_ADDRESS_COLUMN,
@@ -16,7 +17,7 @@ from kdissect.analysis.declared import (
     column,
     first_and_last,
 )
-from kdissect.analysis.fold import MILLISECOND, SECOND, OneTable, Row, Span, address
+from kdissect.analysis.fold import MILLISECOND, SECOND, OneTable, Row, address
 from kdissect.analysis.histogram import Histogram
 from kdissect.analysis.packed import packed
 from kdissect.analysis.quotas import COUNTED, Quota

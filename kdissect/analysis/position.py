@@ -9,8 +9,8 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from kdissect.analysis.batches import Batches
-from kdissect.analysis.fold import Span, most
-from kdissect.analysis.grades import Grades
+from kdissect.analysis.counters import Grades, Span
+from kdissect.analysis.fold import most
 from kdissect.analysis.packed import packed
 from kdissect.record.records import wrap64
 

@@ -10,6 +10,7 @@ from array import array
 from typing import Any, Self
 from zlib import crc32
 
+from kdissect.analysis.counters import Span
 from kdissect.analysis.declared import (
     BYTES,
     CLIENT_ADDRESS_COLUMN,
@@ -22,7 +23,7 @@ from kdissect.analysis.declared import (
     graded_errors,
 )
 from kdissect.analysis.fetched_codecs import Covered, FetchedCodecs, as_fetched, way_of
-from kdissect.analysis.fold import OneTable, Row, Span, address
+from kdissect.analysis.fold import OneTable, Row, address
 from kdissect.analysis.headers import HEADER_BYTES, Header
 from kdissect.analysis.labels import Labels, Topic
 from kdissect.analysis.production import Production, fit, sample

@@ -6,8 +6,8 @@ from array import array
 from dataclasses import dataclass, field
 from zlib import compress
 
-from kdissect.analysis.fold import MILLISECOND, Span
-from kdissect.analysis.grades import Grades
+from kdissect.analysis.counters import Grades, Span
+from kdissect.analysis.fold import MILLISECOND
 from kdissect.analysis.headers import HEADER_BYTES, Header
 from kdissect.analysis.histogram import Histogram
 from kdissect.analysis.packed import packed

@@ -9,8 +9,9 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any, Self
 
+from kdissect.analysis.counters import Span
 from kdissect.analysis.declared import BROKER_COLUMN, ID, column, first_and_last, time_column
-from kdissect.analysis.fold import MILLISECOND, SECOND, Row, Rows, Span, Statistic
+from kdissect.analysis.fold import MILLISECOND, SECOND, Row, Rows, Statistic
 from kdissect.analysis.histogram import Histogram
 from kdissect.analysis.packed import packed
 from kdissect.analysis.timelines import Timelines

@@ -9,9 +9,9 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Self
 
+from kdissect.analysis.counters import Grades
 from kdissect.analysis.declared import MESSAGE_BYTES, column, graded_errors, time_column
 from kdissect.analysis.fold import SECOND, OneTable, Row
-from kdissect.analysis.grades import Grades
 from kdissect.analysis.histogram import Histogram
 from kdissect.analysis.moments import Moments
 from kdissect.analysis.packed import packed

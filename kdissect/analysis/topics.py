@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 from typing import Self
 
 from kdissect.analysis.batches import Batches
+from kdissect.analysis.counters import Grades, Span
 from kdissect.analysis.declared import (
     BYTES,
     PARTITION_COLUMN,
@@ -21,8 +22,7 @@ from kdissect.analysis.declared import (
     first_and_last,
     graded_errors,
 )
-from kdissect.analysis.fold import OneTable, Row, Span
-from kdissect.analysis.grades import Grades
+from kdissect.analysis.fold import OneTable, Row
 from kdissect.analysis.labels import Labels, Topic
 from kdissect.analysis.packed import packed
 from kdissect.analysis.sets import record_sets

@@ -12,6 +12,7 @@ from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, ClassVar, Protocol
 
+from kdissect.analysis.counters import Grades, Span
 from kdissect.analysis.declared import (
     COUNTER,
     HISTOGRAM,
@@ -22,8 +23,7 @@ from kdissect.analysis.declared import (
     time_column,
 )
 from kdissect.analysis.first_names import FirstNames
-from kdissect.analysis.fold import MILLISECOND, SECOND, OneTable, Row, Span, address
-from kdissect.analysis.grades import Grades
+from kdissect.analysis.fold import MILLISECOND, SECOND, OneTable, Row, address
 from kdissect.analysis.histogram import Histogram
 from kdissect.exchange import Exchange
 from kdissect.limits import DEFAULTS, Limits
