@@ -33,6 +33,7 @@ cdef class Exchange:
     cdef public object after_api_key
     cdef public bint breaks_quota
     cdef public object seen
+    cdef public object shared
     cdef public tuple _faults
     cdef public dict _base_offsets
     cdef public object _client

@@ -1,13 +1,14 @@
 """The record sets of an exchange, each found and read once for all statistics that are fed it.
 
 Many statistics look at the same record sets, one after the other. What they find in them is kept until
-the next exchange comes.
+the next exchange comes; where they look at many exchanges in turn, as long as they do.
 """
 
 from __future__ import annotations
 
 from kdissect.analysis.batches import Batches
 from kdissect.analysis.headers import Header, headers, sets_of
+from kdissect.analysis.waits import WaitAndWork
 from kdissect.exchange import Exchange, RecordSetPlace
 from kdissect.limits import Limits
 from kdissect.message import Response, Token
@@ -54,6 +55,19 @@ class SharedSet:
         return self._merged
 
 
+class SharedParts:
+    """What statistics found in an exchange while they look at many in turn (``Exchange.shared``)."""
+
+    __slots__ = ("limits", "sets", "split")
+
+    def __init__(self) -> None:
+        self.limits: Limits | None = None
+        self.sets: list[SharedSet] = []
+        """Its record sets, found under these limits."""
+        self.split: WaitAndWork | None = None
+        """How its response time divides."""
+
+
 class _AskedLast:
     """The exchange that was asked for last."""
 
@@ -71,6 +85,12 @@ _latest = _AskedLast()
 
 def record_sets(exchange: Exchange, limits: Limits) -> list[SharedSet]:
     """Every record set in an exchange."""
+    shared: SharedParts | None = exchange.shared
+    if shared is not None:
+        if shared.limits is not limits:
+            shared.limits = limits
+            shared.sets = [SharedSet(place, limits) for place in exchange.record_sets()]
+        return shared.sets
     of, response, under, found = _latest.known
     if of is not exchange or response is not exchange.response or under is not limits:
         found = [SharedSet(place, limits) for place in exchange.record_sets()]

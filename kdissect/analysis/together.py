@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any, Self
 
 from kdissect.analysis.fold import Fold, Statistic, View
 from kdissect.analysis.latest import Latest
 from kdissect.analysis.latest import share as share_latest
 from kdissect.analysis.room import share
+from kdissect.analysis.sets import SharedParts
 from kdissect.dissect import Event
 from kdissect.exchange import Exchange
 from kdissect.session.briefs import Brief, Interest
@@ -52,6 +53,11 @@ class Together:
         self._by_api: tuple[dict[str | None, list[Take]], dict[str | None, list[Take]]] = {}, {}
         """The same of whole exchanges of an API, where there was one."""
         self._briefs = [each.way_of_briefs() for each in self._fed]
+        self._in_turn = [
+            (each, each.ways()[0], _takes_connections(type(each)) or type(each).feed is not Fold.feed)
+            for each in self._fed
+        ]
+        """Each fold, what takes in exchanges that count, and whether it takes in other events."""
 
     def _takers(self, api: str | None, counts: bool) -> list[Take]:
         """What takes in whole exchanges of an API."""
@@ -104,6 +110,33 @@ class Together:
             for fold in self._fed:
                 fold.see(event)
 
+    def feed_all(self, events: Sequence[Event]) -> None:
+        """Take in the next events, all of which count: what :meth:`feed` does with one after the other. Here
+        each fold takes in all of them before the next one does. Its code and its rows are then at hand, which
+        takes a third less time than to go from fold to fold with each event."""
+        batch = _Batch()
+        for event in events:
+            if isinstance(event, Brief):
+                for each in events:
+                    self.feed(each)
+                return
+        for event in events:
+            if isinstance(event, Exchange):
+                self._see(event)
+                event.shared = SharedParts()
+            batch.add(event)
+        for fold, take, takes_others in self._in_turn:
+            if takes_others and batch.others:
+                for event in batch.mixed(fold.apis):
+                    if isinstance(event, Exchange):
+                        take(event)
+                    else:
+                        fold.feed(event)
+            else:
+                for exchange in batch.exchanges(fold.apis):
+                    take(exchange)
+        batch.over()
+
     def merge(self, later: Self) -> None:
         """Add what the same statistics found in the events that came after."""
         if self._fed:
@@ -111,6 +144,58 @@ class Together:
         for mine, theirs in zip(self._fed, later._fed, strict=True):
             mine.merge(theirs)
             mine.room.refused |= theirs.room.refused
+
+
+_UNKNOWN = ""
+"""The API of an exchange whose request is not known: folds that take in all take it in."""
+
+
+class _Batch:
+    """Events that are taken in together."""
+
+    def __init__(self) -> None:
+        self._all: list[tuple[Event, str | None]] = []
+        """Each with its API; without one where every fold is asked."""
+        self._exchanges: list[tuple[Exchange, str | None]] = []
+        self._apis: set[str | None] = set()
+        self._chosen: dict[frozenset[str] | None, list[Exchange]] = {}
+        self._mixed: dict[frozenset[str] | None, list[Event]] = {}
+        self.others = False
+        """Whether there are other events than exchanges."""
+
+    def add(self, event: Event) -> None:
+        """The next event."""
+        if isinstance(event, Exchange):
+            api = (event.api or _UNKNOWN) if event.missing is None else None
+            self._apis.add(api)
+            self._exchanges.append((event, api))
+            self._all.append((event, api))
+        else:
+            self.others = True
+            self._all.append((event, None))
+
+    def exchanges(self, apis: frozenset[str] | None) -> list[Exchange]:
+        """The exchanges of some APIs."""
+        found = self._chosen.get(apis)
+        if found is None:
+            found = self._chosen[apis] = [
+                each for each, api in self._exchanges if apis is None or api is None or api in apis
+            ]
+        return found
+
+    def mixed(self, apis: frozenset[str] | None) -> list[Event]:
+        """The same, and all that are no exchanges, in their order."""
+        found = self._mixed.get(apis)
+        if found is None:
+            found = self._mixed[apis] = [
+                each for each, api in self._all if apis is None or api is None or api in apis
+            ]
+        return found
+
+    def over(self) -> None:
+        """Forget what was found in them."""
+        for exchange, _ in self._exchanges:
+            exchange.shared = None
 
 
 def _takes_connections(kind: type[Fold]) -> bool:

@@ -218,6 +218,12 @@ class Judge:
         self._coverage.feed(event)
         self._together.feed(event, counts)
 
+    def feed_all(self, events: Sequence[Event]) -> None:
+        """Take in the next events, all of which are judged."""
+        for event in events:
+            self._coverage.feed(event)
+        self._together.feed_all(events)
+
     def merge(self, later: Self) -> None:
         """Add what was fed to another one that has the same rules."""
         self._coverage.merge(later._coverage)
