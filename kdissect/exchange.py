@@ -616,11 +616,11 @@ class Exchange:
                 out.append((topic_id, name, message.frame.last_packet))
             if self.response is None:
                 message.forget_body()  # it may wait for long
-        if self.response is not None and self._may_carry_metadata():
+        if self.response is not None and self.may_carry_metadata():
             return chain(out, self._topics_in_metadata())
         return out
 
-    def _may_carry_metadata(self) -> bool:
+    def may_carry_metadata(self) -> bool:
         """Whether the records of ``__cluster_metadata`` may be in it."""
         if self._first().api_key not in METADATA_CARRIERS:
             return False

@@ -73,6 +73,7 @@ LEAVES = (
     "kdissect.parts.journal",
     "kdissect.analysis.counters",
     "kdissect.analysis.histogram",
+    "kdissect.analysis.sets",
     "kdissect.analysis.waits",
     "kdissect.analysis.quotas",
     "kdissect.analysis.srt",

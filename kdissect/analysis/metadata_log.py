@@ -17,7 +17,7 @@ from kdissect.analysis.cluster_told import ids, request_of, response_of
 from kdissect.analysis.labels import Topic
 from kdissect.analysis.packed import packed
 from kdissect.analysis.room import Room
-from kdissect.analysis.sets import record_sets
+from kdissect.analysis.sets import record_sets, topics_of
 from kdissect.analysis.statements import Statement, fields
 from kdissect.embedded.internal import decode_internal
 from kdissect.exchange import Exchange
@@ -117,9 +117,9 @@ class MetadataLog:
 
 def may_have_log(exchange: Exchange, api: str) -> bool:
     """Whether records of the log may be in it, by its API and topics alone."""
-    if exchange.response is None or api not in CARRIERS:
+    if exchange.response is None or api not in CARRIERS or not exchange.may_carry_metadata():
         return False
-    topics = exchange.topics
+    topics = topics_of(exchange)
     return METADATA_TOPIC in topics or METADATA_TOPIC_ID in topics
 
 

@@ -85,7 +85,7 @@ def counted(events: Iterable[Event], into: C, chooser: Chooses | None) -> Part[C
     :param chooser: one for this part alone; None where everything counts.
     """
     if chooser is None:
-        for together in gathered((events,)):
+        for together in gathered((each,) for each in events):
             into.feed_all(together)
         return Part(into)
     connections: list[tuple[Connection, bool]] = []

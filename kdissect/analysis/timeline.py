@@ -112,9 +112,10 @@ class Timeline(OneTable[int, _TimelineInterval]):
 
     def _lengthen(self, times: int) -> None:
         """Make intervals so many times as long."""
-        short, self._rows.rows = self._rows.rows, {}
+        short = list(self._rows.items())
+        self._rows.clear()
         self._length_ns *= times
-        for number, each in short.items():
+        for number, each in short:
             long = self._rows.rows.setdefault(number // times, each)
             if long is not each:
                 long.merge(each)

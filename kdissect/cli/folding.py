@@ -1,7 +1,7 @@
 """Captures → what is counted in them: statistics for tables, or a judge for findings.
 
-One process feeds some events at a time; several share batches. What a batch counts is added in the order of the
-batches, which gives what one fed with all of it would hold (:mod:`kdissect.analysis.fold`).
+One process feeds some events at a time; several share batches. What a batch counts is added in the order of
+the batches, which gives what one fed with all of it would hold (:mod:`kdissect.analysis.fold`).
 """
 
 from __future__ import annotations
