@@ -77,16 +77,19 @@ class Timeline(OneTable[int, _TimelineInterval]):
 
     def _exchange(self, exchange: Exchange) -> None:
         self._moments.see(exchange, True)
-        if exchange.request is not None:
-            row = self._rows.row(exchange.request.frame.last_ns // self._length_ns)
+        request, response, length_ns = exchange.request, exchange.response, self._length_ns
+        if request is not None:
+            frame = request.frame
+            row = self._rows.row(frame.last_ns // length_ns)
             if row is not None:
                 row.requests += 1
-                row.request_bytes += exchange.request.frame.size
-        if exchange.response is not None:
-            row = self._rows.row(exchange.response.frame.last_ns // self._length_ns)
+                row.request_bytes += frame.size
+        if response is not None:
+            frame = response.frame
+            row = self._rows.row(frame.last_ns // length_ns)
             if row is not None:
                 row.responses += 1
-                row.response_bytes += exchange.response.frame.size
+                row.response_bytes += frame.size
                 row.errors.add_codes(exchange)
                 broker_ns = split(exchange).broker_ns
                 if broker_ns is not None:

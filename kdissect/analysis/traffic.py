@@ -279,12 +279,19 @@ class Traffic(OneTable[_Key, _TrafficRow]):
         self._asked = tuple(name for name in self.reads if name in asked)
         self._by_topic, self._by_layer = "topic" in by, "layer" in by
         self._by_error = "error" in by
+        self._by_api = not asked and not self._by_topic and not self._by_layer
+        """Whether the API alone tells rows apart."""
         self._first: FirstNames | None = None
 
     def keep_first(self, names: FirstNames) -> None:
         self._first = names
 
     def _exchange(self, exchange: Exchange) -> None:
+        if self._by_api and self._first is None:
+            plain = self._rows.row((exchange.api, None, None))
+            if plain is not None:
+                plain.add(exchange)
+            return
         if self._by_layer:
             layers: Counter[str | None] = Counter(fault.layer for fault in exchange.faults)
             if layers:
