@@ -50,7 +50,8 @@ class _Edge(NamedTuple):
     host: str
 
 
-_MOST_KNOWN = 1_024
+_MOST_KNOWN = 256
+"""So many edges are remembered at a time."""
 _NAMED_BYTES = 400
 """About what is kept of a connection."""
 
