@@ -9,7 +9,6 @@ cdef class Grades:
     cdef public int64_t fatal
     cdef public int64_t routine
 
-    cdef tuple _parts(self)
     cpdef add(self, error_class)
     @cython.locals(codes=list)
     cpdef add_codes(self, Exchange exchange)
@@ -22,7 +21,6 @@ cdef class Span:
     cdef bint _is_empty
     cdef int64_t _last
 
-    cdef tuple _parts(self)
     cpdef add(self, int64_t ns, int64_t exchange)
     cpdef begin(self, Exchange exchange)
     cpdef cover(self, Exchange exchange)
@@ -36,10 +34,9 @@ cdef class Depth:
     cdef public Py_ssize_t limit
     cdef bint _has_latest
     cdef int64_t _latest_ns
-    cdef list _waiting
-    cdef list _head
+    cdef public list _waiting
+    cdef public list _head
 
-    cdef tuple _parts(self)
     cpdef add(self, int64_t request_ns, int64_t response_ns, bint counts=*)
     cpdef merge(self, Depth later)
     @cython.locals(before=cython.bint)

@@ -53,6 +53,7 @@ class Together:
         self._by_api: tuple[dict[str | None, list[Take]], dict[str | None, list[Take]]] = {}, {}
         """The same of whole exchanges of an API, where there was one."""
         self._briefs = [each.way_of_briefs() for each in self._fed]
+        self._takes_briefs = self.briefs is not None
         self._in_turn = [
             (each, each.ways()[0], _takes_connections(type(each)) or type(each).feed is not Fold.feed)
             for each in self._fed
@@ -114,17 +115,14 @@ class Together:
         """Take in the next events, all of which count: what :meth:`feed` does with one after the other. Here
         each fold takes in all of them before the next one does. Its code and its rows are then at hand, which
         takes a third less time than to go from fold to fold with each event."""
-        batch = _Batch()
-        for event in events:
-            if isinstance(event, Brief):
-                for each in events:
-                    self.feed(each)
-                return
-        for event in events:
-            if isinstance(event, Exchange):
-                self._see(event)
-                event.shared = SharedParts()
-            batch.add(event)
+        if self._takes_briefs:
+            for event in events:
+                self.feed(event)
+            return
+        batch = _Batch(events)
+        for exchange in batch.exchanges(None):
+            self._see(exchange)
+            exchange.shared = SharedParts()
         for fold, take, takes_others in self._in_turn:
             if takes_others and batch.others:
                 for event in batch.mixed(fold.apis):
@@ -135,7 +133,8 @@ class Together:
             else:
                 for exchange in batch.exchanges(fold.apis):
                     take(exchange)
-        batch.over()
+        for exchange in batch.exchanges(None):
+            exchange.shared = None
 
     def merge(self, later: Self) -> None:
         """Add what the same statistics found in the events that came after."""
@@ -153,49 +152,36 @@ _UNKNOWN = ""
 class _Batch:
     """Events that are taken in together."""
 
-    def __init__(self) -> None:
-        self._all: list[tuple[Event, str | None]] = []
-        """Each with its API; without one where every fold is asked."""
-        self._exchanges: list[tuple[Exchange, str | None]] = []
-        self._apis: set[str | None] = set()
-        self._chosen: dict[frozenset[str] | None, list[Exchange]] = {}
-        self._mixed: dict[frozenset[str] | None, list[Event]] = {}
-        self.others = False
+    def __init__(self, events: Sequence[Event]) -> None:
+        self._exchanges = [each for each in events if isinstance(each, Exchange)]
+        self.others = len(self._exchanges) < len(events)
         """Whether there are other events than exchanges."""
-
-    def add(self, event: Event) -> None:
-        """The next event."""
-        if isinstance(event, Exchange):
-            api = (event.api or _UNKNOWN) if event.missing is None else None
-            self._apis.add(api)
-            self._exchanges.append((event, api))
-            self._all.append((event, api))
-        else:
-            self.others = True
-            self._all.append((event, None))
+        self._apis = [(each.api or _UNKNOWN) if each.missing is None else None for each in self._exchanges]
+        """The API of each exchange; None where every fold is asked."""
+        self._chosen: dict[frozenset[str] | None, list[Exchange]] = {None: self._exchanges}
+        self._mixed: dict[frozenset[str] | None, Sequence[Event]] = {None: events}
 
     def exchanges(self, apis: frozenset[str] | None) -> list[Exchange]:
-        """The exchanges of some APIs."""
+        """The exchanges of some APIs; all of them for None."""
         found = self._chosen.get(apis)
         if found is None:
+            assert apis is not None
             found = self._chosen[apis] = [
-                each for each, api in self._exchanges if apis is None or api is None or api in apis
+                each
+                for each, api in zip(self._exchanges, self._apis, strict=True)
+                if api is None or api in apis
             ]
         return found
 
-    def mixed(self, apis: frozenset[str] | None) -> list[Event]:
+    def mixed(self, apis: frozenset[str] | None) -> Sequence[Event]:
         """The same, and all that are no exchanges, in their order."""
         found = self._mixed.get(apis)
         if found is None:
+            chosen = set(map(id, self.exchanges(apis)))
             found = self._mixed[apis] = [
-                each for each, api in self._all if apis is None or api is None or api in apis
+                each for each in self._mixed[None] if not isinstance(each, Exchange) or id(each) in chosen
             ]
         return found
-
-    def over(self) -> None:
-        """Forget what was found in them."""
-        for exchange, _ in self._exchanges:
-            exchange.shared = None
 
 
 def _takes_connections(kind: type[Fold]) -> bool:
