@@ -15,7 +15,7 @@ EXACT_BITS = 8
 """Values below ``2 ** EXACT_BITS`` have a bucket each; of larger ones so many leading bits count."""
 
 _EXACT_BITS = EXACT_BITS
-_MOST_FRESH = 32
+_MOST_FRESH = 8
 """So many values are kept as they are, before buckets are."""
 _SHORT = 1 << 57
 """Compiled, values below this, which are nearly all, are counted without objects: also the sum of those that
@@ -151,7 +151,7 @@ class Histogram:  # noqa: PLW1641 - it changes
             return
         self.count += other.count
         self._fresh += other._fresh
-        if len(self._fresh) >= _MOST_FRESH:
+        if self._buckets is not None or len(self._fresh) >= _MOST_FRESH:
             self._settle()
         if other._buckets is None:
             return

@@ -19,9 +19,12 @@ Take = Callable[[Exchange], None]
 
 
 class Together:
-    """Statistics that are fed the same events. Those that are views of one fold share it from now on."""
+    """Statistics that are fed the same events. Those that are views of one fold share it from now on.
 
-    def __init__(self, statistics: Iterable[Statistic]) -> None:
+    :param percent: of the memory for facts, how much they may take.
+    """
+
+    def __init__(self, statistics: Iterable[Statistic], percent: int = 100) -> None:
         self.statistics = list(statistics)
         shared: dict[type[Fold], Fold] = {}
         fed: list[Fold] = []
@@ -35,7 +38,7 @@ class Together:
             else:
                 fed.append(each)
         self._fed = fed
-        share([each.room for each in fed])
+        share([each.room for each in fed], percent)
         share_latest([each.latest for each in fed])
         self._find_ways()
 
