@@ -32,6 +32,7 @@ cdef class Exchange:
     cdef public object after_api_key
     cdef public bint breaks_quota
     cdef public object seen
+    cdef public object shared
     cdef public tuple _faults
     cdef public dict _base_offsets
     cdef public object _client
@@ -45,7 +46,7 @@ cdef class Exchange:
     @cython.locals(message=Message, out=list, known=Layout, seen=Survey)
     cpdef taught_topics(self)
     @cython.locals(message=Message, seen=Survey)
-    cdef bint _may_carry_metadata(self) except -1
+    cpdef bint may_carry_metadata(self) except -1
     @cython.locals(message=Message, found=list, seen=Survey)
     cpdef list _topic_mentions(self)
     @cython.locals(message=Message, seen=Survey, found=list)

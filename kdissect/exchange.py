@@ -101,7 +101,7 @@ class Exchange:
         *("broker_endpoint", "breaks_quota"),
         *("client_endpoint", "connection", "embedded", "inferred", "is_encrypted", "missing", "network_ns"),
         *("number", "principal", "proxied", "recognised", "request", "response", "routine"),
-        *("seen", "session_faults", "think_ns", "throttle_ns", "topic_names"),
+        *("seen", "session_faults", "shared", "think_ns", "throttle_ns", "topic_names"),
     )
 
     def __init__(
@@ -182,6 +182,8 @@ class Exchange:
         that time was over."""
         self.seen = seen
         """Where it was seen; None where the input has one capture point."""
+        self.shared: Any = None
+        """What statistics that look at many exchanges in turn found in this one, as long as they do."""
         self._faults: tuple[Fault, ...] | None = None
         self._base_offsets: dict[PartitionKey, int | None] | None = None
         self._client: str | None = None
@@ -611,11 +613,11 @@ class Exchange:
                 out.append((topic_id, name, message.frame.last_packet))
             if self.response is None:
                 message.forget_body()  # it may wait for long
-        if self.response is not None and self._may_carry_metadata():
+        if self.response is not None and self.may_carry_metadata():
             return chain(out, self._topics_in_metadata())
         return out
 
-    def _may_carry_metadata(self) -> bool:
+    def may_carry_metadata(self) -> bool:
         """Whether the records of ``__cluster_metadata`` may be in it."""
         if self._first().api_key not in METADATA_CARRIERS:
             return False
@@ -651,7 +653,7 @@ def begin_exchange(connection: int, client_endpoint: Endpoint, broker_endpoint: 
     exchange.number, exchange.recognised = 0, _NOT_RECOGNISED
     exchange.session_faults, exchange.topic_names = [], NO_NAMES
     exchange.embedded = exchange.is_encrypted = exchange.breaks_quota = False
-    exchange.proxied = exchange.principal = exchange.seen = None
+    exchange.proxied = exchange.principal = exchange.seen = exchange.shared = None
     exchange.routine = ()
     exchange.behind_ns = exchange.behind_correlation_id = exchange.network_ns = None
     exchange.throttle_ns = exchange.think_ns = exchange.after_api_key = None

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from os import PathLike
 
 from kdissect.analysis.catalogue import statistic
+from kdissect.analysis.part import gathered
+from kdissect.dissect import Event
 from kdissect.insight import judge
 from kdissect.insight.whole import TABLES, whole_tables
 from kdissect.limits import DEFAULTS, Limits
@@ -64,17 +66,25 @@ def explain(
     given = (paths,) if isinstance(paths, str | PathLike) else tuple(paths)
     asked = {text: statistic(text, limits)[1] for text in tables}
     found = judge.Judge(limits, tables={**asked, **(whole_tables(limits) if page else {})})
-    for exchange in read(
-        given,
-        ports=ports,
-        two_pass=two_pass,
-        limits=limits,
-        key_logs=key_logs,
-        rsa_keys=rsa_keys,
-        on_fault=found.feed,
-        on_connection=found.feed,
-    ):
-        found.feed(exchange)
+    came: list[Event] = []
+
+    def events() -> Iterator[list[Event]]:
+        for exchange in read(
+            given,
+            ports=ports,
+            two_pass=two_pass,
+            limits=limits,
+            key_logs=key_logs,
+            rsa_keys=rsa_keys,
+            on_fault=came.append,
+            on_connection=came.append,
+        ):
+            yield [*came, exchange]
+            came.clear()
+        yield came
+
+    for together in gathered(events()):
+        found.feed_all(together)
     report = Report(*found.report(thresholds, ignore))
     report.paths = tuple(os.fspath(path) for path in given)
     return report

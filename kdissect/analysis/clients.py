@@ -10,6 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple, Self
 
+from kdissect.analysis.counters import Span
 from kdissect.analysis.declared import (
     CLIENT_ADDRESS_COLUMN,
     CLIENT_ID_COLUMN,
@@ -17,7 +18,7 @@ from kdissect.analysis.declared import (
     column,
     first_and_last,
 )
-from kdissect.analysis.fold import Row, Rows, Span, Statistic, address
+from kdissect.analysis.fold import Row, Rows, Statistic, address
 from kdissect.analysis.packed import packed
 from kdissect.exchange import Exchange
 from kdissect.limits import DEFAULTS, Limits
@@ -125,7 +126,7 @@ class Clients(Statistic):
         if named is None or request.api_key == API_VERSIONS:
             named = self._software(exchange)
         software = named.last if named is not None else UNTOLD
-        talker = exchange.connection, exchange.client_endpoint, exchange.client_id, software
+        talker = exchange.connection, exchange.client, request.client_id, software
         talk = self._talkers.get(talker)
         if talk is None:
             client = _Client(address(exchange.client), exchange.client_id, software)
@@ -139,8 +140,7 @@ class Clients(Statistic):
         talk.request_bytes += request.frame.size
         if exchange.response is not None:
             talk.response_bytes += exchange.response.frame.size
-        talk.span.add(exchange.begun_ns, exchange.number)
-        talk.span.add(exchange.told_ns, exchange.number)
+        talk.span.cover(exchange)
         if request.api_key is not None and request.api_version is not None:
             spoken = request.api_key, request.api_version
             talk.spoken[spoken] = talk.spoken.get(spoken, 0) + 1

@@ -40,11 +40,15 @@ class _ModelMessage:
         """Where that is kept, by teller."""
 
 
-def _words(exchange: Exchange) -> tuple[Any, ...] | None:
+def _words(exchange: Exchange, api: str) -> tuple[Any, ...] | None:
     """What an exchange says is the same where this is; None where that would take long to compare."""
     request, response = exchange.request, exchange.response
     if request is None or response is None:
         return None
+    if api in LED:  # the answer alone tells who leads instead
+        answer = response.frame.payload[response.body_start :]
+        is_short = len(answer) <= _MOST_BYTES
+        return (exchange.api_key, exchange.api_version, answer, response.is_cut) if is_short else None
     asked, answer = request.frame.payload[request.body_start :], response.frame.payload[response.body_start :]
     if len(asked) + len(answer) > _MOST_BYTES:
         return None
@@ -101,7 +105,7 @@ class ClusterModel(Fold):
 
     def _tell(self, exchange: Exchange, api: str, counts: bool) -> None:
         """Keep what an exchange says. Most of what brokers say they say again and again, to each client."""
-        words = _words(exchange) if api in _REPEATED else None
+        words = _words(exchange, api) if api in _REPEATED or api in LED else None
         message = None if words is None else self._read.get(words)
         if message is None:
             message = _ModelMessage(tuple(told(exchange, self._labels)))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
+from kdissect.analysis.counters import Depth, Grades, Span
 from kdissect.analysis.declared import (
     BROKER_COLUMN,
     CLIENT_COLUMN,
@@ -13,9 +14,7 @@ from kdissect.analysis.declared import (
     first_and_last,
     graded_errors,
 )
-from kdissect.analysis.depth import Depth
-from kdissect.analysis.fold import OneTable, Row, Span
-from kdissect.analysis.grades import Grades
+from kdissect.analysis.fold import OneTable, Row
 from kdissect.analysis.histogram import Histogram
 from kdissect.analysis.packed import packed
 from kdissect.exchange import Exchange
@@ -48,15 +47,17 @@ class _ConnectionSoFar:
     def count(self, exchange: Exchange, asked_ns: int | None, answered_ns: int | None) -> None:
         """An exchange, as its two messages were seen then; None where one was not."""
         self.client, self.broker = exchange.client, exchange.broker
-        if asked_ns is not None and exchange.request is not None:
+        request, response = exchange.request, exchange.response
+        if asked_ns is not None and request is not None:
             self.requests += 1
-            self.request_bytes += exchange.request.frame.size
-            if exchange.client_id is not None:
-                self.client_id = exchange.client_id
-        if answered_ns is not None and exchange.response is not None:
+            self.request_bytes += request.frame.size
+            if request.client_id is not None:
+                self.client_id = request.client_id
+        if answered_ns is not None and response is not None:
             self.responses += 1
-            self.response_bytes += exchange.response.frame.size
-            self.errors.add(exchange.error_class)
+            self.response_bytes += response.frame.size
+            if exchange.error is not None:
+                self.errors.add(exchange.error_class)
         if asked_ns is not None and answered_ns is not None:
             self.latency.add(answered_ns - asked_ns)
             self.depth.add(asked_ns, answered_ns)
@@ -135,8 +136,7 @@ class Connections(OneTable[_Key, _ConnectionSoFar]):
         if row is None:
             return
         row.count(exchange, exchange.request_time_ns, exchange.response_start_ns)
-        row.span.add(exchange.begun_ns, exchange.number)
-        row.span.add(exchange.told_ns, exchange.number)
+        row.span.cover(exchange)
         for copy in () if exchange.seen is None else exchange.seen.copies:
             other = self._rows.row((exchange.connection, copy.point))
             if other is not None:

@@ -82,7 +82,7 @@ def time_column(name: str, meaning: str) -> Declared:
 
 
 def first_and_last(what: str) -> tuple[Declared, Declared]:
-    """The span of :class:`~kdissect.analysis.fold.Span`."""
+    """The span of :class:`~kdissect.analysis.counters.Span`."""
     return (
         time_column("first_ns", f"time of the first {what}"),
         time_column("last_ns", f"time of the last {what}"),
@@ -90,7 +90,7 @@ def first_and_last(what: str) -> tuple[Declared, Declared]:
 
 
 def graded_errors(what: str) -> tuple[Declared, Declared, Declared]:
-    """The counts of :class:`~kdissect.analysis.grades.Grades`."""
+    """The counts of :class:`~kdissect.analysis.counters.Grades`."""
     return (
         column("errors", "int64", f"{what}, without routine ones", rare=True, kept=True),
         column(

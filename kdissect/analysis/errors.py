@@ -6,6 +6,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple, Self
 
+from kdissect.analysis.counters import Span
 from kdissect.analysis.declared import (
     BROKER_COLUMN,
     CLIENT_ADDRESS_COLUMN,
@@ -15,7 +16,7 @@ from kdissect.analysis.declared import (
     column,
     time_column,
 )
-from kdissect.analysis.fold import OneTable, Row, Span, address
+from kdissect.analysis.fold import OneTable, Row, address
 from kdissect.analysis.labels import Labels, Topic
 from kdissect.analysis.packed import packed
 from kdissect.exchange import Exchange

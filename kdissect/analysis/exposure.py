@@ -16,6 +16,7 @@ from datetime import datetime
 from functools import cache, lru_cache
 from typing import Any, Self
 
+from kdissect.analysis.counters import Span
 from kdissect.analysis.declared import (
     BROKER_COLUMN,
     BYTES,
@@ -25,7 +26,7 @@ from kdissect.analysis.declared import (
     first_and_last,
     time_column,
 )
-from kdissect.analysis.fold import SECOND, OneTable, Row, Span
+from kdissect.analysis.fold import SECOND, OneTable, Row
 from kdissect.analysis.labels import Labels, Topic
 from kdissect.analysis.packed import packed
 from kdissect.analysis.sets import record_sets
@@ -172,25 +173,28 @@ class Exposure(OneTable[int, _ConnectionExposure]):
         if row is None:
             return
         row.client, row.broker = exchange.client, exchange.broker
-        row.client_id = exchange.client_id if exchange.client_id is not None else row.client_id
-        row.principal = exchange.principal if exchange.principal is not None else row.principal
-        row.encrypted = row.encrypted or exchange.is_encrypted
+        request, response = exchange.request, exchange.response
+        if request is not None and request.client_id is not None:
+            row.client_id = request.client_id
+        if exchange.principal is not None:
+            row.principal = exchange.principal
+        if exchange.is_encrypted:
+            row.encrypted = True
         api = exchange.api or ""
-        if api == "SaslHandshake" and exchange.request is not None:
-            mechanism = exchange.request.body().get("mechanism")
+        if api == "SaslHandshake" and request is not None:
+            mechanism = request.body().get("mechanism")
             row.mechanism = mechanism if isinstance(mechanism, str) else row.mechanism
         elif api in _LOGINS:
-            row.login = row.login or exchange.request is not None
+            row.login = row.login or request is not None
             row.login_exchanges = [*row.login_exchanges, exchange.number][:4]
         if not counts:
             return
         row.requests += 1
-        if exchange.request is not None:
-            row.bytes += exchange.request.frame.size
-        if exchange.response is not None:
-            row.bytes += exchange.response.frame.size
-        row.span.add(exchange.begun_ns, exchange.number)
-        row.span.add(exchange.told_ns, exchange.number)
+        if request is not None:
+            row.bytes += request.frame.size
+        if response is not None:
+            row.bytes += response.frame.size
+        row.span.cover(exchange)
         if _may_hold_secrets(library(), api):
             _look_for_secrets(row, exchange, api)
         for each in record_sets(exchange, self.limits):

@@ -16,14 +16,12 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Hashable
-from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any, ClassVar, Generic, Protocol, Self, TypeVar
 
 from kdissect.analysis.declared import Declared
 from kdissect.analysis.first_names import FirstNames
 from kdissect.analysis.latest import Latest
-from kdissect.analysis.packed import packed
 from kdissect.analysis.room import Room
 from kdissect.dissect import Event
 from kdissect.durations import DURATIONS, FORM, duration_ns
@@ -224,7 +222,7 @@ ROW_BYTES = 1_500
 """About what a row takes where nothing else is said."""
 
 
-class Rows(Generic[K, R]):
+class Rows(dict[K, R]):
     """Rows by key, in the order in which they came, and not too many of them.
 
     :param row_bytes: about what one takes in memory, with what is made of it in the end.
@@ -234,27 +232,32 @@ class Rows(Generic[K, R]):
     def __init__(
         self, new: Callable[[], R], room: Room, row_bytes: int = ROW_BYTES, most: int | None = None
     ) -> None:
-        self.rows: dict[K, R] = {}
+        super().__init__()
         self.left_out = 0
         self._new = new
         self._room = room
         self._row_bytes = row_bytes
         self._most = room.limits.rows if most is None else most
 
-    def row(self, key: K) -> R | None:
-        """The row of ``key``, made if it is not there; None, and counted, where there are too many."""
-        row = self.rows.get(key)
-        if row is None:
-            if len(self.rows) >= self._most or not self._room.takes(self._row_bytes):
-                self.left_out += 1
-                return None
-            row = self.rows[key] = self._new()
+    row: Callable[[K], R | None] = dict.__getitem__  # type: ignore[assignment]
+    """The row of a key, made if it is not there; None, and counted, where there are too many."""
+
+    def __missing__(self, key: K) -> R | None:
+        if len(self) >= self._most or not self._room.takes(self._row_bytes):
+            self.left_out += 1
+            return None
+        row = self[key] = self._new()
         return row
+
+    @property
+    def rows(self) -> dict[K, R]:
+        """Those that are there."""
+        return self
 
     def merge(self, later: Rows[K, R]) -> None:
         """Add the rows of another that came after."""
         self.left_out += later.left_out
-        for key, theirs in later.rows.items():
+        for key, theirs in later.items():
             mine = self.row(key)
             if mine is not None:
                 mine.merge(theirs)
@@ -279,51 +282,6 @@ class OneTable(Statistic, Generic[K, R]):
     @property
     def left_out(self) -> int:
         return self._rows.left_out
-
-
-@packed
-@dataclass(slots=True)
-class Span:
-    """The first and the last exchange of something, by time."""
-
-    first_ns: int | None = None
-    last_ns: int | None = None
-    first_exchange: int | None = None
-    last_exchange: int | None = None
-
-    def add(self, ns: int, exchange: int) -> None:
-        """It occurs in an exchange at a time. If two have the same time, the lower number is first."""
-        first, last = self.first_ns, self.last_ns
-        if first is None or last is None:
-            self.first_ns = self.last_ns = ns
-            self.first_exchange = self.last_exchange = exchange
-            return
-        if ns < first or (ns == first and exchange < (self.first_exchange or 0)):
-            self.first_ns, self.first_exchange = ns, exchange
-        if ns > last or (ns == last and exchange > (self.last_exchange or 0)):
-            self.last_ns, self.last_exchange = ns, exchange
-
-    def merge(self, later: Span) -> None:
-        """Add another span, as :meth:`add` adds a time."""
-        if later.first_ns is None or later.last_ns is None:
-            return
-        mine, theirs = (self.first_ns, self.first_exchange), (later.first_ns, later.first_exchange)
-        if self.first_ns is None or theirs < mine:
-            self.first_ns, self.first_exchange = theirs
-        mine, theirs = (self.last_ns, self.last_exchange), (later.last_ns, later.last_exchange)
-        if self.last_ns is None or theirs > mine:
-            self.last_ns, self.last_exchange = theirs
-
-    @property
-    def numbers(self) -> list[int]:
-        """The first and the last exchange, each once."""
-        return sorted({each for each in (self.first_exchange, self.last_exchange) if each is not None})
-
-    def rate(self, count: int) -> float | None:
-        """How many a second between the first and the last; None where no time passed."""
-        if self.first_ns is None or self.last_ns is None or self.last_ns <= self.first_ns:
-            return None
-        return count * SECOND / (self.last_ns - self.first_ns)
 
 
 @lru_cache(maxsize=4_096)

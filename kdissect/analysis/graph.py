@@ -9,14 +9,16 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from typing import NamedTuple, Self
+from typing import Any, NamedTuple, Self
 
 from kdissect.analysis.batches import Batches
+from kdissect.analysis.counters import Span
 from kdissect.analysis.declared import CLIENT_ID_COLUMN, column, first_and_last
-from kdissect.analysis.fold import Row, Rows, Span, Statistic, address
+from kdissect.analysis.fold import Row, Rows, Statistic, address
 from kdissect.analysis.labels import Labels, Topic
 from kdissect.analysis.packed import packed
-from kdissect.analysis.sets import record_sets
+from kdissect.analysis.sets import record_sets, topics_of
+from kdissect.analysis.topics import replica_id
 from kdissect.exchange import Exchange
 from kdissect.limits import DEFAULTS, Limits
 from kdissect.protocol.traits import traits_of_api
@@ -48,6 +50,8 @@ class _Edge(NamedTuple):
     host: str
 
 
+_MOST_KNOWN = 256
+"""So many edges are remembered at a time."""
 _NAMED_BYTES = 400
 """About what is kept of a connection."""
 
@@ -118,6 +122,11 @@ class Graph(Statistic):
         self._labels = Labels(self.latest, limits)
         self._named: Rows[int, _ClientNames] = Rows(_ClientNames, self.room, _NAMED_BYTES)
         self._flows: Rows[tuple[int, _Edge], _EdgeFlow] = Rows(_EdgeFlow, self.room)
+        self._known: dict[tuple[Any, ...], _Edge] = {}
+        """Edges that were met lately, by what they are made of."""
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {**self.__dict__, "_known": {}}
 
     def _other(self, exchange: Exchange) -> None:
         self._learn(exchange)
@@ -126,15 +135,13 @@ class Graph(Statistic):
         self._other(exchange)
         if exchange.request is None:
             return
-        ns = exchange.begun_ns
         for edge, batches in self._edges(exchange, exchange.api or ""):
             flow = self._flows.row((exchange.connection, edge))
             if flow is None:
                 continue
             flow.exchanges += 1
             flow.encrypted = flow.encrypted and exchange.is_encrypted
-            flow.span.add(ns, exchange.number)
-            flow.span.add(exchange.told_ns, exchange.number)
+            flow.span.cover(exchange)
             if batches is not None:
                 flow.records = _sum(flow.records, batches.records)
                 flow.bytes = _sum(flow.bytes, batches.set_bytes)
@@ -161,20 +168,26 @@ class Graph(Statistic):
             yield from self._administered(exchange)
 
     def _edge(self, exchange: Exchange, target: str | Topic, kind: str, relation: str) -> _Edge:
-        host = address(exchange.client)
-        name = exchange.client_id or host
-        return _Edge(name, CLIENT, target, kind, relation, exchange.client_id, exchange.principal, host)
+        client, client_id, principal = exchange.client, exchange.client_id, exchange.principal
+        made_of = client, client_id, principal, target, relation
+        edge = self._known.get(made_of)
+        if edge is None:
+            host = address(client)
+            edge = _Edge(client_id or host, CLIENT, target, kind, relation, client_id, principal, host)
+            if len(self._known) >= _MOST_KNOWN:
+                self._known.clear()
+            self._known[made_of] = edge
+        return edge
 
     def _records(self, exchange: Exchange, api: str) -> Iterator[tuple[_Edge, Batches | None]]:
         assert exchange.request is not None
-        follower = -1
-        if api == "Fetch":
-            request = exchange.request.body()
-            state = request.get("replicaState") or {}
-            follower = state.get("replicaId", request.get("replicaId", -1))
+        sets = record_sets(exchange, self.limits)
+        if not sets:
+            return
+        follower = replica_id(exchange) if api == "Fetch" else -1
         found: dict[Topic, Batches] = {}
         asked = exchange.request if api == "Produce" else exchange.response
-        for each in record_sets(exchange, self.limits):
+        for each in sets:
             place = each.place
             if place.message is asked:
                 topic = self._labels.topic(place.topic, None if place.topic else place.topic_id)
@@ -214,9 +227,10 @@ class Graph(Statistic):
     def _administered(self, exchange: Exchange) -> Iterator[tuple[_Edge, Batches | None]]:
         if traits_of_api(exchange.api).between_brokers:
             return
-        for topic in exchange.topics:
+        topics = topics_of(exchange)
+        for topic in topics:
             yield self._edge(exchange, Topic(topic, ""), TOPIC, ADMINISTERS), None
-        if not exchange.topics:
+        if not topics:
             yield self._edge(exchange, exchange.broker, BROKER, ADMINISTERS), None
 
     def merge(self, later: Self) -> None:

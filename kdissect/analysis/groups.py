@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
+from kdissect.analysis.counters import Grades, Span
 from kdissect.analysis.declared import (
     CLIENT_COLUMN,
     CLIENT_ID_COLUMN,
@@ -22,8 +23,7 @@ from kdissect.analysis.declared import (
     graded_errors,
     time_column,
 )
-from kdissect.analysis.fold import Row, Span, View
-from kdissect.analysis.grades import Grades
+from kdissect.analysis.fold import Row, View
 from kdissect.analysis.membership import Member, Membership
 from kdissect.analysis.packed import packed
 from kdissect.analysis.stays import RebalanceSpan, Stay, rebalance_of, rebalance_to

@@ -2,17 +2,29 @@ cimport cython
 from libc.stdint cimport int64_t
 
 cdef int _EXACT_BITS
+cdef object _SHORT
+cdef int64_t _SHORT_C
+cdef Py_ssize_t _MOST_FRESH
 
 cdef class Histogram:
-    cdef public dict buckets
+    cdef dict _buckets
+    cdef list _fresh
+    cdef object _least
+    cdef object _most
+    cdef object _total
     cdef public int64_t count
-    cdef public object least
-    cdef public object most
-    cdef public object total
 
     cpdef add(self, value, int64_t times=*)
-    @cython.locals(number=object)
     cpdef add_one(self, int64_t value)
+    @cython.locals(
+        fresh=list, buckets=dict, short=int64_t, least=int64_t, most=int64_t, total=int64_t, bucket=object
+    )
+    cdef _settle(self)
+    cdef _count(self, value, int64_t times)
+    cpdef merge(self, Histogram other)
+    cdef list _ranks(self, tuple percents)
+    @cython.locals(counts=dict, found=list, ranks=list)
+    cdef list _buckets_of(self, tuple percents)
 
 cdef object _bucket(value)
 @cython.locals(magnitude=int64_t, left=int64_t, shift=cython.int)

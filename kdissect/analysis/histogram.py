@@ -15,6 +15,12 @@ EXACT_BITS = 8
 """Values below ``2 ** EXACT_BITS`` have a bucket each; of larger ones so many leading bits count."""
 
 _EXACT_BITS = EXACT_BITS
+_MOST_FRESH = 8
+"""So many values are kept as they are, before buckets are."""
+_SHORT = 1 << 57
+"""Compiled, values below this, which are nearly all, are counted without objects: also the sum of those that
+are fresh has 63 bits."""
+_SHORT_C = _SHORT
 
 BANDS_NS = tuple(
     round(10 ** (half / 2) * 1_000)  # microseconds
@@ -26,7 +32,7 @@ BANDS_NS = tuple(
 class Histogram:  # noqa: PLW1641 - it changes
     """A distribution of integers, which may be negative."""
 
-    __slots__ = ("buckets", "count", "least", "most", "total")
+    __slots__ = ("_buckets", "_fresh", "_least", "_most", "_total", "count")
 
     def __init__(
         self,
@@ -37,11 +43,13 @@ class Histogram:  # noqa: PLW1641 - it changes
         buckets: dict[int, int] | None = None,
     ) -> None:
         self.count = count
-        self.total = total
-        self.least = least
-        self.most = most
-        self.buckets: dict[int, int] = {} if buckets is None else buckets
-        """Lowest magnitude of the bucket, with the sign of its values: how many."""
+        self._total = total
+        self._least = least
+        self._most = most
+        self._buckets = buckets
+        self._fresh: list[int] = []
+        """Values that nothing of that knows of yet. Most histograms, as those of connections, never have
+        more: to sort a few values is quicker than to keep buckets."""
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Histogram) and self._parts() == other._parts()
@@ -55,39 +63,109 @@ class Histogram:  # noqa: PLW1641 - it changes
     def _parts(self) -> tuple[int | dict[int, int] | None, ...]:
         return self.count, self.total, self.least, self.most, self.buckets
 
+    @property
+    def total(self) -> int:
+        """The sum."""
+        return self._total + sum(self._fresh)
+
+    @property
+    def least(self) -> int | None:
+        """None without values."""
+        if not self._fresh:
+            return self._least
+        least = min(self._fresh)
+        return least if self._least is None or least < self._least else self._least
+
+    @property
+    def most(self) -> int | None:
+        """None without values."""
+        if not self._fresh:
+            return self._most
+        most = max(self._fresh)
+        return most if self._most is None or most > self._most else self._most
+
+    @property
+    def buckets(self) -> dict[int, int]:
+        """Lowest magnitude of the bucket, with the sign of its values: how many. Do not change it."""
+        self._settle()
+        return {} if self._buckets is None else self._buckets
+
     def add(self, value: int, times: int = 1) -> None:
         """Count a value, or so many that are equal."""
         self.count += times
-        self.total += value * times
-        if self.least is None or value < self.least:
-            self.least = value
-        if self.most is None or value > self.most:
-            self.most = value
-        bucket = _bucket(value)
-        self.buckets[bucket] = self.buckets.get(bucket, 0) + times
+        if times == 1:
+            self._fresh.append(value)
+            if len(self._fresh) >= _MOST_FRESH:
+                self._settle()
+        else:
+            self._count(value, times)
 
     def add_one(self, value: int) -> None:
-        """Count a value of 63 bits: compiled, its bucket is worked out without an object."""
-        number = value  # compiled, an object made once
+        """Count a value of 63 bits: compiled, without a call of Python."""
         self.count += 1
-        self.total += number
-        if self.least is None or number < self.least:
-            self.least = number
-        if self.most is None or number > self.most:
-            self.most = number
-        bucket = _short_bucket(value)
-        self.buckets[bucket] = self.buckets.get(bucket, 0) + 1
+        self._fresh.append(value)
+        if len(self._fresh) >= _MOST_FRESH:
+            self._settle()
+
+    def _settle(self) -> None:
+        """Put the fresh values into their buckets."""
+        if not self._fresh:
+            return
+        fresh, self._fresh = self._fresh, []
+        if self._buckets is None:
+            self._buckets = {}
+        buckets = self._buckets
+        least, most, total = _SHORT_C, -_SHORT_C, 0
+        for value in fresh:
+            if not -_SHORT < value < _SHORT:
+                self._count(value, 1)
+                continue
+            short = value
+            total += short
+            least = min(least, short)
+            most = max(most, short)
+            bucket = _short_bucket(short)
+            buckets[bucket] = buckets.get(bucket, 0) + 1
+        if least <= most:
+            self._total += total
+            if self._least is None or least < self._least:
+                self._least = least
+            if self._most is None or most > self._most:
+                self._most = most
+
+    def _count(self, value: int, times: int) -> None:
+        self._total += value * times
+        if self._least is None or value < self._least:
+            self._least = value
+        if self._most is None or value > self._most:
+            self._most = value
+        bucket = _short_bucket(value) if -_SHORT < value < _SHORT else _bucket(value)
+        if self._buckets is None:
+            self._buckets = {bucket: times}
+        else:
+            self._buckets[bucket] = self._buckets.get(bucket, 0) + times
 
     def merge(self, other: Histogram) -> None:
         """Count what another one counted."""
-        if other.least is None or other.most is None:
+        if not other.count:
             return
         self.count += other.count
-        self.total += other.total
-        self.least = other.least if self.least is None else min(self.least, other.least)
-        self.most = other.most if self.most is None else max(self.most, other.most)
-        for bucket, count in other.buckets.items():
-            self.buckets[bucket] = self.buckets.get(bucket, 0) + count
+        self._fresh += other._fresh
+        if self._buckets is not None or len(self._fresh) >= _MOST_FRESH:
+            self._settle()
+        if other._buckets is None:
+            return
+        least, most = other._least, other._most
+        self._total += other._total
+        if self._least is None or (least is not None and least < self._least):
+            self._least = least
+        if self._most is None or (most is not None and most > self._most):
+            self._most = most
+        if self._buckets is None:
+            self._buckets = dict(other._buckets)
+            return
+        for bucket, count in other._buckets.items():
+            self._buckets[bucket] = self._buckets.get(bucket, 0) + count
 
     @property
     def mean(self) -> int | None:
@@ -105,41 +183,59 @@ class Histogram:  # noqa: PLW1641 - it changes
     def percentiles(self, *percents: int) -> list[int | None]:
         """For each percentage, in ascending order: the smallest value that so many percent of all do not
         exceed (nearest rank). None without values."""
-        if self.least is None or self.most is None:
+        if not self.count:
             return [None] * len(percents)
-        return [min(max(_middle(bucket), self.least), self.most) for bucket in self._buckets_of(percents)]
+        if self._buckets is None:
+            values = sorted(self._fresh)
+            return [
+                min(max(_middle(_bucket(values[rank - 1])), values[0]), values[-1])
+                for rank in self._ranks(percents)
+            ]
+        self._settle()
+        least, most = self._least or 0, self._most or 0
+        return [min(max(_middle(bucket), least), most) for bucket in self._buckets_of(percents)]
 
     def ceiling(self, percent: int) -> int | None:
         """A value that so many percent of all do not exceed for certain. It is at most 1/128 above the
         smallest such value. None without values."""
-        if self.most is None:
+        most = self.most
+        if most is None:
             return None
+        self._settle()
         (bucket,) = self._buckets_of((percent,))
-        return min(_highest(bucket), self.most)
+        return min(_highest(bucket), most)
 
     def at_rank(self, rank: int) -> int | None:
         """The value that stands at a rank, 1 for the least; None where there is no such rank."""
-        if self.least is None or self.most is None or not 1 <= rank <= self.count:
+        if not 1 <= rank <= self.count:
             return None
+        least, most = self.least or 0, self.most or 0
+        if self._buckets is None:
+            return min(max(_middle(_bucket(sorted(self._fresh)[rank - 1])), least), most)
         below = 0
-        for bucket in sorted(self.buckets):
-            below += self.buckets[bucket]
+        found = self.buckets
+        for bucket in sorted(found):
+            below += found[bucket]
             if below >= rank:
-                return min(max(_middle(bucket), self.least), self.most)
+                return min(max(_middle(bucket), least), most)
         raise AssertionError
 
     def up_to(self, value: int) -> int:
         """How many values are less, or lie in the bucket of this one."""
         highest = _bucket(value)
-        return sum(count for bucket, count in self.buckets.items() if bucket <= highest)
+        return sum([count for bucket, count in self.buckets.items() if bucket <= highest])
+
+    def _ranks(self, percents: tuple[int, ...]) -> list[int]:
+        return [max(1, -(-percent * self.count // 100)) for percent in percents]
 
     def _buckets_of(self, percents: tuple[int, ...]) -> list[int]:
-        """The buckets in which the percentiles lie."""
+        """The buckets in which the percentiles lie; every value must be in its bucket."""
         found: list[int] = []
-        ranks = [max(1, -(-percent * self.count // 100)) for percent in percents]
+        ranks = self._ranks(percents)
+        counts = self.buckets
         below = 0
-        for bucket in sorted(self.buckets):
-            below += self.buckets[bucket]
+        for bucket in sorted(counts):
+            below += counts[bucket]
             while len(found) < len(ranks) and ranks[len(found)] <= below:
                 found.append(bucket)
         return found

@@ -8,9 +8,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
+from kdissect.analysis.counters import Grades
 from kdissect.analysis.declared import MESSAGE_BYTES, column, graded_errors, time_column
 from kdissect.analysis.fold import SECOND, OneTable, Row
-from kdissect.analysis.grades import Grades
 from kdissect.analysis.packed import packed
 from kdissect.analysis.sets import record_sets
 from kdissect.exchange import Exchange
@@ -68,17 +68,20 @@ class Intervals(OneTable[int, _Interval]):
                 produced += found.batches.records
             else:
                 fetched += found.batches.records
-        if exchange.request is not None:
-            row = self._rows.row(exchange.request.frame.last_ns // self._length_ns)
+        request, response, length_ns = exchange.request, exchange.response, self._length_ns
+        if request is not None:
+            frame = request.frame
+            row = self._rows.row(frame.last_ns // length_ns)
             if row is not None:
                 row.requests += 1
-                row.request_bytes += exchange.request.frame.size
+                row.request_bytes += frame.size
                 row.produced += produced
-        if exchange.response is not None:
-            row = self._rows.row(exchange.response.frame.last_ns // self._length_ns)
+        if response is not None:
+            frame = response.frame
+            row = self._rows.row(frame.last_ns // length_ns)
             if row is not None:
                 row.responses += 1
-                row.response_bytes += exchange.response.frame.size
+                row.response_bytes += frame.size
                 row.fetched += fetched
                 row.errors.add_codes(exchange)
 

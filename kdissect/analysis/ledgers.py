@@ -45,17 +45,21 @@ class Ledgers(Generic[K]):
 
     def add(self, key: K, *row: int) -> None:
         """Add a row; one with a number beyond 64 bits is counted as left out."""
-        try:
-            numbers = array("q", row)
-        except OverflowError:
-            self.left_out += 1
-            return
         kept = self._kept.get(key)
         if kept is not None and self._count < self._most_rows and self._room.takes(self._row_bytes):
-            kept.extend(numbers)
-            self._count += 1
-        else:
-            self._add(key, numbers)
+            size = len(kept)
+            try:
+                kept.extend(row)
+            except OverflowError:
+                del kept[size:]
+                self.left_out += 1
+            else:
+                self._count += 1
+            return
+        try:
+            self._add(key, array("q", row))
+        except OverflowError:
+            self.left_out += 1
 
     def _add(self, key: K, numbers: array[int]) -> None:
         kept = self._kept.get(key)

@@ -22,8 +22,8 @@ from dataclasses import dataclass, field
 from typing import Any, NamedTuple, Self
 
 from kdissect.analysis.assigned import assigned_by_heartbeat, assigned_by_sync, told_by_join
-from kdissect.analysis.fold import Fold, Rows, Span, address, least, most
-from kdissect.analysis.grades import Grades
+from kdissect.analysis.counters import Grades, Span
+from kdissect.analysis.fold import Fold, Rows, address, least, most
 from kdissect.analysis.packed import packed
 from kdissect.analysis.stays import Stay, waiting
 from kdissect.exchange import Exchange

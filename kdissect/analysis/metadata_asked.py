@@ -5,8 +5,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
+from kdissect.analysis.counters import Span
 from kdissect.analysis.declared import CLIENT_ADDRESS_COLUMN, CLIENT_ID_COLUMN, column, first_and_last
-from kdissect.analysis.fold import OneTable, Row, Span, address
+from kdissect.analysis.fold import OneTable, Row, address
 from kdissect.analysis.pace import is_of_brokers
 from kdissect.analysis.packed import packed
 from kdissect.exchange import Exchange

@@ -17,7 +17,7 @@ from kdissect.analysis.cluster_told import ids, request_of, response_of
 from kdissect.analysis.labels import Topic
 from kdissect.analysis.packed import packed
 from kdissect.analysis.room import Room
-from kdissect.analysis.sets import record_sets
+from kdissect.analysis.sets import record_sets, topics_of
 from kdissect.analysis.statements import Statement, fields
 from kdissect.embedded.internal import decode_internal
 from kdissect.exchange import Exchange
@@ -117,23 +117,25 @@ class MetadataLog:
 
 def may_have_log(exchange: Exchange, api: str) -> bool:
     """Whether records of the log may be in it, by its API and topics alone."""
-    if exchange.response is None or api not in CARRIERS:
+    if exchange.response is None or api not in CARRIERS or not exchange.may_carry_metadata():
         return False
-    topics = exchange.topics
+    topics = topics_of(exchange)
     return METADATA_TOPIC in topics or METADATA_TOPIC_ID in topics
 
 
 def _read(exchange: Exchange, counts: bool, limits: Limits) -> Iterator[tuple[LogPlace, Logged]]:
-    request = request_of(exchange)
-    cluster = request.get("clusterId") or None
+    places = [each.place for each in record_sets(exchange, limits)]
+    carried = [
+        each.data
+        for each in places
+        if each.data and each.message is exchange.response and is_metadata_topic(each.topic, each.topic_id)
+    ]
+    if not carried:
+        return  # as nearly always: who follows the log asks several times a second
+    cluster = request_of(exchange).get("clusterId") or None
     high_watermark, snapshot_end = _ends(response_of(exchange))
-    for found in record_sets(exchange, limits):
-        place = found.place
-        if not place.data or place.message is not exchange.response:
-            continue
-        if not is_metadata_topic(place.topic, place.topic_id):
-            continue
-        for batch in read_record_set(place.data, limits).batches:
+    for data in carried:
+        for batch in read_record_set(data, limits).batches:
             if batch.partial or batch.is_control:
                 continue
             is_fresh = snapshot_end is None and batch.last_offset + NEAR_END >= high_watermark

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+from kdissect.analysis.counters import Span
 from kdissect.analysis.declared import BROKER_COLUMN, column, first_and_last
-from kdissect.analysis.fold import OneTable, Row, Span
+from kdissect.analysis.fold import OneTable, Row
 from kdissect.analysis.offers_seen import ranges_in
 from kdissect.analysis.packed import packed
 from kdissect.exchange import Exchange

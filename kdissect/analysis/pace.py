@@ -8,7 +8,10 @@ from __future__ import annotations
 import re
 from bisect import insort
 from dataclasses import dataclass, field
+from functools import lru_cache
+from typing import Any
 
+from kdissect.analysis.counters import Span
 from kdissect.analysis.declared import (
     BROKER_COLUMN,
     CLIENT_ADDRESS_COLUMN,
@@ -16,7 +19,7 @@ from kdissect.analysis.declared import (
     column,
     first_and_last,
 )
-from kdissect.analysis.fold import MILLISECOND, SECOND, OneTable, Row, Span, address
+from kdissect.analysis.fold import MILLISECOND, SECOND, OneTable, Row, address
 from kdissect.analysis.histogram import Histogram
 from kdissect.analysis.packed import packed
 from kdissect.analysis.quotas import COUNTED, Quota
@@ -46,7 +49,12 @@ _OWN = re.compile(r"raft-client-\d+|broker-\d+-fetcher-\d+|\d+")
 
 def is_of_brokers(exchange: Exchange) -> bool:
     """Whether a broker or controller asks, by its client id."""
-    return exchange.client_id is not None and _OWN.fullmatch(exchange.client_id) is not None
+    return _is_of_brokers(exchange.client_id)
+
+
+@lru_cache(maxsize=4_096)
+def _is_of_brokers(client_id: str | None) -> bool:
+    return client_id is not None and _OWN.fullmatch(client_id) is not None
 
 
 @packed
@@ -75,19 +83,17 @@ class _Worst:
         self.worst = sorted(self.worst + later.worst)[:WORST]
         self.span.merge(later.span)
 
-    @property
-    def most_ns(self) -> int | None:
-        return -self.worst[0][0] if self.worst else None
-
-    @property
-    def exchanges(self) -> list[int]:
-        return [number for _, number in self.worst]
-
-
-_NEVER = _Worst()
-"""Of what did not happen; nobody adds to it."""
-_NO_VALUES = Histogram()
-_NO_QUOTA = Quota()
+    def told(self, part: str) -> Any:
+        """The value of a column."""
+        if part == "count":
+            return self.count
+        if part == "sum_ns":
+            return self.total_ns
+        if part in ("max_ns", "bytes"):
+            return -self.worst[0][0] if self.worst else None
+        if part == "exchanges":
+            return [number for _, number in self.worst]
+        return self.span.first_ns if part == "first_ns" else self.span.last_ns
 
 
 @packed
@@ -119,10 +125,6 @@ class _PaceRow:
         if found is None:
             found = self.happened[what] = _Worst()
         found.add(ns, exchange)
-
-    def of(self, what: str) -> _Worst:
-        """What was counted of it; do not change it."""
-        return self.happened.get(what, _NEVER)
 
     def merge(self, later: _PaceRow) -> None:
         self.latency.merge(later.latency)
@@ -246,7 +248,7 @@ class Pace(OneTable[_Key, _PaceRow]):
         row = self._rows.row((exchange.broker, address(exchange.client), exchange.client_id or "", api))
         if row is None:
             return
-        row.span.add(exchange.begun_ns, exchange.number)
+        row.span.begin(exchange)
         row.latency.add(latency)
         if latency <= -BACKWARDS_NS:
             row.happens("backwards", -latency, exchange)
@@ -267,7 +269,8 @@ class Pace(OneTable[_Key, _PaceRow]):
             row.happens("large", exchange.response.frame.size, exchange)
         throttle_ms = told_ms(exchange.response)
         if api in COUNTED:
-            row.quota = row.quota or Quota()
+            if row.quota is None:
+                row.quota = Quota()
             row.quota.add(exchange, throttle_ms)
         if throttle_ms:
             row.happens("throttled", throttle_ms * MILLISECOND, exchange)
@@ -306,15 +309,30 @@ class Pace(OneTable[_Key, _PaceRow]):
         return [_result(key, row) for key, row in sorted(self._rows.rows.items())]
 
 
+_HAPPENED = {
+    "behind": ("count", "max_ns", "exchanges", "first_ns", "last_ns"),
+    "polled": ("count", "sum_ns", "max_ns", "exchanges"),
+    "throttled": ("count", "sum_ns", "max_ns", "exchanges", "first_ns", "last_ns"),
+    "broken": ("count", "exchanges"),
+    "held": ("count", "exchanges", "first_ns", "last_ns"),
+    "large": ("count", "bytes", "exchanges"),
+    "beyond": ("count", "bytes", "exchanges"),
+    "away": ("exchanges",),
+    "backwards": ("count", "max_ns", "exchanges"),
+}
+"""What may happen: which columns tell of it."""
+_QUIET: Row = {
+    **{f"{what}_{part}": _Worst().told(part) for what, parts in _HAPPENED.items() for part in parts},
+    **{"throttled_bytes_per_s": None, "quota_bytes_per_s": None, "answered_bytes_p50": None},
+    **{"away_count": 0, "away_p50_ns": None, "away_p90_ns": None, "away_sum_ns": 0},
+}
+"""Of a row in which nothing of that happened, as in most; nobody adds to its lists."""
+
+
 def _result(key: _Key, row: _PaceRow) -> Row:
     broker, client, client_id, api = key
     p50, p99 = row.broker.percentiles(50, 99)
-    away, quota, answered = row.away or _NO_VALUES, row.quota or _NO_QUOTA, row.answered or _NO_VALUES
-    away_50, away_90 = away.percentiles(50, 90)
-    behind, polled, throttled = row.of("behind"), row.of("polled"), row.of("throttled")
-    broken, held, large, beyond = row.of("broken"), row.of("held"), row.of("large"), row.of("beyond")
-    away_worst, backwards = row.of("away"), row.of("backwards")
-    return {
+    out: Row = {
         "broker": broker,
         "client": client,
         "client_id": client_id or None,
@@ -326,49 +344,22 @@ def _result(key: _Key, row: _PaceRow) -> Row:
         "broker_p99_ns": p99,
         "latency_sum_ns": row.known_ns,
         "behind_sum_ns": row.behind_ns,
-        "behind_count": behind.count,
-        "behind_max_ns": behind.most_ns,
-        "behind_exchanges": behind.exchanges,
         "behind_seconds": [(second, *row.behind_seconds[second]) for second in sorted(row.behind_seconds)],
-        "behind_first_ns": behind.span.first_ns,
-        "behind_last_ns": behind.span.last_ns,
-        "polled_count": polled.count,
-        "polled_sum_ns": polled.total_ns,
-        "polled_max_ns": polled.most_ns,
-        "polled_exchanges": polled.exchanges,
-        "throttled_count": throttled.count,
-        "throttled_sum_ns": throttled.total_ns,
-        "throttled_max_ns": throttled.most_ns,
-        "throttled_exchanges": throttled.exchanges,
-        "throttled_first_ns": throttled.span.first_ns,
-        "throttled_last_ns": throttled.span.last_ns,
-        "throttled_bytes_per_s": quota.rate,
-        "quota_bytes_per_s": quota.estimate,
-        "broken_count": broken.count,
-        "broken_exchanges": broken.exchanges,
-        "held_count": held.count,
-        "held_exchanges": held.exchanges,
-        "held_first_ns": held.span.first_ns,
-        "held_last_ns": held.span.last_ns,
         "held_min_bytes": row.min_bytes,
         "held_max_wait_ms": row.max_wait_ms,
-        "answered_bytes_p50": answered.percentiles(50)[0],
         "least_bytes": row.least,
-        "large_count": large.count,
-        "large_bytes": large.most_ns,
-        "large_exchanges": large.exchanges,
-        "beyond_count": beyond.count,
-        "beyond_bytes": beyond.most_ns,
         "beyond_limit_bytes": row.beyond_limit,
-        "beyond_exchanges": beyond.exchanges,
-        "away_count": away.count,
-        "away_p50_ns": away_50,
-        "away_p90_ns": away_90,
-        "away_sum_ns": away.total,
-        "away_exchanges": away_worst.exchanges,
-        "backwards_count": backwards.count,
-        "backwards_max_ns": backwards.most_ns,
-        "backwards_exchanges": backwards.exchanges,
         "first_ns": row.span.first_ns,
         "last_ns": row.span.last_ns,
+        **_QUIET,
     }
+    for what, worst in row.happened.items():
+        out.update((f"{what}_{part}", worst.told(part)) for part in _HAPPENED[what])
+    if row.quota is not None:
+        out["throttled_bytes_per_s"], out["quota_bytes_per_s"] = row.quota.rate, row.quota.estimate
+    if row.answered is not None:
+        (out["answered_bytes_p50"],) = row.answered.percentiles(50)
+    if row.away is not None:
+        out["away_count"], out["away_sum_ns"] = row.away.count, row.away.total
+        out["away_p50_ns"], out["away_p90_ns"] = row.away.percentiles(50, 90)
+    return out

@@ -9,10 +9,11 @@ may have been in an earlier part. So such connections travel with the part and a
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Generic, NamedTuple, Protocol, Self, TypeVar
 
 from kdissect.dissect import Event
+from kdissect.exchange import Exchange
 from kdissect.session.conversation import Connection
 
 
@@ -21,6 +22,9 @@ class Counted(Protocol):
 
     def feed(self, event: Event, counts: bool = True) -> None:
         """Take in the next event; one that does not count tells of others."""
+
+    def feed_all(self, events: Sequence[Event]) -> None:
+        """Take in the next events, all of which count."""
 
     def merge(self, later: Self) -> None:
         """Add what was counted later."""
@@ -37,6 +41,31 @@ class Chooses(Protocol):
 
 
 C = TypeVar("C", bound=Counted)
+
+MOST_EVENTS, MOST_BYTES = 128, 1 << 20
+"""So many are fed together, with no more captured bytes. More would not stay in the caches of a processor."""
+
+
+def gathered(lists: Iterable[Sequence[Event]]) -> Iterator[list[Event]]:
+    """The events, as many together as should be fed together.
+
+    :raises KeyboardInterrupt: the input ends with it; what came before it is given first.
+    """
+    waiting: list[Event] = []
+    size = 0
+    try:
+        for events in lists:
+            for event in events:
+                waiting.append(event)
+                if isinstance(event, Exchange):
+                    size += event.size()
+                if len(waiting) >= MOST_EVENTS or size >= MOST_BYTES:
+                    yield waiting
+                    waiting, size = [], 0
+    except KeyboardInterrupt:
+        yield waiting
+        raise
+    yield waiting
 
 
 class Part(NamedTuple, Generic[C]):
@@ -56,8 +85,8 @@ def counted(events: Iterable[Event], into: C, chooser: Chooses | None) -> Part[C
     :param chooser: one for this part alone; None where everything counts.
     """
     if chooser is None:
-        for event in events:
-            into.feed(event)
+        for together in gathered((each,) for each in events):
+            into.feed_all(together)
         return Part(into)
     connections: list[tuple[Connection, bool]] = []
     for event in events:

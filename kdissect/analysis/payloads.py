@@ -14,8 +14,9 @@ import re
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple, Self
 
+from kdissect.analysis.counters import Span
 from kdissect.analysis.declared import TOPIC_COLUMN, column, first_and_last
-from kdissect.analysis.fold import OneTable, Row, Rows, Span, address
+from kdissect.analysis.fold import OneTable, Row, Rows, address
 from kdissect.analysis.frequent import KeyCount, RecordSpot, Top, digest_of, tops
 from kdissect.analysis.labels import Labels, Topic
 from kdissect.analysis.packed import packed

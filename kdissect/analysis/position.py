@@ -6,11 +6,10 @@ The requests of a connection are its steps, numbered from 0: :mod:`kdissect.anal
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
-from typing import Any
 
 from kdissect.analysis.batches import Batches
-from kdissect.analysis.fold import Span, most
-from kdissect.analysis.grades import Grades
+from kdissect.analysis.counters import Grades, Span
+from kdissect.analysis.fold import most
 from kdissect.analysis.packed import packed
 from kdissect.record.records import wrap64
 
@@ -76,20 +75,18 @@ class Position:
         if self.touched is None:
             self.touched = step
 
-    def tell(self, partition: dict[str, Any], error_class: str | None = None) -> None:
-        """A response is about it, with an error of this class."""
-        high = partition.get("highWatermark", -1)
+    def tell(self, high: int, stable: int, start: int) -> None:
+        """A response tells the high watermark, the last stable offset and where the log starts; each -1 where
+        it does not."""
         if high >= 0:
             self.high_watermark = high
             self._place(high)
-        stable = partition.get("lastStableOffset", -1)
         if stable >= 0:
             self._settle(stable)
             self.first_stable = stable if self.first_stable is None else self.first_stable
             self.last_stable_offset = stable
-        if partition.get("logStartOffset", -1) >= 0:
-            self.log_start_offset = partition["logStartOffset"]
-        self.errors.add(error_class)
+        if start >= 0:
+            self.log_start_offset = start
 
     def _settle(self, stable: int) -> None:
         """A later answer tells the last stable offset, which never goes back."""

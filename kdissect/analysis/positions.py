@@ -286,20 +286,20 @@ class Positions(Statistic):
                 asked.let_go(step)
             fetcher.asked.clear()
             fetcher.sessions += body.get("sessionEpoch") == NEW_SESSION
-        for topic, number in self._forgotten(exchange, body):
+        for topic, number in self._forgotten(body):
             row = self._row(exchange, topic, number, touched)
             if row is not None:
                 row.forget(step)
                 fetcher.asked.pop((topic, number), None)
-        for topic, partition in self._partitions(exchange, body.get("topics")):
-            row = self._row(exchange, topic, partition.get("partition"), touched)
-            if row is not None and "fetchOffset" in partition:
-                row.ask(step, partition["fetchOffset"])
-                key = exchange.connection, topic, partition["partition"]
-                ns, offset = exchange.begun_ns, partition["fetchOffset"]
-                most_bytes = partition.get("partitionMaxBytes", 0)
-                self._moves.add(key, ns, exchange.number, offset, NONE, NONE, NONE, 0, 0, most_bytes)
-                fetcher.asked[topic, partition["partition"]] = row
+        ns, number = exchange.begun_ns, exchange.number
+        for topic, partition in self._partitions(body.get("topics")):
+            at, offset = partition.get("partition"), partition.get("fetchOffset")
+            row = self._row(exchange, topic, at, touched)
+            if row is not None and at is not None and offset is not None:
+                row.ask(step, offset)
+                key, most_bytes = (exchange.connection, topic, at), partition.get("partitionMaxBytes", 0)
+                self._moves.add(key, ns, number, offset, NONE, NONE, NONE, 0, 0, most_bytes)
+                fetcher.asked[topic, at] = row
 
     def _answer(
         self, exchange: Exchange, body: dict[str, Any], fetcher: _Fetcher, touched: dict[_Place, Position]
@@ -314,32 +314,42 @@ class Positions(Statistic):
         is_cut = exchange.response is not None and exchange.response.is_cut
         for each in record_sets(exchange, self.limits):
             place = each.place
-            if place.message is exchange.response:
+            if place.data and place.message is exchange.response:
                 sets.setdefault((place.topic_id or place.topic, place.partition), each)
+        ns, number, connection = exchange.told_ns, exchange.number, exchange.connection
         brought: list[tuple[Position, int]] = []
         size = 0
-        for topic, partition in self._partitions(exchange, body.get("responses")):
-            row = self._row(exchange, topic, partition.get("partitionIndex"), touched)
-            if row is not None:
+        for topic, partition in self._partitions(body.get("responses")):
+            at = partition.get("partitionIndex")
+            row = self._row(exchange, topic, at, touched)
+            if row is not None and at is not None:
                 code = partition.get("errorCode")
-                row.tell(partition, exchange.class_of(code) if code else None)
-                found = sets.pop((topic.topic_id or topic.name, partition["partitionIndex"]), None)
+                high, stable = partition.get("highWatermark", -1), partition.get("lastStableOffset", -1)
+                start = partition.get("logStartOffset", -1)
+                row.tell(high, stable, start)
+                if code:
+                    row.errors.add(exchange.class_of(code))
+                found = sets.pop((topic.topic_id or topic.name, at), None) if sets else None
                 records = partition.get("records") or b""
                 news = 0
                 if found is not None:
                     news = found.batches.records
                     row.batches.merge(found.batches)
-                told = (
-                    value if (value := partition.get(name, -1)) >= 0 else NONE
-                    for name in ("highWatermark", "lastStableOffset", "logStartOffset")
+                self._moves.add(
+                    (connection, topic, at),
+                    ns,
+                    number,
+                    NONE,
+                    high if high >= 0 else NONE,
+                    stable if stable >= 0 else NONE,
+                    start if start >= 0 else NONE,
+                    NONE if is_cut and not news else news,
+                    code or 0,
+                    len(records),
                 )
-                key = exchange.connection, topic, partition["partitionIndex"]
-                ns, number = exchange.told_ns, exchange.number
-                came = NONE if is_cut and not news else news
-                self._moves.add(key, ns, number, NONE, *told, came, code or 0, len(records))
                 if news:
                     size += len(records)
-                    brought.append((row, partition.get("highWatermark", -1)))
+                    brought.append((row, high))
                     if reads_committed and found is not None:
                         beyond = first_beyond(found, partition)
                         row.beyond = None if beyond is None else (beyond, ns, number)
@@ -360,21 +370,20 @@ class Positions(Statistic):
             touched[topic, partition] = row
         return row
 
-    def _partitions(
-        self, exchange: Exchange, topics: Iterable[dict[str, Any]] | None
-    ) -> Iterator[tuple[Topic, dict[str, Any]]]:
+    def _partitions(self, topics: Iterable[dict[str, Any]] | None) -> list[tuple[Topic, dict[str, Any]]]:
+        found = []
         for each in topics or ():
-            topic = self._topic(exchange, each)
-            for partition in each.get("partitions") or ():
-                yield topic, partition
+            topic = self._topic(each)
+            found += [(topic, partition) for partition in each.get("partitions") or ()]
+        return found
 
-    def _forgotten(self, exchange: Exchange, body: dict[str, Any]) -> Iterator[_Place]:
+    def _forgotten(self, body: dict[str, Any]) -> Iterator[_Place]:
         for each in body.get("forgottenTopicsData") or ():
-            topic = self._topic(exchange, each)
+            topic = self._topic(each)
             for number in each.get("partitions") or ():
                 yield topic, number
 
-    def _topic(self, exchange: Exchange, values: dict[str, Any]) -> Topic:
+    def _topic(self, values: dict[str, Any]) -> Topic:
         topic_id = values.get("topicId", ZERO_UUID)
         return self._labels.topic(values.get("topic"), topic_id if topic_id != ZERO_UUID else None)
 

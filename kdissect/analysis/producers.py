@@ -7,9 +7,11 @@ sent again is told in :mod:`kdissect.analysis.resends`. No record is unpacked.
 from __future__ import annotations
 
 from array import array
+from functools import lru_cache
 from typing import Any, Self
 from zlib import crc32
 
+from kdissect.analysis.counters import Span
 from kdissect.analysis.declared import (
     BYTES,
     CLIENT_ADDRESS_COLUMN,
@@ -22,7 +24,7 @@ from kdissect.analysis.declared import (
     graded_errors,
 )
 from kdissect.analysis.fetched_codecs import Covered, FetchedCodecs, as_fetched, way_of
-from kdissect.analysis.fold import OneTable, Row, Span, address
+from kdissect.analysis.fold import OneTable, Row, address
 from kdissect.analysis.headers import HEADER_BYTES, Header
 from kdissect.analysis.labels import Labels, Topic
 from kdissect.analysis.production import Production, fit, sample
@@ -33,7 +35,6 @@ from kdissect.analysis.resends import (
     UNANSWERED,
     UNKNOWN,
     WIDTH,
-    SentBatch,
     account_of,
     unpacked,
 )
@@ -208,20 +209,17 @@ class Producers(OneTable[_Key, Production]):
             place = found.place
             if place.message is not request:
                 continue
-            for batch in found.headers:
-                key = (
-                    self._labels.topic(place.topic, place.topic_id),
-                    -1 if place.partition is None else place.partition,
-                    batch.producer_id,
-                    exchange.client_id,
-                    client,
-                )
-                row = self._rows.row(key)
-                if row is None:
-                    continue
+            topic = self._labels.topic(place.topic, place.topic_id)
+            partition = -1 if place.partition is None else place.partition
+            code = 0
+            if answers:
                 code = answers.get((place.topic, place.partition), 0) or answers.get(
                     (place.topic_id, place.partition), 0
                 )
+            for batch in found.headers:
+                row = self._rows.row((topic, partition, batch.producer_id, exchange.client_id, client))
+                if row is None:
+                    continue
                 self._keep(row, exchange, place, batch, code, ns, acks)
                 if counts:
                     is_first = id(row) not in rows
@@ -259,7 +257,7 @@ class Producers(OneTable[_Key, Production]):
         if offset is not None and batch.position:
             offset = None  # of several batches, the answer tells the first
         done_ns = exchange.response_time_ns or 0
-        kept = SentBatch(
+        kept = (  # the values of a SentBatch
             ns,
             exchange.number,
             exchange.connection,
@@ -276,7 +274,7 @@ class Producers(OneTable[_Key, Production]):
             code,
             -1 if offset is None else offset,
             done_ns,
-            crc32(exchange.broker.encode()),
+            _checksum(exchange.broker),
         )
         try:
             row.sent.extend(array("q", kept))
@@ -409,6 +407,11 @@ def _answers(exchange: Exchange) -> dict[tuple[str | None, Any], int]:
             code = part.get("errorCode") or 0
             found[topic.get("name") or topic_id, part.get("index")] = code
     return found
+
+
+@lru_cache(maxsize=4_096)
+def _checksum(broker: str) -> int:
+    return crc32(broker.encode())
 
 
 def _first_record(data: bytes, batch: Header) -> int:

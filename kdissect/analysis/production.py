@@ -6,8 +6,8 @@ from array import array
 from dataclasses import dataclass, field
 from zlib import compress
 
-from kdissect.analysis.fold import MILLISECOND, Span
-from kdissect.analysis.grades import Grades
+from kdissect.analysis.counters import Grades, Span
+from kdissect.analysis.fold import MILLISECOND
 from kdissect.analysis.headers import HEADER_BYTES, Header
 from kdissect.analysis.histogram import Histogram
 from kdissect.analysis.packed import packed
@@ -23,6 +23,7 @@ SAMPLED_BYTES = 256 << 10
 """About one batch in so many bytes is sampled. Its checksum decides: the choice is always the same."""
 LOOKED_AT_BYTES = 16 << 10
 """So much of a batch that is not compressed is tried."""
+_LEAST, _MOST = -(1 << 63), (1 << 63) - 1
 MOST_UNPACKED_BYTES = 1 << 20
 """Compressed batches that are larger are not looked into."""
 
@@ -155,4 +156,4 @@ def sample(row: Production, data: bytes, batch: Header, limits: Limits) -> None:
 
 def fit(value: int) -> int:
     """The nearest number of 64 bits."""
-    return min(max(value, -(1 << 63)), (1 << 63) - 1)
+    return value if _LEAST <= value <= _MOST else _LEAST if value < 0 else _MOST

@@ -16,9 +16,9 @@ from kdissect.analysis.declared import column, first_and_last
 from kdissect.analysis.fold import Row, Rows, Statistic
 from kdissect.analysis.labels import Labels, Topic
 from kdissect.analysis.measures import AlikeExchanges, DirectMeasures, Measure
-from kdissect.analysis.sets import record_sets
+from kdissect.analysis.sets import record_sets, topics_of
 from kdissect.analysis.slices import Estimate, SlicedSums, SlicedTimes
-from kdissect.analysis.versions import replica_id_of
+from kdissect.analysis.topics import replica_id
 from kdissect.analysis.waits import split
 from kdissect.exchange import Exchange
 from kdissect.limits import DEFAULTS, Limits
@@ -242,8 +242,12 @@ class Profile(Statistic):
         return found
 
     def _topics(self, exchange: Exchange) -> list[Topic]:
-        topics = exchange.topics
-        ids = exchange.topic_ids() if topics else ()
+        topics = topics_of(exchange)
+        if not topics:
+            return []
+        ids = exchange.topic_ids()
+        if not ids:
+            return [self._labels.topic(each, None) for each in topics]
         return [
             self._labels.topic(None, each) if each in ids else self._labels.topic(each, None)
             for each in topics
@@ -344,7 +348,7 @@ def _client(exchange: Exchange) -> Topic:
 
 def _is_follower(exchange: Exchange) -> bool:
     """Whether a broker fetches, to keep a copy."""
-    return exchange.request is not None and replica_id_of(exchange.request.body()) >= 0
+    return replica_id(exchange) >= 0
 
 
 @lru_cache(maxsize=4096)

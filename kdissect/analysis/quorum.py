@@ -10,6 +10,7 @@ from kdissect.analysis.declared import ID, column, time_column
 from kdissect.analysis.fold import MILLISECOND, SECOND, Row, Rows, Statistic, least, most
 from kdissect.analysis.histogram import Histogram
 from kdissect.analysis.packed import packed
+from kdissect.analysis.sets import topics_of
 from kdissect.exchange import Exchange
 from kdissect.limits import DEFAULTS, Limits
 from kdissect.names import METADATA_TOPIC, METADATA_TOPIC_ID, is_metadata_topic
@@ -172,12 +173,10 @@ class Quorum(Statistic):
         api = exchange.api
         if api not in _APIS or exchange.request is None:
             return
-        if (
-            api == "Fetch"
-            and METADATA_TOPIC not in (topics := exchange.topics)
-            and METADATA_TOPIC_ID not in topics
-        ):
-            return
+        if api == "Fetch":
+            topics = topics_of(exchange) if exchange.may_carry_metadata() else ()
+            if METADATA_TOPIC not in topics and METADATA_TOPIC_ID not in topics:
+                return
         request = exchange.request.body()
         response = exchange.response.body() if exchange.response is not None else {}
         if api == "Vote":

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any, Self
 
+from kdissect.analysis.counters import Span
 from kdissect.analysis.declared import (
     BROKER_COLUMN,
     CLIENT_ADDRESS_COLUMN,
@@ -13,7 +14,7 @@ from kdissect.analysis.declared import (
     column,
     first_and_last,
 )
-from kdissect.analysis.fold import Row, Rows, Span, Statistic, address
+from kdissect.analysis.fold import Row, Rows, Statistic, address
 from kdissect.analysis.labels import Labels, Topic
 from kdissect.analysis.packed import packed
 from kdissect.analysis.sets import record_sets

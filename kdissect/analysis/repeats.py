@@ -8,9 +8,9 @@ a stretch. The longest stretch with a second between them at most shows storms.
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import NamedTuple
 from zlib import crc32
 
+from kdissect.analysis.counters import Span
 from kdissect.analysis.declared import (
     BROKER_COLUMN,
     CLIENT_COLUMN,
@@ -20,17 +20,15 @@ from kdissect.analysis.declared import (
     column,
     first_and_last,
 )
-from kdissect.analysis.fold import MILLISECOND, SECOND, OneTable, Row, Span
+from kdissect.analysis.fold import MILLISECOND, SECOND, OneTable, Row
 from kdissect.analysis.labels import Labels, Topic
 from kdissect.analysis.packed import packed
 from kdissect.analysis.topics import replica_id
+from kdissect.analysis.waits import asked_wait
 from kdissect.exchange import Exchange
 from kdissect.limits import DEFAULTS, Limits
 from kdissect.protocol.errors import error_name
 from kdissect.protocol.topics import partition_of
-
-new_tuple = tuple.__new__
-"""``new_tuple(_Stretch, values)``: without the second call that NamedTuple's own ``__new__`` costs."""
 
 AT_ONCE_NS = 50 * MILLISECOND
 SOON_NS = SECOND
@@ -44,7 +42,8 @@ SHORT_MS = 10
 
 
 @packed
-class _Stretch(NamedTuple):
+@dataclass(slots=True)
+class _Stretch:
     """Requests that follow one another."""
 
     requests: int
@@ -56,8 +55,7 @@ class _Stretch(NamedTuple):
 
     def joined(self, later: _Stretch) -> _Stretch:
         requests = self.requests + later.requests
-        together = (requests, self.first_ns, later.last_ns, self.first_exchange, later.content)
-        return new_tuple(_Stretch, together)
+        return _Stretch(requests, self.first_ns, later.last_ns, self.first_exchange, later.content)
 
 
 @packed
@@ -73,13 +71,10 @@ class _LongestStretches:
         """The next request."""
         last = self.tail if self.tail is not None else self.head
         if last is None or ns - last.last_ns > gap_ns or content != last.content:
-            self.add(new_tuple(_Stretch, (1, ns, ns, number, content)), gap_ns)
+            self.add(_Stretch(1, ns, ns, number, content), gap_ns)
             return
-        longer = new_tuple(_Stretch, (last.requests + 1, last.first_ns, ns, last.first_exchange, content))
-        if self.tail is not None:
-            self.tail = longer
-        else:
-            self.head = longer
+        last.requests += 1
+        last.last_ns = ns
 
     def add(self, later: _Stretch, gap_ns: int) -> None:
         """The next one; it goes on with the last where it follows soon."""
@@ -183,8 +178,9 @@ class Repeats(OneTable[_Key, _Repeat]):
         if exchange.error is None:
             if exchange.response.is_cut:
                 return  # what it says where the capture lacks bytes is not known
-            if exchange.api not in NEVER_THE_SAME or _is_idle(exchange):
-                row = self._rows.row((NOWHERE, exchange.connection, exchange.api or "", 0, -1))
+            api = exchange.api or ""
+            if api not in NEVER_THE_SAME or (api == "Fetch" and _is_idle(exchange)):
+                row = self._rows.row((NOWHERE, exchange.connection, api, 0, -1))
                 if row is not None:
                     self._count(exchange, row, 0)
             return
@@ -209,7 +205,8 @@ class Repeats(OneTable[_Key, _Repeat]):
             content = 0
         ns, number = exchange.begun_ns, exchange.number
         row.client, row.broker = exchange.client, exchange.broker
-        row.client_id = exchange.client_id if exchange.client_id is not None else row.client_id
+        if exchange.client_id is not None:
+            row.client_id = exchange.client_id
         row.span.add(ns, number)
         row.count += 1
         row.at_once.go_on(ns, number, content, AT_ONCE_NS)
@@ -233,9 +230,9 @@ NOWHERE = Topic("", "")
 
 def _is_idle(exchange: Exchange) -> bool:
     """Whether it is a Fetch that was answered with nothing at all, long before it had to be."""
-    if exchange.api != "Fetch" or exchange.request is None or exchange.response is None:
+    if exchange.request is None or exchange.response is None:
         return False
-    longest = exchange.request.body().get("maxWaitMs")
+    longest, _ = asked_wait(exchange.request)
     latency = exchange.latency_ns
     if longest is None or latency is None or not (longest <= SHORT_MS or 2 * latency < longest * MILLISECOND):
         return False

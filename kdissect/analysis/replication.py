@@ -9,11 +9,13 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any, Self
 
+from kdissect.analysis.counters import Span
 from kdissect.analysis.declared import BROKER_COLUMN, ID, column, first_and_last, time_column
-from kdissect.analysis.fold import MILLISECOND, SECOND, Row, Rows, Span, Statistic
+from kdissect.analysis.fold import MILLISECOND, SECOND, Row, Rows, Statistic
 from kdissect.analysis.histogram import Histogram
 from kdissect.analysis.packed import packed
 from kdissect.analysis.timelines import Timelines
+from kdissect.analysis.topics import replica_id
 from kdissect.exchange import Exchange
 from kdissect.limits import DEFAULTS, Limits
 from kdissect.names import is_metadata_topic
@@ -124,11 +126,9 @@ class Replication(Statistic):
         if api == "Produce":
             self._write(exchange)
         elif api == "Fetch" and exchange.request is not None:
-            request = exchange.request.body()
-            state = request.get("replicaState") or {}
-            node = state.get("replicaId", request.get("replicaId", -1))
+            node = replica_id(exchange)
             if node >= 0:
-                self._fetch(exchange, node, request)
+                self._fetch(exchange, node, exchange.request.body())
 
     def _write(self, exchange: Exchange) -> None:
         latency = exchange.served_ns

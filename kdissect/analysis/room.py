@@ -64,11 +64,11 @@ class Room:
         common.left -= max(0, self._held - own)
 
 
-def share(rooms: Sequence[Room]) -> None:
-    """Let folds have one budget, the least that one of them had."""
+def share(rooms: Sequence[Room], percent: int = 100) -> None:
+    """Let folds have one budget, the least that one of them had, or so many percent of it."""
     if not rooms:
         return
-    whole = min(each.limits.fact_bytes for each in rooms)
+    whole = min(each.limits.fact_bytes for each in rooms) * percent // 100
     own = whole // 2 // len(rooms)
     common = whole - own * len(rooms)
     most = own + common // min(len(rooms), _HALF)

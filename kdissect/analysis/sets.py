@@ -1,10 +1,12 @@
-"""The record sets of an exchange, each found and read once for all statistics that are fed it.
+"""What several statistics find in an exchange, found once for all of them: its record sets, first of all.
 
 Many statistics look at the same record sets, one after the other. What they find in them is kept until
-the next exchange comes.
+the next exchange comes; where they look at many exchanges in turn, as long as they do.
 """
 
 from __future__ import annotations
+
+from typing import TYPE_CHECKING
 
 from kdissect.analysis.batches import Batches
 from kdissect.analysis.headers import Header, headers, sets_of
@@ -12,7 +14,13 @@ from kdissect.exchange import Exchange, RecordSetPlace
 from kdissect.limits import Limits
 from kdissect.message import Response, Token
 
+if TYPE_CHECKING:
+    from kdissect.analysis.waits import WaitAndWork
+
 _MAGIC_AT = 16
+_NO_BATCHES = Batches()
+_NO_HEADERS: list[Header] = []
+"""Of empty sets; nobody adds to them."""
 
 
 class SharedSet:
@@ -31,8 +39,10 @@ class SharedSet:
     def batches(self) -> Batches:
         """What was counted of its batches; their checksums are computed for it."""
         if self._batches is None:
-            self._batches = Batches()
-            self._batches.add(self.place.data, self.limits)
+            data = self.place.data
+            self._batches = Batches() if data else _NO_BATCHES
+            if data:
+                self._batches.add(data, self.limits)
         return self._batches
 
     @property
@@ -40,7 +50,9 @@ class SharedSet:
         """Those of :func:`~kdissect.analysis.headers.headers`."""
         if self._headers is None:
             data = self.place.data
-            if len(data) > _MAGIC_AT and data[_MAGIC_AT] < 2:
+            if not data:
+                self._headers = _NO_HEADERS
+            elif len(data) > _MAGIC_AT and data[_MAGIC_AT] < 2:
                 self._headers = list(headers(data, self.limits))
             else:  # nothing to be unpacked
                 self._headers = [each for each in self.sets if each.is_whole]
@@ -50,8 +62,26 @@ class SharedSet:
     def sets(self) -> list[Header]:
         """Those of :func:`~kdissect.analysis.headers.sets_of`."""
         if self._merged is None:
-            self._merged = list(sets_of(self.place.data, self.limits))
+            data = self.place.data
+            self._merged = list(sets_of(data, self.limits)) if data else _NO_HEADERS
         return self._merged
+
+
+class SharedParts:
+    """What statistics found in an exchange while they look at many in turn (``Exchange.shared``)."""
+
+    __slots__ = ("limits", "replica_id", "sets", "split", "topics")
+
+    def __init__(self) -> None:
+        self.limits: Limits | None = None
+        self.sets: list[SharedSet] | None = None
+        """Its record sets, found under these limits."""
+        self.split: WaitAndWork | None = None
+        """How its response time divides."""
+        self.topics: list[str] | None = None
+        """Its topics."""
+        self.replica_id: int | None = None
+        """Of a Fetch, who follows with it."""
 
 
 class _AskedLast:
@@ -71,8 +101,30 @@ _latest = _AskedLast()
 
 def record_sets(exchange: Exchange, limits: Limits) -> list[SharedSet]:
     """Every record set in an exchange."""
+    shared: SharedParts | None = exchange.shared
+    if shared is not None:
+        found = shared.sets
+        if found is None or shared.limits is not limits:
+            shared.limits = limits
+            found = shared.sets = _find(exchange, limits)
+        return found
     of, response, under, found = _latest.known
     if of is not exchange or response is not exchange.response or under is not limits:
-        found = [SharedSet(place, limits) for place in exchange.record_sets()]
+        found = _find(exchange, limits)
         _latest.known = (exchange, exchange.response, limits, found)
     return found
+
+
+def topics_of(exchange: Exchange) -> list[str]:
+    """Its topics, as :attr:`Exchange.topics` has them; shared: do not change the list."""
+    shared: SharedParts | None = exchange.shared
+    if shared is None:
+        return exchange.topics
+    found = shared.topics
+    if found is None:
+        found = shared.topics = exchange.topics
+    return found
+
+
+def _find(exchange: Exchange, limits: Limits) -> list[SharedSet]:
+    return [SharedSet(place, limits) for place in exchange.record_sets()]

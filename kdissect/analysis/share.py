@@ -12,8 +12,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple, Self
 
+from kdissect.analysis.counters import Span
 from kdissect.analysis.declared import GROUP_COLUMN, PARTITION_COLUMN, TOPIC_COLUMN, column, first_and_last
-from kdissect.analysis.fold import MILLISECOND, SECOND, Row, Span, Statistic, most
+from kdissect.analysis.fold import MILLISECOND, SECOND, Row, Statistic, most
 from kdissect.analysis.histogram import Histogram
 from kdissect.analysis.labels import Labels, Topic
 from kdissect.analysis.packed import packed

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from typing import Any, NamedTuple, Self
 
 from kdissect.analysis.cluster_told import NOT_LEADER, real_id
+from kdissect.analysis.counters import Span
 from kdissect.analysis.declared import (
     BROKER_COLUMN,
     CLIENT_ADDRESS_COLUMN,
@@ -18,7 +19,7 @@ from kdissect.analysis.declared import (
     column,
     first_and_last,
 )
-from kdissect.analysis.fold import Row, Rows, Span, Statistic, address
+from kdissect.analysis.fold import Row, Rows, Statistic, address
 from kdissect.analysis.labels import Labels, Topic
 from kdissect.analysis.packed import packed
 from kdissect.exchange import Exchange

@@ -85,8 +85,29 @@ class Tellers:
         """How often something else was said, by all of them."""
 
 
-Kept = list[tuple[list[Said], Said]]
-"""Where the statements of a message are kept: what the teller said of a thing, and the last of that."""
+class Kept:
+    """Where the statements of a message are kept, and when it was said again. All of them are then told that
+    once, not with each repetition."""
+
+    __slots__ = ("changes", "counts", "first", "last", "said")
+
+    def __init__(self, said: list[tuple[list[Said], Said]], changes: int) -> None:
+        self.said = said
+        """What the teller said of a thing, and the last of that."""
+        self.changes = changes
+        """How often anything else was said when these were the last."""
+        self.first: tuple[int, int] | None = None
+        """Time and exchange of the first repetition that the statements were not told of."""
+        self.last = (0, 0)
+        self.counts = False
+        """Whether one of the repetitions counts."""
+
+    def settle(self) -> None:
+        """Tell the statements of the repetitions."""
+        if self.first is not None:
+            for _, said in self.said:
+                said.take(*self.first, *self.last, self.counts)
+            self.first, self.counts = None, False
 
 
 _THING_BYTES, _LINE_BYTES, _SAID_BYTES = 500, 900, 600
@@ -102,8 +123,16 @@ class Statements:
         self._room = room
         self._limits = room.limits
         self._count = 0
+        self._changes = 0
+        """How often a teller said something else of a thing than before."""
+        self._repeated: list[Kept] = []
+        """Messages that were said again, of which the statements do not know yet."""
         self.left_out = 0
         """How many were not kept."""
+
+    def __getstate__(self) -> dict[str, Any]:
+        self._settle()
+        return self.__dict__
 
     def add(self, statements: Sequence[Statement], source: Source) -> Kept | None:
         """Statements of one message, after those that were said before.
@@ -111,7 +140,7 @@ class Statements:
         :returns: where they are kept, for :meth:`again`; None if not all are.
         """
         teller = source.teller, source.told_by
-        kept: Kept | None = []
+        kept: list[tuple[list[Said], Said]] | None = []
         ns, number, counts = source.ns, source.number, source.counts
         for kind, subject, found, by in statements:
             row = self._said_last(kind, subject, teller, found, by)
@@ -123,18 +152,30 @@ class Statements:
                 kept = None
             elif kept is not None:
                 kept.append((row, row[-1]))
-        return kept
+        return None if kept is None else Kept(kept, self._changes)
 
-    @staticmethod
-    def again(kept: Kept, source: Source) -> bool:
+    def again(self, kept: Kept, source: Source) -> bool:
         """The same message once more. False, and nothing is added, if something else was said since."""
-        for row, said in kept:
-            if row[-1] is not said:
-                return False
-        ns, number, counts = source.ns, source.number, source.counts
-        for _, said in kept:
-            said.take(ns, number, ns, number, counts)
+        if kept.changes != self._changes:
+            for row, said in kept.said:
+                if row[-1] is not said:
+                    return False
+            kept.changes = self._changes
+        this = source.ns, source.number
+        if kept.first is None:
+            self._repeated.append(kept)
+            kept.first = kept.last = this
+        elif this < kept.first:
+            kept.first = this
+        elif this > kept.last:
+            kept.last = this
+        kept.counts = kept.counts or source.counts
         return True
+
+    def _settle(self) -> None:
+        for kept in self._repeated:
+            kept.settle()
+        self._repeated.clear()
 
     def _said_last(
         self, kind: str, subject: tuple[Hashable, ...], teller: tuple[str, str], found: Fields, by: str | None
@@ -172,11 +213,14 @@ class Statements:
             row = line.rows[teller] = [said]
         else:
             row.append(said)
+            self._changes += 1
         return row
 
     def merge(self, later: Statements) -> None:
         """Add those of another that came after."""
         self.left_out += later.left_out
+        self._settle()
+        later._settle()
         for kind, things in later._kinds.items():
             for subject, line in things.items():
                 for teller, row in line.rows.items():
@@ -185,6 +229,7 @@ class Statements:
 
     def about(self, kind: str) -> Iterator[tuple[tuple[Hashable, ...], str, str, Said]]:
         """All of a kind: subject, teller, API, and what was said."""
+        self._settle()
         for subject, line in self._kinds.get(kind, {}).items():
             for (teller, told_by), row in line.rows.items():
                 for said in row:

@@ -17,7 +17,8 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from kdissect.analysis.fold import Span, least, most
+from kdissect.analysis.counters import Span
+from kdissect.analysis.fold import least, most
 from kdissect.analysis.histogram import Histogram
 from kdissect.analysis.packed import packed
 from kdissect.exchange import Exchange

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from kdissect.analysis.fold import Row, Span, least, most
-from kdissect.analysis.grades import Grades
+from kdissect.analysis.counters import Grades, Span
+from kdissect.analysis.fold import Row, least, most
 
 BY_CONSUMERS = ("fetch", "share")
 """Directions in which records go to consumers."""

@@ -9,9 +9,9 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Self
 
+from kdissect.analysis.counters import Grades
 from kdissect.analysis.declared import MESSAGE_BYTES, column, graded_errors, time_column
 from kdissect.analysis.fold import SECOND, OneTable, Row
-from kdissect.analysis.grades import Grades
 from kdissect.analysis.histogram import Histogram
 from kdissect.analysis.moments import Moments
 from kdissect.analysis.packed import packed
@@ -77,16 +77,19 @@ class Timeline(OneTable[int, _TimelineInterval]):
 
     def _exchange(self, exchange: Exchange) -> None:
         self._moments.see(exchange, True)
-        if exchange.request is not None:
-            row = self._rows.row(exchange.request.frame.last_ns // self._length_ns)
+        request, response, length_ns = exchange.request, exchange.response, self._length_ns
+        if request is not None:
+            frame = request.frame
+            row = self._rows.row(frame.last_ns // length_ns)
             if row is not None:
                 row.requests += 1
-                row.request_bytes += exchange.request.frame.size
-        if exchange.response is not None:
-            row = self._rows.row(exchange.response.frame.last_ns // self._length_ns)
+                row.request_bytes += frame.size
+        if response is not None:
+            frame = response.frame
+            row = self._rows.row(frame.last_ns // length_ns)
             if row is not None:
                 row.responses += 1
-                row.response_bytes += exchange.response.frame.size
+                row.response_bytes += frame.size
                 row.errors.add_codes(exchange)
                 broker_ns = split(exchange).broker_ns
                 if broker_ns is not None:
@@ -112,9 +115,10 @@ class Timeline(OneTable[int, _TimelineInterval]):
 
     def _lengthen(self, times: int) -> None:
         """Make intervals so many times as long."""
-        short, self._rows.rows = self._rows.rows, {}
+        short = list(self._rows.items())
+        self._rows.clear()
         self._length_ns *= times
-        for number, each in short.items():
+        for number, each in short:
             long = self._rows.rows.setdefault(number // times, each)
             if long is not each:
                 long.merge(each)

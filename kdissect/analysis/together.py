@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any, Self
 
 from kdissect.analysis.fold import Fold, Statistic, View
 from kdissect.analysis.latest import Latest
 from kdissect.analysis.latest import share as share_latest
 from kdissect.analysis.room import share
+from kdissect.analysis.sets import SharedParts
 from kdissect.dissect import Event
 from kdissect.exchange import Exchange
 from kdissect.session.briefs import Brief, Interest
@@ -18,9 +19,12 @@ Take = Callable[[Exchange], None]
 
 
 class Together:
-    """Statistics that are fed the same events. Those that are views of one fold share it from now on."""
+    """Statistics that are fed the same events. Those that are views of one fold share it from now on.
 
-    def __init__(self, statistics: Iterable[Statistic]) -> None:
+    :param percent: of the memory for facts, how much they may take.
+    """
+
+    def __init__(self, statistics: Iterable[Statistic], percent: int = 100) -> None:
         self.statistics = list(statistics)
         shared: dict[type[Fold], Fold] = {}
         fed: list[Fold] = []
@@ -34,7 +38,7 @@ class Together:
             else:
                 fed.append(each)
         self._fed = fed
-        share([each.room for each in fed])
+        share([each.room for each in fed], percent)
         share_latest([each.latest for each in fed])
         self._find_ways()
 
@@ -52,6 +56,12 @@ class Together:
         self._by_api: tuple[dict[str | None, list[Take]], dict[str | None, list[Take]]] = {}, {}
         """The same of whole exchanges of an API, where there was one."""
         self._briefs = [each.way_of_briefs() for each in self._fed]
+        self._takes_briefs = self.briefs is not None
+        self._in_turn = [
+            (each, each.ways()[0], _takes_connections(type(each)) or type(each).feed is not Fold.feed)
+            for each in self._fed
+        ]
+        """Each fold, what takes in exchanges that count, and whether it takes in other events."""
 
     def _takers(self, api: str | None, counts: bool) -> list[Take]:
         """What takes in whole exchanges of an API."""
@@ -104,6 +114,31 @@ class Together:
             for fold in self._fed:
                 fold.see(event)
 
+    def feed_all(self, events: Sequence[Event]) -> None:
+        """Take in the next events, all of which count: what :meth:`feed` does with one after the other. Here
+        each fold takes in all of them before the next one does. Its code and its rows are then at hand, which
+        takes a third less time than to go from fold to fold with each event."""
+        if self._takes_briefs:
+            for event in events:
+                self.feed(event)
+            return
+        batch = _Batch(events)
+        for exchange in batch.exchanges(None):
+            self._see(exchange)
+            exchange.shared = SharedParts()
+        for fold, take, takes_others in self._in_turn:
+            if takes_others and batch.others:
+                for event in batch.mixed(fold.apis):
+                    if isinstance(event, Exchange):
+                        take(event)
+                    else:
+                        fold.feed(event)
+            else:
+                for exchange in batch.exchanges(fold.apis):
+                    take(exchange)
+        for exchange in batch.exchanges(None):
+            exchange.shared = None
+
     def merge(self, later: Self) -> None:
         """Add what the same statistics found in the events that came after."""
         if self._fed:
@@ -111,6 +146,45 @@ class Together:
         for mine, theirs in zip(self._fed, later._fed, strict=True):
             mine.merge(theirs)
             mine.room.refused |= theirs.room.refused
+
+
+_UNKNOWN = ""
+"""The API of an exchange whose request is not known: folds that take in all take it in."""
+
+
+class _Batch:
+    """Events that are taken in together."""
+
+    def __init__(self, events: Sequence[Event]) -> None:
+        self._exchanges = [each for each in events if isinstance(each, Exchange)]
+        self.others = len(self._exchanges) < len(events)
+        """Whether there are other events than exchanges."""
+        self._apis = [(each.api or _UNKNOWN) if each.missing is None else None for each in self._exchanges]
+        """The API of each exchange; None where every fold is asked."""
+        self._chosen: dict[frozenset[str] | None, list[Exchange]] = {None: self._exchanges}
+        self._mixed: dict[frozenset[str] | None, Sequence[Event]] = {None: events}
+
+    def exchanges(self, apis: frozenset[str] | None) -> list[Exchange]:
+        """The exchanges of some APIs; all of them for None."""
+        found = self._chosen.get(apis)
+        if found is None:
+            assert apis is not None
+            found = self._chosen[apis] = [
+                each
+                for each, api in zip(self._exchanges, self._apis, strict=True)
+                if api is None or api in apis
+            ]
+        return found
+
+    def mixed(self, apis: frozenset[str] | None) -> Sequence[Event]:
+        """The same, and all that are no exchanges, in their order."""
+        found = self._mixed.get(apis)
+        if found is None:
+            chosen = set(map(id, self.exchanges(apis)))
+            found = self._mixed[apis] = [
+                each for each in self._mixed[None] if not isinstance(each, Exchange) or id(each) in chosen
+            ]
+        return found
 
 
 def _takes_connections(kind: type[Fold]) -> bool:

@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 from typing import Self
 
 from kdissect.analysis.batches import Batches
+from kdissect.analysis.counters import Grades, Span
 from kdissect.analysis.declared import (
     BYTES,
     PARTITION_COLUMN,
@@ -21,8 +22,7 @@ from kdissect.analysis.declared import (
     first_and_last,
     graded_errors,
 )
-from kdissect.analysis.fold import OneTable, Row, Span
-from kdissect.analysis.grades import Grades
+from kdissect.analysis.fold import OneTable, Row
 from kdissect.analysis.labels import Labels, Topic
 from kdissect.analysis.packed import packed
 from kdissect.analysis.sets import record_sets
@@ -118,14 +118,14 @@ class Topics(OneTable[tuple[Topic, int | None, str], _PartitionTraffic]):
         for found in record_sets(exchange, self.limits):
             place = found.place
             row = self._row(exchange, place.topic, place.topic_id, place.partition, direction, here)
-            if row is not None:
+            if row is not None and place.data:
                 row.batches.merge(found.batches)
                 if found.batches.corrupt:
                     if place.message.is_cut:  # then the capture lacks bytes, not the log
                         row.batches.corrupt -= found.batches.corrupt
                     else:
                         row.corrupt.add(exchange.begun_ns, exchange.number)
-        for code, ancestors in exchange.error_codes():
+        for code, ancestors in exchange.error_codes() if exchange.error is not None else ():
             topic, topic_id, partition = partition_of(ancestors)
             if partition is not None:
                 row = self._row(exchange, topic, topic_id, partition, direction, here)
@@ -167,9 +167,14 @@ def replica_id(exchange: Exchange) -> int:
     """The id of a broker or controller that fetches to follow the partition. It is -1 for a consumer, and if
     the request was not captured."""
     global _replica_of  # noqa: PLW0603 - a memory of one
-    request = exchange.request
+    request, shared = exchange.request, exchange.shared
     if request is None:
         return -1
+    if shared is not None:
+        told: int | None = shared.replica_id
+        if told is None:
+            told = shared.replica_id = replica_id_of(request.body())
+        return told
     of, found = _replica_of
     if of is not request:
         found = replica_id_of(request.body())

@@ -12,6 +12,7 @@ from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, ClassVar, Protocol
 
+from kdissect.analysis.counters import Grades, Span
 from kdissect.analysis.declared import (
     COUNTER,
     HISTOGRAM,
@@ -22,8 +23,7 @@ from kdissect.analysis.declared import (
     time_column,
 )
 from kdissect.analysis.first_names import FirstNames
-from kdissect.analysis.fold import MILLISECOND, SECOND, OneTable, Row, Span, address
-from kdissect.analysis.grades import Grades
+from kdissect.analysis.fold import MILLISECOND, SECOND, OneTable, Row, address
 from kdissect.analysis.histogram import Histogram
 from kdissect.exchange import Exchange
 from kdissect.limits import DEFAULTS, Limits
@@ -279,12 +279,19 @@ class Traffic(OneTable[_Key, _TrafficRow]):
         self._asked = tuple(name for name in self.reads if name in asked)
         self._by_topic, self._by_layer = "topic" in by, "layer" in by
         self._by_error = "error" in by
+        self._by_api = not asked and not self._by_topic and not self._by_layer
+        """Whether the API alone tells rows apart."""
         self._first: FirstNames | None = None
 
     def keep_first(self, names: FirstNames) -> None:
         self._first = names
 
     def _exchange(self, exchange: Exchange) -> None:
+        if self._by_api and self._first is None:
+            plain = self._rows.row((exchange.api, None, None))
+            if plain is not None:
+                plain.add(exchange)
+            return
         if self._by_layer:
             layers: Counter[str | None] = Counter(fault.layer for fault in exchange.faults)
             if layers:

@@ -29,7 +29,7 @@ from kdissect.analysis.ledgers import NONE, Ledgers, known, told
 from kdissect.analysis.packed import packed
 from kdissect.analysis.positions import NEW_SESSION, NO_SESSION
 from kdissect.analysis.sets import record_sets
-from kdissect.analysis.versions import replica_id_of
+from kdissect.analysis.topics import replica_id as replica_id_in
 from kdissect.exchange import Exchange
 from kdissect.limits import DEFAULTS, Limits
 from kdissect.names import is_metadata_topic
@@ -187,7 +187,7 @@ class Transit(Fold):
         if exchange.request is not None:
             body = exchange.request.body()
             asked_ns = exchange.request.frame.last_ns
-            replica_id = replica_id_of(body) if exchange.api == "Fetch" else -1
+            replica_id = replica_id_in(exchange) if exchange.api == "Fetch" else -1
             if exchange.client_id is not None or reader.who is None:
                 reader.who = speaker(exchange)
             reader.replica_id = replica_id

@@ -370,12 +370,13 @@ class Versions(Statistic):
                 self._facts.asked(_talker(exchange), exchange.number, {}, ranges_in(exchange.response))
             return
         api_key, api_version = request.api_key, request.api_version
-        whose = exchange.connection, exchange.client_endpoint, exchange.client_id, exchange.broker_endpoint
-        known = self._known.get((*whose, api_key, api_version)) if counts else None
+        client, broker = exchange.client, exchange.broker
+        whose = exchange.connection, client, request.client_id, broker, api_key, api_version
+        known = self._known.get(whose) if counts else None
         if known is not None:
             known.add((api_key, api_version), 1)
             return
-        talker = _talker(exchange)
+        talker = Talker(exchange.connection, address(client), exchange.client_id, broker)
         is_news = exchange.response is not None and not self._facts.is_answered(
             talker.broker, api_key, api_version
         )
@@ -396,7 +397,7 @@ class Versions(Statistic):
             if talk is not None and is_spoken and is_answered and api_key != apis.API_VERSIONS:
                 if len(self._known) >= _MOST_KNOWN:
                     self._known.clear()
-                self._known[*whose, api_key, api_version] = talk
+                self._known[whose] = talk
 
     def _connection(self, connection: Connection) -> None:
         if is_whole(connection.opened, connection.gaps, connection.skipped_bytes):

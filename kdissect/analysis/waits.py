@@ -83,6 +83,10 @@ _POSSIBLE, _NO_WAIT = WaitAndWork(Wait.POSSIBLE, None, None), WaitAndWork(Wait.N
 def split(exchange: Exchange) -> WaitAndWork:
     """What is known of the response time of a whole exchange."""
     global _known  # noqa: PLW0603 - a memory of one
+    shared = exchange.shared
+    if shared is not None and shared.split is not None:
+        known: WaitAndWork = shared.split
+        return known
     turn = exchange.turn_ns
     served = None if turn is None else turn - (exchange.network_ns or 0)
     asked, response, took, found = _known
@@ -90,6 +94,8 @@ def split(exchange: Exchange) -> WaitAndWork:
         return found
     found = _split(api_traits(exchange.api_key).waits, turn, served, exchange)
     _known = (exchange, exchange.response, served, found)
+    if shared is not None:
+        shared.split = found
     return found
 
 

@@ -1,7 +1,7 @@
 """Captures → what is counted in them: statistics for tables, or a judge for findings.
 
-One process feeds event by event; several share batches. What a batch counts is added in the order of the
-batches, which gives what one fed with all of it would hold (:mod:`kdissect.analysis.fold`).
+One process feeds some events at a time; several share batches. What a batch counts is added in the order of
+the batches, which gives what one fed with all of it would hold (:mod:`kdissect.analysis.fold`).
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from typing import Any, BinaryIO, Generic, NamedTuple, TypeVar
 import click
 
 from kdissect.analysis.fold import Statistic
-from kdissect.analysis.part import C, Part, add, counted
+from kdissect.analysis.part import C, Part, add, counted, gathered
 from kdissect.analysis.together import Together
 from kdissect.cli.config import load_config
 from kdissect.cli.errors import complain
@@ -249,8 +249,7 @@ class FoldingWork(Generic[C]):
         """Count events, the next."""
         feed, chooser = self._counted.feed, self._chooser
         if chooser is None:
-            for event in events:
-                feed(event)
+            self._counted.feed_all(events)
             return
         for event in events:
             feed(event, chooser.counts(event))
@@ -285,5 +284,5 @@ def _count(reading: Reading, counts: FoldingWork[C], jobs: Jobs) -> None:
         batch = EventBatch(COUNTED_BYTES, COUNTED_EVENTS)
         share(reading, reading.events(), counts, jobs, counts.write, batch)
         return
-    for events in reading.events():
+    for events in gathered(reading.events()):
         counts.many(events)

@@ -162,6 +162,9 @@ def judge_logs(
     return judge(rules, {Logs: logs.result()}, JudgingContext(), thresholds)
 
 
+_FACTS_PERCENT = 80
+"""Percent of the memory for facts that the statistics may take: rules look at the rows of several at a time,
+and these are there beside what they are made of."""
 CLEAR_NS = 60 * SECOND
 """A finding that was not seen for so long is over."""
 
@@ -199,7 +202,7 @@ class Judge:
         for each in self._statistics.values():
             if isinstance(each, Payloads) and decoder is not None:
                 each.use(decoder)
-        self._together = Together([*self._statistics.values(), *own])
+        self._together = Together([*self._statistics.values(), *own], _FACTS_PERCENT)
         self._coverage = Coverage(limits)
 
     def __getstate__(self) -> dict[str, Any]:
@@ -217,6 +220,12 @@ class Judge:
         """
         self._coverage.feed(event)
         self._together.feed(event, counts)
+
+    def feed_all(self, events: Sequence[Event]) -> None:
+        """Take in the next events, all of which are judged."""
+        for event in events:
+            self._coverage.feed(event)
+        self._together.feed_all(events)
 
     def merge(self, later: Self) -> None:
         """Add what was fed to another one that has the same rules."""

@@ -112,6 +112,11 @@ class Fed:
         for each in self.several:
             each.feed(event, counts)
 
+    def feed_all(self, events: Sequence[Event]) -> None:
+        """Take in the next events, all of which count."""
+        for each in self.several:
+            each.feed_all(events)
+
     def merge(self, later: Self) -> None:
         """Add what was counted later."""
         for mine, theirs in zip(self.several, later.several, strict=True):

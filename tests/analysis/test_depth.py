@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kdissect.analysis.depth import Depth
+from kdissect.analysis.counters import Depth
 
 Times = list[tuple[int, int]]
 

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field, fields, is_dataclass
 from typing import Any, NamedTuple
 
 import kdissect.analysis
-from kdissect.analysis.fold import Span
+from kdissect.analysis.counters import Span
 from kdissect.analysis.packed import packed
 
 

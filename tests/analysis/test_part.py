@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
+
 import pytest
 
 from kdissect.analysis.catalogue import statistic
-from kdissect.analysis.part import add, counted
+from kdissect.analysis.part import MOST_BYTES, MOST_EVENTS, add, counted, gathered
 from kdissect.analysis.together import Together
 from kdissect.dissect import Event
 from kdissect.exchange import Exchange
 from kdissect.session.conversation import Connection
 from tests.analysis.folds import events_of
+from tests.analysis.produced import batch, produce
 
 TABLES = ("connections", "srt", "groups")
 
@@ -48,3 +51,29 @@ def test_parts_are_the_whole(api: str | None, size: int) -> None:
     assert [each.result() for each in made.statistics] == rows
     assert all(rows)
     assert chooser is None or chosen == chooser.chosen
+
+
+def test_events_are_gathered_in_their_order() -> None:
+    events = events_of("java43-groups")
+    together = list(gathered([events[:5], (), events[5:]]))
+    assert [each for some in together for each in some] == list(events)
+    assert {len(some) for some in together[:-1]} == {MOST_EVENTS}
+
+
+def test_large_exchanges_are_not_gathered() -> None:
+    value = b"v" * (MOST_BYTES // 3)
+    exchanges = [produce(0, batch(value.decode())) for _ in range(7)]
+    assert [len(some) for some in gathered([exchanges])] == [3, 3, 1]
+
+
+def test_what_came_before_an_interruption_is_given() -> None:
+    events = events_of("java43-groups")[:3]
+
+    def interrupted() -> Iterator[Sequence[Event]]:
+        yield events
+        raise KeyboardInterrupt
+
+    came = gathered(interrupted())
+    assert next(came) == list(events)
+    with pytest.raises(KeyboardInterrupt):
+        next(came)

@@ -50,6 +50,15 @@ def test_all_together_keep_to_the_budget() -> None:
     assert 900 < sum(each.held for each in every) <= 1_000
 
 
+def test_they_may_be_given_a_part_of_it() -> None:
+    every = [Room(DEFAULTS._replace(fact_bytes=1_000)) for _ in range(5)]
+    share(every, 80)
+    for each in every:
+        while each.takes(7):
+            pass
+    assert 720 < sum(each.held for each in every) <= 800
+
+
 def test_what_was_taken_before_counts() -> None:
     one, other = (Room(DEFAULTS._replace(fact_bytes=100)) for _ in range(2))
     assert one.takes(90)

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from kdissect.analysis.batches import Batches
 from kdissect.analysis.headers import headers, sets_of
-from kdissect.analysis.sets import record_sets
+from kdissect.analysis.sets import SharedParts, record_sets, topics_of
+from kdissect.analysis.waits import split
 from kdissect.limits import DEFAULTS, Limits
 from tests.analysis.produced import batch, fetch, produce
 
@@ -38,3 +39,21 @@ def test_a_set_tells_what_its_readers_tell() -> None:
     assert found.headers == list(headers(data))
     assert found.sets == list(sets_of(data))
     assert found.batches is found.batches
+
+
+def test_many_exchanges_keep_their_own_as_long_as_they_are_looked_at() -> None:
+    exchanges = [produce(0, batch("a")), produce(1, batch("b"))]
+    for each in exchanges:
+        each.shared = SharedParts()
+    found = [(record_sets(each, DEFAULTS), topics_of(each), split(each)) for each in exchanges]
+    for each, (sets, topics, waits) in zip(exchanges, found, strict=True):
+        assert record_sets(each, DEFAULTS) is sets
+        assert record_sets(each, Limits(rows=7)) is not sets
+        assert topics_of(each) is topics
+        assert topics == each.topics
+        assert split(each) is waits
+
+
+def test_an_empty_set_has_nothing() -> None:
+    (found,) = record_sets(fetch(1, b"", 1), DEFAULTS)
+    assert (found.batches, found.headers, found.sets) == (Batches(), [], [])

@@ -1,0 +1,254 @@
+"""What rows of many statistics count of exchanges: errors by how grave they are, the first and the last
+exchange, and how many requests are in flight. All of it is merged as the rows are."""
+
+from __future__ import annotations
+
+from bisect import bisect_right, insort
+
+from kdissect.exchange import Exchange
+from kdissect.limits import DEFAULTS
+from kdissect.protocol.errors import FATAL, ROUTINE
+
+SECOND = 1_000_000_000
+_DEEPEST = DEFAULTS.pending_requests
+
+
+class Grades:  # noqa: PLW1641 - it changes
+    """How many errors something had, by how grave they are. A routine error does not count as an error: it is
+    counted apart."""
+
+    __slots__ = ("errors", "fatal", "routine")
+
+    def __init__(self, errors: int = 0, fatal: int = 0, routine: int = 0) -> None:
+        self.errors = errors
+        """Fatal and retriable ones."""
+        self.fatal = fatal
+        """Of them."""
+        self.routine = routine
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Grades) and self._parts() == other._parts()
+
+    def __repr__(self) -> str:
+        return f"Grades{self._parts()}"
+
+    def __reduce__(self) -> tuple[type[Grades], tuple[int, ...]]:
+        return Grades, self._parts()
+
+    def _parts(self) -> tuple[int, ...]:
+        return self.errors, self.fatal, self.routine
+
+    def add(self, error_class: str | None) -> None:
+        """Count an error of this class. None counts nothing."""
+        if error_class is None:
+            return
+        if error_class == ROUTINE:
+            self.routine += 1
+        else:
+            self.errors += 1
+            if error_class == FATAL:
+                self.fatal += 1
+
+    def add_codes(self, exchange: Exchange) -> None:
+        """Count every error code of an exchange."""
+        codes = exchange.codes()
+        for code in codes:
+            self.add(exchange.class_of(code))
+
+    def merge(self, later: Grades) -> None:
+        """Add what was counted later."""
+        self.errors += later.errors
+        self.fatal += later.fatal
+        self.routine += later.routine
+
+    def columns(self) -> dict[str, int]:
+        """As they stand in rows of statistics."""
+        return {"errors": self.errors, "fatal": self.fatal, "routine": self.routine}
+
+
+class Span:  # noqa: PLW1641 - it changes
+    """The first and the last exchange of something, by time."""
+
+    __slots__ = ("_begin", "_end", "_first", "_is_empty", "_last")
+
+    def __init__(
+        self,
+        first_ns: int | None = None,
+        last_ns: int | None = None,
+        first_exchange: int | None = None,
+        last_exchange: int | None = None,
+    ) -> None:
+        self._is_empty = first_ns is None or last_ns is None
+        self._begin = 0 if first_ns is None else first_ns
+        self._end = 0 if last_ns is None else last_ns
+        self._first = 0 if first_exchange is None else first_exchange
+        self._last = 0 if last_exchange is None else last_exchange
+
+    @property
+    def first_ns(self) -> int | None:
+        return None if self._is_empty else self._begin
+
+    @property
+    def last_ns(self) -> int | None:
+        return None if self._is_empty else self._end
+
+    @property
+    def first_exchange(self) -> int | None:
+        return None if self._is_empty else self._first
+
+    @property
+    def last_exchange(self) -> int | None:
+        return None if self._is_empty else self._last
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Span) and self._parts() == other._parts()
+
+    def __repr__(self) -> str:
+        return f"Span{self._parts()}"
+
+    def __reduce__(self) -> tuple[type[Span], tuple[int | None, ...]]:
+        return Span, self._parts()
+
+    def _parts(self) -> tuple[int | None, ...]:
+        return self.first_ns, self.last_ns, self.first_exchange, self.last_exchange
+
+    def add(self, ns: int, exchange: int) -> None:
+        """It occurs in an exchange at a time. If two have the same time, the lower number is first."""
+        if self._is_empty:
+            self._is_empty = False
+            self._begin = self._end = ns
+            self._first = self._last = exchange
+            return
+        if ns < self._begin or (ns == self._begin and exchange < self._first):
+            self._begin, self._first = ns, exchange
+        if ns > self._end or (ns == self._end and exchange > self._last):
+            self._end, self._last = ns, exchange
+
+    def begin(self, exchange: Exchange) -> None:
+        """An exchange, when it began."""
+        self.add(exchange.begun_ns, exchange.number)
+
+    def cover(self, exchange: Exchange) -> None:
+        """An exchange, from when it began until it was over."""
+        self.add(exchange.begun_ns, exchange.number)
+        self.add(exchange.told_ns, exchange.number)
+
+    def merge(self, later: Span) -> None:
+        """Add another span, as :meth:`add` adds a time."""
+        if not later._is_empty:
+            self.add(later._begin, later._first)
+            self.add(later._end, later._last)
+
+    @property
+    def numbers(self) -> list[int]:
+        """The first and the last exchange, each once."""
+        return [] if self._is_empty else sorted({self._first, self._last})
+
+    def rate(self, count: int) -> float | None:
+        """How many a second between the first and the last; None where no time passed."""
+        if self._is_empty or self._end <= self._begin:
+            return None
+        return count * SECOND / (self._end - self._begin)
+
+
+class Depth:  # noqa: PLW1641 - it changes
+    """How many requests of a connection are in flight: sent, and not yet answered.
+
+    The depth is taken at every answered request, when it is complete: itself and those before it whose
+    response had not begun then. Brokers answer in the order of the requests, so exchanges come in that order
+    too. An earlier exchange is remembered only if its response came after the latest request. These are never
+    more than may wait for a response at all (``Limits.pending_requests``), whatever the times say.
+    """
+
+    __slots__ = (
+        *("_has_latest", "_head", "_latest_ns", "_waiting"),
+        *("count", "deepest", "first_response_ns", "limit", "total"),
+    )
+
+    def __init__(
+        self,
+        count: int = 0,
+        total: int = 0,
+        deepest: int = 0,
+        first_response_ns: int | None = None,
+        limit: int = _DEEPEST,
+        latest_ns: int | None = None,
+        waiting: list[int] | None = None,
+        head: list[tuple[int, int]] | None = None,
+    ) -> None:
+        self.count = count
+        self.total = total
+        self.deepest = deepest
+        self.first_response_ns = first_response_ns
+        self.limit = limit
+        self._has_latest = latest_ns is not None
+        self._latest_ns = 0 if latest_ns is None else latest_ns
+        """The latest time of a request."""
+        self._waiting: list[int] = [] if waiting is None else waiting
+        """Times of the responses that came after the latest request, in order."""
+        self._head: list[tuple[int, int]] = [] if head is None else head
+        """Requests that were sent before the first response came, and their depth as known here: what was
+        in flight before the first of them adds to it."""
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Depth) and self._parts() == other._parts()
+
+    def __repr__(self) -> str:
+        return f"Depth{self._parts()}"
+
+    def __reduce__(self) -> tuple[type[Depth], tuple[object, ...]]:
+        return Depth, self._parts()
+
+    def _parts(self) -> tuple[object, ...]:
+        latest_ns = self._latest_ns if self._has_latest else None
+        counts = self.count, self.total, self.deepest
+        return (*counts, self.first_response_ns, self.limit, latest_ns, self._waiting, self._head)
+
+    @property
+    def mean(self) -> float | None:
+        """Over the requests."""
+        return self.total / self.count if self.count else None
+
+    def add(self, request_ns: int, response_ns: int, counts: bool = True) -> None:
+        """An exchange whose request was complete, and whose response began, at these times. One that does
+        not count is in flight all the same."""
+        self._drop(request_ns)
+        if counts:
+            self._count(request_ns, len(self._waiting) + 1)
+        if self.first_response_ns is None:
+            self.first_response_ns = response_ns
+        if not self._waiting:
+            self._waiting.append(response_ns)
+            return
+        insort(self._waiting, response_ns)
+        if len(self._waiting) > self.limit:
+            del self._waiting[: -self.limit]
+
+    def merge(self, later: Depth) -> None:
+        """Add what came after on the same connection."""
+        for request_ns, depth in later._head:
+            self._drop(request_ns)
+            self._count(request_ns, depth + len(self._waiting))
+        self.count += later.count - len(later._head)
+        self.total += later.total - sum([depth for _, depth in later._head])
+        self.deepest = max(self.deepest, later.deepest)
+        if later._has_latest:
+            self._drop(later._latest_ns)
+        self._waiting = sorted([*self._waiting, *later._waiting])[-self.limit :]
+        if self.first_response_ns is None:
+            self.first_response_ns = later.first_response_ns
+
+    def _count(self, request_ns: int, depth: int) -> None:
+        self.count += 1
+        self.total += depth
+        self.deepest = max(self.deepest, depth)
+        before = self.first_response_ns is None or request_ns < self.first_response_ns
+        if before and len(self._head) < self.limit:
+            self._head.append((request_ns, depth))
+
+    def _drop(self, now_ns: int) -> None:
+        """Forget the responses that had come by now."""
+        if not self._has_latest or now_ns > self._latest_ns:
+            self._has_latest, self._latest_ns = True, now_ns
+        if self._waiting:
+            del self._waiting[: bisect_right(self._waiting, now_ns)]

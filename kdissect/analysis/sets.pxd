@@ -1,0 +1,26 @@
+cimport cython
+from kdissect.exchange cimport Exchange
+
+cdef int _MAGIC_AT
+cdef object _NO_BATCHES
+cdef list _NO_HEADERS
+
+cdef class SharedSet:
+    cdef public object place
+    cdef public object limits
+    cdef object _batches
+    cdef list _headers
+    cdef list _merged
+
+cdef class SharedParts:
+    cdef public object limits
+    cdef public list sets
+    cdef public object split
+    cdef public list topics
+    cdef public object replica_id
+
+@cython.locals(shared=SharedParts, found=list)
+cpdef list record_sets(Exchange exchange, limits)
+@cython.locals(shared=SharedParts, found=list)
+cpdef list topics_of(Exchange exchange)
+cdef list _find(Exchange exchange, limits)
