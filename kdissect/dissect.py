@@ -208,6 +208,7 @@ class Dissector:
         waited longer."""
         self._held_bytes = 0
         """The same of all, and of what is ``late``."""
+        self._most_held = 0
         self._late: list[SessionEvent] = []
         """What only came to light when a connection was forgotten. When that is depends on the packets of
         others, and numbers must not: these exchanges are numbered at the end."""
@@ -245,6 +246,11 @@ class Dissector:
         """What everything costs that waits now, to which a limit applies."""
         return self._held_bytes
 
+    @property
+    def most_held_bytes(self) -> int:
+        """The most of that so far."""
+        return self._most_held
+
     # -- parts of a capture -------------------------------------------------------------------------
 
     @property
@@ -279,15 +285,9 @@ class Dissector:
         return (one, other) in self._table
 
     def handed_over(self) -> list[tuple[Conversation, int | None]]:
-        """The connections that it remembers, by number; and since when they linger, where they are over.
-
-        They have Sessions from then on: what is told in brief refers to much that is not theirs.
-        """
+        """The connections that it remembers, by number; and since when they linger, where they are over."""
         since = {number: since_ns for since_ns, number in self._lingering if number in self._closed}
         found = sorted(set(self._table.values()), key=lambda each: each.number)
-        for conversation in found:
-            conversation.leave_quick()
-            conversation._forms = None
         return [(each, since.get(each.number)) for each in found]
 
     def adopt(self, conversation: Conversation, since_ns: int | None) -> None:
@@ -298,7 +298,7 @@ class Dissector:
         first, other = conversation.endpoints
         self._table[first, other] = self._table[other, first] = conversation
         self._remembered += 1
-        conversation._secrets, conversation._forms = self.secrets, self._forms
+        conversation.go_on_with(self.secrets, self._forms)
         conversation.counted_bytes = 0
         conversation.ends = None
         self._count_held(conversation)
@@ -664,6 +664,7 @@ class Dissector:
     def _count_held(self, conversation: Conversation) -> None:
         held, before = conversation.held_bytes, conversation.counted_bytes
         self._held_bytes += held - before
+        self._most_held = max(self._most_held, self._held_bytes)
         conversation.counted_bytes = held
         if not before:
             self._waits += 1

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import os
 import stat
+import sys
 from collections.abc import Iterator
 from struct import Struct
 from typing import NamedTuple
@@ -20,6 +21,7 @@ from typing import NamedTuple
 from kdissect.capture import pcap, pcapng
 from kdissect.capture.reader import Interface, Item, Reader
 from kdissect.capture.resync import ENHANCED_PACKET, SIMPLE_PACKET
+from kdissect.capture.walks import ENHANCED_BYTES, HEADER_BYTES, SIMPLE_BYTES, walk_pcap, walk_pcapng
 from kdissect.limits import DEFAULTS, Limits
 from kdissect.model import CaptureError
 
@@ -29,8 +31,7 @@ _WINDOW_BYTES = 1 << 18
 _PREAMBLE_BYTES = 1 << 20
 """In so many bytes a pcapng file describes its interfaces, or it is not cut."""
 _PCAPNG_MAGIC = b"\x0a\x0d\x0d\x0a"
-_HEADER_BYTES = 16
-_SHORTEST = {ENHANCED_PACKET: 32, SIMPLE_PACKET: 16}
+_SHORTEST = {ENHANCED_PACKET: ENHANCED_BYTES, SIMPLE_PACKET: SIMPLE_BYTES}
 
 
 class FilePart(NamedTuple):
@@ -55,8 +56,6 @@ class Cuts:
     def __init__(self, path: str, limits: Limits = DEFAULTS) -> None:
         self._path = path
         self._limits = limits
-        self.first_ns: int | None = None
-        """Time of the first packet, where there is one."""
         try:
             if not stat.S_ISREG(os.stat(path).st_mode):
                 raise CaptureError(f"{path}: is not a file")
@@ -68,13 +67,19 @@ class Cuts:
         except (OSError, ValueError) as error:
             raise CaptureError(f"{path}: cannot be read: {error}") from None
         if head[:4] == _PCAPNG_MAGIC:
-            self._order = "<" if head[8:12] == b"\x4d\x3c\x2b\x1a" else ">"
+            self._is_little = head[8:12] == b"\x4d\x3c\x2b\x1a"
         else:
-            self._order, self._scale, _ = pcap.MAGICS[head[:4]]
+            order, _, _ = pcap.MAGICS[head[:4]]
+            self._is_little = order == "<"
         self._is_pcapng = head[:4] == _PCAPNG_MAGIC
         self._packets = 0
         self.is_over = False
         """Whether the walk has come to something else than packets, or to the end."""
+
+    @property
+    def left(self) -> int:
+        """The bytes that were not cut."""
+        return self._size - self._at
 
     def next(self, size: int, packets: int | None = None) -> FilePart | None:
         """The next part, of about so many bytes; None where the walk is over.
@@ -83,8 +88,7 @@ class Cuts:
         """
         start, before = self._at, self._packets
         goal = min(start + size, self._size)
-        walk = self._walk_pcapng if self._is_pcapng else self._walk_pcap
-        count = 0 if self.is_over else walk(goal, packets)
+        count = 0 if self.is_over else self._walk(goal, sys.maxsize if packets is None else packets)
         if not count:
             return None
         self._packets += count
@@ -100,62 +104,35 @@ class Cuts:
             os.close(self._file)
         self._file = -1
 
-    def _walk_pcap(self, goal: int, most: int | None) -> int:
-        unpack = Struct(self._order + "IIII").unpack_from
-        at, size, limit = self._at, self._size, self._limits.packet_bytes
-        window, begin, last = b"", at, at - 1  # the last place where a header may begin
-        count = 0
-        while at < goal and count != most:
-            if at > last:
-                window, begin = self._window(at), at
-                last = begin + len(window) - _HEADER_BYTES
-                if last < at:
-                    self.is_over = True
-                    break
-            seconds, fraction, captured, wire = unpack(window, at - begin)
-            end = at + _HEADER_BYTES + captured
-            if not 0 < captured <= limit or captured > wire or end > size:
-                self.is_over = True
+    def _walk(self, goal: int, most: int) -> int:
+        """Walk up to a place, over so many packets at most; gives how many they were."""
+        walk = walk_pcapng if self._is_pcapng else walk_pcap
+        limit = self._limits.block_bytes if self._is_pcapng else self._limits.packet_bytes
+        count, wanted = 0, _WINDOW_BYTES
+        while self._at < goal and count < most:
+            window = self._window(wanted)
+            begin, left = self._at, most - count
+            at, passed, self.is_over = walk(
+                window, 0, goal - begin, self._size - begin, self._is_little, limit, left
+            )
+            self._at += at
+            count += passed
+            if self.is_over:
                 break
-            if self.first_ns is None:
-                self.first_ns = seconds * 1_000_000_000 + fraction * self._scale
-            at = end
-            count += 1
-        self._at = at
+            if not passed:
+                # A block that is longer than the window, or the file was cut meanwhile.
+                self.is_over = wanted > _WINDOW_BYTES or len(window) < wanted
+                wanted = limit
+                if self.is_over:
+                    break
+            else:
+                wanted = _WINDOW_BYTES
         return count
 
-    def _walk_pcapng(self, goal: int, most: int | None) -> int:
-        unpack, last_length = Struct(self._order + "II").unpack_from, Struct(self._order + "I").unpack
-        at, size, limit = self._at, self._size, self._limits.block_bytes
-        window, begin, last = b"", at, at - 1
-        count = 0
-        while at < goal and count != most:
-            if at > last:
-                window, begin = self._window(at), at
-                last = begin + len(window) - 8
-                if last < at:
-                    self.is_over = True
-                    break
-            kind, length = unpack(window, at - begin)
-            end = at + length
-            if kind not in _SHORTEST or not _SHORTEST[kind] <= length <= limit or length & 3 or end > size:
-                self.is_over = True
-                break
-            behind = window[end - 4 - begin : end - begin]
-            if len(behind) < 4:
-                behind = self._window(end - 4)[:4]
-            if len(behind) < 4 or last_length(behind)[0] != length:
-                self.is_over = True
-                break
-            at = end
-            count += 1
-        self._at = at
-        return count
-
-    def _window(self, at: int) -> bytes:
-        """Bytes of the file; none where it cannot be read any more."""
+    def _window(self, size: int) -> bytes:
+        """Bytes of the file from where the walk is; none where it cannot be read any more."""
         try:
-            return os.pread(self._file, _WINDOW_BYTES, at)
+            return os.pread(self._file, size, self._at)
         except OSError:
             return b""
 
@@ -212,7 +189,7 @@ def _preamble_bytes(head: bytes, limits: Limits) -> int:
     """
     if head[:4] in pcap.MAGICS:
         order, _, header_bytes = pcap.MAGICS[head[:4]]
-        if header_bytes != _HEADER_BYTES or len(head) < pcap.HEADER_BYTES:
+        if header_bytes != HEADER_BYTES or len(head) < pcap.HEADER_BYTES:
             raise CaptureError("a pcap file of another form")
         if Struct(order + "HH").unpack_from(head, 4) != (2, pcap.NEWEST_MINOR):
             raise CaptureError("a pcap file of another version")

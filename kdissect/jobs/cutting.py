@@ -30,8 +30,10 @@ from kdissect.source import Input
 
 FIRST_BYTES = 256 << 10
 """Of the first two parts; each one after them is twice as large."""
-PART_BYTES = 8 << 20
+PART_BYTES = 16 << 20
 """Of the largest: the events of a part are in memory together."""
+LAST_BYTES = 4 << 20
+"""Parts of the end of a file are smaller, down to these, so that all processes end about together."""
 MOST_POOR = 3
 """After so many parts in a row that one process had to dissect for the most part, it dissects the rest."""
 
@@ -124,7 +126,8 @@ def in_parts(
     try:
         while not is_over():
             while len(waiting) < count and poor < MOST_POOR:
-                part = cuts.next(size)
+                share = cuts.left // (2 * count)
+                part = cuts.next(min(size, max(share, LAST_BYTES)))
                 if part is None:
                     break
                 size = min(2 * size, PART_BYTES)

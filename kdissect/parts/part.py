@@ -16,7 +16,7 @@ from kdissect.parts.journal import Ends, Forgot, PartJournal, PartNumbering, Tol
 from kdissect.session.briefs import Brief, Interest
 from kdissect.session.conversation import Connection, Conversation
 
-VERSION = 1
+VERSION = 2
 """Of :class:`PartEdge` and :class:`Seam`: both ends of a seam must be of the same."""
 
 
@@ -27,8 +27,8 @@ class PartEdge(NamedTuple):
     packets: int
     why_given_up: str | None
     """Why the part is to be dissected with the true state, in words; then the rest says nothing."""
-    payload_bytes: int = 0
-    """Bytes of its packets."""
+    held_bytes: int = 0
+    """The most that waited in it at a time, as the limits count it."""
     segments: Sequence[Segment] = ()
     """Those of other connections."""
     others: int = 0
@@ -153,14 +153,10 @@ def dissect_part(
     dissector.names = names
     dissector.journal = journal
     events: list[Event] = []
-    size, why = 0, None
+    why = None
     for items in blocks:
-        for item in items:
-            if isinstance(item, Packet):
-                size += len(item.data)
-            else:
-                why = "the file has damage, or secrets, there"
-        if why is not None:
+        if not all(isinstance(item, Packet) for item in items):
+            why = "the file has damage, or secrets, there"
             break
         for found in dissector.feed_all(items):
             events += found
@@ -168,12 +164,12 @@ def dissect_part(
         why = _why_given_up(dissector, journal, events)
     packets = dissector.packets
     if why is not None:
-        return Dissected(PartEdge(VERSION, packets, why, size), [], journal)
+        return Dissected(PartEdge(VERSION, packets, why), [], journal)
     edge = PartEdge(
         VERSION,
         packets,
         None,
-        size,
+        dissector.most_held_bytes,
         journal.segments,
         journal.others,
         list(journal.own),

@@ -76,6 +76,9 @@ class PairLayout:
         self.answers_first = answers_first_in(key, version)
         """As :func:`~kdissect.session.throttling.answers_first`."""
 
+    def __reduce__(self) -> tuple[type[PairLayout], tuple[int, int]]:
+        return PairLayout, self.api
+
 
 class Brief:
     """An exchange in brief. Times are in nanoseconds since the epoch. An exchange has None where this has
