@@ -130,6 +130,9 @@ class Journal(Protocol):
         """Whether a segment is of a connection that somebody else dissects. It is asked of those that are of
         no connection that is known."""
 
+    def speaks_tls(self, ends: tuple[Endpoint, Endpoint]) -> None:
+        """A connection does, the second of whose ends was opened."""
+
     def forgot(self, since_ns: int, number: int, events: int) -> None:
         """So many of the events that come next tell of a connection that has lingered since then."""
 
@@ -604,6 +607,8 @@ class Dissector:
         """What a packet of a connection brought to light, after what follows from it for others."""
         if conversation._tls is not None:
             self._awaiting.note(conversation)
+            if self.journal is not None:
+                self.journal.speaks_tls(conversation.endpoints)
             if taught := self.secrets.take_taught():
                 self._retry(taught, packet, step)
         if conversation.held_bytes != conversation.counted_bytes:

@@ -14,22 +14,24 @@ from __future__ import annotations
 import os
 import stat
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from contextlib import closing
 from struct import Struct
-from typing import NamedTuple
+from typing import NamedTuple, Protocol
 
 from kdissect.capture import pcap, pcapng
-from kdissect.capture.reader import Interface, Item, Reader
+from kdissect.capture.reader import PACKET_OVERHEAD, Interface, Item, Reader
 from kdissect.capture.resync import ENHANCED_PACKET, SIMPLE_PACKET
 from kdissect.capture.walks import ENHANCED_BYTES, HEADER_BYTES, SIMPLE_BYTES, walk_pcap, walk_pcapng
 from kdissect.limits import DEFAULTS, Limits
-from kdissect.model import CaptureError
+from kdissect.model import CaptureError, Packet
 
 PIECE_BYTES = 1 << 18
 _WINDOW_BYTES = 1 << 18
 """What is read at a time to walk over it."""
 _PREAMBLE_BYTES = 1 << 20
 """In so many bytes a pcapng file describes its interfaces, or it is not cut."""
+_NO_MORE: Sequence[Item] = []
 _PCAPNG_MAGIC = b"\x0a\x0d\x0d\x0a"
 _SHORTEST = {ENHANCED_PACKET: ENHANCED_BYTES, SIMPLE_PACKET: SIMPLE_BYTES}
 
@@ -45,6 +47,13 @@ class FilePart(NamedTuple):
     """How many packets stand before it."""
     packets: int = 0
     """How many it has; 0 where nobody counted."""
+    is_plain: bool = True
+    """As a :class:`Part` has it."""
+
+    def blocks(self, limits: Limits) -> Iterator[Sequence[Item]]:
+        """As a :class:`Part` has it."""
+        with closing(PartPackets(self, limits)) as packets:
+            yield from packets.blocks()
 
 
 class Cuts:
@@ -135,6 +144,94 @@ class Cuts:
             return os.pread(self._file, size, self._at)
         except OSError:
             return b""
+
+
+class Cutter(Protocol):
+    """Cuts what is read into parts."""
+
+    @property
+    def left(self) -> int:
+        """About so many bytes were not cut."""
+
+    def next(self, size: int) -> Part | None:
+        """The next part, of about so many bytes; None where there is no other."""
+
+
+class Part(Protocol):
+    """A run of packets."""
+
+    @property
+    def is_plain(self) -> bool:
+        """Whether it has packets only."""
+
+    def blocks(self, limits: Limits) -> Iterator[Sequence[Item]]:
+        """Its packets, or what else it has, in lists. They can be asked for again."""
+
+
+class ReadPart(NamedTuple):
+    """What was read, and is in memory."""
+
+    items: Sequence[Item]
+    is_plain: bool
+
+    def blocks(self, limits: Limits) -> Iterator[Sequence[Item]]:
+        """As a :class:`Part` has it."""
+        yield self.items
+
+
+class ReadCuts:
+    """Cuts what comes of a reading: several files in one order, compressed ones, what is behind the ordinary
+    packets of a file. What is no packet is a part of its own.
+
+    :param blocks: what is read, in lists.
+    :param size: bytes of the files.
+    """
+
+    def __init__(self, blocks: Iterator[Sequence[Item]], size: int) -> None:
+        self._blocks = blocks
+        self._ahead: Sequence[Item] = ()
+        """What was read and is in no part."""
+        self._size = size
+
+    @property
+    def left(self) -> int:
+        """As a :class:`Cutter` has it; of compressed files nobody knows."""
+        return max(0, self._size)
+
+    def next(self, size: int) -> ReadPart | None:
+        """As a :class:`Cutter` has it."""
+        gathered: list[Item] = []
+        there = 0
+        while there < size:
+            items = self._ahead if self._ahead else next(self._blocks, _NO_MORE)
+            self._ahead = ()
+            if items is _NO_MORE:
+                break
+            end = len(items)
+            for at, item in enumerate(items):
+                if not isinstance(item, Packet):
+                    end = at
+                    break
+                there += len(item.data) + PACKET_OVERHEAD
+                if there >= size:
+                    end = at + 1
+                    break
+            gathered += items[:end]
+            self._ahead = items[end:]
+            if self._ahead:
+                break
+        self._size -= there
+        if gathered:
+            return ReadPart(gathered, True)
+        if not self._ahead:
+            return None
+        other, self._ahead = self._ahead[0], self._ahead[1:]
+        return ReadPart([other], False)
+
+    def rest(self) -> Sequence[Item]:
+        """What was read and is in no part."""
+        items, self._ahead = self._ahead, ()
+        return items
 
 
 class PartPackets(Iterator[Item]):

@@ -1,9 +1,14 @@
 """Walks over packets by the lengths that stand before them, without making any.
 
-Both walks take a window of a file and begin at ``at``, where something begins. They end before a packet that
-begins at ``goal`` or behind it, after ``most`` packets, before what reaches beyond the window's end and cannot
-be told from it, and before anything but an ordinary packet. They give where they ended, how many packets they
-passed, and whether what stands there is no ordinary packet. Places count from the window's begin.
+Both walks take a window of a file and begin at ``at``, where something begins. They end
+
+* before a packet that begins at ``goal`` or behind it,
+* after ``most`` packets,
+* before what the window does not tell,
+* before anything but an ordinary packet.
+
+They give where they ended, how many packets they passed, and whether what stands there is no ordinary packet.
+Places count from the window's begin.
 
 :param size: where the file ends.
 """
@@ -23,9 +28,7 @@ Walked = tuple[int, int, bool]
 """Where, how many packets, whether something else stands there."""
 
 
-def walk_pcap(
-    window: bytes, at: int, goal: int, size: int, is_little: bool, limit: int, most: int
-) -> Walked:
+def walk_pcap(window: bytes, at: int, goal: int, size: int, is_little: bool, limit: int, most: int) -> Walked:
     """Walk over records of a pcap file.
 
     :param limit: bytes that a packet may have.

@@ -15,12 +15,13 @@ from typing import Any, BinaryIO, NamedTuple, Protocol
 
 import click
 
+from kdissect.capture.cuts import Cutter, ReadCuts
 from kdissect.cli.errors import Unreadable, Wrong
 from kdissect.cli.inputs import reads_once
 from kdissect.cli.interrupts import EndOfInput
 from kdissect.cli.reading import Reading
 from kdissect.cli.tally import Tally
-from kdissect.dissect import Event
+from kdissect.dissect import Dissector, Event
 from kdissect.exchange import Exchange
 from kdissect.jobs.batches import EventBatch
 from kdissect.jobs.cutting import PartCounts, beginning, first_ns, in_parts
@@ -162,25 +163,39 @@ class _Sharing:
 
     def in_parts(self, end: EndOfInput) -> Iterator[Sequence[Event]]:
         """Have the capture read in parts, if it can be cut and is worth it."""
-        reading, source = self._reading, self._reading.source
-        found = reading.cuts(CUT_BYTES)
-        if found is None:
+        reading = self._reading
+        dissector = reading.seams(CUT_BYTES)
+        if dissector is None:
             return
-        cuts, dissector = found
-        with closing(cuts):
-            reading.first_ns = first_ns(cuts.rest(), source.limits)
+        file = reading.cuts()
+        if file is not None:
+            with closing(file):
+                reading.first_ns = first_ns(file.rest(), reading.source.limits)
+                yield from self._parts(file, dissector, end)
+                reading.go_on_with(file.rest())
+            if self.counts.is_poor or file.left < CUT_BYTES:
+                return
+        rest = ReadCuts(reading.items(end), reading.file_bytes if file is None else file.left)
+        yield from self._parts(rest, dissector, end)
+        reading.put_back(rest.rest())
+
+    def _parts(self, cuts: Cutter, dissector: Dissector, end: EndOfInput) -> Iterator[Sequence[Event]]:
+        """Have done in parts what ``cuts`` gives."""
+        reading, source = self._reading, self._reading.source
+        if self._workers is None:
             self._begins, reading.is_counted_elsewhere = True, False
             yield from beginning(cuts, dissector, source.limits)
             self._begins = False
-            workers = self._workers = self._begun()
-            whose = (cuts, dissector, source, workers, self._jobs.processes)
-            with _told():
-                for events in in_parts(*whose, self._flush, self._count, lambda: end.has_come):
-                    if isinstance(events, PartCounts):
-                        self.counts = events
-                    else:
-                        yield events
-            reading.go_on_with(cuts.rest())
+            self._workers = self._begun()
+        whose = (cuts, dissector, source, self._workers, self._jobs.processes)
+        with _told():
+            for events in in_parts(*whose, self._flush, self._count, lambda: end.has_come):
+                if isinstance(events, PartCounts):
+                    before = self.counts
+                    seams, given_up = before.seams + events.seams, before.given_up + events.given_up
+                    self.counts = PartCounts(seams, given_up, events.is_poor)
+                else:
+                    yield events
 
     def _count(self, events: Sequence[Event]) -> tuple[int, Tally]:
         """What is to be said of events that nobody here sees."""
