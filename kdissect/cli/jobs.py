@@ -99,8 +99,15 @@ class SharedWork(Work, Protocol):
     """Work that may be done by one process, event by event, or shared."""
 
     @property
+    def is_light(self) -> bool:
+        """Whether it takes less than to dissect what it is done with."""
+
+    @property
     def state(self) -> Any:
         """How what was done so far ended."""
+
+    def go_on(self, state: Any) -> None:
+        """What others have done ended so."""
 
     def many(self, events: Sequence[Event]) -> None:
         """Do the work of events, which are the next."""
@@ -156,8 +163,9 @@ class _Sharing:
         self._workers: Workers | None = None
         self._bytes = 0
         """Of the messages that one process has done."""
-        self._begins = False
-        """Whether the events are those of the first part, which this process does alone."""
+        self._is_alone = False
+        """Whether this process does the work of the events: of the first part; and of those that it must
+        dissect alone, where to hand their work to others would cost more than to do it."""
         self.counts = PartCounts()
         """How the parts went."""
 
@@ -174,18 +182,29 @@ class _Sharing:
                 yield from self._parts(file, dissector, end)
                 reading.go_on_with(file.rest())
             if self.counts.is_poor or file.left < CUT_BYTES:
+                self._go_on()
                 return
         rest = ReadCuts(reading.items(end), reading.file_bytes if file is None else file.left)
         yield from self._parts(rest, dissector, end)
         reading.put_back(rest.rest())
+        self._go_on()
+
+    def _go_on(self) -> None:
+        """One process dissects the rest."""
+        if self.counts.is_poor and self._work.is_light and self._workers is not None:
+            with _told():
+                self._flush()
+                self._workers.finish()
+            self._work.go_on(self._workers.state)
+            self._is_alone, self._reading.is_counted_elsewhere = True, False
 
     def _parts(self, cuts: Cutter, dissector: Dissector, end: EndOfInput) -> Iterator[Sequence[Event]]:
         """Have done in parts what ``cuts`` gives."""
         reading, source = self._reading, self._reading.source
         if self._workers is None:
-            self._begins, reading.is_counted_elsewhere = True, False
+            self._is_alone, reading.is_counted_elsewhere = True, False
             yield from beginning(cuts, dissector, source.limits)
-            self._begins = False
+            self._is_alone = False
             self._workers = self._begun()
         whose = (cuts, dissector, source, self._workers, self._jobs.processes)
         with _told():
@@ -214,7 +233,7 @@ class _Sharing:
 
     def add(self, events: Sequence[Event]) -> None:
         """The next events."""
-        if self._begins:
+        if self._is_alone:
             self._work.many(events)
             return
         if self._workers is None and not self._jobs.at_once and self._bytes < WORTH_BYTES:

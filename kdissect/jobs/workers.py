@@ -170,6 +170,11 @@ class Workers:
         self._is_full = False
         """Whether only the first is listened to, because enough is kept of the others."""
 
+    @property
+    def state(self) -> Any:
+        """How what is written so far ended."""
+        return self._state
+
     def submit(self, batch: Batch) -> None:
         """Have a batch done, as soon as there is a process for it; what is ready is written.
 

@@ -46,8 +46,8 @@ def composed(
         back = chance.choice((1, 2 * LINGER_NS))
         found[at:] = [each._replace(timestamp_ns=each.timestamp_ns - back) for each in found[at:]]
     out: list[Item] = [renumbered(each, number, each.interface) for number, each in enumerate(found, 1)]
-    for each in secrets:
-        out.insert(chance.randrange(len(out) + 1), each)
+    for some in secrets:
+        out.insert(chance.randrange(len(out) + 1), some)
     return out
 
 
@@ -61,14 +61,21 @@ def _fragments(packet: Packet, chance: random.Random) -> Iterable[Packet]:
     if length + 14 != len(data):
         return (packet,)
     most = (length - 20 - 1) // 8
-    cut = 8 * chance.randrange(4, most + 1)
-    identity = chance.randrange(1 << 16)
-    pieces = []
-    for start, end in ((0, cut), (cut, length - 20)):
-        piece = bytearray(data[:34] + data[34 + start : 34 + end])
-        more = 0x2000 if end < length - 20 else 0
-        pack_into(">HHH", piece, 16, 20 + end - start, identity, more | start >> 3)
-        pieces.append(packet._replace(data=bytes(piece), wire_length=len(piece)))
+    pieces = fragments(packet, 8 * chance.randrange(4, most + 1), chance.randrange(1 << 16))
     if chance.random() < 0.2:
         pieces.reverse()
+    if chance.random() < 0.1:
+        del pieces[0]
+    return pieces
+
+
+def fragments(packet: Packet, cut: int, identity: int) -> list[Packet]:
+    """The two fragments of an IPv4 packet on Ethernet, the first with so many bytes behind its header."""
+    data, end = packet.data, len(packet.data) - 34
+    pieces = []
+    for start, stop in ((0, cut), (cut, end)):
+        piece = bytearray(data[:34] + data[34 + start : 34 + stop])
+        more = 0x2000 if stop < end else 0
+        pack_into(">HHH", piece, 16, 20 + stop - start, identity, more | start >> 3)
+        pieces.append(packet._replace(data=bytes(piece), wire_length=len(piece)))
     return pieces

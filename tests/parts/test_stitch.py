@@ -11,14 +11,14 @@ from kdissect.capture.files import read_packets
 from kdissect.capture.reader import Item
 from kdissect.dissect import Dissector
 from kdissect.limits import DEFAULTS
-from kdissect.model import TLS_KEY_LOG, CaptureError, Packet, Secrets, renumbered
+from kdissect.model import TLS_KEY_LOG, CaptureError, Fault, Packet, Secrets, renumbered
 from kdissect.parts.part import dissect_part
 from kdissect.parts.stitch import Stitcher
 from kdissect.session.briefs import Interest
 from tests.amount import only_long, some, times
 from tests.cli.run import CAPTURES
 from tests.lab import CLEAR_CASES, TLS_CASES, Case
-from tests.parts.compositions import composed
+from tests.parts.compositions import composed, fragments
 from tests.parts.cut import Stitched, alone, places, stitched, without_rows
 from tests.shared import SHARED
 
@@ -136,6 +136,26 @@ def test_what_concerns_all_connections_is_not_settled_by_a_part(traffic: list[It
         found = stitched(traffic, cuts, limits)
         assert found.events == alone(traffic, limits)
         assert found.given_up
+
+
+def test_a_fragment_that_waits_is_told_when_another_one_comes(traffic: list[Item]) -> None:
+    packets = [each for each in traffic[:400] if isinstance(each, Packet)]
+    place = next(at for at, each in enumerate(packets) if len(each.data) > 200)
+    whole = [each._replace(timestamp_ns=10**18 + 10**9 * at) for at, each in enumerate(packets)]
+    first, _ = fragments(whole[place], 64, 1)
+    later = next(at for at in range(place + 200, 400) if len(packets[at].data) > 200)
+    items = [
+        *whole[:place],
+        first,
+        *whole[place + 1 : later],
+        *fragments(whole[later], 64, 2),
+        *whole[later + 1 :],
+    ]
+    items = [renumbered(each, number, each.interface) for number, each in enumerate(items, 1)]
+    found = stitched(items, [place + 50])
+    assert any(isinstance(each, Fault) and each.packet == place + 1 for each in found.events)
+    assert found.events == alone(items)
+    assert found.given_up == 2 * ["something is not of one connection"] or len(found.given_up) == 2
 
 
 def test_ports_that_are_used_again_behind_a_seam_give_the_part_up(traffic: list[Item]) -> None:
