@@ -6,9 +6,9 @@ say nothing on a machine that is busy, so the load is printed. Beside their rati
 processors allow: CPU seconds of one job next to those of the busiest of several processes, or to an equal
 share of them all, whichever is more. Peaks are of one process.
 
-``many`` supposes ``--cores`` processors. The processes that had the parts are spread over them, longest first.
-The first process, which stitches and writes, works beside them. So many times faster than one job is the
-longest of these.
+``many`` supposes ``--cores`` processors. The processes that had the parts are spread over them, the longest
+first; the first process, which stitches and writes, works beside them. It tells how many times faster than
+one job the longest of these is.
 """
 
 # ruff: noqa: T201
@@ -96,9 +96,8 @@ def compare(capture: Path, jobs: int, rounds: int, cores: int, only: str) -> Non
     """Print the table."""
     size = capture.stat().st_size / 1e6
     print(f"{size:,.0f} MB, {os.cpu_count()} processors, load {os.getloadavg()[0]:.1f}")
-    print(
-        f"{'':44} {'1 job':>8} {f'{jobs} jobs':>8} {'ratio':>6} {'by CPU':>6} {'CPU':>11} {'many':>5} {'peak':>6}"
-    )
+    titles = f"{f'{jobs} jobs':>8} {'ratio':>6} {'by CPU':>6} {'CPU':>11} {'many':>5} {'peak':>6}"
+    print(f"{'':44} {'1 job':>8} {titles}")
     for command in COMMANDS:
         if only not in " ".join(command):
             continue

@@ -3,8 +3,8 @@
     KDISSECT_LONG=1 pytest -n auto   every capture, every form and size, many random cases
 
 Some long runs are commands of their own: ``mutate``, ``compose``, ``loss``, ``soak`` and ``malicious`` in
-``tests.acceptance``; ``tests.tls.mutate``, ``tests.live.soak``, ``tests.fuzz``; ``long`` in ``tests.jobs``, ``tests.parts``,
-``tests.spark`` and ``tests.client``.
+``tests.acceptance``; ``tests.tls.mutate``, ``tests.live.soak``, ``tests.fuzz``; ``long`` in ``tests.jobs``,
+``tests.parts``, ``tests.spark`` and ``tests.client``.
 """
 
 from __future__ import annotations

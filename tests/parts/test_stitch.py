@@ -9,7 +9,7 @@ import pytest
 from benchmarks.traffic import multiply
 from kdissect.capture.files import read_packets
 from kdissect.capture.reader import Item
-from kdissect.dissect import Dissector
+from kdissect.dissect import LINGER_NS, Dissector
 from kdissect.limits import DEFAULTS
 from kdissect.model import TLS_KEY_LOG, CaptureError, Fault, Packet, Secrets, renumbered
 from kdissect.parts.part import dissect_part
@@ -144,18 +144,26 @@ def test_a_fragment_that_waits_is_told_when_another_one_comes(traffic: list[Item
     whole = [each._replace(timestamp_ns=10**18 + 10**9 * at) for at, each in enumerate(packets)]
     first, _ = fragments(whole[place], 64, 1)
     later = next(at for at in range(place + 200, 400) if len(packets[at].data) > 200)
-    items = [
-        *whole[:place],
-        first,
-        *whole[place + 1 : later],
-        *fragments(whole[later], 64, 2),
-        *whole[later + 1 :],
-    ]
-    items = [renumbered(each, number, each.interface) for number, each in enumerate(items, 1)]
+    both = fragments(whole[later], 64, 2)
+    mixed = [*whole[:place], first, *whole[place + 1 : later], *both, *whole[later + 1 :]]
+    items = [renumbered(each, number, each.interface) for number, each in enumerate(mixed, 1)]
     found = stitched(items, [place + 50])
     assert any(isinstance(each, Fault) and each.packet == place + 1 for each in found.events)
     assert found.events == alone(items)
-    assert found.given_up == 2 * ["something is not of one connection"] or len(found.given_up) == 2
+    assert found.given_up == [
+        "something is not of one connection",
+        "something waits that is not of one connection",
+    ]
+
+
+def test_a_clock_that_is_set_back_gives_its_part_up(traffic: list[Item]) -> None:
+    packets = [each for each in traffic if isinstance(each, Packet)]
+    at = len(packets) // 2
+    later = [each._replace(timestamp_ns=each.timestamp_ns - 2 * LINGER_NS) for each in packets[at:]]
+    items: list[Item] = [*packets[:at], *later]
+    found = stitched(items, [at - 300, at + 300])
+    assert found.events == alone(items)
+    assert found.given_up == ["the clock was set back"]
 
 
 def test_ports_that_are_used_again_behind_a_seam_give_the_part_up(traffic: list[Item]) -> None:
