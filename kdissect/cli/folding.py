@@ -251,7 +251,7 @@ class FoldingWork(Generic[C]):
         return self._reading.source.briefs is not None
 
     def go_on(self, state: None) -> None:
-        """As :class:`~kdissect.cli.jobs.SharedWork` has it: there is none."""
+        """As :class:`~kdissect.cli.jobs.SharedWork` has it. Batches have no state."""
 
     def many(self, events: Sequence[Event]) -> None:
         """Count events, the next."""

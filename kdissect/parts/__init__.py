@@ -9,8 +9,8 @@ was set aside, takes in the part's own connections, and has the true state at th
 (numbers, names of topic ids, events) goes back to the part, which then gives all events in their order.
 
 So no boundary is guessed, and no state: a connection is dissected from its beginning, or with its true state.
-Connections with TLS are set aside as well, because secrets come from anywhere in a capture: a part that finds
-one begins anew, and takes no connection that is opened to the same endpoint.
+Connections with TLS are set aside as well, because secrets may come anywhere in a capture. A part that finds
+one begins anew. It then takes no connection that is opened to the same endpoint.
 
 What a part cannot settle alone, for whatever reason, is dissected by the stitcher: the part is given up. That
 is counted.
