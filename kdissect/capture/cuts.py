@@ -48,10 +48,10 @@ class FilePart(NamedTuple):
     packets: int = 0
     """How many it has; 0 where nobody counted."""
     is_plain: bool = True
-    """As a :class:`Part` has it."""
+    """As a :class:`CapturePart` has it."""
 
     def blocks(self, limits: Limits) -> Iterator[Sequence[Item]]:
-        """As a :class:`Part` has it."""
+        """As a :class:`CapturePart` has it."""
         with closing(PartPackets(self, limits)) as packets:
             yield from packets.blocks()
 
@@ -153,11 +153,11 @@ class Cutter(Protocol):
     def left(self) -> int:
         """About so many bytes were not cut."""
 
-    def next(self, size: int) -> Part | None:
+    def next(self, size: int) -> CapturePart | None:
         """The next part, of about so many bytes; None where there is no other."""
 
 
-class Part(Protocol):
+class CapturePart(Protocol):
     """A run of packets."""
 
     @property
@@ -175,7 +175,7 @@ class ReadPart(NamedTuple):
     is_plain: bool
 
     def blocks(self, limits: Limits) -> Iterator[Sequence[Item]]:
-        """As a :class:`Part` has it."""
+        """As a :class:`CapturePart` has it."""
         yield self.items
 
 

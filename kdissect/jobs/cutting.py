@@ -16,7 +16,7 @@ from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any, NamedTuple
 
-from kdissect.capture.cuts import Cutter, Part
+from kdissect.capture.cuts import CapturePart, Cutter
 from kdissect.capture.reader import Item
 from kdissect.dissect import Dissector, Event
 from kdissect.exchange import Exchange
@@ -62,7 +62,7 @@ class _CutTask:
 
     def __init__(
         self,
-        part: Part,
+        part: CapturePart,
         source: Input,
         true: Dissector,
         count: Callable[[Sequence[Event]], Any],
@@ -107,7 +107,7 @@ class _CutTask:
 class _Blocks:
     """The packets of a part, as often as they are asked for."""
 
-    def __init__(self, part: Part, limits: Limits) -> None:
+    def __init__(self, part: CapturePart, limits: Limits) -> None:
         self._part = part
         self._limits = limits
 
@@ -185,13 +185,13 @@ def in_parts(
     yield PartCounts(seams, given_up, poor >= MOST_POOR)
 
 
-def _here(part: Part, true: Dissector, limits: Limits) -> Iterator[list[Event]]:
+def _here(part: CapturePart, true: Dissector, limits: Limits) -> Iterator[list[Event]]:
     """The events of a part that is dissected with the true state."""
     for items in part.blocks(limits):
         yield from true.feed_all(items)
 
 
-def first_ns(part: Part, limits: Limits) -> int | None:
+def first_ns(part: CapturePart, limits: Limits) -> int | None:
     """The time of the first packet of a part."""
     found = (item for items in part.blocks(limits) for item in items if isinstance(item, Packet))
     return next((packet.timestamp_ns for packet in found), None)
