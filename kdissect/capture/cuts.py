@@ -20,8 +20,9 @@ from struct import Struct
 from typing import NamedTuple, Protocol
 
 from kdissect.capture import pcap, pcapng
-from kdissect.capture.reader import PACKET_OVERHEAD, Interface, Item, Reader
+from kdissect.capture.reader import PACKET_OVERHEAD, Interface, Item, Reader, one_by_one
 from kdissect.capture.resync import ENHANCED_PACKET, SIMPLE_PACKET
+from kdissect.capture.runs import PacketRun
 from kdissect.capture.walks import ENHANCED_BYTES, HEADER_BYTES, SIMPLE_BYTES, walk_pcap, walk_pcapng
 from kdissect.limits import DEFAULTS, Limits
 from kdissect.model import CaptureError, Packet
@@ -31,7 +32,6 @@ _WINDOW_BYTES = 1 << 18
 """What is read at a time to walk over it."""
 _PREAMBLE_BYTES = 1 << 20
 """In so many bytes a pcapng file describes its interfaces, or it is not cut."""
-_NO_MORE: Sequence[Item] = []
 _PCAPNG_MAGIC = b"\x0a\x0d\x0d\x0a"
 _SHORTEST = {ENHANCED_PACKET: ENHANCED_BYTES, SIMPLE_PACKET: SIMPLE_BYTES}
 
@@ -187,7 +187,7 @@ class ReadCuts:
     :param size: bytes of the files.
     """
 
-    def __init__(self, blocks: Iterator[Sequence[Item]], size: int) -> None:
+    def __init__(self, blocks: Iterator[Sequence[Item | PacketRun]], size: int) -> None:
         self._blocks = blocks
         self._ahead: Sequence[Item] = ()
         """What was read and is in no part."""
@@ -203,10 +203,13 @@ class ReadCuts:
         gathered: list[Item] = []
         there = 0
         while there < size:
-            items = self._ahead if self._ahead else next(self._blocks, _NO_MORE)
+            items: Sequence[Item] = self._ahead
+            if not items:
+                block = next(self._blocks, None)
+                if block is None:
+                    break
+                items = one_by_one(block)
             self._ahead = ()
-            if items is _NO_MORE:
-                break
             end = len(items)
             for at, item in enumerate(items):
                 if not isinstance(item, Packet):

@@ -93,7 +93,7 @@ class Reading:
             briefs=briefs,
         )
         self._pass = Pass(source.with_points(), known.secrets, known.growing)
-        self._items: Iterator[Sequence[Item]] | None = None
+        self._items: Iterator[Sequence[Item | PacketRun]] | None = None
         """What is read, once that has begun."""
         self._ahead: Sequence[Item] = ()
         """What comes before it."""
@@ -153,7 +153,7 @@ class Reading:
         """As :attr:`kdissect.source.Pass.file_bytes`."""
         return self._pass.file_bytes
 
-    def items(self, end: EndOfInput) -> Iterator[Sequence[Item]]:
+    def items(self, end: EndOfInput) -> Iterator[Sequence[Item | PacketRun]]:
         """What is read and was not given out, in lists, up to the end of the input."""
         if self._items is None:
             one_by_one = self.keep is not None or self.one_by_one
