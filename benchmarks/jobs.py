@@ -5,6 +5,10 @@ traffic is repeated until it has ``--exchanges`` on many connections. The median
 say nothing on a machine that is busy, so the load is printed. Beside their ratio stands the one that the
 processors allow: CPU seconds of one job next to those of the busiest of several processes, or to an equal
 share of them all, whichever is more. Peaks are of one process.
+
+``many`` supposes ``--cores`` processors. The processes that had the parts are spread over them, the longest
+first; the first process, which stitches and writes, works beside them. It tells how many times faster than
+one job the longest of these is.
 """
 
 # ruff: noqa: T201
@@ -16,6 +20,7 @@ import os
 import resource
 import sys
 import tempfile
+from heapq import heapreplace
 from pathlib import Path
 from statistics import median
 from typing import NamedTuple
@@ -47,17 +52,32 @@ class Figures(NamedTuple):
     """Of all processes."""
     busiest: float
     """CPU seconds of the process that had most."""
+    many: float
+    """Seconds with many processors, where each process does what it did."""
     peak: int
     """Bytes of the process that had most."""
 
 
-def run(command: tuple[str, ...], capture: Path, jobs: int) -> Figures:
+def run(command: tuple[str, ...], capture: Path, jobs: int, cores: int) -> Figures:
     """Run a command once. CPU seconds of all processes are the system's count, which misses none."""
     words = [*command, str(capture), "--jobs", str(jobs), "-q", "-o", os.devnull]
     before = _children()
     seconds, used = measure([sys.executable, "-m", "kdissect", *words])
-    cpus = [each.cpu for each in used.values()]
-    return Figures(seconds, _children() - before, max(cpus), max(each.peak for each in used.values()))
+    cpus = [used[number].cpu for number in sorted(used)]
+    cpu = _children() - before
+    first, *others = cpus
+    # What the system counted and nobody saw is of processes that had ended before they were looked at again.
+    missed = (cpu - first) / sum(others) if sum(others) else 1.0
+    many = max(first, spread([missed * each for each in others], cores))
+    return Figures(seconds, cpu, max(cpus), many, max(each.peak for each in used.values()))
+
+
+def spread(times: list[float], cores: int) -> float:
+    """The seconds that these take on so many processors, the longest first."""
+    loads = [0.0] * cores
+    for each in sorted(times, reverse=True):
+        heapreplace(loads, loads[0] + each)
+    return max(loads)
 
 
 def _children() -> float:
@@ -68,25 +88,28 @@ def _children() -> float:
 
 def middle(runs: list[Figures]) -> Figures:
     """The medians; of peaks the most."""
-    seconds, cpu, busiest = (median(run[at] for run in runs) for at in range(3))
-    return Figures(seconds, cpu, busiest, max(run.peak for run in runs))
+    seconds, cpu, busiest, many = (median(run[at] for run in runs) for at in range(4))
+    return Figures(seconds, cpu, busiest, many, max(run.peak for run in runs))
 
 
-def compare(capture: Path, jobs: int, rounds: int) -> None:
+def compare(capture: Path, jobs: int, rounds: int, cores: int, only: str) -> None:
     """Print the table."""
     size = capture.stat().st_size / 1e6
     print(f"{size:,.0f} MB, {os.cpu_count()} processors, load {os.getloadavg()[0]:.1f}")
-    print(f"{'':44} {'1 job':>8} {f'{jobs} jobs':>8} {'ratio':>6} {'by CPU':>6} {'CPU':>11} {'peak':>6}")
+    titles = f"{f'{jobs} jobs':>8} {'ratio':>6} {'by CPU':>6} {'CPU':>11} {'many':>5} {'peak':>6}"
+    print(f"{'':44} {'1 job':>8} {titles}")
     for command in COMMANDS:
+        if only not in " ".join(command):
+            continue
         ones, others = [], []
         for _ in range(rounds):
-            ones.append(run(command, capture, 1))
-            others.append(run(command, capture, jobs))
+            ones.append(run(command, capture, 1, cores))
+            others.append(run(command, capture, jobs, cores))
         one, other = middle(ones), middle(others)
         print(
             f"{' '.join(command):44} {one.seconds:6.2f} s {other.seconds:6.2f} s"
             f" {one.seconds / other.seconds:6.2f} {one.cpu / max(other.busiest, other.cpu / jobs):6.2f}"
-            f" {one.cpu:5.1f}→{other.cpu:.1f} {other.peak >> 20:3} MiB",
+            f" {one.cpu:5.1f}→{other.cpu:<5.1f} {one.cpu / other.many:5.1f} {other.peak >> 20:3} MiB",
             flush=True,
         )
 
@@ -97,6 +120,8 @@ def main() -> int:
     )
     parser.add_argument("capture", nargs="?", type=Path)
     parser.add_argument("--jobs", type=int, default=2)
+    parser.add_argument("--cores", type=int, default=16, help="processors that are supposed")
+    parser.add_argument("--only", default="", help="commands with this text")
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--exchanges", type=int, default=EXCHANGES)
     given = parser.parse_args()
@@ -105,7 +130,7 @@ def main() -> int:
         if capture is None:
             capture = Path(folder) / "traffic.pcap"
             multiply(capture, given.exchanges)
-        compare(capture, given.jobs, given.rounds)
+        compare(capture, given.jobs, given.rounds, given.cores, given.only)
     return 0
 
 

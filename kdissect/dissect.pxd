@@ -58,6 +58,7 @@ cdef class Dissector:
     cdef public int64_t _lingers_since
     cdef public int64_t _waits
     cdef public int64_t _held_bytes
+    cdef public int64_t _most_held
     cdef public list _late
     cdef public int64_t _late_bytes
     cdef public object _names_left_out

@@ -129,6 +129,9 @@ class Journal(Protocol):
         """Whether a segment is of a connection that somebody else dissects. It is asked of those that are of
         no connection that is known."""
 
+    def speaks_tls(self, ends: tuple[Endpoint, Endpoint]) -> None:
+        """A connection does, the second of whose ends was opened."""
+
     def forgot(self, since_ns: int, number: int, events: int) -> None:
         """So many of the events that come next tell of a connection that has lingered since then."""
 
@@ -207,6 +210,7 @@ class Dissector:
         waited longer."""
         self._held_bytes = 0
         """The same of all, and of what is ``late``."""
+        self._most_held = 0
         self._late: list[SessionEvent] = []
         """What only came to light when a connection was forgotten. When that is depends on the packets of
         others, and numbers must not: these exchanges are numbered at the end."""
@@ -244,6 +248,11 @@ class Dissector:
         """What everything costs that waits now, to which a limit applies."""
         return self._held_bytes
 
+    @property
+    def most_held_bytes(self) -> int:
+        """The most of that so far."""
+        return self._most_held
+
     # -- parts of a capture -------------------------------------------------------------------------
 
     @property
@@ -278,15 +287,9 @@ class Dissector:
         return (one, other) in self._table
 
     def handed_over(self) -> list[tuple[Conversation, int | None]]:
-        """The connections that it remembers, by number; and since when they linger, where they are over.
-
-        They have Sessions from then on: what is told in brief refers to much that is not theirs.
-        """
+        """The connections that it remembers, by number; and since when they linger, where they are over."""
         since = {number: since_ns for since_ns, number in self._lingering if number in self._closed}
         found = sorted(set(self._table.values()), key=lambda each: each.number)
-        for conversation in found:
-            conversation.leave_quick()
-            conversation._forms = None
         return [(each, since.get(each.number)) for each in found]
 
     def adopt(self, conversation: Conversation, since_ns: int | None) -> None:
@@ -297,7 +300,7 @@ class Dissector:
         first, other = conversation.endpoints
         self._table[first, other] = self._table[other, first] = conversation
         self._remembered += 1
-        conversation._secrets, conversation._forms = self.secrets, self._forms
+        conversation.go_on_with(self.secrets, self._forms)
         conversation.counted_bytes = 0
         conversation.ends = None
         self._count_held(conversation)
@@ -598,6 +601,8 @@ class Dissector:
         """What a packet of a connection brought to light, after what follows from it for others."""
         if conversation._tls is not None:
             self._awaiting.note(conversation)
+            if self.journal is not None:
+                self.journal.speaks_tls(conversation.endpoints)
             if taught := self.secrets.take_taught():
                 self._retry(taught, packet, step)
         if conversation.held_bytes != conversation.counted_bytes:
@@ -658,6 +663,7 @@ class Dissector:
     def _count_held(self, conversation: Conversation) -> None:
         held, before = conversation.held_bytes, conversation.counted_bytes
         self._held_bytes += held - before
+        self._most_held = max(self._most_held, self._held_bytes)
         conversation.counted_bytes = held
         if not before:
             self._waits += 1

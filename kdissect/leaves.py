@@ -31,6 +31,7 @@ LEAVES = (
     "kdissect.model",
     "kdissect.capture.runs",
     "kdissect.capture.segments",
+    "kdissect.capture.walks",
     "kdissect.tcp.copies",
     "kdissect.tcp.reassembly",
     "kdissect.tcp.duplex",

@@ -167,22 +167,33 @@ class Pass:
         """What is read."""
         return self._input
 
-    def cuts(self, least: int) -> tuple[Cuts, Dissector] | None:
-        """What cuts the input, and the dissector that goes over its seams; None where it is to be read as
+    def seams(self, least: int) -> Dissector | None:
+        """The dissector that goes over the seams between parts of the input; None where it is to be read as
         one. It must not have been read.
 
-        :param least: bytes of a file that is worth it.
+        :param least: bytes of files that are worth it.
         """
         source, dissector = self._input, self._dissector
         if not isinstance(dissector, Dissector) or dissector.packets or dissector.crosses_connections:
             return None
-        if source.open_packets is not None or len(source.paths) != 1 or self._key_logs is not None:
+        if source.open_packets is not None or self._key_logs is not None:
             return None
-        (path,) = source.paths
-        if dissector.secrets or path == "-" or not os.path.isfile(path) or os.path.getsize(path) < least:
+        if not all(os.path.isfile(path) for path in source.paths) or self.file_bytes < least:
+            return None
+        return dissector
+
+    @property
+    def file_bytes(self) -> int:
+        """The bytes of the files that are there."""
+        return sum(os.path.getsize(path) for path in self._input.paths if os.path.isfile(path))
+
+    def cuts(self) -> Cuts | None:
+        """What cuts the file of the input without reading it; None where that cannot be."""
+        source = self._input
+        if len(source.paths) != 1:
             return None
         try:
-            return Cuts(path, source.limits), dissector
+            return Cuts(source.paths[0], source.limits)
         except CaptureError:
             return None
 

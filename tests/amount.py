@@ -4,7 +4,7 @@
 
 Some long runs are commands of their own: ``mutate``, ``compose``, ``loss``, ``soak`` and ``malicious`` in
 ``tests.acceptance``; ``tests.tls.mutate``, ``tests.live.soak``, ``tests.fuzz``; ``long`` in ``tests.jobs``,
-``tests.spark`` and ``tests.client``.
+``tests.parts``, ``tests.spark`` and ``tests.client``.
 """
 
 from __future__ import annotations

@@ -13,15 +13,19 @@ from __future__ import annotations
 
 import os
 import stat
-from collections.abc import Iterator
+import sys
+from collections.abc import Iterator, Sequence
+from contextlib import closing
 from struct import Struct
-from typing import NamedTuple
+from typing import NamedTuple, Protocol
 
 from kdissect.capture import pcap, pcapng
-from kdissect.capture.reader import Interface, Item, Reader
+from kdissect.capture.reader import PACKET_OVERHEAD, Interface, Item, Reader, one_by_one
 from kdissect.capture.resync import ENHANCED_PACKET, SIMPLE_PACKET
+from kdissect.capture.runs import PacketRun
+from kdissect.capture.walks import ENHANCED_BYTES, HEADER_BYTES, SIMPLE_BYTES, walk_pcap, walk_pcapng
 from kdissect.limits import DEFAULTS, Limits
-from kdissect.model import CaptureError
+from kdissect.model import CaptureError, Packet
 
 PIECE_BYTES = 1 << 18
 _WINDOW_BYTES = 1 << 18
@@ -29,8 +33,7 @@ _WINDOW_BYTES = 1 << 18
 _PREAMBLE_BYTES = 1 << 20
 """In so many bytes a pcapng file describes its interfaces, or it is not cut."""
 _PCAPNG_MAGIC = b"\x0a\x0d\x0d\x0a"
-_HEADER_BYTES = 16
-_SHORTEST = {ENHANCED_PACKET: 32, SIMPLE_PACKET: 16}
+_SHORTEST = {ENHANCED_PACKET: ENHANCED_BYTES, SIMPLE_PACKET: SIMPLE_BYTES}
 
 
 class FilePart(NamedTuple):
@@ -44,6 +47,13 @@ class FilePart(NamedTuple):
     """How many packets stand before it."""
     packets: int = 0
     """How many it has; 0 where nobody counted."""
+    is_plain: bool = True
+    """As a :class:`CapturePart` has it."""
+
+    def blocks(self, limits: Limits) -> Iterator[Sequence[Item]]:
+        """As a :class:`CapturePart` has it."""
+        with closing(PartPackets(self, limits)) as packets:
+            yield from packets.blocks()
 
 
 class Cuts:
@@ -55,8 +65,6 @@ class Cuts:
     def __init__(self, path: str, limits: Limits = DEFAULTS) -> None:
         self._path = path
         self._limits = limits
-        self.first_ns: int | None = None
-        """Time of the first packet, where there is one."""
         try:
             if not stat.S_ISREG(os.stat(path).st_mode):
                 raise CaptureError(f"{path}: is not a file")
@@ -68,13 +76,19 @@ class Cuts:
         except (OSError, ValueError) as error:
             raise CaptureError(f"{path}: cannot be read: {error}") from None
         if head[:4] == _PCAPNG_MAGIC:
-            self._order = "<" if head[8:12] == b"\x4d\x3c\x2b\x1a" else ">"
+            self._is_little = head[8:12] == b"\x4d\x3c\x2b\x1a"
         else:
-            self._order, self._scale, _ = pcap.MAGICS[head[:4]]
+            order, _, _ = pcap.MAGICS[head[:4]]
+            self._is_little = order == "<"
         self._is_pcapng = head[:4] == _PCAPNG_MAGIC
         self._packets = 0
         self.is_over = False
         """Whether the walk has come to something else than packets, or to the end."""
+
+    @property
+    def left(self) -> int:
+        """The bytes that were not cut."""
+        return self._size - self._at
 
     def next(self, size: int, packets: int | None = None) -> FilePart | None:
         """The next part, of about so many bytes; None where the walk is over.
@@ -83,8 +97,7 @@ class Cuts:
         """
         start, before = self._at, self._packets
         goal = min(start + size, self._size)
-        walk = self._walk_pcapng if self._is_pcapng else self._walk_pcap
-        count = 0 if self.is_over else walk(goal, packets)
+        count = 0 if self.is_over else self._walk(goal, sys.maxsize if packets is None else packets)
         if not count:
             return None
         self._packets += count
@@ -100,64 +113,128 @@ class Cuts:
             os.close(self._file)
         self._file = -1
 
-    def _walk_pcap(self, goal: int, most: int | None) -> int:
-        unpack = Struct(self._order + "IIII").unpack_from
-        at, size, limit = self._at, self._size, self._limits.packet_bytes
-        window, begin, last = b"", at, at - 1  # the last place where a header may begin
-        count = 0
-        while at < goal and count != most:
-            if at > last:
-                window, begin = self._window(at), at
-                last = begin + len(window) - _HEADER_BYTES
-                if last < at:
-                    self.is_over = True
-                    break
-            seconds, fraction, captured, wire = unpack(window, at - begin)
-            end = at + _HEADER_BYTES + captured
-            if not 0 < captured <= limit or captured > wire or end > size:
-                self.is_over = True
+    def _walk(self, goal: int, most: int) -> int:
+        """Walk up to a place, over so many packets at most; gives how many they were."""
+        walk = walk_pcapng if self._is_pcapng else walk_pcap
+        limit = self._limits.block_bytes if self._is_pcapng else self._limits.packet_bytes
+        count, wanted = 0, _WINDOW_BYTES
+        while self._at < goal and count < most:
+            window = self._window(wanted)
+            begin, left = self._at, most - count
+            at, passed, self.is_over = walk(
+                window, 0, goal - begin, self._size - begin, self._is_little, limit, left
+            )
+            self._at += at
+            count += passed
+            if self.is_over:
                 break
-            if self.first_ns is None:
-                self.first_ns = seconds * 1_000_000_000 + fraction * self._scale
-            at = end
-            count += 1
-        self._at = at
+            if not passed:
+                # A block that is longer than the window, or the file was cut meanwhile.
+                self.is_over = wanted > _WINDOW_BYTES or len(window) < wanted
+                wanted = limit
+                if self.is_over:
+                    break
+            else:
+                wanted = _WINDOW_BYTES
         return count
 
-    def _walk_pcapng(self, goal: int, most: int | None) -> int:
-        unpack, last_length = Struct(self._order + "II").unpack_from, Struct(self._order + "I").unpack
-        at, size, limit = self._at, self._size, self._limits.block_bytes
-        window, begin, last = b"", at, at - 1
-        count = 0
-        while at < goal and count != most:
-            if at > last:
-                window, begin = self._window(at), at
-                last = begin + len(window) - 8
-                if last < at:
-                    self.is_over = True
-                    break
-            kind, length = unpack(window, at - begin)
-            end = at + length
-            if kind not in _SHORTEST or not _SHORTEST[kind] <= length <= limit or length & 3 or end > size:
-                self.is_over = True
-                break
-            behind = window[end - 4 - begin : end - begin]
-            if len(behind) < 4:
-                behind = self._window(end - 4)[:4]
-            if len(behind) < 4 or last_length(behind)[0] != length:
-                self.is_over = True
-                break
-            at = end
-            count += 1
-        self._at = at
-        return count
-
-    def _window(self, at: int) -> bytes:
-        """Bytes of the file; none where it cannot be read any more."""
+    def _window(self, size: int) -> bytes:
+        """Bytes of the file from where the walk is; none where it cannot be read any more."""
         try:
-            return os.pread(self._file, _WINDOW_BYTES, at)
+            return os.pread(self._file, size, self._at)
         except OSError:
             return b""
+
+
+class Cutter(Protocol):
+    """Cuts what is read into parts."""
+
+    @property
+    def left(self) -> int:
+        """About so many bytes were not cut."""
+
+    def next(self, size: int) -> CapturePart | None:
+        """The next part, of about so many bytes; None where there is no other."""
+
+
+class CapturePart(Protocol):
+    """A run of packets."""
+
+    @property
+    def is_plain(self) -> bool:
+        """Whether it has packets only."""
+
+    def blocks(self, limits: Limits) -> Iterator[Sequence[Item]]:
+        """Its packets, or what else it has, in lists. They can be asked for again."""
+
+
+class ReadPart(NamedTuple):
+    """What was read, and is in memory."""
+
+    items: Sequence[Item]
+    is_plain: bool
+
+    def blocks(self, limits: Limits) -> Iterator[Sequence[Item]]:
+        """As a :class:`CapturePart` has it."""
+        yield self.items
+
+
+class ReadCuts:
+    """Cuts what comes of a reading: several files in one order, compressed ones, what is behind the ordinary
+    packets of a file. What is no packet is a part of its own.
+
+    :param blocks: what is read, in lists.
+    :param size: bytes of the files.
+    """
+
+    def __init__(self, blocks: Iterator[Sequence[Item | PacketRun]], size: int) -> None:
+        self._blocks = blocks
+        self._ahead: Sequence[Item] = ()
+        """What was read and is in no part."""
+        self._size = size
+
+    @property
+    def left(self) -> int:
+        """As a :class:`Cutter` has it; of compressed files nobody knows."""
+        return max(0, self._size)
+
+    def next(self, size: int) -> ReadPart | None:
+        """As a :class:`Cutter` has it."""
+        gathered: list[Item] = []
+        there = 0
+        while there < size:
+            items: Sequence[Item] = self._ahead
+            if not items:
+                block = next(self._blocks, None)
+                if block is None:
+                    break
+                items = one_by_one(block)
+            self._ahead = ()
+            end = len(items)
+            for at, item in enumerate(items):
+                if not isinstance(item, Packet):
+                    end = at
+                    break
+                there += len(item.data) + PACKET_OVERHEAD
+                if there >= size:
+                    end = at + 1
+                    break
+            gathered += items[:end]
+            self._ahead = items[end:]
+            if self._ahead:
+                break
+        self._size -= there
+        if gathered:
+            return ReadPart(gathered, True)
+        if not self._ahead:
+            return None
+        other, self._ahead = self._ahead[0], self._ahead[1:]
+        return ReadPart([other], False)
+
+    def rest(self) -> Sequence[Item]:
+        """What was read and is in no part."""
+        items, self._ahead = self._ahead, ()
+        return items
 
 
 class PartPackets(Iterator[Item]):
@@ -212,7 +289,7 @@ def _preamble_bytes(head: bytes, limits: Limits) -> int:
     """
     if head[:4] in pcap.MAGICS:
         order, _, header_bytes = pcap.MAGICS[head[:4]]
-        if header_bytes != _HEADER_BYTES or len(head) < pcap.HEADER_BYTES:
+        if header_bytes != HEADER_BYTES or len(head) < pcap.HEADER_BYTES:
             raise CaptureError("a pcap file of another form")
         if Struct(order + "HH").unpack_from(head, 4) != (2, pcap.NEWEST_MINOR):
             raise CaptureError("a pcap file of another version")

@@ -11,7 +11,7 @@ Rule 3  What follows from damage is a Fault of the layer ``file`` with the offse
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple, Protocol
 
 from kdissect.capture.options import Option
@@ -119,7 +119,7 @@ class Reader(ABC):
 
     def feed(self, data: bytes) -> list[Item]:
         """The items that ``data`` completes."""
-        return _one_by_one(self.feed_in_runs(data))
+        return one_by_one(self.feed_in_runs(data))
 
     def feed_in_runs(self, data: bytes) -> list[Item | PacketRun]:
         """The same; ordinary packets in a row may come as a run."""
@@ -138,7 +138,7 @@ class Reader(ABC):
         if not self.stopped and self._waiting_bytes:
             self._run(items, final=True)
         self.stopped = True
-        return _one_by_one(items)
+        return one_by_one(items)
 
     def _run(self, items: list[Item | PacketRun], final: bool) -> None:
         buffer = self._waiting[0] if len(self._waiting) == 1 else b"".join(self._waiting)
@@ -152,7 +152,8 @@ class Reader(ABC):
         """Append what ``buffer`` holds to ``items``, set ``_needed`` and give the bytes used up."""
 
 
-def _one_by_one(items: list[Item | PacketRun]) -> list[Item]:
+def one_by_one(items: Iterable[Item | PacketRun]) -> list[Item]:
+    """The packets of runs one by one, among the other items."""
     out: list[Item] = []
     for item in items:
         if isinstance(item, PacketRun):

@@ -245,6 +245,14 @@ class FoldingWork(Generic[C]):
         self._counted = counted
         self._chooser = chooser
 
+    @property
+    def is_light(self) -> bool:
+        """As :class:`~kdissect.cli.jobs.SharedWork` has it: of exchanges in brief only numbers are asked."""
+        return self._reading.source.briefs is not None
+
+    def go_on(self, state: None) -> None:
+        """As :class:`~kdissect.cli.jobs.SharedWork` has it. Batches have no state."""
+
     def many(self, events: Sequence[Event]) -> None:
         """Count events, the next."""
         feed, chooser = self._counted.feed, self._chooser

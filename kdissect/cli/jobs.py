@@ -15,12 +15,13 @@ from typing import Any, BinaryIO, NamedTuple, Protocol
 
 import click
 
+from kdissect.capture.cuts import Cutter, ReadCuts
 from kdissect.cli.errors import Unreadable, Wrong
 from kdissect.cli.inputs import reads_once
 from kdissect.cli.interrupts import EndOfInput
 from kdissect.cli.reading import Reading
 from kdissect.cli.tally import Tally
-from kdissect.dissect import Event
+from kdissect.dissect import Dissector, Event
 from kdissect.exchange import Exchange
 from kdissect.jobs.batches import EventBatch
 from kdissect.jobs.cutting import PartCounts, beginning, first_ns, in_parts
@@ -98,8 +99,15 @@ class SharedWork(Work, Protocol):
     """Work that may be done by one process, event by event, or shared."""
 
     @property
+    def is_light(self) -> bool:
+        """Whether it takes less than to dissect what it is done with."""
+
+    @property
     def state(self) -> Any:
         """How what was done so far ended."""
+
+    def go_on(self, state: Any) -> None:
+        """What others have done ended so."""
 
     def many(self, events: Sequence[Event]) -> None:
         """Do the work of events, which are the next."""
@@ -155,32 +163,58 @@ class _Sharing:
         self._workers: Workers | None = None
         self._bytes = 0
         """Of the messages that one process has done."""
-        self._begins = False
-        """Whether the events are those of the first part, which this process does alone."""
+        self._is_alone = False
+        """Whether this process does the work of the events: of the first part; and of those that it must
+        dissect alone, where to hand their work to others would cost more than to do it."""
         self.counts = PartCounts()
         """How the parts went."""
 
     def in_parts(self, end: EndOfInput) -> Iterator[Sequence[Event]]:
         """Have the capture read in parts, if it can be cut and is worth it."""
-        reading, source = self._reading, self._reading.source
-        found = reading.cuts(CUT_BYTES)
-        if found is None:
+        reading = self._reading
+        dissector = reading.seams(CUT_BYTES)
+        if dissector is None:
             return
-        cuts, dissector = found
-        with closing(cuts):
-            reading.first_ns = first_ns(cuts.rest(), source.limits)
-            self._begins, reading.is_counted_elsewhere = True, False
-            yield from beginning(cuts, dissector, source.limits)
-            self._begins = False
-            workers = self._workers = self._begun()
-            whose = (cuts, dissector, source, workers, self._jobs.processes)
+        file = reading.cuts()
+        if file is not None:
+            with closing(file):
+                reading.first_ns = first_ns(file.rest(), reading.source.limits)
+                yield from self._parts(file, dissector, end)
+                reading.go_on_with(file.rest())
+            if self.counts.is_poor or file.left < CUT_BYTES:
+                self._go_on()
+                return
+        rest = ReadCuts(reading.items(end), reading.file_bytes if file is None else file.left)
+        yield from self._parts(rest, dissector, end)
+        reading.put_back(rest.rest())
+        self._go_on()
+
+    def _go_on(self) -> None:
+        """One process dissects the rest."""
+        if self.counts.is_poor and self._work.is_light and self._workers is not None:
             with _told():
-                for events in in_parts(*whose, self._flush, self._count, lambda: end.has_come):
-                    if isinstance(events, PartCounts):
-                        self.counts = events
-                    else:
-                        yield events
-            reading.go_on_with(cuts.rest())
+                self._flush()
+                self._workers.finish()
+            self._work.go_on(self._workers.state)
+            self._is_alone, self._reading.is_counted_elsewhere = True, False
+
+    def _parts(self, cuts: Cutter, dissector: Dissector, end: EndOfInput) -> Iterator[Sequence[Event]]:
+        """Have done in parts what ``cuts`` gives."""
+        reading, source = self._reading, self._reading.source
+        if self._workers is None:
+            self._is_alone, reading.is_counted_elsewhere = True, False
+            yield from beginning(cuts, dissector, source.limits)
+            self._is_alone = False
+            self._workers = self._begun()
+        whose = (cuts, dissector, source, self._workers, self._jobs.processes)
+        with _told():
+            for events in in_parts(*whose, self._flush, self._count, lambda: end.has_come):
+                if isinstance(events, PartCounts):
+                    before = self.counts
+                    seams, given_up = before.seams + events.seams, before.given_up + events.given_up
+                    self.counts = PartCounts(seams, given_up, events.is_poor)
+                else:
+                    yield events
 
     def _count(self, events: Sequence[Event]) -> tuple[int, Tally]:
         """What is to be said of events that nobody here sees."""
@@ -199,7 +233,7 @@ class _Sharing:
 
     def add(self, events: Sequence[Event]) -> None:
         """The next events."""
-        if self._begins:
+        if self._is_alone:
             self._work.many(events)
             return
         if self._workers is None and not self._jobs.at_once and self._bytes < WORTH_BYTES:

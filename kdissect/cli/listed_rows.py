@@ -48,8 +48,10 @@ class ListedRows:
         chooser: Chooser | None,
         found: ShownPackets | None,
         apart: Printer | None = None,
+        is_light: bool = False,
     ) -> None:
         """
+        :param is_light: as :class:`~kdissect.cli.jobs.SharedWork` has it.
         :param apart: makes the rows of batches, where that is another printer: it writes
             :class:`~kdissect.present.arrow_parts.BatchColumns`, which ``printer`` joins.
         :param outlet: what the printer writes to.
@@ -59,6 +61,7 @@ class ListedRows:
         """
         self.count = 0
         """How many were printed."""
+        self.is_light = is_light
         self._reading = reading
         self._printer = printer
         self._apart = apart
@@ -73,6 +76,10 @@ class ListedRows:
     def state(self) -> Any:
         """What the next row depends on."""
         return self._printer.state
+
+    def go_on(self, state: Any) -> None:
+        """As :class:`~kdissect.cli.jobs.SharedWork` has it."""
+        self._printer.state = state
 
     def one(self, event: Event, most: int | None = None) -> None:
         """Print the rows of an event, the next; not more than ``most`` of all."""

@@ -194,7 +194,9 @@ class OutputListing:
         apart = None
         if shares and self.form.format in BINARY:
             apart = printer_of(*form, self.options, flush, keep, apart=True)
-        self._rows = ListedRows(reading, printer, outlet, flush, clock, self.chooser, shown, apart)
+        # A line takes less than what it tells takes to find.
+        is_light = self.form.format == "text" and reading.source.briefs is not None
+        self._rows = ListedRows(reading, printer, outlet, flush, clock, self.chooser, shown, apart, is_light)
         try:
             if shares:
                 share(reading, events, self._rows, jobs, self._rows.write)

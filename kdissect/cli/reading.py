@@ -93,6 +93,10 @@ class Reading:
             briefs=briefs,
         )
         self._pass = Pass(source.with_points(), known.secrets, known.growing)
+        self._items: Iterator[Sequence[Item | PacketRun]] | None = None
+        """What is read, once that has begun."""
+        self._ahead: Sequence[Item] = ()
+        """What comes before it."""
         self._progress = ProgressLine(self.paths) if progress else None
         self._complaints = Complaints()
 
@@ -136,13 +140,36 @@ class Reading:
         """Close the input, wherever reading it ended."""
         self._pass.close()
 
-    def cuts(self, least: int) -> tuple[Cuts, Dissector] | None:
-        """As :meth:`kdissect.source.Pass.cuts`; None where packets are wanted one by one, too."""
-        return None if self.keep is not None or self.one_by_one else self._pass.cuts(least)
+    def seams(self, least: int) -> Dissector | None:
+        """As :meth:`kdissect.source.Pass.seams`; None where packets are wanted one by one, too."""
+        return None if self.keep is not None or self.one_by_one else self._pass.seams(least)
+
+    def cuts(self) -> Cuts | None:
+        """As :meth:`kdissect.source.Pass.cuts`."""
+        return self._pass.cuts()
+
+    @property
+    def file_bytes(self) -> int:
+        """As :attr:`kdissect.source.Pass.file_bytes`."""
+        return self._pass.file_bytes
+
+    def items(self, end: EndOfInput) -> Iterator[Sequence[Item | PacketRun]]:
+        """What is read and was not given out, in lists, up to the end of the input."""
+        if self._items is None:
+            one_by_one = self.keep is not None or self.one_by_one
+            self._items = end.items(self._pass.items(one_by_one=one_by_one))
+        for items in self._items:
+            self._note(items)
+            yield items
 
     def go_on_with(self, part: FilePart) -> None:
         """As :meth:`kdissect.source.Pass.go_on_with`."""
         self._pass.go_on_with(part)
+        self._items = None
+
+    def put_back(self, items: Sequence[Item]) -> None:
+        """These were given out, and are to be again."""
+        self._ahead = items
 
     @property
     def source(self) -> Input:
@@ -190,13 +217,11 @@ class Reading:
 
     def _events(self, end: EndOfInput) -> Iterator[Sequence[Event]]:
         self.open()
-        one_by_one = self.keep is not None or self.one_by_one
         try:
             if self.parts is not None:
                 for events in self.parts(end):
                     yield self._counted(events)
-            for items in end.items(self._pass.items(one_by_one=one_by_one)):
-                self._note(items)
+            for items in chain((self._ahead,) if self._ahead else (), self.items(end)):
                 for events in self._pass.feed_all(items):
                     if self.one_by_one:
                         yield from (self._counted((event,)) for event in events)

@@ -1,4 +1,7 @@
-"""A capture file ─► parts, each dissected by a process, stitched here in their order.
+"""A capture ─► parts, each dissected by a process, stitched here in their order.
+
+Processes read the parts of a file by themselves. What cannot be cut without reading it (several files, which
+may overlap; compressed ones) is read here. A process has its part of that from its birth.
 
 The first part is dissected here, and what is wanted of it is done here (:func:`beginning`), before any
 process begins. The next ones are small, so that first rows come early. Cutting ends where most segments in
@@ -11,17 +14,17 @@ from __future__ import annotations
 import pickle
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import closing
 from typing import Any, NamedTuple
 
-from kdissect.capture.cuts import Cuts, FilePart, PartPackets
+from kdissect.capture.cuts import CapturePart, Cutter
+from kdissect.capture.reader import Item
 from kdissect.dissect import Dissector, Event
 from kdissect.exchange import Exchange
 from kdissect.jobs.batches import Batch
 from kdissect.jobs.serving import dump, load
 from kdissect.jobs.workers import Workers
 from kdissect.limits import Limits
-from kdissect.model import Packet
+from kdissect.model import Endpoint, Packet
 from kdissect.parts.part import Dissected, PartEdge, Seam, dissect_part
 from kdissect.parts.stitch import Stitcher
 from kdissect.plain import exchange_of, plain_exchange
@@ -30,8 +33,10 @@ from kdissect.source import Input
 
 FIRST_BYTES = 256 << 10
 """Of the first two parts; each one after them is twice as large."""
-PART_BYTES = 8 << 20
+PART_BYTES = 16 << 20
 """Of the largest: the events of a part are in memory together."""
+LAST_BYTES = 4 << 20
+"""Parts of the end of a file are smaller, down to these, so that all processes end about together."""
 MOST_POOR = 3
 """After so many parts in a row that one process had to dissect for the most part, it dissects the rest."""
 
@@ -43,6 +48,8 @@ class PartCounts(NamedTuple):
     """Parts whose edge was enough."""
     given_up: int = 0
     """Parts that were dissected with the true state."""
+    is_poor: bool = False
+    """Whether it ended for that."""
 
 
 class _CutTask:
@@ -50,12 +57,19 @@ class _CutTask:
 
     :param true: the true dissector, as it is when the process begins.
     :param count: says what is to be said of events that nobody here sees.
+    :param tls: endpoints to which connections with TLS were opened.
     """
 
     def __init__(
-        self, part: FilePart, source: Input, true: Dissector, count: Callable[[Sequence[Event]], Any]
+        self,
+        part: CapturePart,
+        source: Input,
+        true: Dissector,
+        count: Callable[[Sequence[Event]], Any],
+        tls: set[Endpoint],
     ) -> None:
-        self._part = part
+        self.part = part
+        self._tls = tls
         self._source = source
         self._true = true
         self._count = count
@@ -65,17 +79,17 @@ class _CutTask:
 
     def edge(self) -> bytes:
         source = self._source
-        with closing(PartPackets(self._part, source.limits)) as packets:
-            self._dissected = dissect_part(
-                packets.blocks(),
-                self._true,
-                lambda ends: self._true.remembers(*ends),
-                source.limits,
-                source.ports,
-                embedded=source.embedded,
-                tells_tcp=source.tells_tcp,
-                briefs=source.briefs,
-            )
+        self._dissected = dissect_part(
+            _Blocks(self.part, source.limits),
+            self._true,
+            lambda ends: self._true.remembers(*ends),
+            source.limits,
+            source.ports,
+            embedded=source.embedded,
+            tells_tcp=source.tells_tcp,
+            briefs=source.briefs,
+            tls=self._tls,
+        )
         return pickle.dumps(self._dissected.edge, pickle.HIGHEST_PROTOCOL)
 
     def batch(self, seam: bytes) -> tuple[Batch, Any]:
@@ -90,7 +104,18 @@ class _CutTask:
         return batch, self._count(batch)
 
 
-def beginning(cuts: Cuts, true: Dissector, limits: Limits) -> Iterator[Sequence[Event]]:
+class _Blocks:
+    """The packets of a part, as often as they are asked for."""
+
+    def __init__(self, part: CapturePart, limits: Limits) -> None:
+        self._part = part
+        self._limits = limits
+
+    def __iter__(self) -> Iterator[Sequence[Item]]:
+        return self._part.blocks(self._limits)
+
+
+def beginning(cuts: Cutter, true: Dissector, limits: Limits) -> Iterator[Sequence[Event]]:
     """The events of the first part, for the work of this process. What that reads, imports and finds once,
     each process that is forked later has from its birth. It takes as long as to count some hundred exchanges.
     """
@@ -100,7 +125,7 @@ def beginning(cuts: Cuts, true: Dissector, limits: Limits) -> Iterator[Sequence[
 
 
 def in_parts(
-    cuts: Cuts,
+    cuts: Cutter,
     true: Dissector,
     source: Input,
     workers: Workers,
@@ -109,39 +134,44 @@ def in_parts(
     count_events: Callable[[Sequence[Event]], Any],
     is_over: Callable[[], bool],
 ) -> Iterator[Sequence[Event] | PartCounts]:
-    """Have a file done in parts behind its :func:`beginning`, up to where it can be cut.
+    """Have a capture done in parts behind its :func:`beginning`, up to where it can be cut.
 
-    Gives the events of parts that were dissected here, then how it went. What is left of the file is
-    ``cuts.rest()``, or a part that was not begun.
+    Gives the events of parts that were dissected here, then how it went.
 
     :param count: how many processes there are.
     :param flush: has events that were given done as a batch.
     :param is_over: whether nothing more is wanted.
     """
     stitcher = Stitcher(true, source.limits)
-    waiting: deque[tuple[Any, _CutTask, FilePart]] = deque()
+    waiting: deque[tuple[Any, _CutTask]] = deque()
+    tls: set[Endpoint] = set()
     size, poor, seams, given_up = FIRST_BYTES, 0, 0, 0
     try:
         while not is_over():
             while len(waiting) < count and poor < MOST_POOR:
-                part = cuts.next(size)
+                share = cuts.left // (2 * count)
+                part = cuts.next(min(size, max(share, LAST_BYTES)))
                 if part is None:
                     break
                 size = min(2 * size, PART_BYTES)
-                task = _CutTask(part, source, true, count_events)
-                waiting.append((workers.begin_part(task), task, part))
+                task = _CutTask(part, source, true, count_events, tls)
+                waiting.append((workers.begin_part(task) if part.is_plain else None, task))
             if not waiting:
                 break
-            begun, task, part = waiting.popleft()
+            begun, task = waiting.popleft()
+            if begun is None:
+                yield from _here(task.part, true, source.limits)
+                continue
             edge: PartEdge = pickle.loads(workers.edge_of(begun))
             if stitcher.why_not(edge) is not None:
                 workers.drop_part(begun)
                 given_up += 1
                 poor += 1
-                yield from _here(part, true, source.limits)
+                yield from _here(task.part, true, source.limits)
                 continue
             poor = poor + 1 if 2 * len(edge.segments) > edge.packets else 0
             seams += 1
+            tls.update(edge.tls)
             known = true.names.order[task.known :]
             seam = stitcher.take(edge)
             plain = [(step, [_plain(event) for event in found]) for step, found in seam.events]
@@ -149,22 +179,22 @@ def in_parts(
             news = dump((known, seam._replace(events=plain)), (true.names,))
             workers.submit_part(begun, news)
     finally:
-        for begun, _, _ in waiting:
-            workers.drop_part(begun)
-    yield PartCounts(seams, given_up)
+        for begun, _ in waiting:
+            if begun is not None:
+                workers.drop_part(begun)
+    yield PartCounts(seams, given_up, poor >= MOST_POOR)
 
 
-def _here(part: FilePart, true: Dissector, limits: Limits) -> Iterator[list[Event]]:
+def _here(part: CapturePart, true: Dissector, limits: Limits) -> Iterator[list[Event]]:
     """The events of a part that is dissected with the true state."""
-    with closing(PartPackets(part, limits)) as packets:
-        for items in packets.blocks():
-            yield from true.feed_all(items)
+    for items in part.blocks(limits):
+        yield from true.feed_all(items)
 
 
-def first_ns(part: FilePart, limits: Limits) -> int | None:
+def first_ns(part: CapturePart, limits: Limits) -> int | None:
     """The time of the first packet of a part."""
-    with closing(PartPackets(part, limits)) as packets:
-        return next((item.timestamp_ns for item in packets if isinstance(item, Packet)), None)
+    found = (item for items in part.blocks(limits) for item in items if isinstance(item, Packet))
+    return next((packet.timestamp_ns for packet in found), None)
 
 
 def _plain(event: Event) -> Any:

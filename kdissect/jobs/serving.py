@@ -54,9 +54,11 @@ ASKED = Struct("<Q")
 """The size of what follows; another process than one with a part is asked nothing."""
 PIECE, WHOLE, DONE, FAILED, EDGE = range(5)
 ENDING = (signal.SIGINT, signal.SIGTERM)
+OBJECTS_BEFORE_A_LOOK = 1_000_000
+"""A process has a batch in memory all the time. To look for cycles in it took a fifth of its time."""
 
 
-_PIECE_BYTES = 128 << 10
+_PIECE_BYTES = 256 << 10
 
 
 class Work(Protocol):
@@ -89,6 +91,7 @@ def become(serve: Callable[[int], None], answered: int, others: Sequence[int]) -
     code = 1
     try:
         gc.freeze()  # to look at objects would copy the memory that both processes have together
+        gc.set_threshold(OBJECTS_BEFORE_A_LOOK, *gc.get_threshold()[1:])
         for number in ENDING:
             signal.signal(number, signal.SIG_IGN)
         signal.pthread_sigmask(signal.SIG_UNBLOCK, ENDING)

@@ -63,7 +63,7 @@ class JobError(Exception):
 class _WorkerProcess:
     """A process, and what came from it that is not a whole answer yet."""
 
-    __slots__ = ("answers", "asks", "pid", "received")
+    __slots__ = ("answers", "asks", "kind", "pid", "received", "size", "there")
 
     def __init__(self, pid: int, answers: int, asks: int | None) -> None:
         self.pid = pid
@@ -71,7 +71,14 @@ class _WorkerProcess:
         """The descriptor that its answers come from."""
         self.asks = asks
         """The one that what it must know goes to; None where it has a batch."""
-        self.received = bytearray()
+        self.kind: int | None = None
+        """Of the answer that comes, once that and its size are there."""
+        self.size = 0
+        self.received: list[bytes] = []
+        """What came of it, or of its kind and size. It is read so that a piece that is there as a whole is
+        not copied."""
+        self.there = 0
+        """Bytes of that."""
 
 
 class _PendingBatch:
@@ -162,6 +169,11 @@ class Workers:
         """Those that are being done, by the descriptor that their answers come from."""
         self._is_full = False
         """Whether only the first is listened to, because enough is kept of the others."""
+
+    @property
+    def state(self) -> Any:
+        """How what is written so far ended."""
+        return self._state
 
     def submit(self, batch: Batch) -> None:
         """Have a batch done, as soon as there is a process for it; what is ready is written.
@@ -353,21 +365,25 @@ class Workers:
     def _take(self, part: _PendingBatch) -> None:
         process = part.process
         assert process is not None
-        data = os.read(process.answers, _PIPE_BYTES)
+        wanted = process.size - process.there if process.kind is not None else ANSWER.size - process.there
+        data = os.read(process.answers, wanted)
         if not data:
             part.died = self._end(part)
             return
-        received = process.received
-        received += data
-        at = 0
-        while len(received) - at >= ANSWER.size:
-            kind, size = ANSWER.unpack_from(received, at)
-            end = at + ANSWER.size + size
-            if end > len(received):
-                break
-            self._answered(part, kind, bytes(memoryview(received)[at + ANSWER.size : end]))
-            at = end
-        del received[:at]
+        process.there += len(data)
+        process.received.append(data)
+        if len(data) < wanted:
+            return
+        whole = data if len(process.received) == 1 else b"".join(process.received)
+        process.received, process.there = [], 0
+        if process.kind is None:
+            process.kind, process.size = ANSWER.unpack(whole)
+            if process.size:
+                return
+            whole = b""
+        kind, process.kind = process.kind, None
+        assert kind is not None
+        self._answered(part, kind, whole)
 
     def _answered(self, part: _PendingBatch, kind: int, data: bytes) -> None:
         if kind == EDGE:

@@ -9,12 +9,15 @@ was set aside, takes in the part's own connections, and has the true state at th
 (numbers, names of topic ids, events) goes back to the part, which then gives all events in their order.
 
 So no boundary is guessed, and no state: a connection is dissected from its beginning, or with its true state.
+Connections with TLS are set aside as well, because secrets may come anywhere in a capture. A part that finds
+one begins anew. It then takes no connection that is opened to the same endpoint.
+
 What a part cannot settle alone, for whatever reason, is dissected by the stitcher: the part is given up. That
 is counted.
 
 A part is given up where
 
-* something came that concerns several connections: tunnels, fragments that wait, TLS, secrets;
+* something came that concerns several connections: tunnels, fragments that wait;
 * a limit over all connections may have been reached;
 * a connection began between ends whose connection before it is still remembered;
 * the file has damage there.

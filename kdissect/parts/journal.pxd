@@ -16,7 +16,9 @@ cdef class PartJournal:
     cdef public dict own
     cdef public bint is_tunnelled
     cdef public bint went_back
+    cdef public set tls
     cdef object _may_go_on
+    cdef frozenset _set_aside
     cdef set _others
     cdef int64_t _latest_ns
 

@@ -4,7 +4,7 @@ aside."""
 from __future__ import annotations
 
 from array import array
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from typing import NamedTuple
 
 from kdissect.dissect import LINGER_NS, Numbering
@@ -46,9 +46,10 @@ class PartJournal:
     """Goes along with a part. Steps are packets, by their numbers in the whole capture.
 
     :param may_go_on: whether a connection between two ends may have begun before the part.
+    :param set_aside: connections that are opened to these endpoints are somebody else's, too.
     """
 
-    def __init__(self, may_go_on: Callable[[Ends], bool]) -> None:
+    def __init__(self, may_go_on: Callable[[Ends], bool], set_aside: Collection[Endpoint] = ()) -> None:
         self.now = 0
         """The packet that is dissected."""
         self.steps = array("q")
@@ -65,7 +66,10 @@ class PartJournal:
         self.is_tunnelled = False
         self.went_back = False
         """Whether times went back by more than connections linger."""
+        self.tls: set[Endpoint] = set()
+        """Endpoints to which connections with TLS were opened."""
         self._may_go_on = may_go_on
+        self._set_aside = frozenset(set_aside)
         self._others: set[Ends] = set()
         self._latest_ns = _BEFORE_ALL
 
@@ -96,12 +100,15 @@ class PartJournal:
             return False
         if ends not in self._others:
             begins = segment.flags & (SYN | ACK) == SYN
-            if begins and not self._may_go_on(ends):
+            if begins and other not in self._set_aside and not self._may_go_on(ends):
                 self.own[ends] = None
                 return False
             self._others.add(ends)
         self.segments.append(segment)
         return True
+
+    def speaks_tls(self, ends: Ends) -> None:
+        self.tls.add(ends[1])
 
     def forgot(self, since_ns: int, number: int, events: int) -> None:
         self.forgets.append(Forgot(self.now, since_ns, number, events))
@@ -125,6 +132,9 @@ class SeamJournal:
 
     def takes(self, _: Segment) -> bool:
         return False
+
+    def speaks_tls(self, ends: Ends) -> None:
+        """It may: it has all of them."""
 
     def forgot(self, since_ns: int, number: int, events: int) -> None:
         self.forgets.append(Forgot(self.now, since_ns, number, events))

@@ -3,20 +3,20 @@
 from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from typing import NamedTuple
 
 from kdissect.capture.reader import Item
 from kdissect.dissect import AT_THE_END, Dissector, Event
 from kdissect.exchange import Exchange
 from kdissect.limits import DEFAULTS, Limits
-from kdissect.model import Packet, Segment
+from kdissect.model import Endpoint, Packet, Segment
 from kdissect.names import TopicNames
 from kdissect.parts.journal import Ends, Forgot, PartJournal, PartNumbering, Told, ToldNames
 from kdissect.session.briefs import Brief, Interest
 from kdissect.session.conversation import Connection, Conversation
 
-VERSION = 1
+VERSION = 2
 """Of :class:`PartEdge` and :class:`Seam`: both ends of a seam must be of the same."""
 
 
@@ -27,8 +27,8 @@ class PartEdge(NamedTuple):
     packets: int
     why_given_up: str | None
     """Why the part is to be dissected with the true state, in words; then the rest says nothing."""
-    payload_bytes: int = 0
-    """Bytes of its packets."""
+    held_bytes: int = 0
+    """The most that waited in it at a time, as the limits count it."""
     segments: Sequence[Segment] = ()
     """Those of other connections."""
     others: int = 0
@@ -42,6 +42,8 @@ class PartEdge(NamedTuple):
     told: Sequence[Told] = ()
     tick_packets: Sequence[int] = ()
     tick_ns: Sequence[int] = ()
+    tls: Sequence[Endpoint] = ()
+    """Endpoints whose connections with TLS were set aside, for the stitcher has the secrets."""
     conversations: Sequence[tuple[Conversation, int | None]] = ()
     """Its connections that are remembered; and since when they linger, where they are over."""
 
@@ -138,42 +140,42 @@ def dissect_part(
     embedded: bool = False,
     tells_tcp: bool = True,
     briefs: Interest | None = None,
+    tls: Collection[Endpoint] = (),
 ) -> Dissected:
     """Dissect a part alone.
 
+    :param blocks: the packets of it. Where connections turn out to speak TLS, they are gone through again.
     :param true: has the secrets and the names that hold from the start.
     :param briefs: as a :class:`~kdissect.dissect.Dissector` has it.
+    :param tls: endpoints to which connections with TLS were opened before.
     """
-    journal, numbering = PartJournal(may_go_on), PartNumbering()
-    dissector = Dissector(
-        limits, broker_ports, None, numbering, embedded=embedded, tells_tcp=tells_tcp, briefs=briefs,
-        secrets=None if true is None else true.secrets,
-    )  # fmt: skip
-    names = ToldNames(journal)
-    dissector.names = names
-    dissector.journal = journal
-    events: list[Event] = []
-    size, why = 0, None
-    for items in blocks:
-        for item in items:
-            if isinstance(item, Packet):
-                size += len(item.data)
-            else:
-                why = "the file has damage, or secrets, there"
-        if why is not None:
+    known = set(tls)
+    while True:
+        journal, numbering = PartJournal(may_go_on, known), PartNumbering()
+        dissector = Dissector(
+            limits, broker_ports, None, numbering, embedded=embedded, tells_tcp=tells_tcp, briefs=briefs,
+            secrets=None if true is None else true.secrets,
+        )  # fmt: skip
+        names = ToldNames(journal)
+        dissector.names = names
+        dissector.journal = journal
+        events, why = _events(blocks, dissector, journal)
+        if not journal.tls:
             break
-        for found in dissector.feed_all(items):
-            events += found
+        if journal.tls <= known:
+            why = "connections speak TLS"
+            break
+        known |= journal.tls
     if why is None:
         why = _why_given_up(dissector, journal, events)
     packets = dissector.packets
     if why is not None:
-        return Dissected(PartEdge(VERSION, packets, why, size), [], journal)
+        return Dissected(PartEdge(VERSION, packets, why), [], journal)
     edge = PartEdge(
         VERSION,
         packets,
         None,
-        size,
+        dissector.most_held_bytes,
         journal.segments,
         journal.others,
         list(journal.own),
@@ -182,9 +184,25 @@ def dissect_part(
         names.news,
         journal.tick_packets,
         journal.tick_ns,
+        sorted(known.difference(tls)),
         dissector.handed_over(),
     )
     return Dissected(edge, events, journal)
+
+
+def _events(
+    blocks: Iterable[Sequence[Item]], dissector: Dissector, journal: PartJournal
+) -> tuple[list[Event], str | None]:
+    """What a part brings to light, up to the first connection with TLS; and why it is given up already."""
+    events: list[Event] = []
+    for items in blocks:
+        if not all(isinstance(item, Packet) for item in items):
+            return events, "the file has damage, or secrets, there"
+        for found in dissector.feed_all(items):
+            events += found
+        if journal.tls:
+            break
+    return events, None
 
 
 def _why_given_up(dissector: Dissector, journal: PartJournal, events: Sequence[Event]) -> str | None:

@@ -10,9 +10,13 @@ from kdissect.limits import Limits
 from kdissect.model import Segment
 from kdissect.parts.journal import SeamJournal, Told
 from kdissect.parts.part import VERSION, PartEdge, Seam, connection_numbers
+from kdissect.session.pending import REQUEST_BYTES
+from kdissect.tcp.waiting import PIECE_BYTES
 
-COST = 16
-"""What waits costs not more than so many times the bytes of the packets that it came in."""
+SHORTEST_REQUEST = 14
+"""Bytes of a request with its size, at the least."""
+COST = 16 + REQUEST_BYTES // SHORTEST_REQUEST
+"""What waits costs not more than so many times the bytes that it came in, beside what its packet does."""
 
 
 SHORTEST_NAME = 18
@@ -40,7 +44,8 @@ class Stitcher:
             return "something waits that is not of one connection"
         if dissector.remembered + len(edge.firsts) + edge.others > limits.connections:
             return "there may be too many connections"
-        if dissector.held_bytes + COST * edge.payload_bytes > limits.waiting_bytes:
+        others_held = sum(PIECE_BYTES + COST * each.length for each in edge.segments)
+        if dissector.held_bytes + edge.held_bytes + others_held > limits.waiting_bytes:
             return "too much may wait"
         most_told = len(edge.told) + sum(each.length for each in edge.segments) // SHORTEST_NAME
         if len(dissector.names) + most_told > limits.topic_names:

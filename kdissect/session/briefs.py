@@ -84,6 +84,9 @@ class PairLayout:
         self.answers_first = answers_first_in(key, version)
         """As :func:`~kdissect.session.throttling.answers_first`."""
 
+    def __reduce__(self) -> tuple[type[PairLayout], tuple[int, int]]:
+        return PairLayout, self.api
+
 
 BriefSet = tuple[bool, int, int, str | None, str | None, int | None]
 """A record set: whether it is the request's, where it begins there and its bytes, topic by name, topic id,

@@ -279,6 +279,16 @@ class Conversation:
         self.number = number
         if self._session is not None:
             self._session.renumber(number, exchange_number)
+        if self._quick is not None:
+            self._quick.renumber(number, exchange_number)
+
+    def go_on_with(self, secrets: TlsSecrets, forms: PairLayouts | None) -> None:
+        """It came from another process: from now on it has what all connections here have."""
+        self._secrets = secrets
+        if self._forms is not None:
+            self._forms = forms
+        if self._quick is not None and forms is not None:
+            self._quick.go_on_with(forms)
 
     def place_of(self, segment: Segment) -> tuple[Side, int, int]:
         """Where the segment stands that was fed last.

@@ -11,6 +11,8 @@ have a defect, or a body that must be decoded to find what is asked of it. These
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from kdissect.limits import Limits
 from kdissect.message import Request, Response
 from kdissect.model import Endpoint, Frame
@@ -56,6 +58,9 @@ class PairLayouts:
         self.judges, self.checks_records = interest.errors, interest.records
         self._known: dict[int, PairLayout] = {}
         """By API and version."""
+
+    def __reduce__(self) -> tuple[type[PairLayouts], tuple[Interest]]:
+        return PairLayouts, (Interest(self.judges, self.checks_records),)
 
     def find(self, key: int, version: int) -> PairLayout:
         """The layout of an API in a version."""
@@ -320,6 +325,18 @@ class QuickSession:
             self._answers_first = form.answers_first or shows_answers_first(exchange.response)
         exchange.routine = self._expected.judge(exchange, exchange.request, exchange.response)
         return Completed(exchange)
+
+    def renumber(self, number: int, exchange_number: Callable[[int], int]) -> None:
+        """As :meth:`Session.renumber`."""
+        self._connection = number
+        for brief in self._waiting:
+            brief.connection, brief.number = number, exchange_number(brief.number)
+
+    def go_on_with(self, forms: PairLayouts) -> None:
+        """It came from another process: from now on it has the layouts of this reading."""
+        self._forms, self._latest_form = forms, None
+        for brief in self._waiting:
+            brief.form = forms.find(brief.form.key, brief.form.version)
 
     def take_over(self, session: Session, client_id: str) -> None:
         """Go on in the place of a Session that has become ordinary: the client has logged in.

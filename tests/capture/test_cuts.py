@@ -7,10 +7,12 @@ from pathlib import Path
 
 import pytest
 
-from kdissect.capture.cuts import Cuts, FilePart, PartPackets
+from kdissect.capture.cuts import Cuts, FilePart, PartPackets, ReadCuts
 from kdissect.capture.files import read_packets
 from kdissect.capture.reader import Item
-from kdissect.model import CaptureError
+from kdissect.capture.writer import PcapngWriter
+from kdissect.faults import fault
+from kdissect.model import CaptureError, Packet
 from tests.cli.run import CAPTURES
 
 FILES = ("basic-kafka43.pcapng", "broker-0.9.pcap", "loss.pcapng", "midstream.pcapng")
@@ -97,3 +99,39 @@ def test_a_file_that_somebody_cuts_while_it_is_walked_over_ends_there(name: str,
     assert cuts.is_over
     assert items_of([first, cuts.rest()])  # what is left of it, and a fault for the packet that broke off
     cuts.close()
+
+
+def test_a_block_that_is_longer_than_what_is_read_at_a_time_is_passed(tmp_path: Path) -> None:
+    packets = [each for each in read_packets([CAPTURES / "errors.pcapng"]) if isinstance(each, Packet)]
+    long = packets[5]._replace(data=bytes(3 << 20), wire_length=3 << 20)
+    path = tmp_path / "long.pcapng"
+    with open(path, "wb") as file:
+        writer = PcapngWriter(file, [])
+        for each in (*packets[:5], long, *packets[6:]):
+            writer.write(each)
+    parts = parts_of(path, 1 << 30)
+    assert items_of(parts) == list(read_packets([path]))
+    assert parts[0].packets == len(packets)
+
+
+def test_what_was_read_is_cut_between_packets_and_around_what_is_none() -> None:
+    items = list(read_packets([CAPTURES / "errors.pcapng"]))
+    odd = fault("unreadable", "something")
+    items[30:30] = [odd, odd]
+    for blocks in ([items], [[each] for each in items], [items[:7], [], items[7:40], items[40:]]):
+        cuts = ReadCuts(iter(blocks), 1 << 20)
+        found = []
+        while (part := cuts.next(3_000)) is not None:
+            found.append(part)
+        assert [item for part in found for item in part.items] == items
+        assert [part.items for part in found if not part.is_plain] == [[odd], [odd]]
+        assert len(found) > 6
+        assert not cuts.rest()
+
+
+def test_what_was_read_and_is_in_no_part_is_given_back() -> None:
+    items = list(read_packets([CAPTURES / "errors.pcapng"]))
+    cuts = ReadCuts(iter([items]), 1 << 20)
+    first = cuts.next(3_000)
+    assert first is not None
+    assert [*first.items, *cuts.rest()] == items

@@ -1,6 +1,8 @@
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+import gzip
+import struct
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -8,14 +10,20 @@ import pytest
 
 import kdissect.cli.jobs
 import kdissect.jobs.cutting
-from benchmarks.traffic import grow, multiply
+from benchmarks.traffic import FILE_HEAD, grow, multiply
+from kdissect.capture.files import read_packets
+from kdissect.capture.writer import PcapngWriter
 from kdissect.cli.folding import FoldingWork
 from kdissect.dissect import Event
 from kdissect.jobs.cutting import PartCounts
 from kdissect.jobs.workers import Workers
+from kdissect.model import TLS_KEY_LOG, Fault, Packet, Secrets
 from tests.amount import LONG
+from tests.capture.test_cuts import parts_of
 from tests.cli.run import CAPTURES
 from tests.jobs.same import FORMS, said, small_batches
+from tests.lab import Case
+from tests.parts.test_stitch import among
 
 SHORT = (0, 2, 8, 9, 15)
 """Places of the forms that every change is held against."""
@@ -86,8 +94,10 @@ def test_where_one_connection_has_nearly_all_one_process_dissects_the_rest(
 ) -> None:
     path = tmp_path / "skewed.pcap"
     grow(path, 900_000, 0.97)
-    assert said("read", path, "--jobs", 2) == said("read", path, "--jobs", 1)
-    assert counts[-1].seams < 15  # of 30
+    for form in (("read",), ROWS, ("stats", "-z", "srt")):
+        assert said(*form, path, "--jobs", 2) == said(*form, path, "--jobs", 1)
+        assert counts[-1].is_poor
+        assert counts[-1].seams < 15  # of 30
 
 
 def test_columns_that_grow_are_as_wide_as_one_process_makes_them(
@@ -101,10 +111,121 @@ def test_columns_that_grow_are_as_wide_as_one_process_makes_them(
     assert counts[-1].seams >= 6
 
 
-def test_what_cannot_be_cut_is_read_as_one(counts: list[PartCounts]) -> None:
-    paths = [CAPTURES / name for name in ("errors.pcapng", "loss.pcapng")]
-    assert said("read", *paths, "--jobs", 2) == said("read", *paths, "--jobs", 1)
-    assert counts[-1] == PartCounts()
+def packets_of(name: str) -> list[Packet]:
+    return [each for each in read_packets([CAPTURES / name]) if isinstance(each, Packet)]
+
+
+def written(path: Path, packets: Iterable[Packet]) -> Path:
+    """A capture file with these packets."""
+    with open(path, "wb") as file:
+        file.write(FILE_HEAD)
+        for each in packets:
+            seconds, ns = divmod(each.timestamp_ns, 1_000_000_000)
+            file.write(struct.pack("<IIII", seconds, ns, len(each.data), each.wire_length) + each.data)
+    return path
+
+
+ROWS = ("read", "-T", "ndjson", "--records")
+
+
+def test_files_that_follow_each_other_are_cut_whatever_their_order(
+    counts: list[PartCounts], tmp_path: Path
+) -> None:
+    packets = packets_of("basic-kafka43.pcapng")
+    step = len(packets) // 4
+    files = [
+        written(tmp_path / f"{name}.pcap", packets[at : at + step])
+        for name, at in zip("dbeac", range(0, len(packets), step), strict=False)
+    ]
+    alone = said(*ROWS, *files, "--jobs", 1)
+    for paths in (files, sorted(files)):
+        assert said(*ROWS, *paths, "--jobs", 3) == alone
+        assert counts[-1].seams >= 3
+        assert counts[-1].given_up == 0
+
+
+def test_files_that_overlap_are_cut_in_the_order_of_their_packets(
+    counts: list[PartCounts], tmp_path: Path
+) -> None:
+    packets = packets_of("basic-kafka43.pcapng")
+    files = [written(tmp_path / f"{at}.pcap", packets[at::3]) for at in range(3)]
+    alone = said(*ROWS, *files, "--jobs", 1)
+    assert said(*ROWS, *files, "--jobs", 2) == alone
+    assert counts[-1].seams >= 3
+    assert counts[-1].given_up == 0
+
+
+def gzipped(data: bytes) -> bytes:
+    return gzip.compress(data)
+
+
+def zstandard_of(data: bytes) -> bytes:
+    return pytest.importorskip("zstandard").ZstdCompressor().compress(data)  # type: ignore[no-any-return]
+
+
+def lz4_of(data: bytes) -> bytes:
+    return pytest.importorskip("lz4.frame").compress(data)  # type: ignore[no-any-return]
+
+
+@pytest.mark.parametrize("compress", [gzipped, zstandard_of, lz4_of])
+def test_compressed_files_are_cut_where_they_are_read(
+    compress: Callable[[bytes], bytes], counts: list[PartCounts], tmp_path: Path
+) -> None:
+    path = tmp_path / "capture"
+    path.write_bytes(compress((CAPTURES / "basic-kafka43.pcapng").read_bytes()))
+    alone = said(*ROWS, path, "--jobs", 1)
+    assert said(*ROWS, path, "--jobs", 2) == alone
+    assert counts[-1].seams >= 3
+    assert counts[-1].given_up == 0
+
+
+def test_a_file_that_breaks_off_is_told_once(counts: list[PartCounts], tmp_path: Path) -> None:
+    whole = gzip.compress((CAPTURES / "basic-kafka43.pcapng").read_bytes())
+    other = written(tmp_path / "other.pcap", packets_of("errors.pcapng"))
+    path = tmp_path / "short.gz"
+    path.write_bytes(whole[: len(whole) // 2])
+    for paths in ([path], [path, other]):
+        alone = said(*ROWS, *paths, "--jobs", 1)
+        assert said(*ROWS, *paths, "--jobs", 2) == alone
+        assert alone.code == 3
+        assert counts[-1].seams
+
+
+def test_damage_is_told_in_its_place_and_parts_go_on_behind_it(
+    counts: list[PartCounts], tmp_path: Path
+) -> None:
+    data = bytearray((CAPTURES / "broker-0.9.pcap").read_bytes())
+    part = parts_of(CAPTURES / "broker-0.9.pcap", len(data) // 3)[1]
+    data[part.start + 8 : part.start + 12] = b"\xff\xff\xff\x7f"
+    path = tmp_path / "damaged.pcap"
+    path.write_bytes(data)
+    for form in (ROWS, ("read", "-T", "faults")):
+        assert said(*form, path, "--jobs", 2) == said(*form, path, "--jobs", 1)
+        assert counts[-1].seams >= 2
+
+
+@pytest.mark.parametrize("inside", [False, True])
+def test_clear_connections_beside_tls_are_dissected_in_parts(
+    inside: bool, counts: list[PartCounts], tmp_path: Path
+) -> None:
+    case = Case("tls13")
+    tls = [each for each in case.packets() if isinstance(each, Packet)]
+    items = among(tls, packets_of("basic-kafka43.pcapng"))
+    keys = case.folder / "keys.log"
+    path = tmp_path / "mixed.pcapng"
+    if inside:
+        items[len(items) // 2 : len(items) // 2] = [Secrets(TLS_KEY_LOG, keys.read_bytes())]
+    with open(path, "wb") as file:
+        writer = PcapngWriter(file, [])
+        for item in items:
+            assert not isinstance(item, Fault)
+            writer.write(item)
+    command = (*ROWS, path, *(() if inside else ("--keylog", keys)))
+    alone = said(*command, "--jobs", 1)
+    assert alone.out.count(b"\n") > said(*ROWS, CAPTURES / "basic-kafka43.pcapng").out.count(b"\n") + 20
+    assert said(*command, "--jobs", 2) == alone
+    assert counts[-1].seams >= 3
+    assert counts[-1].given_up == 0
 
 
 def test_the_packets_of_what_is_shown_are_the_same(counts: list[PartCounts], tmp_path: Path) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pickle
 import random
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from copy import deepcopy
 from functools import partial
 from itertools import pairwise
@@ -14,7 +14,7 @@ from kdissect.capture.reader import Item
 from kdissect.dissect import Dissector, Event
 from kdissect.exchange import Exchange
 from kdissect.limits import DEFAULTS, Limits
-from kdissect.model import Packet
+from kdissect.model import Endpoint, Packet
 from kdissect.names import KnownNames
 from kdissect.parts.journal import Ends
 from kdissect.parts.part import dissect_part
@@ -78,20 +78,25 @@ def stitched(
     true = Dissector(limits, briefs=briefs)
     out: list[Any] = []
     why_not: list[str] = []
+    tls: set[Endpoint] = set()
     seams = 0
-    places = [0, *cuts, len(items)]
-    for start, end in pairwise(places):
+    for some in _parts(items, cuts):
+        if not isinstance(some[0], Packet):  # nobody cuts there: it is no part
+            for events in true.feed_all(some):
+                out += shown(events)
+            continue
         stitcher = Stitcher(true, limits)
         knows = chance is None or chance.random() < 0.7
         may_go_on = partial(_remembers, true) if knows else _nothing_goes_on
-        part = dissect_part([items[start:end]], None, may_go_on, limits, briefs=briefs)
+        part = dissect_part([some], None, may_go_on, limits, briefs=briefs, tls=tls)
         edge = pickle.loads(pickle.dumps(part.edge))
         why = stitcher.why_not(edge)
         if why is not None:
             why_not.append(why)
-            for events in true.feed_all(items[start:end]):
+            for events in true.feed_all(some):
                 out += shown(events)
             continue
+        tls.update(edge.tls)
         names = deepcopy(true.names)
         out += shown(part.events(stitcher.take(edge), names))
         assert names.order == true.names.order
@@ -102,6 +107,14 @@ def stitched(
 
 def _remembers(true: Dissector, ends: Ends) -> bool:
     return true.remembers(*ends)
+
+
+def _parts(items: Sequence[Item], cuts: Sequence[int]) -> Iterator[Sequence[Item]]:
+    """The packets between two cuts, and each thing that is no packet by itself."""
+    others = [at for at, item in enumerate(items) if not isinstance(item, Packet)]
+    places = sorted({0, *cuts, *others, *(at + 1 for at in others), len(items)})
+    for start, end in pairwise(places):
+        yield items[start:end]
 
 
 def _nothing_goes_on(_: Ends) -> bool:

@@ -11,13 +11,14 @@ from kdissect.capture.files import read_packets
 from kdissect.capture.reader import Item
 from kdissect.dissect import LINGER_NS, Dissector
 from kdissect.limits import DEFAULTS
-from kdissect.model import CaptureError, Packet, renumbered
+from kdissect.model import TLS_KEY_LOG, CaptureError, Fault, Packet, Secrets, renumbered
 from kdissect.parts.part import dissect_part
 from kdissect.parts.stitch import Stitcher
 from kdissect.session.briefs import Interest
 from tests.amount import only_long, some, times
 from tests.cli.run import CAPTURES
 from tests.lab import CLEAR_CASES, TLS_CASES, Case
+from tests.parts.compositions import composed, fragments
 from tests.parts.cut import Stitched, alone, places, stitched, without_rows
 from tests.shared import SHARED
 
@@ -62,9 +63,35 @@ def test_so_they_do_with_captures_of_real_clients(name: str) -> None:
     assert seams >= 0.9 * (seams + sum(len(each.given_up) for each in found))
 
 
-@pytest.mark.parametrize("name", some(TLS_CASES, 2))
-def test_what_speaks_tls_is_dissected_with_the_true_state(name: str) -> None:
-    check(list(Case(name).packets())[:MOST])
+@pytest.mark.parametrize("name", TLS_CASES)
+@pytest.mark.parametrize("place", [0.0, 0.5])
+def test_what_speaks_tls_is_set_aside_for_whoever_has_the_secrets(name: str, place: float) -> None:
+    packets = list(Case(name).packets())[:MOST]
+    secrets = Secrets(TLS_KEY_LOG, (Case(name).folder / "keys.log").read_bytes())
+    at = int(place * len(packets))
+    clear = [each for each in packets_of(CAPTURES / "errors.pcapng") if isinstance(each, Packet)]
+    packets[at:at] = [secrets]
+    found = check(among(packets, clear))
+    assert [each.given_up for each in found] == len(found) * [[]]
+    assert max(each.seams for each in found) >= 20
+
+
+def among(items: Sequence[Item], others: Sequence[Packet]) -> list[Item]:
+    """Other packets among these, evenly."""
+    out: list[Item] = []
+    step, given, number = len(others) / len(items), 0, 0
+    time = 0
+    for place, item in enumerate(items, 1):
+        until = int(place * step)
+        for each in (*others[given:until], item):
+            if isinstance(each, Packet):
+                number += 1
+                time += 1_000_000
+                out.append(renumbered(each, number, each.interface)._replace(timestamp_ns=time))
+            else:
+                out.append(each)
+        given = until
+    return out
 
 
 @only_long
@@ -85,27 +112,6 @@ def test_random_compositions_with_loss_are_the_same_in_parts() -> None:
     for seed in range(times(14, 1_000)):
         chance = random.Random(seed)
         check(composed(kinds, chance), seed, (chance.choice((3, 11, 40)),))
-
-
-def composed(kinds: Sequence[Sequence[Item]], chance: random.Random) -> list[Item]:
-    """Some captures one over another, in which one packet in fifty is missing; clocks may be set."""
-    found: list[Packet] = []
-    for kind in chance.sample(kinds, 3):
-        packets = [each for each in kind if isinstance(each, Packet) and chance.random() < 0.98]
-        if not packets:
-            continue
-        step = -packets[0].timestamp_ns + chance.choice((0, 1, 50)) * LINGER_NS // 40
-        stretch = chance.choice((1, 1, 30, 1_000))
-        begin = packets[0].timestamp_ns
-        for each in packets:
-            time = 10**18 + step + begin + stretch * (each.timestamp_ns - begin)
-            found.append(each._replace(timestamp_ns=time))
-    found.sort(key=lambda each: each.timestamp_ns)
-    if chance.random() < 0.2:
-        at = chance.randrange(len(found))
-        back = chance.choice((1, 2 * LINGER_NS))
-        found[at:] = [each._replace(timestamp_ns=each.timestamp_ns - back) for each in found[at:]]
-    return [renumbered(each, number, each.interface) for number, each in enumerate(found, 1)]
 
 
 @pytest.fixture(scope="module")
@@ -130,6 +136,34 @@ def test_what_concerns_all_connections_is_not_settled_by_a_part(traffic: list[It
         found = stitched(traffic, cuts, limits)
         assert found.events == alone(traffic, limits)
         assert found.given_up
+
+
+def test_a_fragment_that_waits_is_told_when_another_one_comes(traffic: list[Item]) -> None:
+    packets = [each for each in traffic[:400] if isinstance(each, Packet)]
+    place = next(at for at, each in enumerate(packets) if len(each.data) > 200)
+    whole = [each._replace(timestamp_ns=10**18 + 10**9 * at) for at, each in enumerate(packets)]
+    first, _ = fragments(whole[place], 64, 1)
+    later = next(at for at in range(place + 200, 400) if len(packets[at].data) > 200)
+    both = fragments(whole[later], 64, 2)
+    mixed = [*whole[:place], first, *whole[place + 1 : later], *both, *whole[later + 1 :]]
+    items = [renumbered(each, number, each.interface) for number, each in enumerate(mixed, 1)]
+    found = stitched(items, [place + 50])
+    assert any(isinstance(each, Fault) and each.packet == place + 1 for each in found.events)
+    assert found.events == alone(items)
+    assert found.given_up == [
+        "something is not of one connection",
+        "something waits that is not of one connection",
+    ]
+
+
+def test_a_clock_that_is_set_back_gives_its_part_up(traffic: list[Item]) -> None:
+    packets = [each for each in traffic if isinstance(each, Packet)]
+    at = len(packets) // 2
+    later = [each._replace(timestamp_ns=each.timestamp_ns - 2 * LINGER_NS) for each in packets[at:]]
+    items: list[Item] = [*packets[:at], *later]
+    found = stitched(items, [at - 300, at + 300])
+    assert found.events == alone(items)
+    assert found.given_up == ["the clock was set back"]
 
 
 def test_ports_that_are_used_again_behind_a_seam_give_the_part_up(traffic: list[Item]) -> None:

@@ -21,7 +21,7 @@ from kdissect.spark.replay import all_events
 from kdissect.spark.settings import TableSettings
 from tests.amount import some, times
 from tests.lab import CLEAR_CASES, LAB, TLS_CASES, Case
-from tests.parts.test_stitch import composed
+from tests.parts.compositions import composed
 from tests.spark.cuts import cut, packets_of, pcap
 from tests.spark.passes import begun, do, job_of, pass_over, rest_of
 from tests.spark.same import CAPTURES, TABLES
