@@ -33,7 +33,7 @@ from kdissect.spark.settings import TableSettings
 from kdissect.spark.shape import epochs, needs_places, of_connections, partitioned, with_moments
 from kdissect.spark.spool import FileSpan, Position, SpoolFolder, SpoolRead, spans_between
 from kdissect.spark.step import events_of_spans, keep
-from kdissect.spark.storage import list_files
+from kdissect.spark.storage import found_file, is_remote, list_files
 from kdissect.spark.stream import step
 from kdissect.spark.targets import Target
 from kdissect.spark.wide import table_in, wide_ddl
@@ -68,17 +68,15 @@ class Inputs:
 
         :raises CaptureError: a directory is empty, or no file has such a name.
         """
-        names = [os.path.abspath(file.path) for file in list_files(self._paths)]
+        names = [_whole_path(file.path) for file in list_files(self._paths)]
         found = {}
         for path in dict.fromkeys((*names, *self._known)):
-            try:
-                status = os.stat(path)
-            except OSError:
+            if (now := found_file(path)) is None:
                 continue
-            if path not in self._known and (other := self._digests.get(digest_of(path, status.st_size))):
+            if path not in self._known and (other := self._digests.get(digest_of(path, now.size))):
                 self.doubles[path] = other
                 continue
-            found[path] = SpoolRead(status.st_size, False, None, modified_ns=status.st_mtime_ns)
+            found[path] = SpoolRead(now.size, False, None, modified_ns=now.modified_ns)
         return found
 
 
@@ -150,6 +148,10 @@ def add_new(
         runs.begin(plan)
         out.append(RunOutcome(_run(spark, plan, target, runs, asked, tell), False, reads=False))
     return out
+
+
+def _whole_path(path: str) -> str:
+    return path if is_remote(path) else os.path.abspath(path)
 
 
 def _text_of(asked: NightlyOptions) -> dict[str, Any]:
@@ -258,7 +260,7 @@ def _renew(spark: SparkSession, runs: Runs, number: int, settings: TableSettings
             continue
         spans = [span for span in spans_between(start, end, rule) if span.point in old]
         for span in spans:
-            if not span.is_gone and not os.path.exists(span.path):
+            if not span.is_gone and found_file(span.path) is None:
                 raise StateError(
                     f"{runs.states}: a state is missing, or another build of kdissect wrote it. To make it"
                     f" again kdissect needs {span.path}, which is missing too"
