@@ -32,12 +32,13 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import kdissect
+from kdissect.insight.judge import Judge
 from kdissect.settings.recent import state_folder
 from kdissect.source import Pass
 from kdissect.spark.build import build
 from kdissect.spark.folders import UntrustedError, small_files
 
-FORMAT = 5
+FORMAT = 6
 _DRAINED_FORM = 1
 _DRAINING, _DRAINED = "draining", "drained"
 _SUFFIX = ".state"
@@ -69,6 +70,10 @@ class Carried:
     """By path, up to which byte it was read."""
     firsts: dict[str, int | None] = field(default_factory=dict)
     """By path, the time of the first packet, by which a file is known under a name that comes again."""
+    judge: Judge | None = None
+    """What findings are judged by, if they are."""
+    findings: dict[str, dict[str, Any]] = field(default_factory=dict)
+    """Those that were told, by key."""
 
     @property
     def bytes_read(self) -> int:

@@ -9,10 +9,14 @@ exchange.
 from __future__ import annotations
 
 import uuid
+from collections.abc import Callable
+from functools import reduce
 from typing import TYPE_CHECKING, NamedTuple
 
+from kdissect.model import Fault
+from kdissect.spark.changes import FINDING_CHANGES
 from kdissect.spark.copies import merged, of_exchanges
-from kdissect.spark.job import Job, TaskOutcome, WantedTable, units_of
+from kdissect.spark.job import BatchUnit, Job, Tally, TaskOutcome, Unit, WantedTable, units_of
 from kdissect.spark.one_pass import wide_tables, write_tables
 from kdissect.spark.plan import Plan
 from kdissect.spark.settings import TableSettings
@@ -33,6 +37,9 @@ from kdissect.spark.writing import can_write, is_there, remove
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
+STAGED = "_staged"
+"""How names of folders begin in which files are on their way."""
+Units = Callable[[int | None], tuple[Unit | BatchUnit, ...]]
 _CONNECTIONS, _EXCHANGES = "_connections", "_exchanges"
 """What other tables need, where it is not written as it is."""
 
@@ -46,6 +53,8 @@ class BatchOptions(NamedTuple):
     settings: TableSettings
     merges: bool = False
     """Whether the copies of an exchange become one row."""
+    finds: bool = False
+    """Whether there is a table of findings, which change from batch to batch."""
 
     @property
     def wanted(self) -> tuple[WantedTable, ...]:
@@ -61,10 +70,20 @@ class BatchOptions(NamedTuple):
         if self.merges and not {"records", "batches"}.isdisjoint(self.tables):
             bare = settings._replace(table="exchanges", payload="none")
             found.append(WantedTable(_EXCHANGES, bare, has_moments=False))
+        if self.finds:
+            own = self.settings._replace(stats=FINDING_CHANGES.name)
+            found.append(WantedTable(FINDING_CHANGES.name, own))
         return tuple(found)
+
+    @property
+    def written(self) -> tuple[str, ...]:
+        """The tables that a target gets."""
+        return (*self.tables, FINDING_CHANGES.name) if self.finds else self.tables
 
     def needs_spark(self, name: str) -> bool:
         """Whether all rows of a table must be seen together."""
+        if name == FINDING_CHANGES.name:
+            return False
         settings = self.settings._replace(places=needs_places(self.by))
         columns = [column.name for column in settings.full_table(name).columns]
         is_merged = self.merges and name in ("exchanges", "records", "batches")
@@ -82,19 +101,34 @@ class MadeTables(NamedTuple):
     """The folder with their files; None where Spark keeps them."""
     wide: DataFrame | None
 
-    def write(self, overwrite: bool) -> int | None:
-        """Write them, and let go of what the tasks made; gives the rows, where that is known.
+    def write(self, overwrite: bool, run: int | None = None) -> None:
+        """Write them, and let go of what the tasks made.
 
+        :param run: the number of the run whose rows these are; None where tables are made whole.
         :raises TargetError: they cannot be written.
         """
         try:
-            for name in self.asked.tables:
-                self._write(name, overwrite)
+            for name in self.asked.written:
+                self._write(name, overwrite, run)
         finally:
             self.close()
-        if self.folder is None or any(map(self.asked.needs_spark, self.asked.tables)):
+
+    @property
+    def rows(self) -> int | None:
+        """How many rows all tables have together; None where copies of them become one."""
+        if self.asked.merges:
             return None
-        return sum(file.rows for each in self.outcomes for file in each.written)
+        return sum(each.rows.get(name, 0) for each in self.outcomes for name in self.asked.tables)
+
+    @property
+    def damage(self) -> list[Fault]:
+        """What is wrong with files."""
+        return [fault for each in self.outcomes for fault in each.damage]
+
+    @property
+    def tally(self) -> Tally:
+        """What was counted, if it was asked for."""
+        return reduce(Tally.plus, (each.tally for each in self.outcomes), Tally())
 
     def close(self) -> None:
         """Let go of what the tasks made."""
@@ -103,9 +137,9 @@ class MadeTables(NamedTuple):
         if self.wide is not None:
             self.wide.unpersist()
 
-    def _write(self, name: str, overwrite: bool) -> None:
+    def _write(self, name: str, overwrite: bool, run: int | None) -> None:
         if self.folder is not None and not self.asked.needs_spark(name):
-            self.target.write(self._staged(self.folder, name), name, (), None, overwrite)
+            self.target.write(self._staged(self.folder, name), name, (), run, overwrite)
             return
         by, frame = self.asked.by, self._frame(name)
         if self.asked.merges and name == "exchanges":
@@ -115,7 +149,7 @@ class MadeTables(NamedTuple):
         if name == "faults" and needs_places(by):
             frame = of_connections(frame, self._frame(_CONNECTIONS))
         frame, parts = partitioned(with_moments(frame, epochs(self._wanted(name).table)), name, by)
-        self.target.write(frame, name, parts, None, overwrite)
+        self.target.write(frame, name, parts, run, overwrite)
 
     @property
     def paths(self) -> list[str]:
@@ -140,18 +174,41 @@ class MadeTables(NamedTuple):
 
 
 def make_tables(
-    spark: SparkSession, plan: Plan, asked: BatchOptions, target: Target, asks_faults: bool
+    spark: SparkSession, plan: Plan, asked: BatchOptions, target: Target, tallies: bool
 ) -> MadeTables:
-    """Have the tasks make tables: all jobs have run when this returns.
+    """Have the tasks make tables of whole captures: all jobs have run when this returns.
 
-    :param asks_faults: whether outcomes tell if there are faults.
+    :param tallies: whether what is wrong with captures is counted.
     :raises TargetError: the driver does not see what workers write.
     """
-    folder = _folder(spark, target)
-    if folder is not None:
-        plan = plan.on(spark.sparkContext.defaultParallelism)
-    units = units_of(plan.points, plan.tasks, keeps=folder is not None)
-    job = Job(units, asked.wanted, asked.settings, asks_faults)
+
+    def units(cores: int | None) -> tuple[Unit, ...]:
+        on = plan if cores is None else plan.on(cores)
+        return units_of(on.points, on.tasks, keeps=cores is not None)
+
+    return _made(spark, units, asked, target, tallies, f"{STAGED}-{uuid.uuid4().hex[:12]}")
+
+
+def add_batch(
+    spark: SparkSession, units: Units, asked: BatchOptions, target: Target, tallies: bool
+) -> MadeTables:
+    """The same of what is new. What a batch that died had made goes."""
+    return _made(spark, units, asked, target, tallies, f"{STAGED}-batch")
+
+
+def _made(
+    spark: SparkSession, units: Units, asked: BatchOptions, target: Target, tallies: bool, name: str
+) -> MadeTables:
+    """Have the tasks make tables.
+
+    :param units: gives what the tasks do, by how many of them can run at a time; None where none can keep
+        events for others.
+    :param name: of the folder for their files, where target, driver and workers have one.
+    :raises TargetError: as for :func:`make_tables`.
+    """
+    folder = _folder(spark, target, name)
+    cores = None if folder is None else spark.sparkContext.defaultParallelism
+    job = Job(units(cores), asked.wanted, asked.settings, tallies)
     if folder is None:
         wide, outcomes = wide_tables(spark, job)
         return MadeTables(spark, asked, target, outcomes, None, wide)
@@ -170,13 +227,16 @@ def make_tables(
     return made
 
 
-def _folder(spark: SparkSession, target: Target) -> str | None:
+def _folder(spark: SparkSession, target: Target, name: str) -> str | None:
     """A new folder for files on their way to a target, if driver and workers share one there."""
     room = target.room
     if room is None or not (is_remote(room) or _shares_files(spark)):
         return None
-    folder = f"{room}/_staged-{uuid.uuid4().hex[:12]}"
-    return folder if can_write(folder) else None
+    folder = f"{room}/{name}"
+    if not can_write(folder):
+        return None
+    remove(folder)
+    return folder
 
 
 def _shares_files(spark: SparkSession) -> bool:

@@ -116,10 +116,14 @@ def needs(module: str, extra: str) -> None:
 
 
 class ParquetFolder:
-    """Parquet; each run has a partition ``run=N`` of its own."""
+    """Parquet; each run has a partition of its own.
 
-    def __init__(self, root: str) -> None:
+    :param run_key: the name of that partition.
+    """
+
+    def __init__(self, root: str, run_key: str = RUN) -> None:
         self.where = root
+        self._run_key = run_key
 
     @property
     def room(self) -> str | None:
@@ -128,6 +132,14 @@ class ParquetFolder:
     def has(self, name: str) -> bool:
         return os.path.isdir(os.path.join(self.where, name))
 
+    def folder(self, name: str) -> str:
+        """The folder of a table."""
+        return f"{self.where}/{name}"
+
+    def remove(self, name: str, run: int) -> None:
+        """Remove what a run wrote into a table."""
+        remove(f"{self.where}/{name}/{self._run_key}={run}")
+
     def write(
         self, frame: DataFrame | Staged, name: str, parts: Sequence[str], run: int | None, overwrite: bool
     ) -> None:
@@ -135,8 +147,8 @@ class ParquetFolder:
         if run is None:
             _write(frame, path, parts, "overwrite" if overwrite else "error")
             return
-        final = f"{path}/{RUN}={run}"
-        if is_remote(path):
+        final = f"{path}/{self._run_key}={run}"
+        if is_remote(path) or isinstance(frame, Staged):
             _write(frame, final, parts, "overwrite")
             return
         staged = f"{self.where}/_staged/{name}"

@@ -155,7 +155,7 @@ def _compare(spark: SparkSession) -> None:
     plan = planned([str(path)], TableSettings(tasks=3))
     with tempfile.TemporaryDirectory() as folder:
         asked = BatchOptions(TABLES, (), TableSettings(tasks=3))
-        made = make_tables(spark, plan, asked, ParquetFolder(folder), asks_faults=False)
+        made = make_tables(spark, plan, asked, ParquetFolder(folder), tallies=False)
         assert made.folder is not None
         made.write(overwrite=True)
         for name in TABLES:

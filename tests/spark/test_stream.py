@@ -217,11 +217,11 @@ def test_ctrl_c_ends_it_without_a_word(tmp_path: Path) -> None:
         ("in", ("--master", "sc://127.0.0.1"), "not a Spark Connect server"),
         ("in", ("--out", "in/tables"), "whose files are read"),
         ("in", ("--checkpoint", "in/kept"), "whose files are read"),
-        ("in", ("--out", "s3://bucket/out"), "name a local folder with --checkpoint"),
-        ("in", ("--checkpoint", "s3://bucket/kept"), "the checkpoint of a stream must be on this machine"),
+        ("in", ("--when-read", "burn"), "keep, delete or move:DIR"),
+        ("in", ("--when-read", "move:in/old"), "whose files are read"),
         ("in", ("--close",), "--available-now"),
         ("nowhere", (), "is no folder"),
-        ("s3://bucket/in", (), "a folder of this machine"),
+        ("abc://bucket/in", (), "files may be at s3://"),
     ],
 )
 def test_what_cannot_be_a_stream_is_told_before_spark_starts(
@@ -257,7 +257,7 @@ def test_other_options_than_before_are_refused(tmp_path: Path, capsys: pytest.Ca
     folder, checkpoint = tmp_path / "folder", tmp_path / "out" / "_checkpoint"
     folder.mkdir()
     checkpoint.mkdir(parents=True)
-    first(str(checkpoint / "asked.json"), told(TABLES, (), TableSettings(payload="none")))
+    first(str(checkpoint), told(TABLES, (), TableSettings(payload="none")))
     assert run(folder, tmp_path / "out", "--payload", "full") == 2
     (line,) = capsys.readouterr().err.splitlines()
     assert "--payload is not given; give none, as in the batches before" in line
