@@ -30,12 +30,14 @@ from kdissect.model import Fault
 from kdissect.present.arrow import ArrowWriter, arrow_schema
 from kdissect.present.columns import Table
 from kdissect.spark.choice import Choice
+from kdissect.spark.described import described
 from kdissect.spark.plan import CapturePoint, capture_points, replicas_of, task_numbers
 from kdissect.spark.progress import Note
 from kdissect.spark.replay import all_events, size_of
 from kdissect.spark.settings import TableSettings
 from kdissect.spark.storage import list_files
 from kdissect.spark.tables import with_point
+from kdissect.wording import plural
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -125,7 +127,8 @@ def found(
         tasks += [_FoldTask(at, point.paths, index, count, part_bytes, several) for index in range(count)]
     every = spark.range(0, len(tasks), 1, len(tasks))
     parts = every.mapInArrow(partial(_count, tuple(tasks), settings, question), PARTS_DDL)
-    return added(parts, tuple(point.name for point in points), settings, question)
+    with described(spark, f"count {plural(len(points), 'capture point')} in {plural(len(tasks), 'task')}"):
+        return added(parts, tuple(point.name for point in points), settings, question)
 
 
 def added(

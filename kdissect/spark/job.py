@@ -25,6 +25,7 @@ from kdissect.spark.shape import epochs
 from kdissect.spark.sinks import TaskFile, moments_in
 from kdissect.spark.spool import FileSpan
 from kdissect.spark.tables import with_point
+from kdissect.wording import plural
 
 FILES_A_TASK = 3
 """So many files keep what a task makes rows of: then tasks have nearly the same to do."""
@@ -158,6 +159,19 @@ class Job(NamedTuple):
     """With which tasks know what other tasks of this job kept."""
     first: int = 0
     """The number of the first task: the tasks of a job before it have numbers too."""
+
+    @property
+    def words(self) -> str:
+        """What its tasks do."""
+        return _words_of(self.units)
+
+
+def _words_of(units: Sequence[Unit | BatchUnit | RowMaker]) -> str:
+    if any(isinstance(each, RowMaker) for each in units):
+        return f"make rows of what was dissected, in {plural(len(units), 'task')}"
+    points = plural(len({each.point for each in units}), "capture point")
+    batches = sorted({each.batch for each in units if isinstance(each, BatchUnit)})
+    return f"batch {batches[0]}: dissect what is new of {points}" if batches else f"read and dissect {points}"
 
 
 def units_of(points: Sequence[CapturePoint], tasks: Sequence[int], *, keeps: bool) -> tuple[Unit, ...]:

@@ -25,6 +25,7 @@ import kdissect
 from kdissect.model import Fault
 from kdissect.spark.asked import difference, told
 from kdissect.spark.carried import Carried, StateError, States
+from kdissect.spark.described import described
 from kdissect.spark.job import batch_units
 from kdissect.spark.plan import point_of
 from kdissect.spark.progress import Note
@@ -240,7 +241,8 @@ def _renew(spark: SparkSession, runs: Runs, number: int, settings: TableSettings
                 )
         history.append(spans)
     work = partial(_again, tuple(old), history, runs.states, number, settings)
-    spark.range(0, len(old), 1, len(old)).mapInArrow(work, "point string").count()
+    with described(spark, "make states again that another version made"):
+        spark.range(0, len(old), 1, len(old)).mapInArrow(work, "point string").count()
 
 
 def _again(

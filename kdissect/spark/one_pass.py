@@ -32,6 +32,7 @@ from kdissect.present.sources import sources_of
 from kdissect.session.conversation import Connection
 from kdissect.spark.changes import change_batch
 from kdissect.spark.choice import Choice
+from kdissect.spark.described import described
 from kdissect.spark.job import BatchUnit, Job, RowMaker, Tally, TaskOutcome, Unit, WantedTable, rows_of
 from kdissect.spark.kept import FOLDER as KEPT
 from kdissect.spark.kept import Keeper, kept_names, kept_pieces
@@ -73,7 +74,8 @@ def write_tables(spark: SparkSession, job: Job, folder: str) -> list[TaskOutcome
 def _outcomes(spark: SparkSession, job: Job, folder: str) -> list[TaskOutcome]:
     count = len(job.units)
     every = spark.range(0, count, 1, count)
-    rows = every.mapInArrow(partial(_write, job, folder), _OUTCOME_DDL).collect()
+    with described(spark, job.words):
+        rows = every.mapInArrow(partial(_write, job, folder), _OUTCOME_DDL).collect()
     return [pickle.loads(row.outcome) for row in rows]  # of our own tasks
 
 
@@ -83,7 +85,8 @@ def wide_tables(spark: SparkSession, job: Job) -> tuple[DataFrame, list[TaskOutc
     count = len(job.units)
     schema = f"{wide_ddl((each.key, each.table) for each in job.wanted)}, `_told` struct<outcome:binary>"
     wide = spark.range(0, count, 1, count).mapInArrow(partial(_widen, job), schema).persist()
-    told = wide.where("_told is not null").select("_told.outcome").collect()
+    with described(spark, job.words):
+        told = wide.where("_told is not null").select("_told.outcome").collect()
     return wide, [pickle.loads(row.outcome) for row in told]
 
 

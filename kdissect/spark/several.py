@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from kdissect.model import Fault
 from kdissect.spark.changes import FINDING_CHANGES
 from kdissect.spark.copies import merged, of_exchanges
+from kdissect.spark.described import described
 from kdissect.spark.job import BatchUnit, Job, Tally, TaskOutcome, Unit, WantedTable, units_of
 from kdissect.spark.one_pass import wide_tables, write_tables
 from kdissect.spark.plan import Plan
@@ -109,7 +110,8 @@ class MadeTables(NamedTuple):
         """
         try:
             for name in self.asked.written:
-                self._write(name, overwrite, run)
+                with described(self.spark, f"write the table {name}"):
+                    self._write(name, overwrite, run)
         finally:
             self.close()
 
