@@ -71,7 +71,7 @@ def pack(path: str) -> Packed:
 def needed() -> list[Distribution]:
     """The distributions that tasks need, of those that are installed here; kdissect is the first."""
     found: dict[str, Distribution] = {}
-    waiting = [("kdissect", EXTRAS)]
+    waiting: list[tuple[str, tuple[str, ...]]] = [("kdissect", EXTRAS)]
     while waiting:
         name, extras = waiting.pop()
         key = _key(name)

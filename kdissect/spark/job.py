@@ -8,7 +8,7 @@ RowMaker    makes rows of events that one of them kept (:mod:`kdissect.spark.kep
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import pyarrow as pa
 
@@ -19,13 +19,15 @@ from kdissect.spark.carried import States
 from kdissect.spark.changes import FINDING_CHANGES
 from kdissect.spark.kept import KeptFile
 from kdissect.spark.plan import CapturePoint, tasks_for
-from kdissect.spark.questions import Judgement
 from kdissect.spark.settings import TableSettings
 from kdissect.spark.shape import epochs
 from kdissect.spark.sinks import TaskFile, moments_in
 from kdissect.spark.spool import FileSpan
 from kdissect.spark.tables import with_point
 from kdissect.wording import plural
+
+if TYPE_CHECKING:
+    from kdissect.spark.questions import Judgement
 
 FILES_A_TASK = 3
 """So many files keep what a task makes rows of: then tasks have nearly the same to do."""

@@ -71,6 +71,15 @@ def write_tables(spark: SparkSession, job: Job, folder: str) -> list[TaskOutcome
     return outcomes
 
 
+def keep_events(spark: SparkSession, job: Job, folder: str) -> tuple[Job, list[TaskOutcome]]:
+    """Have units keep their events, and make no rows of them; gives the job with the key of what was kept.
+
+    :param folder: a new one, which driver and workers share; who needs the files no more removes it.
+    """
+    job = job._replace(key=secrets.token_bytes(32))
+    return job, _outcomes(spark, job, folder)
+
+
 def _outcomes(spark: SparkSession, job: Job, folder: str) -> list[TaskOutcome]:
     count = len(job.units)
     every = spark.range(0, count, 1, count)

@@ -20,6 +20,7 @@ from kdissect.spark.described import described
 from kdissect.spark.job import BatchUnit, Job, Tally, TaskOutcome, Unit, WantedTable, units_of
 from kdissect.spark.one_pass import wide_tables, write_tables
 from kdissect.spark.plan import Plan
+from kdissect.spark.rooms import is_local, spare_folder
 from kdissect.spark.settings import TableSettings
 from kdissect.spark.shape import (
     epochs,
@@ -140,7 +141,8 @@ class MadeTables(NamedTuple):
             self.wide.unpersist()
 
     def _write(self, name: str, overwrite: bool, run: int | None) -> None:
-        if self.folder is not None and not self.asked.needs_spark(name):
+        is_taken = self.target.room is not None and not self.asked.needs_spark(name)
+        if self.folder is not None and is_taken:
             self.target.write(self._staged(self.folder, name), name, (), run, overwrite)
             return
         by, frame = self.asked.by, self._frame(name)
@@ -150,7 +152,10 @@ class MadeTables(NamedTuple):
             frame = of_exchanges(frame, merged(self._frame(_EXCHANGES)))
         if name == "faults" and needs_places(by):
             frame = of_connections(frame, self._frame(_CONNECTIONS))
-        frame, parts = partitioned(with_moments(frame, epochs(self._wanted(name).table)), name, by)
+        wanted = self._wanted(name)
+        if self.wide is not None or not wanted.has_moments:
+            frame = with_moments(frame, epochs(wanted.table))
+        frame, parts = partitioned(frame, name, by)
         self.target.write(frame, name, parts, run, overwrite)
 
     @property
@@ -208,7 +213,7 @@ def _made(
     :param name: of the folder for their files, where target, driver and workers have one.
     :raises TargetError: as for :func:`make_tables`.
     """
-    folder = _folder(spark, target, name)
+    folder = _folder(spark, target, name, asked.settings)
     cores = None if folder is None else spark.sparkContext.defaultParallelism
     job = Job(units(cores), asked.wanted, asked.settings, tallies)
     if folder is None:
@@ -229,11 +234,13 @@ def _made(
     return made
 
 
-def _folder(spark: SparkSession, target: Target, name: str) -> str | None:
-    """A new folder for files on their way to a target, if driver and workers share one there."""
+def _folder(spark: SparkSession, target: Target, name: str, settings: TableSettings) -> str | None:
+    """A new folder for files on their way to a target, if driver and workers share one."""
     room = target.room
-    if room is None or not (is_remote(room) or _shares_files(spark)):
+    if not (_shares_files(spark) or (room is not None and is_remote(room))):
         return None
+    if room is None:
+        return spare_folder(spark, settings)
     folder = f"{room}/{name}"
     if not can_write(folder):
         return None
@@ -245,8 +252,7 @@ def _shares_files(spark: SparkSession) -> bool:
     """Whether a path without a file system's name means the same to the driver, the workers and Spark."""
     if type(spark).__module__.startswith("pyspark.sql.connect"):
         return False
-    context = spark.sparkContext
-    if str(context.master).startswith("local"):
+    if is_local(spark):
         return True
-    usual = context._jsc.hadoopConfiguration().get("fs.defaultFS")
+    usual = spark.sparkContext._jsc.hadoopConfiguration().get("fs.defaultFS")
     return str(usual).startswith("file:")

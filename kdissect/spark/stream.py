@@ -9,6 +9,7 @@ state, and replaces its folders. So each row is there once in the end, whenever 
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from functools import partial
@@ -28,6 +29,7 @@ from kdissect.spark.carried import States
 from kdissect.spark.cleaning import KEEP, clear
 from kdissect.spark.compaction import compact, finish
 from kdissect.spark.job import batch_units
+from kdissect.spark.metrics import StreamMetrics
 from kdissect.spark.questions import Judgement
 from kdissect.spark.settings import TableSettings
 from kdissect.spark.several import BatchOptions, MadeTables, add_batch
@@ -131,6 +133,7 @@ class Tables:
         tell: Callable[[list[Fault]], None] | None = None,
         shown: Callable[[int], AbstractContextManager[object]] | None = None,
         judgement: Judgement | None = None,
+        metrics: StreamMetrics | None = None,
     ) -> None:
         """:param tell: is given the damage to files that a batch met.
         :param shown: what is open while a batch of this number is run: a line that tells how far it is.
@@ -142,6 +145,7 @@ class Tables:
         self._states = states
         self._asked = BatchOptions(tuple(names), (), settings, finds=judgement is not None)
         self._judgement = judgement
+        self._metrics = metrics
 
     def recover(self) -> None:
         """Do the rest of what a process that died had begun."""
@@ -187,11 +191,14 @@ class Tables:
     ) -> MadeTables:
         open_units = partial(batch_units, self._states, batch, points, spans)
         units = partial(open_units, drained_at=drained_at, judgement=self._judgement)
-        made = add_batch(spark, units, self._asked, self._target, tallies=False)
+        begun = time.monotonic()
+        made = add_batch(spark, units, self._asked, self._target, tallies=self._metrics is not None)
         # Damage is told, whether the table of faults is wanted or not.
         if self._tell is not None:
             self._tell(made.damage)
         made.write(overwrite=True, run=batch if drained_at is None else -batch)
+        if self._metrics is not None:
+            self._metrics.batch(batch, time.monotonic() - begun, made)
         return made
 
 

@@ -19,6 +19,7 @@ import os
 import shutil
 import uuid
 from collections.abc import Iterator, Sequence
+from inspect import signature
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 from urllib.parse import unquote
 
@@ -61,8 +62,8 @@ class Target(Protocol):
 
     @property
     def room(self) -> str | None:
-        """A folder in whose file system tables are, for files on their way into it; None where only Spark
-        writes."""
+        """A folder in whose file system tables are, for files on their way into it; None where Spark itself
+        writes, which may read such files elsewhere."""
 
     def has(self, name: str) -> bool:
         """Whether a table is there. Spark itself tells it of its catalog, when it writes."""
@@ -381,7 +382,9 @@ def _arrow(frame: DataFrame | Staged) -> Any:
         return frame.schema
     from pyspark.sql.pandas.types import to_arrow_schema
 
-    return to_arrow_schema(frame.schema, timezone="UTC")
+    # Spark 4.1 knows no zone to name: moments are in UTC there.
+    zone: dict[str, Any] = {"timezone": "UTC"} if "timezone" in signature(to_arrow_schema).parameters else {}
+    return to_arrow_schema(frame.schema, **zone)
 
 
 def _files(folder: str) -> Iterator[_SparkFile]:

@@ -27,13 +27,15 @@ from kdissect.spark.asked import difference, first, told
 from kdissect.spark.carried import StateError, States, state_key
 from kdissect.spark.changes import FINDING_CHANGES
 from kdissect.spark.cleaning import KEEP, destination
-from kdissect.spark.launch import is_connect
+from kdissect.spark.launch import STREAMS_SINCE, can_stream, is_connect
 from kdissect.spark.progress import Meter
 from kdissect.spark.spool import SETTLE_SECONDS, files_in
 from kdissect.spark.storage import is_folder, is_remote
 from kdissect.spark.tables import TABLES
+from kdissect.wording import how_to_install
 
 if TYPE_CHECKING:
+    from kdissect.spark.metrics import StreamMetrics
     from kdissect.spark.questions import Judgement
     from kdissect.spark.settings import TableSettings
 
@@ -108,6 +110,12 @@ if TYPE_CHECKING:
     metavar="N",
     help="Bytes of files in one batch; at least one file.",
 )
+@click.option(
+    "--prometheus",
+    metavar="[ADDRESS]:PORT",
+    help="Serve metrics at this address, without a password: batches, rows, faults. "
+    "Without ADDRESS only this machine can read them. Needs kdissect[metrics].",
+)
 @content_options
 @session_options
 def command(**given: Any) -> int:
@@ -143,7 +151,10 @@ def command(**given: Any) -> int:
         raise Wrong(str(error)) from None
     if change is not None:
         raise Wrong(f"{change}, as in the batches before, or give another --out")
+    metrics = _metrics(given["prometheus"])
     with running(given) as (spark, scratch):
+        if not can_stream():
+            raise Wrong(f"a stream needs Spark {STREAMS_SINCE} or newer; this is {spark.version}")
         from kdissect.spark.stream import Tables, start
 
         def shown(batch: int) -> Meter:
@@ -160,6 +171,7 @@ def command(**given: Any) -> int:
             tell_faults,
             shown if talks else None,
             _judgement(settings) if given["finds"] else None,
+            metrics,
         )
         trigger = (
             {"availableNow": True}
@@ -202,6 +214,28 @@ def _when_read(given: dict[str, Any], folder: str) -> str:
         return text
     _refuse_inside(folder, "when-read", place)
     return f"move:{os.path.abspath(place)}"
+
+
+def _metrics(text: str | None) -> StreamMetrics | None:
+    """What counts batches, and is served.
+
+    :raises Wrong: it cannot be.
+    """
+    if text is None:
+        return None
+    from kdissect.live.metrics import address_of
+    from kdissect.spark.metrics import StreamMetrics
+
+    try:
+        metrics = StreamMetrics()
+        metrics.serve(*address_of(text))
+    except ValueError as error:
+        raise Wrong(f"--prometheus {error}") from None
+    except ImportError:
+        raise Wrong(f"--prometheus needs prometheus-client: {how_to_install('metrics')}") from None
+    except OSError as error:
+        raise Wrong(f"--prometheus {text}: {error.strerror or error}") from None
+    return metrics
 
 
 def _judgement(settings: TableSettings) -> Judgement:
