@@ -1,7 +1,7 @@
 """Findings as they change from batch to batch of a stream.
 
 Each batch is judged together with all batches before it. What differs from what was found then becomes rows:
-the latest row of a ``key`` is how that finding stands now.
+the latest row of a ``key``, by ``batch_number``, is how that finding stands now.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 from kdissect.present.arrow import RowBatches, arrow_schema
 from kdissect.present.columns import Table, dict_column
 from kdissect.present.findings import FINDINGS
+from kdissect.spark.tables import POINT
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -21,6 +22,7 @@ NEW, CHANGED, OVER = "new", "changed", "over"
 FINDING_CHANGES = Table(
     "findings",
     (
+        dict_column("batch_number", "int64", "number of the batch that was judged last"),
         dict_column(
             "change",
             "text",
@@ -60,9 +62,14 @@ def as_columns(findings: Iterable[Any]) -> Iterator[dict[str, Any]]:
             yield from batch.to_pylist()
 
 
-def change_batch(table: Table, point: str | None, rows: Iterable[dict[str, Any]]) -> pa.RecordBatch | None:
-    """Rows of :func:`changes` as Spark takes them."""
+def change_batch(
+    table: Table, point: str | None, number: int, rows: Iterable[dict[str, Any]]
+) -> pa.RecordBatch | None:
+    """Rows of :func:`changes` as Spark takes them.
+
+    :param number: that of the batch.
+    """
     import pyarrow as pa
 
-    values = [{"capture_point": point, **row} for row in rows]
+    values = [{POINT: point, "batch_number": number, **row} for row in rows]
     return pa.RecordBatch.from_pylist(values, arrow_schema(table)) if values else None

@@ -6,6 +6,7 @@ import time
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
+from kdissect.live.metrics import served
 from kdissect.spark.job import Tally
 
 if TYPE_CHECKING:
@@ -56,13 +57,4 @@ class StreamMetrics:
 
         :raises OSError: the port is taken.
         """
-        from prometheus_client import start_http_server
-
-        server, thread = start_http_server(port, address, self.registry)
-
-        def stop() -> None:
-            server.shutdown()
-            server.server_close()
-            thread.join()
-
-        return stop
+        return served(self.registry, address, port)

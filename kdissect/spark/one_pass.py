@@ -200,7 +200,8 @@ class _PassTask:
         self._of_findings = [
             at for at, each in enumerate(job.wanted) if each.is_of(unit) and each.is_of_findings
         ]
-        self._point = unit.point
+        self._point = unit.point or None
+        self._number = unit.batch if isinstance(unit, BatchUnit) else 0
 
     @property
     def schemas(self) -> dict[int, pa.Schema]:
@@ -240,7 +241,7 @@ class _PassTask:
 
     def _changes(self, findings: list[dict[str, Any]]) -> Iterator[tuple[int, pa.RecordBatch]]:
         for at in self._of_findings:
-            batch = change_batch(self._job.wanted[at].table, self._point or None, findings)
+            batch = change_batch(self._job.wanted[at].table, self._point, self._number, findings)
             if batch is not None:
                 yield at, batch
 

@@ -69,7 +69,7 @@ def test_rows_have_the_columns_of_findings(tmp_path: Path) -> None:
     for event in dissect(read_packets([CAPTURES / "errors.pcapng"])):
         judge.feed(event)
     rows = changes({}, as_columns(judge.judged().findings))
-    batch = change_batch(FINDING_CHANGES, None, rows)
+    batch = change_batch(FINDING_CHANGES, None, 7, rows)
     assert batch is not None
-    assert batch.to_pylist() == rows
-    assert change_batch(FINDING_CHANGES, None, []) is None
+    assert batch.to_pylist() == [{"batch_number": 7, **row} for row in rows]
+    assert change_batch(FINDING_CHANGES, None, 7, []) is None

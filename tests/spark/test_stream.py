@@ -16,7 +16,9 @@ from typing import TYPE_CHECKING, Any
 import pyarrow.parquet as pq
 import pytest
 
+import kdissect
 from kdissect.cli import main
+from kdissect.spark import compaction, plan, views
 from kdissect.spark import stream as streaming
 from kdissect.spark.asked import first, told
 from kdissect.spark.carried import States
@@ -29,6 +31,7 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 BASIC = CAPTURES / "basic-kafka43.pcapng"
+ERRORS = CAPTURES / "errors.pcapng"
 TABLES = ("exchanges", "connections", "faults")
 NOW = ("--available-now", "--master", "local[2]", "-q")
 
@@ -67,6 +70,36 @@ def test_a_stream_gives_what_a_batch_gives(tmp_path: Path) -> None:
     for name in TABLES:
         assert rows(out, name) == read_rows(name, sorted(folder.iterdir())), name
     assert len(list((out / "exchanges").glob("batch=*"))) > 3
+
+
+def test_findings_change_and_what_was_read_goes(
+    spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Also with several tasks for a capture point, and after folders of batches became one."""
+    monkeypatch.setattr(plan, "BYTES_A_TASK", 1)
+    monkeypatch.setattr(compaction, "TOGETHER", 2)
+    folder, out, old = (tmp_path / name for name in ("folder", "out", "old"))
+    folder.mkdir()
+    pieces = in_time(cut(ERRORS, tmp_path, 3))
+    for piece in pieces:
+        os.rename(piece, folder / piece.name)
+    options = ("--findings", "--max-bytes-per-batch", "1", "--when-read", f"move:{old}")
+    for more in ((), ("--close",)):
+        assert run(folder, out, *options, *more) == 0
+    assert {path.name for path in old.iterdir()} == {piece.name for piece in pieces[:2]}
+    for name in TABLES:
+        assert rows(out, name) == read_rows(name, [*old.iterdir(), *folder.iterdir()]), name
+    # Three batches, and what was open: the first two became one.
+    assert sorted(path.name for path in (out / "exchanges").iterdir()) == ["batch=1", "batch=2", "batch=3"]
+    assert any(len(list(path.glob("*.parquet"))) > 1 for path in (out / "exchanges").glob("batch=[23]"))
+    assert not list(out.glob("_staged*"))
+    assert set(views(spark, out)) == {*TABLES, "findings"}
+    latest = spark.sql(
+        "select * from (select *, row_number() over (partition by key order by batch_number desc) as latest"
+        " from findings) where latest = 1 and change <> 'over'"
+    )
+    found = sorted(row.key for row in latest.collect())
+    assert found == sorted(finding.key for finding in kdissect.explain([*old.iterdir(), *folder.iterdir()]).findings)
 
 
 @pytest.mark.usefixtures("spark")
