@@ -322,7 +322,7 @@ _STATE_FILE = re.compile(rf"([0-9]+)/(?:({_DRAINING}|{_DRAINED})/)?([^/]+{re.esc
 def state_key(path: str | None, environment: Mapping[str, str] = os.environ) -> bytes:
     """The key that signs this user's states elsewhere.
 
-    :param path: the file with it; None: the user's own, which is made where there is none.
+    :param path: the file with it; None: the user's own, which is made if it is missing.
     :raises StateError: the file cannot be read, or others can.
     """
     file = Path(path) if path is not None else state_folder(environment) / "spark.key"

@@ -18,7 +18,7 @@ KEEP, DELETE, MOVE = "keep", "delete", "move:"
 def destination(when_read: str) -> str | None:
     """Where captures are moved; None where they are not.
 
-    :raises ValueError: it is none of ``keep``, ``delete`` and ``move:DIR``.
+    :raises ValueError: it is not ``keep``, ``delete`` or ``move:DIR``.
     """
     if when_read in (KEEP, DELETE):
         return None

@@ -2,8 +2,8 @@
 
 A batch has a folder of its own, so that a batch that is repeated replaces what it wrote. A batch behind which
 another one has begun is never repeated. Thirty-two of these that follow one another become one, as
-``batch=31``, ``batch=63``, …; thirty-two of those become one again, and so on. So a table has at most some
-ninety folders and one for each thirty-two thousand batches, and a row is written again at most three times.
+``batch=31``, ``batch=63``, …; thirty-two of those become one again, and so on. So a table has some ninety
+folders, and one for each thirty-two thousand batches. A row is written again at most three times.
 
 What is merged stands in a folder that readers pass over. A note beside it then says which folders it
 replaces; they go, and it takes the place of the last. If the process dies in between, the note is there, and

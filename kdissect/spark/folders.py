@@ -132,7 +132,7 @@ class LocalFiles:
 
 
 class ElsewhereFiles:
-    """In another file system. An object store puts a file there as a whole. Who may write is not known."""
+    """In another file system. An object store puts a file there as a whole. Nobody can tell who may write."""
 
     def __init__(self, uri: str) -> None:
         self._uri = uri.rstrip("/")

@@ -18,7 +18,7 @@ import pickle
 from collections.abc import Iterable, Iterator, Sequence
 from functools import partial
 from itertools import chain, groupby
-from typing import TYPE_CHECKING, Any, Generic, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Any, Generic, NamedTuple
 
 import pyarrow as pa
 
@@ -33,6 +33,7 @@ from kdissect.present.arrow import ArrowWriter, arrow_schema
 from kdissect.present.columns import Table
 from kdissect.spark.choice import Choice
 from kdissect.spark.described import described
+from kdissect.spark.fold_question import FoldQuestion, FoldRows
 from kdissect.spark.job import Job, RowMaker, units_of
 from kdissect.spark.kept import kept_names, kept_pieces
 from kdissect.spark.one_pass import keep_events
@@ -61,28 +62,6 @@ _ROWS = pa.schema(
 )
 _DAMAGE = -1
 """In place of a table: the faults of files."""
-
-
-class FoldRows(NamedTuple):
-    """The rows of one table."""
-
-    rows: Sequence[Any]
-    left_out: int = 0
-    """How often something was not counted because its row would have been one too many."""
-
-
-class FoldQuestion(Protocol[C]):
-    """What is counted, and the tables that come of it; it is sent to the tasks."""
-
-    @property
-    def tables(self) -> Sequence[Table]:
-        """The tables, in order."""
-
-    def new(self) -> C:
-        """What nothing was fed to yet."""
-
-    def rows(self, whole: C) -> Sequence[FoldRows]:
-        """The rows of each table, when all was fed."""
 
 
 class CountedPoints(NamedTuple):

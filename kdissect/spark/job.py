@@ -8,7 +8,7 @@ RowMaker    makes rows of events that one of them kept (:mod:`kdissect.spark.kep
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 import pyarrow as pa
 
@@ -19,15 +19,13 @@ from kdissect.spark.carried import States
 from kdissect.spark.changes import FINDING_CHANGES
 from kdissect.spark.kept import KeptFile
 from kdissect.spark.plan import CapturePoint, tasks_for
+from kdissect.spark.questions import Judgement
 from kdissect.spark.settings import TableSettings
 from kdissect.spark.shape import epochs
 from kdissect.spark.sinks import TaskFile, moments_in
 from kdissect.spark.spool import FileSpan
 from kdissect.spark.tables import with_point
 from kdissect.wording import plural
-
-if TYPE_CHECKING:
-    from kdissect.spark.questions import Judgement
 
 FILES_A_TASK = 3
 """So many files keep what a task makes rows of: then tasks have nearly the same to do."""
@@ -117,7 +115,7 @@ class WantedTable(NamedTuple):
         return is_of_first is not isinstance(unit, RowMaker)
 
 
-class Tally(NamedTuple):
+class RunCounts(NamedTuple):
     """What a run is described by, whether tables tell it or not."""
 
     exchanges: int = 0
@@ -127,9 +125,9 @@ class Tally(NamedTuple):
     gap_bytes: int = 0
     """Bytes of connections that were not captured."""
 
-    def plus(self, other: Tally) -> Tally:
+    def plus(self, other: RunCounts) -> RunCounts:
         """Both together."""
-        return Tally(*(one + more for one, more in zip(self, other, strict=True)))
+        return RunCounts(*(one + more for one, more in zip(self, other, strict=True)))
 
 
 class TaskOutcome(NamedTuple):
@@ -142,7 +140,7 @@ class TaskOutcome(NamedTuple):
     """What is wrong with files; of many, the first."""
     rows: Mapping[str, int]
     """How many it made of each table."""
-    tally: Tally = Tally()
+    tally: RunCounts = RunCounts()
     """Where that is asked."""
     kept: tuple[RowMaker, ...] = ()
     """What others are to make rows of."""

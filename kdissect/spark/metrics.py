@@ -7,7 +7,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from kdissect.live.metrics import served
-from kdissect.spark.job import Tally
+from kdissect.spark.job import RunCounts
 
 if TYPE_CHECKING:
     from kdissect.spark.several import MadeTables
@@ -38,7 +38,7 @@ class StreamMetrics:
         self._read = Counter("read_bytes", "Bytes of packets that were read.", **own)
         self._rows = Counter("rows", "Rows that were written.", ["table"], **own)
         self._counted = {name: Counter(name, text, **own) for name, text in _COUNTED.items()}
-        assert tuple(_COUNTED) == Tally._fields
+        assert tuple(_COUNTED) == RunCounts._fields
 
     def batch(self, number: int, seconds: float, made: MadeTables) -> None:
         """A batch was written."""

@@ -1,7 +1,7 @@
 """Captures that come day by day → tables that grow: each run reads what is new, and connections go on.
 
-A run is a batch of a stream (:mod:`kdissect.spark.step`): for each capture point a task takes
-what is carried from the run before and reads the new bytes. What is open, it leaves for the next run. The
+A run is a batch of a stream (:mod:`kdissect.spark.step`). For each capture point a task takes
+what is carried from the run before, and reads the new bytes. What is open, it leaves for the next run. The
 plan of a run says which bytes are new. It is kept before anything is read (:mod:`kdissect.spark.runs`). A
 run that died is done again from its plan, and targets take the rows of a run once. So each row is there
 once, whenever a run dies.

@@ -33,7 +33,7 @@ from kdissect.session.conversation import Connection
 from kdissect.spark.changes import change_batch
 from kdissect.spark.choice import Choice
 from kdissect.spark.described import described
-from kdissect.spark.job import BatchUnit, Job, RowMaker, Tally, TaskOutcome, Unit, WantedTable, rows_of
+from kdissect.spark.job import BatchUnit, Job, RowMaker, RunCounts, TaskOutcome, Unit, WantedTable, rows_of
 from kdissect.spark.kept import FOLDER as KEPT
 from kdissect.spark.kept import Keeper, kept_names, kept_pieces
 from kdissect.spark.plan import task_numbers
@@ -188,7 +188,7 @@ class _PassTask:
         self._note = Note(job.settings.progress, f"tables-{job.first + number}")
         self._damage: list[Fault] = []
         self._made_rows: Counter[str] = Counter()
-        self._tally = Tally()
+        self._tally = RunCounts()
         self.rows = {
             at: _rows_of(each, unit)
             for at, each in enumerate(job.wanted)
@@ -205,7 +205,7 @@ class _PassTask:
 
     @property
     def schemas(self) -> dict[int, pa.Schema]:
-        """Of each table that it makes, without moments."""
+        """The schema of each table that it makes, without moments."""
         found = {at: rows.schema for at, rows in self.rows.items()}
         return found | {at: arrow_schema(self._job.wanted[at].table) for at in self._of_findings}
 
@@ -354,13 +354,13 @@ class _Making(_PassTask):
                     yield from self._fed(event)
 
 
-def _tally_of(event: Event, settings: TableSettings) -> Tally:
+def _tally_of(event: Event, settings: TableSettings) -> RunCounts:
     faults = sum(1 for _ in sources_of("faults", event, settings.shown))
     if isinstance(event, Exchange):
-        return Tally(1, int(_MISSING.value(event, settings.shown) in NOT_CAPTURED), faults)
+        return RunCounts(1, int(_MISSING.value(event, settings.shown) in NOT_CAPTURED), faults)
     if isinstance(event, Connection):
-        return Tally(faults=faults, gap_bytes=_GAP_BYTES.value(event, settings.shown) or 0)
-    return Tally(faults=faults)
+        return RunCounts(faults=faults, gap_bytes=_GAP_BYTES.value(event, settings.shown) or 0)
+    return RunCounts(faults=faults)
 
 
 def _task(job: Job, number: int, folder: str | None) -> _PassTask:

@@ -17,7 +17,7 @@ from kdissect.model import Fault
 from kdissect.spark.changes import FINDING_CHANGES
 from kdissect.spark.copies import merged, of_exchanges
 from kdissect.spark.described import described
-from kdissect.spark.job import BatchUnit, Job, Tally, TaskOutcome, Unit, WantedTable, units_of
+from kdissect.spark.job import BatchUnit, Job, RunCounts, TaskOutcome, Unit, WantedTable, units_of
 from kdissect.spark.one_pass import wide_tables, write_tables
 from kdissect.spark.plan import Plan
 from kdissect.spark.rooms import is_local, spare_folder
@@ -129,9 +129,9 @@ class MadeTables(NamedTuple):
         return [fault for each in self.outcomes for fault in each.damage]
 
     @property
-    def tally(self) -> Tally:
+    def tally(self) -> RunCounts:
         """What was counted, if it was asked for."""
-        return reduce(Tally.plus, (each.tally for each in self.outcomes), Tally())
+        return reduce(RunCounts.plus, (each.tally for each in self.outcomes), RunCounts())
 
     def close(self) -> None:
         """Let go of what the tasks made."""

@@ -9,7 +9,7 @@ from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from heapq import heappop, heappush
 from itertools import chain, islice
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from kdissect.capture.files import read_packets
 from kdissect.capture.keylogs import KeyLogs
@@ -23,13 +23,11 @@ from kdissect.source import read_rsa_key
 from kdissect.spark.carried import Carried, Drained, States
 from kdissect.spark.changes import as_columns, changes
 from kdissect.spark.progress import Note
+from kdissect.spark.questions import Judgement
 from kdissect.spark.replay import new_pass
 from kdissect.spark.settings import TableSettings
 from kdissect.spark.spool import FileSpan, limited
 from kdissect.spark.twins import twins
-
-if TYPE_CHECKING:
-    from kdissect.spark.questions import Judgement
 
 OTHERS_ARE_READ = "; the other files are read"
 
@@ -37,8 +35,8 @@ OTHERS_ARE_READ = "; the other files are read"
 class BatchEvents:
     """What a batch brings to light: to be iterated once.
 
-    :param carried: the state that goes on with the events; None where there is none.
-    :param judgement: how findings are told; None where nobody asks.
+    :param carried: the state that goes on with the events, if there is one.
+    :param judgement: how findings are told, if they are.
     """
 
     def __init__(

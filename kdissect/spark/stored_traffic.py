@@ -21,7 +21,8 @@ from kdissect.analysis.traffic import Read, Traffic
 from kdissect.limits import Limits
 from kdissect.present.columns import Table
 from kdissect.present.statistics import table_of
-from kdissect.spark.folds import PARTS_DDL, CountedPoints, FoldRows, added, part_batch
+from kdissect.spark.fold_question import FoldRows
+from kdissect.spark.folds import PARTS_DDL, CountedPoints, added, part_batch
 from kdissect.spark.settings import TableSettings
 
 if TYPE_CHECKING:

@@ -62,8 +62,8 @@ class Target(Protocol):
 
     @property
     def room(self) -> str | None:
-        """A folder in whose file system tables are, for files on their way into it; None where Spark itself
-        writes, which may read such files elsewhere."""
+        """A folder in whose file system tables are, for files on their way into it. None where Spark itself
+        writes: it reads such files wherever they are."""
 
     def has(self, name: str) -> bool:
         """Whether a table is there. Spark itself tells it of its catalog, when it writes."""

@@ -5,7 +5,8 @@ captures   every capture in ``captures/`` and of the lab: all tables equal those
            one is begun, and it is said how many were left out
 kills      a stream that is killed at 10 random moments gives what a batch gives
 cluster    a standalone master and two workers, started from the installed pyspark: equal tables, also where
-           a worker is killed; and what ``kdissect doctor spark --cluster`` says of it
+           a worker is killed, and where workers have nothing but Python and the archive of ``spark pack``;
+           and what ``kdissect doctor spark --cluster`` says of it
 """
 
 # ruff: noqa: T201
@@ -98,8 +99,9 @@ def cluster() -> None:
         **os.environ,
         "SPARK_HOME": home,
         "PYSPARK_PYTHON": sys.executable,
-        "PYTHONPATH": os.getcwd(),
+        "PYTHONPATH": os.getcwd(),  # not for the workers of an archive
         "SPARK_LOCAL_IP": "127.0.0.1",
+        "KDISSECT_PYTHON": os.path.realpath(sys.executable),  # that of no environment: it has no packages
     }
     spark_class = os.path.join(home, "bin", "spark-class")
     deploy = "org.apache.spark.deploy"
@@ -117,6 +119,7 @@ def cluster() -> None:
                 )
                 time.sleep(8)
             _doctor(work)
+            _packed(work)
             spark = session(
                 MASTER, {"spark.driver.host": "127.0.0.1", "spark.executor.memory": "600m"}, os.devnull
             )
@@ -145,6 +148,30 @@ def _doctor(work: str) -> None:
         assert done.returncode == code, code
         assert ("all workers can write, and this machine sees it" in told) == (code == 0)
     print("doctor: as it is")
+
+
+def _packed(work: str) -> None:
+    """Tables by workers that find kdissect in the archive, and nowhere else."""
+    path = CAPTURES / "basic-kafka43.pcapng"
+    archive, out = Path(work) / "kdissect.tar.gz", Path(work) / "packed"
+    assert main_of_kdissect(["spark", "pack", "-o", str(archive), "-q"]) == 0
+    conf = {
+        "spark.driver.host": "127.0.0.1",
+        "spark.executor.memory": "600m",
+        "spark.archives": f"{archive}#environment",
+        "spark.pyspark.python": "./environment/bin/python",
+        "spark.executorEnv.PYTHONPATH": "",
+    }
+    pairs = [f"--conf={key}={value}" for key, value in conf.items()]
+    more = [word for name in TABLES for word in ("--table", name)]
+    command = [sys.executable, "-m", "kdissect", "spark", "batch", str(path), "--out", str(out), "-q"]
+    asks = [sys.executable, "-m", "kdissect", "doctor", "spark", "--cluster", MASTER, *pairs]
+    told = subprocess.run(asks, check=True, stdout=subprocess.PIPE, text=True).stdout
+    assert "kdissect " in told, told
+    subprocess.run([*command, *more, "--tasks", "2", "--master", MASTER, *pairs], check=True)
+    for name in TABLES:
+        assert written_rows(out / name) == read_rows(name, [path]), name
+    print("archive: equal")
 
 
 def _compare(spark: SparkSession) -> None:

@@ -99,7 +99,9 @@ def test_findings_change_and_what_was_read_goes(
         " from findings) where latest = 1 and change <> 'over'"
     )
     found = sorted(row.key for row in latest.collect())
-    assert found == sorted(finding.key for finding in kdissect.explain([*old.iterdir(), *folder.iterdir()]).findings)
+    assert found == sorted(
+        finding.key for finding in kdissect.explain([*old.iterdir(), *folder.iterdir()]).findings
+    )
 
 
 @pytest.mark.usefixtures("spark")
@@ -253,7 +255,7 @@ def test_ctrl_c_ends_it_without_a_word(tmp_path: Path) -> None:
         ("in", ("--when-read", "burn"), "keep, delete or move:DIR"),
         ("in", ("--when-read", "move:in/old"), "whose files are read"),
         ("in", ("--close",), "--available-now"),
-        ("nowhere", (), "is no folder"),
+        ("nowhere", (), "is not a folder"),
         ("abc://bucket/in", (), "files may be at s3://"),
     ],
 )

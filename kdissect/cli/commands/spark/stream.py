@@ -200,7 +200,7 @@ def _folder(text: str) -> str:
             return text if is_remote(text) else os.path.abspath(text)
     except CaptureError as error:
         raise Unreadable(str(error)) from None
-    raise Unreadable(f"{text}: is no folder")
+    raise Unreadable(f"{text}: is not a folder")
 
 
 def _when_read(given: dict[str, Any], folder: str) -> str:
