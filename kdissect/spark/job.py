@@ -1,8 +1,8 @@
 """What tasks do that make tables, and what comes of it.
 
-Unit        reads a capture point: makes all rows itself, or keeps the events for others
-BatchUnit   the same of what is new at a capture point, where a batch before it had stopped
-RowMaker    makes rows of events that one of them kept (:mod:`kdissect.spark.kept`)
+Units read. A :class:`Unit` reads a capture point, and a :class:`BatchUnit` what is new at one. It makes all
+rows itself, or keeps the events for others (:mod:`kdissect.spark.kept`). A :class:`RowMaker` makes rows of
+what was kept.
 """
 
 from __future__ import annotations

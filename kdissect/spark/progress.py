@@ -109,7 +109,7 @@ class Meter:
         self._before = done(folder)
         self._stop = threading.Event()
         self._thread = threading.Thread(target=self._run, daemon=True)
-        self._show: _ProgressLine = _OfNotebook() if is_notebook() else _OfTerminal()
+        self._show: _MeterLine = _OfNotebook() if is_notebook() else _OfTerminal()
 
     def __enter__(self) -> Meter:
         self._thread.start()
@@ -145,7 +145,7 @@ def is_notebook() -> bool:
     return shell is not None and hasattr(shell, "kernel")
 
 
-class _ProgressLine(Protocol):
+class _MeterLine(Protocol):
     """Where the line is."""
 
     def line(self, text: str) -> None:

@@ -91,7 +91,9 @@ def test_findings_change_and_what_was_read_goes(
         assert rows(out, name) == read_rows(name, [*old.iterdir(), *folder.iterdir()]), name
     # Three batches, and what was open: the first two became one.
     assert sorted(path.name for path in (out / "exchanges").iterdir()) == ["batch=1", "batch=2", "batch=3"]
-    assert any(len(list(path.glob("*.parquet"))) > 1 for path in (out / "exchanges").glob("batch=[23]"))
+    # The first task dissected, the second made rows.
+    assert [path.name[:10] for path in (out / "connections" / "batch=2").glob("*.parquet")] == ["part-00000"]
+    assert [path.name[:10] for path in (out / "exchanges" / "batch=2").glob("*.parquet")] == ["part-00001"]
     assert not list(out.glob("_staged*"))
     assert set(views(spark, out)) == {*TABLES, "findings"}
     latest = spark.sql(
