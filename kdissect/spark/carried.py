@@ -7,6 +7,9 @@ only from files and folders that belong to the user and that nobody else may wri
 nobody can tell that: a state there is signed with a key that only the user has. The line before the
 pickle says its format, the kdissect that made it, with its build, and its digest.
 
+The line also says from which spans of files the state came. Another build of kdissect makes the same state
+again from them, if the files are there.
+
 A state is drained when all that was open has been written as rows. What is left are plain values in JSON,
 which any release of kdissect reads:
 
@@ -25,7 +28,7 @@ import pickle
 import re
 import secrets
 import stat
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -38,6 +41,10 @@ from kdissect.source import Pass
 from kdissect.spark.build import build
 from kdissect.spark.folders import UntrustedError, small_files
 
+Trail = list[list[list[Any]]]
+"""What was read, batch by batch: the values of spans (:class:`~kdissect.spark.spool.FileSpan`)."""
+TRAIL_SPANS = 2_000
+"""A state that came of more spans is not made again: they stand in the line that is read of each state."""
 FORMAT = 6
 _DRAINED_FORM = 1
 _DRAINING, _DRAINED = "draining", "drained"
@@ -45,12 +52,23 @@ _SUFFIX = ".state"
 _KEY_BYTES = 32
 _HEAD = ("format", "kdissect", "point", "bytes", "sha256")
 """What the line before the pickle tells …"""
-_LATER = (_DRAINED, "build", "signed")
+_LATER = (_DRAINED, "build", "signed", "trail")
 """… and what it did not always tell."""
 
 
 class StateError(Exception):
     """A state cannot be used; the text is one line with the path and what to do."""
+
+
+class OtherBuildError(StateError):
+    """Another build of kdissect wrote it.
+
+    :param trail: that of the state, from which it can be made again; None if it has none.
+    """
+
+    def __init__(self, words: str, trail: Trail | None) -> None:
+        super().__init__(words)
+        self.trail = trail
 
 
 @dataclass
@@ -70,10 +88,13 @@ class Carried:
     """By path, up to which byte it was read."""
     firsts: dict[str, int | None] = field(default_factory=dict)
     """By path, the time of the first packet, by which a file is known under a name that comes again."""
+    trail: Trail | None = field(default_factory=list)
+    """From what the state can be made again; None if it cannot be, because a file is gone, for example."""
     judge: Judge | None = None
     """What findings are judged by, if they are."""
     findings: dict[str, dict[str, Any]] = field(default_factory=dict)
     """Those that were told, by key."""
+    _last_path: str | None = None
 
     @property
     def bytes_read(self) -> int:
@@ -94,6 +115,26 @@ class Carried:
         for each in (self.items, self.sizes, self.firsts):
             each.pop(path, None)
         self.final.discard(path)
+
+    def reads(self, spans: Sequence[Sequence[Any]], paths: Sequence[str], is_lost: bool) -> None:
+        """Note what is read next.
+
+        :param spans: their values.
+        :param paths: their files.
+        :param is_lost: whether a file that was read before is gone.
+        """
+        if self.trail is None or is_lost:
+            self.trail = None
+            return
+        new = [list(span) for span in spans]
+        last = self.trail[-1] if self.trail else []
+        if len(new) == 1 and len(last) == 1 and self._last_path == paths[0]:
+            self.trail[-1] = new  # more of the same file
+        elif new:
+            self.trail.append(new)
+        self._last_path = paths[0] if len(paths) == 1 else None
+        if sum(map(len, self.trail)) > TRAIL_SPANS:
+            self.trail = None
 
     def drained(self) -> Drained:
         """What is left once its reading has ended."""
@@ -128,7 +169,8 @@ class Drained(NamedTuple):
         for each in self.names:
             reading.names.learn(*each)
         return Carried(
-            *(reading, self.packets, self.last_ns, self.items, set(self.final), self.sizes, self.firsts)
+            *(reading, self.packets, self.last_ns, self.items, set(self.final), self.sizes, self.firsts),
+            trail=None,
         )
 
 
@@ -184,9 +226,11 @@ class States:
         path = f"{self.folder}/{found.name}"
         head = self._head(found)
         if _is_of_others(head):
-            raise StateError(
+            is_ours = self._key is None or self._is_signed(head)
+            raise OtherBuildError(
                 f"{path} was made by {_maker(head)}: end the stream with that version and --drain, "
-                "or start a new one with another --checkpoint and --out"
+                "or start a new one with another --checkpoint and --out",
+                head["trail"] if is_ours else None,
             )
         data = self._files.read(found.name).partition(b"\n")[2]
         if hashlib.sha256(data).hexdigest() != head["sha256"]:
@@ -194,7 +238,7 @@ class States:
         if head["drained"] is not None:
             value = json.loads(data)
             return Drained(**{**value, "names": [tuple(each) for each in value["names"]]})
-        if self._key is not None and not hmac.compare_digest(self._signature(head), head["signed"] or ""):
+        if self._key is not None and not self._is_signed(head):
             raise StateError(
                 f"{path} was not signed with this key, and loading it runs code from it: --state-key names"
                 " the file with the key of who wrote it"
@@ -213,7 +257,8 @@ class States:
     def save(self, point: str, batch: int, carried: Carried) -> None:
         """Keep what a batch leaves."""
         data = pickle.dumps(carried, pickle.HIGHEST_PROTOCOL)
-        self._write(_StateFile(batch, "", _base_of(point)), point, carried.bytes_read, data, None)
+        name = _StateFile(batch, "", _base_of(point))
+        self._write(name, point, carried.bytes_read, data, None, carried.trail)
 
     def drain(self, point: str, batch: int, drained: Drained) -> None:
         """Keep it as drained; it counts after :meth:`end_drain`."""
@@ -233,7 +278,15 @@ class States:
         """Whether a drain behind a batch has begun, and has not come to its end."""
         return any(each.batch == batch and each.kind == _DRAINING for each in self._listed())
 
-    def _write(self, each: _StateFile, point: str, size: int, data: bytes, drained: int | None) -> None:
+    def _write(
+        self,
+        each: _StateFile,
+        point: str,
+        size: int,
+        data: bytes,
+        drained: int | None,
+        trail: Trail | None = None,
+    ) -> None:
         head = {
             "format": FORMAT,
             "kdissect": kdissect.__version__,
@@ -242,14 +295,18 @@ class States:
             "bytes": size,
             "sha256": hashlib.sha256(data).hexdigest(),
             "drained": drained,
+            "trail": trail,
         }
         if self._key is not None:
             head["signed"] = self._signature(head)
         self._files.write(each.name, json.dumps(head).encode() + b"\n" + data)
 
+    def _is_signed(self, head: dict[str, Any]) -> bool:
+        return hmac.compare_digest(self._signature(head), str(head["signed"]))
+
     def _signature(self, head: dict[str, Any]) -> str:
         """Of the digest of the state, and of what it is the state of."""
-        told = [head[name] for name in ("format", "kdissect", "build", "point", "sha256")]
+        told = [head[name] for name in ("format", "kdissect", "build", "point", "sha256", "trail")]
         assert self._key is not None
         return hmac.digest(self._key, json.dumps(told).encode(), "sha256").hex()
 

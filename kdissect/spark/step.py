@@ -20,13 +20,14 @@ from kdissect.model import CaptureError, Fault, Packet, renumbered
 from kdissect.names import TopicNames
 from kdissect.present.form import Clock
 from kdissect.source import read_rsa_key
-from kdissect.spark.carried import Carried, Drained, States
+from kdissect.spark.carried import Carried, Drained, OtherBuildError, States
 from kdissect.spark.changes import as_columns, changes
 from kdissect.spark.progress import Note
 from kdissect.spark.questions import Judgement
 from kdissect.spark.replay import new_pass
 from kdissect.spark.settings import TableSettings
 from kdissect.spark.spool import FileSpan, limited
+from kdissect.spark.storage import found_file
 from kdissect.spark.twins import twins
 
 OTHERS_ARE_READ = "; the other files are read"
@@ -94,7 +95,7 @@ def events_of_batch(
 
     :raises StateError: the state cannot be used.
     """
-    found = states.load(point, batch)
+    found = _found(states, batch, point, settings, judgement)
     carried = Carried(new_pass(settings)) if found is None else begun(found, settings)
     known = _learn(carried, settings) if carried is found else ()
     events = chain(known, events_of_spans(carried, list(spans), settings, note))
@@ -105,6 +106,10 @@ def events_of_spans(
     carried: Carried, spans: Sequence[FileSpan], settings: TableSettings, note: Note
 ) -> Iterator[Event]:
     """What spans bring to light, which are as :func:`kdissect.spark.spool.spans_between` has them."""
+    is_lost = any(
+        span.is_gone or carried.firsts.get(span.path) not in (None, span.first_ns) for span in spans
+    )
+    carried.reads(spans, [span.path for span in spans], is_lost)
     yield from _events_of_files(carried, [span for span in spans if not span.is_gone], settings, note)
     for span in spans:
         if span.is_gone:
@@ -125,7 +130,7 @@ def events_at_end(
     judgement: Judgement | None = None,
 ) -> BatchEvents:
     """What comes to light when nothing more is to come. The state remains, and the stream may go on."""
-    found = states.load(point, batch)
+    found = _found(states, batch, point, settings, judgement)
     if found is None:
         return BatchEvents(None, ())
     carried = begun(found, settings)
@@ -156,7 +161,7 @@ def events_of_drain(
 
     :param drained_at: the batch whose drained state it is.
     """
-    found = states.load(point, batch)
+    found = _found(states, batch, point, settings, judgement)
     carried = found if isinstance(found, Carried) else None
     return BatchEvents(carried, _drain(states, point, settings, drained_at, found), judgement)
 
@@ -170,6 +175,35 @@ def _drain(
         found = found.drained()
     if found is not None:
         states.drain(point, drained_at, found)
+
+
+def _found(
+    states: States, batch: int, point: str, settings: TableSettings, judgement: Judgement | None
+) -> Carried | Drained | None:
+    """What batches before left. What another build left is made again from the files that it had read.
+
+    :raises StateError: it cannot be used, or made again.
+    """
+    try:
+        return states.load(point, batch)
+    except OtherBuildError as error:
+        trail = [[FileSpan(*values) for values in spans] for spans in error.trail or ()]
+        if not trail or not all(_is_there(span) for spans in trail for span in spans):
+            raise
+    carried = Carried(new_pass(settings))
+    if judgement is not None:
+        carried.judge = judgement.new()  # what was found then is told anew
+    for spans in trail:
+        for event in events_of_spans(carried, spans, settings, Note(None, "")):
+            if carried.judge is not None:
+                carried.judge.feed(event)
+    return carried
+
+
+def _is_there(span: FileSpan) -> bool:
+    """Whether a file is still there, with all that was read of it."""
+    now = found_file(span.path)
+    return now is not None and now.size >= span.size
 
 
 def begun(found: Carried | Drained, settings: TableSettings) -> Carried:
