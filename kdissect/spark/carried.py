@@ -63,7 +63,7 @@ class StateError(Exception):
 class OtherBuildError(StateError):
     """Another build of kdissect wrote it.
 
-    :param trail: that of the state, from which it can be made again; None if it has none.
+    :param trail: from what the state can be made again, if it can be.
     """
 
     def __init__(self, words: str, trail: Trail | None) -> None:

@@ -182,7 +182,7 @@ def _run(
     drained_at = plan.number if plan.drains else None
     units = partial(batch_units, states, plan.number, points, spans, drained_at=drained_at)
     options = BatchOptions(asked.tables, asked.by, asked.settings)
-    made = add_batch(spark, units, options, target, tallies=True)
+    made = add_batch(spark, units, options, target, True, states.folder)
     tell(made.damage)
     made.write(overwrite=False, run=plan.number)
     rows, tally = made.rows, made.tally

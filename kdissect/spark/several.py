@@ -8,6 +8,7 @@ exchange.
 
 from __future__ import annotations
 
+import hashlib
 import uuid
 from collections.abc import Callable
 from functools import reduce
@@ -197,10 +198,14 @@ def make_tables(
 
 
 def add_batch(
-    spark: SparkSession, units: Units, asked: BatchOptions, target: Target, tallies: bool
+    spark: SparkSession, units: Units, asked: BatchOptions, target: Target, tallies: bool, owner: str
 ) -> MadeTables:
-    """The same of what is new. What a batch that died had made goes."""
-    return _made(spark, units, asked, target, tallies, f"{STAGED}-batch")
+    """The same of what is new. What a batch that died had made goes.
+
+    :param owner: the folder of states: others may write into the same warehouse.
+    """
+    name = f"{STAGED}-{hashlib.sha256(owner.encode()).hexdigest()[:12]}"
+    return _made(spark, units, asked, target, tallies, name)
 
 
 def _made(
