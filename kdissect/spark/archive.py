@@ -54,7 +54,7 @@ def pack(path: str) -> Packed:
     found = needed()
     partial = f"{path}.{os.getpid()}~"
     try:
-        with tarfile.open(partial, "w:gz", compresslevel=6) as archive:
+        with tarfile.open(partial, "w:gz", compresslevel=3) as archive:
             script = _PYTHON.format(version="{}.{}".format(*sys.version_info)).encode()
             info = tarfile.TarInfo("bin/python")
             info.size, info.mode = len(script), 0o755

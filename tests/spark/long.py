@@ -5,8 +5,8 @@ captures   every capture in ``captures/`` and of the lab: all tables equal those
            one is begun, and it is said how many were left out
 kills      a stream that is killed at 10 random moments gives what a batch gives
 cluster    a standalone master and two workers, started from the installed pyspark: equal tables, also where
-           a worker is killed, and where workers have nothing but Python and the archive of ``spark pack``;
-           and what ``kdissect doctor spark --cluster`` says of it
+           a worker is killed; and what ``kdissect doctor spark --cluster`` says of it
+archive    the same cluster, whose workers find kdissect in the archive of ``kdissect spark pack`` only
 """
 
 # ruff: noqa: T201
@@ -21,8 +21,8 @@ import tempfile
 import threading
 import time
 from argparse import ArgumentParser, RawDescriptionHelpFormatter
-from collections.abc import Sequence
-from contextlib import suppress
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
 from fnmatch import fnmatch
 from pathlib import Path
 from random import Random
@@ -90,8 +90,9 @@ def kills() -> None:
     print(f"kills: at {', '.join(f'{moment:.1f}' for moment in moments)} s; equal")
 
 
-def cluster() -> None:
-    """A master and two workers of their own."""
+@contextmanager
+def standalone() -> Iterator[tuple[str, list[int]]]:
+    """A master and two workers of their own: a folder, and the processes."""
     import pyspark
 
     home = os.path.dirname(pyspark.__file__)
@@ -118,19 +119,29 @@ def cluster() -> None:
                     subprocess.Popen([spark_class, *command], env=environment, stderr=subprocess.DEVNULL)
                 )
                 time.sleep(8)
-            _doctor(work)
-            _packed(work)
-            spark = session(
-                MASTER, {"spark.driver.host": "127.0.0.1", "spark.executor.memory": "600m"}, os.devnull
-            )
-            _compare(spark)
-            for tasks, written in ((None, "*/*.parquet"), (3, "_kept/*.events"), (3, "exchanges/*.parquet")):
-                _killed(spark, [process.pid for process in processes], tasks, written)
-            spark.stop()
+            yield work, [process.pid for process in processes]
         finally:
             for process in processes:
                 process.terminate()
                 process.wait()
+
+
+def cluster() -> None:
+    """Workers that have what this process has."""
+    with standalone() as (work, pids):
+        _doctor(work)
+        conf = {"spark.driver.host": "127.0.0.1", "spark.executor.memory": "600m"}
+        spark = session(MASTER, conf, os.devnull)
+        _compare(spark)
+        for tasks, written in ((None, "*/*.parquet"), (3, "_kept/*.events"), (3, "exchanges/*.parquet")):
+            _killed(spark, pids, tasks, written)
+        spark.stop()
+
+
+def archive() -> None:
+    """Workers that have only Python."""
+    with standalone() as (work, _):
+        _packed(work)
 
 
 def _doctor(work: str) -> None:
@@ -165,9 +176,6 @@ def _packed(work: str) -> None:
     pairs = [f"--conf={key}={value}" for key, value in conf.items()]
     more = [word for name in TABLES for word in ("--table", name)]
     command = [sys.executable, "-m", "kdissect", "spark", "batch", str(path), "--out", str(out), "-q"]
-    asks = [sys.executable, "-m", "kdissect", "doctor", "spark", "--cluster", MASTER, *pairs]
-    told = subprocess.run(asks, check=True, stdout=subprocess.PIPE, text=True).stdout
-    assert "kdissect " in told, told
     subprocess.run([*command, *more, "--tasks", "2", "--master", MASTER, *pairs], check=True)
     for name in TABLES:
         assert written_rows(out / name) == read_rows(name, [path]), name
@@ -243,7 +251,7 @@ def _tasks_of(pids: Sequence[int]) -> list[int]:
     return found
 
 
-PARTS = ("captures", "kills", "cluster")
+PARTS = ("captures", "kills", "cluster", "archive")
 
 
 def main() -> None:
@@ -259,6 +267,8 @@ def main() -> None:
             captures(given.only, given.seconds)
         elif part == "kills":
             kills()
+        elif part == "archive":
+            archive()
         else:
             cluster()
 
