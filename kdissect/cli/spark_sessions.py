@@ -19,7 +19,7 @@ from kdissect.model import Fault
 from kdissect.spark.complaint import is_of_spark, why
 
 if TYPE_CHECKING:
-    from pyspark.sql import DataFrame, SparkSession
+    from pyspark.sql import SparkSession
 
     from kdissect.spark.settings import TableSettings
 
@@ -111,14 +111,8 @@ def settings_of(given: dict[str, Any]) -> TableSettings:
     return settings
 
 
-def tell_damage(faults: DataFrame) -> None:
-    """Print a line for each of these faults of files, up to a limit."""
-    rows = faults.select(*Fault._fields).toLocalIterator()
-    tell_faults(Fault(**row.asDict()) for row in rows)
-
-
 def tell_faults(faults: Iterable[Fault]) -> None:
-    """The same of faults that are here."""
+    """Print a line for each of these faults of files, up to a limit."""
     complaints = Complaints()
     for each in faults:
         complaints.tell(None, each)

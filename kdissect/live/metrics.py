@@ -13,7 +13,7 @@ import time
 from collections import Counter as Counts
 from collections.abc import Callable, Iterable, Iterator
 from threading import Lock
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from kdissect.analysis.catalogue import STATISTICS
 from kdissect.analysis.declared import COUNTER, DURATION, HISTOGRAM, Declared, Metric
@@ -25,6 +25,9 @@ from kdissect.insight.finding import Finding
 from kdissect.limits import DEFAULTS, Limits
 from kdissect.live.journal import Status
 from kdissect.present.sanitise import sanitise
+
+if TYPE_CHECKING:
+    from prometheus_client import CollectorRegistry
 
 MOST_VALUES = 100
 """Different values of one label."""
@@ -83,16 +86,24 @@ class Metrics:
 
         :raises OSError: the port is taken.
         """
-        from prometheus_client import start_http_server
+        return served(self.registry, address, port)
 
-        server, thread = start_http_server(port, address, self.registry)
 
-        def stop() -> None:
-            server.shutdown()
-            server.server_close()
-            thread.join()
+def served(registry: CollectorRegistry, address: str, port: int) -> Callable[[], None]:
+    """Answer on a port with what is registered; gives what ends that.
 
-        return stop
+    :raises OSError: the port is taken.
+    """
+    from prometheus_client import start_http_server
+
+    server, thread = start_http_server(port, address, registry)
+
+    def stop() -> None:
+        server.shutdown()
+        server.server_close()
+        thread.join()
+
+    return stop
 
 
 class _ToldColumn(NamedTuple):

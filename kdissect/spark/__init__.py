@@ -19,7 +19,8 @@ workers.
 from __future__ import annotations
 
 import warnings
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from os import PathLike, fspath
 from typing import TYPE_CHECKING, Any
 
@@ -31,7 +32,17 @@ from kdissect.spark.stored import all_stored
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
-__all__ = ["exchanges", "findings", "merged", "register", "statistics", "stats", "table", "views"]
+__all__ = [
+    "exchanges",
+    "findings",
+    "merged",
+    "progress_bar",
+    "register",
+    "statistics",
+    "stats",
+    "table",
+    "views",
+]
 
 Paths = str | PathLike[str] | Iterable[str | PathLike[str]]
 
@@ -114,8 +125,9 @@ def statistics(
     them), and no action on a DataFrame reads captures again. The rows have the order of ``kdissect stats``,
     capture point by capture point.
 
-    Tasks share the work of decoding and counting. But each task of a capture point reads all of it, and one
-    task adds the counts. So many tasks help only with several capture points.
+    One task reads and dissects a capture point, several decode and count, and one adds the counts. On a
+    cluster they need a folder that all share, which the option ``progress`` names. Without it each task of a
+    capture point reads and dissects all of it.
 
     :param options: those of :class:`~kdissect.spark.settings.TableSettings` that say how captures are read
         and what counts. With ``capture_point`` each capture point is counted separately.
@@ -156,6 +168,29 @@ def findings(
     settings = _of_folds(options)
     judgement = Judgement(settings.limits, thresholds or {}, tuple(ignored))
     return spark.createDataFrame(found(spark, settings, _listed(paths), judgement).tables[0])
+
+
+@contextmanager
+def progress_bar(paths: Paths, folder: str | PathLike[str] | None = None) -> Iterator[str]:
+    """Show how far tasks are, with bytes and rates: on stderr, or in the output of a notebook's cell.
+
+        with kdissect.spark.progress_bar(paths) as progress:
+            kdissect.spark.stats(spark, paths, "srt", progress=progress).show()
+
+    Gives the value for the option ``progress``.
+
+    :param folder: one that driver and workers share. On one machine it need not be named.
+    :raises CaptureError: the paths match no file.
+    """
+    from kdissect.spark.launch import scratch_folder
+    from kdissect.spark.progress import Meter
+
+    total = sum(file.size for file in list_files(_listed(paths)))
+    with (
+        scratch_folder(None if folder is None else fspath(folder)) as shared,
+        Meter(shared, total, "captures"),
+    ):
+        yield shared
 
 
 def views(spark: SparkSession, place: str | PathLike[str]) -> list[str]:

@@ -7,12 +7,14 @@ Much of it is also kept in what is carried from run to run, and would not change
 from __future__ import annotations
 
 import json
-import os
 from collections.abc import Mapping, Sequence
 from typing import Any, TypeGuard
 
+from kdissect.spark.folders import small_files
 from kdissect.spark.settings import TableSettings
 
+FILE = "asked.json"
+"""In the folder of a stream: what its first start asked for."""
 _OF_A_RUN = ("keylog", "rsa_key", "progress", "tasks", "pushdown")
 """The settings that may be others in each run: rows do not depend on them, or secrets have come."""
 _NAMES = {"ports": "-d", "topics": "topics", "limits": "limits", "shown_fields": "shown_fields"}
@@ -52,27 +54,22 @@ def is_told(value: object) -> TypeGuard[dict[str, Any]]:
     return all(isinstance(each, list) and all(isinstance(word, str) for word in each) for each in words)
 
 
-def first(path: str, now: Mapping[str, Any]) -> dict[str, Any]:
-    """What was asked for when this file was made, which is now if it is not there.
+def first(folder: str, now: Mapping[str, Any]) -> dict[str, Any]:
+    """What was asked for when this folder was new, which is now if it tells nothing.
 
-    :raises OSError: it cannot be made or read.
+    :raises OSError: it cannot be written or read.
     """
+    files = small_files(folder)
     try:
-        with open(path, encoding="utf-8") as file:
-            found: dict[str, Any] = json.load(file)
+        found: dict[str, Any] = json.loads(files.read(FILE))
         if is_told(found):
             return found
     except FileNotFoundError:
-        partial = f"{path}.{os.getpid()}"
-        with open(
-            os.open(partial, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "w", encoding="utf-8"
-        ) as file:
-            json.dump(now, file)
-        os.replace(partial, path)
+        files.write(FILE, json.dumps(now).encode())
         return dict(now)
     except ValueError:
         pass
-    raise OSError(f"{path} is damaged")
+    raise OSError(f"{folder}/{FILE} is damaged")
 
 
 def _line(name: str, now: Sequence[str], before: Sequence[str]) -> str:

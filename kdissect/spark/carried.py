@@ -3,8 +3,12 @@ files were read.
 
 Each batch and capture point has a state in a file of its own. A batch that is repeated reads what it read the
 first time and writes what it wrote. States are pickled, and loading one runs what it says. So they are loaded
-only from files and folders that belong to the user and that nobody else may write to. The line before the
+only from files and folders that belong to the user and that nobody else may write to. In an object store
+nobody can tell that: a state there is signed with a key that only the user has. The line before the
 pickle says its format, the kdissect that made it, with its build, and its digest.
+
+The line also says from which spans of files the state came. Another build of kdissect makes the same state
+again from them, if the files are there.
 
 A state is drained when all that was open has been written as rows. What is left are plain values in JSON,
 which any release of kdissect reads:
@@ -17,31 +21,54 @@ which any release of kdissect reads:
 from __future__ import annotations
 
 import hashlib
+import hmac
 import json
 import os
 import pickle
+import re
+import secrets
 import stat
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
-from shutil import rmtree
 from typing import Any, NamedTuple
 
 import kdissect
+from kdissect.insight.judge import Judge
+from kdissect.settings.recent import state_folder
 from kdissect.source import Pass
 from kdissect.spark.build import build
+from kdissect.spark.folders import UntrustedError, small_files
 
-FORMAT = 5
+Trail = list[list[list[Any]]]
+"""What was read, batch by batch: the values of spans (:class:`~kdissect.spark.spool.FileSpan`)."""
+TRAIL_SPANS = 2_000
+"""A state that came of more spans is not made again: they stand in the line that is read of each state."""
+FORMAT = 6
 _DRAINED_FORM = 1
 _DRAINING, _DRAINED = "draining", "drained"
 _SUFFIX = ".state"
+_KEY_BYTES = 32
 _HEAD = ("format", "kdissect", "point", "bytes", "sha256")
 """What the line before the pickle tells …"""
-_LATER = (_DRAINED, "build")
+_LATER = (_DRAINED, "build", "signed", "trail")
 """… and what it did not always tell."""
 
 
 class StateError(Exception):
     """A state cannot be used; the text is one line with the path and what to do."""
+
+
+class OtherBuildError(StateError):
+    """Another build of kdissect wrote it.
+
+    :param trail: from what the state can be made again, if it can be.
+    """
+
+    def __init__(self, words: str, trail: Trail | None) -> None:
+        super().__init__(words)
+        self.trail = trail
 
 
 @dataclass
@@ -61,6 +88,13 @@ class Carried:
     """By path, up to which byte it was read."""
     firsts: dict[str, int | None] = field(default_factory=dict)
     """By path, the time of the first packet, by which a file is known under a name that comes again."""
+    trail: Trail | None = field(default_factory=list)
+    """From what the state can be made again; None if it cannot be, because a file is gone, for example."""
+    judge: Judge | None = None
+    """What findings are judged by, if they are."""
+    findings: dict[str, dict[str, Any]] = field(default_factory=dict)
+    """Those that were told, by key."""
+    _last_path: str | None = None
 
     @property
     def bytes_read(self) -> int:
@@ -81,6 +115,26 @@ class Carried:
         for each in (self.items, self.sizes, self.firsts):
             each.pop(path, None)
         self.final.discard(path)
+
+    def reads(self, spans: Sequence[Sequence[Any]], paths: Sequence[str], is_lost: bool) -> None:
+        """Note what is read next.
+
+        :param spans: their values.
+        :param paths: their files.
+        :param is_lost: whether a file that was read before is gone.
+        """
+        if self.trail is None or is_lost:
+            self.trail = None
+            return
+        new = [list(span) for span in spans]
+        last = self.trail[-1] if self.trail else []
+        if len(new) == 1 and len(last) == 1 and self._last_path == paths[0]:
+            self.trail[-1] = new  # more of the same file
+        elif new:
+            self.trail.append(new)
+        self._last_path = paths[0] if len(paths) == 1 else None
+        if sum(map(len, self.trail)) > TRAIL_SPANS:
+            self.trail = None
 
     def drained(self) -> Drained:
         """What stays when its reading has ended."""
@@ -115,60 +169,80 @@ class Drained(NamedTuple):
         for each in self.names:
             reading.names.learn(*each)
         return Carried(
-            *(reading, self.packets, self.last_ns, self.items, set(self.final), self.sizes, self.firsts)
+            *(reading, self.packets, self.last_ns, self.items, set(self.final), self.sizes, self.firsts),
+            trail=None,
         )
 
 
 class States:
-    """The folder of a stream's states."""
+    """The folder of a stream's states.
 
-    def __init__(self, folder: str) -> None:
+    :param folder: on this machine, or a URI.
+    :param key: with which states are signed. It is needed where it cannot be told who may write to them.
+    """
+
+    def __init__(self, folder: str, key: bytes | None = None) -> None:
         self.folder = folder
-        self._folder = Path(folder)
+        self._files = small_files(folder)
+        self._key = key
 
     def prepare(self) -> None:
         """Make the folder, or see that it is ours.
 
-        :raises StateError: it is not.
+        :raises StateError: it is not, or cannot be made.
         """
-        self._folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-        _refuse_others(self._folder)
+        try:
+            self._files.prepare()
+        except OSError as error:
+            why = error.strerror or str(error).strip().partition("\n")[0]
+            raise StateError(f"{self.folder}: {why}") from None
+        self._refuse_others()
 
     def points(self) -> list[str]:
         """The capture points that have a state."""
-        return sorted({_head(path)["point"] for path in self._all()})
+        return sorted({self._head(each)["point"] for each in self._all()})
 
     def bytes_read(self) -> int:
         """How much was read of the files that are there, of all capture points."""
-        latest = [self._latest(point, None) for point in self.points()]
-        return sum(_head(path)["bytes"] for path in latest if path is not None)
+        latest: dict[str, _StateFile] = {}
+        for each in sorted(self._all()):
+            latest[each.base] = each
+        return sum(self._head(each)["bytes"] for each in latest.values())
 
     def last_batch(self) -> int | None:
         """The latest batch that left a state."""
-        return max(map(_batch_of, self._all()), default=None)
+        return max((each.batch for each in self._all()), default=None)
 
     def load(self, point: str, batch: int) -> Carried | Drained | None:
         """What batches before this one left of a capture point; None if no batch came before.
 
         :raises StateError: it is damaged, of another kdissect, or not the user's own.
         """
-        path = self._latest(point, batch)
-        if path is None:
+        found = self._latest(point, batch)
+        if found is None:
             return None
-        _refuse_others(self._folder)
-        _refuse_others(path)
-        head = _head(path)
+        self._refuse_others()
+        self._refuse_others(found.name)
+        path = f"{self.folder}/{found.name}"
+        head = self._head(found)
         if _is_of_others(head):
-            raise StateError(
+            is_ours = self._key is None or self._is_signed(head)
+            raise OtherBuildError(
                 f"{path} was made by {_maker(head)}: end the stream with that version and --drain, "
-                "or start a new one with another --checkpoint and --out"
+                "or start a new one with another --checkpoint and --out",
+                head["trail"] if is_ours else None,
             )
-        data = path.read_bytes().partition(b"\n")[2]
+        data = self._files.read(found.name).partition(b"\n")[2]
         if hashlib.sha256(data).hexdigest() != head["sha256"]:
             raise StateError(f"{path} is damaged: its digest does not fit")
         if head["drained"] is not None:
             value = json.loads(data)
             return Drained(**{**value, "names": [tuple(each) for each in value["names"]]})
+        if self._key is not None and not self._is_signed(head):
+            raise StateError(
+                f"{path} was not signed with this key, and loading it runs code from it: --state-key names"
+                " the file with the key of who wrote it"
+            )
         carried = pickle.loads(data)  # ours, see above
         assert isinstance(carried, Carried)
         return carried
@@ -176,36 +250,43 @@ class States:
     def of_others(self, batch: int) -> list[str]:
         """The capture points whose state before this batch another version of kdissect made."""
         latest = {point: self._latest(point, batch) for point in self.points()}
-        return [point for point, path in latest.items() if path is not None and _is_of_others(_head(path))]
+        return [
+            point for point, each in latest.items() if each is not None and _is_of_others(self._head(each))
+        ]
 
     def save(self, point: str, batch: int, carried: Carried) -> None:
         """Keep what a batch leaves."""
         data = pickle.dumps(carried, pickle.HIGHEST_PROTOCOL)
-        self._write(self._path(point, batch), point, carried.bytes_read, data, None)
+        name = _StateFile(batch, "", _base_of(point))
+        self._write(name, point, carried.bytes_read, data, None, carried.trail)
 
     def drain(self, point: str, batch: int, drained: Drained) -> None:
         """Keep it as drained; it counts after :meth:`end_drain`."""
-        path = self._path(point, batch)
-        path.parent.mkdir(mode=0o700, exist_ok=True)
         data = json.dumps(drained._asdict()).encode()
         size = sum(drained.sizes.values())
-        self._write(path.parent / _DRAINING / path.name, point, size, data, _DRAINED_FORM)
+        self._write(_StateFile(batch, _DRAINING, _base_of(point)), point, size, data, _DRAINED_FORM)
 
     def end_drain(self, batch: int) -> None:
         """Everything that was open is written: the drained states count from now on."""
-        folder = self._folder / str(batch)
-        rmtree(folder / _DRAINED, ignore_errors=True)
-        os.rename(folder / _DRAINING, folder / _DRAINED)
+        self._files.move(f"{batch}/{_DRAINING}", f"{batch}/{_DRAINED}")
 
     def is_drained(self, batch: int) -> bool:
         """Whether a batch left nothing open."""
-        return (self._folder / str(batch) / _DRAINED).is_dir()
+        return any(each.batch == batch and each.kind == _DRAINED for each in self._all())
 
     def is_draining(self, batch: int) -> bool:
         """Whether a drain after a batch has begun and has not ended."""
-        return (self._folder / str(batch) / _DRAINING).is_dir()
+        return any(each.batch == batch and each.kind == _DRAINING for each in self._listed())
 
-    def _write(self, path: Path, point: str, size: int, data: bytes, drained: int | None) -> None:
+    def _write(
+        self,
+        each: _StateFile,
+        point: str,
+        size: int,
+        data: bytes,
+        drained: int | None,
+        trail: Trail | None = None,
+    ) -> None:
         head = {
             "format": FORMAT,
             "kdissect": kdissect.__version__,
@@ -214,56 +295,116 @@ class States:
             "bytes": size,
             "sha256": hashlib.sha256(data).hexdigest(),
             "drained": drained,
+            "trail": trail,
         }
-        path.parent.mkdir(mode=0o700, exist_ok=True)
-        partial = path.with_suffix(f".{os.getpid()}")
-        descriptor = os.open(partial, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
-        with open(descriptor, "wb") as file:
-            file.write(json.dumps(head).encode() + b"\n" + data)
-            file.flush()
-            os.fsync(file.fileno())
-        os.replace(partial, path)
+        if self._key is not None:
+            head["signed"] = self._signature(head)
+        self._files.write(each.name, json.dumps(head).encode() + b"\n" + data)
+
+    def _is_signed(self, head: dict[str, Any]) -> bool:
+        return hmac.compare_digest(self._signature(head), str(head["signed"]))
+
+    def _signature(self, head: dict[str, Any]) -> str:
+        """Of the digest of the state, and of what it is the state of."""
+        told = [head[name] for name in ("format", "kdissect", "build", "point", "sha256", "trail")]
+        assert self._key is not None
+        return hmac.digest(self._key, json.dumps(told).encode(), "sha256").hex()
 
     def forget(self) -> None:
         """Remove what no later batch needs. The latest two of each capture point stay: a repeat of the
         latest batch reads the older one again. Files that a killed run did not finish go too.
         """
-        for point in self.points():
-            name = self._path(point, 0).name
-            own = [path for path in self._all() if path.name == name]
-            for number in sorted(set(map(_batch_of, own)))[:-2]:
-                for path in own:
-                    if _batch_of(path) == number:
-                        path.unlink(missing_ok=True)
-        for path in self._folder.glob(f"*/{_DRAINING}"):
-            rmtree(path, ignore_errors=True)
-        for path in (*self._folder.glob("*/*"), *self._folder.glob(f"*/{_DRAINED}/*")):
-            if path.suffix != _SUFFIX and not path.is_dir():
-                path.unlink(missing_ok=True)
-        for folder in (*self._folder.glob(f"*/{_DRAINED}"), *self._folder.iterdir()):
-            if folder.is_dir() and not any(folder.iterdir()):
-                folder.rmdir()
+        found = self._listed()
+        for base in {each.base for each in found}:
+            own = [each for each in found if each.base == base and each.kind != _DRAINING]
+            kept = set(sorted({each.batch for each in own})[-2:])
+            for each in own:
+                if each.batch not in kept:
+                    self._files.remove(each.name)
+        for batch in {each.batch for each in found if each.kind == _DRAINING}:
+            self._files.remove(f"{batch}/{_DRAINING}")
+        self._files.tidy()
 
-    def _all(self) -> list[Path]:
-        """The states of all capture points; a drained one behind the one that it replaces."""
-        return [*self._folder.glob(f"*/*{_SUFFIX}"), *self._folder.glob(f"*/{_DRAINED}/*{_SUFFIX}")]
+    def _listed(self) -> list[_StateFile]:
+        names = map(_STATE_FILE.fullmatch, self._files.names())
+        return [_StateFile(int(found[1]), found[2] or "", found[3]) for found in names if found]
 
-    def _latest(self, point: str, before: int | None) -> Path | None:
+    def _all(self) -> list[_StateFile]:
+        """The states of all capture points, without those of a drain that has not come to its end."""
+        found = self._listed()
+        # Elsewhere files get there one by one.
+        halves = {each.batch for each in found if each.kind == _DRAINING}
+        whole = (each for each in found if each.kind != _DRAINING)
+        return [each for each in whole if not each.kind or each.batch not in halves]
+
+    def _latest(self, point: str, before: int | None) -> _StateFile | None:
         """The latest state of a capture point, of the batches before one."""
-        name = self._path(point, 0).name
-        found = [path for path in self._all() if path.name == name]
+        found = [each for each in self._all() if each.base == _base_of(point)]
         if before is not None:
-            found = [path for path in found if _batch_of(path) < before]
-        return max(found, key=lambda path: (_batch_of(path), path.parent.name == _DRAINED), default=None)
+            found = [each for each in found if each.batch < before]
+        return max(found, default=None)
 
-    def _path(self, point: str, batch: int) -> Path:
-        digest = hashlib.sha256(point.encode("utf-8", "surrogateescape")).hexdigest()[:24]
-        return self._folder / str(batch) / f"{digest}{_SUFFIX}"
+    def _head(self, each: _StateFile) -> dict[str, Any]:
+        path = f"{self.folder}/{each.name}"
+        try:
+            head: dict[str, Any] = json.loads(self._files.first_line(each.name))
+            return {**{name: head[name] for name in _HEAD}, **{name: head.get(name) for name in _LATER}}
+        except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
+            raise StateError(f"{path} is not the state of a stream: {error}") from None
+
+    def _refuse_others(self, name: str = "") -> None:
+        try:
+            self._files.refuse_others(name)
+        except UntrustedError as error:
+            raise StateError(str(error)) from None
 
 
-def _batch_of(path: Path) -> int:
-    folder = path.parent
-    return int(folder.parent.name if folder.name == _DRAINED else folder.name)
+class _StateFile(NamedTuple):
+    """The name of one. What is drained comes after the state that it replaces."""
+
+    batch: int
+    kind: str
+    """``drained``, ``draining``, or nothing."""
+    base: str
+
+    @property
+    def name(self) -> str:
+        """Relative to the folder of states."""
+        return "/".join(filter(None, (str(self.batch), self.kind, self.base)))
+
+
+_STATE_FILE = re.compile(rf"([0-9]+)/(?:({_DRAINING}|{_DRAINED})/)?([^/]+{re.escape(_SUFFIX)})")
+
+
+def state_key(path: str | None, environment: Mapping[str, str] = os.environ) -> bytes:
+    """The key that signs this user's states elsewhere.
+
+    :param path: the file with it; None: the user's own, which is made if it is missing.
+    :raises StateError: the file cannot be read, or others can.
+    """
+    file = Path(path) if path is not None else state_folder(environment) / "spark.key"
+    try:
+        if path is None and not file.exists():
+            file.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+            partial = file.with_name(f"{file.name}.{os.getpid()}")
+            partial.touch(mode=0o600)
+            partial.write_bytes(secrets.token_hex(32).encode() + b"\n")
+            with suppress(FileExistsError):
+                os.link(partial, file)
+            partial.unlink()
+        if os.name == "posix" and os.stat(file).st_mode & (stat.S_IRWXG | stat.S_IRWXO):
+            raise StateError(f"{file}: others can read it, and sign states with it: chmod 600 {file}")
+        key = file.read_bytes().strip()
+    except OSError as error:
+        raise StateError(f"{file}: the key of states cannot be read: {error.strerror}") from None
+    if len(key) < _KEY_BYTES:
+        raise StateError(f"{file}: a key has {_KEY_BYTES} bytes or more")
+    return key
+
+
+def _base_of(point: str) -> str:
+    """What the states of a capture point are called."""
+    return hashlib.sha256(point.encode("utf-8", "surrogateescape")).hexdigest()[:24] + _SUFFIX
 
 
 def _is_of_others(head: dict[str, Any]) -> bool:
@@ -279,24 +420,3 @@ def _maker(head: dict[str, Any]) -> str:
     if head["kdissect"] == kdissect.__version__:
         return f"another build of kdissect {kdissect.__version__}"
     return f"kdissect {head['kdissect']}, this is {kdissect.__version__}"
-
-
-def _head(path: Path) -> dict[str, Any]:
-    try:
-        with path.open("rb") as file:
-            head: dict[str, Any] = json.loads(file.readline())
-        return {**{name: head[name] for name in _HEAD}, **{name: head.get(name) for name in _LATER}}
-    except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
-        raise StateError(f"{path} is not the state of a stream: {error}") from None
-
-
-def _refuse_others(path: Path) -> None:
-    found = os.stat(path)
-    if found.st_uid != os.geteuid():
-        raise StateError(
-            f"{path} belongs to another user, and loading a checkpoint runs code from it: use your own"
-        )
-    if found.st_mode & (stat.S_IWGRP | stat.S_IWOTH):
-        raise StateError(
-            f"other users can write to {path}, and loading a checkpoint runs code from it: chmod go-w {path}"
-        )

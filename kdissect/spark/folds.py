@@ -1,8 +1,10 @@
 """Captures → what folds count of them (statistics, findings): counted in many tasks, added in order.
 
-    count    every task reads and dissects all of a capture point, so that numbers and names are
-             those of ``kdissect read``. The events are cut into parts, one after another; a task feeds
-             each of its own parts to new folds. Decoding bodies and counting is what is shared out.
+    keep     one task reads and dissects a capture point and keeps the events in files, one after another
+             (:mod:`kdissect.spark.kept`), if several tasks are to count them
+    count    a task feeds each of its parts, which is a file, to new folds. Decoding bodies and counting is
+             what is shared out. Where tasks share no folder, each of them reads and dissects all of the
+             capture point, so that numbers and names are those of ``kdissect read``, and takes its parts
     add      one task for each capture point adds the parts in their order, and makes the rows
 
 Events of one connection alone are not enough for a fold: what a group or a transaction does is told on many.
@@ -16,7 +18,7 @@ import pickle
 from collections.abc import Iterable, Iterator, Sequence
 from functools import partial
 from itertools import chain, groupby
-from typing import TYPE_CHECKING, Any, Generic, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Any, Generic, NamedTuple
 
 import pyarrow as pa
 
@@ -30,12 +32,19 @@ from kdissect.model import Fault
 from kdissect.present.arrow import ArrowWriter, arrow_schema
 from kdissect.present.columns import Table
 from kdissect.spark.choice import Choice
+from kdissect.spark.described import described
+from kdissect.spark.fold_question import FoldQuestion, FoldRows
+from kdissect.spark.job import Job, RowMaker, units_of
+from kdissect.spark.kept import kept_names, kept_pieces
+from kdissect.spark.one_pass import keep_events
 from kdissect.spark.plan import CapturePoint, capture_points, replicas_of, task_numbers
 from kdissect.spark.progress import Note
 from kdissect.spark.replay import all_events, size_of
+from kdissect.spark.rooms import room
 from kdissect.spark.settings import TableSettings
 from kdissect.spark.storage import list_files
 from kdissect.spark.tables import with_point
+from kdissect.wording import plural
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -53,28 +62,6 @@ _ROWS = pa.schema(
 )
 _DAMAGE = -1
 """In place of a table: the faults of files."""
-
-
-class FoldRows(NamedTuple):
-    """The rows of one table."""
-
-    rows: Sequence[Any]
-    left_out: int = 0
-    """How often something was not counted because its row would have been one too many."""
-
-
-class FoldQuestion(Protocol[C]):
-    """What is counted, and the tables that come of it; it is sent to the tasks."""
-
-    @property
-    def tables(self) -> Sequence[Table]:
-        """The tables, in order."""
-
-    def new(self) -> C:
-        """A new one, to which nothing was fed."""
-
-    def rows(self, whole: C) -> Sequence[FoldRows]:
-        """The rows of each table, when all was fed."""
 
 
 class CountedPoints(NamedTuple):
@@ -100,6 +87,15 @@ class _FoldTask(NamedTuple):
     """Those that its files turn out to be of, where it was not said which are."""
 
 
+class _KeptTask(NamedTuple):
+    """Some of the parts of one capture point, in files that follow one another."""
+
+    point: int
+    before: int
+    """How many parts come before them."""
+    rows: RowMaker
+
+
 class _SentPart(NamedTuple, Generic[C]):
     """A part, and what is wrong with files where its events were read."""
 
@@ -117,15 +113,54 @@ def found(
     """
     Choice(settings)  # a filter that is none is told before any task starts
     points = capture_points(list_files(paths), settings.capture_point)
-    tasks: list[_FoldTask] = []
-    for at, point in enumerate(points):
-        count = replicas_of(point, settings)
-        part_bytes = None if count == 1 else max(1, point.size // (PARTS_A_TASK * count))
-        several = several_points(point, settings)
-        tasks += [_FoldTask(at, point.paths, index, count, part_bytes, several) for index in range(count)]
-    every = spark.range(0, len(tasks), 1, len(tasks))
-    parts = every.mapInArrow(partial(_count, tuple(tasks), settings, question), PARTS_DDL)
-    return added(parts, tuple(point.name for point in points), settings, question)
+    counts = [replicas_of(point, settings) for point in points]
+    several = [several_points(point, settings) for point in points]
+    with room(spark, settings) as folder:
+        keeps = [
+            folder is not None and count > 1 and found is None
+            for count, found in zip(counts, several, strict=True)
+        ]
+        tasks: list[_FoldTask | _KeptTask] = []
+        for at, point in enumerate(points):
+            if not keeps[at]:
+                tasks += _replicas(at, point, counts[at], several[at])
+        key = b""
+        if folder is not None and any(keeps):
+            key, of_files = _kept_tasks(spark, points, counts, keeps, settings, folder)
+            tasks += of_files
+        every = spark.range(0, len(tasks), 1, len(tasks))
+        work = partial(_count, tuple(tasks), key, settings, question)
+        parts = every.mapInArrow(work, PARTS_DDL)
+        told = f"count {plural(len(points), 'capture point')} in {plural(len(tasks), 'task')}"
+        with described(spark, told):
+            return added(parts, tuple(point.name for point in points), settings, question)
+
+
+def _replicas(at: int, point: CapturePoint, count: int, several: Points | None) -> list[_FoldTask]:
+    part_bytes = None if count == 1 else max(1, point.size // (PARTS_A_TASK * count))
+    return [_FoldTask(at, point.paths, index, count, part_bytes, several) for index in range(count)]
+
+
+def _kept_tasks(
+    spark: SparkSession,
+    points: Sequence[CapturePoint],
+    counts: Sequence[int],
+    keeps: Sequence[bool],
+    settings: TableSettings,
+    folder: str,
+) -> tuple[bytes, list[_KeptTask]]:
+    """Have capture points dissected, and find who counts what was kept."""
+    own = [at for at, each in enumerate(keeps) if each]
+    units = units_of([points[at] for at in own], [counts[at] for at in own], keeps=True)
+    job, outcomes = keep_events(spark, Job(units, (), settings), folder)
+    places = {point.name: at for at, point in enumerate(points)}
+    tasks = []
+    for outcome in outcomes:
+        before = 0
+        for each in outcome.kept:
+            tasks.append(_KeptTask(places[each.point], before, each))
+            before += max(1, len(each.files))
+    return job.key, tasks
 
 
 def added(
@@ -193,19 +228,36 @@ class _EventParts:
 
 
 def _count(
-    tasks: Sequence[_FoldTask],
+    tasks: Sequence[_FoldTask | _KeptTask],
+    key: bytes,
     settings: TableSettings,
     question: FoldQuestion[C],
     batches: Iterable[pa.RecordBatch],
 ) -> Iterator[pa.RecordBatch]:
-    """The first step: task numbers → pickled parts."""
+    """The second step: numbers of tasks → parts, pickled."""
     for number in task_numbers(batches):
         task = tasks[number]
         note = Note(settings.progress, f"folds-{number}")
         with rarely_collected():
-            for part, sent in _parts(task, settings, question, note):
+            if isinstance(task, _KeptTask):
+                parts = _parts_of_files(task, key, settings, question, note)
+            else:
+                parts = _parts(task, settings, question, note)
+            for part, sent in parts:
                 yield part_batch(task.point, part, sent.part, sent.damage)
         note.write()
+
+
+def _parts_of_files(
+    task: _KeptTask, key: bytes, settings: TableSettings, question: FoldQuestion[C], note: Note
+) -> Iterator[tuple[int, _SentPart[C]]]:
+    names = kept_names(task.rows.names, key)
+    for at, file in enumerate(task.rows.files):
+        pieces = kept_pieces(file, key, names, settings.limits)
+        events = chain.from_iterable(piece.events for piece in pieces)
+        yield task.before + at, _part(events, settings, question, note)
+    if not task.rows.files:
+        yield task.before, _part((), settings, question, note)
 
 
 def _parts(
@@ -248,7 +300,7 @@ def _add(
     question: FoldQuestion[C],
     batches: Iterable[pa.RecordBatch],
 ) -> Iterator[pa.RecordBatch]:
-    """The second step: the parts of capture points, in order → rows, as Arrow streams."""
+    """The third step: the parts of capture points, in order → rows, as Arrow streams."""
     every = (
         row
         for batch in batches

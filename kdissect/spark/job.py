@@ -1,12 +1,13 @@
 """What the tasks that make tables do, and what they give back.
 
-Unit   reads a capture point: makes all rows itself, or keeps the events for others
-Rows   makes rows of events that a Unit kept (:mod:`kdissect.spark.kept`)
+Units read. A :class:`Unit` reads a capture point, and a :class:`BatchUnit` what is new at one. It makes all
+rows itself, or keeps the events for others (:mod:`kdissect.spark.kept`). A :class:`RowMaker` makes rows of
+what was kept.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
 
 import pyarrow as pa
@@ -14,11 +15,17 @@ import pyarrow as pa
 from kdissect.model import Fault
 from kdissect.present.arrow import arrow_schema
 from kdissect.present.columns import Table
+from kdissect.spark.carried import States
+from kdissect.spark.changes import FINDING_CHANGES
 from kdissect.spark.kept import KeptFile
-from kdissect.spark.plan import CapturePoint
+from kdissect.spark.plan import CapturePoint, tasks_for
+from kdissect.spark.questions import Judgement
 from kdissect.spark.settings import TableSettings
 from kdissect.spark.shape import epochs
 from kdissect.spark.sinks import TaskFile, moments_in
+from kdissect.spark.spool import FileSpan
+from kdissect.spark.tables import with_point
+from kdissect.wording import plural
 
 FILES_A_TASK = 3
 """So many files keep what a task makes rows of: then tasks have nearly the same to do."""
@@ -38,6 +45,24 @@ class Unit(NamedTuple):
     """So many tasks make rows of the events. One: this task does."""
     file_bytes: int = LEAST_FILE_BYTES
     """Of files that keep events for others."""
+
+
+class BatchUnit(NamedTuple):
+    """What a task does that goes on with a capture point (:mod:`kdissect.spark.step`)."""
+
+    point: str
+    spans: tuple[FileSpan, ...] | None
+    """What it reads; None: nothing more comes, and what is open comes to light."""
+    states: States
+    """What batches left."""
+    batch: int
+    drained_at: int | None = None
+    """The batch whose drained state is kept then, if connections begin anew."""
+    judgement: Judgement | None = None
+    """How findings are told, which change with each batch."""
+    tasks: int = 1
+    """As of a :class:`Unit`."""
+    file_bytes: int = LEAST_FILE_BYTES
 
 
 class RowMaker(NamedTuple):
@@ -62,7 +87,14 @@ class WantedTable(NamedTuple):
     @property
     def table(self) -> Table:
         """Its columns, without moments."""
+        if self.is_of_findings:
+            return with_point(FINDING_CHANGES, self.settings.capture_point is not None)
         return self.settings.full_table(self.settings.table)
+
+    @property
+    def is_of_findings(self) -> bool:
+        """Whether its rows tell how findings changed."""
+        return self.settings.stats == FINDING_CHANGES.name
 
     @property
     def epochs(self) -> list[str]:
@@ -74,12 +106,28 @@ class WantedTable(NamedTuple):
         """That of its files."""
         return moments_in(arrow_schema(self.table), self.epochs)
 
-    def is_of(self, unit: Unit | RowMaker) -> bool:
+    def is_of(self, unit: Unit | BatchUnit | RowMaker) -> bool:
         """Whether a task makes rows of it. Whether a connection is shown depends on all of its exchanges: so
-        one task makes all rows of connections."""
-        if isinstance(unit, Unit) and unit.tasks == 1:
+        one task makes all rows of connections. It also makes those of findings."""
+        if not isinstance(unit, RowMaker) and unit.tasks == 1:
             return True
-        return (self.settings.table == "connections") is isinstance(unit, Unit)
+        is_of_first = self.settings.table == "connections" or self.is_of_findings
+        return is_of_first is not isinstance(unit, RowMaker)
+
+
+class RunCounts(NamedTuple):
+    """What a run is described by, whether tables tell it or not."""
+
+    exchanges: int = 0
+    not_captured: int = 0
+    """Exchanges that lack a side because it was not captured."""
+    faults: int = 0
+    gap_bytes: int = 0
+    """Bytes of connections that were not captured."""
+
+    def plus(self, other: RunCounts) -> RunCounts:
+        """Both together."""
+        return RunCounts(*(one + more for one, more in zip(self, other, strict=True)))
 
 
 class TaskOutcome(NamedTuple):
@@ -90,8 +138,10 @@ class TaskOutcome(NamedTuple):
     written: tuple[TaskFile, ...]
     damage: list[Fault]
     """What is wrong with files; of many, the first."""
-    is_faulty: bool
-    """Whether there is any fault, where that is asked."""
+    rows: Mapping[str, int]
+    """How many it made of each table."""
+    tally: RunCounts = RunCounts()
+    """Where that is asked."""
     kept: tuple[RowMaker, ...] = ()
     """What others are to make rows of."""
 
@@ -99,16 +149,29 @@ class TaskOutcome(NamedTuple):
 class Job(NamedTuple):
     """What all tasks know."""
 
-    units: tuple[Unit | RowMaker, ...]
+    units: tuple[Unit | BatchUnit | RowMaker, ...]
     wanted: tuple[WantedTable, ...]
     settings: TableSettings
     """How captures are read."""
-    asks_faults: bool = False
-    """Whether it matters that there are faults, which may be in no table."""
+    tallies: bool = False
+    """Whether it matters what may be in no table: faults, for example."""
     key: bytes = b""
     """With which tasks know what other tasks of this job kept."""
     first: int = 0
     """The number of the first task: the tasks of a job before it have numbers too."""
+
+    @property
+    def words(self) -> str:
+        """What its tasks do."""
+        return _words_of(self.units)
+
+
+def _words_of(units: Sequence[Unit | BatchUnit | RowMaker]) -> str:
+    if any(isinstance(each, RowMaker) for each in units):
+        return f"make rows of what was dissected, in {plural(len(units), 'task')}"
+    points = plural(len({each.point for each in units}), "capture point")
+    batches = sorted({each.batch for each in units if isinstance(each, BatchUnit)})
+    return f"batch {batches[0]}: dissect what is new of {points}" if batches else f"read and dissect {points}"
 
 
 def units_of(points: Sequence[CapturePoint], tasks: Sequence[int], *, keeps: bool) -> tuple[Unit, ...]:
@@ -125,6 +188,30 @@ def units_of(points: Sequence[CapturePoint], tasks: Sequence[int], *, keeps: boo
         Unit(point.name, point.paths, tasks=count, file_bytes=_file_bytes(point.size, count))
         for point, count in both
     )
+
+
+def batch_units(
+    states: States,
+    batch: int,
+    points: Iterable[str],
+    spans: Sequence[FileSpan] | None,
+    cores: int | None,
+    drained_at: int | None = None,
+    judgement: Judgement | None = None,
+) -> tuple[BatchUnit, ...]:
+    """A task for each capture point. If much is new there, others make the rows.
+
+    :param cores: how many tasks can run at a time; None where none can keep events for others.
+    """
+    units = []
+    total = max(1, sum(span.size for span in spans or ()))
+    for point in sorted(set(points)):
+        own = None if spans is None else tuple(span for span in spans if span.point == point)
+        size = sum(span.size for span in own or ())
+        tasks = 1 if cores is None else tasks_for(size, round(cores * size / total))
+        more = (drained_at, judgement, tasks, _file_bytes(size, tasks))
+        units.append(BatchUnit(point, own, states, batch, *more))
+    return tuple(units)
 
 
 def rows_of(point: str, files: Sequence[KeptFile], names: KeptFile, tasks: int) -> tuple[RowMaker, ...]:

@@ -55,6 +55,8 @@ _UMASK = {"spark.hadoop.fs.permissions.umask-mode": "077"}
 """Tables hold what was in packets: files are made for their owner only."""
 
 
+STREAMS_SINCE = "4.2"
+"""The version of Spark that first asks a source in Python how much it reads next."""
 _PORTS = {"sc": 15002, "spark": 7077}
 """Of masters that are asked for at an address, where none is named."""
 _ANSWER_SECONDS = 10.0
@@ -121,6 +123,11 @@ def _refuse_absent(master: str) -> None:
             return
     # What follows the hosts may be a token.
     raise NoSparkError(f"--master {scheme}://{hosts}: {why_not}")
+
+
+def can_stream() -> bool:
+    """Whether this Spark has what :mod:`kdissect.spark.stream` builds on."""
+    return find_spec("pyspark.sql.streaming.datasource") is not None
 
 
 def is_connect(master: str) -> bool:

@@ -1,7 +1,7 @@
 """Captures that come day by day → tables that grow: each run reads what is new, and connections go on.
 
-A run is a batch of a stream (:mod:`kdissect.spark.step`), with one task a capture point. The task takes
-what is carried from the run before and reads the new bytes. What is open, it leaves for the next run. The
+A run is a batch of a stream (:mod:`kdissect.spark.step`). For each capture point a task takes
+what is carried from the run before, and reads the new bytes. What is open, it leaves for the next run. The
 plan of a run says which bytes are new. It is kept before anything is read (:mod:`kdissect.spark.runs`). A
 run that died is done again from its plan, and targets take the rows of a run once. So each row is there
 once, whenever a run dies.
@@ -22,27 +22,24 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import pyarrow as pa
 
 import kdissect
+from kdissect.model import Fault
 from kdissect.spark.asked import difference, told
 from kdissect.spark.carried import Carried, StateError, States
+from kdissect.spark.described import described
+from kdissect.spark.job import batch_units
 from kdissect.spark.plan import point_of
 from kdissect.spark.progress import Note
-from kdissect.spark.quality import NOT_CAPTURED
 from kdissect.spark.replay import new_pass
 from kdissect.spark.runs import RunPlan, Runs, RunsError, digest_of
 from kdissect.spark.settings import TableSettings
-from kdissect.spark.shape import epochs, needs_places, of_connections, partitioned, with_moments
+from kdissect.spark.several import BatchOptions, add_batch
 from kdissect.spark.spool import FileSpan, Position, SpoolFolder, SpoolRead, spans_between
 from kdissect.spark.step import events_of_spans, keep
-from kdissect.spark.storage import list_files
-from kdissect.spark.stream import step
+from kdissect.spark.storage import found_file, is_remote, list_files
 from kdissect.spark.targets import Target
-from kdissect.spark.wide import table_in, wide_ddl
 
 if TYPE_CHECKING:
-    from pyspark.sql import DataFrame, SparkSession
-
-_COUNTED = ("exchanges", "connections", "faults")
-"""The tables that a run is described by, whether they are written or not."""
+    from pyspark.sql import SparkSession
 
 
 class NightlyOptions(NamedTuple):
@@ -68,17 +65,15 @@ class Inputs:
 
         :raises CaptureError: a directory is empty, or no file has such a name.
         """
-        names = [os.path.abspath(file.path) for file in list_files(self._paths)]
+        names = [_whole_path(file.path) for file in list_files(self._paths)]
         found = {}
         for path in dict.fromkeys((*names, *self._known)):
-            try:
-                status = os.stat(path)
-            except OSError:
+            if (now := found_file(path)) is None:
                 continue
-            if path not in self._known and (other := self._digests.get(digest_of(path, status.st_size))):
+            if path not in self._known and (other := self._digests.get(digest_of(path, now.size))):
                 self.doubles[path] = other
                 continue
-            found[path] = SpoolRead(status.st_size, False, None, modified_ns=status.st_mtime_ns)
+            found[path] = SpoolRead(now.size, False, None, modified_ns=now.modified_ns)
         return found
 
 
@@ -99,7 +94,7 @@ def add_new(
     target: Target,
     asked: NightlyOptions,
     runs: Runs,
-    tell: Callable[[DataFrame], None],
+    tell: Callable[[list[Fault]], None],
     doubled: Callable[[str, str], None],
     closes: bool = False,
     drains: bool = False,
@@ -152,6 +147,10 @@ def add_new(
     return out
 
 
+def _whole_path(path: str) -> str:
+    return path if is_remote(path) else os.path.abspath(path)
+
+
 def _text_of(asked: NightlyOptions) -> dict[str, Any]:
     return told(asked.tables, asked.by, asked.settings)
 
@@ -171,42 +170,22 @@ def _run(
     target: Target,
     runs: Runs,
     asked: NightlyOptions,
-    tell: Callable[[DataFrame], None],
+    tell: Callable[[list[Fault]], None],
 ) -> dict[str, Any]:
-    from pyspark.sql import functions as f
-
     begun, started_ns = time.monotonic(), time.time_ns()
-    settings = asked.settings._replace(places=needs_places(asked.by))
     start = runs.position(plan.number - 1)
     ends = plan.closes or plan.drains
-    spans = None if ends else spans_between(start, plan.end, settings.capture_point)
-    _renew(spark, runs, plan.number, settings)
-    names = tuple(dict.fromkeys((*asked.tables, *_COUNTED)))
-    tables = tuple(settings.full_table(name) for name in names)
-    schema = wide_ddl((table.name, table) for table in tables)
-    known = States(runs.states).points() if spans is None else {span.point for span in spans}
-    points = tuple(sorted(known))
+    spans = None if ends else spans_between(start, plan.end, asked.settings.capture_point)
+    _renew(spark, runs, plan.number, asked.settings)
+    states = States(runs.states)
+    points = states.points() if spans is None else [span.point for span in spans]
     drained_at = plan.number if plan.drains else None
-    work = partial(step, points, spans, runs.states, plan.number, tables, settings, drained_at)
-    rows = spark.range(0, len(points), 1, len(points)).mapInArrow(work, schema).persist()
-    try:
-        lost = f.col("exchanges.missing").isin(*NOT_CAPTURED)
-        counts = rows.agg(
-            *(f.count(name).alias(name) for name in names),
-            f.count_if(lost).alias("not_captured"),
-            f.coalesce(f.sum("connections.gap_bytes"), f.lit(0)).alias("gap_bytes"),
-        ).collect()[0]
-        frames = {name: table_in(rows, name) for name in names}
-        tell(frames["faults"].where("layer = 'file'"))
-        for table in tables:
-            if table.name in asked.tables:
-                frame = frames[table.name]
-                if table.name == "faults" and settings.places:
-                    frame = of_connections(frame, frames["connections"])
-                frame, parts = partitioned(with_moments(frame, epochs(table)), table.name, asked.by)
-                target.write(frame, table.name, parts, plan.number, False)
-    finally:
-        rows.unpersist()
+    units = partial(batch_units, states, plan.number, points, spans, drained_at=drained_at)
+    options = BatchOptions(asked.tables, asked.by, asked.settings)
+    made = add_batch(spark, units, options, target, True, states.folder)
+    tell(made.damage)
+    made.write(overwrite=False, run=plan.number)
+    rows, tally = made.rows, made.tally
     new = {path: read.size - _size(start, path, read) for path, read in plan.end.items()}
     row = {
         "run": plan.number,
@@ -215,18 +194,15 @@ def _run(
         "seconds": round(time.monotonic() - begun, 3),
         "files": len(plan.digests),
         "bytes": sum(max(0, size) for size in new.values()),
-        "rows": sum(counts[name] for name in asked.tables),
-        "exchanges": counts["exchanges"],
-        "not_captured": counts["not_captured"],
-        "faults": counts["faults"],
-        "gap_bytes": counts["gap_bytes"],
+        "rows": rows,
+        **tally._asdict(),
         "kdissect": kdissect.__version__,
         "spark": spark.version,
     }
     if plan.drains:
-        States(runs.states).end_drain(plan.number)
+        states.end_drain(plan.number)
     runs.end(row)
-    States(runs.states).forget()
+    states.forget()
     return row
 
 
@@ -258,14 +234,15 @@ def _renew(spark: SparkSession, runs: Runs, number: int, settings: TableSettings
             continue
         spans = [span for span in spans_between(start, end, rule) if span.point in old]
         for span in spans:
-            if not span.is_gone and not os.path.exists(span.path):
+            if not span.is_gone and found_file(span.path) is None:
                 raise StateError(
                     f"{runs.states}: a state is missing, or another build of kdissect wrote it. To make it"
                     f" again kdissect needs {span.path}, which is missing too"
                 )
         history.append(spans)
     work = partial(_again, tuple(old), history, runs.states, number, settings)
-    spark.range(0, len(old), 1, len(old)).mapInArrow(work, "point string").count()
+    with described(spark, "make states again that another version made"):
+        spark.range(0, len(old), 1, len(old)).mapInArrow(work, "point string").count()
 
 
 def _again(

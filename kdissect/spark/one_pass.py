@@ -1,6 +1,6 @@
 """Captures → all tables that are wanted: each capture is read once and dissected once.
 
-    units     what tasks do: each reads a capture point
+    units     what tasks do: each reads a capture point, or what is new there
     rows      what further tasks do: they make rows of events that units kept, where several tasks are to
     outcome   what a task tells the driver: its files, the bytes that it read, what is wrong with captures
 
@@ -13,33 +13,45 @@ from __future__ import annotations
 
 import pickle
 import secrets
-from collections.abc import Iterable, Iterator
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
 from functools import partial
-from typing import TYPE_CHECKING
+from itertools import chain
+from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
+from kdissect.capture.reader import Item
 from kdissect.collector import rarely_collected
 from kdissect.dissect import Event
 from kdissect.exchange import Exchange
 from kdissect.model import Fault
+from kdissect.names import TopicNames
+from kdissect.present.arrow import arrow_schema
 from kdissect.present.sources import sources_of
+from kdissect.session.conversation import Connection
+from kdissect.spark.changes import change_batch
 from kdissect.spark.choice import Choice
-from kdissect.spark.job import Job, RowMaker, TaskOutcome, Unit, WantedTable, rows_of
+from kdissect.spark.described import described
+from kdissect.spark.job import BatchUnit, Job, RowMaker, RunCounts, TaskOutcome, Unit, WantedTable, rows_of
 from kdissect.spark.kept import FOLDER as KEPT
 from kdissect.spark.kept import Keeper, kept_names, kept_pieces
 from kdissect.spark.plan import task_numbers
 from kdissect.spark.progress import Note
-from kdissect.spark.replay import Shares, all_blocks, blocks_of, last_pass, size_of
+from kdissect.spark.quality import NOT_CAPTURED
+from kdissect.spark.replay import Shares, blocks_of, last_pass, size_of
 from kdissect.spark.rows import PacketRows, PointRows
+from kdissect.spark.settings import TableSettings
 from kdissect.spark.sinks import FileSink, TaskFile
-from kdissect.spark.tables import table_at
+from kdissect.spark.step import events_at_end, events_of_batch, events_of_drain
+from kdissect.spark.tables import TABLES, table_at
 from kdissect.spark.wide import Widener, wide_ddl
 from kdissect.spark.writing import remove
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
+_MISSING, _GAP_BYTES = TABLES["exchanges"].column("missing"), TABLES["connections"].column("gap_bytes")
 _OUTCOME_DDL = "outcome binary"
 _OUTCOME = pa.schema([("outcome", pa.binary())])
 
@@ -59,10 +71,20 @@ def write_tables(spark: SparkSession, job: Job, folder: str) -> list[TaskOutcome
     return outcomes
 
 
+def keep_events(spark: SparkSession, job: Job, folder: str) -> tuple[Job, list[TaskOutcome]]:
+    """Have units keep their events, and make no rows of them; gives the job with the key of what was kept.
+
+    :param folder: a new one, which driver and workers share; who needs the files no more removes it.
+    """
+    job = job._replace(key=secrets.token_bytes(32))
+    return job, _outcomes(spark, job, folder)
+
+
 def _outcomes(spark: SparkSession, job: Job, folder: str) -> list[TaskOutcome]:
     count = len(job.units)
     every = spark.range(0, count, 1, count)
-    rows = every.mapInArrow(partial(_write, job, folder), _OUTCOME_DDL).collect()
+    with described(spark, job.words):
+        rows = every.mapInArrow(partial(_write, job, folder), _OUTCOME_DDL).collect()
     return [pickle.loads(row.outcome) for row in rows]  # of our own tasks
 
 
@@ -72,7 +94,8 @@ def wide_tables(spark: SparkSession, job: Job) -> tuple[DataFrame, list[TaskOutc
     count = len(job.units)
     schema = f"{wide_ddl((each.key, each.table) for each in job.wanted)}, `_told` struct<outcome:binary>"
     wide = spark.range(0, count, 1, count).mapInArrow(partial(_widen, job), schema).persist()
-    told = wide.where("_told is not null").select("_told.outcome").collect()
+    with described(spark, job.words):
+        told = wide.where("_told is not null").select("_told.outcome").collect()
     return wide, [pickle.loads(row.outcome) for row in told]
 
 
@@ -84,10 +107,10 @@ def _write(job: Job, folder: str, batches: Iterable[pa.RecordBatch]) -> Iterator
         task = _task(job, number, folder)
         sinks = {
             at: FileSink(
-                *(folder, job.wanted[at].key, job.first + number, rows.schema, job.wanted[at].epochs),
+                *(folder, job.wanted[at].key, job.first + number, schema, job.wanted[at].epochs),
                 is_first=number == 0,
             )
-            for at, rows in task.rows.items()
+            for at, schema in task.schemas.items()
         }
         try:
             for at, batch in task.batches():
@@ -104,38 +127,99 @@ def _write(job: Job, folder: str, batches: Iterable[pa.RecordBatch]) -> Iterator
 def _widen(job: Job, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
     for number in task_numbers(batches):
         task = _task(job, number, None)
-        schemas = [(each.key, task.rows[at].schema) for at, each in enumerate(job.wanted)]
+        own = task.schemas
+        schemas = [(each.key, own[at]) for at, each in enumerate(job.wanted)]
         widener = Widener([*schemas, ("_told", _OUTCOME)])
         for at, batch in task.batches():
             yield from widener.widened(at, (batch,))
         yield from widener.widened(len(job.wanted), (_told(task.outcome(())),))
 
 
+class _WholeCapture:
+    """A capture point, read from beginning to end.
+
+    :ivar names: those of topic ids that are known at the end.
+    :ivar findings: how findings changed.
+    """
+
+    def __init__(self, unit: Unit, settings: TableSettings, note: Note) -> None:
+        self._unit = unit
+        self._settings = settings
+        self._note = note
+        self.names = TopicNames()
+        self.findings: list[dict[str, Any]] = []
+
+    def blocks(self) -> Iterator[tuple[Sequence[Item], Iterator[Event]]]:
+        """The packets that come together, and their events."""
+        reading = last_pass(self._unit.paths, self._settings, self._note)
+        self.names = reading.names
+        yield from blocks_of(reading, self._settings, self._note)
+
+
+class _NewTraffic:
+    """What is new at a capture point, as :class:`_WholeCapture`. Its packets become no rows."""
+
+    def __init__(self, unit: BatchUnit, settings: TableSettings, note: Note) -> None:
+        states, batch, point, judgement = unit.states, unit.batch, unit.point, unit.judgement
+        if unit.drained_at is not None:
+            self._events = events_of_drain(states, batch, point, settings, unit.drained_at, judgement)
+        elif unit.spans is None:
+            self._events = events_at_end(states, batch, point, settings, judgement)
+        else:
+            self._events = events_of_batch(states, batch, point, unit.spans, settings, note, judgement)
+
+    @property
+    def names(self) -> TopicNames:
+        return self._events.names
+
+    @property
+    def findings(self) -> list[dict[str, Any]]:
+        return self._events.findings
+
+    def blocks(self) -> Iterator[tuple[Sequence[Item], Iterator[Event]]]:
+        yield (), iter(self._events)
+
+
 class _PassTask:
     """One of them."""
 
-    def __init__(self, job: Job, number: int, unit: Unit | RowMaker) -> None:
+    def __init__(self, job: Job, number: int, unit: Unit | BatchUnit | RowMaker) -> None:
         self._job = job
         self._note = Note(job.settings.progress, f"tables-{job.first + number}")
         self._damage: list[Fault] = []
-        self._is_faulty = False
-        self.rows = {at: _rows_of(each, unit) for at, each in enumerate(job.wanted) if each.is_of(unit)}
-        """Of each table that it makes, by the table's place."""
+        self._made_rows: Counter[str] = Counter()
+        self._tally = RunCounts()
+        self.rows = {
+            at: _rows_of(each, unit)
+            for at, each in enumerate(job.wanted)
+            if each.is_of(unit) and not each.is_of_findings
+        }
+        """Of each table of captures that it makes, by the table's place."""
         self._packets = [(at, rows) for at, rows in self.rows.items() if isinstance(rows, PacketRows)]
         self._others = [(at, rows) for at, rows in self.rows.items() if isinstance(rows, PointRows)]
+        self._of_findings = [
+            at for at, each in enumerate(job.wanted) if each.is_of(unit) and each.is_of_findings
+        ]
+        self._point = unit.point or None
+        self._number = unit.batch if isinstance(unit, BatchUnit) else 0
+
+    @property
+    def schemas(self) -> dict[int, pa.Schema]:
+        """The schema of each table that it makes, without moments."""
+        found = {at: rows.schema for at, rows in self.rows.items()}
+        return found | {at: arrow_schema(self._job.wanted[at].table) for at in self._of_findings}
 
     def batches(self) -> Iterator[tuple[int, pa.RecordBatch]]:
         """The record batches of all tables that it makes, with the table's place."""
         with rarely_collected():
-            yield from self._made()
-            for at, each in self.rows.items():
-                for batch in each.close():
-                    yield at, batch
+            for at, batch in chain(self._made(), self._rest()):
+                self._made_rows[self._job.wanted[at].key] += batch.num_rows
+                yield at, batch
         self._note.write()
 
     def outcome(self, written: tuple[TaskFile, ...]) -> TaskOutcome:
         """What came of it."""
-        return TaskOutcome(self._note.read, written, self._damage, self._is_faulty)
+        return TaskOutcome(self._note.read, written, self._damage, dict(self._made_rows), self._tally)
 
     def abandon(self) -> None:
         """It failed: leave nothing beside the files of tables."""
@@ -143,11 +227,23 @@ class _PassTask:
     def _made(self) -> Iterator[tuple[int, pa.RecordBatch]]:
         raise NotImplementedError
 
+    def _rest(self) -> Iterator[tuple[int, pa.RecordBatch]]:
+        """What waits when all was made."""
+        for at, each in self.rows.items():
+            for batch in each.close():
+                yield at, batch
+
     def _fed(self, event: Event) -> Iterator[tuple[int, pa.RecordBatch]]:
         for at, rows in self._others:
             if rows.takes(event):
                 for batch in rows.feed(event):
                     yield at, batch
+
+    def _changes(self, findings: list[dict[str, Any]]) -> Iterator[tuple[int, pa.RecordBatch]]:
+        for at in self._of_findings:
+            batch = change_batch(self._job.wanted[at].table, self._point, self._number, findings)
+            if batch is not None:
+                yield at, batch
 
     def _tell_file(self, event: Event) -> None:
         """Tell what is wrong with files."""
@@ -160,41 +256,54 @@ class _PassTask:
         """Tell what becomes rows."""
         if isinstance(event, Exchange):
             self._note.rows_of(size_of(event))
-        if self._job.asks_faults and not self._is_faulty:
-            self._is_faulty = any(True for _ in sources_of("faults", event, self._job.settings.shown))
+        if self._job.tallies:
+            self._tally = self._tally.plus(_tally_of(event, self._job.settings))
 
 
-class _WholePoint(_PassTask):
-    """Reads a capture point and makes all rows, or a share of them."""
+class _Dissecting(_PassTask):
+    """One that reads.
 
-    def __init__(self, job: Job, number: int, unit: Unit) -> None:
+    :param source: what it reads.
+    """
+
+    def __init__(self, job: Job, number: int, unit: Unit | BatchUnit) -> None:
         super().__init__(job, number, unit)
-        self._unit = unit
+        reads = _WholeCapture if isinstance(unit, Unit) else _NewTraffic
+        self._source = reads(unit, job.settings, self._note)  # type: ignore[arg-type]
+
+
+class _WholePoint(_Dissecting):
+    """Makes all rows, or a share of them."""
+
+    def __init__(self, job: Job, number: int, unit: Unit | BatchUnit) -> None:
+        super().__init__(job, number, unit)
+        self._share, self._shares = (unit.share, unit.shares) if isinstance(unit, Unit) else (0, 1)
 
     def _made(self) -> Iterator[tuple[int, pa.RecordBatch]]:
-        unit, owners = self._unit, Shares(self._unit.shares)
-        for items, events in all_blocks(unit.paths, self._job.settings, self._note):
+        owners = Shares(self._shares)
+        for items, events in self._source.blocks():
             for at, of_packets in self._packets:
                 for batch in of_packets.feed(items):
                     yield at, batch
             for event in events:
                 is_exchange = isinstance(event, Exchange)
-                is_own = (owners.owner(event) if isinstance(event, Exchange) else 0) == unit.share
+                is_own = (owners.owner(event) if isinstance(event, Exchange) else 0) == self._share
                 if is_own:
                     self._tell_file(event)
                     self._tell(event)
                     yield from self._fed(event)
-                elif is_exchange and unit.share == 0:
+                elif is_exchange and self._share == 0:
                     # Whether a connection is shown depends on all of its exchanges.
                     for _, rows in self._others:
                         if rows.name == "connections":
                             rows.takes(event)
+        yield from self._changes(self._source.findings)
 
 
-class _Keeping(_PassTask):
-    """Reads a capture point, makes the rows of connections, and keeps the events for others."""
+class _Keeping(_Dissecting):
+    """Makes the rows of connections, and keeps the events for others."""
 
-    def __init__(self, job: Job, number: int, unit: Unit, folder: str) -> None:
+    def __init__(self, job: Job, number: int, unit: Unit | BatchUnit, folder: str) -> None:
         super().__init__(job, number, unit)
         self._unit = unit
         self._keeper = Keeper(folder, job.key, unit.file_bytes)
@@ -203,17 +312,17 @@ class _Keeping(_PassTask):
         self._kept: tuple[RowMaker, ...] = ()
 
     def _made(self) -> Iterator[tuple[int, pa.RecordBatch]]:
-        unit, settings, keeper = self._unit, self._job.settings, self._keeper
-        reading = last_pass(unit.paths, settings, self._note)
-        for items, events in blocks_of(reading, settings, self._note):
+        unit, keeper = self._unit, self._keeper
+        for items, events in self._source.blocks():
             for rows in self._of_packets:
                 keeper.add_packets(rows.sources(items))
             for event in events:
                 self._tell_file(event)
                 yield from self._fed(event)
                 keeper.add(event)
-        names = keeper.close(reading.names)
+        names = keeper.close(self._source.names)
         self._kept = rows_of(unit.point, keeper.files, names, unit.tasks)
+        yield from self._changes(self._source.findings)
 
     def outcome(self, written: tuple[TaskFile, ...]) -> TaskOutcome:
         return super().outcome(written)._replace(kept=self._kept)
@@ -245,6 +354,15 @@ class _Making(_PassTask):
                     yield from self._fed(event)
 
 
+def _tally_of(event: Event, settings: TableSettings) -> RunCounts:
+    faults = sum(1 for _ in sources_of("faults", event, settings.shown))
+    if isinstance(event, Exchange):
+        return RunCounts(1, int(_MISSING.value(event, settings.shown) in NOT_CAPTURED), faults)
+    if isinstance(event, Connection):
+        return RunCounts(faults=faults, gap_bytes=_GAP_BYTES.value(event, settings.shown) or 0)
+    return RunCounts(faults=faults)
+
+
 def _task(job: Job, number: int, folder: str | None) -> _PassTask:
     """The task with this number.
 
@@ -258,13 +376,13 @@ def _task(job: Job, number: int, folder: str | None) -> _PassTask:
     return _Keeping(job, number, unit, folder)
 
 
-def _rows_of(wanted: WantedTable, unit: Unit | RowMaker) -> PointRows | PacketRows:
+def _rows_of(wanted: WantedTable, unit: Unit | BatchUnit | RowMaker) -> PointRows | PacketRows:
     if wanted.settings.table == "packets":
         return _packet_rows(wanted, unit)
     return PointRows(wanted.table, unit.point, wanted.settings, Choice(wanted.settings))
 
 
-def _packet_rows(wanted: WantedTable, unit: Unit | RowMaker) -> PacketRows:
+def _packet_rows(wanted: WantedTable, unit: Unit | BatchUnit | RowMaker) -> PacketRows:
     at_point = table_at(wanted.table, unit.point, wanted.settings.head)
     shares = (unit.share, unit.shares) if isinstance(unit, Unit) else ()
     return PacketRows(at_point, wanted.settings.limits, *shares)

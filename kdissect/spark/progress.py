@@ -11,13 +11,15 @@ import os
 import sys
 import threading
 import time
-from typing import NamedTuple
+from typing import Any, NamedTuple, Protocol
 
 from kdissect.capture.reader import PACKET_OVERHEAD
 from kdissect.wording import plural
 
 NOTE_EVERY = 0.5
 SHOW_EVERY = 0.5
+_BAR = 20
+"""Cells of the bar."""
 _PACKETS_BETWEEN = 2_048
 """The clock is looked at no more often."""
 _SERIAL = itertools.count()
@@ -86,7 +88,7 @@ def done(folder: str) -> Done:
     """What all tasks together have done."""
     total = Done()
     for entry in os.scandir(folder):
-        if entry.name.endswith("~"):
+        if entry.name.endswith("~") or entry.is_dir():
             continue
         with open(entry.path, encoding="ascii") as file:
             words = [int(word) for word in file.read().split()]
@@ -96,7 +98,8 @@ def done(folder: str) -> Done:
 
 
 class Meter:
-    """A line on stderr while tasks run, kept by a thread: ``with Meter(…):``."""
+    """A bar with a line of text while tasks run, kept by a thread: ``with Meter(…):``. It is on stderr, or in
+    the output of a notebook's cell."""
 
     def __init__(self, folder: str, total: int, what: str) -> None:
         """:param total: bytes that all tasks together will read."""
@@ -107,6 +110,7 @@ class Meter:
         self._before = done(folder)
         self._stop = threading.Event()
         self._thread = threading.Thread(target=self._run, daemon=True)
+        self._show: _MeterLine = _OfNotebook() if is_notebook() else _OfTerminal()
 
     def __enter__(self) -> Meter:
         self._thread.start()
@@ -115,13 +119,11 @@ class Meter:
     def __exit__(self, *_: object) -> None:
         self._stop.set()
         self._thread.join()
-        sys.stderr.write("\r\x1b[K")
-        sys.stderr.flush()
+        self._show.end(self.text(time.monotonic() - self._start))
 
     def _run(self) -> None:
         while not self._stop.wait(SHOW_EVERY):
-            sys.stderr.write(f"\r\x1b[Kkdissect: {self.text(time.monotonic() - self._start)}")
-            sys.stderr.flush()
+            self._show.line(self.text(time.monotonic() - self._start))
 
     def text(self, seconds: float) -> str:
         """The line to show after so many seconds."""
@@ -133,4 +135,58 @@ class Meter:
         # A run that goes on counts what packets have: of compressed files more comes out than goes in.
         if 0 < read <= self._total and rate:
             text += f", {100 * read // self._total} %, {(self._total - read) / rate:,.0f} s left"
+            text = f"{_bar(read, self._total)} {text}"
         return text
+
+
+def is_notebook() -> bool:
+    """Whether this is the process of a notebook, whose cells show what is displayed."""
+    interactive = sys.modules.get("IPython")
+    shell = None if interactive is None else interactive.get_ipython()
+    return shell is not None and hasattr(shell, "kernel")
+
+
+class _MeterLine(Protocol):
+    """Where the line is."""
+
+    def line(self, text: str) -> None:
+        """Show it in place of the one before."""
+
+    def end(self, text: str) -> None:
+        """There will be no further one."""
+
+
+class _OfTerminal:
+    """On stderr; at the end it is wiped off."""
+
+    def line(self, text: str) -> None:
+        sys.stderr.write(f"\r\x1b[Kkdissect: {text}")
+        sys.stderr.flush()
+
+    def end(self, text: str) -> None:
+        sys.stderr.write("\r\x1b[K")
+        sys.stderr.flush()
+
+
+class _OfNotebook:
+    """In the output of a cell, where it stays."""
+
+    def __init__(self) -> None:
+        self._handle: Any = None
+
+    def line(self, text: str) -> None:
+        from IPython.display import display
+
+        shown = {"text/plain": text}
+        if self._handle is None:
+            self._handle = display(shown, raw=True, display_id=True)
+        else:
+            self._handle.update(shown, raw=True)
+
+    def end(self, text: str) -> None:
+        self.line(text)
+
+
+def _bar(done: int, total: int) -> str:
+    full = _BAR * done // total
+    return f"[{'█' * full}{'░' * (_BAR - full)}]"

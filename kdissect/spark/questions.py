@@ -17,7 +17,7 @@ from kdissect.present.findings import FINDINGS
 from kdissect.present.html.report import report_page
 from kdissect.present.html.sheet import ReportOptions
 from kdissect.present.statistics import STATISTICS, asked
-from kdissect.spark.folds import FoldQuestion, FoldRows
+from kdissect.spark.fold_question import FoldQuestion, FoldRows
 
 
 @dataclass(frozen=True)

@@ -16,13 +16,14 @@ import json
 import os
 import re
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import closing, contextmanager, suppress
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from kdissect.present.columns import Table, dict_column
 from kdissect.spark.asked import is_told
 from kdissect.spark.spool import Position, of_offset, to_offset
+from kdissect.spark.storage import open_file
 from kdissect.system import try_lock
 
 FOLDER = "_runs"
@@ -200,7 +201,7 @@ class Runs:
 def digest_of(path: str, size: int) -> str:
     """A digest of the first ``size`` bytes of a file."""
     made = hashlib.sha256()
-    with open(path, "rb") as file:
+    with closing(open_file(path)) as file:
         while size > 0 and (piece := file.read(min(size, _PIECE))):
             made.update(piece)
             size -= len(piece)

@@ -8,13 +8,20 @@ exchange.
 
 from __future__ import annotations
 
+import hashlib
 import uuid
+from collections.abc import Callable
+from functools import reduce
 from typing import TYPE_CHECKING, NamedTuple
 
+from kdissect.model import Fault
+from kdissect.spark.changes import FINDING_CHANGES
 from kdissect.spark.copies import merged, of_exchanges
-from kdissect.spark.job import Job, TaskOutcome, WantedTable, units_of
+from kdissect.spark.described import described
+from kdissect.spark.job import BatchUnit, Job, RunCounts, TaskOutcome, Unit, WantedTable, units_of
 from kdissect.spark.one_pass import wide_tables, write_tables
 from kdissect.spark.plan import Plan
+from kdissect.spark.rooms import is_local, spare_folder
 from kdissect.spark.settings import TableSettings
 from kdissect.spark.shape import (
     epochs,
@@ -33,6 +40,9 @@ from kdissect.spark.writing import can_write, is_there, remove
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
+STAGED = "_staged"
+"""How names of folders begin in which files are on their way."""
+Units = Callable[[int | None], tuple[Unit | BatchUnit, ...]]
 _CONNECTIONS, _EXCHANGES = "_connections", "_exchanges"
 """What other tables need, where it is not written as it is."""
 
@@ -46,6 +56,8 @@ class BatchOptions(NamedTuple):
     settings: TableSettings
     merges: bool = False
     """Whether the copies of an exchange become one row."""
+    finds: bool = False
+    """Whether there is a table of findings, which change from batch to batch."""
 
     @property
     def wanted(self) -> tuple[WantedTable, ...]:
@@ -61,10 +73,20 @@ class BatchOptions(NamedTuple):
         if self.merges and not {"records", "batches"}.isdisjoint(self.tables):
             bare = settings._replace(table="exchanges", payload="none")
             found.append(WantedTable(_EXCHANGES, bare, has_moments=False))
+        if self.finds:
+            own = self.settings._replace(stats=FINDING_CHANGES.name)
+            found.append(WantedTable(FINDING_CHANGES.name, own))
         return tuple(found)
+
+    @property
+    def written(self) -> tuple[str, ...]:
+        """The tables that a target gets."""
+        return (*self.tables, FINDING_CHANGES.name) if self.finds else self.tables
 
     def needs_spark(self, name: str) -> bool:
         """Whether all rows of a table must be seen together."""
+        if name == FINDING_CHANGES.name:
+            return False
         settings = self.settings._replace(places=needs_places(self.by))
         columns = [column.name for column in settings.full_table(name).columns]
         is_merged = self.merges and name in ("exchanges", "records", "batches")
@@ -82,19 +104,35 @@ class MadeTables(NamedTuple):
     """The folder with their files; None where Spark keeps them."""
     wide: DataFrame | None
 
-    def write(self, overwrite: bool) -> int | None:
-        """Write them, and let go of what the tasks made; gives the rows, where that is known.
+    def write(self, overwrite: bool, run: int | None = None) -> None:
+        """Write them, and let go of what the tasks made.
 
+        :param run: the number of the run whose rows these are; None where tables are made whole.
         :raises TargetError: they cannot be written.
         """
         try:
-            for name in self.asked.tables:
-                self._write(name, overwrite)
+            for name in self.asked.written:
+                with described(self.spark, f"write the table {name}"):
+                    self._write(name, overwrite, run)
         finally:
             self.close()
-        if self.folder is None or any(map(self.asked.needs_spark, self.asked.tables)):
+
+    @property
+    def rows(self) -> int | None:
+        """How many rows all tables have together; None where copies of them become one."""
+        if self.asked.merges:
             return None
-        return sum(file.rows for each in self.outcomes for file in each.written)
+        return sum(each.rows.get(name, 0) for each in self.outcomes for name in self.asked.tables)
+
+    @property
+    def damage(self) -> list[Fault]:
+        """What is wrong with files."""
+        return [fault for each in self.outcomes for fault in each.damage]
+
+    @property
+    def tally(self) -> RunCounts:
+        """What was counted, if it was asked for."""
+        return reduce(RunCounts.plus, (each.tally for each in self.outcomes), RunCounts())
 
     def close(self) -> None:
         """Let go of what the tasks made."""
@@ -103,9 +141,10 @@ class MadeTables(NamedTuple):
         if self.wide is not None:
             self.wide.unpersist()
 
-    def _write(self, name: str, overwrite: bool) -> None:
-        if self.folder is not None and not self.asked.needs_spark(name):
-            self.target.write(self._staged(self.folder, name), name, (), None, overwrite)
+    def _write(self, name: str, overwrite: bool, run: int | None) -> None:
+        is_taken = self.target.room is not None and not self.asked.needs_spark(name)
+        if self.folder is not None and is_taken:
+            self.target.write(self._staged(self.folder, name), name, (), run, overwrite)
             return
         by, frame = self.asked.by, self._frame(name)
         if self.asked.merges and name == "exchanges":
@@ -114,8 +153,11 @@ class MadeTables(NamedTuple):
             frame = of_exchanges(frame, merged(self._frame(_EXCHANGES)))
         if name == "faults" and needs_places(by):
             frame = of_connections(frame, self._frame(_CONNECTIONS))
-        frame, parts = partitioned(with_moments(frame, epochs(self._wanted(name).table)), name, by)
-        self.target.write(frame, name, parts, None, overwrite)
+        wanted = self._wanted(name)
+        if self.wide is not None or not wanted.has_moments:
+            frame = with_moments(frame, epochs(wanted.table))
+        frame, parts = partitioned(frame, name, by)
+        self.target.write(frame, name, parts, run, overwrite)
 
     @property
     def paths(self) -> list[str]:
@@ -140,18 +182,45 @@ class MadeTables(NamedTuple):
 
 
 def make_tables(
-    spark: SparkSession, plan: Plan, asked: BatchOptions, target: Target, asks_faults: bool
+    spark: SparkSession, plan: Plan, asked: BatchOptions, target: Target, tallies: bool
 ) -> MadeTables:
-    """Have the tasks make tables: all jobs have run when this returns.
+    """Have the tasks make tables of whole captures: all jobs have run when this returns.
 
-    :param asks_faults: whether outcomes tell if there are faults.
+    :param tallies: whether what is wrong with captures is counted.
     :raises TargetError: the driver does not see what workers write.
     """
-    folder = _folder(spark, target)
-    if folder is not None:
-        plan = plan.on(spark.sparkContext.defaultParallelism)
-    units = units_of(plan.points, plan.tasks, keeps=folder is not None)
-    job = Job(units, asked.wanted, asked.settings, asks_faults)
+
+    def units(cores: int | None) -> tuple[Unit, ...]:
+        on = plan if cores is None else plan.on(cores)
+        return units_of(on.points, on.tasks, keeps=cores is not None)
+
+    return _made(spark, units, asked, target, tallies, f"{STAGED}-{uuid.uuid4().hex[:12]}")
+
+
+def add_batch(
+    spark: SparkSession, units: Units, asked: BatchOptions, target: Target, tallies: bool, owner: str
+) -> MadeTables:
+    """The same of what is new. What a batch that died had made goes.
+
+    :param owner: the folder of states: others may write into the same warehouse.
+    """
+    name = f"{STAGED}-{hashlib.sha256(owner.encode()).hexdigest()[:12]}"
+    return _made(spark, units, asked, target, tallies, name)
+
+
+def _made(
+    spark: SparkSession, units: Units, asked: BatchOptions, target: Target, tallies: bool, name: str
+) -> MadeTables:
+    """Have the tasks make tables.
+
+    :param units: gives what the tasks do, by how many of them can run at a time; None where none can keep
+        events for others.
+    :param name: of the folder for their files, where target, driver and workers have one.
+    :raises TargetError: as for :func:`make_tables`.
+    """
+    folder = _folder(spark, target, name, asked.settings)
+    cores = None if folder is None else spark.sparkContext.defaultParallelism
+    job = Job(units(cores), asked.wanted, asked.settings, tallies)
     if folder is None:
         wide, outcomes = wide_tables(spark, job)
         return MadeTables(spark, asked, target, outcomes, None, wide)
@@ -170,21 +239,25 @@ def make_tables(
     return made
 
 
-def _folder(spark: SparkSession, target: Target) -> str | None:
-    """A new folder for files on their way to a target, if driver and workers share one there."""
+def _folder(spark: SparkSession, target: Target, name: str, settings: TableSettings) -> str | None:
+    """A new folder for files on their way to a target, if driver and workers share one."""
     room = target.room
-    if room is None or not (is_remote(room) or _shares_files(spark)):
+    if not (_shares_files(spark) or (room is not None and is_remote(room))):
         return None
-    folder = f"{room}/_staged-{uuid.uuid4().hex[:12]}"
-    return folder if can_write(folder) else None
+    if room is None:
+        return spare_folder(spark, settings)
+    folder = f"{room}/{name}"
+    if not can_write(folder):
+        return None
+    remove(folder)
+    return folder
 
 
 def _shares_files(spark: SparkSession) -> bool:
     """Whether a path without a file system's name means the same to the driver, the workers and Spark."""
     if type(spark).__module__.startswith("pyspark.sql.connect"):
         return False
-    context = spark.sparkContext
-    if str(context.master).startswith("local"):
+    if is_local(spark):
         return True
-    usual = context._jsc.hadoopConfiguration().get("fs.defaultFS")
+    usual = spark.sparkContext._jsc.hadoopConfiguration().get("fs.defaultFS")
     return str(usual).startswith("file:")

@@ -22,7 +22,8 @@ from kdissect.present.arrow import RowBatches
 from kdissect.present.columns import Table
 from kdissect.present.findings import FINDINGS
 from kdissect.spark.choice import Choice, Condition, condition_of
-from kdissect.spark.folds import FoldQuestion, counted_alone, several_points
+from kdissect.spark.fold_question import FoldQuestion
+from kdissect.spark.folds import counted_alone, several_points
 from kdissect.spark.plan import capture_points, replicas_of, task_numbers
 from kdissect.spark.progress import Note
 from kdissect.spark.questions import AskedStatistics, Judgement

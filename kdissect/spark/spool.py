@@ -18,19 +18,18 @@ Names that begin with ``.`` or ``_`` do not count.
 
 from __future__ import annotations
 
-import os
 import time
 from collections.abc import Callable
 from io import BufferedIOBase
 from typing import Any, NamedTuple, cast
 
 from kdissect.capture.compressed import Pieces
-from kdissect.capture.files import open_capture, read_packets
+from kdissect.capture.files import read_packets
 from kdissect.capture.pcap import MAGICS
 from kdissect.limits import DEFAULTS, Limits
 from kdissect.model import CaptureError, Packet
 from kdissect.spark.plan import point_of
-from kdissect.spark.storage import counts
+from kdissect.spark.storage import files_below, open_file
 from kdissect.spark.twins import doubles, twins
 
 _MAGIC_BYTES = 4
@@ -159,7 +158,7 @@ class SpoolFolder(NamedTuple):
         first = None if before is None else before.first_ns
         is_touched = before is None or (before.size, before.modified_ns) != (now.size, now.modified_ns)
         if first is None or is_touched:
-            first = _first_of(path, self.limits)
+            first = _first_of(path, now.size, self.limits)
         age = time.time() - now.modified_ns / 1e9
         return now._replace(first_ns=first, is_settled=age >= self.settle_seconds)
 
@@ -168,7 +167,7 @@ def limited(size: int) -> Callable[[str], BufferedIOBase]:
     """What opens a file that ends after ``size`` bytes, whatever was written to it since."""
 
     def opened(path: str) -> BufferedIOBase:
-        return cast(BufferedIOBase, _Head(open_capture(path), size))
+        return cast(BufferedIOBase, _Head(open_file(path), size))
 
     return opened
 
@@ -191,17 +190,10 @@ class _Head:
 
 def files_in(folder: str) -> dict[str, SpoolRead]:
     """By path the size and time of the files that count, also those of the folders in it."""
-    found = {}
-    for parent, folders, names in os.walk(folder):
-        folders[:] = filter(counts, folders)
-        for name in filter(counts, names):
-            path = os.path.join(parent, name)
-            try:
-                status = os.stat(path)
-            except OSError:
-                continue  # it was renamed or removed meanwhile
-            found[path] = SpoolRead(status.st_size, False, None, modified_ns=status.st_mtime_ns)
-    return found
+    return {
+        path: SpoolRead(found.size, False, None, modified_ns=found.modified_ns)
+        for path, found in files_below(folder).items()
+    }
 
 
 def _at_most(now: SpoolRead, last: SpoolRead) -> SpoolRead:
@@ -209,22 +201,22 @@ def _at_most(now: SpoolRead, last: SpoolRead) -> SpoolRead:
     return now._replace(size=min(now.size, last.size), is_settled=now.is_settled and last.is_settled)
 
 
-def _first_of(path: str, limits: Limits) -> int | None:
+def _first_of(path: str, size: int, limits: Limits) -> int | None:
     """The time of the file's first packet; 0 of what is no capture, None where it is not there yet."""
     try:
-        for item in read_packets([path], limits, unfinished=(path,)):
+        for item in read_packets([path], limits, open_file, (path,)):
             if isinstance(item, Packet):
                 return item.timestamp_ns
     except CaptureError:
-        return 0 if _is_no_capture(path) else None
+        return 0 if _is_no_capture(path, size) else None
     return None
 
 
-def _is_no_capture(path: str) -> bool:
+def _is_no_capture(path: str, size: int) -> bool:
     """Whether a file that cannot be read as a capture will never be one, whatever is written to it."""
     head = b""
     try:
-        pieces = Pieces(open_capture(path))
+        pieces = Pieces(open_file(path))
         try:
             while len(head) < _ENOUGH and (piece := next(pieces, b"")):
                 head += piece
@@ -232,7 +224,7 @@ def _is_no_capture(path: str) -> bool:
             pieces.close()
         if len(head) < _MAGIC_BYTES:  # nothing yet, unless it is damage that keeps it from being unpacked
             offset = None if pieces.fault is None else pieces.fault.offset
-            return offset is not None and offset < os.path.getsize(path)
+            return offset is not None and offset < size
     except (OSError, CaptureError):
         return False
     return head[:_MAGIC_BYTES] not in (*MAGICS, _PCAPNG) or len(head) >= _ENOUGH

@@ -8,7 +8,8 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from heapq import heappop, heappush
-from itertools import islice
+from itertools import chain, islice
+from typing import Any
 
 from kdissect.capture.files import read_packets
 from kdissect.capture.keylogs import KeyLogs
@@ -16,37 +17,99 @@ from kdissect.capture.reader import Item
 from kdissect.dissect import Event
 from kdissect.faults import fault
 from kdissect.model import CaptureError, Fault, Packet, renumbered
+from kdissect.names import TopicNames
 from kdissect.present.form import Clock
 from kdissect.source import read_rsa_key
-from kdissect.spark.carried import Carried, Drained, States
+from kdissect.spark.carried import Carried, Drained, OtherBuildError, States
+from kdissect.spark.changes import as_columns, changes
 from kdissect.spark.progress import Note
+from kdissect.spark.questions import Judgement
 from kdissect.spark.replay import new_pass
 from kdissect.spark.settings import TableSettings
 from kdissect.spark.spool import FileSpan, limited
+from kdissect.spark.storage import found_file
 from kdissect.spark.twins import twins
 
 OTHERS_ARE_READ = "; the other files are read"
 
 
+class BatchEvents:
+    """What a batch brings to light: to be iterated once.
+
+    :param carried: the state that goes on with the events, if there is one.
+    :param judgement: how findings are told, if they are.
+    """
+
+    def __init__(
+        self, carried: Carried | None, events: Iterable[Event], judgement: Judgement | None = None
+    ) -> None:
+        self.findings: list[dict[str, Any]] = []
+        """How findings changed, when all has been given."""
+        self._carried = carried
+        self._events = events
+        self._judgement = judgement
+
+    def __iter__(self) -> Iterator[Event]:
+        carried, judgement = self._carried, self._judgement
+        if carried is None or judgement is None:
+            yield from self._events
+            return
+        if carried.judge is None:
+            carried.judge = judgement.new()
+        for event in self._events:
+            carried.judge.feed(event)
+            yield event
+        (found,) = judgement.rows(carried.judge)
+        self.findings = changes(carried.findings, as_columns(found.rows))
+
+    @property
+    def names(self) -> TopicNames:
+        """Those of topic ids."""
+        return TopicNames() if self._carried is None else self._carried.reading.names
+
+
+class _BatchOfFiles(BatchEvents):
+    """What spans bring to light; then the state is kept."""
+
+    def __init__(
+        self, carried: Carried, events: Iterable[Event], judgement: Judgement | None, keep: Callable[[], None]
+    ) -> None:
+        super().__init__(carried, events, judgement)
+        self._keep = keep
+
+    def __iter__(self) -> Iterator[Event]:
+        yield from super().__iter__()
+        self._keep()
+
+
 def events_of_batch(
-    states: States, batch: int, point: str, spans: Iterable[FileSpan], settings: TableSettings, note: Note
-) -> Iterator[Event]:
+    states: States,
+    batch: int,
+    point: str,
+    spans: Iterable[FileSpan],
+    settings: TableSettings,
+    note: Note,
+    judgement: Judgement | None = None,
+) -> BatchEvents:
     """What the spans bring to light; the state is kept when all has been given.
 
     :raises StateError: the state cannot be used.
     """
-    found = states.load(point, batch)
+    found = _found(states, batch, point, settings, judgement)
     carried = Carried(new_pass(settings)) if found is None else begun(found, settings)
-    if carried is found:
-        yield from _learn(carried, settings)
-    yield from events_of_spans(carried, list(spans), settings, note)
-    keep(states, point, batch, carried)
+    known = _learn(carried, settings) if carried is found else ()
+    events = chain(known, events_of_spans(carried, list(spans), settings, note))
+    return _BatchOfFiles(carried, events, judgement, lambda: keep(states, point, batch, carried))
 
 
 def events_of_spans(
     carried: Carried, spans: Sequence[FileSpan], settings: TableSettings, note: Note
 ) -> Iterator[Event]:
     """What spans bring to light, which are as :func:`kdissect.spark.spool.spans_between` has them."""
+    is_lost = any(
+        span.is_gone or carried.firsts.get(span.path) not in (None, span.first_ns) for span in spans
+    )
+    carried.reads(spans, [span.path for span in spans], is_lost)
     yield from _events_of_files(carried, [span for span in spans if not span.is_gone], settings, note)
     for span in spans:
         if span.is_gone:
@@ -59,12 +122,22 @@ def keep(states: States, point: str, batch: int, carried: Carried) -> None:
     states.save(point, batch, carried)
 
 
-def events_at_end(states: States, batch: int, point: str, settings: TableSettings) -> Iterator[Event]:
+def events_at_end(
+    states: States,
+    batch: int,
+    point: str,
+    settings: TableSettings,
+    judgement: Judgement | None = None,
+) -> BatchEvents:
     """What comes to light when nothing more is to come. The state remains, and the stream may go on."""
-    found = states.load(point, batch)
+    found = _found(states, batch, point, settings, judgement)
     if found is None:
-        return
+        return BatchEvents(None, ())
     carried = begun(found, settings)
+    return BatchEvents(carried, _end(carried, point, settings), judgement)
+
+
+def _end(carried: Carried, point: str, settings: TableSettings) -> Iterator[Event]:
     yield from _learn(carried, settings)
     still_open = [
         FileSpan(point, path, carried.sizes[path], True, carried.firsts[path], False)
@@ -77,19 +150,60 @@ def events_at_end(states: States, batch: int, point: str, settings: TableSetting
 
 
 def events_of_drain(
-    states: States, batch: int, point: str, settings: TableSettings, drained_at: int
-) -> Iterator[Event]:
+    states: States,
+    batch: int,
+    point: str,
+    settings: TableSettings,
+    drained_at: int,
+    judgement: Judgement | None = None,
+) -> BatchEvents:
     """What is open, as if connections ended here; what is left is kept as drained. Files may be gone.
 
     :param drained_at: the batch whose drained state it is.
     """
-    found = states.load(point, batch)
+    found = _found(states, batch, point, settings, judgement)
+    carried = found if isinstance(found, Carried) else None
+    return BatchEvents(carried, _drain(states, point, settings, drained_at, found), judgement)
+
+
+def _drain(
+    states: States, point: str, settings: TableSettings, drained_at: int, found: Carried | Drained | None
+) -> Iterator[Event]:
     if isinstance(found, Carried):
         yield from _learn(found, settings)
         yield from found.reading.end()
         found = found.drained()
     if found is not None:
         states.drain(point, drained_at, found)
+
+
+def _found(
+    states: States, batch: int, point: str, settings: TableSettings, judgement: Judgement | None
+) -> Carried | Drained | None:
+    """What batches before left. What another build left is made again from the files that it had read.
+
+    :raises StateError: it cannot be used, or made again.
+    """
+    try:
+        return states.load(point, batch)
+    except OtherBuildError as error:
+        trail = [[FileSpan(*values) for values in spans] for spans in error.trail or ()]
+        if not trail or not all(_is_there(span) for spans in trail for span in spans):
+            raise
+    carried = Carried(new_pass(settings))
+    if judgement is not None:
+        carried.judge = judgement.new()  # what was found then is told anew
+    for spans in trail:
+        for event in events_of_spans(carried, spans, settings, Note(None, "")):
+            if carried.judge is not None:
+                carried.judge.feed(event)
+    return carried
+
+
+def _is_there(span: FileSpan) -> bool:
+    """Whether a file is still there, with all that was read of it."""
+    now = found_file(span.path)
+    return now is not None and now.size >= span.size
 
 
 def begun(found: Carried | Drained, settings: TableSettings) -> Carried:

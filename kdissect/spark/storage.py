@@ -30,6 +30,14 @@ class InputFile(NamedTuple):
     """Bytes; 0 where that cannot be told."""
 
 
+class FoundFile(NamedTuple):
+    """A file that is there."""
+
+    size: int
+    modified_ns: int
+    """When it was written to last; 0 where that cannot be told."""
+
+
 _ELSEWHERE = ("s3", "gs", "abfss", "hdfs")
 """Where files may be, as a user who named another place is told."""
 _PASSWORD = re.compile(r"\w[\w+.-]*://[^/@]*:[^/@]*@")
@@ -54,6 +62,53 @@ def list_files(paths: list[str]) -> list[InputFile]:
         for file in _remote(path) if is_remote(path) else _local(plain_path(path)):
             found.setdefault(file.path, file.size)
     return [InputFile(path, size) for path, size in found.items()]
+
+
+def found_file(path: str) -> FoundFile | None:
+    """What is known of a file; None where it is not there.
+
+    :raises CaptureError: another file system cannot be asked.
+    """
+    if not is_remote(path):
+        try:
+            status = os.stat(plain_path(path))
+        except OSError:
+            return None
+        return FoundFile(status.st_size, status.st_mtime_ns)
+    from pyarrow import fs
+
+    system, inner = file_system(path)
+    try:
+        info = system.get_file_info(inner)
+    except OSError as error:
+        raise CaptureError(f"{path}: cannot be read: {_first_line(error)}") from None
+    if info.type != fs.FileType.File:
+        return None
+    return FoundFile(info.size or 0, info.mtime_ns or 0)
+
+
+def is_folder(path: str) -> bool:
+    """Whether a folder is there. An object store has one if an object is in it.
+
+    :raises CaptureError: the file system cannot be reached.
+    """
+    if not is_remote(path):
+        return os.path.isdir(plain_path(path))
+    from pyarrow import fs
+
+    system, inner = file_system(path)
+    try:
+        return bool(system.get_file_info(inner).type == fs.FileType.Directory)
+    except OSError as error:
+        raise CaptureError(f"{path}: cannot be listed: {_first_line(error)}") from None
+
+
+def files_below(folder: str) -> dict[str, FoundFile]:
+    """By path the files that count in a folder and in those inside it.
+
+    :raises CaptureError: another file system cannot be asked.
+    """
+    return _remote_below(folder) if is_remote(folder) else _local_below(plain_path(folder))
 
 
 def open_file(path: str) -> BufferedIOBase:
@@ -124,6 +179,35 @@ def _local(path: str) -> list[InputFile]:
             raise CaptureError(f"{path}: no file has such a name")
         return [InputFile(each, os.path.getsize(each)) for each in matched]
     return [InputFile(path, os.path.getsize(path) if os.path.isfile(path) else 0)]
+
+
+def _local_below(folder: str) -> dict[str, FoundFile]:
+    found = {}
+    for parent, folders, names in os.walk(folder):
+        folders[:] = filter(counts, folders)
+        for name in filter(counts, names):
+            path = os.path.join(parent, name)
+            if (known := found_file(path)) is not None:  # else it was renamed or removed meanwhile
+                found[path] = known
+    return found
+
+
+def _remote_below(uri: str) -> dict[str, FoundFile]:
+    from pyarrow import fs
+
+    system, inner = file_system(uri)
+    base, question, query = uri.partition("?")
+    try:
+        infos = system.get_file_info(fs.FileSelector(inner, recursive=True))
+    except OSError as error:
+        raise CaptureError(f"{uri}: cannot be listed: {_first_line(error)}") from None
+    found = {}
+    for each in infos:
+        name = each.path[len(inner.rstrip("/")) + 1 :]
+        if each.type == fs.FileType.File and all(map(counts, name.split("/"))):
+            path = f"{base.rstrip('/')}/{name}{question}{query}"
+            found[path] = FoundFile(each.size or 0, each.mtime_ns or 0)
+    return found
 
 
 def plain_path(path: str) -> str:

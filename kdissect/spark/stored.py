@@ -6,6 +6,7 @@ import os
 from typing import TYPE_CHECKING
 
 from kdissect.present.statistics import STATISTICS
+from kdissect.spark.changes import FINDING_CHANGES
 from kdissect.spark.storage import counts, is_remote
 from kdissect.spark.tables import TABLES, ddl
 from kdissect.spark.targets import (
@@ -112,7 +113,8 @@ def all_stored(spark: SparkSession, place: str) -> dict[str, DataFrame]:
         return {name: tables.frame(spark, name) for name in TABLES if tables.has(name)}
     out = {}
     inside = f"{tables.folder}/{_STATISTICS}"
-    for folder, prefix, known in ((tables.folder, "", TABLES), (inside, "stats_", STATISTICS)):
+    captured = {**TABLES, FINDING_CHANGES.name: FINDING_CHANGES}
+    for folder, prefix, known in ((tables.folder, "", captured), (inside, "stats_", STATISTICS)):
         names = sorted(os.listdir(folder)) if not prefix or os.path.isdir(folder) else []
         for name in names:
             path = f"{folder}/{name}"

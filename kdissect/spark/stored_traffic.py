@@ -29,7 +29,8 @@ from kdissect.protocol import apis
 from kdissect.protocol.entities import GROUP
 from kdissect.protocol.schema import message_struct
 from kdissect.protocol.topics import can_teach, taught_topics
-from kdissect.spark.folds import PARTS_DDL, CountedPoints, FoldRows, added, part_batch
+from kdissect.spark.fold_question import FoldRows
+from kdissect.spark.folds import PARTS_DDL, CountedPoints, added, part_batch
 from kdissect.spark.settings import TableSettings
 from kdissect.spark.tables import body_of
 

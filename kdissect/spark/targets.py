@@ -19,6 +19,7 @@ import os
 import shutil
 import uuid
 from collections.abc import Iterator, Sequence
+from inspect import signature
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 from urllib.parse import unquote
 
@@ -61,8 +62,8 @@ class Target(Protocol):
 
     @property
     def room(self) -> str | None:
-        """A folder in whose file system tables are, for files on their way into it; None where only Spark
-        writes."""
+        """A folder in whose file system tables are, for files on their way into it. None where Spark itself
+        writes: it reads such files wherever they are."""
 
     def has(self, name: str) -> bool:
         """Whether a table is there. Spark itself tells it of its catalog, when it writes."""
@@ -116,10 +117,14 @@ def needs(module: str, extra: str) -> None:
 
 
 class ParquetFolder:
-    """Parquet; each run has a partition ``run=N`` of its own."""
+    """Parquet; each run has a partition of its own.
 
-    def __init__(self, root: str) -> None:
+    :param run_key: the name of that partition.
+    """
+
+    def __init__(self, root: str, run_key: str = RUN) -> None:
         self.where = root
+        self._run_key = run_key
 
     @property
     def room(self) -> str | None:
@@ -128,6 +133,14 @@ class ParquetFolder:
     def has(self, name: str) -> bool:
         return os.path.isdir(os.path.join(self.where, name))
 
+    def folder(self, name: str) -> str:
+        """The folder of a table."""
+        return f"{self.where}/{name}"
+
+    def remove(self, name: str, run: int) -> None:
+        """Remove what a run wrote into a table."""
+        remove(f"{self.where}/{name}/{self._run_key}={run}")
+
     def write(
         self, frame: DataFrame | Staged, name: str, parts: Sequence[str], run: int | None, overwrite: bool
     ) -> None:
@@ -135,8 +148,8 @@ class ParquetFolder:
         if run is None:
             _write(frame, path, parts, "overwrite" if overwrite else "error")
             return
-        final = f"{path}/{RUN}={run}"
-        if is_remote(path):
+        final = f"{path}/{self._run_key}={run}"
+        if is_remote(path) or isinstance(frame, Staged):
             _write(frame, final, parts, "overwrite")
             return
         staged = f"{self.where}/_staged/{name}"
@@ -369,7 +382,9 @@ def _arrow(frame: DataFrame | Staged) -> Any:
         return frame.schema
     from pyspark.sql.pandas.types import to_arrow_schema
 
-    return to_arrow_schema(frame.schema, timezone="UTC")
+    # Spark 4.1 knows no zone to name: moments are in UTC there.
+    zone: dict[str, Any] = {"timezone": "UTC"} if "timezone" in signature(to_arrow_schema).parameters else {}
+    return to_arrow_schema(frame.schema, **zone)
 
 
 def _files(folder: str) -> Iterator[_SparkFile]:

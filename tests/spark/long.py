@@ -6,6 +6,7 @@ captures   every capture in ``captures/`` and of the lab: all tables equal those
 kills      a stream that is killed at 10 random moments gives what a batch gives
 cluster    a standalone master and two workers, started from the installed pyspark: equal tables, also where
            a worker is killed; and what ``kdissect doctor spark --cluster`` says of it
+archive    the same cluster, whose workers find kdissect in the archive of ``kdissect spark pack`` only
 """
 
 # ruff: noqa: T201
@@ -20,8 +21,8 @@ import tempfile
 import threading
 import time
 from argparse import ArgumentParser, RawDescriptionHelpFormatter
-from collections.abc import Sequence
-from contextlib import suppress
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
 from fnmatch import fnmatch
 from pathlib import Path
 from random import Random
@@ -89,8 +90,9 @@ def kills() -> None:
     print(f"kills: at {', '.join(f'{moment:.1f}' for moment in moments)} s; equal")
 
 
-def cluster() -> None:
-    """A master and two workers of their own."""
+@contextmanager
+def standalone() -> Iterator[tuple[str, list[int]]]:
+    """A master and two workers of their own: a folder, and the processes."""
     import pyspark
 
     home = os.path.dirname(pyspark.__file__)
@@ -98,8 +100,9 @@ def cluster() -> None:
         **os.environ,
         "SPARK_HOME": home,
         "PYSPARK_PYTHON": sys.executable,
-        "PYTHONPATH": os.getcwd(),
+        "PYTHONPATH": os.getcwd(),  # not for the workers of an archive
         "SPARK_LOCAL_IP": "127.0.0.1",
+        "KDISSECT_PYTHON": os.path.realpath(sys.executable),  # that of no environment: it has no packages
     }
     spark_class = os.path.join(home, "bin", "spark-class")
     deploy = "org.apache.spark.deploy"
@@ -116,18 +119,29 @@ def cluster() -> None:
                     subprocess.Popen([spark_class, *command], env=environment, stderr=subprocess.DEVNULL)
                 )
                 time.sleep(8)
-            _doctor(work)
-            spark = session(
-                MASTER, {"spark.driver.host": "127.0.0.1", "spark.executor.memory": "600m"}, os.devnull
-            )
-            _compare(spark)
-            for tasks, written in ((None, "*/*.parquet"), (3, "_kept/*.events"), (3, "exchanges/*.parquet")):
-                _killed(spark, [process.pid for process in processes], tasks, written)
-            spark.stop()
+            yield work, [process.pid for process in processes]
         finally:
             for process in processes:
                 process.terminate()
                 process.wait()
+
+
+def cluster() -> None:
+    """Workers that have what this process has."""
+    with standalone() as (work, pids):
+        _doctor(work)
+        conf = {"spark.driver.host": "127.0.0.1", "spark.executor.memory": "600m"}
+        spark = session(MASTER, conf, os.devnull)
+        _compare(spark)
+        for tasks, written in ((None, "*/*.parquet"), (3, "_kept/*.events"), (3, "exchanges/*.parquet")):
+            _killed(spark, pids, tasks, written)
+        spark.stop()
+
+
+def archive() -> None:
+    """Workers that have only Python."""
+    with standalone() as (work, _):
+        _packed(work)
 
 
 def _doctor(work: str) -> None:
@@ -147,6 +161,27 @@ def _doctor(work: str) -> None:
     print("doctor: as it is")
 
 
+def _packed(work: str) -> None:
+    """Tables by workers that find kdissect in the archive, and nowhere else."""
+    path = CAPTURES / "basic-kafka43.pcapng"
+    archive, out = Path(work) / "kdissect.tar.gz", Path(work) / "packed"
+    assert main_of_kdissect(["spark", "pack", "-o", str(archive), "-q"]) == 0
+    conf = {
+        "spark.driver.host": "127.0.0.1",
+        "spark.executor.memory": "600m",
+        "spark.archives": f"{archive}#environment",
+        "spark.pyspark.python": "./environment/bin/python",
+        "spark.executorEnv.PYTHONPATH": "",
+    }
+    pairs = [f"--conf={key}={value}" for key, value in conf.items()]
+    more = [word for name in TABLES for word in ("--table", name)]
+    command = [sys.executable, "-m", "kdissect", "spark", "batch", str(path), "--out", str(out), "-q"]
+    subprocess.run([*command, *more, "--tasks", "2", "--master", MASTER, *pairs], check=True)
+    for name in TABLES:
+        assert written_rows(out / name) == read_rows(name, [path]), name
+    print("archive: equal")
+
+
 def _compare(spark: SparkSession) -> None:
     path = CAPTURES / "basic-kafka43.pcapng"
     for name in TABLES:
@@ -155,7 +190,7 @@ def _compare(spark: SparkSession) -> None:
     plan = planned([str(path)], TableSettings(tasks=3))
     with tempfile.TemporaryDirectory() as folder:
         asked = BatchOptions(TABLES, (), TableSettings(tasks=3))
-        made = make_tables(spark, plan, asked, ParquetFolder(folder), asks_faults=False)
+        made = make_tables(spark, plan, asked, ParquetFolder(folder), tallies=False)
         assert made.folder is not None
         made.write(overwrite=True)
         for name in TABLES:
@@ -216,7 +251,7 @@ def _tasks_of(pids: Sequence[int]) -> list[int]:
     return found
 
 
-PARTS = ("captures", "kills", "cluster")
+PARTS = ("captures", "kills", "cluster", "archive")
 
 
 def main() -> None:
@@ -232,6 +267,8 @@ def main() -> None:
             captures(given.only, given.seconds)
         elif part == "kills":
             kills()
+        elif part == "archive":
+            archive()
         else:
             cluster()
 

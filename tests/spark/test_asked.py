@@ -55,7 +55,7 @@ def test_what_an_older_release_kept_of_key_logs_is_no_change() -> None:
 
 
 def test_the_first_is_kept(tmp_path: Path) -> None:
-    path = str(tmp_path / "asked.json")
+    path = str(tmp_path)
     assert first(path, USUAL) == USUAL
     assert first(path, told((), (), TableSettings())) == USUAL
     assert (tmp_path / "asked.json").stat().st_mode & 0o777 == 0o600

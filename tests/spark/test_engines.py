@@ -26,7 +26,8 @@ from kdissect.limits import DEFAULTS, Limits
 from kdissect.present.columns import Table
 from kdissect.present.statistics import table_of
 from kdissect.source import Input, Pass
-from kdissect.spark.folds import FoldRows, found
+from kdissect.spark.fold_question import FoldRows
+from kdissect.spark.folds import found
 from kdissect.spark.settings import TableSettings
 from tests.analysis.folds import told_apart
 from tests.feed.feeds import decoded, index_of

@@ -47,13 +47,13 @@ def check(
     paths: Sequence[Path], folder: Path, tasks: int, settings: TableSettings | None = None
 ) -> list[TaskOutcome]:
     """Hold several tasks against one."""
-    alone = pass_over(paths, folder / "alone", EVERY, settings=settings, asks_faults=True)
-    several = pass_over(paths, folder / "several", EVERY, tasks, settings=settings, asks_faults=True)
+    alone = pass_over(paths, folder / "alone", EVERY, settings=settings, tallies=True)
+    several = pass_over(paths, folder / "several", EVERY, tasks, settings=settings, tallies=True)
     for name in EVERY:
         assert table_of(folder / "several", name).equals(table_of(folder / "alone", name)), name
     assert sum(each.read for each in several) == alone[0].read
     assert [fault for each in several for fault in each.damage] == alone[0].damage
-    assert any(each.is_faulty for each in several) is alone[0].is_faulty
+    assert any(each.tally.faults for each in several) is bool(alone[0].tally.faults)
     return several
 
 

@@ -106,11 +106,11 @@ def test_bytes_of_a_compressed_file_are_those_of_the_file(tmp_path: Path) -> Non
 def test_faults_are_told_where_no_table_has_them(tmp_path: Path) -> None:
     broken = tmp_path / "cut.pcap"
     broken.write_bytes(cut(BASIC, tmp_path, 1)[0].read_bytes()[:-5])
-    told = pass_over([broken], tmp_path / "out", ("connections",), 2, asks_faults=True)
+    told = pass_over([broken], tmp_path / "out", ("connections",), 2, tallies=True)
     assert [fault.kind for each in told for fault in each.damage] == ["cut-short"]
-    assert any(each.is_faulty for each in told)
-    (clean,) = pass_over([BASIC], tmp_path / "out", ("connections",), asks_faults=True)
-    assert (clean.damage, clean.is_faulty) == ([], False)
+    assert any(each.tally.faults for each in told)
+    (clean,) = pass_over([BASIC], tmp_path / "out", ("connections",), tallies=True)
+    assert (clean.damage, clean.tally.faults) == ([], 0)
 
 
 def test_spark_s_own_writers_get_the_same_rows(spark: SparkSession) -> None:

@@ -2,9 +2,15 @@
 
 from __future__ import annotations
 
+import sys
+import time
 from pathlib import Path
+from types import SimpleNamespace
 
-from kdissect.spark.progress import Done, Meter, Note, done
+import pytest
+
+from kdissect.spark import progress
+from kdissect.spark.progress import Done, Meter, Note, done, is_notebook
 
 
 def test_notes_of_all_tasks_add_up(tmp_path: Path) -> None:
@@ -43,7 +49,7 @@ def test_the_line_tells_rate_and_time_left(tmp_path: Path) -> None:
     note.rows_of(5)
     note.write()
     text = meter.text(2.0)
-    assert text == "exchanges: 1 MB read, 0.5 MB/s, 1 exchange, 25 %, 6 s left"
+    assert text == "[█████░░░░░░░░░░░░░░░] exchanges: 1 MB read, 0.5 MB/s, 1 exchange, 25 %, 6 s left"
 
 
 def test_of_what_is_larger_than_its_files_no_share_is_told(tmp_path: Path) -> None:
@@ -52,3 +58,31 @@ def test_of_what_is_larger_than_its_files_no_share_is_told(tmp_path: Path) -> No
     note.packet(1_000_000)
     note.write()
     assert "%" not in meter.text(1.0)
+
+
+def test_a_notebook_shows_it_in_its_cell(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    told: list[tuple[str, str]] = []
+
+    class Handle:
+        def update(self, data: dict[str, str], *, raw: bool) -> None:
+            told.append(("update", data["text/plain"]))
+
+    def display(data: dict[str, str], *, raw: bool, display_id: bool) -> Handle:
+        told.append(("display", data["text/plain"]))
+        return Handle()
+
+    shell = SimpleNamespace(kernel=object())
+    package = SimpleNamespace(get_ipython=lambda: shell, display=SimpleNamespace(display=display))
+    monkeypatch.setitem(sys.modules, "IPython", package)
+    monkeypatch.setitem(sys.modules, "IPython.display", package.display)
+    monkeypatch.setattr(progress, "SHOW_EVERY", 0.01)
+    with Meter(str(tmp_path), 100, "tables"):
+        while len(told) < 2:
+            time.sleep(0.01)
+        note = Note(str(tmp_path), "a")
+        note.packet(76)
+        note.write()
+    assert [kind for kind, _ in told][:2] == ["display", "update"]
+    assert "100 %" in told[-1][1]
+    del shell.kernel  # IPython in a terminal
+    assert not is_notebook()

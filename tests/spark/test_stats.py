@@ -27,6 +27,7 @@ from kdissect.present.columns import Table
 from kdissect.present.findings import FINDINGS
 from kdissect.present.statistics import STATISTICS as TABLES
 from kdissect.spark.folds import CountedPoints, found
+from kdissect.spark.progress import done
 from kdissect.spark.questions import AskedStatistics
 from kdissect.spark.settings import TableSettings
 from kdissect.spark.tables import types, with_point
@@ -98,6 +99,11 @@ def test_every_statistic_is_that_of_one_machine(spark: SparkSession, tasks: int)
     assert made.damage == []
     empty = {text for text, table in zip(ALL, made.tables, strict=True) if not len(table)}
     assert len(empty) < len(ALL) / 5  # for the others there is something to compare
+
+
+def test_each_byte_is_read_once_for_all_tasks(spark: SparkSession, tmp_path: Path) -> None:
+    on_spark(spark, [BASIC], ["srt", "topics"], tasks=3, progress=str(tmp_path))
+    assert done(str(tmp_path)).read == BASIC.stat().st_size
 
 
 def test_files_of_several_points_are_told_apart(spark: SparkSession, tmp_path: Path) -> None:

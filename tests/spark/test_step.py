@@ -10,15 +10,20 @@ import kdissect
 from kdissect.capture.files import read_packets
 from kdissect.capture.writer import PcapngWriter
 from kdissect.exchange import Exchange
+from kdissect.limits import DEFAULTS
 from kdissect.model import Packet
 from kdissect.session.conversation import Connection
-from kdissect.spark.carried import Carried, States
+from kdissect.spark.carried import Carried, StateError, States
 from kdissect.spark.progress import Note
+from kdissect.spark.questions import Judgement
 from kdissect.spark.settings import TableSettings
 from kdissect.spark.spool import FileSpan
 from kdissect.spark.step import events_at_end, events_of_batch, events_of_drain
+from tests.dissecting import dissect
 from tests.lab import Case
-from tests.spark.same import CAPTURES
+from tests.spark.cuts import cut
+from tests.spark.same import CAPTURES, event_rows
+from tests.spark.test_stream import in_time
 from tests.tls.endpoints import certificate
 
 TLS13 = Case("tls13")
@@ -91,3 +96,73 @@ def test_another_release_goes_on_where_one_was_drained(
     left = kept.load("one", 2)
     assert isinstance(left, Carried)
     assert left.packets == sum(isinstance(item, Packet) for item in read_packets([path]))
+
+
+def cut_in_time(path: Path, count: int) -> list[FileSpan]:
+    """A file that grows."""
+    size = path.stat().st_size
+    shares = [round(size * (at + 1) / count) for at in range(count)]
+    return [FileSpan("one", str(path), share, share == size, 1, False) for share in shares]
+
+
+def test_another_build_makes_the_state_again_from_the_files(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Nothing begins anew: numbers go on, and a response finds the request that was open."""
+    kept, path, settings = states(tmp_path), CAPTURES / "basic-kafka43.pcapng", TableSettings()
+    judgement = Judgement(DEFAULTS, {}, ())
+    found = []
+    for batch, span in enumerate(cut_in_time(path, 5)):
+        monkeypatch.setattr("kdissect.spark.carried.build", lambda batch=batch: f"build {batch}")
+        events = events_of_batch(kept, batch, "one", [span], settings, Note(None, ""), judgement)
+        found += list(events)
+    found += list(events_at_end(kept, 5, "one", settings))
+    expected = list(dissect(read_packets([path])))
+    for name in ("exchanges", "connections"):
+        assert event_rows(found, name) == event_rows(expected, name)
+
+
+def test_files_that_come_late_are_read_late_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    kept, settings = states(tmp_path), TableSettings()
+    (tmp_path / "cut").mkdir()
+    pieces = in_time(cut(CAPTURES / "basic-kafka43.pcapng", tmp_path / "cut", 3))
+    firsts = [int.from_bytes(piece.read_bytes()[24:28], "little") for piece in pieces]
+    spans = [
+        FileSpan("one", str(p), p.stat().st_size, True, at, False)
+        for p, at in zip(pieces, firsts, strict=True)
+    ]
+    orders = [[spans[2]], [spans[0], spans[1]]]
+    for batch, order in enumerate(orders):
+        list(events_of_batch(kept, batch, "one", order, settings, Note(None, "")))
+    same = events_at_end(kept, 2, "one", settings)
+    expected = event_rows(same, "exchanges")
+    monkeypatch.setattr("kdissect.spark.carried.build", lambda: "another")
+    assert event_rows(events_at_end(kept, 2, "one", settings), "exchanges") == expected
+
+
+@pytest.mark.parametrize("what", ["gone", "shorter", "forgotten"])
+def test_what_cannot_be_made_again_is_told(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, what: str
+) -> None:
+    kept, settings, path = states(tmp_path), TableSettings(), tmp_path / "a.pcapng"
+    path.write_bytes((CAPTURES / "basic-kafka43.pcapng").read_bytes())
+    (span,) = cut_in_time(path, 1)
+    list(events_of_batch(kept, 0, "one", [span], settings, Note(None, "")))
+    if what == "gone":
+        path.unlink()
+    elif what == "shorter":
+        path.write_bytes(path.read_bytes()[:1000])
+    else:
+        list(events_of_batch(kept, 1, "one", [span._replace(is_gone=True)], settings, Note(None, "")))
+    monkeypatch.setattr("kdissect.spark.carried.build", lambda: "another")
+    with pytest.raises(StateError, match="another build of kdissect"):
+        events_of_batch(kept, 2, "one", [span], settings, Note(None, ""))
+
+
+def test_what_is_read_of_a_file_that_grows_is_noted_once(tmp_path: Path) -> None:
+    kept, settings = states(tmp_path), TableSettings()
+    for batch, span in enumerate(cut_in_time(CAPTURES / "basic-kafka43.pcapng", 6)):
+        list(events_of_batch(kept, batch, "one", [span], settings, Note(None, "")))
+    carried = kept.load("one", 6)
+    assert isinstance(carried, Carried)
+    assert carried.trail == [[list(span)]]

@@ -16,7 +16,9 @@ from typing import TYPE_CHECKING, Any
 import pyarrow.parquet as pq
 import pytest
 
+import kdissect
 from kdissect.cli import main
+from kdissect.spark import compaction, plan, views
 from kdissect.spark import stream as streaming
 from kdissect.spark.asked import first, told
 from kdissect.spark.carried import States
@@ -29,8 +31,11 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 BASIC = CAPTURES / "basic-kafka43.pcapng"
+ERRORS = CAPTURES / "errors.pcapng"
 TABLES = ("exchanges", "connections", "faults")
 NOW = ("--available-now", "--master", "local[2]", "-q")
+PATIENT = ("--settle", "1h", "--max-bytes-per-batch", 60_000)
+"""Half a file is damage after a while, and a busy machine takes long."""
 
 
 def run(folder: Path, out: Path, *more: object) -> int:
@@ -61,12 +66,46 @@ def test_a_stream_gives_what_a_batch_gives(tmp_path: Path) -> None:
         data = file.read_bytes()
         target.write_bytes(data[: len(data) // 2])
         if at == 2:
-            assert run(folder, out, "--max-bytes-per-batch", 60_000) == 0
+            assert run(folder, out, *PATIENT) == 0
         target.write_bytes(data)
-    assert run(folder, out, "--max-bytes-per-batch", 60_000, "--close") == 0
+    assert run(folder, out, *PATIENT, "--close") == 0
     for name in TABLES:
         assert rows(out, name) == read_rows(name, sorted(folder.iterdir())), name
     assert len(list((out / "exchanges").glob("batch=*"))) > 3
+
+
+def test_findings_change_and_what_was_read_goes(
+    spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Also with several tasks for a capture point, and after folders of batches became one."""
+    monkeypatch.setattr(plan, "BYTES_A_TASK", 1)
+    monkeypatch.setattr(compaction, "TOGETHER", 2)
+    folder, out, old = (tmp_path / name for name in ("folder", "out", "old"))
+    folder.mkdir()
+    pieces = in_time(cut(ERRORS, tmp_path, 3))
+    for piece in pieces:
+        os.rename(piece, folder / piece.name)
+    options = ("--findings", "--max-bytes-per-batch", "1", "--when-read", f"move:{old}")
+    for more in ((), ("--close",)):
+        assert run(folder, out, *options, *more) == 0
+    assert {path.name for path in old.iterdir()} == {piece.name for piece in pieces[:2]}
+    for name in TABLES:
+        assert rows(out, name) == read_rows(name, [*old.iterdir(), *folder.iterdir()]), name
+    # Three batches, and what was open: the first two became one.
+    assert sorted(path.name for path in (out / "exchanges").iterdir()) == ["batch=1", "batch=2", "batch=3"]
+    # The first task dissected, the second made rows.
+    assert [path.name[:10] for path in (out / "connections" / "batch=2").glob("*.parquet")] == ["part-00000"]
+    assert [path.name[:10] for path in (out / "exchanges" / "batch=2").glob("*.parquet")] == ["part-00001"]
+    assert not list(out.glob("_staged*"))
+    assert set(views(spark, out)) == {*TABLES, "findings"}
+    latest = spark.sql(
+        "select * from (select *, row_number() over (partition by key order by batch_number desc) as latest"
+        " from findings) where latest = 1 and change <> 'over'"
+    )
+    found = sorted(row.key for row in latest.collect())
+    assert found == sorted(
+        finding.key for finding in kdissect.explain([*old.iterdir(), *folder.iterdir()]).findings
+    )
 
 
 @pytest.mark.usefixtures("spark")
@@ -217,11 +256,11 @@ def test_ctrl_c_ends_it_without_a_word(tmp_path: Path) -> None:
         ("in", ("--master", "sc://127.0.0.1"), "not a Spark Connect server"),
         ("in", ("--out", "in/tables"), "whose files are read"),
         ("in", ("--checkpoint", "in/kept"), "whose files are read"),
-        ("in", ("--out", "s3://bucket/out"), "name a local folder with --checkpoint"),
-        ("in", ("--checkpoint", "s3://bucket/kept"), "the checkpoint of a stream must be on this machine"),
+        ("in", ("--when-read", "burn"), "keep, delete or move:DIR"),
+        ("in", ("--when-read", "move:in/old"), "whose files are read"),
         ("in", ("--close",), "--available-now"),
-        ("nowhere", (), "is no folder"),
-        ("s3://bucket/in", (), "a folder of this machine"),
+        ("nowhere", (), "is not a folder"),
+        ("abc://bucket/in", (), "files may be at s3://"),
     ],
 )
 def test_what_cannot_be_a_stream_is_told_before_spark_starts(
@@ -257,7 +296,7 @@ def test_other_options_than_before_are_refused(tmp_path: Path, capsys: pytest.Ca
     folder, checkpoint = tmp_path / "folder", tmp_path / "out" / "_checkpoint"
     folder.mkdir()
     checkpoint.mkdir(parents=True)
-    first(str(checkpoint / "asked.json"), told(TABLES, (), TableSettings(payload="none")))
+    first(str(checkpoint), told(TABLES, (), TableSettings(payload="none")))
     assert run(folder, tmp_path / "out", "--payload", "full") == 2
     (line,) = capsys.readouterr().err.splitlines()
     assert "--payload is not given; give none, as in the batches before" in line

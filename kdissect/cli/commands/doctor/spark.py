@@ -10,7 +10,9 @@ This machine      kdissect with its extra spark, beside Java 17 or newer; spark-
                     kdissect spark batch CAPTURES --out TABLES
 Standalone        kdissect at the same path on every worker, or an archive (below).
                     … --master spark://HOST:7077 --conf spark.pyspark.python=/opt/kdissect/bin/python
-YARN              an archive, and HADOOP_CONF_DIR. The driver is here: deploy mode is client.
+                    … --master spark://HOST:7077 --conf spark.archives=kdissect.tar.gz#environment
+                      --conf spark.pyspark.python=./environment/bin/python
+YARN              an archive (below), and HADOOP_CONF_DIR. The driver is here: deploy mode is client.
                     … --master yarn --conf spark.archives=kdissect.tar.gz#environment
                       --conf spark.pyspark.python=./environment/bin/python
 Kubernetes        an image of Spark with kdissect in it, captures in an object store or a volume, and a driver
@@ -22,9 +24,8 @@ Spark Connect     kdissect with its extra spark-connect; the server has kdissect
 Another session   kdissect.spark.exchanges(spark, PATHS, pushdown=False) in a notebook or a job. Where a
                   platform brings PySpark, install kdissect without the extra.
 
-An archive is a virtual environment that moves (venv-pack, or conda-pack):
-  python3 -m venv env                             then install kdissect with its extra spark, and venv-pack
-  env/bin/venv-pack -p env -o kdissect.tar.gz
+kdissect spark pack -o kdissect.tar.gz writes an archive for workers that have nothing but Python of the same
+minor version. They need the same operating system and the same kind of processor as this machine.
 A relative spark.pyspark.python is only the workers'. Without pushdown=False, Spark asks the driver's Python
 for a plan, by the same name. --scratch names a folder that all share, for progress.
 kdissect doctor spark --cluster MASTER --path CAPTURES --path TABLES runs a small job there. It says which

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import click
 
-from kdissect.cli.commands.spark import batch, report, runs, stats, stream
+from kdissect.cli.commands.spark import batch, pack, report, runs, stats, stream
 from kdissect.cli.group import HelpfulGroup
 
 
@@ -13,5 +13,5 @@ def command() -> None:
     """Many captures → tables, on Spark: on this machine or on a cluster."""
 
 
-for each in (batch, stream, stats, report, runs):
+for each in (batch, stream, stats, report, runs, pack):
     command.add_command(each.command)

@@ -21,7 +21,6 @@ from kdissect.cli.spark_sessions import (
     running,
     session_options,
     settings_of,
-    tell_damage,
     tell_faults,
     within_reach,
 )
@@ -41,7 +40,7 @@ from kdissect.spark.writing import ENDED
 from kdissect.wording import NotInstalledError
 
 if TYPE_CHECKING:
-    from kdissect.spark.job import TaskOutcome
+    from kdissect.spark.several import MadeTables
 
 
 @click.command("batch")
@@ -174,8 +173,8 @@ class _SparkBatchCommand:
             asked = BatchOptions(self._tables, tuple(given["partition_by"]), settings, given["merge_points"])
             with self._meter(scratch):
                 made = make_tables(spark, self._plan, asked, self._target, given["strict"])
-            rows = made.write(given["overwrite"])
-        return self._ending(made.outcomes, rows)
+            made.write(given["overwrite"])
+        return self._ending(made)
 
     def _meter(self, scratch: str | None) -> AbstractContextManager[object]:
         """A line that tells how far the tasks are."""
@@ -219,9 +218,6 @@ class _SparkBatchCommand:
             raise Wrong(
                 "--append keeps its state on this machine: give it a master, not a Spark Connect server"
             )
-        for path in given["inputs"]:
-            if is_remote(path):
-                raise Wrong(f"{path}: --append reads files of this machine")
         if isinstance(self._target, Catalog):
             raise Wrong("--append works with parquet, delta and iceberg only: a Spark catalog keeps no runs")
         self._runs_folder()
@@ -263,7 +259,7 @@ class _SparkBatchCommand:
                     self._target,
                     asked,
                     runs,
-                    tell_damage,
+                    tell_faults,
                     _tell_double,
                     given["closes"],
                     given["drains"],
@@ -279,15 +275,15 @@ class _SparkBatchCommand:
         is_faulty = given["strict"] and any(each.row["faults"] for each in outcomes)
         return FAULTS_SEEN if is_faulty else DONE
 
-    def _ending(self, outcomes: Sequence[TaskOutcome], rows: int | None) -> int:
+    def _ending(self, made: MadeTables) -> int:
         """Tell what is damaged, and find the exit code: damage to a file is no failure of the whole."""
-        tell_faults(fault for each in outcomes for fault in each.damage)
-        read, size = sum(each.read for each in outcomes), self._plan.size
+        tell_faults(made.damage)
+        rows, read, size = made.rows, sum(each.read for each in made.outcomes), self._plan.size
         told = plural(len(self._tables), "table")
         told += "" if rows is None else f", {plural(rows, 'row')}"
         often = f", {read / size:.2f} times their size" if size else ""
         _say(self._given, f"{self._target.where}: {told}; {read:,} bytes of captures were read{often}")
-        return FAULTS_SEEN if any(each.is_faulty for each in outcomes) else DONE
+        return FAULTS_SEEN if made.tally.faults else DONE
 
 
 def _target(given: dict[str, Any]) -> Target:

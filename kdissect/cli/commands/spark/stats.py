@@ -41,7 +41,8 @@ from kdissect.spark.tables import with_point
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-    from kdissect.spark.folds import CountedPoints, FoldQuestion
+    from kdissect.spark.fold_question import FoldQuestion
+    from kdissect.spark.folds import CountedPoints
     from kdissect.spark.plan import CapturePoint
 
 REPORT = "report"

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -19,19 +19,25 @@ from kdissect.cli.spark_sessions import (
     running,
     session_options,
     settings_of,
-    tell_damage,
+    tell_faults,
     within_reach,
 )
+from kdissect.model import CaptureError
 from kdissect.spark.asked import difference, first, told
-from kdissect.spark.carried import StateError, States
-from kdissect.spark.launch import is_connect
+from kdissect.spark.carried import StateError, States, state_key
+from kdissect.spark.changes import FINDING_CHANGES
+from kdissect.spark.cleaning import KEEP, destination
+from kdissect.spark.launch import STREAMS_SINCE, can_stream, is_connect
 from kdissect.spark.progress import Meter
 from kdissect.spark.spool import SETTLE_SECONDS, files_in
-from kdissect.spark.storage import is_remote
+from kdissect.spark.storage import is_folder, is_remote
 from kdissect.spark.tables import TABLES
+from kdissect.wording import how_to_install
 
-_ASKED = "asked.json"
-"""In the checkpoint: what its first start asked for."""
+if TYPE_CHECKING:
+    from kdissect.spark.metrics import StreamMetrics
+    from kdissect.spark.questions import Judgement
+    from kdissect.spark.settings import TableSettings
 
 
 @click.command("stream")
@@ -47,9 +53,27 @@ _ASKED = "asked.json"
     help=f"Table to write. May be given often. Default: {', '.join(USUAL_TABLES)}.",
 )
 @click.option(
+    "--findings",
+    "finds",
+    is_flag=True,
+    help="Judge each batch together with all before it. The table findings tells what changes.",
+)
+@click.option(
     "--checkpoint",
     metavar="DIR",
     help="Folder that keeps how far the stream has read. Default: OUT/_checkpoint.",
+)
+@click.option(
+    "--state-key",
+    metavar="FILE",
+    help="Key that signs what an object store keeps for the stream. Default: one of your own.",
+)
+@click.option(
+    "--when-read",
+    default=KEEP,
+    show_default=True,
+    metavar="keep|delete|move:DIR",
+    help="What becomes of a capture in DIR when all of it has been read.",
 )
 @click.option("--available-now", is_flag=True, help="Read what is there, then end.")
 @click.option(
@@ -86,6 +110,12 @@ _ASKED = "asked.json"
     metavar="N",
     help="Bytes of files in one batch; at least one file.",
 )
+@click.option(
+    "--prometheus",
+    metavar="[ADDRESS]:PORT",
+    help="Serve metrics at this address, without a password: batches, rows, faults. "
+    "Without ADDRESS only this machine can read them. Needs kdissect[metrics].",
+)
 @content_options
 @session_options
 def command(**given: Any) -> int:
@@ -98,30 +128,33 @@ def command(**given: Any) -> int:
             raise Wrong(f"--{option} needs --available-now")
     if given["closes"] and given["drains"]:
         raise Wrong("--close says that nothing more comes, --drain that more comes: give one of them")
-    if not os.path.isdir(given["folder"]):
-        why = "a stream reads a folder of this machine" if is_remote(given["folder"]) else "is no folder"
-        raise Unreadable(f"{given['folder']}: {why}")
+    folder = _folder(given["folder"])
     if is_connect(given["master"]):
         raise Wrong(
             "a stream keeps its state beside its driver: give it a master, not a Spark Connect server"
         )
-    folder = os.path.abspath(given["folder"])
     for option in ("out", "checkpoint"):
         _refuse_inside(folder, option, given[option])
+    when_read = _when_read(given, folder)
     refuse_file(given["out"])
     settings = settings_of(given)
     names = tuple(dict.fromkeys(given["tables"])) or USUAL_TABLES
-    checkpoint = _checkpoint(given, names)
-    states = States(os.path.join(checkpoint, "state"))
+    written = (*names, FINDING_CHANGES.name) if given["finds"] else names
+    checkpoint = _checkpoint(given, written)
     try:
+        key = state_key(given["state_key"]) if given["state_key"] or is_remote(checkpoint) else None
+        states = States(f"{checkpoint}/state", key)
         states.prepare()
-        now = told(names, (), settings)
-        change = difference(first(os.path.join(checkpoint, _ASKED), now), now)
-    except (StateError, OSError) as error:
+        now = told(written, (), settings)
+        change = difference(first(checkpoint, now), now)
+    except (StateError, CaptureError, OSError) as error:
         raise Wrong(str(error)) from None
     if change is not None:
         raise Wrong(f"{change}, as in the batches before, or give another --out")
+    metrics = _metrics(given["prometheus"])
     with running(given) as (spark, scratch):
+        if not can_stream():
+            raise Wrong(f"a stream needs Spark {STREAMS_SINCE} or newer; this is {spark.version}")
         from kdissect.spark.stream import Tables, start
 
         def shown(batch: int) -> Meter:
@@ -132,11 +165,13 @@ def command(**given: Any) -> int:
         settings = settings._replace(progress=scratch)
         tables = Tables(
             within_reach(given["out"], given["master"]),
-            states.folder,
+            states,
             names,
             settings,
-            tell_damage,
+            tell_faults,
             shown if talks else None,
+            _judgement(settings) if given["finds"] else None,
+            metrics,
         )
         trigger = (
             {"availableNow": True}
@@ -144,9 +179,8 @@ def command(**given: Any) -> int:
             else {"processingTime": f"{given['trigger']} seconds"}
         )
         at_most, settle = given["max_bytes_per_batch"], given["settle"]
-        query = start(
-            spark, folder, tables, os.path.join(checkpoint, "spark"), settings, at_most, settle, trigger
-        )
+        kept = f"{checkpoint}/spark"
+        query = start(spark, folder, tables, kept, settings, at_most, settle, trigger, when_read)
         # Nothing stops the query on Ctrl-C: the JVM gets the same signal and may be gone.
         query.awaitTermination()
         if given["closes"]:
@@ -156,25 +190,89 @@ def command(**given: Any) -> int:
     return DONE
 
 
+def _folder(text: str) -> str:
+    """The folder that is read, by its whole name.
+
+    :raises Unreadable: it is not there.
+    """
+    try:
+        if is_folder(text):
+            return text if is_remote(text) else os.path.abspath(text)
+    except CaptureError as error:
+        raise Unreadable(str(error)) from None
+    raise Unreadable(f"{text}: is not a folder")
+
+
+def _when_read(given: dict[str, Any], folder: str) -> str:
+    """:raises Wrong: it is not understood, or captures would be read again from where they are moved."""
+    text = str(given["when_read"])
+    try:
+        place = destination(text)
+    except ValueError as error:
+        raise Wrong(f"--when-read {error}") from None
+    if place is None or is_remote(place):
+        return text
+    _refuse_inside(folder, "when-read", place)
+    return f"move:{os.path.abspath(place)}"
+
+
+def _metrics(text: str | None) -> StreamMetrics | None:
+    """What counts batches, and is served.
+
+    :raises Wrong: it cannot be.
+    """
+    if text is None:
+        return None
+    from kdissect.live.metrics import address_of
+    from kdissect.spark.metrics import StreamMetrics
+
+    try:
+        metrics = StreamMetrics()
+        metrics.serve(*address_of(text))
+    except ValueError as error:
+        raise Wrong(f"--prometheus {error}") from None
+    except ImportError:
+        raise Wrong(f"--prometheus needs prometheus-client: {how_to_install('metrics')}") from None
+    except OSError as error:
+        raise Wrong(f"--prometheus {text}: {error.strerror or error}") from None
+    return metrics
+
+
+def _judgement(settings: TableSettings) -> Judgement:
+    """How findings are told, as explain has it."""
+    from kdissect.cli.config import load_config
+    from kdissect.spark.questions import Judgement
+
+    config = load_config()
+    return Judgement(settings.limits, config.thresholds, tuple(config.ignored))
+
+
 def _refuse_inside(folder: str, option: str, path: str | None) -> None:
     """:raises Wrong: what is written there would be read."""
-    if path is None or is_remote(path):
+    if path is None or is_remote(path) is not is_remote(folder):
         return
-    if os.path.commonpath((folder, os.path.abspath(path))) == folder:
+    if is_remote(path):
+        is_inside = f"{path.rstrip('/')}/".startswith(f"{folder.rstrip('/')}/")
+    else:
+        is_inside = os.path.commonpath((folder, os.path.abspath(path))) == folder
+    if is_inside:
         raise Wrong(f"--{option} {path}: is in {folder}, whose files are read; take another folder")
 
 
 def _checkpoint(given: dict[str, Any], names: Sequence[str]) -> str:
     """The folder in which is kept how far the stream is.
 
-    :raises Wrong: it is elsewhere; or it is new, and the tables are not: their rows would come again.
+    :raises Wrong: it is new, and the tables are not: their rows would come again.
     """
-    out, named = given["out"], given["checkpoint"]
-    if is_remote(named or out):
-        asks = "" if named else ": name a local folder with --checkpoint"
-        raise Wrong(f"{named or out}: the checkpoint of a stream must be on this machine{asks}")
-    path = os.path.abspath(named or os.path.join(out, "_checkpoint"))
-    for table in () if is_remote(out) or os.path.isdir(os.path.join(path, "spark")) else names:
-        if os.path.isdir(there := os.path.join(out, table)):
-            raise Wrong(f"{there} exists already, but {path} does not mention it; give another --out")
+    out, named = given["out"].rstrip("/"), given["checkpoint"]
+    path = named.rstrip("/") if named else f"{out}/_checkpoint"
+    if not is_remote(path):
+        path = os.path.abspath(path)
+    try:
+        if not is_folder(f"{path}/spark"):
+            for table in names:
+                if is_folder(there := f"{out}/{table}"):
+                    raise Wrong(f"{there} exists already, but {path} does not mention it; give another --out")
+    except CaptureError as error:
+        raise Wrong(str(error)) from None
     return path

@@ -1,0 +1,79 @@
+"""What becomes of a capture of a stream's folder when all of it was read.
+
+The folder is listed before each batch. If captures stay there, that takes longer from day to day. So they may
+be deleted or moved when the batch that read their end is there for good, and nothing more is to come.
+"""
+
+from __future__ import annotations
+
+import os
+from contextlib import suppress
+
+from kdissect.spark.spool import Position
+from kdissect.spark.storage import file_system, found_file, is_remote, plain_path
+
+KEEP, DELETE, MOVE = "keep", "delete", "move:"
+
+
+def destination(when_read: str) -> str | None:
+    """Where captures are moved; None where they are not.
+
+    :raises ValueError: it is not ``keep``, ``delete`` or ``move:DIR``.
+    """
+    if when_read in (KEEP, DELETE):
+        return None
+    place = when_read.removeprefix(MOVE)
+    if place == when_read or not place:
+        raise ValueError(f"{when_read!r}: keep, delete or move:DIR")
+    return place
+
+
+def clear(position: Position, folder: str, when_read: str) -> None:
+    """Delete or move the captures that were read to their end. One that has grown since stays.
+
+    :param position: how far all files were read, by batches that are there for good.
+    :param folder: the folder of the stream.
+    :param when_read: as for :func:`destination`.
+    """
+    if when_read == KEEP:
+        return
+    place = destination(when_read)
+    for path, read in position.items():
+        if not read.is_final:
+            continue
+        now = found_file(path)
+        if now is None or now.size != read.size:
+            continue
+        with suppress(FileNotFoundError):
+            if place is None:
+                _delete(path)
+            else:
+                name = path.partition("?")[0][len(folder.partition("?")[0].rstrip("/")) + 1 :]
+                _move(path, f"{place.rstrip('/')}/{name}")
+
+
+def _delete(path: str) -> None:
+    if is_remote(path):
+        system, inner = file_system(path)
+        system.delete_file(inner)
+    else:
+        os.unlink(plain_path(path))
+
+
+def _move(path: str, target: str) -> None:
+    """Never over another file: names of rings come again."""
+    free, number = target, 1
+    while found_file(free) is not None:
+        free, number = f"{target}.{number}", number + 1
+    if is_remote(path) or is_remote(free):
+        from pyarrow import fs
+
+        system, inner = file_system(path)
+        other, there = file_system(free)
+        other.create_dir(there.rpartition("/")[0], recursive=True)
+        fs.copy_files(inner, there, source_filesystem=system, destination_filesystem=other)
+        system.delete_file(inner)
+        return
+    path, free = plain_path(path), plain_path(free)
+    os.makedirs(os.path.dirname(free), mode=0o700, exist_ok=True)
+    os.rename(path, free)

@@ -1,0 +1,127 @@
+"""Many small folders of a stream's table → few larger ones, with the same rows in the same order.
+
+A batch has a folder of its own, so that a batch that is repeated replaces what it wrote. A batch behind which
+another one has begun is never repeated. Thirty-two of these that follow one another become one, as
+``batch=31``, ``batch=63``, …; thirty-two of those become one again, and so on. So a table has some ninety
+folders, and one for each thirty-two thousand batches. A row is written again at most three times.
+
+What is merged stands in a folder that readers pass over. A note beside it then says which folders it
+replaces; they go, and it takes the place of the last. If the process dies in between, the note is there, and
+the next batch does the rest. So no row is lost, and no two files have the same row. A query that runs at the
+very moment may miss the rows that are moved.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Sequence
+from contextlib import ExitStack
+from typing import TYPE_CHECKING, Any
+
+from kdissect.spark.folders import SmallFiles, small_files
+from kdissect.spark.writing import create_file, move_files, read_file, remove
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+TOGETHER = 32
+"""So many folders become one."""
+LEVELS = 3
+LARGE_BYTES = 512 << 20
+"""What has so many bytes is not written again."""
+_ROW_GROUP = 131_072
+_FOLDER = re.compile(r"batch=([0-9]+)/([^/]+\.parquet)")
+_NOTE, _MERGED = "_compaction.json", "_merged"
+
+
+def compact(folder: str, batch: int) -> None:
+    """Merge what can be merged of a table.
+
+    :param folder: that of the table.
+    :param batch: the latest batch; it may be repeated, and stays as it is.
+    """
+    files = small_files(folder)
+    for level in range(1, LEVELS + 1):
+        step = TOGETHER**level
+        if batch % step:
+            return
+        _merge(files, folder, range(batch - step, batch))
+
+
+def finish(folder: str) -> None:
+    """Do the rest of what a process that died had begun."""
+    _finish(small_files(folder), folder)
+
+
+def _merge(files: SmallFiles, folder: str, batches: range) -> None:
+    found: dict[int, list[str]] = {}
+    for name in sorted(files.names()):
+        match = _FOLDER.fullmatch(name)
+        if match is not None and int(match[1]) in batches:
+            found.setdefault(int(match[1]), []).append(f"{folder}/{name}")
+    if len(found) < 2:
+        return
+    paths = [path for number in sorted(found) for path in found[number]]
+    target = f"{folder}/{_MERGED}/part-0.parquet"
+    remove(f"{folder}/{_MERGED}")
+    if not _write_together(paths, target):
+        return
+    files.write(_NOTE, json.dumps({"batches": sorted(found), "to": max(found)}).encode())
+    _finish(files, folder)
+
+
+def _finish(files: SmallFiles, folder: str) -> None:
+    """Put what is merged in the place of what it replaces, if a note says so."""
+    try:
+        note: dict[str, Any] = json.loads(files.read(_NOTE))
+    except FileNotFoundError:
+        return
+    merged = f"{_MERGED}/part-0.parquet"
+    if merged in files.names():  # else only the note was left
+        for number in note["batches"]:
+            remove(f"{folder}/batch={number}")
+        move_files([f"{folder}/{merged}"], f"{folder}/{_MERGED}", f"{folder}/batch={note['to']}")
+    files.remove(_NOTE)
+
+
+def _write_together(paths: Sequence[str], target: str) -> bool:
+    """The rows of these files in one; whether it was worth it."""
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    with ExitStack() as stack:
+        files = [pq.ParquetFile(stack.enter_context(read_file(path))) for path in paths]
+        if sum(map(_bytes_of, files)) > LARGE_BYTES:
+            return False
+        schema = pa.unify_schemas([file.schema_arrow for file in files])
+        ordered = [field.name for field in schema if field.type != pa.binary()]
+        out = stack.enter_context(create_file(target))
+        writer = stack.enter_context(
+            pq.ParquetWriter(out, schema, compression="zstd", write_statistics=ordered)
+        )
+        waiting: list[pa.Table] = []
+        for file in files:
+            for group in range(file.num_row_groups):
+                waiting.append(_as(file.read_row_group(group), schema))
+                if sum(each.num_rows for each in waiting) >= _ROW_GROUP:
+                    writer.write_table(pa.concat_tables(waiting))
+                    waiting.clear()
+        if waiting:
+            writer.write_table(pa.concat_tables(waiting))
+    return True
+
+
+def _bytes_of(file: Any) -> int:
+    return sum(file.metadata.row_group(at).total_byte_size for at in range(file.num_row_groups))
+
+
+def _as(table: pa.Table, schema: pa.Schema) -> pa.Table:
+    """With the columns of later releases, which are null."""
+    import pyarrow as pa
+
+    columns = [
+        table[field.name] if field.name in table.schema.names else pa.nulls(table.num_rows, field.type)
+        for field in schema
+    ]
+    return pa.table(columns, schema=schema)

@@ -1,0 +1,197 @@
+"""Streams and nightly runs in an object store: ``python -m tests.spark.stores [--jars DIR] [PART…]``.
+
+The object store is moto's (``pip install 'moto[s3,server]'``), on this machine. Spark keeps its checkpoint
+there with Hadoop's S3A, whose jars Spark fetches from Maven Central, unless they are in DIR.
+
+stream   captures that appear in a bucket, tables, checkpoint and state in another: rows as of ``read``
+killed   the same where the stream is killed at five random moments
+drained  the same where another build goes on after ``--drain``
+night    ``batch --append`` of captures in a bucket, with tables there
+"""
+
+# ruff: noqa: T201
+
+from __future__ import annotations
+
+import logging
+import os
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+from argparse import ArgumentParser, RawDescriptionHelpFormatter
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from random import Random
+from typing import Any
+
+import pyarrow.parquet as pq
+
+from tests.spark.cuts import cut
+from tests.spark.same import CAPTURES, in_order, read_rows, without_moments
+from tests.spark.test_stream import in_time
+
+TABLES = ("exchanges", "connections", "faults")
+BASIC = CAPTURES / "basic-kafka43.pcapng"
+HADOOP_AWS = "org.apache.hadoop:hadoop-aws:3.5.0"
+
+
+class Store:
+    """Two buckets, and how commands reach them."""
+
+    def __init__(self, port: int, jars: str | None) -> None:
+        from pyarrow import fs
+
+        where = f"127.0.0.1:{port}"
+        os.environ.update(
+            AWS_ACCESS_KEY_ID="somebody",
+            AWS_SECRET_ACCESS_KEY="s3cr3t",
+            AWS_REGION="us-east-1",
+            AWS_EC2_METADATA_DISABLED="true",
+            AWS_ENDPOINT_URL=f"http://{where}",
+        )
+        self.system: Any = fs.S3FileSystem(
+            endpoint_override=where, scheme="http", region="us-east-1", allow_bucket_creation=True
+        )
+        packages = {"spark.jars": ",".join(map(str, Path(jars).glob("*.jar")))} if jars else {}
+        conf = packages or {"spark.jars.packages": HADOOP_AWS}
+        conf |= {
+            "spark.hadoop.fs.s3a.endpoint": f"http://{where}",
+            "spark.hadoop.fs.s3a.endpoint.region": "us-east-1",
+            "spark.hadoop.fs.s3a.path.style.access": "true",
+            "spark.hadoop.fs.s3a.connection.ssl.enabled": "false",
+        }
+        self.conf = [f"--conf={key}={value}" for key, value in conf.items()]
+
+    def empty(self) -> None:
+        for name in ("captures", "tables"):
+            with suppress(OSError):
+                self.system.delete_dir(name)
+            self.system.create_dir(name)
+
+    def put(self, file: Path) -> None:
+        with self.system.open_output_stream(f"captures/day/{file.name}") as out:
+            out.write(file.read_bytes())
+
+    def rows(self, name: str) -> list[str]:
+        from pyarrow import fs
+
+        found: list[dict[str, Any]] = []
+        for each in self.system.get_file_info(fs.FileSelector(f"tables/{name}", recursive=True)):
+            if each.path.endswith(".parquet"):
+                with self.system.open_input_file(each.path) as file:
+                    found += pq.ParquetFile(file).read().to_pylist()
+        return in_order(without_moments(found))
+
+    def same(self, files: list[Path]) -> None:
+        for name in TABLES:
+            assert self.rows(name) == read_rows(name, files), name
+
+    def command(self, *words: str) -> list[str]:
+        spark = [sys.executable, "-m", "kdissect", "spark", *words]
+        return [*spark, "--master", "local[2]", *self.conf]
+
+
+STREAM = (
+    "stream",
+    "s3a://captures/day",
+    "--out",
+    "s3a://tables",
+    "--available-now",
+    "--max-bytes-per-batch",
+    "1",
+)
+
+
+@contextmanager
+def store(jars: str | None) -> Iterator[Store]:
+    from moto.server import ThreadedMotoServer
+
+    logging.getLogger("werkzeug").setLevel(logging.ERROR)
+    server = ThreadedMotoServer("127.0.0.1", 0, verbose=False)
+    server.start()
+    try:
+        yield Store(server.get_host_and_port()[1], jars)
+    finally:
+        server.stop()
+
+
+def run(command: list[str], code: int = 0) -> None:
+    done = subprocess.run(command, check=False, stderr=subprocess.PIPE, text=True)
+    assert done.returncode == code, done.stderr
+    assert "Traceback" not in done.stderr, done.stderr
+
+
+def stream(place: Store, files: list[Path]) -> None:
+    for at, file in enumerate(files):
+        place.put(file)
+        if at in (1, 2):
+            run(place.command(*STREAM))
+    run(place.command(*STREAM, "--close"))
+    place.same(files)
+
+
+def killed(place: Store, files: list[Path]) -> None:
+    random, moments = Random(), []
+    for file in files:
+        place.put(file)
+    for _ in range(5):
+        moments.append(random.uniform(8.0, 30.0))
+        process = subprocess.Popen(place.command(*STREAM), start_new_session=True)
+        end = time.monotonic() + moments[-1]
+        while time.monotonic() < end and process.poll() is None:
+            time.sleep(0.05)
+        with suppress(ProcessLookupError):
+            os.killpg(process.pid, signal.SIGKILL)
+        process.wait()
+    run(place.command(*STREAM, "--close"))
+    place.same(files)
+    print(f"killed at {', '.join(f'{each:.1f}' for each in moments)} s")
+
+
+def drained(place: Store, files: list[Path]) -> None:
+    place.put(files[0])
+    run(place.command(*STREAM, "--drain"))
+    before = place.rows("exchanges")
+    assert before == read_rows("exchanges", files[:1])
+    another = "import kdissect; kdissect.__version__ = '99.0'; from kdissect.cli import main; import sys"
+    for file in files[1:]:
+        place.put(file)
+    command = place.command(*STREAM, "--close")
+    run([command[0], "-c", f"{another}; sys.exit(main({command[3:]!r}))"])
+    assert set(before) < set(place.rows("exchanges"))
+
+
+def night(place: Store, files: list[Path]) -> None:
+    with tempfile.TemporaryDirectory() as runs:
+        command = ["batch", "s3a://captures/day", "--append", "--to", "parquet:s3a://tables", "--runs", runs]
+        for file in files:
+            place.put(file)
+            run(place.command(*command))
+        run(place.command(*command, "--close"))
+    place.same(files)
+
+
+PARTS = {"stream": stream, "killed": killed, "drained": drained, "night": night}
+
+
+def main() -> None:
+    parser = ArgumentParser(description=__doc__, formatter_class=RawDescriptionHelpFormatter)
+    parser.add_argument("parts", nargs="*", metavar="PART")
+    parser.add_argument("--jars", metavar="DIR")
+    given = parser.parse_args()
+    if unknown := set(given.parts) - set(PARTS):
+        parser.error(f"no part is {', '.join(unknown)}: {', '.join(PARTS)}")
+    with tempfile.TemporaryDirectory() as folder, store(given.jars) as place:
+        files = in_time(cut(BASIC, Path(folder), 4))
+        for part in given.parts or PARTS:
+            place.empty()
+            begun = time.monotonic()
+            PARTS[part](place, files)
+            print(f"{part}: equal, {time.monotonic() - begun:.0f} s", flush=True)
+
+
+if __name__ == "__main__":
+    main()
