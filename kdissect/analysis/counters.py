@@ -1,5 +1,5 @@
-"""What rows of many statistics count of exchanges: errors by how grave they are, the first and the last
-exchange, and how many requests are in flight. All of it is merged as the rows are."""
+"""What rows of many statistics count of exchanges. They count errors by how grave they are, the first and the
+last exchange, and requests in flight. All of it is merged as the rows are."""
 
 from __future__ import annotations
 

@@ -79,7 +79,7 @@ class _OpenRebalance(Rebalance):
 
 @packed
 @dataclass(slots=True)
-class _Waiting:
+class _Unowned:
     """A partition that is between two owners."""
 
     since_ns: int
@@ -104,7 +104,7 @@ class _Replay:
         """Who had each partition last."""
         self.released: dict[tuple[str, int], int] = {}
         """When its owner said that it does not have a partition any more."""
-        self.waiting: dict[tuple[str, int], _Waiting] = {}
+        self.waiting: dict[tuple[str, int], _Unowned] = {}
         """What was given to a new owner, which did not yet say that it has it."""
         beats = [mark for mark in line.marks if isinstance(mark, Beat)]
         first: dict[str, Beat] = {}
@@ -359,7 +359,7 @@ class _Replay:
             since_ns = each.begin_ns if each.begin_ns is not None else beat.told_ns
             for place in moved:
                 released_ns = self.released.pop(place, since_ns)
-                self.waiting[place] = _Waiting(max(since_ns, released_ns), each)
+                self.waiting[place] = _Unowned(max(since_ns, released_ns), each)
         if beat.kind == "share":
             member.owned = beat.given
             for place in moved:

@@ -122,7 +122,7 @@ class Together:
             for event in events:
                 self.feed(event)
             return
-        batch = _Batch(events)
+        batch = _FedEvents(events)
         for exchange in batch.exchanges(None):
             self._see(exchange)
             exchange.shared = SharedParts()
@@ -152,7 +152,7 @@ _UNKNOWN = ""
 """The API of an exchange whose request is not known: folds that take in all take it in."""
 
 
-class _Batch:
+class _FedEvents:
     """Events that are taken in together."""
 
     def __init__(self, events: Sequence[Event]) -> None:

@@ -66,7 +66,7 @@ class PacketRun:
         return _big(raw, at) * 1_000_000_000 + _big(raw, at + 4) * scale
 
     def next(self) -> bool:
-        """Go on to the next packet; False where there is none."""
+        """Go on to the next packet. False if there are no more."""
         raw, at, scale = self.buffer, self.at, self._scale
         if at >= self.stop:
             return False

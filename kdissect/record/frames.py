@@ -1,6 +1,6 @@
 """One whole frame, as nearly all compressed records are: unpacked at once, with decompressors that are kept.
 
-Whatever is anything else, :mod:`kdissect.record.compression` unpacks step by step, and says what is wrong.
+:mod:`kdissect.record.compression` unpacks all others step by step, and says what is wrong.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ _USUAL_RATIO = 16
 _EXPANSION, _SLICE, _WINDOW = SNAPPY_EXPANSION, SLICE, ZSTD_WINDOW
 
 
-class _Kept(local):
+class _Decompressors(local):
     """Decompressors of a thread that are used again: to make one takes longer than to unpack a small batch.
 
     What is unpacked must not depend on what came before. So only a whole and sound frame is taken from them.
@@ -50,7 +50,7 @@ class _Kept(local):
         self.zstd: zstandard.ZstdDecompressor | None = None
 
 
-_kept = _Kept()
+_kept = _Decompressors()
 
 
 def unpack_frame(codec: int, data: bytes, magic: int, bound: int) -> bytes | None:

@@ -1,7 +1,7 @@
 cimport cython
 from libc.stdint cimport int64_t
 from kdissect.protocol.cursor cimport Cursor
-from kdissect.record.rows cimport Rows
+from kdissect.record.rows cimport Int64Rows
 
 cdef int64_t _LEAST, _MOST
 
@@ -11,7 +11,7 @@ cdef int64_t _LEAST, _MOST
 cdef class Columns:
     cdef public bytes data
     cdef public Py_ssize_t count
-    cdef public Rows rows
+    cdef public Int64Rows rows
     cdef public int64_t base_offset, base_sequence
 
     cpdef begin(self, bytes data, int64_t base_offset, int64_t base_sequence)

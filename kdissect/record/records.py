@@ -10,7 +10,7 @@ from array import array
 from typing import NamedTuple
 
 from kdissect.protocol.cursor import Cursor
-from kdissect.record.rows import Rows
+from kdissect.record.rows import Int64Rows
 
 Headers = tuple[tuple[str, bytes | None], ...]
 
@@ -52,7 +52,7 @@ class Columns:
     __slots__ = ("base_offset", "base_sequence", "count", "data", "rows")
 
     def __init__(self, data: bytes, base_offset: int, base_sequence: int) -> None:
-        self.rows = Rows()
+        self.rows = Int64Rows()
         """:data:`ROW` numbers for each record."""
         self.begin(data, base_offset, base_sequence)
 

@@ -1,4 +1,4 @@
-cdef class Rows:
+cdef class Int64Rows:
     cdef long long* numbers
     cdef Py_ssize_t _room
 

@@ -1,7 +1,7 @@
 """Numbers of 64 bits, one after the other: what records become that nobody asked for as objects.
 
-Compiled, ``rows.pyx`` stands in its place. It keeps the numbers in memory of C: to make a view of an array
-takes longer than to write the numbers of a small batch.
+Compiled, ``rows.pyx`` stands in its place. It keeps the numbers in memory of C. A view of an array would take
+longer to make than the numbers of a small batch take to write.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ LEAST = 56
 """Numbers that there is room for once there is any: a few records."""
 
 
-class Rows:
+class Int64Rows:
     """Numbers that grow. Positions are not checked: who writes asks for room before."""
 
     __slots__ = ("numbers",)

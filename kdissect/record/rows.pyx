@@ -12,7 +12,7 @@ LEAST = 56
 cdef Py_ssize_t _LEAST = LEAST
 
 
-cdef class Rows:
+cdef class Int64Rows:
     def __cinit__(self):
         self.numbers = NULL
         self._room = 0

@@ -2,7 +2,7 @@ cimport cython
 from libc.stdint cimport int64_t
 from kdissect.protocol.cursor cimport Cursor, cursor_between
 from kdissect.record.records cimport Columns, sum64
-from kdissect.record.rows cimport Rows
+from kdissect.record.rows cimport Int64Rows
 
 cdef int64_t _ROW, _SMALLEST
 
@@ -30,9 +30,9 @@ cpdef RecordsFound read_records(
     bytes data, Py_ssize_t position, Py_ssize_t end, int64_t base_offset, int64_t base_timestamp,
     object append_timestamp, int64_t base_sequence, int64_t limit, bint keep=*, Columns into=*
 )
-@cython.locals(place=Rows, position=Py_ssize_t, granted=int64_t, found=int64_t, size=int64_t)
+@cython.locals(place=Int64Rows, position=Py_ssize_t, granted=int64_t, found=int64_t, size=int64_t)
 cpdef int64_t are_sound(Cursor cursor, Py_ssize_t end, int64_t count, int64_t room) except? -2
-@cython.locals(place=Rows, rows="long long*", position=Py_ssize_t, size=int64_t, size_of_begin=Py_ssize_t, data=bytes)
+@cython.locals(place=Int64Rows, rows="long long*", position=Py_ssize_t, size=int64_t, size_of_begin=Py_ssize_t, data=bytes)
 cpdef bint has_value(Cursor cursor, Py_ssize_t end, bytes begin, int64_t room) except -1
 @cython.locals(raw="const unsigned char*", byte=int64_t, length=int64_t, headers=int64_t)
 cdef int64_t _scan(

@@ -15,7 +15,7 @@ from collections.abc import MutableSequence
 from kdissect.model import DecodeError
 from kdissect.protocol.cursor import Cursor, cursor_between
 from kdissect.record.records import ROW, Columns, Record, sum64
-from kdissect.record.rows import Rows
+from kdissect.record.rows import Int64Rows
 from kdissect.wording import plural
 
 SMALLEST_RECORD = 6
@@ -156,7 +156,7 @@ def are_sound(cursor: Cursor, end: int, count: int, room: int) -> int:
     :param room: the most records and headers that are allowed.
     :raises DecodeError: one is broken.
     """
-    place = Rows()
+    place = Int64Rows()
     place.reserve(_ROW)
     position = cursor.position
     granted, found = room, 0
@@ -178,7 +178,7 @@ def has_value(cursor: Cursor, end: int, begin: bytes, room: int) -> bool:
     :param room: the most records and headers that are allowed.
     :raises DecodeError: one is broken, or they are more.
     """
-    place = Rows()
+    place = Int64Rows()
     place.reserve(_ROW)
     position = cursor.position
     size_of_begin, data, rows = len(begin), cursor.data, place.numbers

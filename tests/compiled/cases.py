@@ -58,7 +58,7 @@ def exchanges(path: Path) -> list[Exchange]:
 def captured(items: list[Packet | Secrets | Fault]) -> str:
     """Everything that comes of a capture, as one digest."""
     dissector, lines, out = Dissector(), Lines(), BytesIO()
-    rows, records = ExchangeLines(out, OPTIONS), LinesWriter(TABLES["records"], out, OPTIONS)
+    rows, records = ExchangeLines(out, OPTIONS), LinesWriter(RECORDS, out, OPTIONS)
     arrow = ColumnsWriter("arrow", RECORDS, out, OPTIONS)
     events = [event for item in items for event in dissector.feed(item)]
     for event in (*events, *dissector.close()):

@@ -9,14 +9,14 @@ import pytest
 from kdissect.limits import DEFAULTS
 from kdissect.record.batch import Batch
 from kdissect.record.records import ROW, Columns, Record
-from kdissect.record.rows import Rows
+from kdissect.record.rows import Int64Rows
 from kdissect.record.scan import read_records
 from kdissect.record.sets import BatchReader, read_record_set
 from kdissect.record.write import write_batch, write_message_set
 
 
 def test_there_is_no_part_where_there_is_no_room() -> None:
-    rows = Rows()
+    rows = Int64Rows()
     assert rows.part(0, 0) == array("q")
     for start, end in ((0, 1), (-1, 0), (1, 0)):
         with pytest.raises(IndexError):
