@@ -36,7 +36,6 @@ cdef class Dissector:
     cdef public object _limits
     cdef public int64_t _most_waiting
     cdef public object _listener
-    cdef public object _watch
     cdef public bint _embedded
     cdef public PairLayouts _forms
     cdef public bint _tells_tcp

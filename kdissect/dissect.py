@@ -10,7 +10,7 @@ they cross connections: a client learns a topic's id on one connection and uses 
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from heapq import heapify, heappop, heappush
 from typing import Protocol, cast
 
@@ -157,17 +157,14 @@ class Dissector:
         secrets: TlsSecrets | None = None,
         tells_tcp: bool = True,
         listener: Listener | None = None,
-        watch: Callable[[Conversation, Segment], None] | None = None,
         briefs: Interest | None = None,
     ) -> None:
         """
-        :param listener: hears what reassembly gives out, of all connections.
-        :param watch: is given every segment that :meth:`feed` takes, with its connection, once that has it.
+        :param listener: hears what comes before exchanges, of all connections.
         :param briefs: what is asked of exchanges in brief, where events may have a
             :class:`~kdissect.session.briefs.Brief` in the place of an exchange. Then a connection has no row
             if its last exchanges were told so.
         """
-        self._watch = watch
         self._limits = limits
         self._most_waiting = limits.waiting_bytes
         self._listener = listener
@@ -191,7 +188,7 @@ class Dissector:
         """The short ways of connections in the table, by the bytes of both ends as packets have them."""
         self._recent: list[Lane | None] = [None] * RECENT_LANES
         """Some of those taken last, by :func:`_recent_at`: most packets are of few connections."""
-        self._uses_lanes = listener is None and watch is None
+        self._uses_lanes = listener is None
         """Whether packets may take the short way: not where packets come through tunnels, whose ends do not
         tell a connection, nor where somebody listens, who hears nothing of it."""
         self._tunnelled = Tunnelled(limits)
@@ -218,7 +215,7 @@ class Dissector:
         self._numbering = Numbering() if numbering is None else numbering
         self._forms: PairLayouts | None = None
         """Where exchanges may be told in brief, what is known of their forms."""
-        if briefs is not None and listener is None and watch is None and not embedded:
+        if briefs is not None and listener is None and not embedded:
             self._forms = PairLayouts(briefs)
         self.packets = 0
         """How many packets of the capture were read; who feeds segments counts them."""
@@ -589,8 +586,8 @@ class Dissector:
                 self._table[destination, source] = conversation
         was_over = conversation._is_over()
         found = conversation.feed(segment)
-        if self._watch is not None:
-            self._watch(conversation, segment)
+        if self._listener is not None:
+            self._listener.segment(conversation, segment)
         if found:
             step += found
         if conversation._is_over() and not was_over and conversation.number not in self._closed:

@@ -21,7 +21,7 @@ from kdissect.model import Packet, parts
 from kdissect.present.text import Lines
 from kdissect.protocol.json_text import JsonText
 from kdissect.session.briefs import Brief, Interest
-from kdissect.session.conversation import Connection
+from kdissect.session.conversation import Connection, Listener
 from tests.cli.run import CAPTURES
 from tests.damaged import packets_left, packets_of
 from tests.lab import LAB
@@ -196,8 +196,7 @@ def test_who_hears_or_looks_into_messages_gets_no_briefs() -> None:
     path = next(each for each in SHIPPED if each.stem.startswith("basic"))
     for dissector in (
         Dissector(briefs=Interest(), embedded=True),
-        Dissector(briefs=Interest(), listener=lambda *_: None),
-        Dissector(briefs=Interest(), watch=lambda *_: None),
+        Dissector(briefs=Interest(), listener=Listener()),
     ):
         assert not [
             each for each in by_the_long_way(dissector, read_packets([str(path)])) if isinstance(each, Brief)

@@ -133,8 +133,8 @@ class OutputListing:
 
     @property
     def briefs(self) -> Interest | None:
-        """What it asks of exchanges in brief, if these are enough; else None. They are enough if it prints all
-        exchanges as lines or as NDJSON, or all records, and no more."""
+        """What it asks of exchanges in brief, if these are enough; else None. They are enough if it prints
+        all exchanges as lines or as NDJSON, or all records, and no more."""
         given = self._given
         wants_more = ("fields", "dump", "explain_errors", "embedded", "strict", "count", "packets_to")
         if self.chooser is not None or any(given[each] for each in wants_more):

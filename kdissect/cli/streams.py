@@ -21,7 +21,7 @@ from kdissect.cli.row_options import options_of
 from kdissect.dissect import Event
 from kdissect.model import Chunk, Fault, Gap
 from kdissect.present.follow import RULE, Ends, MayBeShown, heading, piece_line
-from kdissect.session.conversation import Connection, Conversation
+from kdissect.session.conversation import Connection, Conversation, Listener
 from kdissect.tcp.duplex import Side
 
 _OTHERS = {
@@ -38,7 +38,7 @@ _OTHERS = {
 """Options of rows, of which there are none here."""
 
 
-class ConnectionStreams:
+class ConnectionStreams(Listener):
     """Keeps the bytes of some connections until they are asked for.
 
     :param wanted: the numbers of these connections.
@@ -52,7 +52,7 @@ class ConnectionStreams:
         self._pieces: dict[int, array[int]] = {}
         """Of each connection: node, offset, length, and where the bytes begin in the file; -1: a gap."""
 
-    def hear(self, conversation: Conversation, side: Side, piece: Chunk | Gap | Fault) -> None:
+    def piece(self, conversation: Conversation, side: Side, piece: Chunk | Gap | Fault) -> None:
         """Keep a piece that reassembly gave out, if its connection is wanted."""
         number = conversation.number
         if number not in self._wanted or isinstance(piece, Fault):
@@ -139,7 +139,7 @@ class Follow:
         printed = 0
         with TemporaryFile(prefix="kdissect-") as file:
             streams = ConnectionStreams(wanted, file)
-            reading.listen(streams.hear)
+            reading.listen(streams)
             for event in reading:
                 if isinstance(event, Connection) and streams.has(event.connection):
                     if most is not None and printed == most:

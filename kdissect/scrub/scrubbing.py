@@ -29,7 +29,7 @@ from kdissect.scrub.packets import Headers, Layers, kept_options, mend
 from kdissect.scrub.preambles import FirstBytes, scrubbed_preambles
 from kdissect.scrub.streams import Streams, stream_of
 from kdissect.scrub.values import Scrubber
-from kdissect.session.conversation import Conversation
+from kdissect.session.conversation import Conversation, Listener
 from kdissect.session.preamble import begins
 from kdissect.session.proxies import ANSWER_BYTES
 from kdissect.tcp.duplex import Side
@@ -103,7 +103,7 @@ class _FragmentedSegment(NamedTuple):
     header: bytes
 
 
-class Scrubbing:
+class Scrubbing(Listener):
     """Both readings of one capture.
 
     :param file: empty, for reading and writing; it keeps what becomes of the messages.
@@ -121,7 +121,7 @@ class Scrubbing:
         self._streams = Streams(file)
         self._messages = MessageScrubber(scrubber, limits)
         self._headers = Headers(scrubber, limits)
-        self._dissector = Dissector(limits, ports, secrets=secrets, watch=self._see)
+        self._dissector = Dissector(limits, ports, secrets=secrets, listener=self)
         self._stream_of, self._offset_of, self._heard_of = array("q"), array("q"), array("q")
         """By packet number: the stream, the offset of its first byte in it, and up to where the other one is
         acknowledged."""
@@ -174,13 +174,12 @@ class Scrubbing:
                 self._take(event)
         self._take_preambles()
 
-    def _see(self, conversation: Conversation, segment: Segment) -> None:
+    def segment(self, conversation: Conversation, segment: Segment) -> None:
         """Note where a segment stands."""
         for end in (segment.source, segment.destination):
             self._scrubber.address(end[:-2])
         side, offset, heard = conversation.place_of(segment)
         stream = stream_of(conversation.number, side)
-        conversation.decrypted_listener = self._hear
         self._note(segment.packet, stream, offset, heard)
         if segment.length:
             self._said.add(conversation.number)
@@ -213,8 +212,9 @@ class Scrubbing:
                     if data:
                         self._streams.add(each, 0, data)
 
-    def _hear(self, connection: int, side: Side, chunk: Chunk) -> None:
-        stream = stream_of(connection, side)
+    def decrypted(self, conversation: Conversation, side: Side, chunk: Chunk) -> None:
+        """Note what came out of TLS."""
+        stream = stream_of(conversation.number, side)
         self._in_tls.update((stream, stream ^ 1))
         self._opened[stream].add(chunk)
 

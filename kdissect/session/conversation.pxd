@@ -41,7 +41,6 @@ cdef class Conversation:
     cdef public list ends
     cdef public int64_t held_bytes
     cdef public int64_t waits_since
-    cdef public object decrypted_listener
     cdef public object number
     cdef object __weakref__
 

@@ -97,8 +97,18 @@ class Connection(NamedTuple):
     counts once, that row counts."""
 
 
-Listener = Callable[["Conversation", Side, Chunk | Gap | Fault], None]
-"""Gets the pieces of reassembled streams as they come: the conversation, the side and the piece."""
+class Listener:
+    """Hears, of all connections, what comes before exchanges. A subclass overrides what it wants to hear. The
+    short way of packets has none of it, so none takes that way where somebody listens."""
+
+    def segment(self, conversation: Conversation, segment: Segment) -> None:
+        """A connection has taken a segment."""
+
+    def piece(self, conversation: Conversation, side: Side, piece: Chunk | Gap | Fault) -> None:
+        """Reassembly gave out the next piece of a stream."""
+
+    def decrypted(self, conversation: Conversation, side: Side, chunk: Chunk) -> None:
+        """TLS gave out bytes."""
 
 
 class Conversation:
@@ -131,7 +141,6 @@ class Conversation:
         "_verdict",
         "_witnesses",
         "counted_bytes",
-        "decrypted_listener",
         "ends",
         "held_bytes",
         "number",
@@ -149,7 +158,7 @@ class Conversation:
         forms: PairLayouts | None = None,
     ) -> None:
         """
-        :param listener: hears every piece that reassembly gives out. Who wants one must not :meth:`take`.
+        :param listener: hears what comes before exchanges. Who wants one must not :meth:`take`.
         :param forms: where ordinary exchanges may be told in brief, what is known of their forms.
         """
         self.number = number
@@ -194,8 +203,6 @@ class Conversation:
         self.held_bytes = 0
         """What everything costs that waits: bytes behind holes or for a secret, those of which it is not
         known what they are, the beginnings of frames, and requests for their responses."""
-        self.decrypted_listener: Callable[[int, Side, Chunk], None] | None = None
-        """Is given the bytes that come out of TLS, with the number of the connection and their side."""
 
     def feed(self, segment: Segment) -> list[Event]:
         """The events that this segment completes."""
@@ -513,7 +520,7 @@ class Conversation:
         listener = self._listener
         for side, piece in pieces:
             if listener is not None:
-                listener(self, side, piece)
+                listener.piece(self, side, piece)
             if isinstance(piece, Chunk):
                 chunk = piece
                 self._count(side, len(chunk.data))
@@ -539,8 +546,8 @@ class Conversation:
                 message = f"from {self._name(side)}: {piece.message}"
                 out.append(piece._replace(connection=self.number, message=message))
             else:
-                if self.decrypted_listener is not None and isinstance(piece, Chunk):
-                    self.decrypted_listener(self.number, side, piece)
+                if self._listener is not None and isinstance(piece, Chunk):
+                    self._listener.decrypted(self, side, piece)
                 out += self._hear(side, piece, packet)
         return out
 

@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, Any
 
-from kdissect.present.arrow import RowBatches, arrow_schema
 from kdissect.present.columns import Table, dict_column
 from kdissect.present.findings import FINDINGS
 from kdissect.spark.tables import POINT
@@ -55,6 +54,8 @@ def changes(before: dict[str, dict[str, Any]], rows: Iterable[dict[str, Any]]) -
 
 def as_columns(findings: Iterable[Any]) -> Iterator[dict[str, Any]]:
     """Findings as plain values by the name of the column."""
+    from kdissect.present.arrow import RowBatches
+
     rows = RowBatches(FINDINGS)
     batches = [rows.add(each) for each in findings]
     for batch in (*batches, rows.take()):
@@ -70,6 +71,8 @@ def change_batch(
     :param number: that of the batch.
     """
     import pyarrow as pa
+
+    from kdissect.present.arrow import arrow_schema
 
     values = [{POINT: point, "batch_number": number, **row} for row in rows]
     return pa.RecordBatch.from_pylist(values, arrow_schema(table)) if values else None

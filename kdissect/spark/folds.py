@@ -20,14 +20,13 @@ from functools import partial
 from itertools import chain, groupby
 from typing import TYPE_CHECKING, Any, Generic, NamedTuple
 
-import pyarrow as pa
-
 from kdissect.analysis.part import C, Part, add, counted
 from kdissect.capture.points import find_points
 from kdissect.capture.reader import PACKET_OVERHEAD, Points
 from kdissect.collector import rarely_collected
 from kdissect.dissect import Event
 from kdissect.exchange import Exchange
+from kdissect.later import Later
 from kdissect.model import Fault
 from kdissect.present.arrow import ArrowWriter, arrow_schema
 from kdissect.present.columns import Table
@@ -47,7 +46,10 @@ from kdissect.spark.tables import with_point
 from kdissect.wording import plural
 
 if TYPE_CHECKING:
+    import pyarrow as pa
     from pyspark.sql import DataFrame, SparkSession
+else:
+    pa = Later("pyarrow")
 
 PARTS_A_TASK = 4
 """About how many parts a task has where nothing is compressed. With more, tasks have more alike to do; with

@@ -8,10 +8,9 @@ what was kept.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
-import pyarrow as pa
-
+from kdissect.later import Later
 from kdissect.model import Fault
 from kdissect.present.arrow import arrow_schema
 from kdissect.present.columns import Table
@@ -26,6 +25,11 @@ from kdissect.spark.sinks import TaskFile, moments_in
 from kdissect.spark.spool import FileSpan
 from kdissect.spark.tables import with_point
 from kdissect.wording import plural
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+else:
+    pa = Later("pyarrow")
 
 FILES_A_TASK = 3
 """So many files keep what a task makes rows of: then tasks have nearly the same to do."""

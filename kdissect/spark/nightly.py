@@ -19,9 +19,8 @@ from functools import partial
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-import pyarrow as pa
-
 import kdissect
+from kdissect.later import Later
 from kdissect.model import Fault
 from kdissect.spark.asked import difference, told
 from kdissect.spark.carried import Carried, StateError, States
@@ -39,7 +38,10 @@ from kdissect.spark.storage import found_file, is_remote, list_files
 from kdissect.spark.targets import Target
 
 if TYPE_CHECKING:
+    import pyarrow as pa
     from pyspark.sql import SparkSession
+else:
+    pa = Later("pyarrow")
 
 
 class NightlyOptions(NamedTuple):

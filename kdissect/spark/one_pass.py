@@ -19,12 +19,11 @@ from functools import partial
 from itertools import chain
 from typing import TYPE_CHECKING, Any
 
-import pyarrow as pa
-
 from kdissect.capture.reader import Item
 from kdissect.collector import rarely_collected
 from kdissect.dissect import Event
 from kdissect.exchange import Exchange
+from kdissect.later import Later
 from kdissect.model import Fault
 from kdissect.names import TopicNames
 from kdissect.present.arrow import arrow_schema
@@ -49,7 +48,10 @@ from kdissect.spark.wide import Widener, wide_ddl
 from kdissect.spark.writing import remove
 
 if TYPE_CHECKING:
+    import pyarrow as pa
     from pyspark.sql import DataFrame, SparkSession
+else:
+    pa = Later("pyarrow")
 
 _MISSING, _GAP_BYTES = TABLES["exchanges"].column("missing"), TABLES["connections"].column("gap_bytes")
 _OUTCOME_DDL = "outcome binary"

@@ -17,7 +17,6 @@ from kdissect.limits import DEFAULTS
 from kdissect.spark import quality
 from kdissect.spark.copies import SEEN_AT, alone, has_points, merged
 from kdissect.spark.readiness import readiness
-from kdissect.spark.stored_traffic import traffic_of
 from kdissect.spark.tables import POINT
 
 if TYPE_CHECKING:
@@ -179,6 +178,9 @@ class ReportViews:
         if self._counted is None or name not in self._traffic:
             self._traffic = {**self._traffic, name: _TRAFFIC[name]}
             rows = _with_software(self._exchanges, self._spark.table("connections"))
+            # It needs pyarrow, and the help of the command does not.
+            from kdissect.spark.stored_traffic import traffic_of
+
             self._counted = traffic_of(rows, list(self._traffic.values()), DEFAULTS)
         at = list(self._traffic).index(name)
         self._spark.createDataFrame(self._counted.tables[at]).createOrReplaceTempView(f"traffic_{name}")

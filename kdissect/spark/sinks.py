@@ -9,14 +9,20 @@ from __future__ import annotations
 import uuid
 from collections.abc import Sequence
 from contextlib import suppress
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
-import pyarrow as pa
-import pyarrow.compute as pc
-import pyarrow.parquet as pq
-
+from kdissect.later import Later
 from kdissect.spark.shape import moment_name
 from kdissect.spark.writing import create_file, remove
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+    import pyarrow.compute as pc
+    import pyarrow.parquet as pq
+else:
+    pa = Later("pyarrow")
+    pc = Later("pyarrow.compute")
+    pq = Later("pyarrow.parquet")
 
 
 class TaskFile(NamedTuple):

@@ -12,11 +12,11 @@ from contextlib import contextmanager
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-import pyarrow as pa
 from pyspark.sql.datasource import DataSource, DataSourceReader, Filter, InputPartition
 from pyspark.sql.types import StructType
 
 from kdissect.capture.reader import Points
+from kdissect.later import Later
 from kdissect.model import CaptureError, Fault
 from kdissect.present.arrow import RowBatches
 from kdissect.present.columns import Table
@@ -34,7 +34,10 @@ from kdissect.spark.storage import list_files
 from kdissect.spark.tables import ddl, table_at, types, with_point
 
 if TYPE_CHECKING:
+    import pyarrow as pa
     from pyspark.sql import DataFrame, SparkSession
+else:
+    pa = Later("pyarrow")
 
 
 class CaptureSource(DataSource):

@@ -15,13 +15,12 @@ from functools import partial
 from operator import attrgetter
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Self
 
-import pyarrow as pa
-
 from kdissect.analysis.declared import column
 from kdissect.analysis.fold import Row
 from kdissect.analysis.part import Part
 from kdissect.analysis.together import Together
 from kdissect.analysis.traffic import Read, Traffic
+from kdissect.later import Later
 from kdissect.limits import DEFAULTS, Limits
 from kdissect.present.columns import Table
 from kdissect.present.statistics import table_of
@@ -35,7 +34,10 @@ from kdissect.spark.settings import TableSettings
 from kdissect.spark.tables import body_of
 
 if TYPE_CHECKING:
+    import pyarrow as pa
     from pyspark.sql import DataFrame
+else:
+    pa = Later("pyarrow")
 
 _KINDS = ("request", "response")
 
@@ -177,9 +179,12 @@ def traffic_of(exchanges: DataFrame, ways: Sequence[tuple[str, ...]], limits: Li
         asked = f.when(f.contains("request", f.lit(f'"{GROUP}"')), f.col("request"))
     needs_names = any(fold.needs_names for fold in _folds(question.new()))
     teaching = (
-        f.when(api_key.isin(_teachers(kind)), f.col(kind)) if needs_names else nothing for kind in _KINDS
+        (f.when(api_key.isin(_teachers(kind)), f.col(kind)) if needs_names else nothing).alias(f"told_{kind}")
+        for kind in _KINDS
     )
     begun = f.coalesce("request_time_ns", "response_start_ns")
+    # Each with a name: a table of a catalog has none of two columns that are called alike.
+    asked, begun = asked.alias("asked"), begun.alias("begun")
     rows = exchanges.select(*StoredExchange._fields[:-2], begun, asked, api_key, *teaching)
     parts = rows.mapInArrow(partial(_count, question), PARTS_DDL)
     return added(parts, ("",), TableSettings(limits=limits), question)

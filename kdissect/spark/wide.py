@@ -9,13 +9,15 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING
 
-import pyarrow as pa
-
+from kdissect.later import Later
 from kdissect.present.columns import Table
 from kdissect.spark.tables import ddl
 
 if TYPE_CHECKING:
+    import pyarrow as pa
     from pyspark.sql import DataFrame
+else:
+    pa = Later("pyarrow")
 
 
 def wide_ddl(tables: Iterable[tuple[str, Table]]) -> str:

@@ -90,7 +90,7 @@ def test_tables_and_statistics_are_those_of_one_process(
     ran = subprocess.run([sys.executable, str(program)], capture_output=True, text=True, check=False)
     assert ran.returncode == 0, ran.stderr
     size = ERRORS.stat().st_size
-    assert f"2 tables; {size:,} bytes of captures were read, 1.00 times their size" in ran.stderr
+    assert f"2 tables, 52 rows; {size:,} bytes of captures were read, 1.00 times their size" in ran.stderr
     for name in ("exchanges", "faults"):
         assert written_rows(tmp_path / name) == read_rows(name, [ERRORS])
     assert main(["stats", str(ERRORS), "-z", "errors", "-T", "ndjson"]) == 0
