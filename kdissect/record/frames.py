@@ -62,6 +62,8 @@ def unpack_frame(codec: int, data: bytes, magic: int, bound: int) -> bytes | Non
     """
     room = _AT_ONCE + _USUAL_RATIO * len(data)
     room = min(room, bound)
+    if room < 1:  # zlib and lz4 take this for no bound at all
+        return None
     if codec == 3:
         return _lz4(data if magic >= 2 else with_right_checksum(data), room)
     if codec == 4:

@@ -322,6 +322,8 @@ class States:
                 if each.batch not in kept:
                     self._files.remove(each.name)
         for batch in {each.batch for each in found if each.kind == _DRAINING}:
+            # Elsewhere some may have got there before it died; they must not count when the others are gone.
+            self._files.remove(f"{batch}/{_DRAINED}")
             self._files.remove(f"{batch}/{_DRAINING}")
         self._files.tidy()
 

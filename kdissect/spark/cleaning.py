@@ -6,12 +6,16 @@ be deleted or moved when the batch that read their end is there for good, and no
 
 from __future__ import annotations
 
+import errno
 import os
+import shutil
 from contextlib import suppress
 
 from kdissect.spark.spool import Position
-from kdissect.spark.storage import file_system, found_file, is_remote, plain_path
+from kdissect.spark.storage import file_system, found_file, is_remote, open_file, plain_path
+from kdissect.spark.writing import create_file
 
+_NEW = os.O_WRONLY | os.O_CREAT | os.O_TRUNC
 KEEP, DELETE, MOVE = "keep", "delete", "move:"
 
 
@@ -49,7 +53,8 @@ def clear(position: Position, folder: str, when_read: str) -> None:
                 _delete(path)
             else:
                 name = path.partition("?")[0][len(folder.partition("?")[0].rstrip("/")) + 1 :]
-                _move(path, f"{place.rstrip('/')}/{name}")
+                base, mark, query = place.partition("?")
+                _move(path, f"{base.rstrip('/')}/{name}{mark}{query}")
 
 
 def _delete(path: str) -> None:
@@ -65,7 +70,12 @@ def _move(path: str, target: str) -> None:
     free, number = target, 1
     while found_file(free) is not None:
         free, number = f"{target}.{number}", number + 1
-    if is_remote(path) or is_remote(free):
+    if is_remote(path) and not is_remote(free):
+        with open_file(path) as source, create_file(free) as copy:  # for its owner only
+            shutil.copyfileobj(source, copy)
+        _delete(path)
+        return
+    if is_remote(free):
         from pyarrow import fs
 
         system, inner = file_system(path)
@@ -76,4 +86,16 @@ def _move(path: str, target: str) -> None:
         return
     path, free = plain_path(path), plain_path(free)
     os.makedirs(os.path.dirname(free), mode=0o700, exist_ok=True)
-    os.rename(path, free)
+    try:
+        os.rename(path, free)
+    except OSError as error:
+        if error.errno != errno.EXDEV:
+            raise
+        # The place is on another file system. A copy that is not whole yet has a name of its own.
+        partial = f"{free}.{os.getpid()}~"
+        with open(path, "rb") as source, open(os.open(partial, _NEW, 0o600), "wb") as copy:
+            shutil.copyfileobj(source, copy)
+            copy.flush()
+            os.fsync(copy.fileno())
+        os.replace(partial, free)
+        os.unlink(path)

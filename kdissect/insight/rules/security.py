@@ -281,7 +281,7 @@ _LOGIN_WORDS = {
     "ILLEGAL_SASL_STATE": "the client sends a request before or during the login",
 }
 _SHOWN = {"OAUTHBEARER": "token", "GSSAPI": "Kerberos ticket", "AWS_MSK_IAM": "signature"}
-"""What a client shows to log in, by mechanism; with others it is a name and a password."""
+"""What a client shows to log in, by mechanism. With PLAIN and SCRAM it is a name and a password."""
 
 
 _OTHER_PORT = (
@@ -302,8 +302,18 @@ def _refused_login(row: Row, mechanisms: dict[FindingSubject, set[str]]) -> str:
     if row["error"] != "SASL_AUTHENTICATION_FAILED":
         return _LOGIN_WORDS[row["error"]]
     known = mechanisms.get(FindingSubject(client=row["client"], client_id=row["client_id"]), set())
-    shown = {_SHOWN.get(each, "name and password") for each in known} or {"name and password"}
-    return f"the broker does not accept the {named(sorted(shown))}"
+    shown = {_shown_by(each) for each in known} or {_WHATEVER}
+    return f"the broker does not accept {named(sorted(shown))}"
+
+
+def _shown_by(mechanism: str) -> str:
+    """What a client shows to log in."""
+    if mechanism == "PLAIN" or mechanism.startswith("SCRAM-"):
+        return "the name and password"
+    return f"the {_SHOWN[mechanism]}" if mechanism in _SHOWN else _WHATEVER
+
+
+_WHATEVER = "what the client shows to log in"
 
 
 @rule("authentication-failed", WARNING, CERTAIN, needs=(Errors, Exposure), critical_per_minute=10)
