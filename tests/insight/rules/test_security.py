@@ -160,7 +160,8 @@ def test_log_ins_that_fail_are_critical_at_10_a_minute() -> None:
     (found,) = said("authentication-failed", {Errors: [refused("SASL_AUTHENTICATION_FAILED")]})
     assert (found.subject.client_id, found.subject.principal, found.severity) == ("app", "alice", WARNING)
     assert found.message == (
-        "app cannot log in as alice, 3 times in 1 s: the broker does not accept what the client shows to log in."
+        "app cannot log in as alice, 3 times in 1 s: the broker does not accept what the client shows to "
+        "log in."
     )
     often = refused("SASL_AUTHENTICATION_FAILED", count=10, last_ns=61 * SECOND)
     (found,) = said("authentication-failed", {Errors: [often]})
