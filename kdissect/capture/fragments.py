@@ -10,7 +10,7 @@ Rule 4  Where the snap length cut a fragment, the datagram is known up to there,
 from __future__ import annotations
 
 from bisect import bisect_left, insort
-from collections import deque
+from collections import OrderedDict, deque
 from collections.abc import Sequence
 from itertools import islice
 from typing import NamedTuple
@@ -118,8 +118,9 @@ class Fragments:
         self.faults: deque[Fault] = deque()
         """Datagrams that were given up and not yet reported: whoever reports them removes them."""
         self._limits = limits
-        self._datagrams: dict[FragmentKey, _Datagram] = {}
-        """In the order of their first fragments."""
+        self._datagrams: OrderedDict[FragmentKey, _Datagram] = OrderedDict()
+        """In the order of their first fragments. An OrderedDict finds its first at once; a dict passes over
+        all that were removed before it."""
         self._cost = 0
         self._pieces = 0
 

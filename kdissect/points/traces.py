@@ -6,7 +6,7 @@ If one point saw it from mid-stream only, the connection of the other must still
 
 from __future__ import annotations
 
-from collections import deque
+from collections import OrderedDict, deque
 from collections.abc import Mapping, Sequence
 
 from kdissect.exchange import Exchange
@@ -90,7 +90,7 @@ class Traces:
         self._by_ends: dict[Ends, list[Trace]] = {}
         self._by_number: dict[int, Trace] = {}
         self._ended: deque[tuple[int, Trace]] = deque()
-        self._nearest: dict[tuple[bytes, bytes], tuple[int, ...]] = {}
+        self._nearest: OrderedDict[tuple[bytes, bytes], tuple[int, ...]] = OrderedDict()
         """Of client and broker, by their hosts, points, the one nearest to the broker first."""
 
     def get(self, number: int) -> Trace | None:
@@ -144,7 +144,7 @@ class Traces:
             if len(took) > 1:
                 trace.nearest = self._nearest[hosts] = tuple(point for _, point in sorted(took))
                 if len(self._nearest) > MOST_HOSTS:
-                    del self._nearest[next(iter(self._nearest))]
+                    self._nearest.popitem(last=False)
             elif len(done) > 1:
                 trace.nearest = self._nearest.get(hosts, ())
         nearest = [point for point in trace.nearest if point in done]

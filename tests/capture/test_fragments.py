@@ -5,6 +5,7 @@ from __future__ import annotations
 import random
 import tracemalloc
 from collections import deque
+from time import process_time
 
 import pytest
 from hypothesis import given
@@ -157,6 +158,20 @@ def test_a_flood_of_lost_fragments_is_reported_in_order() -> None:
     fragments.add([100], DEFAULTS.fragment_ns + 1, Fragment((b"a", b"b", 6, 100, 0), 0, b"", 0, True))
     assert isinstance(fragments.faults, deque)  # they are taken from the front, one a packet
     assert [fault.packet for fault in fragments.faults] == list(range(100))
+
+
+def test_more_datagrams_that_wait_cost_no_more_each() -> None:
+    def seconds(most: int) -> float:
+        fragments = Fragments(DEFAULTS._replace(fragments=most, fragment_bytes=1 << 40))
+        before = process_time()
+        for number in range(3 * most):
+            key = (number.to_bytes(4, "big"), b"here", 6, 0, 0)
+            fragments.add([number], number, Fragment(key, 0, b"eight of", 8, True))
+            fragments.faults.clear()
+        return process_time() - before
+
+    least, most = (min(seconds(size) for _ in range(2)) for size in (1_000, 40_000))
+    assert most < 100 * least, "40 times the datagrams"
 
 
 def test_a_fragment_beyond_any_packet_is_a_bad_header() -> None:
