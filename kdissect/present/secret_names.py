@@ -7,7 +7,8 @@ A name is taken for secret too often rather than once too seldom.
 from __future__ import annotations
 
 import re
-from functools import lru_cache
+from collections.abc import Callable
+from functools import cache, lru_cache
 
 from kdissect.wording import REDACTED
 
@@ -21,7 +22,6 @@ _WORDS = (
 """What is in a name of a secret, once case and punctuation are gone."""
 _ANY = re.compile("|".join(_WORDS))
 _OTHER = re.compile(r"[\W_]+")
-_IN_BYTES = re.compile("|".join(r"[\W_]?".join(word) for word in _WORDS).encode(), re.IGNORECASE)
 
 
 @lru_cache(maxsize=4096)
@@ -31,5 +31,17 @@ def says_secret(name: str) -> bool:
 
 
 def tells_of_secrets(data: bytes) -> bool:
-    """Whether such a name is anywhere in unknown bytes."""
-    return _IN_BYTES.search(data) is not None
+    """Whether such a name is anywhere in unknown bytes, with at most one sign between two of its letters."""
+    return _in_bytes()(data) is not None
+
+
+@cache
+def _in_bytes() -> Callable[[bytes], object]:
+    """The search for any of the names, by RE2: what unpacks to much must not take long to look through."""
+    import re2
+
+    options = re2.Options()
+    options.case_sensitive = False
+    options.encoding = re2.Options.Encoding.LATIN1  # bytes of any value
+    pattern = "|".join(r"[\W_]?".join(word) for word in _WORDS)
+    return re2.compile(pattern.encode(), options).search  # type: ignore[no-any-return]
