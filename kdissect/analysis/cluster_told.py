@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator
+from itertools import takewhile
 from typing import Any
 
 from kdissect.analysis.cluster_settings import SETTINGS, accepted
@@ -48,6 +49,15 @@ def told(exchange: Exchange, labels: Labels) -> Told:
     tell = _TELLERS.get(api)
     if tell is not None:
         yield from tell(exchange, labels)
+
+
+def topics_told(exchange: Exchange, labels: Labels) -> Told:
+    """What an exchange says of topics, without their partitions."""
+    if exchange.api != "Metadata":
+        yield from (each for each in told(exchange, labels) if each.kind == "topic")
+        return
+    for topic in response_of(exchange).get("topics") or ():
+        yield from takewhile(lambda each: each.kind == "topic", _topic(exchange, topic, labels, True, False))
 
 
 def request_of(exchange: Exchange) -> Body:

@@ -6,7 +6,7 @@ All is decided here, over what is known in the end, so the order in which it was
 from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple, TypeVar
 
@@ -390,13 +390,19 @@ class Again:
     """When the first and the last of these came."""
 
 
-def read_again(consumers: Mapping[str, Iterable[Arrival]]) -> Again:
+def read_again(consumers: Mapping[str, Iterable[Arrival]], begun: Sequence[int] = ()) -> Again:
     """What was fetched more than once, by client id of who fetched it. What does not count is known to be
-    fetched, but is not counted."""
-    out, covered = Again(), _Covered()
+    fetched, but is not counted.
+
+    :param begun: the times from which on the offsets are those of another topic, ascending.
+    """
+    out, covered, life = Again(), _Covered(), 0
     wanted: dict[str, int] = {}
     every = [(each, who) for who, arrivals in consumers.items() for each in arrivals]
     for each, who in sorted(every, key=lambda one: (_when(one[0]), one[1])):
+        if life < len(begun) and each.came_ns >= begun[life]:
+            life = bisect_right(begun, each.came_ns)
+            covered, wanted = _Covered(), {}
         if each.offset is not None:
             wanted[who] = each.offset
         if each.base is None:

@@ -8,10 +8,15 @@
 
 What the two are is decided when rows are asked for, in the order of time. ``lag,1s`` gives a row for each
 interval in which one of the two was told, with what held at its end.
+
+A topic that is deleted and made again under the same name has offsets of its own: what was told of the former
+one does not count for it, and a commit of a smaller offset is no step back. The row is that of the last one
+for which the group committed something.
 """
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple, Self
@@ -23,6 +28,7 @@ from kdissect.analysis.ledgers import Ledgers
 from kdissect.analysis.packed import packed
 from kdissect.analysis.sets import record_sets
 from kdissect.analysis.timelines import Mark, Timelines
+from kdissect.analysis.topic_lives import TELLING, TopicLives
 from kdissect.analysis.trend import rising, sampled, slope_per_s
 from kdissect.exchange import Exchange
 from kdissect.limits import DEFAULTS, Limits
@@ -55,6 +61,34 @@ class _Course:
 
     commits: list[_Commit] = field(default_factory=list)
     ends: list[tuple[int, int]] = field(default_factory=list)
+    begun: list[int] = field(default_factory=list)
+    """When other topics got the name."""
+
+    def lives(self) -> list[_Course]:
+        """The courses of the topics that had the name one after the other."""
+        lives = [_Course() for _ in range(len(self.begun) + 1)]
+        for commit in self.commits:
+            lives[bisect_right(self.begun, commit.ns)].commits.append(commit)
+        for end in self.ends:
+            lives[bisect_right(self.begun, end[0])].ends.append(end)
+        former: int | None = None
+        for life in lives:
+            life._leave_out_former(former)
+            former = next((each.offset for each in reversed(life.commits) if each.offset is not None), former)
+        return [life for life in lives if life.commits]
+
+    def _leave_out_former(self, former: int | None) -> None:
+        """Forget the commits with which it begins that are a position in the topic before it, where the group
+        had committed ``former``. A consumer that has not noticed commits what it read there, and brokers
+        take it."""
+        if former is None or not self.ends:
+            return
+        for at, commit in enumerate(self.commits):
+            offset = commit.offset or 0
+            if offset < former or any(ns <= commit.ns and end >= offset for ns, end in self.ends):
+                del self.commits[:at]
+                return
+        self.commits.clear()
 
     def steps(self) -> Iterator[tuple[int, int | None, int | None]]:
         """Time, committed and log end from then on. What happens at one time is one step."""
@@ -124,6 +158,7 @@ class Lag(Statistic):
         self._ends: Ledgers[_Place] = Ledgers(2, limits.rows, limits.timeline_events, self.room)
         self._highest: dict[_Place, tuple[int, int]] = {}
         """The newest so far, and when it was told."""
+        self._lives = TopicLives(limits)
         self._cut = 0
         """Rows that were too many when they were last asked for."""
 
@@ -139,6 +174,8 @@ class Lag(Statistic):
             return
         if exchange.api == "Produce":
             self._produce(exchange)
+        elif exchange.api in TELLING:
+            self._forget(self._lives.take(exchange, self._labels))
         elif take is not None:
             take(self, exchange, exchange.request.body(), exchange.response.body(), counts)
 
@@ -183,6 +220,11 @@ class Lag(Statistic):
             if offset > highest and (place in self._highest or len(self._highest) < self.limits.rows):
                 self._highest[place] = offset, ns
             self._ends.add(place, ns, offset)
+
+    def _forget(self, names: list[str]) -> None:
+        """What was the newest of a topic is none of the one that has its name now."""
+        for place in [place for place in self._highest if place[0].name in names] if names else ():
+            del self._highest[place]
 
     # -- what is committed ------------------------------------------------------------------------------
 
@@ -271,13 +313,15 @@ class Lag(Statistic):
         self._commits.merge(later._commits)
         self._ended.merge(later._ended)
         self._ends.merge(later._ends)
+        self._forget(self._lives.merge(later._lives))
         for place, told in later._highest.items():
             if told[0] > self._highest.get(place, (-1, 0))[0]:
                 self._highest[place] = told
 
     @property
     def left_out(self) -> int:
-        return self._commits.left_out + self._ended.left_out + self._ends.left_out + self._cut
+        kept = self._commits, self._ended, self._ends, self._lives
+        return sum(each.left_out for each in kept) + self._cut
 
     def result(self) -> list[Row]:
         self._labels.settle()
@@ -296,6 +340,7 @@ class Lag(Statistic):
             if any(each.counts for each in course.commits):
                 course.commits.sort(key=lambda each: (each.ns, each.exchange))
                 course.ends = ends.get(key[1:], [])
+                course.begun = self._lives.begun(key[1]) if key[1] is not None else []
                 out += self._rows(key, course)
         self._cut = max(0, len(out) - self.limits.rows)
         return out[: self.limits.rows]
@@ -312,15 +357,21 @@ class Lag(Statistic):
             yield _Commit(ns, known, kind, client_id, number, counts)
 
     def _rows(self, key: tuple[str, str | None, int], course: _Course) -> Iterator[Row]:
-        steps = list(course.steps())
-        whole = _whole(key, course, steps)
+        lives = course.lives()
+        whole = _whole(key, course, lives)
         if self._every_ns is None:
             yield whole
             return
+        rows = (row for life in lives for row in self._series(whole, life))
+        yield from {row["ns"]: row for row in rows}.values()
+
+    def _series(self, whole: Row, course: _Course) -> Iterator[Row]:
+        """A row for each interval in which something was told of a topic."""
         interval: int | None = None
         largest: int | None = None
         row: Row | None = None
-        for ns, committed, end in steps:
+        assert self._every_ns is not None
+        for ns, committed, end in course.steps():
             if committed is None and row is None:
                 continue
             number = ns // self._every_ns
@@ -343,10 +394,9 @@ class Lag(Statistic):
             yield row
 
 
-def _whole(
-    key: tuple[str, str | None, int], course: _Course, steps: list[tuple[int, int | None, int | None]]
-) -> Row:
+def _whole(key: tuple[str, str | None, int], course: _Course, lives: list[_Course]) -> Row:
     """The row at the end."""
+    steps = list(lives[-1].steps())
     both = [
         (ns, end - committed, committed, end)
         for ns, committed, end in steps
@@ -355,12 +405,7 @@ def _whole(
     points = sampled([step[:2] for step in both])
     committed, end = steps[-1][1:] if steps else (None, None)
     commits = [each for each in course.commits if each.kind == COMMIT]
-    before: int | None = None
-    rewinds: list[tuple[int, _Commit]] = []
-    for each in commits:
-        if before is not None and each.offset is not None and each.offset < before:
-            rewinds.append((before, each))
-        before = each.offset if each.offset is not None else before
+    rewinds = [each for life in lives for each in _rewinds(life)]
     rewound_from, rewind = rewinds[-1] if rewinds else (None, None)
     evidence = [each.exchange for each in commits]
     span = both[-1][0] - both[0][0] if both else 0
@@ -392,6 +437,17 @@ def _whole(
     }
 
 
+def _rewinds(course: _Course) -> Iterator[tuple[int, _Commit]]:
+    """Commits of an offset before the one that was committed, with that one."""
+    before: int | None = None
+    for each in course.commits:
+        if each.kind != COMMIT or each.offset is None:
+            continue
+        if before is not None and each.offset < before:
+            yield before, each
+        before = each.offset
+
+
 _TAKEN = {
     "Fetch": Lag._fetch,
     "ListOffsets": Lag._list,
@@ -403,4 +459,4 @@ _TAKEN = {
     "EndTxn": Lag._transaction,
     "InitProducerId": Lag._transaction,
 }
-Lag.apis = frozenset((*_TAKEN, "Produce"))
+Lag.apis = frozenset((*_TAKEN, *TELLING, "Produce"))

@@ -29,6 +29,7 @@ from kdissect.analysis.ledgers import NONE, Ledgers, known, told
 from kdissect.analysis.packed import packed
 from kdissect.analysis.positions import NEW_SESSION, NO_SESSION
 from kdissect.analysis.sets import record_sets
+from kdissect.analysis.topic_lives import TELLING, TopicLives
 from kdissect.analysis.topics import replica_id as replica_id_in
 from kdissect.exchange import Exchange
 from kdissect.limits import DEFAULTS, Limits
@@ -79,12 +80,13 @@ class Consumer(NamedTuple):
 class Transit(Fold):
     """What was produced and what was fetched, by topic and partition, until it is joined."""
 
-    apis = frozenset(("Produce", *FETCHES, *OF_MEMBERS))
+    apis = frozenset(("Produce", *FETCHES, *OF_MEMBERS, *TELLING))
 
     def __init__(self, limits: Limits = DEFAULTS) -> None:
         super().__init__(limits)
         self._labels = Labels(self.latest, limits)
         self._affiliations = Affiliations(self.room)
+        self._lives = TopicLives(limits)
         self._readers: Rows[int, _ConnectionReader] = Rows(
             _ConnectionReader, self.room, _READER_BYTES, limits.connections
         )
@@ -124,6 +126,8 @@ class Transit(Fold):
             self._produce(exchange, flags)
         elif api in FETCHES:
             self._fetch(exchange, flags)
+        elif api in TELLING:
+            self._lives.take(exchange, self._labels)
 
     # -- what was produced ------------------------------------------------------------------------------
 
@@ -262,6 +266,7 @@ class Transit(Fold):
     def merge(self, later: Self) -> None:
         self._labels.merge(later._labels)
         self._affiliations.merge(later._affiliations)
+        self._lives.merge(later._lives)
         self._readers.merge(later._readers)
         for mine, theirs in (
             (self._produced, later._produced),
@@ -279,7 +284,7 @@ class Transit(Fold):
 
     @property
     def left_out(self) -> int:
-        return sum(each.left_out for each in self._ledgers()) + self._readers.left_out
+        return sum(each.left_out for each in (*self._ledgers(), self._readers, self._lives))
 
     def _ledgers(self) -> tuple[Ledgers[_Place] | Ledgers[_Read], ...]:
         return self._produced, self._samples, self._fetched, self._heights
@@ -327,11 +332,8 @@ class Transit(Fold):
             if group is not None:
                 groups.setdefault((group, place), {}).setdefault(consumer, []).extend(arrivals)
         for (group, place), consumers in groups.items():
-            yield (
-                group,
-                place,
-                read_again({consumer.who.client_id or "": each for consumer, each in consumers.items()}),
-            )
+            arrived = {consumer.who.client_id or "": each for consumer, each in consumers.items()}
+            yield group, place, read_again(arrived, self._lives.begun(place[0] or ""))
 
     def _arrivals(self, shared: bool = True) -> Iterator[tuple[Place, int, Iterator[Arrival]]]:
         """What was fetched: topic and partition, connection, and what came.

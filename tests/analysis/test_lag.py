@@ -88,6 +88,77 @@ def test_growing_lag_has_a_trend_and_its_largest_is_between_commits() -> None:
     assert series[-1]["lag"] == row["lag"]
 
 
+def named(at: int, topic_id: str, name: str = TOPIC) -> Exchange:
+    """A Metadata that tells a topic with its id."""
+    partition = {"errorCode": 0, "partitionIndex": 0, "leaderId": 1, "leaderEpoch": 0}
+    partition |= {"replicaNodes": [1], "isrNodes": [1], "offlineReplicas": []}
+    topic = {"errorCode": 0, "name": name, "topicId": topic_id, "isInternal": False}
+    topic |= {"partitions": [partition], "topicAuthorizedOperations": -1}
+    told = {"throttleTimeMs": 0, "brokers": [], "clusterId": "c", "controllerId": 1, "topics": [topic]}
+    asked = {"topics": None, "allowAutoTopicCreation": False, "includeTopicAuthorizedOperations": False}
+    return made("Metadata", 12, asked, told, (at * MILLISECOND, at * MILLISECOND))
+
+
+def deleted(at: int, error: int = 0) -> Exchange:
+    """A DeleteTopics to a broker that knows no ids."""
+    told = {"throttleTimeMs": 0, "responses": [{"name": TOPIC, "errorCode": error}]}
+    asked = {"topicNames": [TOPIC], "timeoutMs": 1}
+    return made("DeleteTopics", 3, asked, told, (at * MILLISECOND, at * MILLISECOND))
+
+
+ONE, OTHER = "AAAAAAAAAAAAAAAAAAAAAg", "AAAAAAAAAAAAAAAAAAAAAw"
+
+
+@pytest.mark.parametrize(
+    ("before", "anew"), [([named(0, ONE)], named(1_000, OTHER)), ([], deleted(1_000))], ids=["ids", "none"]
+)
+def test_a_topic_that_was_made_again_begins_anew(before: list[Exchange], anew: Exchange) -> None:
+    first = [*before, produce((10, 11), 400, [1] * 100), commit((20, 21), 490), commit((22, 23), 480), anew]
+    row = only(fold("lag", first).result())
+    assert (row["committed"], row["log_end"], row["lag"]) == (480, 500, 20), "nobody reads the new one yet"
+    second = [*first, commit((1_020, 1_021), 1), produce((1_022, 1_023), 0, [1] * 3)]
+    row = only(fold("lag", second).result())
+    assert (row["committed"], row["log_end"], row["lag"], row["lag_max"]) == (1, 3, 2, 2)
+    assert (row["commits"], row["rewinds"], row["rewound_from"]) == (3, 1, 490), "the one of the first topic"
+    third = [*second, commit((1_030, 1_031), 0)]
+    row = only(fold("lag", third).result())
+    assert (row["rewinds"], row["rewound_from"], row["rewound_to"]) == (2, 1, 0), "and one of the second"
+    assert [(row["ns"] // SECOND, row["lag"]) for row in fold("lag,1s", third).result()] == [(1, 20), (2, 3)]
+    for at in range(len(third)):
+        early, late = fold("lag", third[:at]), fold("lag", third[at:])
+        early.merge(late)
+        assert early.result() == [row]
+
+
+def test_a_position_in_the_former_topic_is_not_committed_in_the_new_one() -> None:
+    events = [named(0, ONE), produce((10, 11), 400, [1] * 100), commit((20, 21), 490), named(1_000, OTHER)]
+    events += [commit((1_010, 1_011), 500)]
+    assert only(fold("lag", events).result())["committed"] == 500, "nothing else is known of the new one"
+    events += [produce((1_020, 1_021), 0, [1] * 3), commit((1_030, 1_031), 2)]
+    row = only(fold("lag", events).result())
+    assert (row["committed"], row["log_end"], row["lag"], row["rewinds"]) == (2, 3, 1, 0)
+    later = [*events, produce((1_040, 1_041), 3, [1] * 700), commit((1_050, 1_051), 600)]
+    row = only(fold("lag", later).result())
+    assert (row["committed"], row["log_end"], row["lag"]) == (600, 703, 103)
+
+
+@pytest.mark.parametrize(
+    "event",
+    [named(1_000, ONE), named(1_000, OTHER, "other"), deleted(1_000, error=3)],
+    ids=["same", "other name", "refused"],
+)
+def test_a_topic_that_stays_does_not_begin_anew(event: Exchange) -> None:
+    events = [named(0, ONE), produce((10, 11), 400, [1] * 100), commit((20, 21), 490), event]
+    row = only(fold("lag", [*events, commit((1_020, 1_021), 1)]).result())
+    assert (row["committed"], row["log_end"], row["lag"], row["rewinds"]) == (1, 500, 499, 1)
+
+
+def test_topics_of_two_clusters_are_not_taken_for_one_made_again() -> None:
+    told = [named(second * 1_000, (ONE, OTHER)[second % 2]) for second in range(20)]
+    row = only(fold("lag", [*told, commit((2_500, 2_501), 490), commit((2_600, 2_601), 10)]).result())
+    assert (row["commits"], row["rewinds"]) == (2, 1)
+
+
 def test_a_commit_that_goes_back_is_a_rewind() -> None:
     row = only(fold("lag", [commit((1, 2), 10), commit((3, 4), 4), commit((5, 6), 6)]).result())
     assert (row["rewinds"], row["rewound_from"], row["rewound_to"], row["rewound_by"]) == (1, 10, 4, "test")

@@ -106,6 +106,7 @@ def _came_to_nothing(failed: list[Row]) -> bool:
     needs=(Tcp, ClusterBrokers, ClusterChanges),
     together_s=1,
     patience_s=30,
+    stopping_s=60,
     tries=1,
 )
 @once
@@ -118,12 +119,12 @@ def broker_gone(facts: Facts) -> Iterator[Finding]:
         for each in _losses(facts.rows(Tcp), within_ns, patience_ns)
         if each.failed >= facts.limit("tries")
     ]
-    for several in _of_one_broker(losses, nodes, within_ns):
+    for several in _of_one_broker(losses, nodes, within_ns, facts.limit("stopping_s") * SECOND):
         yield _gone(facts, several, nodes)
 
 
 def _of_one_broker(
-    losses: list[_LostBroker], nodes: dict[str, int], within_ns: float
+    losses: list[_LostBroker], nodes: dict[str, int], within_ns: float, stopping_ns: float
 ) -> Iterator[list[_LostBroker]]:
     """Listeners of one broker go together. Which broker has a listener that only brokers use is not always
     told; where one broker of its host went at the same time, it is that one's."""
@@ -134,7 +135,8 @@ def _of_one_broker(
         mine = (
             of_one
             for of_one in gone
-            if nodes[of_one[0].address] == node and all(_down_together(each, one) for one in of_one)
+            if nodes[of_one[0].address] == node
+            and all(_down_together(each, one, stopping_ns) for one in of_one)
         )
         if (one := next(mine, None)) is not None:
             one.append(each)
@@ -157,12 +159,14 @@ def _of_one_broker(
     yield from (*gone, *alone)
 
 
-def _down_together(one: _LostBroker, other: _LostBroker) -> bool:
-    """Whether two listeners were away at the same time. A broker that stops in an orderly way closes that of
-    controllers seconds after the others."""
-    return (other.back_ns is None or one.last_ns <= other.back_ns) and (
+def _down_together(one: _LostBroker, other: _LostBroker, stopping_ns: float) -> bool:
+    """Whether two listeners were away at the same time, as those of one process are. A broker that stops in
+    an orderly way closes that of controllers last, after it has flushed its logs. That takes seconds, and
+    what stops services gives them no more than a minute or so (Kubernetes 30 s, systemd 90 s)."""
+    overlap = (other.back_ns is None or one.last_ns <= other.back_ns) and (
         one.back_ns is None or other.last_ns <= one.back_ns
     )
+    return overlap and abs(one.last_ns - other.last_ns) <= stopping_ns
 
 
 def _gone(facts: Facts, several: list[_LostBroker], nodes: dict[str, int]) -> Finding:

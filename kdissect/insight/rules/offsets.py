@@ -6,7 +6,6 @@ from collections.abc import Iterable, Iterator
 from statistics import median
 from typing import Any
 
-from kdissect.analysis.cluster import ClusterChanges
 from kdissect.analysis.fold import SECOND, Row
 from kdissect.analysis.groups import Members
 from kdissect.analysis.lag import Lag
@@ -305,18 +304,10 @@ def offset_reset(facts: Facts) -> Iterator[Finding]:
         )
 
 
-@rule("offset-rewound", NOTICE, CERTAIN, needs=(Lag, ClusterChanges))
+@rule("offset-rewound", NOTICE, CERTAIN, needs=(Lag,))
 def offset_rewound(facts: Facts) -> Iterator[Finding]:
-    """A committed offset went back. The offsets of a topic that was deleted and made again begin anew."""
-    deleted: dict[str, int] = {}
-    for row in facts.rows(ClusterChanges):
-        if row["what"] == "topic-deleted" and row["exchange"] is not None:
-            deleted.setdefault(row["topic"], row["exchange"])
-    went_back = [
-        row
-        for row in facts.rows(Lag)
-        if row["rewinds"] and row["rewind_exchange"] < deleted.get(row["topic"], row["rewind_exchange"] + 1)
-    ]
+    """A committed offset went back. Of a topic that was deleted and made again, offsets begin anew."""
+    went_back = [row for row in facts.rows(Lag) if row["rewinds"]]
     for (group, topic), rows in together(went_back, "group", "topic").items():
         worst = max(rows, key=lambda row: row["rewound_from"] - row["rewound_to"])
         by = f", by client {worst['rewound_by']}" if worst["rewound_by"] else ""

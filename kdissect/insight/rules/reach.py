@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from bisect import bisect_left
+from collections.abc import Iterator, Set
+from itertools import accumulate
 
 from kdissect.analysis.clients import Clients
 from kdissect.analysis.connections import Connections
@@ -12,6 +14,7 @@ from kdissect.analysis.tcp import Tcp
 from kdissect.insight.causes import explains
 from kdissect.insight.finding import CERTAIN, CRITICAL, INFO, LIKELY, NOTICE, WARNING, Finding, FindingSubject
 from kdissect.insight.rule import Facts, rule
+from kdissect.insight.rules.brokers import FAILED
 from kdissect.insight.rules.offsets import together
 from kdissect.insight.words import of_numbers, quoted, span
 from kdissect.protocol.traits import traits_of_api
@@ -197,9 +200,41 @@ def _may_be_waiting(api: str) -> bool:
     return traits.waits is not None or traits.between_brokers or api == "Heartbeat"
 
 
+class _BrokerEnds:
+    """When a broker closed connections, and how long it served those that had begun by then."""
+
+    def __init__(self, rows: list[Row], refused: Set[int]) -> None:
+        begun = sorted(
+            (row["first_ns"], _served_until_ns(row)) for row in rows if row["opening"] not in FAILED
+        )
+        self._firsts = [first_ns for first_ns, _ in begun]
+        self._served = list(accumulate((until_ns for _, until_ns in begun), max))
+        self._closed = sorted(
+            row["closed_ns"]
+            for row in rows
+            if row["closed_by"] == "broker" and row["connection"] not in refused
+        )
+
+    def serves(self, begun_ns: int, until_ns: int) -> bool:
+        """Whether a connection that began before the one time was served after the other."""
+        at = bisect_left(self._firsts, begun_ns)
+        return at > 0 and self._served[at - 1] > until_ns
+
+    def stopped(self, ns: int, within_ns: int) -> bool:
+        """Whether it stopped at that time: it closed others as well, and none went on."""
+        at = bisect_left(self._closed, ns - within_ns)
+        closed_others = at < len(self._closed) and self._closed[at] <= ns + within_ns
+        return closed_others and not self.serves(ns + within_ns, ns + within_ns)
+
+
+def _served_until_ns(row: Row) -> int:
+    return int(row["closed_ns"] if row["closed_by"] == "broker" else row["last_ns"])
+
+
 @rule("request-refused-by-close", WARNING, CERTAIN, needs=(Tcp,), young_ms=50, stops_s=1)
 def request_refused_by_close(facts: Facts) -> Iterator[Finding]:
-    """The broker closed the connection instead of answering. One that stops closes all of them."""
+    """The broker closed the connection instead of answering. One that stops refuses nothing: it closes all
+    connections at once."""
     answered = {
         (row["client_id"], row["broker"], api)
         for row in facts.rows(Tcp)
@@ -215,16 +250,12 @@ def request_refused_by_close(facts: Facts) -> Iterator[Finding]:
         and not any(map(_may_be_waiting, row["waiting_apis"]))
         and not any((row["client_id"], row["broker"], api) in answered for api in row["waiting_apis"])
     ]
-    stops_ns = facts.limit("stops_s") * SECOND
-    others = [row for row in facts.rows(Tcp) if row["closed_by"] == "broker" and row not in refused]
-    refused = [
-        row
-        for row in refused
-        if not any(
-            each["broker"] == row["broker"] and abs(each["closed_ns"] - row["closed_ns"]) <= stops_ns
-            for each in others
-        )
-    ]
+    stops_ns = int(facts.limit("stops_s") * SECOND)
+    numbers = {row["connection"] for row in refused}
+    ends = {
+        broker: _BrokerEnds(rows, numbers) for (broker,), rows in together(facts.rows(Tcp), "broker").items()
+    }
+    refused = [row for row in refused if not ends[row["broker"]].stopped(row["closed_ns"], stops_ns)]
     for (client_id, broker), rows in together(refused, "client_id", "broker").items():
         apis = sorted({api for row in rows for api in row["waiting_apis"]})
         evidence = [number for row in rows for number in row["waiting_exchanges"]]
@@ -285,12 +316,8 @@ def idle_disconnect(facts: Facts) -> Iterator[Finding]:
     by_broker = together((row for row in rows if _closed_when_idle(facts, row)), "broker")
     for (broker,), closed in by_broker.items():
         # Only a connection that goes on shows that the broker did not stop.
-        lives = [(row["first_ns"], row["last_ns"]) for row in rows if row["broker"] == broker]
-        lived_on = [
-            row
-            for row in closed
-            if any(first < row["closed_ns"] and last > row["closed_ns"] + SECOND for first, last in lives)
-        ]
+        ends = _BrokerEnds([row for row in rows if row["broker"] == broker], frozenset())
+        lived_on = [row for row in closed if ends.serves(row["closed_ns"], row["closed_ns"] + SECOND)]
         usual = facts.limit("idle_s") * SECOND
         found = [row for row in closed if abs(row["idle_ns"] - usual) <= facts.limit("share") * usual]
         if not found and lived_on:

@@ -34,8 +34,11 @@ def connection(number: int, first_s: float, last_s: float, **more: Any) -> tuple
     return Tcp, row(Tcp, **{**values, **more})
 
 
+REFUSED = {"opening": "refused", "exchanges": 0, "end": "rst"}
+
+
 def refused(number: int, at_s: float) -> tuple[type[Tcp], Row]:
-    return connection(number, at_s, at_s, opening="refused", exchanges=0, end="rst")
+    return connection(number, at_s, at_s, **REFUSED)
 
 
 def at_node(node: int = 1, host: str = "10.0.0.1") -> tuple[type[ClusterBrokers], Row]:
@@ -143,6 +146,17 @@ def test_a_listener_that_closes_seconds_later_is_of_the_same_loss() -> None:
     assert "its 2 connections ended within 2.0 s" in found.message
     (found,) = said("broker-gone", *outer, connection(5, 11.5, 90), *later, at_node(), also)
     assert "That happened 2 times" in found.message  # the first was back
+
+
+@pytest.mark.parametrize(("apart_s", "findings"), [(60, 1), (61, 2)])
+def test_listeners_that_end_far_apart_are_no_loss_of_one_broker(apart_s: int, findings: int) -> None:
+    """Nobody looked whether the first was back before the other one went."""
+    inner, ends_s = {"broker": "10.0.0.1:9093"}, 10 + apart_s
+    later = connection(3, 0, ends_s, **inner), connection(4, ends_s + 1, ends_s + 1, **inner, **REFUSED)
+    also = ClusterBrokers, row(ClusterBrokers, node_id=1, host="10.0.0.1", port=9093, from_ns=0)
+    (found,) = said("broker-gone", connection(0, 1, 10), refused(2, 11), *later, at_node(), also)
+    assert ("That happened 2 times" in found.message) == (findings == 2)
+    assert (f"ended within {apart_s}.0 s" in found.message) == (findings == 1)
 
 
 def test_a_broker_that_goes_twice_is_told_so_and_each_step_once() -> None:

@@ -65,6 +65,14 @@ def test_what_is_not_asked_for_is_known_but_not_counted() -> None:
     assert (found.records, found.again, found.clients, found.first_ns) == (100, 0, [], None)
 
 
+def test_the_offsets_of_a_topic_that_was_made_again_are_not_those_of_the_former() -> None:
+    both = {"one": [arrival(0, 99, 1, 0), arrival(0, 49, 5, 0), arrival(40, 59, 9, 40)]}
+    assert read_again(both).again == 70
+    found = read_again(both, [3])
+    assert (found.records, found.again) == (160, 10)
+    assert read_again(both, [3, 4]).again == 10
+
+
 def test_a_hundred_records_that_were_read_before_are_told() -> None:
     def again(*counts: int) -> list[Finding]:
         made = {

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from typing import Any
 
 import pytest
@@ -133,7 +134,7 @@ def refused_by_close() -> Row:
     row: Row = dict.fromkeys(column.name for column in Tcp.columns)
     row |= {"connection": 1, "client": "10.0.0.1:5000", "broker": "10.0.0.9:9092", "client_id": "c"}
     row |= {"closed_by": "broker", "waiting_exchanges": [7], "waiting_apis": ["Produce"]}
-    return row | {"waiting_ns": 50 * MILLISECOND, "closed_ns": 5}
+    return row | {"waiting_ns": 50 * MILLISECOND, "first_ns": 1, "closed_ns": 5, "last_ns": 5}
 
 
 @pytest.mark.parametrize(
@@ -161,6 +162,31 @@ def test_a_broker_that_stops_refuses_nothing() -> None:
     later, elsewhere = {"closed_ns": row["closed_ns"] + 2 * SECOND}, {"broker": "other:9092"}
     for apart in (later, elsewhere, {"closed_by": "client"}):
         assert said("request-refused-by-close", {Tcp: [row, served | apart]})
+
+
+def test_a_broker_that_goes_on_refuses_though_it_closes_an_idle_connection() -> None:
+    row = refused_by_close()
+    idle = row | {"connection": 2, "waiting_exchanges": [], "waiting_apis": [], "client_id": "other"}
+    goes_on = idle | {"connection": 3, "closed_by": None, "closed_ns": None, "last_ns": 2 * SECOND}
+    assert not said("request-refused-by-close", {Tcp: [row, idle]})
+    assert said("request-refused-by-close", {Tcp: [row, idle, goes_on]})
+    again = {"first_ns": row["closed_ns"] + SECOND // 2}
+    assert said("request-refused-by-close", {Tcp: [row, idle, goes_on | again]}), "it takes new ones"
+    for ends in ({"last_ns": SECOND}, {"opening": "refused"}, {"first_ns": 2 * SECOND}):
+        assert not said("request-refused-by-close", {Tcp: [row, idle, goes_on | ends]})
+
+
+def test_many_closed_connections_are_judged_in_one_pass() -> None:
+    row = refused_by_close()
+    ends = [
+        {"first_ns": ns - 1, "closed_ns": ns, "last_ns": ns} for ns in range(0, 8_000 * SECOND, 2 * SECOND)
+    ]
+    every = [row | end | {"connection": at} for at, end in enumerate(ends)]
+    idle = {"waiting_exchanges": [], "waiting_apis": [], "client_id": "other"}
+    every += [each | idle | {"connection": 4_000 + at} for at, each in enumerate(every)]
+    began = time.process_time()
+    assert not said("request-refused-by-close", {Tcp: every})
+    assert time.process_time() - began < 2, "each was compared with each"
 
 
 def version(**values: Any) -> Row:
