@@ -51,6 +51,8 @@ _MOST_TOPICS = 64
 """That are named of a connection."""
 _MOST_SETTINGS = 64
 MOST_EXCHANGES = 8
+ENCRYPTED_ALERT = "broker: encrypted"
+"""One of ``alerts``: that nobody can read, and that is all that the broker sent after the client's part."""
 
 
 @packed

@@ -219,6 +219,7 @@ class Tls:
                 self._content(side, item.type, item.fragment, item, out)
             return
         if flow.is_dead or (flow.opener is None and self._keying.dark is not None):
+            self.seen.unopened.take(side == self.client, len(item.fragment), item.timestamp_ns, item.packet)
             return
         if self._keying.is_refused(side):
             return

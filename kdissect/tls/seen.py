@@ -25,6 +25,9 @@ if TYPE_CHECKING:
 else:
     hashlib = Later("hashlib")
 
+ENCRYPTED = "encrypted"
+"""The name of an alert that nobody can read."""
+
 SOON = timedelta(days=30)
 """A certificate that expires in that time should be renewed."""
 
@@ -42,7 +45,7 @@ class SeenHandshake:
 
     __slots__ = (
         *("alerts", "alpn", "certificates", "client_certificates", "early_data", "offered"),
-        *("resumed", "server_name", "suite", "version"),
+        *("resumed", "server_name", "suite", "unopened", "version"),
     )
 
     def __init__(self) -> None:
@@ -58,6 +61,7 @@ class SeenHandshake:
         self.resumed: bool | None = None
         self.early_data: str | None = None
         self.alerts: list[dict[str, Any]] = []
+        self.unopened = _Unopened()
 
     def client_hello(self, hello: Hello) -> None:
         """What a client offers."""
@@ -105,6 +109,13 @@ class SeenHandshake:
             said = {"from": sender, "level": level, "name": alert_name(body[1]), "packet": packet}
             self.alerts.append(said)
 
+    def _encrypted_alert(self) -> list[dict[str, Any]]:
+        """The alert with which the broker answers the end of the client's part, where it is encrypted. So TLS
+        1.3 refuses a client without a certificate. All of its alerts are fatal but that which closes."""
+        if self.version != version_name(TLS_1_3) or self.unopened.refusal is None:
+            return []
+        return [{"from": "broker", "level": "fatal", "name": ENCRYPTED, "packet": self.unopened.refusal}]
+
     def summary(self) -> dict[str, Any]:
         """All of it."""
         return {
@@ -117,8 +128,38 @@ class SeenHandshake:
             "early_data": self.early_data,
             "certificates": self.certificates,
             "client_certificates": self.client_certificates,
-            "alerts": self.alerts,
+            "alerts": [*self.alerts, *self._encrypted_alert()],
         }
+
+
+ALERT_BYTES = (2 + 1 + 16, 2 + 1 + 16 + 16)
+"""Of the fragment of a protected alert of TLS 1.3: level and description, the type, and the tag (RFC 8446,
+5.2). Java's also has 16 bytes of padding, as all of its records have (``SSLCipher``)."""
+REFUSED_WITHIN_NS = 2_000_000_000
+
+
+class _Unopened:
+    """What the lengths of protected records tell that nothing opens."""
+
+    __slots__ = ("_client_ns", "_is_over", "refusal")
+
+    def __init__(self) -> None:
+        self._client_ns: int | None = None
+        """When the client sent the first one: its Finished, and what comes with it."""
+        self._is_over = False
+        self.refusal: int | None = None
+        """The packet of an alert that is all that the broker sent after that."""
+
+    def take(self, is_client: bool, size: int, ns: int, packet: int) -> None:
+        """The next record."""
+        if is_client:
+            self._client_ns = ns if self._client_ns is None else self._client_ns
+            self._is_over = self._is_over or size in ALERT_BYTES  # it closes, and the broker may answer that
+        elif self._client_ns is not None:
+            is_first = self.refusal is None and not self._is_over
+            is_alert = size in ALERT_BYTES and ns - self._client_ns <= REFUSED_WITHIN_NS
+            self.refusal = packet if is_first and is_alert else None
+            self._is_over = True
 
 
 EXPIRED, NOT_YET = "expired", "not valid yet"

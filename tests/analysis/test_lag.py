@@ -90,11 +90,11 @@ def test_growing_lag_has_a_trend_and_its_largest_is_between_commits() -> None:
 
 def named(at: int, topic_id: str, name: str = TOPIC) -> Exchange:
     """A Metadata that tells a topic with its id."""
-    partition = {"errorCode": 0, "partitionIndex": 0, "leaderId": 1, "leaderEpoch": 0}
+    partition: Row = {"errorCode": 0, "partitionIndex": 0, "leaderId": 1, "leaderEpoch": 0}
     partition |= {"replicaNodes": [1], "isrNodes": [1], "offlineReplicas": []}
     topic = {"errorCode": 0, "name": name, "topicId": topic_id, "isInternal": False}
     topic |= {"partitions": [partition], "topicAuthorizedOperations": -1}
-    told = {"throttleTimeMs": 0, "brokers": [], "clusterId": "c", "controllerId": 1, "topics": [topic]}
+    told: Row = {"throttleTimeMs": 0, "brokers": [], "clusterId": "c", "controllerId": 1, "topics": [topic]}
     asked = {"topics": None, "allowAutoTopicCreation": False, "includeTopicAuthorizedOperations": False}
     return made("Metadata", 12, asked, told, (at * MILLISECOND, at * MILLISECOND))
 

@@ -6,9 +6,9 @@ import re
 from collections.abc import Callable, Iterable, Iterator
 
 from kdissect.analysis.errors import Errors
-from kdissect.analysis.exposure import Exposure
+from kdissect.analysis.exposure import ENCRYPTED_ALERT, Exposure
 from kdissect.analysis.fold import SECOND, Row, address
-from kdissect.insight.finding import CERTAIN, CRITICAL, INFO, NOTICE, WARNING, Finding, FindingSubject
+from kdissect.insight.finding import CERTAIN, CRITICAL, INFO, LIKELY, NOTICE, WARNING, Finding, FindingSubject
 from kdissect.insight.rule import Facts, rule
 from kdissect.insight.words import having, named, of_numbers, span
 from kdissect.wording import plural
@@ -238,18 +238,28 @@ def certificate_expires(facts: Facts) -> Iterator[Finding]:
         )
 
 
-@rule("tls-handshake-failed", CRITICAL, CERTAIN, needs=(Exposure,), without_kafka=True)
+@rule("tls-handshake-failed", CRITICAL, CERTAIN, needs=(Exposure,), without_kafka=True, encrypted=2)
 def tls_handshake_failed(facts: Facts) -> Iterator[Finding]:
     """TLS does not come about."""
-    failed = [row for row in facts.rows(Exposure) if row["alerts"] and facts.may_be_kafka(row["broker"])]
+    failed = [
+        row
+        for row in facts.rows(Exposure)
+        if row["alerts"]
+        and facts.may_be_kafka(row["broker"])
+        and (row["alerts"] != [ENCRYPTED_ALERT] or row["end"] in ("fin", "rst"))
+    ]
     for subject, rows in _groups(
         failed, lambda row: FindingSubject(client=address(row["client"]), broker=row["broker"])
     ).items():
         alerts = sorted({alert for row in rows for alert in row["alerts"]})
+        is_known = alerts != [ENCRYPTED_ALERT]
+        if not is_known and len(rows) < facts.limit("encrypted"):
+            continue
         yield facts.finding(
             subject,
             f"{plural(len(rows), 'connection')} from {subject.client} to {subject.broker} failed in the "
             f"handshake of TLS: {named(map(_alert, alerts))}.",
+            confidence=CERTAIN if is_known else LIKELY,
             count=len(rows),
             measure=len(rows),
             unit="connections",
@@ -259,8 +269,14 @@ def tls_handshake_failed(facts: Facts) -> Iterator[Finding]:
 
 def _alert(text: str) -> str:
     """An alert in words."""
+    if text == ENCRYPTED_ALERT:
+        return (
+            "the broker answers the client's last step with an encrypted alert alone, as it does where a "
+            "client shows no certificate and it wants one"
+        )
     side, _, name = text.partition(": ")
-    return f"the {side} says {_ALERTS.get(name, name)}"
+    words = (_OF_CLIENTS if side == "broker" else {}).get(name) or _ALERTS.get(name, name)
+    return f"the {side} says {words}"
 
 
 _ALERTS = {
@@ -273,6 +289,10 @@ _ALERTS = {
     "protocol_version": "that the version of TLS is not acceptable (protocol_version)",
     "unrecognized_name": "that it is not the host that was asked for (unrecognized_name)",
 }
+_OF_CLIENTS = {
+    "bad_certificate": "that the client shows no certificate, or a wrong one (bad_certificate)",
+}
+"""What brokers mean by an alert. Java's say so where a client has none (``CertificateMessage``)."""
 
 
 _LOGIN_ERRORS = ("SASL_AUTHENTICATION_FAILED", "UNSUPPORTED_SASL_MECHANISM", "ILLEGAL_SASL_STATE")

@@ -11,7 +11,7 @@ from kdissect.analysis.exposure import Exposure
 from kdissect.analysis.fold import SECOND, Row
 from kdissect.insight.catalogue import RULES
 from kdissect.insight.context import JudgingContext
-from kdissect.insight.finding import CRITICAL, INFO, NOTICE, WARNING, Finding
+from kdissect.insight.finding import CERTAIN, CRITICAL, INFO, LIKELY, NOTICE, WARNING, Finding
 from tests.insight.judged import CAPTURES, judged_file
 from tests.insight.made import row, said
 
@@ -154,6 +154,28 @@ def test_certificates_that_end_within_30_days() -> None:
 def test_alerts_are_said_in_words() -> None:
     (found,) = judged("tls-handshake-failed", connection(alerts=["client: unknown_ca"]))
     assert "the client says that it does not trust who issued the certificate" in found.message
+
+
+@pytest.mark.parametrize(
+    ("alert", "words"),
+    [
+        ("broker: bad_certificate", "the broker says that the client shows no certificate, or a wrong one"),
+        ("client: bad_certificate", "the client says that the certificate is wrong"),
+    ],
+)
+def test_whose_certificate_is_wrong(alert: str, words: str) -> None:
+    (found,) = judged("tls-handshake-failed", connection(alerts=[alert]))
+    assert words in found.message
+    assert found.confidence == CERTAIN
+
+
+def test_an_alert_that_cannot_be_read_is_told_when_it_comes_again() -> None:
+    refused = connection(alerts=["broker: encrypted"], end="rst")
+    (found,) = judged("tls-handshake-failed", refused, refused)
+    assert found.confidence == LIKELY
+    assert "where a client shows no certificate" in found.message
+    assert not judged("tls-handshake-failed", refused)
+    assert not judged("tls-handshake-failed", refused, refused | {"end": "open"})
 
 
 def test_log_ins_that_fail_are_critical_at_10_a_minute() -> None:
