@@ -174,13 +174,15 @@ def _gone(facts: Facts, several: list[_LostBroker], nodes: dict[str, int]) -> Fi
     node = nodes.get(first.address)
     ended, failed = sum(each.ended for each in several), sum(each.failed for each in several)
     last_ns = max(each.last_ns for each in several)
-    back = [each.back_ns for each in several if each.back_ns is not None]
-    back_ns = min(back, default=None)
     mine = [
         row
         for row in facts.rows(ClusterChanges)
         if node is not None and row["node_id"] == node and row["by"] is None
     ]
+    back = [each.back_ns for each in several if each.back_ns is not None]
+    # It may be back, and no client needs it.
+    back += [row["ns"] for row in mine if row["what"] == "broker-registered" and row["ns"] > last_ns]
+    back_ns = min(back, default=None)
     near = [row for row in mine if abs(row["ns"] - last_ns) <= 30 * SECOND]
     before = [row for row in near if row["what"] == "leader-moved" and row["ns"] < last_ns - SECOND // 10]
     after = [row for row in near if row["what"] == "leader-moved" and row["ns"] >= last_ns - SECOND // 10]
@@ -402,7 +404,9 @@ def voter_behind(facts: Facts) -> Iterator[Finding]:
 
 
 explains("broker-gone", "broker-restarted", shares=("broker",), within_s=60)
-explains("broker-gone", "controller-moved", "election-storm", within_s=60)
+explains("broker-gone", "controller-moved", "election-storm", "heartbeat-late", within_s=60)
 explains("broker-gone", "request-abandoned", "head-of-line", "latency-spike", within_s=60)
-explains("broker-stalled", "heartbeat-late", "broker-fenced", within_s=30)
+explains("broker-stalled", "heartbeat-late", "broker-fenced", "controller-moved", within_s=30)
+explains("log-dir-offline", "broker-gone", "isr-shrunk", "leader-moved", shares=("broker",), within_s=60)
+explains("log-dir-offline", "partition-offline", "replication-slow", "request-abandoned", within_s=60)
 explains("heartbeat-late", "broker-fenced", shares=("broker",))

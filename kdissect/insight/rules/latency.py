@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator
+from collections.abc import Container, Iterable, Iterator
 from statistics import median
 from typing import Any
 
+from kdissect.analysis.cluster import ClusterBrokers
 from kdissect.analysis.fold import MILLISECOND, SECOND, Row
 from kdissect.analysis.pace import Pace
 from kdissect.analysis.stalls import Spikes, Stalls
@@ -25,6 +26,7 @@ from kdissect.insight.finding import (
     FindingSubject,
 )
 from kdissect.insight.rule import Facts, rule
+from kdissect.insight.rules.brokers import nodes_by_address
 from kdissect.insight.words import of_numbers, quoted, span
 from kdissect.wording import plural
 
@@ -316,34 +318,67 @@ def stalls(facts: Facts) -> dict[str, list[Row]]:
     return stood
 
 
-@rule("broker-stalled", CRITICAL, LIKELY, needs=(Stalls, Tcp), stalled_s=1)
-def broker_stalled(facts: Facts) -> Iterator[Finding]:
-    """A broker answered nobody for a while, then all at once."""
-    for broker, found in stalls(facts).items():
-        stood = [
+def _of_one_broker(stood: dict[str, list[Row]], told: Container[str]) -> dict[str, list[Row]]:
+    """The same, a broker once. Clients are not told of the listener of controllers: what stood still there
+    is that of the one broker of its host that stood still at the same times."""
+    joined = dict(stood)
+    for inner in [broker for broker in stood if broker not in told]:
+        host = inner.rpartition(":")[0]
+        near = [
+            one
+            for one in stood
+            if one in told and one.rpartition(":")[0] == host and _at_once(stood[one], stood[inner])
+        ]
+        if len(near) == 1:
+            joined[near[0]] = [*joined[near[0]], *joined.pop(inner)]
+    return joined
+
+
+def _at_once(one: list[Row], other: list[Row]) -> bool:
+    """Whether the times in which two listeners stood still are the same, to a second."""
+    return len(one) == len(other) and all(
+        abs(mine[end] - yours[end]) <= SECOND
+        for mine, yours in zip(one, other, strict=True)
+        for end in ("from_ns", "to_ns")
+    )
+
+
+def _stood(facts: Facts) -> dict[str, list[Row]]:
+    """Where brokers stood still for so long that it is told, and the capture did not sleep."""
+    long = {
+        broker: [
             row
-            for row in found
+            for row in rows
             if row["stalled_ns"] >= facts.limit("stalled_s") * SECOND
             and facts.context.awake_ns(row["from_ns"], row["to_ns"]) == row["to_ns"] - row["from_ns"]
         ]
-        if not stood:
-            continue
+        for broker, rows in stalls(facts).items()
+    }
+    return {broker: rows for broker, rows in long.items() if rows}
+
+
+@rule("broker-stalled", CRITICAL, LIKELY, needs=(Stalls, Tcp, ClusterBrokers), stalled_s=1)
+def broker_stalled(facts: Facts) -> Iterator[Finding]:
+    """A broker answered nobody for a while, then all at once."""
+    told = nodes_by_address(facts.rows(ClusterBrokers))
+    for broker, stood in _of_one_broker(_stood(facts), told).items():
+        own = [row for row in stood if row["broker"] == broker]
         longest = max(stood, key=lambda row: row["stalled_ns"])
         exchanges = [number for row in stood for number in row["exchanges"]]
         connections = sorted({each for row in stood for each in row["connections"]})
-        times = "once" if len(stood) == 1 else f"{len(stood)} times"
+        times = "once" if len(own) == 1 else f"{len(own)} times"
         yield facts.finding(
             FindingSubject(broker=broker),
             f"The broker answered none of {plural(len(connections), 'connection')} for up to "
             f"{span(longest['stalled_ns'])}, {times}, although requests waited; then it answered all at "
             "once. Its machine was up, because it went on acknowledging packets.",
-            count=len(stood),
+            count=len(own),
             measure=round(longest["stalled_ns"] / SECOND, 3),
             unit="s",
             threshold=facts.limit("stalled_s"),
-            cost_ns=sum(row["stalled_ns"] for row in stood),
-            first_ns=stood[0]["from_ns"],
-            last_ns=stood[-1]["to_ns"],
+            cost_ns=sum(row["stalled_ns"] for row in own),
+            first_ns=min(row["from_ns"] for row in stood),
+            last_ns=max(row["to_ns"] for row in stood),
             exchanges=exchanges,
             connections=connections,
             filter=of_numbers(exchanges[:8]),

@@ -148,6 +148,15 @@ def test_a_listener_that_closes_seconds_later_is_of_the_same_loss() -> None:
     assert "That happened 2 times" in found.message  # the first was back
 
 
+def test_a_broker_that_registers_anew_is_back_though_no_client_needs_it() -> None:
+    rows = connection(0, 1, 10), refused(1, 11), at_node()
+    (found,) = said("broker-gone", *rows, change("broker-registered", 24, node_id=1))
+    assert (found.resolved_ns, found.measure) == (24 * SECOND, 14.0)
+    for other in (change("broker-registered", 24, node_id=2), change("broker-registered", 5, node_id=1)):
+        (found,) = said("broker-gone", *rows, other)
+        assert found.resolved_ns is None
+
+
 @pytest.mark.parametrize(("apart_s", "findings"), [(60, 1), (61, 2)])
 def test_listeners_that_end_far_apart_are_no_loss_of_one_broker(apart_s: int, findings: int) -> None:
     """Nobody looked whether the first was back before the other one went."""

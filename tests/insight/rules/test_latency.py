@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from kdissect.analysis.cluster import ClusterBrokers
 from kdissect.analysis.fold import Row
 from kdissect.analysis.pace import Pace
 from kdissect.analysis.stalls import Spikes, Stalls
@@ -84,6 +85,25 @@ def test_a_broker_that_answers_nobody_stands_still() -> None:
     ((found,),) = said_by(("broker-stalled",), stall(), stall(from_ns=T0 + 5 * S)).values()
     assert (found.subject.broker, found.count, found.measure) == ("b:1", 2, 2)
     assert found.exchanges == (7, 8)
+
+
+def told_at(node: int, port: int) -> tuple[type[ClusterBrokers], Row]:
+    return ClusterBrokers, zeros(ClusterBrokers, node_id=node, host="b", port=port, from_ns=0)
+
+
+def test_a_broker_that_stands_still_with_its_listener_of_controllers_is_told_once() -> None:
+    inner = {"broker": "b:9", "connections": [3], "exchanges": [9]}
+
+    def told(*rows: tuple[type[Any], Row]) -> list[Finding]:
+        return said_by(("broker-stalled",), stall(), told_at(1, 1), *rows)["broker-stalled"]
+
+    (found,) = told(stall(**inner, from_ns=T0 + S))
+    assert (found.subject.broker, found.count, found.cost_ns) == ("b:1", 1, 2 * S)
+    assert "none of 3 connections" in found.message
+    assert found.exchanges == (7, 8, 9)
+    for apart in ({"from_ns": T0 + S + 1}, {"broker": "other:9"}):
+        assert len(told(stall(**{**inner, **apart}))) == 2
+    assert len(told(stall(**inner), stall(broker="b:2"), told_at(2, 2))) == 3, "it may be either's"
 
 
 def test_where_the_network_was_cut_nobody_stood_still() -> None:

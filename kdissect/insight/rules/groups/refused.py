@@ -332,3 +332,4 @@ explains("static-member-conflict", "commit-after-rebalance", "rebalance-storm", 
 explains("member-epoch-fenced", "commit-after-rebalance", shares=("group", "client_id"))
 explains("assignor-mismatch", "group-refused", shares=("group", "client_id"))
 explains("broker-gone", "coordinator-moved", within_s=60)
+explains("broker-stalled", "coordinator-moved", within_s=60)
