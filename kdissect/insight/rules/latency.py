@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Container, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from statistics import median
 from typing import Any
 
@@ -318,19 +318,23 @@ def stalls(facts: Facts) -> dict[str, list[Row]]:
     return stood
 
 
-def _of_one_broker(stood: dict[str, list[Row]], told: Container[str]) -> dict[str, list[Row]]:
-    """The same, a broker once. Clients are not told of the listener of controllers: what stood still there
-    is that of the one broker of its host that stood still at the same times."""
-    joined = dict(stood)
-    for inner in [broker for broker in stood if broker not in told]:
-        host = inner.rpartition(":")[0]
+def _of_one_broker(stood: dict[str, list[Row]], nodes: dict[str, int]) -> dict[str, list[Row]]:
+    """The same, a broker once. Which one has a listener for controllers is not always told: what stood still
+    there is the one broker of its host that stood still at the same times."""
+    joined: dict[str, list[Row]] = {}
+    for broker, rows in sorted(stood.items(), key=lambda each: each[0] not in nodes):
+        host, node = broker.rpartition(":")[0], nodes.get(broker)
         near = [
             one
-            for one in stood
-            if one in told and one.rpartition(":")[0] == host and _at_once(stood[one], stood[inner])
+            for one in joined
+            if one in nodes
+            and (nodes[one] == node if node is not None else one.rpartition(":")[0] == host)
+            and _at_once(stood[one], rows)
         ]
         if len(near) == 1:
-            joined[near[0]] = [*joined[near[0]], *joined.pop(inner)]
+            joined[near[0]] += rows
+        else:
+            joined[broker] = list(rows)
     return joined
 
 
@@ -360,8 +364,8 @@ def _stood(facts: Facts) -> dict[str, list[Row]]:
 @rule("broker-stalled", CRITICAL, LIKELY, needs=(Stalls, Tcp, ClusterBrokers), stalled_s=1)
 def broker_stalled(facts: Facts) -> Iterator[Finding]:
     """A broker answered nobody for a while, then all at once."""
-    told = nodes_by_address(facts.rows(ClusterBrokers))
-    for broker, stood in _of_one_broker(_stood(facts), told).items():
+    nodes = nodes_by_address(facts.rows(ClusterBrokers))
+    for broker, stood in _of_one_broker(_stood(facts), nodes).items():
         own = [row for row in stood if row["broker"] == broker]
         longest = max(stood, key=lambda row: row["stalled_ns"])
         exchanges = [number for row in stood for number in row["exchanges"]]

@@ -104,6 +104,7 @@ def test_a_broker_that_stands_still_with_its_listener_of_controllers_is_told_onc
     for apart in ({"from_ns": T0 + S + 1}, {"broker": "other:9"}):
         assert len(told(stall(**{**inner, **apart}))) == 2
     assert len(told(stall(**inner), stall(broker="b:2"), told_at(2, 2))) == 3, "it may be either's"
+    assert len(told(stall(**inner), told_at(1, 9), stall(broker="b:2"), told_at(2, 2))) == 2, "it is told"
 
 
 def test_where_the_network_was_cut_nobody_stood_still() -> None:
