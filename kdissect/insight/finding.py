@@ -13,6 +13,13 @@ MOST_EVIDENCE = 8
 """Exchanges, packets and connections that a finding names."""
 
 
+def key_of(id: str, subject: FindingSubject) -> str:
+    """The key of a finding of a rule on a subject."""
+    named = subject._asdict()
+    parts = [f"{name}={value}" for name, value in named.items() if value is not None and name != "software"]
+    return " ".join((id, *parts))
+
+
 class FindingSubject(NamedTuple):
     """What a finding is about. Fields that do not apply hold None."""
 
@@ -106,11 +113,7 @@ class Finding:
     @property
     def key(self) -> str:
         """Identity of the finding while a capture goes on: the rule and the subject."""
-        named = self.subject._asdict()
-        parts = [
-            f"{name}={value}" for name, value in named.items() if value is not None and name != "software"
-        ]
-        return " ".join((self.id, *parts))
+        return key_of(self.id, self.subject)
 
     @property
     def where(self) -> str:

@@ -19,6 +19,7 @@ from kdissect.insight.finding import (
     EvidenceStep,
     Finding,
     FindingSubject,
+    key_of,
 )
 from kdissect.insight.repeated import once
 from kdissect.insight.rule import Facts, rule
@@ -246,6 +247,7 @@ def controller_moved(facts: Facts) -> Iterator[Finding]:
         yield facts.finding(
             FindingSubject(broker=row["after"]),
             f"Node {row['after']} became the controller of the cluster instead of node {row['before']}.",
+            because=key_of("broker-gone", FindingSubject(broker=row["before"])),
             first_ns=row["ns"],
             last_ns=row["ns"],
             exchanges=(row["exchange"],),
@@ -407,5 +409,4 @@ explains("broker-gone", "broker-restarted", shares=("broker",), within_s=60)
 explains("broker-gone", "controller-moved", "election-storm", "heartbeat-late", within_s=60)
 explains("broker-gone", "request-abandoned", "head-of-line", "latency-spike", within_s=60)
 explains("broker-stalled", "heartbeat-late", "broker-fenced", "controller-moved", within_s=30)
-explains("log-dir-offline", "isr-shrunk", "leader-moved", "partition-offline", shares=("broker",))
 explains("heartbeat-late", "broker-fenced", shares=("broker",))

@@ -425,3 +425,6 @@ explains("broker-gone", "stale-leader", within_s=60)
 explains("leader-moved", "stale-leader", shares=("topic",), within_s=60)
 explains("leader-moved", "latency-spike", within_s=5)
 explains("broker-stalled", "isr-shrunk", "leader-moved", "stale-leader", within_s=30)
+explains(
+    "log-dir-offline", "isr-shrunk", "leader-moved", "partition-offline", shares=("broker",)
+)  # if it stays

@@ -24,6 +24,7 @@ from kdissect.insight.finding import (
     WARNING,
     Finding,
     FindingSubject,
+    key_of,
 )
 from kdissect.insight.rule import Facts, rule
 from kdissect.insight.rules.brokers import nodes_by_address
@@ -147,7 +148,7 @@ def head_of_line(facts: Facts) -> Iterator[Finding]:
         others = [each for each in waits if not _is_within(each[0], stood.get(broker, ()))]
         because = None
         if len(others) < len(waits) and not _are_often(facts, others, whole):
-            because = Finding("broker-stalled", "", "", "", FindingSubject(broker=broker), "").key
+            because = key_of("broker-stalled", FindingSubject(broker=broker))
         waited = [row for row in some if row["behind_count"]]
         behind, count = sum(each[2] for each in waits), sum(each[1] for each in waits)
         longest = max(row["behind_max_ns"] for row in waited)

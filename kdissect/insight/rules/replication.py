@@ -20,6 +20,7 @@ from kdissect.insight.finding import (
     EvidenceStep,
     Finding,
     FindingSubject,
+    key_of,
 )
 from kdissect.insight.repeated import once
 from kdissect.insight.rule import Facts, rule
@@ -78,7 +79,7 @@ class _Standing:
 
 def _stalled(broker: str) -> str:
     """The key of the finding that a broker stood still."""
-    return Finding("broker-stalled", "", "", "", FindingSubject(broker=broker), "").key
+    return key_of("broker-stalled", FindingSubject(broker=broker))
 
 
 @rule(
@@ -106,7 +107,11 @@ def replication_slow(facts: Facts) -> Iterator[Finding]:
                 "writes",
                 "writes",
             )
-            yield found if stood is None else found.changed(because=_stalled(stood))
+            yield (
+                found
+                if stood is None
+                else found.changed(because=key_of("broker-stalled", FindingSubject(broker=stood)))
+            )
 
 
 @rule(
@@ -160,7 +165,11 @@ def follower_lags(facts: Facts) -> Iterator[Finding]:
             "s",
             "gap_s",
         )
-        yield found if stood is None else found.changed(because=_stalled(stood))
+        yield (
+            found
+            if stood is None
+            else found.changed(because=key_of("broker-stalled", FindingSubject(broker=stood)))
+        )
 
 
 @rule("log-truncated", NOTICE, CERTAIN, needs=(Replication,))

@@ -10,7 +10,9 @@ from kdissect.analysis.cluster import ClusterBrokers, ClusterChanges
 from kdissect.analysis.fold import MILLISECOND, SECOND, Row
 from kdissect.analysis.quorum import Quorum
 from kdissect.analysis.tcp import Tcp
+from kdissect.insight.catalogue import RULES
 from kdissect.insight.finding import CRITICAL, WARNING, Finding
+from kdissect.insight.judge import judge
 from tests.insight.judged import CAPTURES, judged_file
 from tests.insight.made import WHOLE, row, said
 
@@ -203,6 +205,25 @@ def test_a_new_controller_is_told() -> None:
     (found,) = said("controller-moved", change("controller-moved", 3, before="1", after="2"))
     assert found.subject.broker == "2"
     assert "node 2 became" in found.message.lower()
+
+
+def test_a_controller_that_went_explains_the_next_one() -> None:
+    def gone(node: int, at_s: float) -> tuple[tuple[type[Any], Row], ...]:
+        place = {"broker": f"10.0.0.{node}:9092"}
+        tried = connection(10 + node, at_s + 1, at_s + 1, **place, **REFUSED)
+        return connection(node, 1, at_s, **place), tried, at_node(node, f"10.0.0.{node}")
+
+    moved = change("controller-moved", 23, before="2", after="1")
+    found = judged_rows(("broker-gone", "controller-moved"), *gone(1, 10), *gone(2, 20), moved)
+    assert found["controller-moved"].because == "broker-gone broker=2"
+    found = judged_rows(("broker-gone", "controller-moved"), *gone(1, 10), moved)
+    assert found["controller-moved"].because == "broker-gone broker=1", "which one it was is not known"
+
+
+def judged_rows(ids: tuple[str, ...], *given: tuple[type[Any], Row]) -> dict[str, Finding]:
+    """What several rules say together, by rule."""
+    facts = {need: [row for of, row in given if of is need] for id in ids for need in RULES[id].needs}
+    return {each.id: each for each in judge({id: RULES[id] for id in ids}, facts, WHOLE, {}).findings}
 
 
 def test_a_restart_that_waited_for_the_session_says_for_how_long() -> None:
