@@ -235,5 +235,6 @@ def connect_config_behind(facts: Facts) -> Iterator[Finding]:
             )
 
 
-explains("session-timeout", "connect-delayed-rebalance", "connect-zombie", shares=("group",))
+explains("session-timeout", "connect-delayed-rebalance", shares=("group",))
+explains("session-timeout", "connect-zombie", shares=("group", "client_id"))
 explains("streams-corrupted", "rebalance-storm", shares=("group",))

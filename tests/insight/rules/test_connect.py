@@ -11,7 +11,8 @@ from kdissect.analysis.rebalances import Rebalances, RebalanceSteps
 from kdissect.dissect import Event
 from kdissect.exchange import Exchange
 from kdissect.insight.catalogue import RULES
-from kdissect.insight.finding import CERTAIN, NOTICE, WARNING, Finding
+from kdissect.insight.causes import linked
+from kdissect.insight.finding import CERTAIN, NOTICE, WARNING, Finding, FindingSubject
 from tests.analysis.folds import fold, made
 from tests.insight.judged import CAPTURES, judged_file
 from tests.insight.made import said
@@ -200,3 +201,12 @@ def test_a_worker_that_has_read_less_than_was_told_half_a_minute_ago_is_behind()
 def test_consumers_have_no_such_trouble() -> None:
     for name in ("basic-kafka43.pcapng", "incidents/rolling-restart-static.pcapng.gz"):
         assert not [each for each in judged_file(CAPTURES / name).findings if each.id in IDS]
+
+
+def test_a_worker_that_was_silent_is_why_it_comes_back_and_not_another() -> None:
+    def finding(id: str, client_id: str) -> Finding:
+        return Finding(id, WARNING, CERTAIN, "", FindingSubject(group="g", client_id=client_id), "")
+
+    silent = [finding("session-timeout", each) for each in ("one", "two")]
+    back = linked([*silent, finding("connect-zombie", "two")])[-1]
+    assert back.because == silent[1].key

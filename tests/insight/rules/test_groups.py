@@ -218,7 +218,15 @@ def test_the_start_of_a_group_is_no_long_rebalance() -> None:
 )
 def test_the_edge_of_a_missing_member(hold_ms: int, missing: list[str], count: int) -> None:
     row = rebalance(9, joined_ns=9 * SECOND + hold_ms * MS, missing=missing)
-    assert len(told("rebalance-missing-member", rebalances=[row])) == count
+    found = told("rebalance-missing-member", rebalances=[row])
+    assert len(found) == count
+    assert all("more for m, which was gone" in each.message for each in found)
+
+
+def test_several_missing_members_are_told_together() -> None:
+    row = rebalance(9, joined_ns=10 * SECOND, missing=["m", "n"])
+    (found,) = told("rebalance-missing-member", rebalances=[row])
+    assert "more for m and n, which were gone" in found.message
 
 
 @pytest.mark.parametrize(

@@ -248,17 +248,15 @@ def rebalance_missing_member(facts: Facts) -> Iterator[Finding]:
         who = some(name_of(members, group, member) for member in worst["missing"])
         times = "" if len(found) == 1 else f" This happened {len(found)} times."
         last = [members[group, each]["last_ns"] for each in worst["missing"] if (group, each) in members]
-        ago = (
-            f" It had last been heard of {seconds(when(worst) - min(last))} before the rebalance began."
-            if last
-            else ""
-        )
+        it, was = ("it", "was") if len(worst["missing"]) == 1 else ("one of them", "were")
+        since = seconds(when(worst) - min(last, default=0))
+        ago = f" The group had last heard of {it} {since} before the rebalance began." if last else ""
         yield facts.finding(
             FindingSubject(
                 group=group, client_id=row["client_id"] if row else None, member_id=lost[0] if row else None
             ),
             f"All other members had asked to join, and the coordinator waited {seconds(hold_ns)} more for "
-            f"{who}, which was gone without having left the "
+            f"{who}, which {was} gone without having left the "
             f"group.{ago if min(last, default=0) < when(worst) else ''}{times}",
             count=len(found),
             measure=hold_ns / SECOND,
