@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator
 from statistics import median
 from typing import Any
 
+from kdissect.analysis.cluster import ClusterChanges
 from kdissect.analysis.fold import SECOND, Row
 from kdissect.analysis.groups import Members
 from kdissect.analysis.lag import Lag
@@ -276,9 +277,10 @@ def data_lost_to_retention(facts: Facts) -> Iterator[Finding]:
         )
 
 
-@rule("offset-reset", CRITICAL, CERTAIN, needs=(Positions,))
+@rule("offset-reset", CRITICAL, CERTAIN, needs=(Positions, ClusterChanges))
 def offset_reset(facts: Facts) -> Iterator[Finding]:
     """A consumer jumped, because what it asked for was not there."""
+    deleted = together((row for row in facts.rows(ClusterChanges) if row["what"] == "topic-deleted"), "topic")
     for key, rows in together(_resets(facts), "group", "client_id", "topic", "partition").items():
         group, client_id, topic, partition = key
         row = rows[-1]
@@ -287,6 +289,8 @@ def offset_reset(facts: Facts) -> Iterator[Finding]:
             jump = "and it read nothing of this partition after that in the capture"
         elif after > before:
             jump = f"so it went on at {after:,} and left out {plural(after - before, 'offset')}"
+        elif any(row["first_ns"] <= each["ns"] <= row["reset_ns"] for each in deleted.get((topic,), ())):
+            jump = f"so it went on at {after:,}: the topic was deleted and made again, with new offsets"
         else:
             jump = f"so it went back to {after:,} and reads {plural(before - after, 'offset')} again"
         yield facts.finding(

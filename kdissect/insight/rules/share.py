@@ -151,3 +151,4 @@ explains("share-poison", "share-redelivery", shares=("group", "topic", "partitio
 explains(
     "share-lock-expired", "share-redelivery", "share-ack-refused", shares=("group", "topic", "partition")
 )
+explains("session-timeout", "share-redelivery", shares=("group",), within_s=60)

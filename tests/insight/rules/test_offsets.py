@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from kdissect.analysis.cluster import ClusterChanges
 from kdissect.analysis.fold import SECOND, Row, Statistic
 from kdissect.analysis.groups import Members
 from kdissect.analysis.lag import Lag
@@ -190,7 +191,7 @@ def test_an_offset_before_the_log_begins_is_lost_and_explains_the_jump() -> None
     (reset,) = said("offset-reset", rows)
     assert "left out 160 offsets" in reset.message
     both = {id: RULES[id] for id in ("data-lost-to-retention", "offset-reset")}
-    found = judge(both, rows, JudgingContext()).findings
+    found = judge(both, {**rows, ClusterChanges: []}, JudgingContext()).findings
     assert [(each.id, each.because) for each in found] == [
         ("data-lost-to-retention", None),
         ("offset-reset", lost.key),
@@ -203,6 +204,19 @@ def test_an_offset_beyond_the_end_is_a_reset_and_nothing_is_lost() -> None:
     (reset,) = said("offset-reset", rows)
     assert "went back to 50 and reads 850 offsets again" in reset.message
     assert not said("offset-reset", {Positions: [position(**RESET, replica_id=1)]}), "a follower"
+
+
+@pytest.mark.parametrize(
+    ("change", "again"),
+    [({}, False), ({"topic": "other"}, True), ({"ns": 3 * SECOND}, True), ({"what": "topic-created"}, True)],
+)
+def test_a_topic_that_was_made_again_is_not_read_again(change: dict[str, Any], again: bool) -> None:
+    values = RESET | {"reset_from": 900, "reset_to": 50, "first_ns": SECOND, "reset_ns": 2 * SECOND}
+    row = position(**values)
+    gone = {"ns": 2 * SECOND, "what": "topic-deleted", "topic": row["topic"], **change}
+    (found,) = said("offset-reset", {Positions: [row], ClusterChanges: [gone]})
+    assert ("reads 850 offsets again" in found.message) == again
+    assert ("went on at 50: the topic was deleted and made again" in found.message) == (not again)
 
 
 def test_a_commit_that_goes_back_is_a_notice() -> None:
