@@ -22,6 +22,7 @@ from kdissect.present.text import Lines
 from kdissect.protocol.json_text import JsonText
 from kdissect.session.briefs import Brief, Interest
 from kdissect.session.conversation import Connection, Listener
+from tests.capture.build import ends_of
 from tests.cli.run import CAPTURES
 from tests.damaged import packets_left, packets_of
 from tests.lab import LAB
@@ -209,7 +210,7 @@ def test_most_packets_are_ordinary_and_their_connections_have_the_short_way(path
     packets = [item for item in read_packets([str(path)]) if isinstance(item, Packet)]
     for _ in dissector.feed_all(packets):
         pass
-    ends = [found for packet in packets if (found := reader.glance(packet)) is not None]
+    ends = [found for packet in packets if (found := ends_of(reader, packet)) is not None]
     assert len(ends) > len(packets) / 2
     assert len(dissector._lanes) % 2 == 0  # both directions of a connection
     assert set(ends) & set(dissector._lanes)

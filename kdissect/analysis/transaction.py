@@ -97,7 +97,6 @@ class Transaction:
     is_told: bool = False
     """Whether only the coordinator tells of it: not how much was written."""
     state: str | None = None
-    state_ns: int | None = None
     asked: Mark | None = None
     """An EndTxn whose answer was not captured."""
     refused_at: dict[str, int] = field(default_factory=dict)
@@ -398,7 +397,7 @@ class Machine:
         """Take in what the coordinator says."""
         found = self._open
         if found is not None and found.is_of(mark):
-            found.state, found.state_ns = mark.state, mark.ns
+            found.state = mark.state
             found.timeout_ms = found.timeout_ms if mark.timeout_ms is None else mark.timeout_ms
             if mark.state == "Ongoing" and found.begin_ns is None:
                 found.begin_ns = mark.start_ns
@@ -412,7 +411,7 @@ class Machine:
                 found = None
             if found is None:
                 found = self._open = Transaction(mark, mark.start_ns, mark.producer_id, mark.epoch)
-                found.timeout_ms, found.state, found.state_ns = mark.timeout_ms, mark.state, mark.ns
+                found.timeout_ms, found.state = mark.timeout_ms, mark.state
             found.take(mark)
             found.is_told = True
             found.parts.update(mark.parts)

@@ -108,11 +108,6 @@ class Reader(ABC):
         self._needed = 1
         """Bytes that must wait before reading on makes sense: joins stay few when pieces are small."""
 
-    @property
-    def waiting_bytes(self) -> int:
-        """Bytes of a record or block that is not whole yet."""
-        return self._waiting_bytes
-
     def goes_on(self, offset: int, packets: int) -> None:
         """Say that what is fed next stands at this offset of the file, behind so many packets."""
         self._offset, self._number = offset, packets

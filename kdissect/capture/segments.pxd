@@ -17,8 +17,6 @@ cdef class SegmentReader:
     cdef public bint is_end
     cdef public Py_ssize_t ends_size
 
-    @cython.locals(raw="const unsigned char*", at=Py_ssize_t)
-    cpdef bytes glance(self, Packet packet)
     @cython.locals(
         raw="const unsigned char*", size=Py_ssize_t, at=Py_ssize_t, told=Py_ssize_t, protocol=cython.int,
         is_fragment=cython.int, length=Py_ssize_t, ends=Py_ssize_t, identity=int64_t, header_bytes=Py_ssize_t,

@@ -34,21 +34,13 @@ class SegmentReader:
         self._pairs: dict[bytes, tuple[Endpoint, Endpoint]] = {}
         """The two ends of IPv4 packets, by the bytes that have them: connections have many packets."""
         self.seq = self.ack = self.window = self.identity = 0
-        """Of the segment that was glanced at last, as :class:`~kdissect.model.Segment` has them."""
+        """Of the segment that was looked at last, as :class:`~kdissect.model.Segment` has them."""
         self.start = self.length = 0
         """Where its payload begins in the bytes that were looked at, and how many bytes it has."""
         self.ends_size = 0
         """Bytes of its addresses and ports."""
         self.is_end = False
         """Whether it has FIN."""
-
-    def glance(self, packet: Packet) -> bytes | None:
-        """:meth:`look` at a packet.
-
-        :returns: the bytes of the addresses and ports; None for another packet, which is to be fed.
-        """
-        raw, at = packet.data, self.look(packet.data, 0, len(packet.data), packet.link_type)
-        return None if at < 0 else raw[at : at + self.ends_size]
 
     def look(self, data: bytes, start: int, end: int, link_type: int) -> int:
         """Read the headers of an ordinary packet, whose bytes stand in ``data`` from ``start`` to ``end``,

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from struct import pack
 
+from kdissect.capture.segments import SegmentReader
 from kdissect.model import ACK, PSH, Packet
 
 # -- pcap
@@ -150,3 +151,9 @@ def packet(
 ) -> Packet:
     wire_length = len(data) if wire_length is None else wire_length
     return Packet(number, timestamp_ns, link_type, data, wire_length, interface_number)
+
+
+def ends_of(reader: SegmentReader, given: Packet) -> bytes | None:
+    """The bytes of a packet's addresses and ports; None where it is no ordinary one."""
+    at = reader.look(given.data, 0, len(given.data), given.link_type)
+    return None if at < 0 else given.data[at : at + reader.ends_size]

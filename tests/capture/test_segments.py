@@ -19,6 +19,7 @@ from tests.capture.build import (
     DESTINATION6,
     SOURCE4,
     SOURCE6,
+    ends_of,
     ethernet,
     extension,
     ipv4,
@@ -253,9 +254,9 @@ def test_the_fast_path_agrees_with_the_thorough_one(given_packet: Packet) -> Non
 
 
 @given(packets())
-def test_what_a_glance_tells_is_what_the_thorough_reading_tells(given_packet: Packet) -> None:
+def test_what_a_look_tells_is_what_the_thorough_reading_tells(given_packet: Packet) -> None:
     reader = SegmentReader()
-    ends = reader.glance(given_packet)
+    ends = ends_of(reader, given_packet)
     if ends is None:
         return
     known = DatagramReader().feed(given_packet)
@@ -270,19 +271,19 @@ def test_what_a_glance_tells_is_what_the_thorough_reading_tells(given_packet: Pa
 
 
 @pytest.mark.parametrize("flags", [0x10, 0x18])
-def test_an_ordinary_packet_is_glanced_at(flags: int) -> None:
+def test_an_ordinary_packet_is_one_at_a_look(flags: int) -> None:
     whole = ethernet(ipv4(tcp(b"data", flags=flags)))
     for each in (whole, whole + bytes(6), ethernet(ipv6(tcp(b"", flags=flags)), 0x86DD)):
-        assert SegmentReader().glance(packet(each)) is not None
+        assert ends_of(SegmentReader(), packet(each)) is not None
 
 
 @pytest.mark.parametrize("flags", [0x00, 0x02, 0x11, 0x12, 0x14])
 def test_what_begins_or_ends_a_connection_is_not(flags: int) -> None:
-    assert SegmentReader().glance(packet(ethernet(ipv4(tcp(b"data", flags=flags))))) is None
+    assert ends_of(SegmentReader(), packet(ethernet(ipv4(tcp(b"data", flags=flags))))) is None
 
 
-def test_a_packet_that_is_cut_is_not_glanced_at() -> None:
-    assert SegmentReader().glance(packet(ethernet(ipv4(tcp(b"data")))[:-1])) is None
+def test_a_packet_that_is_cut_is_not_one_at_a_look() -> None:
+    assert ends_of(SegmentReader(), packet(ethernet(ipv4(tcp(b"data")))[:-1])) is None
 
 
 def by_dpkt(given_packet: Packet) -> tuple[int, int, int, bytes] | None:

@@ -160,9 +160,11 @@ async def settle(pilot: Pilot[None]) -> None:
         at_rest = screens and (not page.is_mounted or page.is_at_rest)
         if at_rest and not _has_messages(app):
             break
-    await pilot.pause(0.02)
+    # A pause of Textual's sends a message to every widget, which is most of what a test does.
+    await _wait_for_rest(app, 0.02)
     await _work_done(app)
-    await pilot.pause()
+    await _wait_for_rest(app)
+    app.screen._on_timer_update()
 
 
 async def _work_done(app: Kdissect) -> None:
