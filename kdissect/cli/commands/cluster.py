@@ -103,8 +103,8 @@ def command(**given: Any) -> int:
     """Show the clusters in captures: brokers, topics, leaders, replicas, settings, and what changed.
 
     The capture is the only source: answers to clients, messages between brokers and controllers, and the
-    metadata log of KRaft. Text leaves out settings that have their defaults. All rows, with the
-    times from and to which they held, come from kdissect stats -z cluster_partitions (and so on).
+    metadata log of KRaft. The text leaves out settings with their default values. kdissect stats
+    -z cluster_partitions (and so on) prints all rows, and from when to when each was true.
     """
     return _ClusterCommand(given).run()
 

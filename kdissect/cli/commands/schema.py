@@ -128,7 +128,7 @@ def _version(name: str, version: int | None, versions: range) -> int:
 def import_definitions(source: str, release: str | None, target: str | None, vendor: str | None) -> None:
     """Take in Kafka's own definitions from a kafka-clients jar or a folder of its JSON files.
 
-    They are merged with the known ones, newer releases first, and used from then on.
+    kdissect merges them with those that it has. Where both define a version, the newer release counts.
     """
     from zipfile import BadZipFile
 

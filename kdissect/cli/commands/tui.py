@@ -54,7 +54,7 @@ KEPT_BYTES = 2 << 30
 @key_options
 @payload_options
 @click.option("--theme", metavar="NAME", help="Colours: textual-dark, textual-light, nord, ansi-dark …")
-@click.option("--fresh", is_flag=True, help="Leave the last session aside, and as it is.")
+@click.option("--fresh", is_flag=True, help="Start without the saved session, and keep it for the next time.")
 @click.option("--show-secrets", is_flag=True, help="Show passwords, tokens and keys.")
 def command(
     files: tuple[str, ...],

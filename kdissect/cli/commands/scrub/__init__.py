@@ -46,7 +46,7 @@ class ScrubRefused(click.ClickException):
 @click.option(
     "--key",
     metavar="FILE",
-    help="Key for names and addresses: the same key, the same tokens. Made if there is no such file.",
+    help="File with the key for names and addresses. One key gives the same tokens always. Made if missing.",
 )
 @click.option(
     "-d", "decode_as", multiple=True, metavar="tcp.port==N,kafka", help="Treat traffic of this port as Kafka."

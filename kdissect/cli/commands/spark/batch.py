@@ -100,7 +100,7 @@ if TYPE_CHECKING:
     metavar="N",
     help="Tasks that make the rows of each capture point. Default: by its size and the cores.",
 )
-@click.option("--plan", "plans", is_flag=True, help="Print what will be read by whom, and do nothing else.")
+@click.option("--plan", "plans", is_flag=True, help="Print which task will read what, and do nothing else.")
 @click.option("--explain", is_flag=True, hidden=True)
 @click.option("--scratch", metavar="DIR", help="Folder shared with the workers, for progress.")
 @click.option("--strict", is_flag=True, help="Exit code 4 if there are faults.")
