@@ -116,7 +116,7 @@ def _dripping(handler: BaseHTTPRequestHandler) -> None:
 
 
 def _drip(handler: BaseHTTPRequestHandler) -> None:
-    for _ in range(1_000):
+    for _ in range(5_000):  # 100 seconds
         handler.wfile.write(b"x")
         time.sleep(0.02)
 
@@ -185,7 +185,7 @@ def test_a_registry_that_fails_is_told_in_one_line_and_left_alone(
     schemas, begin = asking(server, timeout_s=0.3 if slow else 20), time.monotonic()
     decoder = PayloadDecoder(schemas)
     found = [decoder.decode("orders", "value", b"\0\0\0\0" + bytes([id]) + b"\6") for id in (7, 8, 7)]
-    assert not slow or time.monotonic() - begin < 5
+    assert not slow or time.monotonic() - begin < 30
     assert [each.value for each in found] == [None] * 3
     assert found[0].problem == "schema 7 is not known, and kdissect cannot ask the registry"
     (problem,) = schemas.problems
@@ -315,7 +315,7 @@ def test_a_handshake_that_never_ends_costs_the_timeout() -> None:
             sock, _ = listening.accept()
             with sock:
                 try:
-                    for each in b"\x16\x03\x03\x40\x00" + bytes(200):
+                    for each in b"\x16\x03\x03\x40\x00" + bytes(5_000):
                         sock.sendall(bytes([each]))
                         time.sleep(0.02)
                 except OSError:
@@ -327,7 +327,7 @@ def test_a_handshake_that_never_ends_costs_the_timeout() -> None:
         url = f"https://127.0.0.1:{listening.getsockname()[1]}"
         schemas.registry = Registry(place_of(url), timeout_s=0.2)
         assert value(schemas, b"\0\0\0\0\7\6") is None
-        assert time.monotonic() - begin < 3
+        assert time.monotonic() - begin < 30  # it would go on for 100
         thread.join()
         assert len(schemas.problems) == 1
 
