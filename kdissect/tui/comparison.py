@@ -39,7 +39,7 @@ from kdissect.tui.lists.differences import (
     subject_lines,
     subjects,
 )
-from kdissect.tui.pages.findings import text_of
+from kdissect.tui.lists.findings import text_of
 from kdissect.tui.pages.statistics import OrderedScreen, Saved
 from kdissect.tui.widgets.bars import KeysFooter, OneLine, SaidLine, Tabs
 from kdissect.tui.widgets.dialogs import Choose, Help

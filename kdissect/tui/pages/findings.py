@@ -1,12 +1,9 @@
-"""The screen of what happened: a time line of the whole capture, and what is wrong, why, and what to do.
-
-Rows are those of :mod:`kdissect.feed.judging`.
-"""
+"""The screen of what happened: a time line of the whole capture, and what is wrong, why, and what to do."""
 
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import ClassVar
 
@@ -22,14 +19,13 @@ from kdissect.feed.counting import FINDINGS, LOOKED_AT, MARKS, Asked
 from kdissect.feed.statistics import CountedTables, Statistics
 from kdissect.feed.stories import CLIENT, GROUP, TOPIC, TRANSACTION, Subject, subject
 from kdissect.feed.summary import OverTime, over_time
-from kdissect.insight.finding import CONFIDENCES, CRITICAL, INFO, SEVERITIES, WARNING, Finding
+from kdissect.insight.finding import Finding
 from kdissect.present.findings import FINDINGS as TABLE
-from kdissect.present.form import SECOND, Clock, plural
-from kdissect.present.paragraphs import fold_text, paragraph
-from kdissect.present.sanitise import pad, sanitise
+from kdissect.present.form import plural
 from kdissect.present.whole_record import TextLine
 from kdissect.tui.keys import bindings_of
-from kdissect.tui.lists.figures import FigureColumn, Figures
+from kdissect.tui.lists.figures import Figures
+from kdissect.tui.lists.findings import figures, finding_of, is_in, nothing_found, text_of
 from kdissect.tui.pages.ordering import Sparing
 from kdissect.tui.pages.page import BACK, FILTER_BACK, QUIT
 from kdissect.tui.pages.statistics import Saved, StatisticsPage
@@ -37,149 +33,6 @@ from kdissect.tui.widgets.filter_line import FilterLine
 from kdissect.tui.widgets.table import VirtualTable
 from kdissect.tui.widgets.text_pane import TextPane
 from kdissect.tui.widgets.time_line import TimeLine
-
-EFFECT = "└ "
-"""Before what another finding explains."""
-_TONES = {CRITICAL: "table--error", WARNING: "table--warning", INFO: "table--dim"}
-_MOST_WIDE = 110
-"""Cells of a line of text; longer ones are hard to read."""
-
-
-def _severity(row: Row) -> str:
-    return finding_of(row).severity
-
-
-def _id(row: Row) -> str:
-    deep: int = row["deep"]
-    return "  " * (deep - 1) + (EFFECT if deep else "") + finding_of(row).id
-
-
-def _where(row: Row) -> str:
-    return sanitise(finding_of(row).where)
-
-
-def _message(row: Row) -> str:
-    return sanitise(finding_of(row).message)
-
-
-def _count(row: Row) -> str:
-    return f"{finding_of(row).count:,}"
-
-
-def _columns(clock: Clock) -> tuple[FigureColumn, ...]:
-    def first(row: Row) -> str:
-        ns = finding_of(row).first_ns
-        return "" if ns is None else clock.text(ns)
-
-    return (
-        FigureColumn(
-            "Severity",
-            _severity,
-            lambda row: SEVERITIES.index(_severity(row)),
-            is_right=False,
-            is_most_first=False,
-            least=8,
-        ),
-        FigureColumn("Finding", _id, lambda row: finding_of(row).id, 0, False, 40, False, 24),
-        FigureColumn("Whose", _where, _where, 0, False, 80, False, 20),
-        FigureColumn("Measured", lambda row: sanitise(row["measure"]), None, 1),
-        FigureColumn("Count", _count, lambda row: finding_of(row).count, 3),
-        FigureColumn("First", first, lambda row: finding_of(row).first_ns, 4, is_most_first=False),
-        FigureColumn(
-            "Confidence",
-            lambda row: finding_of(row).confidence,
-            lambda row: CONFIDENCES.index(finding_of(row).confidence),
-            4,
-            is_right=False,
-            is_most_first=False,
-        ),
-        FigureColumn("What", _message, None, 6, False, 120, least=40),
-    )
-
-
-def finding_of(row: Row) -> Finding:
-    """The finding of a row."""
-    found: Finding = row["finding"]
-    return found
-
-
-def figures(clock: Clock) -> Figures:
-    """The rows, empty."""
-    return Figures(
-        _columns(clock),
-        lambda row: finding_of(row).key,
-        lambda row: _TONES.get(finding_of(row).severity),
-        turns=False,  # all of it stands below
-    )
-
-
-def _is_in(finding: Finding, span: tuple[int, int]) -> bool:
-    """Whether a finding is of a range of time, or of no time at all."""
-    if finding.first_ns is None:
-        return True
-    return finding.first_ns < span[1] and (finding.last_ns or finding.first_ns) >= span[0]
-
-
-def text_of(finding: Finding, because: Finding | None, first_ns: int | None, room: int) -> list[TextLine]:
-    """The whole text of a finding.
-
-    :param because: the one that explains it.
-    :param first_ns: what times count from.
-    :param room: cells of a line.
-    """
-    room = min(room, _MOST_WIDE)
-    heading = f"{finding.severity.upper()} {finding.id}: {sanitise(finding.where, None)}"
-    out = [TextLine(part, "heading") for part in fold_text(heading, room)]
-    out += map(TextLine, paragraph(finding.message, "", room=room))
-    if because is not None:
-        cause = f"explained by {because.id}, {because.where}"
-        out += (TextLine(part, "fact") for part in paragraph(cause, "", room=room))
-    if finding.steps:
-        out.append(TextLine(""))
-        out += (TextLine(part) for part in _steps(finding, first_ns, room))
-    for label, text in (("why", finding.cause), ("do", finding.fix)):
-        if text:
-            out.append(TextLine(""))
-        for at, part in enumerate(text.split("\n") if text else ()):
-            out += map(TextLine, paragraph(part, "", label if at == 0 else "", room))
-    see = finding.shown_by
-    if see is not None:
-        out += [
-            TextLine(""),
-            *(TextLine(part, "fact") for part in paragraph(f"{see}  (Enter)", "", "see", room)),
-        ]
-    sure = [finding.confidence, finding.category, *finding.configs, *finding.sources]
-    out += [TextLine(""), *(TextLine(part, "fact") for part in paragraph(" · ".join(sure), "", room=room))]
-    return out
-
-
-def _steps(finding: Finding, first_ns: int | None, room: int) -> Iterator[str]:
-    start = finding.steps[0].ns if first_ns is None else first_ns
-    times = [f"{(step.ns - start) / SECOND:.3f}" for step in finding.steps]
-    wide = max(map(len, times))
-    for at_time, step in zip(times, finding.steps, strict=True):
-        number = "" if step.exchange is None else f"#{step.exchange}"
-        before = at_time.rjust(wide) + " "
-        for at, line in enumerate(fold_text(sanitise(step.text, None), room - len(before) - len(number) - 1)):
-            text = (before if at == 0 else " " * len(before)) + line
-            yield f"{pad(text, room - len(number) - 1)} {number}" if number and at == 0 else text
-
-
-def nothing_found(looked_at: Row, is_whole: bool, room: int) -> list[TextLine]:
-    """The text if there are no findings: what was judged, and what could not be judged.
-
-    :param looked_at: the row that tells of it.
-    :param is_whole: whether all of the capture was read.
-    """
-    room = min(room, _MOST_WIDE)
-    return [
-        TextLine("There are no findings." if is_whole else "There are no findings so far.", "heading"),
-        TextLine(""),
-        *(TextLine(part) for part in paragraph(looked_at["captured"], "", "looked at   ", room)),
-        TextLine(""),
-        *(TextLine(part, "fact") for part in paragraph(looked_at["judged"], "", room=room)),
-    ]
-
 
 ASKED = (FINDINGS,)
 _LEAST_ROWS = 3
@@ -282,7 +135,7 @@ class FindingsPage(StatisticsPage):
     def fill(self, counted: CountedTables) -> None:
         span = self.kdissect.shown.span
         found = counted.tables[FINDINGS]
-        self.rows.show(found if span is None else [row for row in found if _is_in(finding_of(row), span)])
+        self.rows.show(found if span is None else [row for row in found if is_in(finding_of(row), span)])
         self.wish(self.list_pane, max(_LEAST_ROWS, len(self.rows)) + 2)  # its head, and a line above it
         self.time_line.show(self.time_line.over_time, counted.tables[MARKS])
 

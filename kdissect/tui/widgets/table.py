@@ -79,6 +79,7 @@ class TableRows(Protocol):
         """What tells the row from all others, and changes when it has to be made anew."""
 
 
+@runtime_checkable
 class Inked(Protocol):
     """Rows in which some characters of the last column have a colour of their own."""
 
@@ -173,8 +174,7 @@ class VirtualTable(Steady, Legible, can_focus=True):
         self._has_columns = has_columns
         """Whether the cursor can go to a column."""
         self.rows = rows
-        self._inks: Mapping[str, str] = getattr(rows, "inks", {})
-        """Those of :class:`Inked` rows."""
+        self._inks: Mapping[str, str] = rows.inks if isinstance(rows, Inked) else {}
         self._strips: LRUCache[Hashable, Strip] = LRUCache(STRIPS)
         self._drawn: Hashable = None
         """What was on the screen when rows changed last."""
