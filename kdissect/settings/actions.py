@@ -114,7 +114,7 @@ ACTIONS: tuple[Action, ...] = (
         "everywhere",
         ": ctrl+p",
         "Commands",
-        "all commands; :43 goes to No. 43",
+        "all commands; :43 goes to No. 43 or packet 43, :2.5s to that time",
         "command_palette",
     ),
     _A("help", "everywhere", "? f1", "Help", "the keys of what has the focus", "help", True),
@@ -171,6 +171,14 @@ ACTIONS: tuple[Action, ...] = (
         "show only the marked exchanges; again for all",
         "only_marked",
     ),
+    _A(
+        "mark-shown",
+        "exchanges",
+        "A",
+        "Mark all",
+        "mark all exchanges that are shown; again: remove their marks",
+        "mark_shown",
+    ),
     _A("next-mark", "exchanges", "'", "Next mark", "go to the next marked exchange", "next_mark"),
     _A("comment", "exchanges", ";", "Comment", "write a comment; pcapng files keep it", "comment"),
     _A(
@@ -214,6 +222,14 @@ ACTIONS: tuple[Action, ...] = (
         "Times",
         "times: relative, of day, delta, UTC, since the epoch",
         "times",
+    ),
+    _A(
+        "reference",
+        "exchanges",
+        "R",
+        "Count from here",
+        "times count from this exchange; again: from the start",
+        "reference",
     ),
     _A(
         "bytes",
@@ -421,6 +437,17 @@ ACTIONS: tuple[Action, ...] = (
     # -- figures
     _A("group", "grouped", "g", "Group", "group the figures in another way", "group", True),
     _A("save", "statistics diff", "w", "Save", "save the table: CSV, NDJSON, Parquet", "save", True),
+    _A("search", "statistics diff", "ctrl+f", "Search", "search for a row by a part of any column", "search"),
+    _A("next-match", "statistics diff", "n", "Next match", "next row with what was searched for", "match(1)"),
+    _A(
+        "match-before",
+        "statistics diff",
+        "N",
+        "Previous match",
+        "previous row with what was searched for",
+        "match(-1)",
+    ),
+    _A("copy", "statistics diff", "y", "Copy", "copy the row, the list, its filter or a command", "copy"),
     # -- differences of two captures
     *(
         _A(f"diff-{title.lower()}", "diff", str(key), title, f"show {title}", f"view('{name}')")

@@ -50,6 +50,8 @@ WORDS: Mapping[str, str] = {
     "times": "clock utc timezone relative",
     "columns": "fields show hide",
     "mark": "bookmark star flag",
+    "mark-shown": "bookmark star flag select everything",
+    "reference": "time zero relative since set",
     "only-marked": "bookmarks starred flagged",
     "next-mark": "bookmark starred flagged",
     "comment": "note annotate",

@@ -9,7 +9,6 @@ from contextlib import suppress
 from functools import cached_property
 from typing import Any, ClassVar
 
-import numpy as np
 from rich.console import RenderableType
 from rich.text import Text
 from textual.app import App, SystemCommand
@@ -22,6 +21,7 @@ from textual.timer import Timer
 from kdissect.exchange import Exchange
 from kdissect.feed.batches import Feed
 from kdissect.feed.stories import Subject
+from kdissect.feed.targets import Target, nothing_at, place_of
 from kdissect.filter.errors import FilterError
 from kdissect.model import CaptureError
 from kdissect.present.options import Options
@@ -411,10 +411,6 @@ class Kdissect(Host):
         story.about(None, subject)
         self._jump("story", self.shown.depth)
 
-    def place_of(self, number: int) -> int | None:
-        found = np.flatnonzero(self.index.column("number") == number)
-        return int(found[0]) if len(found) else None
-
     def show_exchange(self, place: int, *, to_tree: bool = False) -> None:
         page, before = self.pages["exchanges"], self.shown.depth
         assert isinstance(page, ExchangesPage)
@@ -422,12 +418,12 @@ class Kdissect(Host):
         self._jump("exchanges", before, to_tree)
         page.go_to(place)
 
-    def go_to_number(self, number: int) -> None:
-        place = self.place_of(number)
+    def go_to(self, target: Target) -> None:
+        place = place_of(target, self.index)
         if place is not None:
             self.show_exchange(place)
         elif isinstance(self.screen, Page):
-            self.screen.say(f"there is no exchange No. {number:,}")
+            self.screen.say(nothing_at(target))
 
     def get_system_commands(self, screen: Screen[object]) -> Iterable[SystemCommand]:
         yield SystemCommand("Theme", "other colours", self.action_change_theme)

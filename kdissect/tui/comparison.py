@@ -40,7 +40,7 @@ from kdissect.tui.lists.differences import (
     subjects,
 )
 from kdissect.tui.lists.findings import text_of
-from kdissect.tui.pages.statistics import OrderedScreen, Saved
+from kdissect.tui.pages.listed import COPIED_CELLS, Copies, OrderedScreen, Saved
 from kdissect.tui.widgets.bars import KeysFooter, OneLine, SaidLine, Tabs
 from kdissect.tui.widgets.dialogs import Choose, Help
 from kdissect.tui.widgets.table import VirtualTable
@@ -239,6 +239,12 @@ class ComparisonScreen(OrderedScreen):
                 self._show(row, words[word])
 
         self.app.push_screen(Choose("Exchanges of", list(words)), chosen)
+
+    def copies(self, row: Row) -> Copies:
+        def text() -> str:
+            return "\n".join(line.text for line in self._lines(row, COPIED_CELLS))
+
+        return {"all that is said of it": text, **super().copies(row)}
 
     def action_side(self, side: int) -> None:
         """Show the exchanges of the row under the cursor in one of the captures."""

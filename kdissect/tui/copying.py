@@ -15,6 +15,7 @@ from kdissect.model import Node
 from kdissect.present.body import context_of, message_object
 from kdissect.present.detail import Detail, TreeSpot
 from kdissect.present.options import Options
+from kdissect.present.sanitise import CUT
 from kdissect.present.secret_names import REDACTED
 from kdissect.protocol.json_form import SIZE_SUFFIX, base64_text, dumps
 from kdissect.protocol.topics import partition_of
@@ -88,6 +89,8 @@ FORMS = (
     *("value", "path", "filter", "kdissect read", "kdissect client send", "body for client send --json"),
     *("JSON", "hex", "kcat command", "tshark command"),
 )
+MOST_SAID = 60
+"""Characters of what was copied that are told."""
 _LONGEST_BODY = 4_000
 """Characters of a body that a command line takes; a longer one is sent from the capture."""
 
@@ -125,6 +128,11 @@ def read_command(exchange: Exchange, paths: Sequence[str]) -> str | None:
     return shlex.join(["kdissect", "read", *_in_capture(exchange, paths), "-V"]) if len(paths) == 1 else None
 
 
+def shown_command(text: str, paths: Sequence[str]) -> str:
+    """The command that prints the exchanges of a filter."""
+    return shlex.join(["kdissect", "read", *map(os.path.abspath, paths), "-Y", text])
+
+
 def _in_capture(exchange: Exchange, paths: Sequence[str]) -> list[str]:
     return [os.path.abspath(paths[0]), "-Y", f"number == {exchange.number}"]
 
@@ -160,6 +168,14 @@ def copied(
             return REDACTED
         return spot.data[spot.start : spot.end].hex()
     return value_of(spot)
+
+
+def told(form: str, text: str) -> str:
+    """What is said of a text that was copied."""
+    lines = text.count("\n") + 1
+    if lines > 1:
+        return f"copied the {form}: {lines:,} lines"
+    return f"copied the {form}: {text[:MOST_SAID]}{CUT if len(text) > MOST_SAID else ''}"
 
 
 def value_of(spot: TreeSpot) -> str:

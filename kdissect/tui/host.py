@@ -24,6 +24,7 @@ from kdissect.feed.filtering import Shown
 from kdissect.feed.index import Index
 from kdissect.feed.statistics import Statistics
 from kdissect.feed.stories import Subject
+from kdissect.feed.targets import Target, numbered, place_of
 from kdissect.present.form import plural
 from kdissect.present.no_kafka import NoKafka
 from kdissect.present.options import Options
@@ -265,13 +266,17 @@ class Host(App[None]):
         """
         raise NotImplementedError
 
+    def go_to(self, target: Target) -> None:
+        """Show the exchange that somebody asked for; if there is none, a line says so."""
+        raise NotImplementedError
+
     def go_to_number(self, number: int) -> None:
         """Show the exchange with a number."""
-        raise NotImplementedError
+        self.go_to(numbered(number))
 
     def place_of(self, number: int) -> int | None:
         """The place in the index of the exchange with a number; None if no exchange has it."""
-        raise NotImplementedError
+        return place_of(numbered(number), self.index)
 
     def chosen_exchange(self) -> Exchange | None:
         """The exchange under the cursor. Without one, None, and a line says so."""

@@ -1,6 +1,7 @@
 """The table of actions → Textual's bindings and key map, the help of a screen, and the command palette.
 
-The palette has every action of the screen below it, and the way to an exchange by its number.
+The palette has every action of the screen below it, and the ways to an exchange: by its number, by a packet,
+by a time.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ from textual.dom import DOMNode
 from textual.keys import format_key
 from textual.screen import Screen
 
+from kdissect.feed.targets import targets
 from kdissect.settings.actions import IDS, PLACES, actions_of
 from kdissect.settings.key_names import key_names
 from kdissect.settings.words import WORDS
@@ -123,10 +125,10 @@ class Commands(Provider):
             yield DiscoveryHit(command.text, command.run, help=command.help)
 
     async def search(self, query: str) -> Hits:
-        number = query.strip().removeprefix(":").replace(",", "")
         app = self.app
-        if number.isdecimal() and len(number) < 20 and isinstance(app, Host):
-            yield Hit(1, f"Go to No. {int(number)}", partial(app.go_to_number, int(number)))
+        if isinstance(app, Host):
+            for at, target in enumerate(targets(query)):
+                yield Hit(1 - at / 10, f"Go to {target.words}", partial(app.go_to, target))
         matcher = self.matcher(query)
         for command in self._commands():
             score = matcher.match(command.text)

@@ -11,9 +11,10 @@ from kdissect.settings.session import LastSession
 from kdissect.tui.host import Host
 from kdissect.tui.pages.chosen import USUAL_SHARE
 from kdissect.tui.pages.exchanges import ExchangesPage
+from kdissect.tui.pages.listed import OrderedScreen
 from kdissect.tui.pages.ordering import USUAL
 from kdissect.tui.pages.rooms import PanesScreen
-from kdissect.tui.pages.statistics import GroupedScreen, OrderedScreen
+from kdissect.tui.pages.statistics import GroupedScreen
 
 
 def arrange(pages: Mapping[str, Screen[None]], before: LastSession) -> None:

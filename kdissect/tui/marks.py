@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 
 
 class Marks:
@@ -22,6 +22,25 @@ class Marks:
         """Mark an exchange, or take its mark away; gives whether it is marked now."""
         self.numbers ^= {number}
         return number in self.numbers
+
+    def toggle_all(self, numbers: Collection[int]) -> bool:
+        """Mark exchanges, or take their marks away if all of them have one; gives whether they are marked
+        now."""
+        if self.numbers.issuperset(numbers):
+            self.numbers.difference_update(numbers)
+            return False
+        self.numbers.update(numbers)
+        return True
+
+    def filter(self) -> str:
+        """The filter that shows the marked exchanges; empty without any."""
+        runs: list[list[int]] = []
+        for number in sorted(self.numbers):
+            if runs and runs[-1][-1] == number - 1:
+                runs[-1][1:] = [number]
+            else:
+                runs.append([number])
+        return f"number in {{{', '.join('..'.join(map(str, run)) for run in runs)}}}" if runs else ""
 
     def own(self, number: int) -> str | None:
         """What was written here about an exchange."""

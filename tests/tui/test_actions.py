@@ -11,6 +11,8 @@ from textual.dom import DOMNode
 from textual.pilot import Pilot
 from textual.widgets import Input
 
+from kdissect import read
+from kdissect.analysis.fold import SECOND
 from kdissect.settings.actions import ACTIONS, IDS, PAGE_KEYS, PAGES, PLACES, actions_of
 from kdissect.settings.key_names import clash, key_names
 from kdissect.settings.screens import Settings
@@ -176,6 +178,14 @@ def test_the_palette_goes_to_an_exchange_by_its_number() -> None:
             assert isinstance(page, ExchangesPage)
             await command(pilot, "43")
             assert page.chosen_number == 43
+            wanted = next(each for each in read(ERRORS) if each.number == 20)
+            await command(pilot, f"packet {wanted.response_packet}")
+            assert page.chosen_number == 20
+            await command(pilot, "2 s")
+            assert page.chosen_place() is not None
+            times = app.index.column("time_ns") - (app.index.first_ns or 0)
+            assert times[page.chosen_place()] == min(times[times >= 2 * SECOND])
+            await command(pilot, "43")
             await command(pilot, "4711")
             assert "there is no exchange No. 4,711" in screen_text(app)
             assert page.chosen_number == 43

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import re
 from base64 import b64encode
 from collections.abc import Awaitable, Callable
 from pathlib import Path
@@ -11,6 +12,7 @@ import pytest
 from textual.pilot import Pilot
 
 from kdissect import read
+from kdissect.present.form import Clock
 from kdissect.present.options import Options
 from kdissect.tui.app import Kdissect
 from kdissect.tui.pages.exchanges import ExchangesPage
@@ -145,6 +147,24 @@ def test_times() -> None:
         assert "2026-" in texts[3] or "2025-" in texts[3]
         assert texts[0].splitlines()[4] == texts[5].splitlines()[4]
         assert len({text.splitlines()[4] for text in texts[:5]}) == 5
+
+    with_app(step)
+
+
+def test_times_count_from_an_exchange() -> None:
+    async def step(pilot: Pilot[None]) -> None:
+        app = page_of(pilot).kdissect
+        await press(pilot, "j", "j", "j")
+        text = await shown_after(pilot, "R")
+        assert "times since No. 4" in text.splitlines()[0]
+        assert "times count from No. 4" in text
+        times = [app.index.value("time_ns", place) for place in range(6)]
+        shown = re.findall(r" (-?[0-9]+\.[0-9]{6}) ", "\n".join(text.splitlines()[3:9]))
+        assert shown == [Clock("r", times[3]).text(ns) for ns in times]
+        assert shown[2].startswith("-")
+        text = await shown_after(pilot, "R")
+        assert "times since" not in text
+        assert f" {Clock('r', app.index.first_ns).text(times[0])} " in text.splitlines()[3]
 
     with_app(step)
 

@@ -1,6 +1,11 @@
 from __future__ import annotations
 
+from kdissect import read
+from kdissect.filter.compiled import compile_filter
 from kdissect.tui.marks import Marks
+from tests.cli.run import CAPTURES
+
+ERRORS = CAPTURES / "errors.pcapng"
 
 
 def test_marks_come_and_go() -> None:
@@ -30,3 +35,23 @@ def test_own_comments_stand_beside_those_of_the_capture() -> None:
     marks.set_comment(1, "")
     assert marks.comment(1) == "theirs"
     assert marks.comments == {}
+
+
+def test_all_are_marked_and_only_if_all_are_they_lose_their_marks() -> None:
+    marks = Marks()
+    marks.toggle(3)
+    assert marks.toggle_all([2, 3, 4])
+    assert marks.numbers == {2, 3, 4}
+    marks.toggle(9)
+    assert not marks.toggle_all([2, 4])
+    assert marks.numbers == {3, 9}
+
+
+def test_their_filter_has_ranges() -> None:
+    marks = Marks()
+    assert marks.filter() == ""
+    marks.toggle_all([7, 1, 2, 3, 9, 10])
+    assert marks.filter() == "number in {1..3, 7, 9..10}"
+    assert {
+        each.number for each in read(ERRORS) if compile_filter(marks.filter()).matches(each)
+    } == marks.numbers

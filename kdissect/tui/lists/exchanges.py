@@ -150,7 +150,7 @@ class Exchanges:
     def _layout(self, width: int) -> _Layout:
         """The columns and their heads, as they were, unless something that counts for them is another."""
         self.needs.look()
-        looks = self.clock.letter, self.chosen, self.sorted_by, self._turn
+        looks = self.clock.letter, self.clock.first_ns, self.chosen, self.sorted_by, self._turn
         known = (width, self.needs.all, self.needs.ends, *looks)
         if self._laid_out is None or self._laid_out[0] != known:
             before, found = self._laid_out, self._lay_out(width)

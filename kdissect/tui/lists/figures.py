@@ -166,6 +166,29 @@ class Figures:
         """What tells a row from all others."""
         return self._identity(self._rows[row])
 
+    def find(self, text: str, start: int, step: int) -> int | None:
+        """The next row (1) with a text in some column, or the one before (-1), whether the column has room or
+        not. After the last row comes the first. Capitals do not matter.
+
+        :param start: from this row, which is the last one to be looked at.
+        """
+        wanted, count = text.casefold(), len(self._rows)
+        every = ((start + step * away) % count for away in range(1, count + 1))
+        return next((at for at in every if self._has(self._rows[at], wanted)), None)
+
+    def _has(self, row: Row, wanted: str) -> bool:
+        return any(wanted in column.text(row).casefold() for column in self.columns)
+
+    def as_text(self, row: Row | None = None) -> str:
+        """One row or all of them, with tabs between the columns that have something, and their heads."""
+        columns = [column for column in self.columns if self._is_filled(column)]
+        rows = self._rows if row is None else [row]
+        lines = [
+            [column.title for column in columns],
+            *([each.text(row) for each in columns] for row in rows),
+        ]
+        return "\n".join(map("\t".join, lines))
+
     def headings(self, width: int) -> Sequence[Heading]:
         return [heading for _, heading in self._layout(width)]
 

@@ -22,7 +22,8 @@ from kdissect.present.form import Clock, duration, plural, size
 from kdissect.present.sanitise import sanitise
 from kdissect.session.conversation import Connection
 from kdissect.tui.lists.figures import Figures, in_bytes, number, words
-from kdissect.tui.pages.statistics import Saved, StatisticsPage
+from kdissect.tui.pages.listed import Saved
+from kdissect.tui.pages.statistics import StatisticsPage
 
 INTERFACES = Table(
     "interfaces",

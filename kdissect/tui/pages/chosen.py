@@ -22,21 +22,19 @@ from kdissect.feed.saving import (
     is_packets,
     save,
 )
+from kdissect.filter.errors import FilterError
 from kdissect.present.detail import Detail, TreeSpot
 from kdissect.present.form import plural
 from kdissect.present.sanitise import sanitise
 from kdissect.settings.session import LEAST_SHARE, MOST_SHARE
 from kdissect.tui.copying import FORMS as COPY_FORMS
-from kdissect.tui.copying import copied, wireshark_command
+from kdissect.tui.copying import copied, told, wireshark_command
 from kdissect.tui.pages.page import Page
 from kdissect.tui.widgets.bytes_pane import BytesPane
 from kdissect.tui.widgets.dialogs import Ask, Choose
 from kdissect.tui.widgets.field_tree import FieldTree
 from kdissect.tui.widgets.panes import DetailPanes
 from kdissect.tui.widgets.table import VirtualTable
-
-MOST_SAID = 60
-"""Characters of what was copied that are told."""
 
 
 class _SavedExchanges(NamedTuple):
@@ -89,14 +87,30 @@ class ChosenPage(Page):
             self.marks_changed()
             self.say(f"No. {number} is {what}; {len(marks.numbers):,} marked")
 
+    def action_mark_shown(self) -> None:
+        """Mark the exchanges of the list, or take their marks away if all have one."""
+        numbers = self.kdissect.index.column("number")[self.listed()].tolist()
+        if not numbers:
+            self.say("there is nothing to mark")
+            return
+        marks = self.kdissect.marks
+        what = "marked" if marks.toggle_all(numbers) else "no longer marked"
+        self.marks_changed()
+        are = "is" if len(numbers) == 1 else "are"
+        self.say(f"{plural(len(numbers), 'exchange')} {are} {what}; {len(marks.numbers):,} marked")
+
     def action_only_marked(self) -> None:
-        numbers, shown = sorted(self.kdissect.marks.numbers), self.kdissect.shown
+        wanted, shown = self.kdissect.marks.filter(), self.kdissect.shown
         if self._only_marked is not None and shown.is_on and shown.text == self._only_marked:
             shown.pop()
             self.say("all that was shown before")
-        elif numbers:
-            self.kdissect.filter_by(f"number in {{{', '.join(map(str, numbers))}}}")
-            self._only_marked = shown.text
+        elif wanted:
+            try:
+                self.kdissect.filter_by(wanted)
+            except FilterError:  # too long
+                self.say("there are too many marks for a filter; w saves the marked exchanges")
+            else:
+                self._only_marked = shown.text
         else:
             self.say("nothing is marked")
 
@@ -143,8 +157,7 @@ class ChosenPage(Page):
             self.say(f"there is no {form} for this line")
         else:
             self.app.copy_to_clipboard(text)
-            is_cut = len(text) > MOST_SAID
-            self.say(f"copied the {form}: {text[:MOST_SAID]}{'…' if is_cut else ''}")
+            self.say(told(form, text))
 
     # -- saving -------------------------------------------------------------------------------------
 

@@ -11,7 +11,6 @@ from numpy.typing import NDArray
 from textual import on, work
 from textual.app import ComposeResult
 from textual.binding import BindingType
-from textual.timer import Timer
 from textual.worker import get_current_worker
 
 from kdissect.analysis.fold import MILLISECOND
@@ -30,16 +29,13 @@ from kdissect.tui.pages.chosen import SplitPage
 from kdissect.tui.pages.finder import Finder
 from kdissect.tui.pages.ordering import USUAL, Ordering, Sparing
 from kdissect.tui.pages.page import BACK, QUIT
+from kdissect.tui.pages.resting import Resting
 from kdissect.tui.selecting import filter_of_column, filter_of_line, joined
 from kdissect.tui.widgets import status
 from kdissect.tui.widgets.dialogs import Choose, Pick
 from kdissect.tui.widgets.panes import DetailPanes
 from kdissect.tui.widgets.status import Item
 from kdissect.tui.widgets.table import VirtualTable
-
-REST_SECONDS, REST_IN_A_ROW = 0.05, 0.12
-"""How long the cursor must rest before the exchange under it is shown; and longer where it moves again and
-again: to draw an exchange takes as long as two moves."""
 
 
 class ExchangesPage(SplitPage):
@@ -54,15 +50,11 @@ class ExchangesPage(SplitPage):
         self._summarising = Sparing()
         self._summarised: Places | None = None
         """Of these is the summary."""
-        self._rest: Timer | None = None
-        self._awaited: int | None = None
-        """The exchange that is shown if the cursor rests."""
-        self._moved_at = 0.0
-        """When the cursor moved last, by :func:`time.monotonic`."""
-        self._place: int | None = None
-        """Of the exchange that is shown."""
+        self.resting = Resting(self, self._say_why_none, self._shown_in_panes)
         self._wanted_error: int | None = None
         """The exchange in which the cursor of the tree is to go to what is wrong, by its number."""
+        self._reference: int | None = None
+        """The exchange that times count from, by its number; None for the start."""
         self._going_on: Mapping[int, Connection] = {}
         """By what it was said why there is nothing."""
 
@@ -100,6 +92,8 @@ class ExchangesPage(SplitPage):
             out.append(Item(self.finder.turn, status.ORDER, "bold"))
         if self.order.text():
             out.append(Item(self.order.text(), status.ORDER, "bold"))
+        if self._reference is not None:
+            out.append(Item(f"times since No. {self._reference}", status.ORDER, "bold"))
         summary = self.summary
         if summary.p50_ns is not None and summary.p99_ns is not None:
             out.append(Item(f"work p99 {duration(summary.p99_ns)}", status.WORK))
@@ -192,18 +186,7 @@ class ExchangesPage(SplitPage):
             self.action_follow()
 
     def _rest_at(self, row: int) -> None:
-        place = self.rows.place(row) if row < len(self.rows) else None
-        if self._rest is not None:
-            if place == self._awaited:
-                return  # it rests there, whatever comes elsewhere
-            self._rest.stop()
-            self._rest = None
-        self._awaited = place
-        if place != self._place or self.panes.detail is None:
-            now, before = time.monotonic(), self._moved_at
-            self._moved_at = now
-            rest = REST_IN_A_ROW if now - before < 2 * REST_IN_A_ROW else REST_SECONDS
-            self._rest = self.set_timer(rest, lambda: self._load(place))
+        self.resting.rest_at(self.rows.place(row) if row < len(self.rows) else None)
 
     def uncover(self, place: int) -> None:
         """See that the list has the exchange at a place of the index, without the filter if need be."""
@@ -248,42 +231,23 @@ class ExchangesPage(SplitPage):
 
     # -- the exchange -------------------------------------------------------------------------------
 
-    def _load(self, place: int | None) -> None:
-        self._rest, self._place = None, place
-        if place is None:
-            self.panes.show(None)
-            if self.kdissect.shown.is_filtered:
-                self.say(self.kdissect.shown.why_none)
-            else:
-                self._say_why_nothing()
-            return
-        index = self.kdissect.index
-        self._decode(place, index.value("place", place), index.value("length", place))
+    def _say_why_none(self) -> None:
+        if self.kdissect.shown.is_filtered:
+            self.say(self.kdissect.shown.why_none)
+        else:
+            self._say_why_nothing()
 
     def _say_why_nothing(self) -> None:
         index = self.kdissect.index
         self._going_on = index.going_on
         self.say("there is no exchange to show" if self.kdissect.why_nothing() else "decoding …")
 
-    @work(thread=True, exclusive=True, group="decode")
-    def _decode(self, place: int, spooled: int, length: int) -> None:
-        worker, app = get_current_worker(), self.kdissect
-        try:
-            detail = Detail(app.feed.exchange(spooled, length), app.options, app.index.all_names())
-        except OSError as error:
-            app.call_from_thread(self.say, f"the exchange cannot be shown: {error.strerror or error}")
-            return
-        if not worker.is_cancelled:
-            app.call_from_thread(self._decoded, place, detail)
-
-    def _decoded(self, place: int, detail: Detail) -> None:
-        if place == self._place:
-            self.panes.show(detail)
-            if detail.exchange.number == self._wanted_error:
-                self.panes.point_at_line(Detail.path_to_error)
-            else:
-                self.finder.show_match(detail)
-            self._wanted_error = None
+    def _shown_in_panes(self, detail: Detail) -> None:
+        if detail.exchange.number == self._wanted_error:
+            self.panes.point_at_line(Detail.path_to_error)
+        else:
+            self.finder.show_match(detail)
+        self._wanted_error = None
 
     @on(VirtualTable.Chosen)
     def _chosen(self) -> None:
@@ -420,6 +384,20 @@ class ExchangesPage(SplitPage):
         clock.letter = TIMES[(TIMES.index(clock.letter) + 1) % len(TIMES)] if clock.letter in TIMES else "r"
         self.list_pane.rows_look_different()
         self.say(f"times: {TIMES_MEANING[clock.letter]}")
+
+    def action_reference(self) -> None:
+        """Count times from the exchange under the cursor, or from the start again."""
+        place, clock = self.chosen_place(), self.rows.clock
+        if place is None:
+            return
+        number = self.chosen_number
+        self._reference = None if self._reference == number else number
+        clock.first_ns = None if self._reference is None else self.kdissect.index.value("time_ns", place)
+        if self._reference is not None:
+            clock.letter = "r"
+        self.list_pane.rows_look_different()
+        self.tell_status()
+        self.say(f"times count from {'the start' if self._reference is None else f'No. {number}'}")
 
     def action_other_side(self) -> None:
         other = "request" if self.panes.tab == "response" else "response"

@@ -26,9 +26,10 @@ from kdissect.present.whole_record import TextLine
 from kdissect.tui.keys import bindings_of
 from kdissect.tui.lists.figures import Figures
 from kdissect.tui.lists.findings import figures, finding_of, is_in, nothing_found, text_of
+from kdissect.tui.pages.listed import COPIED_CELLS, Copies, Saved
 from kdissect.tui.pages.ordering import Sparing
 from kdissect.tui.pages.page import BACK, FILTER_BACK, QUIT
-from kdissect.tui.pages.statistics import Saved, StatisticsPage
+from kdissect.tui.pages.statistics import StatisticsPage
 from kdissect.tui.widgets.filter_line import FilterLine
 from kdissect.tui.widgets.table import VirtualTable
 from kdissect.tui.widgets.text_pane import TextPane
@@ -300,6 +301,16 @@ class FindingsPage(StatisticsPage):
     def saved(self) -> list[Saved]:
         rows = [finding_of(self.rows.row(at)) for at in range(len(self.rows))]
         return [Saved(FINDINGS, TABLE, rows)]
+
+    def copies(self, row: Row) -> Copies:
+        finding, looked_at = finding_of(row), self._looked_at()
+        first_ns = None if looked_at is None else looked_at["first_ns"]
+
+        def text() -> str:
+            lines = text_of(finding, self._finding(finding.because), first_ns, COPIED_CELLS)
+            return "\n".join(line.text for line in lines)
+
+        return {"all that is said of it": text, **super().copies(row)}
 
     # -- keys -----------------------------------------------------------------------------------------
 

@@ -17,6 +17,7 @@ from textual.widgets import Static
 from kdissect.feed.stories import Subject
 from kdissect.present.form import plural
 from kdissect.present.sanitise import sanitise
+from kdissect.settings.actions import PLACES
 from kdissect.system.heap import keep_what_there_is
 from kdissect.tui.colors import alarm_color
 from kdissect.tui.host import Host
@@ -31,6 +32,8 @@ LOW, BARS, TINY = 30, 24, 20
 
 BACK, FILTER_BACK, QUIT = "Back", "Filter back", "Quit"
 """What one level out from a page can be: the page or pane before, the filter or range before, the end."""
+NAMED_BACK = 100
+"""From so many columns on it is said which page is the one before."""
 
 
 class Page(Screen[None]):
@@ -53,7 +56,14 @@ class Page(Screen[None]):
     @property
     def way_out(self) -> str:
         """What one level out from here is, in the words of the footer."""
-        return FILTER_BACK if self._can_take_back else BACK
+        return FILTER_BACK if self._can_take_back else self._page_before()
+
+    def _page_before(self) -> str:
+        app, step = self.kdissect, self.kdissect.way.last
+        name = app.home if step is None else step.page
+        if self.app.size.width < NAMED_BACK or app.pages.get(name) is self:
+            return BACK
+        return f"{BACK} to {PLACES[name]}"
 
     @property
     def active_bindings(self) -> dict[str, ActiveBinding]:

@@ -51,7 +51,7 @@ def columns(time_text: Callable[[int], str]) -> tuple[FigureColumn, ...]:
         number("Count", "count"),
         words("API", "api", 2, most=26),
         named("Topic", "topic", 1, most=60, least=16),
-        number("Part", "partition", 3),
+        number("Part", "partition", 1),
         named("Client id", "client_id", 1, most=28),
         named("Principal", "principal", 4, most=28),
         named("Group", "group", 1, most=40),

@@ -21,6 +21,7 @@ from kdissect.present.records import addressed_rows
 from kdissect.present.whole_record import COPY_FORMS, TextLine, record_copied, record_lines, value_file
 from kdissect.settings.actions import PLACES
 from kdissect.system.editor import CannotEditError, edit, editor_of
+from kdissect.tui.copying import told
 from kdissect.tui.keys import bindings_of
 from kdissect.tui.lists.records import RecordRows
 from kdissect.tui.pages.page import BACK, Page
@@ -330,7 +331,7 @@ class RecordsPage(Page, PanesScreen):
         if what is not None and self.record is not None:
             text = record_copied(self.record, what, self.kdissect.options)
             self.app.copy_to_clipboard(text)
-            self.say(f"copied the {what}: {text[:60]}")
+            self.say(told(what, text))
 
     def status(self) -> list[Item]:
         out = super().status()

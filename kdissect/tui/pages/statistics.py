@@ -1,192 +1,32 @@
-"""Screens with a list of figures. All lists can be ordered and saved; some can be grouped in other ways."""
+"""Screens with a list of figures that are counted beside them; some can be grouped in other ways."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
-from typing import Any, ClassVar, NamedTuple
+from typing import ClassVar
 
-from rich.cells import cell_len
-from textual import on, work
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.timer import Timer
 
 from kdissect.analysis.fold import Row
 from kdissect.feed.counting import Asked
-from kdissect.feed.saving import TABLE_FORMS, save_table
 from kdissect.feed.statistics import CountedTables, Statistics
 from kdissect.feed.stories import Subject
 from kdissect.filter.errors import FilterError
-from kdissect.present.columns import Table
 from kdissect.present.form import Clock, plural
 from kdissect.present.options import Options
 from kdissect.present.statistics import STATISTICS
+from kdissect.tui.copying import shown_command
 from kdissect.tui.keys import bindings_of
 from kdissect.tui.lists.figures import Figures
+from kdissect.tui.pages.listed import Copies, OrderedScreen, Saved
 from kdissect.tui.pages.page import Page
-from kdissect.tui.pages.rooms import PanesScreen
 from kdissect.tui.widgets import status
-from kdissect.tui.widgets.dialogs import Ask, Choose
 from kdissect.tui.widgets.status import Item
 from kdissect.tui.widgets.table import VirtualTable
-
-
-class Saved(NamedTuple):
-    """A table that can be saved."""
-
-    name: str
-    """As ``stats -z`` has it."""
-    table: Table
-    rows: Sequence[Any]
-    """What the table is made from."""
-
-
-class OrderedScreen(PanesScreen):
-    """The screen. Its table has the id ``list``."""
-
-    rows: Figures
-    """What the table shows."""
-
-    @property
-    def list_pane(self) -> VirtualTable:
-        """The table."""
-        return self.query_one("#list", VirtualTable)
-
-    @property
-    def options(self) -> Options:
-        """What is redacted in a table that is saved."""
-        raise NotImplementedError
-
-    def saved(self) -> list[Saved]:
-        """The tables that can be saved."""
-        raise NotImplementedError
-
-    def say(self, text: str) -> None:
-        """Write into the line above the keys."""
-        raise NotImplementedError
-
-    def tell(self) -> None:
-        """Write into the line above the keys what is listed."""
-        raise NotImplementedError
-
-    def open(self, row: Row) -> None:
-        """Show the exchanges of a row."""
-        raise NotImplementedError
-
-    def cursor_moved(self) -> None:
-        """Another row is under the cursor, or the rows are others."""
-
-    def say_notes(self, notes: Sequence[str]) -> None:
-        """Say as many notes as there is room for, and the order of the list."""
-        told = list(notes)
-        if self.rows.sorted_by is not None:  # which the column's head says too
-            order = "largest" if self.rows.descending else "smallest"
-            told.append(f"by {self.rows.sorted_by}, {order} first")
-        tables = [each for each in self.query(VirtualTable) if each.columns and each.display]
-        hints = [each.hint for each in tables if each.hint and not each.has_room_for_hint]
-        if hints:
-            told.insert(1, f"columns: {', '.join(hints)}")
-        while len(told) > 1 and cell_len("   ".join(told)) >= self.app.size.width:
-            told.pop()
-        self.say("   ".join(told))
-
-    def chosen_row(self) -> Row | None:
-        """The row under the cursor; None without rows."""
-        cursor = self.list_pane.cursor
-        return self.rows.row(cursor) if cursor < len(self.rows) else None
-
-    def row_with_cursor(self) -> object:
-        """What tells the row under the cursor from others; None for the first row, on which the cursor stays
-        until it is moved."""
-        cursor = self.list_pane.cursor
-        return self.rows.identity(cursor) if 0 < cursor < len(self.rows) else None
-
-    def rows_changed(self, with_cursor: object) -> None:
-        """The rows are others, or in another order; the cursor goes to the row that it was on."""
-        self.list_pane.rows_changed(self.rows.row_of(with_cursor) or 0)
-        self.cursor_moved()
-
-    @on(VirtualTable.Highlighted, "#list")
-    def _highlighted(self) -> None:
-        self.cursor_moved()
-
-    @on(VirtualTable.Chosen, "#list")
-    def _chosen(self, event: VirtualTable.Chosen) -> None:
-        self.open(self.rows.row(event.row))
-
-    def on_resize(self) -> None:
-        self.call_after_refresh(self._tell_columns)
-
-    def _tell_columns(self) -> None:
-        """Say how many columns have no room now, unless the screen was left before it was made."""
-        if self.is_attached and self.query("#list"):
-            self.tell()
-
-    @on(VirtualTable.Turned)
-    def _columns_turned(self) -> None:
-        self.tell()
-
-    # -- the order ------------------------------------------------------------------------------------
-
-    @on(VirtualTable.HeadingClicked, "#list")
-    def _heading_clicked(self, event: VirtualTable.HeadingClicked) -> None:
-        self._ordered(partial(self.rows.sort_at, event.column, self.list_pane.columns))
-
-    def action_sort(self) -> None:
-        self._ordered(partial(self.rows.sort_by_next, self.list_pane.columns))
-
-    def action_order(self) -> None:
-        def chosen(title: str | None) -> None:
-            if title is not None:
-                self._ordered(partial(self.rows.sort_by, title))
-
-        titles = self.rows.orders()
-        if titles:
-            self.app.push_screen(Choose("Order by", titles), chosen)
-        else:
-            self.say("these rows cannot be ordered in another way")
-
-    def action_turn(self) -> None:
-        self._ordered(self.rows.turn)
-
-    def _ordered(self, order: Callable[[], None]) -> None:
-        with_cursor = self.row_with_cursor()
-        order()
-        self.rows_changed(with_cursor)
-        self.tell()
-
-    # -- saving ---------------------------------------------------------------------------------------
-
-    def action_save(self) -> None:
-        tables = [each for each in self.saved() if each.rows]
-        if not tables:
-            self.say("there is nothing to save")
-        elif len(tables) == 1:
-            self._ask_path(tables[0])
-        else:
-            words = {f"{each.name}: {plural(len(each.rows), 'row')}": each for each in tables}
-
-            def chosen(word: str | None) -> None:
-                if word is not None:
-                    self._ask_path(words[word])
-
-            self.app.push_screen(Choose("Save", list(words)), chosen)
-
-    def _ask_path(self, saved: Saved) -> None:
-        def given(path: str | None) -> None:
-            if path is not None:
-                self._save(path, saved)
-
-        hint = f"name{', name'.join(TABLE_FORMS)}"
-        self.app.push_screen(Ask(f"Save {saved.name}, {plural(len(saved.rows), 'row')}", hint), given)
-
-    @work(thread=True, group="save")
-    def _save(self, path: str, saved: Saved) -> None:
-        said = save_table(path, saved.table, saved.rows, self.options)
-        self.app.call_from_thread(self.say, said)
-
 
 TICK_SECONDS = 0.1
 
@@ -374,6 +214,15 @@ class StatisticsPage(Page, OrderedScreen):
         row = self.chosen_row()
         number = None if row is None else self.exchange_of(row)
         return None if number is None else self.kdissect.place_of(number)
+
+    def copies(self, row: Row) -> Copies:
+        text, source = self.filter_of(row), self.kdissect.feed.source
+        more: dict[str, Callable[[], str]] = {}
+        if text is not None:
+            more["filter"] = lambda: text
+            if not source.is_live:
+                more["kdissect read"] = partial(shown_command, text, source.paths)
+        return {**super().copies(row), **more}
 
     def open(self, row: Row) -> None:
         """Show the exchanges of a row."""

@@ -27,8 +27,9 @@ from kdissect.tui.host import MOST_STEPS
 from kdissect.tui.keys import bindings_of
 from kdissect.tui.lists.figures import FigureColumn, Figures
 from kdissect.tui.pages.ladder import OF_STORY, Drawn
+from kdissect.tui.pages.listed import Saved
 from kdissect.tui.pages.page import BACK
-from kdissect.tui.pages.statistics import GroupedTable, Saved, StatisticsPage
+from kdissect.tui.pages.statistics import GroupedTable, StatisticsPage
 
 HERE = "▶"
 """Before the line that the exchange is in."""

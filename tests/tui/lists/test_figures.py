@@ -158,3 +158,20 @@ def test_a_text_is_whole_where_nobody_else_wants_the_room() -> None:
     assert widths[59] == [4, 30, 6]
     for room in range(20, 59):  # no column goes or gets narrower in a wider table
         assert all(a <= b for a, b in zip(widths[room], widths[room + 1], strict=False))
+
+
+def test_a_text_is_found_in_any_column_and_the_search_begins_anew_after_the_last_row() -> None:
+    made = figures(row("Orders", 1), row("clicks", 2, took_ns=1_500_000), row("orders-2", 3))
+    assert made.find("ORDERS", 0, 1) == 2
+    assert made.find("orders", 2, 1) == 0
+    assert made.find("orders", 0, -1) == 2
+    assert made.find("1.50 ms", 0, 1) == 1  # whether there is room for the column or not
+    assert made.find("clicks", 1, 1) == 1
+    assert made.find("nowhere", 0, 1) is None
+    assert figures().find("orders", 0, 1) is None
+
+
+def test_rows_are_copied_with_tabs_between_the_columns_that_have_something() -> None:
+    made = figures(row("a\tb\x1b", 1_000), row("c", 2))
+    assert made.as_text() == "Name\tCount\na\\tb\\x1b\t1,000\nc\t2"
+    assert made.as_text(made.row(1)) == "Name\tCount\nc\t2"

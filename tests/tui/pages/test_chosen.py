@@ -87,6 +87,32 @@ def test_marks_are_shown_filtered_by_and_gone_to() -> None:
     with_app(step)
 
 
+def test_all_that_is_shown_is_marked_at_once() -> None:
+    async def step(pilot: Pilot[None]) -> None:
+        app, page = app_and_page(pilot)
+        app.shown.write("error")
+        text = await shown_after(pilot, "A")
+        errors = [each.number for each in read(ERRORS) if each.error]
+        assert f"{len(errors)} exchanges are marked; {len(errors)} marked" in text
+        await press(pilot, "escape")
+        await press(pilot, "M")
+        assert [app.index.value("number", place) for place in page.rows.view] == errors
+        assert f"{len(errors)} exchanges are no longer marked; 0 marked" in await shown_after(pilot, "A")
+
+    with_app(step)
+
+
+def test_marks_that_no_filter_can_tell_are_no_defect() -> None:
+    async def step(pilot: Pilot[None]) -> None:
+        app, _ = app_and_page(pilot)
+        app.marks.toggle_all(range(1, 10_000, 2))
+        text = await shown_after(pilot, "M")
+        assert "there are too many marks for a filter; w saves the marked exchanges" in text
+        assert not app.shown.text
+
+    with_app(step)
+
+
 def test_a_comment_is_shown_changed_and_taken_away() -> None:
     async def step(pilot: Pilot[None]) -> None:
         app, page = app_and_page(pilot)

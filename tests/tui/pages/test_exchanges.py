@@ -72,7 +72,7 @@ def test_filtering_by_the_api_of_the_row_and_the_way_back() -> None:
 
 def test_a_row_filters_before_its_panes_are_there() -> None:
     async def step(pilot: Pilot[None], app: Kdissect, page: ExchangesPage) -> None:
-        page._decode = lambda *_: None  # type: ignore[method-assign,assignment]
+        page.resting.decode = lambda *_: None  # type: ignore[method-assign]
         await pilot.press("j", "j", "j", "=")
         await pilot.pause()
         assert app.shown.text == "api == CreateTopics"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import shlex
 from collections.abc import Awaitable, Callable
 from pathlib import Path
 
@@ -384,3 +385,53 @@ def test_without_colours_what_is_wrong_is_bold(style: str, monkeypatch: pytest.M
             assert page.alarm == "bold"
 
     asyncio.run(run())
+
+
+def test_a_row_is_searched_for_by_a_part_of_any_column() -> None:
+    async def step(pilot: Pilot[None]) -> None:
+        await press(pilot, "5", "ctrl+f")
+        pilot.app.screen.query_one(Input).value = "fetch v"
+        await press(pilot, "enter")
+        rows = [row["api"] for row in rows_of(pilot)]
+        assert rows[page(pilot).list_pane.cursor] == "Fetch"
+        await press(pilot, "N")
+        assert rows[page(pilot).list_pane.cursor] == "OffsetFetch"
+        await press(pilot, "n")
+        assert rows[page(pilot).list_pane.cursor] == "Fetch"
+        await press(pilot, "ctrl+f")
+        assert pilot.app.screen.query_one(Input).value == "fetch v"
+        pilot.app.screen.query_one(Input).value = "nowhere"
+        assert "no row has nowhere" in await shown_after(pilot, "enter")
+
+    with_app(step)
+
+
+def test_a_row_the_list_its_filter_and_a_command_are_copied() -> None:
+    async def step(pilot: Pilot[None]) -> None:
+        app = app_in(pilot)
+        await press(pilot, "3")
+        copied = {}
+        for number, form in enumerate(("row", "list", "filter", "kdissect read"), 1):
+            assert f"{number} {form}" in await shown_after(pilot, "y")
+            assert f"copied the {form}" in await shown_after(pilot, str(number))
+            copied[form] = app.clipboard
+        heads, first, *more = copied["list"].splitlines()
+        assert copied["row"] == f"{heads}\n{first}"
+        assert len(more) + 1 == len(rows_of(pilot))
+        assert (
+            dict(zip(heads.split("\t"), first.split("\t"), strict=True))["Topic"]
+            == rows_of(pilot)[0]["topic"]
+        )
+        words = shlex.split(copied["kdissect read"])
+        assert words == ["kdissect", "read", str(ERRORS), "-Y", copied["filter"]]
+        matches = compile_filter(copied["filter"]).matches
+        assert len(run_with(b"", *words[1:]).out.splitlines()) == sum(map(matches, read(ERRORS))) > 0
+
+    with_app(step)
+
+
+def test_there_is_nothing_to_copy_in_an_empty_list() -> None:
+    async def step(pilot: Pilot[None]) -> None:
+        assert "there is nothing to copy" in await shown_after(pilot, "T", "y")
+
+    with_app(step)

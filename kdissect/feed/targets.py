@@ -1,0 +1,85 @@
+"""What people type to go somewhere in a capture → the exchange there.
+
+``43`` is the number of an exchange or of a packet, as Wireshark counts packets; ``#43`` and ``packet 43`` say
+which. ``12.5s`` is a time since the start of the capture.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import NamedTuple
+
+import numpy as np
+
+from kdissect.feed.index import Index
+
+NUMBER, PACKET, TIME = "No.", "packet", "time"
+_NUMBER = re.compile(r"(?:(?P<packet>packet|frame|p)|(?P<exchange>no\.?|#))?\s*(?P<number>[0-9][0-9,]{0,18})")
+_SECONDS = {"ms": 1e-3, "s": 1, "min": 60, "m": 60, "h": 3600}
+_TIME = re.compile(rf"\+?(\d{{1,9}}(?:\.\d{{1,9}})?)\s*({'|'.join(_SECONDS)})")
+
+
+class Target(NamedTuple):
+    """A place in a capture that need not exist."""
+
+    kind: str
+    """One of the words above."""
+    value: int
+    """The number, or nanoseconds since the start of the capture."""
+    words: str
+    """What is called so on the screens."""
+
+
+def targets(typed: str) -> Iterator[Target]:
+    """What a typed text may mean, the likeliest first; nothing if it is neither a number nor a time."""
+    text = typed.strip().removeprefix(":").strip().lower()
+    found = _NUMBER.fullmatch(text)
+    if found is not None:
+        number = int(found["number"].replace(",", ""))
+        if not found["packet"]:
+            yield numbered(number)
+        if not found["exchange"]:
+            yield Target(PACKET, number, f"packet {number:,}")
+    time = _TIME.fullmatch(text)
+    if time is not None:
+        yield Target(TIME, round(float(time[1]) * _SECONDS[time[2]] * 1e9), f"{time[1]} {time[2]}")
+
+
+def numbered(number: int) -> Target:
+    """The exchange with a number."""
+    return Target(NUMBER, number, f"No. {number:,}")
+
+
+def nothing_at(target: Target) -> str:
+    """What is to be said if nothing is there."""
+    if target.kind == NUMBER:
+        return f"there is no exchange {target.words}"
+    if target.kind == PACKET:
+        return f"{target.words} completes no message"
+    return f"there is no exchange after {target.words}"
+
+
+def place_of(target: Target, index: Index) -> int | None:
+    """The place in the index of the exchange with a number, of the one with a message that a packet
+    completed, or of the first one from a time on; None if there is none."""
+    if target.kind == NUMBER:
+        found = index.column("number") == target.value
+    elif target.kind == PACKET:
+        if not target.value:  # stands in the index for no packet
+            return None
+        found = (index.column("request_packet") == target.value) | (
+            index.column("response_packet") == target.value
+        )
+    else:
+        return _first_from(target.value, index)
+    at = np.flatnonzero(found)
+    return int(at[0]) if len(at) else None
+
+
+def _first_from(since_ns: int, index: Index) -> int | None:
+    if index.first_ns is None:
+        return None
+    times = index.column("time_ns")
+    later = np.flatnonzero(times >= index.first_ns + since_ns)
+    return int(later[np.argmin(times[later])]) if len(later) else None
