@@ -15,6 +15,7 @@ from kdissect.tui.pages.listed import OrderedScreen
 from kdissect.tui.pages.ordering import USUAL
 from kdissect.tui.pages.rooms import PanesScreen
 from kdissect.tui.pages.statistics import GroupedScreen
+from kdissect.tui.widgets.panes import DetailPanes
 
 
 def arrange(pages: Mapping[str, Screen[None]], before: LastSession) -> None:
@@ -39,7 +40,7 @@ def as_left(app: Host) -> LastSession:
     shown = [name for each in app.screen_stack for name, page in pages.items() if page is each]
     here = shown[-1] if shown else None
     chosen = app.shown.chosen if app.shown.span is None else None
-    order, is_made = exchanges.order_of_list if exchanges.is_mounted else USUAL, exchanges.is_mounted
+    order = exchanges.order_of_list if exchanges.is_mounted else USUAL
     return LastSession(
         here if here in PAGES else None,
         chosen.text if chosen is not None and app.remembered.may_keep(chosen) else "",
@@ -52,7 +53,7 @@ def as_left(app: Host) -> LastSession:
             for name, each in pages.items()
             if isinstance(each, OrderedScreen) and name in PAGES and each.rows.sorted_by is not None
         ),
-        exchanges.panes.sides.percent if is_made else before.bytes_percent,
+        next((each.sides.percent for each in exchanges.query(DetailPanes)), before.bytes_percent),
         tuple(
             (name, each.grouping)
             for name, each in pages.items()

@@ -136,10 +136,15 @@ def test_the_footer_says_quit_where_q_ends() -> None:
     async def step(pilot: Pilot[None], app: Kdissect) -> None:
         app.screen.query_one(Footer)
         assert "q Quit" in last_line(app)
-        for keys in (["2"], ["enter"]):
-            await press(pilot, *keys)
-            assert "q Back" in last_line(app)
-        await press(pilot, "q", "q")
+        for key, before in (("2", "Exchanges"), ("enter", "Connections"), ("i", "Exchanges")):
+            await press(pilot, key)
+            assert f"q Back to {before} " in last_line(app)
+        await pilot.resize_terminal(80, 24)
+        await settle(pilot)
+        assert "q Back " in last_line(app)
+        assert "Back to" not in last_line(app)
+        await pilot.resize_terminal(120, 40)
+        await press(pilot, "q", "q", "q")
         assert "q Quit" in last_line(app)
         await press(pilot, "enter")
         assert "q Back" in last_line(app)

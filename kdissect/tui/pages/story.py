@@ -91,6 +91,8 @@ class StoryPage(StatisticsPage):
     StoryPage #list { border-top: hkey $panel; }
     StoryPage #line { height: 2; display: none; padding: 0 1; background: $panel; color: $text-muted; }
     StoryPage.-long #line { display: block; }
+    StoryPage.-tiny #about { max-height: 2; }
+    StoryPage.-tiny #line { display: none; }
     """
     BINDINGS: ClassVar[list[BindingType]] = bindings_of("story")
     OF_WHAT = "from all exchanges, without the filter"
@@ -259,7 +261,7 @@ class StoryPage(StatisticsPage):
         in_list = next((each.width for each in headings if each.title == WHAT), 0)
         is_cut = super().is_at_rest and cell_len(text) > in_list > 0
         self.set_class(self._longest > room, "-long")
-        if is_cut and cell_len(text) <= room:
+        if is_cut and (cell_len(text) <= room or self.has_class("-tiny")):
             self.say(text)
         else:
             super().tell()

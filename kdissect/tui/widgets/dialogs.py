@@ -59,6 +59,7 @@ class HelpPage(ModalScreen[None]):
     HelpPage { align: center middle; }
     HelpPage VerticalScroll { width: 116; max-width: 98%; height: 95%; background: $panel;
         border: round $primary; border-title-color: $foreground; padding: 0 1; }
+    HelpPage LegibleText { min-width: 24; }
     """
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("escape,q,enter", "dismiss", "Back", show=False),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from textual.geometry import Size
 from textual.strip import Strip
 from textual.widgets import Input, OptionList, Static
 
@@ -19,10 +20,22 @@ class LegibleInput(Input):
         return legible_strip(super().render_line(y), self.app)
 
 
+LEAST_CELLS = 4
+"""Of a text to choose. With fewer Textual breaks it in pieces of none, which ends in a traceback; a terminal
+that is dragged smaller has as few for a moment."""
+
+
 class LegibleOptions(OptionList):
     """A list to choose from."""
 
     DEFAULT_CSS = f"LegibleOptions {_TITLES}"
+
+    def get_content_height(self, container: Size, viewport: Size, width: int) -> int:
+        return super().get_content_height(container, viewport, max(width, LEAST_CELLS))
+
+    def _update_lines(self) -> None:
+        if self.scrollable_content_region.width >= LEAST_CELLS:
+            super()._update_lines()
 
     def render_line(self, y: int) -> Strip:
         return legible_strip(super().render_line(y), self.app)

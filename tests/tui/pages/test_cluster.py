@@ -6,8 +6,9 @@ import asyncio
 
 import pytest
 
+from kdissect.tui.lists.findings import finding_of
 from kdissect.tui.pages.cluster import HERE, ClusterPage
-from kdissect.tui.pages.findings import FindingsPage, finding_of
+from kdissect.tui.pages.findings import FindingsPage
 from tests.amount import some
 from tests.cli.run import CAPTURES
 from tests.tui.snapshots import app_of, press, running, settle, shown_after
