@@ -156,7 +156,8 @@ async def settle(pilot: Pilot[None]) -> None:
         await pilot.pause(0.02)
         await _work_done(app)
         # A page below a dialog too: what is saved or copied is what it shows.
-        screens = all(getattr(each, "is_at_rest", True) for each in app.screen_stack)
+        # A key that comes before a dialog is up is lost.
+        screens = all(each.is_mounted and getattr(each, "is_at_rest", True) for each in app.screen_stack)
         at_rest = screens and (not page.is_mounted or page.is_at_rest)
         if at_rest and not _has_messages(app):
             break
