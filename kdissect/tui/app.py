@@ -351,8 +351,9 @@ class Kdissect(Host):
 
     def action_turn_page(self, step: int) -> None:
         names = [name for name in PAGES if name in self.pages]
-        here = next((name for name, page in self.pages.items() if page is self.screen), names[0])
-        self.action_page(names[(names.index(here) + step) % len(names)])
+        way = [self._here(), *(each.page for each in self.way.steps())]
+        here = next((name for name in way if name in names), None)  # a story has no place among them
+        self.action_page(names[(names.index(here) + step) % len(names)] if here else names[0])
 
     def titles(self) -> list[tuple[str, str, str]]:
         keys = {action.id: action.keys for action in ACTIONS} | dict(self.settings.keys)

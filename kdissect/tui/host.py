@@ -12,7 +12,7 @@ and there makes no long way.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple, Protocol
 
 from textual.app import App
@@ -67,6 +67,10 @@ class WayBack:
     def last(self) -> WayStep | None:
         """What led to the screen that is shown."""
         return self._steps[-1] if self._steps else None
+
+    def steps(self) -> Iterator[WayStep]:
+        """The steps, the last one first."""
+        return reversed(self._steps)
 
     def turn(self, here: str, there: str) -> None:
         """One screen is left for another, by its name."""

@@ -98,6 +98,10 @@ def test_keys_and_brackets_lead_to_every_screen() -> None:
             assert app.screen is app.pages["exchanges"]
             await press(pilot, "left_square_bracket", "left_square_bracket")
             assert app.screen is app.pages[list(PAGES)[-2]]
+            for key in "iL":  # these have no number; they stand beside the page that led there
+                for bracket, page in (("left", "problems"), ("right", "capture")):
+                    await press(pilot, "7", key, f"{bracket}_square_bracket")
+                    assert app.screen is app.pages[page], (key, bracket)
 
     asyncio.run(run())
 

@@ -35,6 +35,8 @@ class FieldTree(Tree[TreeSpot], Steady, inherit_bindings=False):
         self.show_root = False
         self.guide_depth = 2
         self.auto_expand = True
+        self._pseudo_class_state = self.get_pseudo_class_state()
+        """Textual's tree has it from its first frame on; the mouse may ask before."""
 
     def refresh(
         self, *regions: Region, repaint: bool = True, layout: bool = False, recompose: bool = False
