@@ -40,7 +40,8 @@ class Marks:
                 runs[-1][1:] = [number]
             else:
                 runs.append([number])
-        return f"number in {{{', '.join('..'.join(map(str, run)) for run in runs)}}}" if runs else ""
+        texts = ((", " if run[-1] == run[0] + 1 else "..").join(map(str, run)) for run in runs)
+        return f"number in {{{', '.join(texts)}}}" if runs else ""
 
     def own(self, number: int) -> str | None:
         """What was written here about an exchange."""

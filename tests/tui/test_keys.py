@@ -350,8 +350,8 @@ def test_the_other_screens_and_the_way_back() -> None:
 def test_help_lists_the_keys() -> None:
     async def step(pilot: Pilot[None]) -> None:
         text = await shown_after(pilot, "question_mark")
-        assert "go to the next exchange with an error" in text
-        assert "go to the next exchange with an error" not in await shown_after(pilot, "escape")
+        assert "show only the marked exchanges" in text
+        assert "show only the marked exchanges" not in await shown_after(pilot, "escape")
 
     with_app(step)
 

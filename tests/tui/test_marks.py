@@ -51,7 +51,7 @@ def test_their_filter_has_ranges() -> None:
     marks = Marks()
     assert marks.filter() == ""
     marks.toggle_all([7, 1, 2, 3, 9, 10])
-    assert marks.filter() == "number in {1..3, 7, 9..10}"
+    assert marks.filter() == "number in {1..3, 7, 9, 10}"
     assert {
         each.number for each in read(ERRORS) if compile_filter(marks.filter()).matches(each)
     } == marks.numbers

@@ -25,7 +25,7 @@ from kdissect.tui.pages import chosen
 from kdissect.tui.pages.exchanges import ExchangesPage
 from tests.amount import some
 from tests.cli.run import CAPTURES
-from tests.tui.snapshots import app_of, press, running, screen_text, shown_after
+from tests.tui.snapshots import app_of, press, running, screen_text, settle, shown_after
 
 ERRORS = CAPTURES / "errors.pcapng"
 BASIC = CAPTURES / "basic-kafka43.pcapng"
@@ -91,6 +91,7 @@ def test_all_that_is_shown_is_marked_at_once() -> None:
     async def step(pilot: Pilot[None]) -> None:
         app, page = app_and_page(pilot)
         app.shown.write("error")
+        await settle(pilot)
         text = await shown_after(pilot, "A")
         errors = [each.number for each in read(ERRORS) if each.error]
         assert f"{len(errors)} exchanges are marked; {len(errors)} marked" in text
