@@ -14,7 +14,7 @@ from kdissect.later import Later
 from kdissect.model import Fault
 from kdissect.present.arrow import arrow_schema
 from kdissect.present.columns import Table
-from kdissect.spark.carried import States
+from kdissect.spark.states import States
 from kdissect.spark.changes import FINDING_CHANGES
 from kdissect.spark.kept import KeptFile
 from kdissect.spark.plan import CapturePoint, tasks_for

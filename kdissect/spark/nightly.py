@@ -23,17 +23,15 @@ import kdissect
 from kdissect.later import Later
 from kdissect.model import Fault
 from kdissect.spark.asked import difference, told
-from kdissect.spark.carried import Carried, StateError, States
 from kdissect.spark.described import described
 from kdissect.spark.job import batch_units
 from kdissect.spark.plan import point_of
-from kdissect.spark.progress import Note
-from kdissect.spark.replay import new_pass
 from kdissect.spark.runs import RunPlan, Runs, RunsError, digest_of
 from kdissect.spark.settings import TableSettings
 from kdissect.spark.several import BatchOptions, add_batch
 from kdissect.spark.spool import FileSpan, Position, SpoolFolder, SpoolRead, spans_between
-from kdissect.spark.step import events_of_spans, keep
+from kdissect.spark.states import StateError, States
+from kdissect.spark.step import WAITED, keep, made_again
 from kdissect.spark.storage import found_file, is_remote, list_files
 from kdissect.spark.targets import Target
 
@@ -120,6 +118,9 @@ def add_new(
     if before is not None and (change := difference(before.asked, _text_of(asked))) is not None:
         raise RunsError(f"{change}, as in run {before.number}, or give another --out")
     if died is not None:
+        if asked.settings.has_secrets and not died.has_secrets:
+            died = died._replace(has_secrets=True)
+            runs.begin(died)
         row = _run(spark, died, target, runs, _asked_of(died, asked), tell)
         out.append(RunOutcome(row, True, not (died.closes or died.drains)))
         number += 1
@@ -136,14 +137,14 @@ def add_new(
             raise RunsError(f"{runs.folder}: run {number - 1} closed these tables; give another --out")
         changed = [path for path, read in end.items() if start.get(path) != read]
         digests = {path: digest_of(path, end[path].size) for path in changed}
-        plan = RunPlan(number, end, digests, _text_of(asked))
+        plan = RunPlan(number, end, digests, _text_of(asked), has_secrets=settings.has_secrets)
         runs.begin(plan)
         out.append(RunOutcome(_run(spark, plan, target, runs, asked, tell), False))
         number += 1
         last = plan
     is_open = last is not None and not last.closes and not (drains and last.drains)
     if (closes or drains) and is_open:
-        plan = RunPlan(number, end, {}, _text_of(asked), closes, drains)
+        plan = RunPlan(number, end, {}, _text_of(asked), closes, drains, settings.has_secrets)
         runs.begin(plan)
         out.append(RunOutcome(_run(spark, plan, target, runs, asked, tell), False, reads=False))
     return out
@@ -221,7 +222,7 @@ def _renew(spark: SparkSession, runs: Runs, number: int, settings: TableSettings
     """Make lost states, and states of another version of kdissect, again from the files that earlier
     runs read.
 
-    :raises StateError: a file that they read is gone.
+    :raises StateError: a file that they read is gone, or they were given TLS secrets.
     """
     states, rule = States(runs.states), settings.capture_point
     ends: list[Position] = [{}, *(runs.position(each) for each in range(1, number))]
@@ -242,9 +243,16 @@ def _renew(spark: SparkSession, runs: Runs, number: int, settings: TableSettings
                     f" again kdissect needs {span.path}, which is missing too"
                 )
         history.append(spans)
-    work = partial(_again, tuple(old), history, runs.states, number, settings)
+    known = [plan and plan.has_secrets for plan in map(runs.plan, range(1, number))]
+    has_secrets = True if True in known else None if None in known else False
+    work = partial(_again, tuple(old), history, runs.states, number, settings, has_secrets)
     with described(spark, "make states again that another version made"):
-        spark.range(0, len(old), 1, len(old)).mapInArrow(work, "point string").count()
+        made = spark.range(0, len(old), 1, len(old)).mapInArrow(work, "is_made boolean").collect()
+    if not all(row.is_made for row in made):
+        raise StateError(
+            f"{runs.states}: a state is missing, or another build of kdissect wrote it. It cannot be made"
+            f" again, because {WAITED}: run that build with --append --drain first, or give another --out"
+        )
 
 
 def _again(
@@ -253,24 +261,21 @@ def _again(
     folder: str,
     number: int,
     settings: TableSettings,
+    has_secrets: bool | None,
     numbers: Iterable[pa.RecordBatch],
 ) -> Iterator[pa.RecordBatch]:
     """Read what earlier runs read, and keep the state at the end. The old one stays until then, so that a run
-    that dies here is done again.
+    that dies here is done again. Gives for each capture point whether that could be.
 
     :param history: what each run read; None: it drained the state.
     """
     for each in numbers:
         for at in each.column(0).to_pylist():
-            carried = Carried(new_pass(settings))
-            for spans in history:
-                if spans is None:
-                    for _ in carried.reading.end():
-                        pass
-                    carried = carried.drained().begun(new_pass(settings))
-                    continue
-                own = [span for span in spans if span.point == points[at]]
-                for _ in events_of_spans(carried, own, settings, Note(None, "")):
-                    pass
-            keep(States(folder), points[at], number - 1, carried)
-            yield pa.record_batch([[points[at]]], names=["point"])
+            own = (
+                None if spans is None else [span for span in spans if span.point == points[at]]
+                for spans in history
+            )
+            carried = made_again(own, settings, has_secrets)
+            if carried is not None:
+                keep(States(folder), points[at], number - 1, carried)
+            yield pa.record_batch([[carried is not None]], names=["is_made"])

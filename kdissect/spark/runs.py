@@ -3,7 +3,7 @@
     plan-7.json   what the run 7 reads; written before anything else. A run that died is done again from it,
                   with the same files up to the same bytes, so that its rows are the same
     run-7.json    what it came to: written last. Without it the run is not over
-    state/        what is carried from run to run (:mod:`kdissect.spark.carried`)
+    state/        what is carried from run to run (:mod:`kdissect.spark.states`)
 
 The position at the end of a run tells the size and the first packet's time of each file. By the digest a
 file is known that comes again under another name.
@@ -51,6 +51,8 @@ class RunPlan(NamedTuple):
     """Whether it reads nothing, writes what is open, and is the last."""
     drains: bool = False
     """Whether it reads nothing, writes what is open, and connections begin anew after it."""
+    has_secrets: bool | None = None
+    """Whether TLS secrets were given beside the captures; None where nobody kept it."""
 
     @property
     def identity(self) -> str:
@@ -132,9 +134,10 @@ class Runs:
         digests, asked = value.get("digests"), value.get("asked")
         if isinstance(digests, dict) and all(isinstance(each, str) for each in digests.values()):
             with suppress(KeyError, TypeError, AttributeError):
-                ends = (value.get(word, False) for word in ("closes", "drains"))
                 if is_told(asked):
-                    return RunPlan(number, of_offset(value["end"]), digests, asked, *ends)
+                    closes, drains = (value.get(word, False) for word in ("closes", "drains"))
+                    end, has_secrets = of_offset(value["end"]), value.get("has_secrets")
+                    return RunPlan(number, end, digests, asked, closes, drains, has_secrets)
         raise RunsError(f"{path} is damaged")
 
     def position(self, number: int) -> Position:
@@ -157,7 +160,7 @@ class Runs:
     def begin(self, plan: RunPlan) -> None:
         """Keep what a run reads."""
         value: dict[str, Any] = {"end": to_offset(plan.end), "digests": plan.digests, "asked": plan.asked}
-        value |= {"closes": plan.closes, "drains": plan.drains}
+        value |= {"closes": plan.closes, "drains": plan.drains, "has_secrets": plan.has_secrets}
         self._write(f"plan-{plan.number}.json", value)
 
     def end(self, row: dict[str, Any]) -> None:

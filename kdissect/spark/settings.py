@@ -143,6 +143,11 @@ class TableSettings(NamedTuple):
         return full_table(name, self.embedded, self.capture_point is not None, self.decodes, self.places)
 
     @property
+    def has_secrets(self) -> bool:
+        """Whether TLS secrets are given beside the captures."""
+        return bool(self.keylog or self.rsa_key)
+
+    @property
     def decodes(self) -> bool:
         """Whether keys and values of records are decoded."""
         return bool(self.schemas or self.decode_as)

@@ -19,18 +19,22 @@ from kdissect.faults import fault
 from kdissect.model import CaptureError, Fault, Packet, renumbered
 from kdissect.names import TopicNames
 from kdissect.present.form import Clock
+from kdissect.session.conversation import Connection
 from kdissect.source import read_rsa_key
-from kdissect.spark.carried import Carried, Drained, OtherBuildError, States
+from kdissect.spark.carried import Carried, Drained
 from kdissect.spark.changes import as_columns, changes
 from kdissect.spark.progress import Note
 from kdissect.spark.questions import Judgement
 from kdissect.spark.replay import new_pass
 from kdissect.spark.settings import TableSettings
 from kdissect.spark.spool import FileSpan, limited
+from kdissect.spark.states import OtherBuildError, States
 from kdissect.spark.storage import found_file
 from kdissect.spark.twins import twins
 
 OTHERS_ARE_READ = "; the other files are read"
+WAITED = "it may have waited for TLS secrets that are known by now"
+"""Why a state cannot be made again."""
 
 
 class BatchEvents:
@@ -97,6 +101,7 @@ def events_of_batch(
     """
     found = _found(states, batch, point, settings, judgement)
     carried = Carried(new_pass(settings)) if found is None else begun(found, settings)
+    carried.has_secrets |= settings.has_secrets
     known = _learn(carried, settings) if carried is found else ()
     events = chain(known, events_of_spans(carried, list(spans), settings, note))
     return _BatchOfFiles(carried, events, judgement, lambda: keep(states, point, batch, carried))
@@ -190,14 +195,46 @@ def _found(
         trail = [[FileSpan(*values) for values in spans] for spans in error.trail or ()]
         if not trail or not all(_is_there(span) for spans in trail for span in spans):
             raise
+        carried = made_again(trail, settings, error.has_secrets, judgement)
+        if carried is None:
+            raise error.because(WAITED) from None
+        return carried
+
+
+def made_again(
+    history: Iterable[Sequence[FileSpan] | None],
+    settings: TableSettings,
+    has_secrets: bool | None,
+    judgement: Judgement | None = None,
+) -> Carried | None:
+    """The state that batches left, made again from what they read; None where that may be another one.
+
+    TLS waits for secrets. With a key log as it is today nothing would wait that did then: its exchanges would
+    come to light among those that were written long ago, and be lost.
+
+    :param history: what each batch read; None: it drained the state.
+    :param has_secrets: whether TLS secrets were given to batches; None where nobody kept it.
+    """
+    if has_secrets or (has_secrets is None and settings.has_secrets):
+        return None
+    settings = settings._replace(keylog=(), rsa_key=())
     carried = Carried(new_pass(settings))
     if judgement is not None:
         carried.judge = judgement.new()  # what was found then is told anew
-    for spans in trail:
-        for event in events_of_spans(carried, spans, settings, Note(None, "")):
+    sees_tls = False
+    for spans in history:
+        if spans is None:
+            events: Iterable[Event] = carried.reading.end()
+        else:
+            events = events_of_spans(carried, spans, settings, Note(None, ""))
+        for event in events:
+            sees_tls = sees_tls or (isinstance(event, Connection) and event.tls is not None)
             if carried.judge is not None:
                 carried.judge.feed(event)
-    return carried
+        if spans is None:
+            carried = carried.drained().begun(new_pass(settings))
+    sees_tls = sees_tls or any(True for _ in carried.reading.in_tls())
+    return None if has_secrets is None and sees_tls else carried
 
 
 def _is_there(span: FileSpan) -> bool:

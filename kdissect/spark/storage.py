@@ -49,6 +49,43 @@ def is_remote(path: str) -> bool:
     return "://" in path and not path.startswith("file:")
 
 
+def join(place: str, name: str) -> str:
+    """What has this name in a folder. The query of a URI (``?endpoint_override=…``) stays at its end."""
+    base, query = split_query(place)
+    return f"{base.rstrip('/')}/{name}{query}"
+
+
+def name_below(folder: str, path: str) -> str:
+    """The name that :func:`join` gave to a path in a folder."""
+    return without_query(path)[len(without_query(folder).rstrip("/")) + 1 :]
+
+
+def without_query(place: str) -> str:
+    """A path, or a URI as Spark and Delta take it: their own configuration says what the query tells us."""
+    return split_query(place)[0]
+
+
+def is_inside(path: str, folder: str) -> bool:
+    """Whether a folder is another one, or in it."""
+    if is_remote(path) is not is_remote(folder):
+        return False
+    if not is_remote(path):
+        whole = os.path.abspath(plain_path(folder))
+        return os.path.commonpath((whole, os.path.abspath(plain_path(path)))) == whole
+    inner, outer = (f"{_as_s3(without_query(each)).rstrip('/')}/" for each in (path, folder))
+    return inner.startswith(outer)
+
+
+def split_query(place: str) -> tuple[str, str]:
+    """A URI without its query, and the query with the ``?``. A path on this machine has none."""
+    base, mark, query = place.partition("?") if is_remote(place) else (place, "", "")
+    return base, mark + query
+
+
+def _as_s3(uri: str) -> str:
+    return re.sub("^s3[an]:", "s3:", uri)
+
+
 def list_files(paths: list[str]) -> list[InputFile]:
     """The files that these names stand for, each once, in this order; those of a directory by name.
 
@@ -196,7 +233,6 @@ def _remote_below(uri: str) -> dict[str, FoundFile]:
     from pyarrow import fs
 
     system, inner = file_system(uri)
-    base, question, query = uri.partition("?")
     try:
         infos = system.get_file_info(fs.FileSelector(inner, recursive=True))
     except OSError as error:
@@ -205,8 +241,7 @@ def _remote_below(uri: str) -> dict[str, FoundFile]:
     for each in infos:
         name = each.path[len(inner.rstrip("/")) + 1 :]
         if each.type == fs.FileType.File and all(map(counts, name.split("/"))):
-            path = f"{base.rstrip('/')}/{name}{question}{query}"
-            found[path] = FoundFile(each.size or 0, each.mtime_ns or 0)
+            found[join(uri, name)] = FoundFile(each.size or 0, each.mtime_ns or 0)
     return found
 
 
@@ -224,11 +259,11 @@ def _remote(uri: str) -> list[InputFile]:
     if _PASSWORD.match(uri):
         where = uri.partition("://")[0] + "://…@" + uri.partition("@")[2]
         raise ValueError(f"{where}: everybody sees a password in a URI; put it into the environment")
-    path, question, query = uri.partition("?")
+    path, query = split_query(uri)
     parent, _, name = path.rstrip("/").rpartition("/")
     pattern = name if _MAGIC.search(name) else None
-    folder = path.rstrip("/") if pattern is None else parent
-    system, inner = file_system(folder + question + query)
+    folder = (path.rstrip("/") if pattern is None else parent) + query
+    system, inner = file_system(folder)
     try:
         info = system.get_file_info(inner)
         if pattern is None and info.type != fs.FileType.Directory:
@@ -245,7 +280,7 @@ def _remote(uri: str) -> list[InputFile]:
         raise CaptureError(
             f"{uri}: no file {'is in this directory' if pattern is None else 'has such a name'}"
         )
-    return sorted(InputFile(f"{folder}/{each.base_name}{question}{query}", each.size) for each in inside)
+    return sorted(InputFile(join(folder, each.base_name), each.size) for each in inside)
 
 
 def file_system(uri: str) -> tuple[Any, str]:
@@ -256,7 +291,7 @@ def file_system(uri: str) -> tuple[Any, str]:
     from pyarrow import ArrowInvalid, fs
 
     try:
-        system, inner = fs.FileSystem.from_uri(re.sub("^s3[an]:", "s3:", uri))
+        system, inner = fs.FileSystem.from_uri(_as_s3(uri))
     except ArrowInvalid as error:
         known = ", ".join(f"{each}://" for each in _ELSEWHERE)
         raise CaptureError(f"{uri}: {_first_line(error)}; files may be at {known}") from None

@@ -25,7 +25,7 @@ from pyspark.sql.streaming.datasource import (
 from pyspark.sql.types import StructType
 
 from kdissect.model import Fault
-from kdissect.spark.carried import States
+from kdissect.spark.states import States
 from kdissect.spark.cleaning import KEEP, clear
 from kdissect.spark.compaction import compact, finish
 from kdissect.spark.job import batch_units

@@ -11,7 +11,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from kdissect.cli import main
-from kdissect.spark.carried import States
+from kdissect.spark.states import States
 from tests.spark.cuts import cut
 from tests.spark.same import CAPTURES, in_order, read_rows, without_moments
 from tests.spark.test_stream import in_time
@@ -100,6 +100,31 @@ def test_what_was_not_drained_needs_its_files(
         shutil.rmtree(out / "_runs" / "state")
     assert main([*command, "--close"]) == 0
     assert rows(out, "exchanges") == read_rows("exchanges", pieces)
+
+
+@pytest.mark.usefixtures("spark")
+def test_what_may_have_waited_for_secrets_is_not_made_again(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Its files are there. But what waited for the key log then would not wait now."""
+    source, folder, out, keys = (tmp_path / name for name in ("source", "folder", "out", "keys.log"))
+    source.mkdir()
+    folder.mkdir()
+    pieces = in_time(cut(BASIC, source, 2))
+    for piece in pieces:
+        os.utime(piece, (0, 0))
+    keys.write_bytes(b"# the first line\n")
+    command = ["spark", "batch", str(folder), "--out", str(out), "--table", "exchanges", "--append"]
+    command += ["--master", "local[2]", "--keylog", str(keys)]
+    os.link(pieces[0], folder / pieces[0].name)
+    assert main(command) == 0
+    _as_of_another_release(out / "_runs" / "state")
+    os.link(pieces[1], folder / pieces[1].name)
+    capsys.readouterr()
+    assert main(command) == 2
+    (line,) = capsys.readouterr().err.splitlines()
+    assert f"{out}/_runs/state: a state is missing, or another build" in line
+    assert line.endswith("run that build with --append --drain first, or give another --out")
 
 
 def _as_of_another_release(folder: Path) -> None:

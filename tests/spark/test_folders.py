@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import hashlib
+import hmac
 import json
 import os
 from pathlib import Path
@@ -10,10 +12,11 @@ import pytest
 from pyarrow import fs
 
 from kdissect.spark import folders
-from kdissect.spark.carried import Carried, Drained, StateError, States, state_key
+from kdissect.spark.carried import Carried, Drained
 from kdissect.spark.folders import LocalFiles, SmallFiles, small_files
 from kdissect.spark.replay import new_pass
 from kdissect.spark.settings import TableSettings
+from kdissect.spark.states import OtherBuildError, StateError, States, state_key
 
 KEY = b"k" * 32
 
@@ -111,10 +114,65 @@ def test_a_state_that_another_key_signed_is_not_loaded(elsewhere: str, tmp_path:
         states(elsewhere, b"another key" * 3).load("one", 1)
     (path,) = (tmp_path / "bucket" / "state").rglob("*.state")
     head, _, data = path.read_bytes().partition(b"\n")
-    for change in ({"signed": None}, {"point": "two"}, {"sha256": "0" * 64}):
+    for change in ({"signed": None}, {"point": "two"}, {"sha256": "0" * 64}, {"drained": 1}, {"bytes": 7}):
         path.write_bytes(json.dumps({**json.loads(head), **change}).encode() + b"\n" + data)
         with pytest.raises(StateError, match=r"not signed|damaged"):
             states(elsewhere).load("one", 1)
+
+
+def test_a_signed_state_is_not_loaded_as_that_of_another_batch(elsewhere: str, tmp_path: Path) -> None:
+    kept, folder = states(elsewhere), tmp_path / "bucket" / "state"
+    for batch in (0, 1):
+        kept.save("one", batch, Carried(new_pass(TableSettings()), packets=batch))
+    (old,), (new,) = ((folder / str(batch)).glob("*.state") for batch in (0, 1))
+    new.write_bytes(old.read_bytes())
+    with pytest.raises(StateError, match=r"/1/.* was not signed with this key"):
+        kept.load("one", 2)
+
+
+def test_a_drained_state_that_nobody_signed_is_not_loaded(elsewhere: str, tmp_path: Path) -> None:
+    """Loading it runs no code. But its numbers, and how far files were read, would be a stranger's."""
+    kept = states(elsewhere)
+    kept.drain("one", 0, Carried(new_pass(TableSettings()), packets=5).drained())
+    kept.end_drain(0)
+    assert isinstance(kept.load("one", 1), Drained)
+    (path,) = (tmp_path / "bucket" / "state").rglob("*.state")
+    head, _, data = path.read_bytes().partition(b"\n")
+    data = data.replace(b'"packets": 5', b'"packets": 6')
+    forged = {**json.loads(head), "sha256": hashlib.sha256(data).hexdigest()}
+    path.write_bytes(json.dumps(forged).encode() + b"\n" + data)
+    with pytest.raises(StateError, match="was not signed with this key"):
+        kept.load("one", 1)
+
+
+@pytest.mark.parametrize("is_drained", [True, False])
+def test_what_was_signed_before_format_7_counts_as_it_was_signed(
+    elsewhere: str, tmp_path: Path, is_drained: bool
+) -> None:
+    kept = states(elsewhere)
+    carried = Carried(new_pass(TableSettings()), packets=5)
+    carried.reads([["one", "a.pcap", 9, True, 1, False, False]], ["a.pcap"], False)
+    if is_drained:
+        kept.drain("one", 0, carried.drained())
+        kept.end_drain(0)
+    else:
+        kept.save("one", 0, carried)
+    (path,) = (tmp_path / "bucket" / "state").rglob("*.state")
+    line, _, data = path.read_bytes().partition(b"\n")
+    head = {**json.loads(line), "format": 6}
+    del head["has_secrets"]
+    told = [head[name] for name in ("format", "kdissect", "build", "point", "sha256", "trail")]
+    head["signed"] = hmac.digest(KEY, json.dumps(told).encode(), "sha256").hex()
+    path.write_bytes(json.dumps(head).encode() + b"\n" + data)
+    if is_drained:
+        assert isinstance(kept.load("one", 1), Drained)
+    else:
+        with pytest.raises(OtherBuildError) as raised:
+            kept.load("one", 1)
+        assert (raised.value.trail, raised.value.has_secrets) == (carried.trail, None)
+    path.write_bytes(json.dumps({**head, "format": 7}).encode() + b"\n" + data)
+    with pytest.raises(StateError, match="was not signed with this key"):
+        kept.load("one", 1)
 
 
 def test_the_key_is_made_once_and_is_nobody_elses(tmp_path: Path) -> None:

@@ -9,10 +9,11 @@ import pytest
 
 from kdissect.model import Fault
 from kdissect.spark import nightly as runs
-from kdissect.spark.carried import Carried, States
+from kdissect.spark.carried import Carried
 from kdissect.spark.replay import new_pass
 from kdissect.spark.settings import TableSettings
 from kdissect.spark.spool import FileSpan
+from kdissect.spark.states import States
 from tests.spark.cuts import cut
 from tests.spark.nights import NIGHTS, RULE, Made, Week
 from tests.spark.same import CAPTURES
@@ -52,7 +53,7 @@ def test_the_state_of_another_release_stays_until_it_is_made_again(
 
     def renew() -> None:
         number = pa.record_batch([[0]], names=["id"])
-        list(runs._again([""], history, states.folder, 3, TableSettings(), [number]))
+        list(runs._again([""], history, states.folder, 3, TableSettings(), False, [number]))
 
     with monkeypatch.context() as dying:
         dying.setattr(runs, "keep", lambda *_: 1 / 0)

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -13,11 +15,12 @@ from kdissect.exchange import Exchange
 from kdissect.limits import DEFAULTS
 from kdissect.model import Packet
 from kdissect.session.conversation import Connection
-from kdissect.spark.carried import Carried, StateError, States
+from kdissect.spark.carried import Carried
 from kdissect.spark.progress import Note
 from kdissect.spark.questions import Judgement
 from kdissect.spark.settings import TableSettings
 from kdissect.spark.spool import FileSpan
+from kdissect.spark.states import StateError, States
 from kdissect.spark.step import events_at_end, events_of_batch, events_of_drain
 from tests.dissecting import dissect
 from tests.lab import Case
@@ -113,7 +116,7 @@ def test_another_build_makes_the_state_again_from_the_files(
     judgement = Judgement(DEFAULTS, {}, ())
     found = []
     for batch, span in enumerate(cut_in_time(path, 5)):
-        monkeypatch.setattr("kdissect.spark.carried.build", lambda batch=batch: f"build {batch}")
+        monkeypatch.setattr("kdissect.spark.states.build", lambda batch=batch: f"build {batch}")
         events = events_of_batch(kept, batch, "one", [span], settings, Note(None, ""), judgement)
         found += list(events)
     found += list(events_at_end(kept, 5, "one", settings))
@@ -136,7 +139,7 @@ def test_files_that_come_late_are_read_late_again(tmp_path: Path, monkeypatch: p
         list(events_of_batch(kept, batch, "one", order, settings, Note(None, "")))
     same = events_at_end(kept, 2, "one", settings)
     expected = event_rows(same, "exchanges")
-    monkeypatch.setattr("kdissect.spark.carried.build", lambda: "another")
+    monkeypatch.setattr("kdissect.spark.states.build", lambda: "another")
     assert event_rows(events_at_end(kept, 2, "one", settings), "exchanges") == expected
 
 
@@ -154,9 +157,80 @@ def test_what_cannot_be_made_again_is_told(
         path.write_bytes(path.read_bytes()[:1000])
     else:
         list(events_of_batch(kept, 1, "one", [span._replace(is_gone=True)], settings, Note(None, "")))
-    monkeypatch.setattr("kdissect.spark.carried.build", lambda: "another")
+    monkeypatch.setattr("kdissect.spark.states.build", lambda: "another")
     with pytest.raises(StateError, match="another build of kdissect"):
         events_of_batch(kept, 2, "one", [span], settings, Note(None, ""))
+
+
+def of_another_build(folder: Path, **change: Any) -> None:
+    """States that this build cannot load."""
+    for path in (folder / "state").rglob("*.state"):
+        line, _, data = path.read_bytes().partition(b"\n")
+        head = {**json.loads(line), "build": "another", **change}
+        path.write_bytes(json.dumps(head).encode() + b"\n" + data)
+
+
+def in_two_batches(folder: Path, secrets: tuple[bool, bool], change: dict[str, Any] | None) -> list[str]:
+    """Exchanges of TLS that a stream finds.
+
+    :param secrets: whether each batch is given the key log.
+    :param change: what another build wrote into the state between them; None: it is the same build.
+    """
+    folder.mkdir()
+    kept, path = states(folder), capture(folder)
+    keys, size = (str(TLS13.folder / "keys.log"),), path.stat().st_size
+    first, second = (TableSettings(keylog=keys if each else ()) for each in secrets)
+    span = FileSpan("one", str(path), round(0.6 * size), False, 1, False)
+    found = list(events_of_batch(kept, 0, "one", [span], first, Note(None, "")))
+    if change is not None:
+        of_another_build(folder, **change)
+    span = span._replace(size=size, is_final=True)
+    found += list(events_of_batch(kept, 1, "one", [span], second, Note(None, "")))
+    found += list(events_at_end(kept, 2, "one", second))
+    return event_rows(found, "exchanges")
+
+
+BEFORE_FORMAT_7 = {"format": 6, "has_secrets": None}
+
+
+@pytest.mark.parametrize(
+    ("secrets", "change"),
+    [
+        ((True, True), {}),
+        ((True, False), {}),
+        ((False, True), BEFORE_FORMAT_7),
+        ((False, False), BEFORE_FORMAT_7),
+    ],
+    ids=["key log", "key log before", "key log, and none knows of before", "none knows of before"],
+)
+def test_a_state_that_may_have_waited_for_secrets_is_not_made_again(
+    tmp_path: Path, secrets: tuple[bool, bool], change: dict[str, Any]
+) -> None:
+    """With the key log of today, what waited then would be decrypted at once, and be lost."""
+    with pytest.raises(StateError) as raised:
+        in_two_batches(tmp_path / "stream", secrets, change)
+    line = str(raised.value)
+    assert line.startswith(f"{tmp_path}/stream/state/0/")
+    assert "waited for TLS secrets" in line
+    assert "end the stream with that version and --drain" in line
+
+
+@pytest.mark.parametrize("secrets", [(False, True), (False, False)])
+def test_a_state_that_was_given_no_secrets_is_made_again(tmp_path: Path, secrets: tuple[bool, bool]) -> None:
+    expected = in_two_batches(tmp_path / "same", secrets, None)
+    assert len(expected) == (55 if secrets[1] else 0)
+    assert in_two_batches(tmp_path / "another", secrets, {}) == expected
+
+
+def test_without_tls_a_state_of_before_format_7_is_made_again(tmp_path: Path) -> None:
+    kept, settings = states(tmp_path), TableSettings()
+    first, second = cut_in_time(CAPTURES / "basic-kafka43.pcapng", 2)
+    found = list(events_of_batch(kept, 0, "one", [first], settings, Note(None, "")))
+    of_another_build(tmp_path, **BEFORE_FORMAT_7)
+    found += list(events_of_batch(kept, 1, "one", [second], settings, Note(None, "")))
+    found += list(events_at_end(kept, 2, "one", settings))
+    expected = list(dissect(read_packets([CAPTURES / "basic-kafka43.pcapng"])))
+    assert event_rows(found, "exchanges") == event_rows(expected, "exchanges")
 
 
 def test_what_is_read_of_a_file_that_grows_is_noted_once(tmp_path: Path) -> None:

@@ -11,10 +11,10 @@ import pytest
 
 from kdissect.dissect import Event
 from kdissect.model import Fault
-from kdissect.spark.carried import States
 from kdissect.spark.progress import Note
 from kdissect.spark.settings import TableSettings
 from kdissect.spark.spool import Position, SpoolFolder, of_offset, spans_between, to_offset
+from kdissect.spark.states import States
 from kdissect.spark.step import events_at_end, events_of_batch
 from tests.spark.cuts import packets_of, pcap
 from tests.spark.same import CAPTURES, event_rows, read_rows

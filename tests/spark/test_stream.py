@@ -21,8 +21,8 @@ from kdissect.cli import main
 from kdissect.spark import compaction, plan, views
 from kdissect.spark import stream as streaming
 from kdissect.spark.asked import first, told
-from kdissect.spark.carried import States
 from kdissect.spark.settings import TableSettings
+from kdissect.spark.states import States
 from tests.amount import only_long, times
 from tests.spark.cuts import cut
 from tests.spark.same import CAPTURES, in_order, read_rows, without_moments

@@ -27,7 +27,7 @@ from kdissect.cli.spark_sessions import (
 from kdissect.model import CaptureError
 from kdissect.present.form import plural
 from kdissect.present.nearest import nearest
-from kdissect.spark.carried import StateError
+from kdissect.spark.states import StateError
 from kdissect.spark.launch import is_connect
 from kdissect.spark.progress import Meter
 from kdissect.spark.runs import FOLDER as RUNS_FOLDER

@@ -24,7 +24,7 @@ from kdissect.cli.spark_sessions import (
 )
 from kdissect.model import CaptureError
 from kdissect.spark.asked import difference, first, told
-from kdissect.spark.carried import StateError, States, state_key
+from kdissect.spark.states import StateError, States, state_key
 from kdissect.spark.changes import FINDING_CHANGES
 from kdissect.spark.cleaning import KEEP, destination
 from kdissect.spark.launch import STREAMS_SINCE, can_stream, is_connect

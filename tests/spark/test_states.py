@@ -10,9 +10,10 @@ from pathlib import Path
 import pytest
 
 import kdissect
-from kdissect.spark.carried import Carried, Drained, StateError, States
+from kdissect.spark.carried import Carried, Drained
 from kdissect.spark.replay import new_pass
 from kdissect.spark.settings import TableSettings
+from kdissect.spark.states import StateError, States
 from tests.lab import DATA
 
 OLD = DATA / "spark" / "174a0558.state"
@@ -83,7 +84,7 @@ def test_the_state_of_another_build_of_the_same_version_is_not_loaded(
 ) -> None:
     states.save("one", 0, Carried(new_pass(TableSettings())))
     assert states.of_others(1) == []
-    monkeypatch.setattr("kdissect.spark.carried.build", lambda: "another")
+    monkeypatch.setattr("kdissect.spark.states.build", lambda: "another")
     assert states.of_others(1) == ["one"]
     said = rf"another build of kdissect {kdissect.__version__}: end the stream"
     with pytest.raises(StateError, match=said):

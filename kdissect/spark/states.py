@@ -1,0 +1,334 @@
+"""States: what is carried from batch to batch of a stream (:mod:`kdissect.spark.carried`), in files.
+
+Each batch and capture point has a state in a file of its own. A batch that is repeated reads what it read the
+first time and writes what it wrote. States are pickled, and loading one runs what it says. So they are loaded
+only from files and folders that belong to the user and that nobody else may write to. In an object store
+nobody can tell that: a state there is signed with a key that only the user has. The line before the
+pickle says its format, the kdissect that made it, with its build, and its digest.
+
+The line also says from which spans of files the state came, and whether TLS secrets were given beside them.
+Without secrets, another build of kdissect makes the same state again from the files, if they are there.
+
+A state is drained when all that was open has been written as rows. What is left are plain values in JSON,
+which any release of kdissect reads:
+
+    7/NAME.state            what the batch 7 left
+    7/draining/NAME.state   the same drained, while rows are written
+    7/drained/NAME.state    the same when they all are there: it counts in place of the first
+"""
+
+from __future__ import annotations
+
+import hashlib
+import hmac
+import json
+import os
+import pickle
+import re
+import secrets
+import stat
+from collections.abc import Mapping
+from contextlib import suppress
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import kdissect
+from kdissect.settings.recent import state_folder
+from kdissect.spark.build import build
+from kdissect.spark.carried import Carried, Drained, Trail
+from kdissect.spark.folders import UntrustedError, small_files
+from kdissect.spark.storage import join
+
+FORMAT = 7
+_DRAINED_FORM = 1
+_DRAINING, _DRAINED = "draining", "drained"
+_SUFFIX = ".state"
+_KEY_BYTES = 32
+_HEAD = ("format", "kdissect", "point", "bytes", "sha256")
+"""What the line before the pickle tells …"""
+_LATER = (_DRAINED, "build", "signed", "trail", "has_secrets")
+"""… and what it did not always tell."""
+_SIGNED = ("format", "kdissect", "build", "point", "sha256", "trail")
+"""What a signature covers …"""
+_SIGNED_SINCE_7 = (_DRAINED, "has_secrets", "bytes")
+"""… and what it covers since format 7, with the number of the batch."""
+
+
+class StateError(Exception):
+    """A state cannot be used; the text is one line with the path and what to do."""
+
+
+class OtherBuildError(StateError):
+    """Another build of kdissect wrote it.
+
+    :param path: the state.
+    :param maker: who wrote it, in words.
+    :param trail: from what the state can be made again, if it can be.
+    :param has_secrets: whether TLS secrets were given beside that; None where nobody kept it.
+    :param why: why it cannot be made again, where that is not plain.
+    """
+
+    def __init__(
+        self, path: str, maker: str, trail: Trail | None, has_secrets: bool | None, why: str = ""
+    ) -> None:
+        super().__init__(
+            f"{path} was made by {maker}{why}: end the stream with that version and --drain, "
+            "or start a new one with another --checkpoint and --out"
+        )
+        self.trail = trail
+        self.has_secrets = has_secrets
+        self._told = path, maker, trail, has_secrets
+
+    def because(self, why: str) -> OtherBuildError:
+        """The same, which also tells why it cannot be made again."""
+        return OtherBuildError(*self._told, f", and cannot be made again, because {why}")
+
+
+class States:
+    """The folder of a stream's states.
+
+    :param folder: on this machine, or a URI.
+    :param key: with which states are signed. It is needed where it cannot be told who may write to them.
+    """
+
+    def __init__(self, folder: str, key: bytes | None = None) -> None:
+        self.folder = folder
+        self._files = small_files(folder)
+        self._key = key
+
+    def prepare(self) -> None:
+        """Make the folder, or see that it is ours.
+
+        :raises StateError: it is not, or cannot be made.
+        """
+        try:
+            self._files.prepare()
+        except OSError as error:
+            why = error.strerror or str(error).strip().partition("\n")[0]
+            raise StateError(f"{self.folder}: {why}") from None
+        self._refuse_others()
+
+    def points(self) -> list[str]:
+        """The capture points that have a state."""
+        return sorted({self._head(each)["point"] for each in self._all()})
+
+    def bytes_read(self) -> int:
+        """How much was read of the files that are there, of all capture points."""
+        latest: dict[str, _StateFile] = {}
+        for each in sorted(self._all()):
+            latest[each.base] = each
+        return sum(self._head(each)["bytes"] for each in latest.values())
+
+    def last_batch(self) -> int | None:
+        """The latest batch that left a state."""
+        return max((each.batch for each in self._all()), default=None)
+
+    def load(self, point: str, batch: int) -> Carried | Drained | None:
+        """What batches before this one left of a capture point; None if no batch came before.
+
+        :raises StateError: it is damaged, of another kdissect, or not the user's own.
+        """
+        found = self._latest(point, batch)
+        if found is None:
+            return None
+        self._refuse_others()
+        self._refuse_others(found.name)
+        path = join(self.folder, found.name)
+        head = self._head(found)
+        if self._key is not None and not self._is_signed(head, found.batch):
+            raise StateError(
+                f"{path} was not signed with this key, so anybody may have written it: --state-key names the"
+                " file with the key of who wrote it"
+            )
+        if _is_of_others(head):
+            raise OtherBuildError(path, _maker(head), head["trail"], head["has_secrets"])
+        data = self._files.read(found.name).partition(b"\n")[2]
+        if hashlib.sha256(data).hexdigest() != head["sha256"]:
+            raise StateError(f"{path} is damaged: its digest does not fit")
+        if head["drained"] is not None:
+            value = json.loads(data)
+            return Drained(**{**value, "names": [tuple(each) for each in value["names"]]})
+        carried = pickle.loads(data)  # ours, see above
+        assert isinstance(carried, Carried)
+        return carried
+
+    def of_others(self, batch: int) -> list[str]:
+        """The capture points whose state before this batch another version of kdissect made."""
+        latest = {point: self._latest(point, batch) for point in self.points()}
+        return [
+            point for point, each in latest.items() if each is not None and _is_of_others(self._head(each))
+        ]
+
+    def save(self, point: str, batch: int, carried: Carried) -> None:
+        """Keep what a batch leaves."""
+        data = pickle.dumps(carried, pickle.HIGHEST_PROTOCOL)
+        name = _StateFile(batch, "", _base_of(point))
+        self._write(name, point, carried.bytes_read, data, None, carried.trail, carried.has_secrets)
+
+    def drain(self, point: str, batch: int, drained: Drained) -> None:
+        """Keep it as drained; it counts after :meth:`end_drain`."""
+        data = json.dumps(drained._asdict()).encode()
+        size = sum(drained.sizes.values())
+        self._write(_StateFile(batch, _DRAINING, _base_of(point)), point, size, data, _DRAINED_FORM)
+
+    def end_drain(self, batch: int) -> None:
+        """Everything that was open is written: the drained states count from now on."""
+        self._files.move(f"{batch}/{_DRAINING}", f"{batch}/{_DRAINED}")
+
+    def is_drained(self, batch: int) -> bool:
+        """Whether a batch left nothing open."""
+        return any(each.batch == batch and each.kind == _DRAINED for each in self._all())
+
+    def is_draining(self, batch: int) -> bool:
+        """Whether a drain after a batch has begun and has not ended."""
+        return any(each.batch == batch and each.kind == _DRAINING for each in self._listed())
+
+    def _write(
+        self,
+        each: _StateFile,
+        point: str,
+        size: int,
+        data: bytes,
+        drained: int | None,
+        trail: Trail | None = None,
+        has_secrets: bool = False,
+    ) -> None:
+        head = {
+            "format": FORMAT,
+            "kdissect": kdissect.__version__,
+            "build": build(),
+            "point": point,
+            "bytes": size,
+            "sha256": hashlib.sha256(data).hexdigest(),
+            "drained": drained,
+            "trail": trail,
+            "has_secrets": has_secrets,
+        }
+        if self._key is not None:
+            head["signed"] = self._signature(head, each.batch)
+        self._files.write(each.name, json.dumps(head).encode() + b"\n" + data)
+
+    def _is_signed(self, head: dict[str, Any], batch: int) -> bool:
+        return hmac.compare_digest(self._signature(head, batch), str(head["signed"]))
+
+    def _signature(self, head: dict[str, Any], batch: int) -> str:
+        """Of the digest of the state, and of what it is the state of. The format counts, too: no new state
+        can pass for an old one."""
+        told = [head[name] for name in _SIGNED]
+        if head["format"] not in range(7):
+            told += [batch, *(head[name] for name in _SIGNED_SINCE_7)]
+        assert self._key is not None
+        return hmac.digest(self._key, json.dumps(told).encode(), "sha256").hex()
+
+    def forget(self) -> None:
+        """Remove what no later batch needs. The latest two of each capture point stay: a repeat of the
+        latest batch reads the older one again. Files that a killed run did not finish go too.
+        """
+        found = self._listed()
+        for base in {each.base for each in found}:
+            own = [each for each in found if each.base == base and each.kind != _DRAINING]
+            kept = set(sorted({each.batch for each in own})[-2:])
+            for each in own:
+                if each.batch not in kept:
+                    self._files.remove(each.name)
+        for batch in {each.batch for each in found if each.kind == _DRAINING}:
+            # Elsewhere some may have got there before it died; they must not count when the others are gone.
+            self._files.remove(f"{batch}/{_DRAINED}")
+            self._files.remove(f"{batch}/{_DRAINING}")
+        self._files.tidy()
+
+    def _listed(self) -> list[_StateFile]:
+        names = map(_STATE_FILE.fullmatch, self._files.names())
+        return [_StateFile(int(found[1]), found[2] or "", found[3]) for found in names if found]
+
+    def _all(self) -> list[_StateFile]:
+        """The states of all capture points, without those of a drain that has not come to its end."""
+        found = self._listed()
+        # Elsewhere files get there one by one.
+        halves = {each.batch for each in found if each.kind == _DRAINING}
+        whole = (each for each in found if each.kind != _DRAINING)
+        return [each for each in whole if not each.kind or each.batch not in halves]
+
+    def _latest(self, point: str, before: int | None) -> _StateFile | None:
+        """The latest state of a capture point, of the batches before one."""
+        found = [each for each in self._all() if each.base == _base_of(point)]
+        if before is not None:
+            found = [each for each in found if each.batch < before]
+        return max(found, default=None)
+
+    def _head(self, each: _StateFile) -> dict[str, Any]:
+        path = join(self.folder, each.name)
+        try:
+            head: dict[str, Any] = json.loads(self._files.first_line(each.name))
+            return {**{name: head[name] for name in _HEAD}, **{name: head.get(name) for name in _LATER}}
+        except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
+            raise StateError(f"{path} is not the state of a stream: {error}") from None
+
+    def _refuse_others(self, name: str = "") -> None:
+        try:
+            self._files.refuse_others(name)
+        except UntrustedError as error:
+            raise StateError(str(error)) from None
+
+
+class _StateFile(NamedTuple):
+    """The name of one. What is drained comes after the state that it replaces."""
+
+    batch: int
+    kind: str
+    """``drained``, ``draining``, or nothing."""
+    base: str
+
+    @property
+    def name(self) -> str:
+        """Relative to the folder of states."""
+        return "/".join(filter(None, (str(self.batch), self.kind, self.base)))
+
+
+_STATE_FILE = re.compile(rf"([0-9]+)/(?:({_DRAINING}|{_DRAINED})/)?([^/]+{re.escape(_SUFFIX)})")
+
+
+def state_key(path: str | None, environment: Mapping[str, str] = os.environ) -> bytes:
+    """The key that signs this user's states elsewhere.
+
+    :param path: the file with it; None: the user's own, which is made if it is missing.
+    :raises StateError: the file cannot be read, or others can.
+    """
+    file = Path(path) if path is not None else state_folder(environment) / "spark.key"
+    try:
+        if path is None and not file.exists():
+            file.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+            partial = file.with_name(f"{file.name}.{os.getpid()}")
+            partial.touch(mode=0o600)
+            partial.write_bytes(secrets.token_hex(32).encode() + b"\n")
+            with suppress(FileExistsError):
+                os.link(partial, file)
+            partial.unlink()
+        if os.name == "posix" and os.stat(file).st_mode & (stat.S_IRWXG | stat.S_IRWXO):
+            raise StateError(f"{file}: others can read it, and sign states with it: chmod 600 {file}")
+        key = file.read_bytes().strip()
+    except OSError as error:
+        raise StateError(f"{file}: the key of states cannot be read: {error.strerror}") from None
+    if len(key) < _KEY_BYTES:
+        raise StateError(f"{file}: a key has {_KEY_BYTES} bytes or more")
+    return key
+
+
+def _base_of(point: str) -> str:
+    """What the states of a capture point are called."""
+    return hashlib.sha256(point.encode("utf-8", "surrogateescape")).hexdigest()[:24] + _SUFFIX
+
+
+def _is_of_others(head: dict[str, Any]) -> bool:
+    """Whether this release cannot load a state. What is drained, all can."""
+    if head["drained"] is not None:
+        return bool(head["drained"] != _DRAINED_FORM)
+    maker = head["format"], head["kdissect"], head["build"]
+    return maker != (FORMAT, kdissect.__version__, build())
+
+
+def _maker(head: dict[str, Any]) -> str:
+    """Who made a state that this release cannot load, in words."""
+    if head["kdissect"] == kdissect.__version__:
+        return f"another build of kdissect {kdissect.__version__}"
+    return f"kdissect {head['kdissect']}, this is {kdissect.__version__}"
