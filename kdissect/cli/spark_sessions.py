@@ -17,6 +17,7 @@ from kdissect.cli.payloads import payload_options, refuse_registry, rules_of
 from kdissect.cli.tls_keys import rsa_key_of
 from kdissect.model import Fault
 from kdissect.spark.complaint import is_of_spark, why
+from kdissect.spark.storage import is_remote
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -126,6 +127,8 @@ def within_reach(path: str, master: str) -> str:
 
 def refuse_file(out: str) -> None:
     """:raises Wrong: tables cannot be written there: it is a file, or in one."""
+    if is_remote(out):
+        return
     path = os.path.abspath(out)
     while not os.path.lexists(path):
         path = os.path.dirname(path)

@@ -12,6 +12,7 @@ from typing import Any, TypeGuard
 
 from kdissect.spark.folders import small_files
 from kdissect.spark.settings import TableSettings
+from kdissect.spark.storage import join
 
 FILE = "asked.json"
 """In the folder of a stream: what its first start asked for."""
@@ -69,7 +70,7 @@ def first(folder: str, now: Mapping[str, Any]) -> dict[str, Any]:
         return dict(now)
     except ValueError:
         pass
-    raise OSError(f"{folder}/{FILE} is damaged")
+    raise OSError(f"{join(folder, FILE)} is damaged")
 
 
 def _line(name: str, now: Sequence[str], before: Sequence[str]) -> str:

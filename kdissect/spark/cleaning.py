@@ -12,7 +12,16 @@ import shutil
 from contextlib import suppress
 
 from kdissect.spark.spool import Position
-from kdissect.spark.storage import file_system, found_file, is_remote, open_file, plain_path
+from kdissect.spark.storage import (
+    file_system,
+    found_file,
+    is_remote,
+    join,
+    name_below,
+    open_file,
+    plain_path,
+    split_query,
+)
 from kdissect.spark.writing import create_file
 
 _NEW = os.O_WRONLY | os.O_CREAT | os.O_TRUNC
@@ -52,9 +61,7 @@ def clear(position: Position, folder: str, when_read: str) -> None:
             if place is None:
                 _delete(path)
             else:
-                name = path.partition("?")[0][len(folder.partition("?")[0].rstrip("/")) + 1 :]
-                base, mark, query = place.partition("?")
-                _move(path, f"{base.rstrip('/')}/{name}{mark}{query}")
+                _move(path, join(place, name_below(folder, path)))
 
 
 def _delete(path: str) -> None:
@@ -68,8 +75,9 @@ def _delete(path: str) -> None:
 def _move(path: str, target: str) -> None:
     """Never over another file: names of rings come again."""
     free, number = target, 1
+    base, query = split_query(target)
     while found_file(free) is not None:
-        free, number = f"{target}.{number}", number + 1
+        free, number = f"{base}.{number}{query}", number + 1
     if is_remote(path) and not is_remote(free):
         with open_file(path) as source, create_file(free) as copy:  # for its owner only
             shutil.copyfileobj(source, copy)

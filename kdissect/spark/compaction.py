@@ -20,6 +20,7 @@ from contextlib import ExitStack
 from typing import TYPE_CHECKING, Any
 
 from kdissect.spark.folders import SmallFiles, small_files
+from kdissect.spark.storage import join
 from kdissect.spark.writing import create_file, move_files, read_file, remove
 
 if TYPE_CHECKING:
@@ -33,6 +34,7 @@ LARGE_BYTES = 512 << 20
 _ROW_GROUP = 131_072
 _FOLDER = re.compile(r"batch=([0-9]+)/([^/]+\.parquet)")
 _NOTE, _MERGED = "_compaction.json", "_merged"
+_MERGED_FILE = f"{_MERGED}/part-0.parquet"
 
 
 def compact(folder: str, batch: int) -> None:
@@ -59,12 +61,12 @@ def _merge(files: SmallFiles, folder: str, batches: range) -> None:
     for name in sorted(files.names()):
         match = _FOLDER.fullmatch(name)
         if match is not None and int(match[1]) in batches:
-            found.setdefault(int(match[1]), []).append(f"{folder}/{name}")
+            found.setdefault(int(match[1]), []).append(join(folder, name))
     if len(found) < 2:
         return
     paths = [path for number in sorted(found) for path in found[number]]
-    target = f"{folder}/{_MERGED}/part-0.parquet"
-    remove(f"{folder}/{_MERGED}")
+    target = join(folder, _MERGED_FILE)
+    remove(join(folder, _MERGED))
     if not _write_together(paths, target):
         return
     files.write(_NOTE, json.dumps({"batches": sorted(found), "to": max(found)}).encode())
@@ -77,11 +79,11 @@ def _finish(files: SmallFiles, folder: str) -> None:
         note: dict[str, Any] = json.loads(files.read(_NOTE))
     except FileNotFoundError:
         return
-    merged = f"{_MERGED}/part-0.parquet"
-    if merged in files.names():  # else only the note was left
+    if _MERGED_FILE in files.names():  # else only the note was left
         for number in note["batches"]:
-            remove(f"{folder}/batch={number}")
-        move_files([f"{folder}/{merged}"], f"{folder}/{_MERGED}", f"{folder}/batch={note['to']}")
+            remove(join(folder, f"batch={number}"))
+        merged = [join(folder, _MERGED_FILE)]
+        move_files(merged, join(folder, _MERGED), join(folder, f"batch={note['to']}"))
     files.remove(_NOTE)
 
 

@@ -14,7 +14,6 @@ from kdissect.later import Later
 from kdissect.model import Fault
 from kdissect.present.arrow import arrow_schema
 from kdissect.present.columns import Table
-from kdissect.spark.states import States
 from kdissect.spark.changes import FINDING_CHANGES
 from kdissect.spark.kept import KeptFile
 from kdissect.spark.plan import CapturePoint, tasks_for
@@ -23,6 +22,7 @@ from kdissect.spark.settings import TableSettings
 from kdissect.spark.shape import epochs
 from kdissect.spark.sinks import TaskFile, moments_in
 from kdissect.spark.spool import FileSpan
+from kdissect.spark.states import States
 from kdissect.spark.tables import with_point
 from kdissect.wording import plural
 

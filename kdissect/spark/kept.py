@@ -28,6 +28,7 @@ from kdissect.limits import Limits
 from kdissect.names import TopicNames
 from kdissect.plain import exchange_of, plain_exchange
 from kdissect.spark.replay import size_of
+from kdissect.spark.storage import join
 from kdissect.spark.writing import create_file, read_file, remove
 
 FOLDER = "_kept"
@@ -132,7 +133,7 @@ class Keeper:
 
     def _write(self, data: bytes) -> None:
         if self._file is None:
-            path = f"{self._folder}/{FOLDER}/{uuid.uuid4().hex}.events"
+            path = join(self._folder, f"{FOLDER}/{uuid.uuid4().hex}.events")
             self._file = create_file(path)
             self._open = KeptFile(path, 0, 0)
         self._file.write(_HEAD.pack(len(data), _digest(data, self._key)))

@@ -43,6 +43,7 @@ from kdissect.spark.rows import PacketRows, PointRows
 from kdissect.spark.settings import TableSettings
 from kdissect.spark.sinks import FileSink, TaskFile
 from kdissect.spark.step import events_at_end, events_of_batch, events_of_drain
+from kdissect.spark.storage import join
 from kdissect.spark.tables import TABLES, table_at
 from kdissect.spark.wide import Widener, wide_ddl
 from kdissect.spark.writing import remove
@@ -69,7 +70,7 @@ def write_tables(spark: SparkSession, job: Job, folder: str) -> list[TaskOutcome
     if kept:
         more = job._replace(units=kept, first=len(job.units))
         outcomes += _outcomes(spark, more, folder)
-        remove(f"{folder}/{KEPT}")
+        remove(join(folder, KEPT))
     return outcomes
 
 

@@ -13,7 +13,7 @@ from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, NamedTuple
 
 from kdissect.spark.settings import DIRECTORY, TableSettings
-from kdissect.spark.storage import InputFile, list_files
+from kdissect.spark.storage import InputFile, list_files, without_query
 from kdissect.wording import plural
 
 if TYPE_CHECKING:
@@ -131,10 +131,11 @@ def point_of(path: str, rule: str | None) -> str:
     """
     if rule is None:
         return ""
+    name = without_query(path)
     if rule == DIRECTORY:
-        return os.path.dirname(path) or "."
+        return os.path.dirname(name) or "."
     try:
-        found = re.search(rule, path)
+        found = re.search(rule, name)
     except re.error as error:
         raise ValueError(f"capture_point: {rule!r} is not a regular expression: {error}") from None
     if found is None:

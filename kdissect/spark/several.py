@@ -32,7 +32,7 @@ from kdissect.spark.shape import (
     parts_of,
     with_moments,
 )
-from kdissect.spark.storage import is_remote
+from kdissect.spark.storage import is_remote, join, without_query
 from kdissect.spark.targets import Staged, Target, TargetError
 from kdissect.spark.wide import table_in
 from kdissect.spark.writing import can_write, is_there, remove
@@ -170,7 +170,7 @@ class MadeTables(NamedTuple):
     def _staged(self, folder: str, key: str) -> Staged:
         wanted = self._wanted(key)
         files = tuple(file.path for each in self.outcomes for file in each.written if file.table == key)
-        return Staged(f"{folder}/{key}", files, wanted.schema)
+        return Staged(join(folder, key), files, wanted.schema)
 
     def _frame(self, key: str) -> DataFrame:
         if self.wide is not None:
@@ -178,7 +178,9 @@ class MadeTables(NamedTuple):
         assert self.folder is not None
         wanted = self._wanted(key)
         schema = moments_ddl(wanted.table, wanted.epochs)
-        return self.spark.read.schema(schema).parquet(*self._staged(self.folder, key).files)
+        return self.spark.read.schema(schema).parquet(
+            *map(without_query, self._staged(self.folder, key).files)
+        )
 
 
 def make_tables(
@@ -246,7 +248,7 @@ def _folder(spark: SparkSession, target: Target, name: str, settings: TableSetti
         return None
     if room is None:
         return spare_folder(spark, settings)
-    folder = f"{room}/{name}"
+    folder = join(room, name)
     if not can_write(folder):
         return None
     remove(folder)

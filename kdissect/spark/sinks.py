@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from kdissect.later import Later
 from kdissect.spark.shape import moment_name
+from kdissect.spark.storage import join
 from kdissect.spark.writing import create_file, remove
 
 if TYPE_CHECKING:
@@ -47,7 +48,7 @@ class FileSink:
     def __init__(
         self, folder: str, table: str, task: int, schema: pa.Schema, epochs: list[str], is_first: bool
     ) -> None:
-        self._path = f"{folder}/{table}/part-{task:05}-{uuid.uuid4().hex[:12]}.parquet"
+        self._path = join(folder, f"{table}/part-{task:05}-{uuid.uuid4().hex[:12]}.parquet")
         self._table = table
         self._epochs = epochs
         self._schema = moments_in(schema, epochs)

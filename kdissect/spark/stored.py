@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from kdissect.present.statistics import STATISTICS
 from kdissect.spark.changes import FINDING_CHANGES
-from kdissect.spark.storage import counts, is_remote
+from kdissect.spark.storage import counts, is_folder, is_remote, join, without_query
 from kdissect.spark.tables import TABLES, ddl
 from kdissect.spark.targets import (
     KINDS,
@@ -34,7 +34,7 @@ def stored(spark: SparkSession, path: str, schema: str) -> DataFrame:
     :raises NotInstalledError: it is of Delta, whose library is not installed.
     """
     paths = [path]
-    if os.path.isdir(f"{path}/_delta_log"):
+    if os.path.isdir(join(path, "_delta_log")):
         needs("deltalake", "delta")
         parent, _, name = path.rpartition("/")
         paths = Delta(parent).files(name)  # others in its folder do not count
@@ -74,7 +74,7 @@ class StoredTables:
         """
         if isinstance(self._target, Iceberg):
             return self._target.has(name)
-        return not self.is_seen or os.path.isdir(f"{self.folder}/{name}")
+        return not self.is_seen or is_folder(join(self.folder or "", name))
 
     def frame(self, spark: SparkSession, name: str) -> DataFrame:
         """One of the tables.
@@ -89,7 +89,7 @@ class StoredTables:
             if not spark.catalog.tableExists(full):
                 raise TargetError(f"{self.text}: has no table {name}")
             return spark.table(full)
-        return stored(spark, f"{self.folder}/{name}", ddl(TABLES[name]))
+        return stored(spark, join(self.folder or "", name), ddl(TABLES[name]))
 
 
 def is_named(place: str) -> bool:
@@ -112,12 +112,12 @@ def all_stored(spark: SparkSession, place: str) -> dict[str, DataFrame]:
     if tables.folder is None:
         return {name: tables.frame(spark, name) for name in TABLES if tables.has(name)}
     out = {}
-    inside = f"{tables.folder}/{_STATISTICS}"
+    inside = join(tables.folder, _STATISTICS)
     captured = {**TABLES, FINDING_CHANGES.name: FINDING_CHANGES}
     for folder, prefix, known in ((tables.folder, "", captured), (inside, "stats_", STATISTICS)):
         names = sorted(os.listdir(folder)) if not prefix or os.path.isdir(folder) else []
         for name in names:
-            path = f"{folder}/{name}"
+            path = join(folder, name)
             if counts(name) and os.path.isdir(path) and (prefix or name in known):
                 schema = ddl(known[name]) if name in known else ""
                 out[prefix + name] = stored(spark, path, schema)
@@ -130,5 +130,5 @@ def _frame(spark: SparkSession, paths: list[str], base: str | None, schema: str)
         return spark.createDataFrame([], schema)
     reader = spark.read.option("mergeSchema", "true")
     if base is not None:
-        reader = reader.option("basePath", base)
-    return reader.parquet(*paths)
+        reader = reader.option("basePath", without_query(base))
+    return reader.parquet(*map(without_query, paths))

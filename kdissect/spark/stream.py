@@ -25,7 +25,6 @@ from pyspark.sql.streaming.datasource import (
 from pyspark.sql.types import StructType
 
 from kdissect.model import Fault
-from kdissect.spark.states import States
 from kdissect.spark.cleaning import KEEP, clear
 from kdissect.spark.compaction import compact, finish
 from kdissect.spark.job import batch_units
@@ -42,6 +41,7 @@ from kdissect.spark.spool import (
     spans_between,
     to_offset,
 )
+from kdissect.spark.states import States
 from kdissect.spark.targets import ParquetFolder
 from kdissect.spark.writing import can_write
 

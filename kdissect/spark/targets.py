@@ -23,7 +23,7 @@ from inspect import signature
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 from urllib.parse import unquote
 
-from kdissect.spark.storage import is_remote
+from kdissect.spark.storage import file_system, is_folder, is_remote, join, plain_path, without_query
 from kdissect.spark.writing import move_files, remove
 from kdissect.wording import NotInstalledError, how_to_install
 
@@ -131,28 +131,28 @@ class ParquetFolder:
         return self.where
 
     def has(self, name: str) -> bool:
-        return os.path.isdir(os.path.join(self.where, name))
+        return is_folder(self.folder(name))
 
     def folder(self, name: str) -> str:
         """The folder of a table."""
-        return f"{self.where}/{name}"
+        return join(self.where, name)
 
     def remove(self, name: str, run: int) -> None:
         """Remove what a run wrote into a table."""
-        remove(f"{self.where}/{name}/{self._run_key}={run}")
+        remove(join(self.folder(name), f"{self._run_key}={run}"))
 
     def write(
         self, frame: DataFrame | Staged, name: str, parts: Sequence[str], run: int | None, overwrite: bool
     ) -> None:
-        path = f"{self.where}/{name}"
+        path = self.folder(name)
         if run is None:
             _write(frame, path, parts, "overwrite" if overwrite else "error")
             return
-        final = f"{path}/{self._run_key}={run}"
+        final = join(path, f"{self._run_key}={run}")
         if is_remote(path) or isinstance(frame, Staged):
             _write(frame, final, parts, "overwrite")
             return
-        staged = f"{self.where}/_staged/{name}"
+        staged = join(self.where, f"_staged/{name}")
         _write(frame, staged, parts, "overwrite")
         os.makedirs(path, mode=0o700, exist_ok=True)
         shutil.rmtree(final, ignore_errors=True)
@@ -197,10 +197,10 @@ class Delta:
     def has(self, name: str) -> bool:
         from deltalake import DeltaTable
 
-        return bool(DeltaTable.is_deltatable(self._path(name)))
+        return bool(DeltaTable.is_deltatable(without_query(self._folder(name))))
 
-    def _path(self, name: str) -> str:
-        return f"{self.where}/{name}"
+    def _folder(self, name: str) -> str:
+        return join(self.where, name)
 
     def write(
         self, frame: DataFrame | Staged, name: str, parts: Sequence[str], run: int | None, overwrite: bool
@@ -214,24 +214,26 @@ class Delta:
             create_table_with_add_actions,
         )
 
-        path = self._path(name)
+        path = self._folder(name)
         table = self._table(name) if self.has(name) else None
         if table is not None and run is not None and (table.transaction_version(_APPLICATION) or 0) >= run:
             return
         schema = deltalake.Schema.from_arrow(_arrow(frame))
         # Spark reads folders of several runs as one table if their names are a partition's.
         folder = f"{RUN}={_label(run)}"
-        _write(frame, f"{path}/{folder}", parts, "overwrite")
+        _write(frame, join(path, folder), parts, "overwrite")
         actions: list[AddAction | RemoveAction] = [
             AddAction(f"{folder}/{file.path}", file.size, file.partition, file.modified_ms, True, file.stats)
-            for file in _files(f"{path}/{folder}")
+            for file in _files(join(path, folder))
         ]
         transactions = [] if run is None else [Transaction(_APPLICATION, run)]
         properties = CommitProperties(app_transactions=transactions)
         if table is None:
             added = [action for action in actions if isinstance(action, AddAction)]
             create_table_with_add_actions(
-                path, schema, added, partition_by=list(parts), commit_properties=properties
+                *(without_query(path), schema, added),
+                partition_by=list(parts),
+                commit_properties=properties,
             )
             return
         known = {field.name for field in table.schema().fields}
@@ -260,10 +262,10 @@ class Delta:
         from deltalake.exceptions import DeltaError
 
         try:
-            return DeltaTable(self._path(name))
+            return DeltaTable(without_query(self._folder(name)))
         except (DeltaError, OSError) as error:
             why = str(error).partition("\n")[0]
-            raise TargetError(f"{self._path(name)}: cannot be read as a Delta table: {why}") from None
+            raise TargetError(f"{self._folder(name)}: cannot be read as a Delta table: {why}") from None
 
 
 class Iceberg:
@@ -331,7 +333,7 @@ class Iceberg:
         for part in parts:
             assert not isinstance(frame, Staged)
             frame = frame.withColumn(f"_{part}", frame[part])
-        folder = f"{table.location()}/data/{_label(run)}"
+        folder = join(table.location(), f"data/{_label(run)}")
         _write(frame, folder, [f"_{part}" for part in parts], "overwrite")
         files = [file.uri for file in _files(folder)]
         with catalog.load_table(self._name(name)).transaction() as transaction:
@@ -365,7 +367,7 @@ def _label(run: int | None) -> str:
 
 def _write(frame: DataFrame | Staged, path: str, parts: Sequence[str], mode: str) -> None:
     if not isinstance(frame, Staged):
-        frame.write.mode(mode).option("compression", "zstd").partitionBy(*parts).parquet(path)
+        frame.write.mode(mode).option("compression", "zstd").partitionBy(*parts).parquet(without_query(path))
         return
     assert not parts
     try:
@@ -394,7 +396,7 @@ def _files(folder: str) -> Iterator[_SparkFile]:
     import pyarrow.parquet as pq
     from pyarrow import fs
 
-    system, root = fs.FileSystem.from_uri(folder) if "://" in folder else (fs.LocalFileSystem(), folder)
+    system, root = file_system(folder) if is_remote(folder) else (fs.LocalFileSystem(), plain_path(folder))
     for info in system.get_file_info(fs.FileSelector(root, recursive=True)):
         if info.type != fs.FileType.File or not info.base_name.endswith(".parquet"):
             continue
@@ -404,5 +406,6 @@ def _files(folder: str) -> Iterator[_SparkFile]:
         pairs = (word.partition("=")[::2] for word in path.split("/")[:-1])
         partition = {key: None if value == _NO_PARTITION else unquote(value) for key, value in pairs}
         modified = int((info.mtime_ns or 0) // 1_000_000)
-        uri = f"{folder.rstrip('/')}/{path}"
-        yield _SparkFile(path, uri, info.size, modified, partition, json.dumps({"numRecords": rows}))
+        yield _SparkFile(
+            path, join(folder, path), info.size, modified, partition, json.dumps({"numRecords": rows})
+        )

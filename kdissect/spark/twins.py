@@ -10,12 +10,13 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping
 
 from kdissect.capture.compressed import SUFFIXES
+from kdissect.spark.storage import split_query
 
 
 def twins(path: str) -> list[str]:
     """The other names that a file may have had, or may get."""
-    bare = _bare(path)
-    return [each for each in (bare, *(bare + suffix for suffix in SUFFIXES)) if each != path]
+    bare, query = split_query(_bare(path))
+    return [each for ending in ("", *SUFFIXES) if (each := bare + ending + query) != path]
 
 
 def doubles(firsts: Mapping[str, int | None], known: Collection[str]) -> set[str]:
@@ -38,7 +39,8 @@ def doubles(firsts: Mapping[str, int | None], known: Collection[str]) -> set[str
 
 
 def _bare(path: str) -> str:
+    base, query = split_query(path)
     for suffix in SUFFIXES:
-        if path.endswith(suffix):
-            return path.removesuffix(suffix)
+        if base.endswith(suffix):
+            return base.removesuffix(suffix) + query
     return path

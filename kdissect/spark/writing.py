@@ -9,7 +9,7 @@ from contextlib import suppress
 from typing import BinaryIO, cast
 
 from kdissect.model import CaptureError
-from kdissect.spark.storage import file_system, is_remote, plain_path
+from kdissect.spark.storage import file_system, is_remote, join, name_below, plain_path
 
 ENDED = "_SUCCESS"
 """The file by which Spark, too, says that a table is complete."""
@@ -91,7 +91,7 @@ def move_files(files: Sequence[str], old: str, new: str) -> None:
         wanted = {path.rpartition("/")[2] for path in files}
         for name in set(os.listdir(old)) - wanted:  # of attempts that failed
             os.unlink(f"{old}/{name}")
-        create_file(f"{old}/{ENDED}").close()
+        create_file(join(old, ENDED)).close()
         _make_folder(os.path.dirname(new))
         os.rename(old, new)
         return
@@ -101,7 +101,7 @@ def move_files(files: Sequence[str], old: str, new: str) -> None:
     other, inner = file_system(new)
     other.create_dir(inner, recursive=True)
     for path in files:
-        target = f"{inner}/{path.rpartition('/')[2]}"
+        target = f"{inner}/{name_below(old, path)}"
         if system.equals(other):
             system.move(file_system(path)[1], target)
         else:

@@ -27,13 +27,13 @@ from kdissect.cli.spark_sessions import (
 from kdissect.model import CaptureError
 from kdissect.present.form import plural
 from kdissect.present.nearest import nearest
-from kdissect.spark.states import StateError
 from kdissect.spark.launch import is_connect
 from kdissect.spark.progress import Meter
 from kdissect.spark.runs import FOLDER as RUNS_FOLDER
 from kdissect.spark.runs import Runs, RunsError
 from kdissect.spark.shape import BROKER, TIME_PARTS
-from kdissect.spark.storage import is_remote
+from kdissect.spark.states import StateError
+from kdissect.spark.storage import found_file, is_folder, is_remote, join
 from kdissect.spark.tables import POINT, TABLES
 from kdissect.spark.targets import Catalog, Iceberg, ParquetFolder, Target, TargetError, target_of
 from kdissect.spark.writing import ENDED
@@ -324,8 +324,8 @@ def _say(given: dict[str, Any], line: str) -> None:
 def refuse_existing(out: str, tables: Sequence[str]) -> None:
     """:raises Wrong: one of the tables is there already."""
     for name in tables:
-        if os.path.isdir(path := os.path.join(out, name)):
-            whose = "" if ENDED in os.listdir(path) else ", from a run that did not end"
+        if is_folder(path := join(out, name)):
+            whose = "" if found_file(join(path, ENDED)) else ", from a run that did not end"
             raise Wrong(f"{path} is there already{whose}: --overwrite replaces it")
 
 

@@ -24,6 +24,7 @@ from kdissect.present.statistics_text import table_lines
 from kdissect.present.tables import json_line
 from kdissect.spark.quality import SECTION
 from kdissect.spark.report import SECTIONS, ReportViews
+from kdissect.spark.storage import join, without_query
 from kdissect.spark.stored import StoredTables, is_named
 from kdissect.spark.tables import POINT, TABLES, with_point
 from kdissect.spark.targets import TargetError
@@ -182,7 +183,7 @@ class _SparkReportCommand:
     def _print_stored(self, spark: SparkSession, name: str) -> None:
         """Print a table of statistics, in the order in which it was written."""
         given = self._given
-        frame = spark.read.parquet(f"{self._out}/{FOLDER}/{name}")
+        frame = spark.read.parquet(without_query(join(self._out or "", f"{FOLDER}/{name}")))
         table = of_rows(with_point(_STORED[name], POINT in frame.columns))
         known = [column.name for column in table.columns if column.name in frame.columns]
         rows = [row.asDict() for row in frame.select(*known).limit(given["top"] + 1).collect()]
@@ -195,7 +196,7 @@ class _SparkReportCommand:
 
         :raises Wrong: it is not there, or there are several and none is named.
         """
-        frame = spark.read.parquet(f"{self._out}/{FOLDER}/{REPORT}")
+        frame = spark.read.parquet(without_query(join(self._out or "", f"{FOLDER}/{REPORT}")))
         wanted = self._given["point"]
         if POINT not in frame.columns:
             if wanted is not None:

@@ -36,6 +36,7 @@ from kdissect.present.statistics_text import left_out_text
 from kdissect.present.tables import FORMATS
 from kdissect.spark.progress import Meter
 from kdissect.spark.shape import epochs, with_moments
+from kdissect.spark.storage import join, without_query
 from kdissect.spark.tables import with_point
 
 if TYPE_CHECKING:
@@ -184,7 +185,7 @@ class _SparkStatsCommand:
                 f"-z: {twice} is given twice, but has one folder: run it twice, each time with another --out"
             )
         refuse_file(out)
-        folder = f"{out.rstrip('/')}/{FOLDER}"
+        folder = join(out, FOLDER)
         if not self._given["overwrite"]:
             refuse_existing(folder, self._names)
         return folder
@@ -222,10 +223,10 @@ class _SparkStatsCommand:
 
     def _write(self, spark: SparkSession, found: CountedPoints, folder: str) -> None:
         for name, declared, table in zip(self._names, self._question.tables, found.tables, strict=True):
-            path = f"{folder}/{name}"
+            path = join(folder, name)
             writer = with_moments(spark.createDataFrame(table), epochs(declared)).coalesce(1).write
             writer.mode("overwrite" if self._given["overwrite"] else "error")
-            writer.option("compression", "zstd").parquet(path)
+            writer.option("compression", "zstd").parquet(without_query(path))
             if self._talks:
                 complain(f"{path}: {plural(len(table), 'row')}")
 

@@ -24,13 +24,13 @@ from kdissect.cli.spark_sessions import (
 )
 from kdissect.model import CaptureError
 from kdissect.spark.asked import difference, first, told
-from kdissect.spark.states import StateError, States, state_key
 from kdissect.spark.changes import FINDING_CHANGES
 from kdissect.spark.cleaning import KEEP, destination
 from kdissect.spark.launch import STREAMS_SINCE, can_stream, is_connect
 from kdissect.spark.progress import Meter
 from kdissect.spark.spool import SETTLE_SECONDS, files_in
-from kdissect.spark.storage import is_folder, is_remote
+from kdissect.spark.states import StateError, States, state_key
+from kdissect.spark.storage import is_folder, is_inside, is_remote, join, plain_path, without_query
 from kdissect.spark.tables import TABLES
 from kdissect.wording import how_to_install
 
@@ -143,7 +143,7 @@ def command(**given: Any) -> int:
     checkpoint = _checkpoint(given, written)
     try:
         key = state_key(given["state_key"]) if given["state_key"] or is_remote(checkpoint) else None
-        states = States(f"{checkpoint}/state", key)
+        states = States(join(checkpoint, "state"), key)
         states.prepare()
         now = told(written, (), settings)
         change = difference(first(checkpoint, now), now)
@@ -179,7 +179,7 @@ def command(**given: Any) -> int:
             else {"processingTime": f"{given['trigger']} seconds"}
         )
         at_most, settle = given["max_bytes_per_batch"], given["settle"]
-        kept = f"{checkpoint}/spark"
+        kept = without_query(join(checkpoint, "spark"))
         query = start(spark, folder, tables, kept, settings, at_most, settle, trigger, when_read)
         # Nothing stops the query on Ctrl-C: the JVM gets the same signal and may be gone.
         query.awaitTermination()
@@ -197,7 +197,7 @@ def _folder(text: str) -> str:
     """
     try:
         if is_folder(text):
-            return text if is_remote(text) else os.path.abspath(text)
+            return text if is_remote(text) else os.path.abspath(plain_path(text))
     except CaptureError as error:
         raise Unreadable(str(error)) from None
     raise Unreadable(f"{text}: is not a folder")
@@ -210,10 +210,10 @@ def _when_read(given: dict[str, Any], folder: str) -> str:
         place = destination(text)
     except ValueError as error:
         raise Wrong(f"--when-read {error}") from None
-    if place is None or is_remote(place):
+    if place is None:
         return text
     _refuse_inside(folder, "when-read", place)
-    return f"move:{os.path.abspath(place)}"
+    return text if is_remote(place) else f"move:{os.path.abspath(place)}"
 
 
 def _metrics(text: str | None) -> StreamMetrics | None:
@@ -249,13 +249,7 @@ def _judgement(settings: TableSettings) -> Judgement:
 
 def _refuse_inside(folder: str, option: str, path: str | None) -> None:
     """:raises Wrong: what is written there would be read."""
-    if path is None or is_remote(path) is not is_remote(folder):
-        return
-    if is_remote(path):
-        is_inside = f"{path.rstrip('/')}/".startswith(f"{folder.rstrip('/')}/")
-    else:
-        is_inside = os.path.commonpath((folder, os.path.abspath(path))) == folder
-    if is_inside:
+    if path is not None and is_inside(path, folder):
         raise Wrong(f"--{option} {path}: is in {folder}, whose files are read; take another folder")
 
 
@@ -265,13 +259,13 @@ def _checkpoint(given: dict[str, Any], names: Sequence[str]) -> str:
     :raises Wrong: it is new, and the tables are not: their rows would come again.
     """
     out, named = given["out"].rstrip("/"), given["checkpoint"]
-    path = named.rstrip("/") if named else f"{out}/_checkpoint"
+    path = named.rstrip("/") if named else join(out, "_checkpoint")
     if not is_remote(path):
         path = os.path.abspath(path)
     try:
-        if not is_folder(f"{path}/spark"):
+        if not is_folder(join(path, "spark")):
             for table in names:
-                if is_folder(there := f"{out}/{table}"):
+                if is_folder(there := join(out, table)):
                     raise Wrong(f"{there} exists already, but {path} does not mention it; give another --out")
     except CaptureError as error:
         raise Wrong(str(error)) from None
