@@ -100,6 +100,8 @@ class Pieces(Iterator[bytes]):
         self.fault: Fault | None = None
         """Damage of the compression, known when the pieces have ended; its offset counts the bytes of
         the compressed file."""
+        self.is_packed = False
+        """Whether the file is compressed, known with the first piece."""
         self._file = file
         self._offset = 0
         """Bytes read from the file."""
@@ -128,6 +130,7 @@ class Pieces(Iterator[bytes]):
             head += more
         name = compression_of(head)
         if name is not None:
+            self.is_packed = True
             yield from self._unpacked(name, head)
             return
         while head:

@@ -116,6 +116,11 @@ class Capture(Iterator[Item]):
         """The same; None stands where a file that grows had no more for a while."""
         return _with_pauses(self._blocks)
 
+    @property
+    def reader(self) -> Reader | None:
+        """What reads the one file, unless it is compressed. It can go on when the file has grown."""
+        return self._files[0].reader if len(self._files) == 1 else None
+
     def close(self) -> None:
         """Close the files before the end is reached."""
         for file in self._files:
@@ -190,6 +195,8 @@ class _CaptureFile:
         self.path = path
         self.first_ns: int | None = None
         """Time of the first packet, after :meth:`probe`; None if there is none."""
+        self.reader: Reader | None = None
+        """What reads it, once it is open, unless it is compressed."""
         self.in_runs = False
         """Whether ordinary packets may come as runs."""
         self._name = "standard input" if path == "-" else path
@@ -209,6 +216,7 @@ class _CaptureFile:
         try:
             self._pieces = pieces = Pieces(self._opener(self.path))
             reader, rest = self._reader(pieces, interfaces)
+            self.reader = None if pieces.is_packed else reader
         except OSError as error:
             self.close()
             raise CaptureError(f"{self._name}: cannot be read: {error.strerror or error}") from error

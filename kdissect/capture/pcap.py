@@ -83,11 +83,8 @@ class PcapReader(Reader):
         major, minor, snap_length, link = Struct(order + "4xHH8xII").unpack_from(header)
         if major != 2 or minor > NEWEST_MINOR:
             raise CaptureError(f"a pcap file of version {major}.{minor}; 2.0 to 2.{NEWEST_MINOR} can be read")
-        self._is_little, self._is_newest = order == "<", minor == NEWEST_MINOR
-        record = Struct(order + "IIII" + ("8x" if self._header_bytes == 24 else "")).unpack_from
-        self._record: Callable[[bytes, int], RecordHeader] = (
-            record if minor == NEWEST_MINOR else _older(record, minor == MIXED_MINOR)
-        )
+        self._is_little, self._minor = order == "<", minor
+        self._set_forms()
         # The upper bits say whether, and how long, a frame check sequence follows each packet. It is
         # cut off by the IP length, like padding.
         self._link_type = link & 0xFFFF
@@ -95,6 +92,14 @@ class PcapReader(Reader):
         if self._interface is None or self.interfaces[self._interface] != interface:
             self._interface = len(self.interfaces)
             self.interfaces.append(interface)
+
+    def _set_forms(self) -> None:
+        order = "<" if self._is_little else ">"
+        record = Struct(order + "IIII" + ("8x" if self._header_bytes == 24 else "")).unpack_from
+        self._is_newest = self._minor == NEWEST_MINOR
+        self._record: Callable[[bytes, int], RecordHeader] = (
+            record if self._is_newest else _older(record, self._minor == MIXED_MINOR)
+        )
 
     def _read(self, buffer: bytes, items: list[Item | PacketRun], final: bool) -> int:
         at = self._records(buffer, 0, items, final)

@@ -122,10 +122,14 @@ class PcapngReader(Reader):
         """What the section tells of itself."""
         self._names: tuple[bytes, ...] = ()
         """Contents of the section's Name Resolution Blocks."""
+        self._resynchroniser = Resynchroniser(order, self._limits.block_bytes)
+        self._set_forms()
+
+    def _set_forms(self) -> None:
+        order = self._order
         self._block = Struct(order + "II").unpack_from
         self._length = Struct(order + "I").unpack_from
         self._five = Struct(order + "IIIII").unpack_from
-        self._resynchroniser = Resynchroniser(order, self._limits.block_bytes)
 
     def _read(self, buffer: bytes, items: list[Item | PacketRun], final: bool) -> int:
         at, size = 0, len(buffer)

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator, Sequence
-from typing import NamedTuple, Protocol
+from typing import Any, NamedTuple, Protocol
 
 from kdissect.capture.options import Option
 from kdissect.capture.runs import PacketRun
@@ -108,6 +108,19 @@ class Reader(ABC):
         self._needed = 1
         """Bytes that must wait before reading on makes sense: joins stay few when pieces are small."""
 
+    def __getstate__(self) -> dict[str, Any]:
+        """A reader may be kept, and go on later: all but what unpacks bytes, which is made again."""
+        return {name: value for name, value in vars(self).items() if not callable(value)}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        vars(self).update(state)
+        self._set_forms()
+
+    @property
+    def fed_bytes(self) -> int:
+        """Bytes of the file that were fed: from there on it goes on."""
+        return self._offset + self._waiting_bytes
+
     def goes_on(self, offset: int, packets: int) -> None:
         """Say that what is fed next stands at this offset of the file, behind so many packets."""
         self._offset, self._number = offset, packets
@@ -141,6 +154,10 @@ class Reader(ABC):
         self._offset += consumed
         self._waiting = [buffer[consumed:]]
         self._waiting_bytes = len(buffer) - consumed
+
+    @abstractmethod
+    def _set_forms(self) -> None:
+        """Make what unpacks bytes of this file."""
 
     @abstractmethod
     def _read(self, buffer: bytes, items: list[Item | PacketRun], final: bool) -> int:

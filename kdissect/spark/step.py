@@ -8,31 +8,30 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from heapq import heappop, heappush
-from itertools import chain, islice
+from itertools import chain
 from typing import Any
 
-from kdissect.capture.files import read_packets
 from kdissect.capture.keylogs import KeyLogs
 from kdissect.capture.reader import Item
 from kdissect.dissect import Event
 from kdissect.faults import fault
-from kdissect.model import CaptureError, Fault, Packet, renumbered
+from kdissect.model import Fault, Packet, renumbered
 from kdissect.names import TopicNames
 from kdissect.present.form import Clock
 from kdissect.session.conversation import Connection
 from kdissect.source import read_rsa_key
 from kdissect.spark.carried import Carried, Drained
 from kdissect.spark.changes import as_columns, changes
+from kdissect.spark.growing import OTHERS_ARE_READ, SpanReading
 from kdissect.spark.progress import Note
 from kdissect.spark.questions import Judgement
 from kdissect.spark.replay import new_pass
 from kdissect.spark.settings import TableSettings
-from kdissect.spark.spool import FileSpan, limited
+from kdissect.spark.spool import FileSpan
 from kdissect.spark.states import OtherBuildError, States
 from kdissect.spark.storage import found_file
 from kdissect.spark.twins import twins
 
-OTHERS_ARE_READ = "; the other files are read"
 WAITED = "it may have waited for TLS secrets that are known by now"
 """Why a state cannot be made again."""
 
@@ -326,13 +325,16 @@ def _new_items(
     known = carried.items.get(path, 0)
     if not known and span.first_ns and last_ns is not None and span.first_ns < last_ns:
         yield fault("late-file", _late_words(path, span.first_ns, last_ns))
-    taken = 0
-    for item in _items(span, settings):
+    reading = SpanReading(span, settings.limits, carried.readers.pop(path, None))
+    taken = known if reading.goes_on else 0
+    for item in reading.items():
         taken += 1
         if taken > known:
             yield item
     if span.is_settled:
-        yield from _waiting(span, settings, taken)
+        yield from _waiting(reading, taken)
+    if reading.reader is not None and not span.is_final:
+        carried.readers[path] = reading.reader
     carried.items[path] = max(taken, known)
     carried.sizes[path] = span.size
     carried.firsts[path] = span.first_ns
@@ -340,25 +342,13 @@ def _new_items(
         carried.final.add(path)
 
 
-def _waiting(span: FileSpan, settings: TableSettings, taken: int) -> Iterator[Fault]:
+def _waiting(reading: SpanReading, taken: int) -> Iterator[Fault]:
     """What would be wrong with a file that nobody has written to for long, if it ended here."""
-    for item in islice(_items(span._replace(is_final=True), settings), taken, None):
+    for item in reading.items_at_end(taken):
         if isinstance(item, Fault):
             what = item.message.removesuffix(OTHERS_ARE_READ)
             words = f"{what}; nobody has written to it for a long time; kdissect reads on if it grows"
             yield fault("waiting-file", words, offset=item.offset)
-
-
-def _items(span: FileSpan, settings: TableSettings) -> Iterator[Item]:
-    """What the span holds. Of a file that is not final what comes at its end is left for later."""
-    try:
-        unfinished = () if span.is_final else (span.path,)
-        for item in read_packets([span.path], settings.limits, limited(span.size), unfinished):
-            yield item._replace(message=f"{span.path}: {item.message}") if isinstance(item, Fault) else item
-    except CaptureError as error:
-        if span.is_final:
-            kind = "unreadable" if isinstance(error.__cause__, OSError) else "not-a-capture"
-            yield fault(kind, f"{error}{OTHERS_ARE_READ}")
 
 
 def _renumbered(item: Item, carried: Carried) -> Item:

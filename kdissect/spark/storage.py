@@ -148,15 +148,23 @@ def files_below(folder: str) -> dict[str, FoundFile]:
     return _remote_below(folder) if is_remote(folder) else _local_below(plain_path(folder))
 
 
-def open_file(path: str) -> BufferedIOBase:
+def open_file(path: str, at: int = 0) -> BufferedIOBase:
     """Any of these files, opened for reading.
 
+    :param at: the first byte that is read.
     :raises CaptureError: it is a directory.
     :raises OSError: it cannot be opened.
     """
     if not is_remote(path):
-        return open_capture(path)
+        file = open_capture(path)
+        if at:
+            file.seek(at)
+        return file
     system, inner = file_system(path)
+    if at:
+        whole = system.open_input_file(inner)
+        whole.seek(at)
+        return cast(BufferedIOBase, whole)
     return cast(BufferedIOBase, system.open_input_stream(inner, compression=None, buffer_size=1 << 20))
 
 
