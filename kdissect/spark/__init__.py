@@ -69,15 +69,14 @@ def table(
 
     :param paths: files, directories and globs, of this file system or as URIs. Together they are one
         capture, unless ``capture_point`` distinguishes several.
-    :param pushdown: whether Spark may push filters down, if the session does so. Without it, Spark needs no
-        plan from the driver's Python: it starts some seconds sooner, and may use another Python there.
+    :param pushdown: whether Spark reads them as a source. Without it, Spark needs no plan from the driver's
+        Python: it starts some seconds sooner, and may use another Python there. The option ``filter`` chooses
+        rows before they are made. Spark's own filters come after (:mod:`kdissect.spark.choice` tells why).
     :param options: those of :class:`~kdissect.spark.settings.TableSettings`.
     :raises ValueError: an option cannot have this value.
     :raises LookupError: there is no such option or table.
     :raises CaptureError: the paths match no file.
     """
-    from kdissect.spark.launch import pushes_filters
-
     settings = TableSettings.of({**options, "table": name})
     if settings.stats is not None:
         raise ValueError("stats: is an option of the data source; kdissect.spark.stats gives statistics")
@@ -90,7 +89,6 @@ def table(
     if not _is_elsewhere(spark):
         list_files(given)  # a path that stands for nothing is told at once
     register(spark)
-    settings = settings._replace(pushdown=pushes_filters(spark))
     return spark.read.format("kdissect").options(**settings.options()).load(given)
 
 
@@ -211,7 +209,7 @@ def views(spark: SparkSession, place: str | PathLike[str]) -> list[str]:
     return list(found)
 
 
-_OF_ROWS = ("table", "stats", "columns", "places", "payload", "records", "embedded", "layer", "pushdown")
+_OF_ROWS = ("table", "stats", "columns", "places", "payload", "records", "embedded", "layer")
 """Settings that say which rows of ``table`` there are, and what they show."""
 
 

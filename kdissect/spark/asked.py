@@ -16,7 +16,7 @@ from kdissect.spark.storage import join
 
 FILE = "asked.json"
 """In the folder of a stream: what its first start asked for."""
-_OF_A_RUN = ("keylog", "rsa_key", "progress", "tasks", "pushdown")
+_OF_A_RUN = ("keylog", "rsa_key", "progress", "tasks")
 """The settings that may be others in each run: rows do not depend on them, or secrets have come."""
 _NAMES = {"ports": "-d", "topics": "topics", "limits": "limits", "shown_fields": "shown_fields"}
 """What a user knows a setting by, where it is no option of that name, or comes from the configuration."""

@@ -31,7 +31,6 @@ from kdissect.wording import how_to_install
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-PUSHDOWN = "spark.sql.python.filterPushdown.enabled"
 _LOCAL = {
     "spark.ui.enabled": "false",
     "spark.ui.showConsoleProgress": "false",
@@ -46,7 +45,6 @@ _LOCAL = {
 }
 """Of a session on this machine."""
 _ALWAYS = {
-    PUSHDOWN: "true",
     "spark.sql.session.timeZone": "UTC",
     # Delta and Iceberg have no other, and only these have the statistics by which files are left out.
     "spark.sql.parquet.outputTimestampType": "TIMESTAMP_MICROS",
@@ -133,11 +131,6 @@ def can_stream() -> bool:
 def is_connect(master: str) -> bool:
     """Whether the session is that of a Spark Connect server."""
     return master.startswith("sc://")
-
-
-def pushes_filters(spark: SparkSession) -> bool:
-    """Whether the session hands filters down to Python data sources."""
-    return str(spark.conf.get(PUSHDOWN, "false")).lower() == "true"
 
 
 def session(master: str, conf: Mapping[str, str], log: str | None) -> SparkSession:

@@ -77,9 +77,6 @@ class TableSettings(NamedTuple):
     and ``broker``."""
     layer: str | None = None
     """Of faults: only those of this layer. Those of ``file`` are found without dissecting anything."""
-    pushdown: bool = False
-    """Whether Spark's filters are applied before rows are made; ``spark.sql.python.filterPushdown.enabled``
-    must be on then, or PySpark refuses to read."""
     progress: str | None = None
     """A folder that driver and workers share, for the notes of :mod:`kdissect.spark.progress`."""
 
@@ -97,6 +94,11 @@ class TableSettings(NamedTuple):
             if name is None and _plain(key) == "registry":
                 raise LookupError(
                     "registry: tasks do not ask a registry; use schemas with a folder that all tasks can read"
+                )
+            if name is None and _plain(key) == "pushdown":
+                raise LookupError(
+                    "pushdown: Spark would keep the filters of a query for the next of the same DataFrame;"
+                    " use filter with a display filter"
                 )
             if name is None:
                 raise LookupError(f"there is no option {key!r}{nearest(key, cls._fields)}")
@@ -292,6 +294,5 @@ _READ: dict[str, Callable[[str, Any], Any]] = {
     "tasks": _count,
     "places": _flag,
     "layer": _word,
-    "pushdown": _flag,
     "progress": _word,
 }

@@ -12,7 +12,7 @@ from contextlib import contextmanager
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from pyspark.sql.datasource import DataSource, DataSourceReader, Filter, InputPartition
+from pyspark.sql.datasource import DataSource, DataSourceReader, InputPartition
 from pyspark.sql.types import StructType
 
 from kdissect.capture.reader import Points
@@ -21,7 +21,7 @@ from kdissect.model import CaptureError, Fault
 from kdissect.present.arrow import RowBatches
 from kdissect.present.columns import Table
 from kdissect.present.findings import FINDINGS
-from kdissect.spark.choice import Choice, Condition, condition_of
+from kdissect.spark.choice import Choice
 from kdissect.spark.fold_question import FoldQuestion
 from kdissect.spark.folds import counted_alone, several_points
 from kdissect.spark.plan import capture_points, replicas_of, task_numbers
@@ -77,8 +77,7 @@ class CaptureSource(DataSource):
             list_files(paths)  # a path that stands for nothing is told before any task starts
             if settings.stats is not None:
                 return FoldReader(settings._replace(columns=names), paths)
-            kind = PushingReader if settings.pushdown else CaptureReader
-            return kind(settings, paths, table)
+            return CaptureReader(settings, paths, table)
 
 
 @contextmanager
@@ -178,7 +177,6 @@ class CaptureReader(DataSourceReader):
         self._settings = settings
         self._paths = paths
         self._names = tuple(column.name for column in table.columns)
-        self._conditions: list[Condition] = []
         Choice(settings)  # a filter that is none is told before any task starts
 
     def partitions(self) -> Sequence[InputPartition]:
@@ -208,7 +206,7 @@ class CaptureReader(DataSourceReader):
             note.write()
             yield from rows.close()
             return
-        choice = Choice(settings, self._conditions)
+        choice = Choice(settings)
         if settings.layer == "file":
             damage: Iterable[Fault] = damage_of(share.paths, settings, note)
             yield from batches_of(damage, table, share.point, settings, choice, note)
@@ -233,16 +231,3 @@ def _read_shares(
 ) -> Iterator[pa.RecordBatch]:
     for number in task_numbers(batches):
         yield from reader.read(shares[number])
-
-
-class PushingReader(CaptureReader):
-    """Takes filters from Spark. PySpark refuses a reader that can do so while the configuration
-    ``spark.sql.python.filterPushdown.enabled`` is off."""
-
-    def pushFilters(self, filters: list[Filter]) -> Iterable[Filter]:  # noqa: N802 - Spark's name
-        for each in filters:
-            condition = condition_of(self._settings.table, each)
-            if condition is None:
-                yield each
-            else:
-                self._conditions.append(condition)
