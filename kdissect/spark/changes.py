@@ -34,7 +34,7 @@ FINDING_CHANGES = Table(
 
 
 def changes(before: dict[str, dict[str, Any]], rows: Iterable[dict[str, Any]]) -> list[dict[str, Any]]:
-    """How findings differ from those of before, which these rows become.
+    """How findings differ from those of the batch before. ``before`` then holds what is found now.
 
     :param before: by key.
     :param rows: all that is found now, as columns have it.

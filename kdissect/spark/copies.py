@@ -71,7 +71,7 @@ def has_points(exchanges: DataFrame) -> bool:
 
 
 def alone(exchanges: DataFrame) -> DataFrame:
-    """Exchanges of one capture in the same form."""
+    """Exchanges of one capture point in the form of :func:`merged`: each is its only copy."""
     from pyspark.sql import functions as f
 
     copy = f.struct(f.lit("").alias(POINT), *_OF_COPIES)

@@ -1,4 +1,4 @@
-"""What :mod:`kdissect.spark.folds` is asked."""
+"""The form of a question for :mod:`kdissect.spark.folds`: what to count, and the tables that come of it."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ class FoldRows(NamedTuple):
 
 
 class FoldQuestion(Protocol[C]):
-    """What is counted, and the tables that come of it; it is sent to the tasks."""
+    """What is counted, and the tables that come of it. It is sent to the tasks."""
 
     @property
     def tables(self) -> Sequence[Table]:
         """The tables, in order."""
 
     def new(self) -> C:
-        """What nothing was fed to yet."""
+        """A new fold, which has counted nothing yet."""
 
     def rows(self, whole: C) -> Sequence[FoldRows]:
-        """The rows of each table, when all was fed."""
+        """The rows of each table, when the fold has counted everything."""

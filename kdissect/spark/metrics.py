@@ -41,7 +41,7 @@ class StreamMetrics:
         assert tuple(_COUNTED) == RunCounts._fields
 
     def batch(self, number: int, seconds: float, made: MadeTables) -> None:
-        """A batch was written."""
+        """Count a batch that has been written."""
         self._batch.set(number)
         self._ended.set(time.time())
         self._seconds.observe(seconds)

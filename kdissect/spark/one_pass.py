@@ -184,7 +184,7 @@ class _NewTraffic:
 
 
 class _PassTask:
-    """One of them."""
+    """A task of the pass: makes the rows of some of the wanted tables."""
 
     def __init__(self, job: Job, number: int, unit: Unit | BatchUnit | RowMaker) -> None:
         self._job = job
@@ -225,13 +225,13 @@ class _PassTask:
         return TaskOutcome(self._note.read, written, self._damage, dict(self._made_rows), self._tally)
 
     def abandon(self) -> None:
-        """It failed: leave nothing beside the files of tables."""
+        """Remove what the task left beside the files of tables, after it failed."""
 
     def _made(self) -> Iterator[tuple[int, pa.RecordBatch]]:
         raise NotImplementedError
 
     def _rest(self) -> Iterator[tuple[int, pa.RecordBatch]]:
-        """What waits when all was made."""
+        """The rows that still wait in batches, when all events were taken in."""
         for at, each in self.rows.items():
             for batch in each.close():
                 yield at, batch
@@ -264,10 +264,7 @@ class _PassTask:
 
 
 class _Dissecting(_PassTask):
-    """One that reads.
-
-    :param source: what it reads.
-    """
+    """A task that reads captures, as its unit says."""
 
     def __init__(self, job: Job, number: int, unit: Unit | BatchUnit) -> None:
         super().__init__(job, number, unit)
@@ -276,7 +273,7 @@ class _Dissecting(_PassTask):
 
 
 class _WholePoint(_Dissecting):
-    """Makes all rows, or a share of them."""
+    """A task that makes all rows of what it reads, or a share of them."""
 
     def __init__(self, job: Job, number: int, unit: Unit | BatchUnit) -> None:
         super().__init__(job, number, unit)
@@ -304,7 +301,7 @@ class _WholePoint(_Dissecting):
 
 
 class _Keeping(_Dissecting):
-    """Makes the rows of connections, and keeps the events for others."""
+    """A task that makes the rows of connections, and keeps the events of which other tasks make rows."""
 
     def __init__(self, job: Job, number: int, unit: Unit | BatchUnit, folder: str) -> None:
         super().__init__(job, number, unit)
@@ -335,7 +332,7 @@ class _Keeping(_Dissecting):
 
 
 class _Making(_PassTask):
-    """Makes rows of events that were kept."""
+    """A task that makes rows of events that another task kept."""
 
     def __init__(self, job: Job, number: int, unit: RowMaker) -> None:
         super().__init__(job, number, unit)

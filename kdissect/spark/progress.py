@@ -48,13 +48,13 @@ class Note:
         self.read = self.decoded = self.exchanges = self.damage = 0
 
     def took(self, size: int) -> None:
-        """A task read so many bytes of a file."""
+        """Count bytes of a file that the task read."""
         self.read += size
         if self._path is not None:
             self._write_now_and_then()
 
     def packet(self, size: int) -> None:
-        """A packet of so many bytes was read, of a file whose bytes are not counted."""
+        """Count a packet of so many bytes, of a file whose bytes are not counted."""
         self.read += size + PACKET_OVERHEAD
         self._packets += 1
         if self._path is not None and self._packets % _PACKETS_BETWEEN == 0:
@@ -67,7 +67,7 @@ class Note:
             self.write()
 
     def rows_of(self, size: int) -> None:
-        """Rows were made of an exchange whose messages have so many bytes."""
+        """Count an exchange that became rows; its messages have so many bytes."""
         self.decoded += size
         self.exchanges += 1
 

@@ -102,7 +102,7 @@ class WholeReport:
 
 
 class Fed:
-    """What the same events are fed to."""
+    """Several folds that take in the same events."""
 
     def __init__(self, several: Sequence[Counted]) -> None:
         self.several = several
@@ -125,7 +125,7 @@ class Fed:
 
 @dataclass(frozen=True)
 class Several:
-    """Questions that are asked of captures at once."""
+    """Several questions, for which captures are read once."""
 
     questions: tuple[FoldQuestion[Any], ...]
 

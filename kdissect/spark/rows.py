@@ -63,7 +63,7 @@ class PointRows:
                 yield batch
 
     def close(self) -> Iterator[Any]:
-        """What waits."""
+        """The rows that still wait for a full batch."""
         batch = (self._rows if self._records is None else self._records).take()
         if batch is not None:
             yield batch
@@ -90,7 +90,7 @@ def _goes_in_columns(table: Table, settings: TableSettings) -> bool:
 def batches_of(
     events: Iterable[Event], table: Table, point: str, settings: TableSettings, choice: Choice, note: Note
 ) -> Iterator[Any]:
-    """The chosen rows of ``table`` that the events bring."""
+    """The rows of ``table`` that the events bring, as far as ``choice`` shows them."""
     rows = PointRows(table, point, settings, choice)
     with rarely_collected():
         for event in events:
@@ -141,7 +141,7 @@ class PacketRows:
                 yield batch
 
     def close(self) -> Iterator[Any]:
-        """What waits."""
+        """The rows that still wait for a full batch."""
         if (batch := self._rows.take()) is not None:
             yield batch
 

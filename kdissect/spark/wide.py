@@ -31,7 +31,7 @@ def table_in(wide: DataFrame, name: str) -> DataFrame:
 
 
 class Widener:
-    """Record batches of one table → those of the DataFrame."""
+    """Makes record batches of the DataFrame from those of its tables."""
 
     def __init__(self, schemas: Sequence[tuple[str, pa.Schema]]) -> None:
         self._kinds = [pa.struct(list(schema)) for _, schema in schemas]
@@ -39,7 +39,7 @@ class Widener:
         self._schema = pa.schema(list(zip(names, self._kinds, strict=True)))
 
     def widened(self, at: int, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        """Those of the table at this place."""
+        """The record batches of the table at this place, as the DataFrame has them."""
         kinds = self._kinds
         for batch in batches:
             columns = [pa.nulls(batch.num_rows, kind) for kind in kinds]
