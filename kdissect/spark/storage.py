@@ -140,6 +140,29 @@ def is_folder(path: str) -> bool:
         raise CaptureError(f"{path}: cannot be listed: {_first_line(error)}") from None
 
 
+def folders_in(folder: str) -> list[str]:
+    """The names of the folders in a folder, but those whose names do not count.
+
+    :raises FileNotFoundError: it is not there.
+    :raises CaptureError: another file system cannot be asked.
+    """
+    if not is_remote(folder):
+        found = [each.name for each in os.scandir(plain_path(folder)) if each.is_dir()]
+        return sorted(filter(counts, found))
+    from pyarrow import fs
+
+    system, inner = file_system(folder)
+    try:
+        infos = system.get_file_info(fs.FileSelector(inner))
+    except FileNotFoundError:
+        raise
+    except OSError as error:
+        raise CaptureError(f"{folder}: cannot be listed: {_first_line(error)}") from None
+    return sorted(
+        each.base_name for each in infos if each.type == fs.FileType.Directory and counts(each.base_name)
+    )
+
+
 def files_below(folder: str) -> dict[str, FoundFile]:
     """By path the files that count in a folder and in those inside it.
 

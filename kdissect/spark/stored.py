@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import os
 from typing import TYPE_CHECKING
 
 from kdissect.present.statistics import STATISTICS
 from kdissect.spark.changes import FINDING_CHANGES
-from kdissect.spark.storage import counts, is_folder, is_remote, join, without_query
+from kdissect.spark.storage import files_below, folders_in, is_folder, is_remote, join, without_query
 from kdissect.spark.tables import TABLES, ddl
 from kdissect.spark.targets import (
     KINDS,
@@ -34,13 +33,11 @@ def stored(spark: SparkSession, path: str, schema: str) -> DataFrame:
     :raises NotInstalledError: it is of Delta, whose library is not installed.
     """
     paths = [path]
-    if os.path.isdir(join(path, "_delta_log")):
+    if is_folder(join(path, "_delta_log")):
         needs("deltalake", "delta")
         parent, _, name = path.rpartition("/")
         paths = Delta(parent).files(name)  # others in its folder do not count
-    elif not is_remote(path) and not any(
-        name.endswith(".parquet") for _, _, names in os.walk(path) for name in names
-    ):
+    elif not any(name.endswith(".parquet") for name in map(without_query, files_below(path))):
         paths = []
     return _frame(spark, paths, path, schema)
 
@@ -101,6 +98,7 @@ def all_stored(spark: SparkSession, place: str) -> dict[str, DataFrame]:
     """All tables of a place, by name; those of statistics begin with ``stats_``.
 
     :param place: as for :class:`StoredTables`.
+    :raises CaptureError: an object store does not answer.
     :raises FileNotFoundError: there is no such folder.
     :raises NotInstalledError: a library is not installed that the tables need.
     :raises TargetError: a catalog does not answer.
@@ -115,12 +113,10 @@ def all_stored(spark: SparkSession, place: str) -> dict[str, DataFrame]:
     inside = join(tables.folder, _STATISTICS)
     captured = {**TABLES, FINDING_CHANGES.name: FINDING_CHANGES}
     for folder, prefix, known in ((tables.folder, "", captured), (inside, "stats_", STATISTICS)):
-        names = sorted(os.listdir(folder)) if not prefix or os.path.isdir(folder) else []
-        for name in names:
-            path = join(folder, name)
-            if counts(name) and os.path.isdir(path) and (prefix or name in known):
+        for name in folders_in(folder) if not prefix or is_folder(folder) else ():
+            if prefix or name in known:
                 schema = ddl(known[name]) if name in known else ""
-                out[prefix + name] = stored(spark, path, schema)
+                out[prefix + name] = stored(spark, join(folder, name), schema)
     return out
 
 

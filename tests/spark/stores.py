@@ -7,6 +7,7 @@ stream   captures that appear in a bucket, tables, checkpoint and state in anoth
 killed   the same where the stream is killed at five random moments
 drained  the same where another build goes on after ``--drain``
 night    ``batch --append`` of captures in a bucket, with tables there
+query    a stream, tables by ``batch``, their report and views, where only URIs say which server it is
 """
 
 # ruff: noqa: T201
@@ -118,8 +119,8 @@ def store(jars: str | None) -> Iterator[Store]:
         server.stop()
 
 
-def run(command: list[str], code: int = 0) -> None:
-    done = subprocess.run(command, check=False, stderr=subprocess.PIPE, text=True)
+def run(command: list[str], code: int = 0, environment: dict[str, str] | None = None) -> None:
+    done = subprocess.run(command, check=False, stderr=subprocess.PIPE, text=True, env=environment)
     assert done.returncode == code, done.stderr
     assert "Traceback" not in done.stderr, done.stderr
 
@@ -174,7 +175,43 @@ def night(place: Store, files: list[Path]) -> None:
     place.same(files)
 
 
-PARTS = {"stream": stream, "killed": killed, "drained": drained, "night": night}
+_VIEWS = """
+import os, sys
+import kdissect.spark
+from kdissect.spark.launch import session
+spark = session("local[2]", dict(each.partition("=")[::2] for each in sys.argv[2:]), os.devnull)
+assert "exchanges" in kdissect.spark.views(spark, sys.argv[1])
+print(spark.table("exchanges").count())
+"""
+
+
+def query(place: Store, files: list[Path]) -> None:
+    environment = {key: value for key, value in os.environ.items() if key != "AWS_ENDPOINT_URL"}
+    server = os.environ["AWS_ENDPOINT_URL"].removeprefix("http://")
+
+    def uri(name: str) -> str:
+        return f"s3a://{name}?endpoint_override={server}&scheme=http&region=us-east-1"
+
+    for file in files:
+        place.put(file)
+    stream = ("stream", uri("captures/day"), "--out", uri("tables"), "--available-now", "--close")
+    run(place.command(*stream, "--max-bytes-per-batch", "1"), 0, environment)
+    place.same(files)
+    place.empty()
+    for file in files:
+        place.put(file)
+    for by in ((), ("--partition-by", "date")):
+        batch = place.command("batch", uri("captures/day"), "--out", uri("tables"), *by)
+        run([*batch, "--overwrite"], 0, environment)
+        if not by:
+            place.same(files)
+            run(batch, 2, environment)
+    run(place.command("report", uri("tables")), 0, environment)
+    conf = [each.removeprefix("--conf=") for each in place.conf]
+    run([sys.executable, "-c", _VIEWS, uri("tables"), *conf], 0, environment)
+
+
+PARTS = {"stream": stream, "killed": killed, "drained": drained, "night": night, "query": query}
 
 
 def main() -> None:

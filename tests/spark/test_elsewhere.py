@@ -20,7 +20,7 @@ from kdissect.spark.settings import TableSettings
 from kdissect.spark.sinks import FileSink
 from kdissect.spark.spool import SpoolRead
 from kdissect.spark.states import States
-from kdissect.spark.storage import files_below, is_inside, join, name_below
+from kdissect.spark.storage import files_below, folders_in, is_inside, join, name_below
 from kdissect.spark.targets import ParquetFolder, Staged
 from kdissect.spark.twins import twins
 
@@ -114,6 +114,17 @@ def test_tables_are_written_there(bucket: Path) -> None:
         assert target.has("exchanges")
         assert not target.has("records")
     assert [name for name in below(bucket) if "_staged" in name] == []
+
+
+def test_tables_are_found_there(bucket: Path, tmp_path: Path) -> None:
+    for name in ("exchanges", "stats/srt", "_runs"):
+        (bucket / "tables" / name).mkdir(parents=True)
+    (bucket / "tables" / "file").touch()
+    for place in (uri("tables"), str(bucket / "tables")):
+        assert folders_in(place) == ["exchanges", "stats"]
+    for place in (uri("nowhere"), str(tmp_path / "nowhere")):
+        with pytest.raises(FileNotFoundError):
+            folders_in(place)
 
 
 def test_folders_of_batches_become_one_there(bucket: Path) -> None:
