@@ -239,10 +239,10 @@ class Pass:
         packets = self.open()
         if self._key_logs is not None and isinstance(packets, Following):
             return (() if item is None else (item,) for item in packets.with_pauses())
-        if isinstance(packets, Capture) and not one_by_one and isinstance(self._dissector, Dissector):
+        if isinstance(packets, PartPackets) and not one_by_one:
             return packets.in_runs()
-        if isinstance(packets, Capture | PartPackets) and not one_by_one:
-            return packets.blocks()
+        if isinstance(packets, Capture) and not one_by_one:
+            return packets.in_runs() if isinstance(self._dissector, Dissector) else packets.blocks()
         return ((item,) for item in packets)
 
     def feed(self, item: Item) -> Sequence[Event]:

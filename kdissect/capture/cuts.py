@@ -50,10 +50,10 @@ class FilePart(NamedTuple):
     is_plain: bool = True
     """As a :class:`CapturePart` has it."""
 
-    def blocks(self, limits: Limits) -> Iterator[Sequence[Item]]:
+    def in_runs(self, limits: Limits) -> Iterator[Sequence[Item | PacketRun]]:
         """As a :class:`CapturePart` has it."""
         with closing(PartPackets(self, limits)) as packets:
-            yield from packets.blocks()
+            yield from packets.in_runs()
 
 
 class Cuts:
@@ -164,19 +164,20 @@ class CapturePart(Protocol):
     def is_plain(self) -> bool:
         """Whether it has packets only."""
 
-    def blocks(self, limits: Limits) -> Iterator[Sequence[Item]]:
-        """Its packets, or what else it has, in lists. They can be asked for again."""
+    def in_runs(self, limits: Limits) -> Iterator[Sequence[Item | PacketRun]]:
+        """Its packets, or what else it has, in lists; ordinary packets in a row may come as a run. They can
+        be asked for again."""
 
 
 class ReadPart(NamedTuple):
     """What was read, and is in memory."""
 
-    items: Sequence[Item]
+    items: Sequence[Item | PacketRun]
     is_plain: bool
 
-    def blocks(self, limits: Limits) -> Iterator[Sequence[Item]]:
+    def in_runs(self, limits: Limits) -> Iterator[Sequence[Item | PacketRun]]:
         """As a :class:`CapturePart` has it."""
-        yield self.items
+        yield [each.copy() if isinstance(each, PacketRun) else each for each in self.items]
 
 
 class ReadCuts:
@@ -189,7 +190,7 @@ class ReadCuts:
 
     def __init__(self, blocks: Iterator[Sequence[Item | PacketRun]], size: int) -> None:
         self._blocks = blocks
-        self._ahead: Sequence[Item] = ()
+        self._ahead: Sequence[Item | PacketRun] = ()
         """What was read and is in no part."""
         self._size = size
 
@@ -200,22 +201,25 @@ class ReadCuts:
 
     def next(self, size: int) -> ReadPart | None:
         """As a :class:`Cutter` has it."""
-        gathered: list[Item] = []
+        gathered: list[Item | PacketRun] = []
         there = 0
         while there < size:
-            items: Sequence[Item] = self._ahead
+            items: Sequence[Item | PacketRun] = self._ahead
             if not items:
                 block = next(self._blocks, None)
                 if block is None:
                     break
-                items = one_by_one(block)
+                items = block
             self._ahead = ()
             end = len(items)
             for at, item in enumerate(items):
-                if not isinstance(item, Packet):
+                if isinstance(item, PacketRun):
+                    there += item.size
+                elif isinstance(item, Packet):
+                    there += len(item.data) + PACKET_OVERHEAD
+                else:
                     end = at
                     break
-                there += len(item.data) + PACKET_OVERHEAD
                 if there >= size:
                     end = at + 1
                     break
@@ -231,7 +235,7 @@ class ReadCuts:
         other, self._ahead = self._ahead[0], self._ahead[1:]
         return ReadPart([other], False)
 
-    def rest(self) -> Sequence[Item]:
+    def rest(self) -> Sequence[Item | PacketRun]:
         """What was read and is in no part."""
         items, self._ahead = self._ahead, ()
         return items
@@ -257,13 +261,14 @@ class PartPackets(Iterator[Item]):
         else:
             self._reader = pcap.PcapReader(head, limits, self.interfaces)
         self._reader.goes_on(part.start, part.before)
-        self._items = (item for items in self.blocks() for item in items)
+        self._items = (item for items in self.in_runs() for item in one_by_one(items))
 
     def __next__(self) -> Item:
         return next(self._items)
 
-    def blocks(self) -> Iterator[list[Item]]:
-        """The same items as iterating gives, in lists of those that came together."""
+    def in_runs(self) -> Iterator[list[Item | PacketRun]]:
+        """The same items as iterating gives, in lists of those that came together; ordinary packets in a row
+        may come as a run."""
         at, end = self._part.start, self._part.end
         self._file.seek(at)
         try:
@@ -272,10 +277,10 @@ class PartPackets(Iterator[Item]):
                 if not data:
                     break
                 at += len(data)
-                yield self._reader.feed(data)
+                yield self._reader.feed_in_runs(data)
         finally:
             self.close()
-        yield self._reader.close()
+        yield [*self._reader.close()]
 
     def close(self) -> None:
         """Close the file."""

@@ -164,6 +164,17 @@ class Reader(ABC):
         """Append what ``buffer`` holds to ``items``, set ``_needed`` and give the bytes used up."""
 
 
+def first_time(items: Iterable[Item | PacketRun]) -> int | None:
+    """When the first packet of these was captured, ns; None if there is none. Nobody has gone through the
+    runs yet."""
+    for item in items:
+        if isinstance(item, PacketRun):
+            return item.first_ns
+        if isinstance(item, Packet):
+            return item.timestamp_ns
+    return None
+
+
 def one_by_one(items: Iterable[Item | PacketRun]) -> list[Item]:
     """The packets of runs one by one, among the other items."""
     out: list[Item] = []

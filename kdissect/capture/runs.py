@@ -12,7 +12,7 @@ from kdissect.model import Packet
 
 
 class PacketRun:
-    """Whole records in a row, each with bytes. It is gone through once.
+    """Whole records in a row, each with bytes. It is gone through once; a copy of it before that, again.
 
     :param buffer: has them, from ``start`` to ``stop``.
     :param number: that of the packet before.
@@ -51,6 +51,11 @@ class PacketRun:
         """The packets that are left."""
         while self.next():
             yield self.packet()
+
+    def copy(self) -> PacketRun:
+        """The packets that are left, to be gone through by somebody else."""
+        form = (self._is_little, self._header_bytes, self._scale)
+        return PacketRun(self.buffer, self.at, self.stop, self.number, form, self.link_type, self.interface)
 
     @property
     def size(self) -> int:

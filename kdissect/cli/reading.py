@@ -11,7 +11,7 @@ from itertools import chain
 from typing import Any
 
 from kdissect.capture.cuts import Cuts, FilePart
-from kdissect.capture.reader import PACKET_OVERHEAD, Interface, Item, Packets, Points
+from kdissect.capture.reader import PACKET_OVERHEAD, Interface, Item, Packets, Points, first_time
 from kdissect.capture.runs import PacketRun
 from kdissect.cli.config import Config
 from kdissect.cli.errors import Complaints, Unreadable, complain
@@ -95,7 +95,7 @@ class Reading:
         self._pass = Pass(source.with_points(), known.secrets, known.growing)
         self._items: Iterator[Sequence[Item | PacketRun]] | None = None
         """What is read, once that has begun."""
-        self._ahead: Sequence[Item] = ()
+        self._ahead: Sequence[Item | PacketRun] = ()
         """What comes before it."""
         self._progress = ProgressLine(self.paths) if progress else None
         self._complaints = Complaints()
@@ -167,7 +167,7 @@ class Reading:
         self._pass.go_on_with(part)
         self._items = None
 
-    def put_back(self, items: Sequence[Item]) -> None:
+    def put_back(self, items: Sequence[Item | PacketRun]) -> None:
         """These were given out, and are to be again."""
         self._ahead = items
 
@@ -246,7 +246,7 @@ class Reading:
                 if not isinstance(item, Fault | PacketRun):
                     self.keep(item)
         if self.first_ns is None:
-            self.first_ns = next((found for found in map(_first_ns, items) if found is not None), None)
+            self.first_ns = first_time(items)
         if self._progress is not None:
             self._progress.packets(items, self)
 
@@ -352,13 +352,6 @@ class ProgressLine:
             sys.stderr.write("\r\x1b[K")
             sys.stderr.flush()
             self._shown = False
-
-
-def _first_ns(item: Item | PacketRun) -> int | None:
-    """The time of the first packet."""
-    if isinstance(item, PacketRun):
-        return item.first_ns
-    return item.timestamp_ns if isinstance(item, Packet) else None
 
 
 @contextmanager

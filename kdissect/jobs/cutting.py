@@ -17,14 +17,15 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Any, NamedTuple
 
 from kdissect.capture.cuts import CapturePart, Cutter
-from kdissect.capture.reader import Item
+from kdissect.capture.reader import Item, first_time
+from kdissect.capture.runs import PacketRun
 from kdissect.dissect import Dissector, Event
 from kdissect.exchange import Exchange
 from kdissect.jobs.batches import Batch
 from kdissect.jobs.serving import dump, load
 from kdissect.jobs.workers import Workers
 from kdissect.limits import Limits
-from kdissect.model import Endpoint, Packet
+from kdissect.model import Endpoint
 from kdissect.parts.part import Dissected, PartEdge, Seam, dissect_part
 from kdissect.parts.stitch import Stitcher
 from kdissect.plain import exchange_of, plain_exchange
@@ -111,8 +112,8 @@ class _Blocks:
         self._part = part
         self._limits = limits
 
-    def __iter__(self) -> Iterator[Sequence[Item]]:
-        return self._part.blocks(self._limits)
+    def __iter__(self) -> Iterator[Sequence[Item | PacketRun]]:
+        return self._part.in_runs(self._limits)
 
 
 def beginning(cuts: Cutter, true: Dissector, limits: Limits) -> Iterator[Sequence[Event]]:
@@ -187,14 +188,14 @@ def in_parts(
 
 def _here(part: CapturePart, true: Dissector, limits: Limits) -> Iterator[list[Event]]:
     """The events of a part that is dissected with the true state."""
-    for items in part.blocks(limits):
+    for items in part.in_runs(limits):
         yield from true.feed_all(items)
 
 
 def first_ns(part: CapturePart, limits: Limits) -> int | None:
     """The time of the first packet of a part."""
-    found = (item for items in part.blocks(limits) for item in items if isinstance(item, Packet))
-    return next((packet.timestamp_ns for packet in found), None)
+    times = map(first_time, part.in_runs(limits))
+    return next((timestamp_ns for timestamp_ns in times if timestamp_ns is not None), None)
 
 
 def _plain(event: Event) -> Any:

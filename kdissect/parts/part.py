@@ -7,6 +7,7 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from typing import NamedTuple
 
 from kdissect.capture.reader import Item
+from kdissect.capture.runs import PacketRun
 from kdissect.dissect import AT_THE_END, Dissector, Event
 from kdissect.exchange import Exchange
 from kdissect.limits import DEFAULTS, Limits
@@ -131,7 +132,7 @@ class Dissected:
 
 
 def dissect_part(
-    blocks: Iterable[Sequence[Item]],
+    blocks: Iterable[Sequence[Item | PacketRun]],
     true: Dissector | None,
     may_go_on: Callable[[Ends], bool],
     limits: Limits = DEFAULTS,
@@ -191,12 +192,12 @@ def dissect_part(
 
 
 def _events(
-    blocks: Iterable[Sequence[Item]], dissector: Dissector, journal: PartJournal
+    blocks: Iterable[Sequence[Item | PacketRun]], dissector: Dissector, journal: PartJournal
 ) -> tuple[list[Event], str | None]:
     """What a part brings to light, up to the first connection with TLS; and why it is given up already."""
     events: list[Event] = []
     for items in blocks:
-        if not all(isinstance(item, Packet) for item in items):
+        if not all(isinstance(item, Packet | PacketRun) for item in items):
             return events, "the file has damage, or secrets, there"
         for found in dissector.feed_all(items):
             events += found

@@ -9,9 +9,11 @@ import pytest
 
 from kdissect.capture.cuts import Cuts, FilePart, PartPackets, ReadCuts
 from kdissect.capture.files import read_packets
-from kdissect.capture.reader import Item
+from kdissect.capture.reader import Item, first_time, one_by_one
+from kdissect.capture.runs import PacketRun
 from kdissect.capture.writer import PcapngWriter
 from kdissect.faults import fault
+from kdissect.limits import DEFAULTS
 from kdissect.model import CaptureError, Packet
 from tests.cli.run import CAPTURES
 
@@ -127,6 +129,24 @@ def test_what_was_read_is_cut_between_packets_and_around_what_is_none() -> None:
         assert [part.items for part in found if not part.is_plain] == [[odd], [odd]]
         assert len(found) > 6
         assert not cuts.rest()
+
+
+@pytest.mark.parametrize("name", ["broker-0.9.pcap"])
+def test_what_was_read_in_runs_is_cut_between_them_and_can_be_gone_through_again(name: str) -> None:
+    path = CAPTURES / name
+    items = list(read_packets([path]))
+    first = next(each for each in items if isinstance(each, Packet))
+    runs = list(PartPackets(Cuts(str(path)).rest()).in_runs())
+    assert any(isinstance(each, PacketRun) for block in runs for each in block)
+    assert next(filter(None, map(first_time, runs))) == first.timestamp_ns
+    odd = fault("unreadable", "something")
+    cuts = ReadCuts(iter([[odd], *runs, [odd]]), path.stat().st_size)
+    found = []
+    while (part := cuts.next(3_000)) is not None:
+        found.append(part)
+    for _ in range(2):
+        again = [one_by_one(some) for part in found for some in part.in_runs(DEFAULTS)]
+        assert [item for some in again for item in some] == [odd, *items, odd]
 
 
 def test_what_was_read_and_is_in_no_part_is_given_back() -> None:
