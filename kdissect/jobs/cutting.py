@@ -1,7 +1,8 @@
 """A capture ─► parts, each dissected by a process, stitched here in their order.
 
-Processes read the parts of a file by themselves. What cannot be cut without reading it (several files, which
-may overlap; compressed ones) is read here. A process has its part of that from its birth.
+Processes read the parts of a file by themselves, one after another. What cannot be cut without reading it
+(several files, which may overlap; compressed ones) is read here. A process has its part of that from its
+birth.
 
 The first part is dissected here, and what is wanted of it is done here (:func:`beginning`), before any
 process begins. The next ones are small, so that first rows come early. Cutting ends where most segments in
@@ -12,11 +13,12 @@ rest.
 from __future__ import annotations
 
 import pickle
+from array import array
 from collections import deque
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from typing import Any, NamedTuple
 
-from kdissect.capture.cuts import CapturePart, Cutter
+from kdissect.capture.cuts import CapturePart, Cutter, FilePart
 from kdissect.capture.reader import Item, first_time
 from kdissect.capture.runs import PacketRun
 from kdissect.dissect import Dissector, Event
@@ -26,6 +28,7 @@ from kdissect.jobs.serving import dump, load
 from kdissect.jobs.workers import Workers
 from kdissect.limits import Limits
 from kdissect.model import Endpoint
+from kdissect.parts.journal import Ends
 from kdissect.parts.part import Dissected, PartEdge, Seam, dissect_part
 from kdissect.parts.stitch import Stitcher
 from kdissect.plain import exchange_of, plain_exchange
@@ -70,20 +73,39 @@ class _CutTask:
         tls: set[Endpoint],
     ) -> None:
         self.part = part
-        self._tls = tls
+        self._tls: Collection[Endpoint] = tls
         self._source = source
         self._true = true
         self._count = count
         self._dissected: Dissected | None = None
+        self._going_on: frozenset[int] = frozenset()
+        """The connections that are remembered since the process began, by :func:`_mark`."""
         self.known = len(true.names.order)
         """How many tellings of names its process knows."""
+
+    def order(self, latest: _CutTask) -> bytes | None:
+        """As :class:`~kdissect.jobs.serving.PartTask` has it."""
+        if not isinstance(self.part, FilePart):
+            return None
+        self.known = latest.known
+        going_on = array("q", (_mark(each.endpoints) for each, _ in self._true.handed_over()))
+        return pickle.dumps((self.part, list(self._tls), going_on), pickle.HIGHEST_PROTOCOL)
+
+    def take(self, order: bytes) -> None:
+        """As :class:`~kdissect.jobs.serving.PartTask` has it."""
+        self.part, self._tls, going_on = pickle.loads(order)
+        self._going_on = frozenset(going_on)
+        self._dissected = None
+
+    def _may_go_on(self, ends: Ends) -> bool:
+        return self._true.remembers(*ends) or _mark(ends) in self._going_on
 
     def edge(self) -> bytes:
         source = self._source
         self._dissected = dissect_part(
             _Blocks(self.part, source.limits),
             self._true,
-            lambda ends: self._true.remembers(*ends),
+            self._may_go_on,
             source.limits,
             source.ports,
             embedded=source.embedded,
@@ -103,6 +125,12 @@ class _CutTask:
         events = [(step, [_event(each, names, limits) for each in found]) for step, found in plain.events]
         batch = self._dissected.events(plain._replace(events=events), names)
         return batch, self._count(batch)
+
+
+def _mark(ends: Ends) -> int:
+    """Stands for the ends of a connection, in any order. Where it stands for those of two, one of these is left
+    to the stitcher."""
+    return hash(frozenset(ends))
 
 
 class _Blocks:
@@ -178,11 +206,13 @@ def in_parts(
             plain = [(step, [_plain(event) for event in found]) for step, found in seam.events]
             flush()
             news = dump((known, seam._replace(events=plain)), (true.names,))
+            task.known = len(true.names.order)
             workers.submit_part(begun, news)
     finally:
         for begun, _ in waiting:
             if begun is not None:
                 workers.drop_part(begun)
+        workers.end_idle()
     yield PartCounts(seams, given_up, poor >= MOST_POOR)
 
 

@@ -1,10 +1,11 @@
 """A process that another forked: it does the batch that it has from its birth, answers through a pipe, ends.
 
-    ─► a size, then what it must know               (ASKED; batches ask nothing)
-    ◄─ a kind and a size, then an edge, a piece, an outcome or an error   (ANSWER)
+    ─► a kind and a size, then a seam and a state, or another part          (QUESTION; batches ask nothing)
+    ◄─ a kind and a size, then an edge, a piece, an outcome or an error     (ANSWER)
 
 A part of a capture is dissected first. Its edge goes back, and its seam comes; then it is a batch. It may be
-done again, with another state.
+done again, with another state. A process that had a part may have another one after it: to begin a process,
+and to get new memory, costs as much as to dissect some megabytes.
 
 Objects that both ends have from before the fork (tables, names of topic ids) go through the pipe as their
 place among ``shared``. They are the same objects at the other end, no copies.
@@ -20,6 +21,7 @@ import signal
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from copyreg import dispatch_table
+from io import BufferedReader
 from struct import Struct
 from typing import Any, NamedTuple, NoReturn, Protocol
 
@@ -50,8 +52,9 @@ Write = Callable[[Piece], None]
 
 ANSWER = Struct("<BQ")
 """A kind, and the size of what follows."""
-ASKED = Struct("<Q")
-"""The size of what follows; another process than one with a part is asked nothing."""
+QUESTION = Struct("<BQ")
+"""The same; another process than one with a part is asked nothing."""
+SEAM, NEXT = range(2)
 PIECE, WHOLE, DONE, FAILED, EDGE = range(5)
 ENDING = (signal.SIGINT, signal.SIGTERM)
 OBJECTS_BEFORE_A_LOOK = 1_000_000
@@ -80,6 +83,13 @@ class PartTask(Protocol):
 
     def batch(self, seam: bytes) -> tuple[Batch, Any]:
         """All events of it, and what is to be said of them."""
+
+    def order(self, latest: Any) -> bytes | None:
+        """What a process must know that had the part ``latest``, to have this one; None where a process must
+        have it from its birth."""
+
+    def take(self, order: bytes) -> None:
+        """Become another part, by its order."""
 
 
 def become(serve: Callable[[int], None], answered: int, others: Sequence[int]) -> NoReturn:
@@ -133,24 +143,40 @@ def serve_batch(
 
 
 def serve_part(work: Work, task: PartTask, shared: tuple[object, ...], asked: int, answered: int) -> None:
-    """Dissect a part, then do it as a batch, as often as it is asked for."""
-    try:
-        _answer(answered, EDGE, task.edge())
-    except BrokenPipeError:
-        raise
-    except Exception as error:  # as above
-        _answer(answered, FAILED, _dumped_error(error))
-        return
+    """Dissect a part, then do it as a batch, as often as it is asked for; so with each part after it."""
     with open(asked, "rb") as source:
-        batch: Batch | None = None
-        counted: Any = None
-        while len(size := source.read(ASKED.size)) == ASKED.size:
-            seam, state = pickle.loads(source.read(*ASKED.unpack(size)))
-            if batch is None:
-                batch, counted = task.batch(seam)
-            # Only work that has a state may be asked for again.
-            some = batch if state is None else list(batch)
-            serve_batch(work, some, state, shared, answered, counted)
+        while True:
+            try:
+                _answer(answered, EDGE, task.edge())
+            except BrokenPipeError:
+                raise
+            except Exception as error:  # as above
+                _answer(answered, FAILED, _dumped_error(error))
+                return
+            order = _serve_seams(work, task, shared, source, answered)
+            if order is None:
+                return
+            task.take(order)
+
+
+def _serve_seams(
+    work: Work, task: PartTask, shared: tuple[object, ...], source: BufferedReader, answered: int
+) -> bytes | None:
+    """Do a part that was dissected; gives the order of the next one, if there is one."""
+    batch: Batch | None = None
+    counted: Any = None
+    while len(head := source.read(QUESTION.size)) == QUESTION.size:
+        kind, size = QUESTION.unpack(head)
+        question = source.read(size)
+        if kind == NEXT:
+            return question
+        seam, state = pickle.loads(question)
+        if batch is None:
+            batch, counted = task.batch(seam)
+        # Only work that has a state may be asked for again.
+        some = batch if state is None else list(batch)
+        serve_batch(work, some, state, shared, answered, counted)
+    return None
 
 
 class _GatheredPieces:

@@ -3,7 +3,7 @@
 Rules
 
 1. A process is forked for a batch, and has it and all that its events refer to from its birth. The process
-   that forks must have no other threads.
+   that forks must have no other threads. A process that had a part of a capture may have others after it.
 2. As many processes work at a time as were asked for. If all of them do, whoever brings the next batch waits.
 3. What a batch writes may depend on how the one before it ended (columns of text grow). A batch is begun with
    the state that is known then. If a batch before it ends in another state, it is begun anew.
@@ -31,11 +31,13 @@ from typing import Any
 from kdissect.jobs.batches import Batch
 from kdissect.jobs.serving import (
     ANSWER,
-    ASKED,
     DONE,
     EDGE,
     ENDING,
+    NEXT,
     PIECE,
+    QUESTION,
+    SEAM,
     WHOLE,
     PartTask,
     Piece,
@@ -98,12 +100,14 @@ class _PendingBatch:
             "result",
             "size",
         ),
-        *("stale", "state"),
+        *("stale", "state", "task"),
     )
 
-    def __init__(self, batch: Batch | None, state: Any) -> None:
+    def __init__(self, batch: Batch | None, state: Any, task: PartTask | None = None) -> None:
         self.batch = batch
         """None for a part of a capture, which its process has."""
+        self.task = task
+        """The part."""
         self.edge: bytes | None = None
         """Of a part, when it is dissected."""
         self.stale = 0
@@ -167,6 +171,8 @@ class Workers:
         self._poll = select.poll()
         self._running: dict[int, _PendingBatch] = {}
         """Those that are being done, by the descriptor that their answers come from."""
+        self._idle: list[tuple[_WorkerProcess, PartTask]] = []
+        """Those that have done a part and may have another one, with that part."""
         self._is_full = False
         """Whether only the first is listened to, because enough is kept of the others."""
 
@@ -193,8 +199,18 @@ class Workers:
 
         :raises OSError: no process may begin.
         """
-        part = _PendingBatch(None, None)
-        self._fork(part, task)
+        part = _PendingBatch(None, None, task)
+        process, latest = self._idle[-1] if self._idle else (None, None)
+        order = None if process is None else task.order(latest)
+        if process is None or order is None:
+            self._fork(part, task)
+            return part
+        self._idle.pop()
+        part.process = process
+        self._running[process.answers] = part
+        if not self._is_full:
+            self._poll.register(process.answers, select.POLLIN)
+        _tell(process, NEXT, order)
         return part
 
     def edge_of(self, part: _PendingBatch) -> bytes:
@@ -224,7 +240,10 @@ class Workers:
 
     def drop_part(self, part: _PendingBatch) -> None:
         """A part is given up."""
-        self._end(part, kills=True)
+        if part.edge is None:
+            self._end(part, kills=True)
+        else:
+            self._let_go(part)
 
     def attend(self) -> None:
         """Take in what came, and write what is ready, without waiting. To be called often: a process whose
@@ -252,6 +271,12 @@ class Workers:
         for part in list(self._running.values()):
             self._end(part, kills=True)
         self._parts.clear()
+        self.end_idle()
+
+    def end_idle(self) -> None:
+        """No further part is to come."""
+        while self._idle:
+            _end_process(self._idle.pop()[0], kills=False)
 
     # -- processes ----------------------------------------------------------------------------------
 
@@ -303,34 +328,40 @@ class Workers:
             if part.process is not None:
                 yield part.process.answers
                 yield part.process.asks
+        for process, _ in self._idle:
+            yield process.answers
+            yield process.asks
 
     def _ask(self, part: _PendingBatch, seam: bytes | None) -> None:
         """Tell a process with a part what it must know, and from which state to go on."""
         process = part.process
         if process is None or process.asks is None:
             return
-        data = pickle.dumps((seam, part.state))
-        with suppress(BrokenPipeError):  # it died, which shows at the other pipe
-            for each in (ASKED.pack(len(data)), data):
-                left = memoryview(each)
-                while left:
-                    left = left[os.write(process.asks, left) :]
+        _tell(process, SEAM, pickle.dumps((seam, part.state)))
+
+    def _let_go(self, part: _PendingBatch) -> None:
+        """A part is done, or given up: its process may have another one."""
+        process = part.process
+        if process is None or part.task is None:
+            self._end(part)
+            return
+        part.process = None
+        self._forget(process)
+        self._idle.append((process, part.task))
 
     def _end(self, part: _PendingBatch, *, kills: bool = False) -> str | None:
         """Let go of the process of a batch; gives how it ended, if that was before its time."""
         process, part.process = part.process, None
         if process is None:
             return None
+        self._forget(process)
+        return _end_process(process, kills=kills)
+
+    def _forget(self, process: _WorkerProcess) -> None:
+        """Listen to a process no more."""
         del self._running[process.answers]
         with suppress(KeyError):
             self._poll.unregister(process.answers)
-        if kills:
-            with suppress(OSError):
-                os.kill(process.pid, signal.SIGKILL)
-        os.close(process.answers)
-        if process.asks is not None:
-            os.close(process.asks)
-        return _wait_for(process.pid)
 
     # -- what comes back ----------------------------------------------------------------------------
 
@@ -432,7 +463,7 @@ class Workers:
                     return
                 assert part.batch is not None
                 part.after, part.result = self._work.do(part.batch, self._state, self._write)
-            self._end(part)
+            self._let_go(part)
             self._parts.popleft()
             self._go_on(part.after)
             self._done(part.result)
@@ -460,6 +491,27 @@ class Workers:
 
 def _nowhere(_: object) -> None:
     """What is written was written before."""
+
+
+def _tell(process: _WorkerProcess, kind: int, data: bytes) -> None:
+    """Tell a process with a part what it must know."""
+    assert process.asks is not None
+    with suppress(BrokenPipeError):  # it died, which shows at the other pipe
+        for each in (QUESTION.pack(kind, len(data)), data):
+            left = memoryview(each)
+            while left:
+                left = left[os.write(process.asks, left) :]
+
+
+def _end_process(process: _WorkerProcess, *, kills: bool) -> str | None:
+    """Let go of a process; gives how it ended, if that was before its time."""
+    if kills:
+        with suppress(OSError):
+            os.kill(process.pid, signal.SIGKILL)
+    os.close(process.answers)
+    if process.asks is not None:
+        os.close(process.asks)
+    return _wait_for(process.pid)
 
 
 def _widen(descriptor: int) -> None:
