@@ -27,7 +27,7 @@ from kdissect.cli.reading import Reading, reading_of
 from kdissect.cli.tally import Tally
 from kdissect.collector import look_again
 from kdissect.dissect import Event
-from kdissect.jobs.batches import Batch, EventBatch, used_up
+from kdissect.jobs.batches import EventBatch
 from kdissect.jobs.serving import Piece, Write
 from kdissect.limits import Limits
 from kdissect.present.options import Options
@@ -262,9 +262,9 @@ class FoldingWork(Generic[C]):
         for event in events:
             feed(event, chooser.counts(event))
 
-    def do(self, batch: Batch, state: None, write: Write) -> tuple[None, FoldedBatch[C]]:
+    def do(self, lists: Iterable[Sequence[Event]], state: None, write: Write) -> tuple[None, FoldedBatch[C]]:
         """Count a batch."""
-        events: Iterable[Event] = chain.from_iterable(used_up(batch))
+        events: Iterable[Event] = chain.from_iterable(lists)
         tally = self._reading.tally.part()
         if tally.looks_inside:  # else whoever reads has counted them
             events = _tallied(events, tally)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 from kdissect.cli.filters import Chooser
@@ -12,7 +12,6 @@ from kdissect.cli.reading import Reading
 from kdissect.cli.shown_packets import ShownPackets
 from kdissect.cli.tally import Tally
 from kdissect.dissect import Event
-from kdissect.jobs.batches import Batch, used_up
 from kdissect.jobs.serving import Maybe, Piece, Write
 from kdissect.present.form import Clock
 from kdissect.protocol.library import Problem
@@ -102,26 +101,26 @@ class ListedRows:
         for event in events:
             self.one(event)
 
-    def do(self, batch: Batch, state: Any, write: Write) -> tuple[Any, ListedBatch]:
+    def do(self, lists: Iterable[Sequence[Event]], state: Any, write: Write) -> tuple[Any, ListedBatch]:
         """Print the rows of a batch."""
         outlet, printer = self._outlet, self._apart or self._printer
         before = outlet.to, printer.state
         outlet.to, printer.state = write, state
         try:
-            part = self._do(printer, batch, write)
+            part = self._do(printer, lists, write)
             if self._apart is not None:
                 self._apart.close()  # what waits is handed on
             return printer.state, part
         finally:
             outlet.to, printer.state = before
 
-    def _do(self, printer: Printer, batch: Batch, write: Write) -> ListedBatch:
+    def _do(self, printer: Printer, lists: Iterable[Sequence[Event]], write: Write) -> ListedBatch:
         self._clock.first_ns = self._reading.first_ns
         tally = self._reading.tally.part()
         found = None if self._found is None else ShownPackets()
         chooser = None if self._chooser is None else self._chooser.part()
         rows = 0
-        for events in used_up(batch):
+        for events in lists:
             if tally.looks_inside:  # else whoever reads has counted them
                 for event in events:
                     tally.add(event)

@@ -4,6 +4,9 @@ Processes read the parts of a file by themselves, one after another. What cannot
 (several files, which may overlap; compressed ones) is read here. A process has its part of that from its
 birth.
 
+Where there are few processes, each part in so many is dissected and done here: it needs no seam, and nothing
+of it is handed over.
+
 The first part is dissected here, and what is wanted of it is done here (:func:`beginning`), before any
 process begins. The next ones are small, so that first rows come early. Cutting ends where most segments in
 parts are of connections that began before them, or where parts are given up. One process then dissects the
@@ -16,6 +19,7 @@ import pickle
 from array import array
 from collections import deque
 from collections.abc import Callable, Collection, Iterator, Sequence
+from itertools import cycle
 from typing import Any, NamedTuple
 
 from kdissect.capture.cuts import CapturePart, Cutter, FilePart
@@ -41,6 +45,8 @@ PART_BYTES = 16 << 20
 """Of the largest: the events of a part are in memory together."""
 LAST_BYTES = 4 << 20
 """Parts of the end of a file are smaller, down to these, so that all processes end about together."""
+MOST_WITH_OWN = 4
+"""With more processes the first one has no parts of its own: it would be late with seams."""
 MOST_POOR = 3
 """After so many parts in a row that one process had to dissect for the most part, it dissects the rest."""
 
@@ -128,8 +134,8 @@ class _CutTask:
 
 
 def _mark(ends: Ends) -> int:
-    """Stands for the ends of a connection, in any order. Where it stands for those of two, one of these is left
-    to the stitcher."""
+    """Stands for the ends of a connection, in any order. Where it stands for those of two, one of them is
+    left to the stitcher."""
     return hash(frozenset(ends))
 
 
@@ -172,6 +178,8 @@ def in_parts(
     :param is_over: whether nothing more is wanted.
     """
     stitcher = Stitcher(true, source.limits)
+    own = [True] if 1 < count <= MOST_WITH_OWN else []
+    turns = cycle([*own, *(count - len(own)) * [False]])
     waiting: deque[tuple[Any, _CutTask]] = deque()
     tls: set[Endpoint] = set()
     size, poor, seams, given_up = FIRST_BYTES, 0, 0, 0
@@ -184,12 +192,18 @@ def in_parts(
                     break
                 size = min(2 * size, PART_BYTES)
                 task = _CutTask(part, source, true, count_events, tls)
-                waiting.append((workers.begin_part(task) if part.is_plain else None, task))
+                is_own = not part.is_plain or next(turns)
+                waiting.append((None if is_own else workers.begin_part(task), task))
             if not waiting:
                 break
             begun, task = waiting.popleft()
             if begun is None:
-                yield from _here(task.part, true, source.limits)
+                here = _here(task.part, true, source.limits)
+                if task.part.is_plain:
+                    flush()
+                    workers.do_here(here, count_events)
+                else:
+                    yield from here
                 continue
             edge: PartEdge = pickle.loads(workers.edge_of(begun))
             if stitcher.why_not(edge) is not None:

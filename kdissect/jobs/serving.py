@@ -18,14 +18,15 @@ import io
 import os
 import pickle
 import signal
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
 from copyreg import dispatch_table
 from io import BufferedReader
 from struct import Struct
 from typing import Any, NamedTuple, NoReturn, Protocol
 
-from kdissect.jobs.batches import Batch
+from kdissect.dissect import Event
+from kdissect.jobs.batches import Batch, used_up
 from kdissect.system.confining import confine
 
 
@@ -57,6 +58,8 @@ QUESTION = Struct("<BQ")
 SEAM, NEXT = range(2)
 PIECE, WHOLE, DONE, FAILED, EDGE = range(5)
 ENDING = (signal.SIGINT, signal.SIGTERM)
+LESS_URGENT = 2
+"""By how much these processes let the first one go before them: where it is late, all are."""
 OBJECTS_BEFORE_A_LOOK = 1_000_000
 """A process has a batch in memory all the time. To look for cycles in it took a fifth of its time."""
 
@@ -67,9 +70,10 @@ _PIECE_BYTES = 256 << 10
 class Work(Protocol):
     """What is done with each batch."""
 
-    def do(self, batch: Batch, state: Any, write: Write) -> tuple[Any, Any]:
+    def do(self, events: Iterable[Sequence[Event]], state: Any, write: Write) -> tuple[Any, Any]:
         """Do a batch; what it writes are whole lines.
 
+        :param events: those of the batch, in lists.
         :param state: how the batch before it ended.
         :returns: how this one ended, and whatever else came of it: both can be pickled.
         """
@@ -100,6 +104,7 @@ def become(serve: Callable[[int], None], answered: int, others: Sequence[int]) -
     """
     code = 1
     try:
+        os.nice(LESS_URGENT)
         gc.freeze()  # to look at objects would copy the memory that both processes have together
         gc.set_threshold(OBJECTS_BEFORE_A_LOOK, *gc.get_threshold()[1:])
         for number in ENDING:
@@ -132,7 +137,7 @@ def serve_batch(
     """
     pieces = _GatheredPieces(answered)
     try:
-        outcome = work.do(batch, state, pieces.write)
+        outcome = work.do(used_up(batch), state, pieces.write)
         pieces.flush()
         _answer(answered, DONE, dump((*outcome, counted), shared))
     except BrokenPipeError:

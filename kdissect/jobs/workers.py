@@ -12,7 +12,10 @@ Rules
 5. A process that dies ends the work at its batch; what came before is written.
 6. A part of a capture is dissected by its process first. Its turn comes when its seam is known; until then
    nothing is written of it.
-7. The interrupt key and SIGTERM are for this process to answer. The others end when nobody reads their pipe.
+7. Where there are few of them, the first process has parts of its own (:meth:`Workers.do_here`). It does them
+   with what it knows, piece by piece, and hands nothing over. The others run at a lower priority: they wait
+   for the first one sooner than it for them.
+8. The interrupt key and SIGTERM are for this process to answer. The others end when nobody reads their pipe.
 """
 
 from __future__ import annotations
@@ -28,7 +31,8 @@ from functools import partial
 from itertools import islice
 from typing import Any
 
-from kdissect.jobs.batches import Batch
+from kdissect.dissect import Event
+from kdissect.jobs.batches import Batch, used_up
 from kdissect.jobs.serving import (
     ANSWER,
     DONE,
@@ -41,8 +45,10 @@ from kdissect.jobs.serving import (
     WHOLE,
     PartTask,
     Piece,
+    WholePiece,
     Work,
     become,
+    dump,
     load,
     serve_batch,
     serve_part,
@@ -135,6 +141,23 @@ class _PendingBatch:
         self.counted: Any = None
         """What a part says of its events, which nobody here has seen."""
         self.error: Exception | None = None
+
+
+class _KeptPieces:
+    """What is written before its turn has come."""
+
+    def __init__(self) -> None:
+        self.pieces: list[Piece] = []
+        self.size = 0
+
+    def write(self, piece: Piece) -> None:
+        if isinstance(piece, bytes):
+            self.size += len(piece)
+        else:
+            whole: WholePiece = load(dump(piece, ()), ())  # whoever wrote it may use what it is made of again
+            piece = whole
+            self.size += len(whole.data)
+        self.pieces.append(piece)
 
 
 class Workers:
@@ -237,6 +260,43 @@ class Workers:
         self._parts.append(part)
         self._ask(part, seam)
         self.attend()
+
+    def do_here(self, lists: Iterator[Sequence[Event]], count: Callable[[Sequence[Event]], Any]) -> None:
+        """Do events here, as the next batch, while others work. What the batches before it write comes first.
+
+        :param lists: the events, in lists. Between two of them there is time to attend to the others.
+        :param count: what is to be said of events.
+        :raises JobError: a process died.
+        """
+        state, kept = self._state, _KeptPieces()
+        again: Batch = []
+        part = _PendingBatch(again, state)
+        try:
+            part.after, part.result = self._work.do(self._attended(lists, again, count), state, kept.write)
+        except Exception:
+            self.finish()
+            if self._state != state:
+                self._work.do(used_up(again), self._state, self._write)
+            for piece in kept.pieces:
+                self._write(piece)
+            raise
+        if self._state != state:
+            self.submit(again)
+            return
+        part.pieces, part.size, part.is_done = kept.pieces, kept.size, True
+        self._held += part.size
+        self._parts.append(part)
+        self._settle()
+
+    def _attended(
+        self, lists: Iterator[Sequence[Event]], again: Batch, count: Callable[[Sequence[Event]], Any]
+    ) -> Iterator[Sequence[Event]]:
+        for events in lists:
+            self._counted(count(events))
+            if self._state is not None:  # only work that has a state may have to be done again
+                again += events
+            yield events
+            self.attend()
 
     def drop_part(self, part: _PendingBatch) -> None:
         """A part is given up."""
@@ -454,7 +514,8 @@ class Workers:
                 self._write(piece)
             if part.error is not None:
                 if part.batch is not None:
-                    self._work.do(part.batch, part.state, _nowhere)  # it happens here again, and shows where
+                    # It happens here again, and shows where.
+                    self._work.do(used_up(part.batch), part.state, _nowhere)
                 raise part.error
             if part.died is not None:
                 raise JobError(part.died)
@@ -462,7 +523,8 @@ class Workers:
                 if part.process is not None:
                     return
                 assert part.batch is not None
-                part.after, part.result = self._work.do(part.batch, self._state, self._write)
+                events = used_up(part.batch)
+                part.after, part.result = self._work.do(events, self._state, self._write)
             self._let_go(part)
             self._parts.popleft()
             self._go_on(part.after)

@@ -8,10 +8,10 @@ cdef int64_t _LINGER_NS
 
 cdef class PartJournal:
     cdef public int64_t now
-    cdef public object steps
+    cdef public list steps
     cdef public list forgets
-    cdef public object tick_packets
-    cdef public object tick_ns
+    cdef public list tick_packets
+    cdef public list tick_ns
     cdef public list segments
     cdef public dict own
     cdef public bint is_tunnelled
@@ -29,8 +29,8 @@ cdef class PartJournal:
     cpdef gave(self, Py_ssize_t events)
 
 cdef class PartNumbering(Numbering):
-    cdef public object firsts
-    cdef public object recognised
+    cdef public list firsts
+    cdef public list recognised
 
     @cython.locals(brief=Brief)
     cpdef exchange(self, begun)

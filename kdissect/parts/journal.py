@@ -3,7 +3,6 @@ aside."""
 
 from __future__ import annotations
 
-from array import array
 from collections.abc import Callable, Collection
 from typing import NamedTuple
 
@@ -52,12 +51,12 @@ class PartJournal:
     def __init__(self, may_go_on: Callable[[Ends], bool], set_aside: Collection[Endpoint] = ()) -> None:
         self.now = 0
         """The packet that is dissected."""
-        self.steps = array("q")
+        self.steps: list[int] = []
         """Of each event, in their order."""
         self.forgets: list[Forgot] = []
-        self.tick_packets = array("q")
+        self.tick_packets: list[int] = []
         """Packets that are later than all before them …"""
-        self.tick_ns = array("q")
+        self.tick_ns: list[int] = []
         """… and their times."""
         self.segments: list[Segment] = []
         """What was set aside."""
@@ -149,9 +148,9 @@ class PartNumbering(Numbering):
 
     def __init__(self) -> None:
         super().__init__()
-        self.firsts = array("q")
+        self.firsts: list[int] = []
         """First packets of the connections."""
-        self.recognised = array("q")
+        self.recognised: list[int] = []
         """Of each exchange, the packet by which it was recognised."""
 
     def connection(self, packet: int) -> int:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from array import array
 from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from typing import NamedTuple
@@ -19,6 +20,9 @@ from kdissect.session.conversation import Connection, Conversation
 
 VERSION = 2
 """Of :class:`PartEdge` and :class:`Seam`: both ends of a seam must be of the same."""
+
+
+_NUMBERED = (Exchange, Brief)
 
 
 class PartEdge(NamedTuple):
@@ -92,20 +96,21 @@ class Dissected:
 
     def _number(self, seam: Seam, names: TopicNames) -> None:
         """Give events their numbers and names."""
-        edge = self.edge
+        edge, steps, mine = self.edge, self._journal.steps, self.edge.recognised
         numbers = connection_numbers(edge, seam.connections, seam.firsts)
         others, told = seam.recognised, [each.step for each in seam.told]
+        before, known = seam.exchanges, seam.known
+        complete = len(names.order) if seam.names_are_complete else None
         for at, event in enumerate(self._events):
-            if isinstance(event, Exchange | Brief):
+            if isinstance(event, _NUMBERED):
                 local = event.number
-                before = bisect_left(others, edge.recognised[local - 1]) if others else 0
-                event.number = seam.exchanges + local + before
+                event.number = before + local + (bisect_left(others, mine[local - 1]) if others else 0)
                 event.connection = numbers[event.connection]
-                packet, count = event.last_packet, seam.known
-                if told:
-                    count += bisect_right(told, self._journal.steps[at])
-                if seam.names_are_complete:
-                    packet, count = AT_THE_END, len(names.order)
+                if complete is not None:
+                    packet, count = AT_THE_END, complete
+                else:
+                    packet = event.last_packet
+                    count = known + bisect_right(told, steps[at]) if told else known
                 if isinstance(event, Brief):
                     event.names, event.up_to_packet, event.names_count = names, packet, count
                 else:
@@ -180,15 +185,17 @@ def dissect_part(
         journal.segments,
         journal.others,
         list(journal.own),
-        numbering.firsts,
-        numbering.recognised,
-        names.news,
-        journal.tick_packets,
-        journal.tick_ns,
+        *(_packed(numbering.firsts), _packed(numbering.recognised), names.news),
+        *(_packed(journal.tick_packets), _packed(journal.tick_ns)),
         sorted(known.difference(tls)),
         dissector.handed_over(),
     )
     return Dissected(edge, events, journal)
+
+
+def _packed(numbers: list[int]) -> Sequence[int]:
+    """The same, as it is small on its way to another process."""
+    return array("q", numbers)
 
 
 def _events(

@@ -3,13 +3,15 @@ from __future__ import annotations
 import os
 import signal
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
+from itertools import chain
 from typing import Any, cast
 
 import pytest
 
 import kdissect.jobs.workers as module
+from kdissect.dissect import Event
 from kdissect.jobs.batches import Batch
 from kdissect.jobs.serving import Maybe, Piece, Write
 from kdissect.jobs.workers import JobError, Workers
@@ -21,8 +23,8 @@ class Echo:
     """Writes what batches say, each line numbered by its place; the width of the widest word so far is its
     state."""
 
-    def do(self, batch: Batch, state: int, write: Write) -> tuple[int, Any]:
-        for word in words_of(batch):
+    def do(self, lists: Iterable[Sequence[Event]], state: int, write: Write) -> tuple[int, Any]:
+        for word in words_of(chain.from_iterable(lists)):
             if word.startswith("sleep"):
                 time.sleep(float(word[5:]))
             elif word.startswith("die"):
@@ -45,7 +47,7 @@ def batch_of(text: str) -> Batch:
     return [Fault("file", "damaged", word) for word in text.split()]
 
 
-def words_of(batch: Batch) -> Iterator[str]:
+def words_of(batch: Iterable[Event]) -> Iterator[str]:
     for event in batch:
         assert isinstance(event, Fault)
         yield event.message
