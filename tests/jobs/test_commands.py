@@ -86,8 +86,9 @@ def test_a_killed_process_is_told_in_one_line_and_what_came_before_is_there(
     """One of its processes is killed while it waits for a part's seam, or makes rows."""
     rows = tmp_path / "rows"
     program = (
-        "import os, signal, sys, kdissect.cli.jobs as j, kdissect.jobs.workers as w\n"
-        "j.CUT_BYTES, take, left = 1, w.Workers.submit_part, [2]\n"
+        "import os, signal, sys\n"
+        "import kdissect.cli.jobs as j, kdissect.jobs.cutting as c, kdissect.jobs.workers as w\n"
+        "j.CUT_BYTES, c.FIRST_BYTES, take, left = 1, 20_000, w.Workers.submit_part, [3]\n"
         "def submit(self, part, seam):\n"
         "    left[0] -= 1\n"
         "    if not left[0]: os.kill(part.process.pid, signal.SIGKILL)\n"

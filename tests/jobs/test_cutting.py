@@ -83,6 +83,25 @@ def test_the_first_part_is_done_before_any_process_begins(
     assert len(set(steps)) == 2
 
 
+def test_a_process_has_parts_one_after_another(
+    counts: list[PartCounts], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    begun, fork = [0], Workers._fork
+
+    def forked(self: Workers, part: Any, task: Any = None) -> None:
+        begun[0] += task is not None
+        fork(self, part, task)
+
+    monkeypatch.setattr(Workers, "_fork", forked)
+    path = tmp_path / "traffic.pcap"
+    multiply(path, 1_000)
+    alone = said("read", "-T", "ndjson", path, "--jobs", 1)
+    for jobs in (2, 5):
+        begun[0] = 0
+        assert said("read", "-T", "ndjson", path, "--jobs", jobs) == alone
+        assert 1 <= begun[0] <= 3 * jobs < counts[-1].seams
+
+
 def test_explain_does_too(counts: list[PartCounts]) -> None:
     command = ("explain", "--all", "-T", "ndjson", CAPTURES / "errors.pcapng")
     assert said(*command, "--jobs", 2) == said(*command, "--jobs", 1)

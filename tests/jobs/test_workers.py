@@ -87,8 +87,8 @@ def bench(count: int, state: int = 0) -> Iterator[Bench]:
         found.workers.close()
 
 
-def alone(batches: Sequence[str]) -> str:
-    with bench(1) as one:
+def alone(batches: Sequence[str], state: int = 0) -> str:
+    with bench(1, state) as one:
         one.do(*batches)
         return one.text
 
@@ -130,6 +130,29 @@ def test_a_batch_that_was_begun_with_another_state_is_done_again() -> None:
         several.do(*batches)
     assert several.text == alone(batches)
     assert len(several.done) == len(batches)
+
+
+@pytest.mark.parametrize("first", ["a", "sleep0.05 a", "sleep0.05 longer"])
+def test_what_the_first_process_does_itself_comes_in_its_place(first: str) -> None:
+    """It is done again where the batch before it ended in another state."""
+    with bench(2, 1) as several:
+        counted: list[int] = []
+        several.workers.submit(batch_of(first))
+        several.workers.do_here(
+            iter([batch_of("b"), batch_of("cc d")]), lambda events: counted.append(len(events))
+        )
+        several.do("e")
+        assert several.text == alone([first, "b cc d", "e"], 1)
+        assert counted == [1, 2]
+        assert (several.done[1] == os.getpid()) == ("longer" not in first)
+
+
+def test_what_fails_there_fails_after_what_came_before_was_written() -> None:
+    with bench(2, 1) as several:
+        several.workers.submit(batch_of("sleep0.05 longer"))
+        with pytest.raises(LookupError):
+            several.workers.do_here(iter([batch_of("b"), batch_of("c fail d")]), lambda events: None)
+        assert several.text == alone(["longer", "b c"], 1)
 
 
 def test_what_may_be_wanted_comes_in_its_place() -> None:
