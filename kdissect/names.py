@@ -74,7 +74,11 @@ class TopicNames:
 
     def find(self, topic_id: str, packet: int, count: int) -> str | None:
         """The name, as of the first ``count`` tellings, if a packet up to ``packet`` told it."""
-        for place, told, name in reversed(self._told.get(topic_id, ())):
+        known = self._told.get(topic_id)
+        at = 0 if known is None else len(known)
+        while known is not None and at:
+            at -= 1
+            place, told, name = known[at]
             if place < count:  # of several, the earliest packet counts: it was learned last
                 return name if told <= packet else None
         return None

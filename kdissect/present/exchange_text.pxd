@@ -1,19 +1,16 @@
 cimport cython
-from libc.stdint cimport int64_t
-from kdissect.analysis.waits cimport served_in_brief, waited_in_brief
 from kdissect.exchange cimport Exchange
 from kdissect.message cimport Message
+from kdissect.present.brief_text cimport BriefText
 from kdissect.present.message_text cimport MessageText
 from kdissect.present.record_text cimport write_texts, write_value
 from kdissect.protocol.json_text cimport JsonText
-from kdissect.protocol.survey cimport Survey
 from kdissect.session.briefs cimport Brief
 
 cdef int NUMBER, CONNECTION, CLIENT, BROKER, API_KEY, API, API_VERSION, CORRELATION_ID, CLIENT_ID
 cdef int PRINCIPAL, PACKET, START_NS, TIME_NS, LATENCY, BEHIND, BEHIND_ID, NETWORK, THROTTLE
 cdef int SERVED, WAIT, WORK, TRANSFER, THINK, SIZE, MISSING, INFERRED, ERROR, ERROR_CLASS
 cdef int TOPICS, GROUPS, TRANSACTIONAL_IDS, POINT, POINTS, BETWEEN, FAULTS, MESSAGE, OTHER
-cdef int64_t _NOT_KNOWN
 cdef Py_ssize_t _BYTES_A_PIECE
 
 @cython.final
@@ -29,13 +26,10 @@ cdef class ExchangeLines:
     cdef object _options
     cdef JsonText _text
     cdef MessageText _messages
+    cdef BriefText _briefs
     cdef list _steps
     cdef dict _endpoints
-    cdef object _ends
-    cdef bytes _client
-    cdef bytes _broker
     cdef object _known
-    cdef int64_t _waited
 
     cpdef write(self, source)
     @cython.locals(out=JsonText, whole=Py_ssize_t)
@@ -43,18 +37,8 @@ cdef class ExchangeLines:
     cdef _add(self, source)
     @cython.locals(out=JsonText, step=ColumnStep, begun=Py_ssize_t)
     cpdef bint _line(self, Exchange exchange) except -1
-    @cython.locals(out=JsonText, step=ColumnStep, begun=Py_ssize_t)
-    cpdef bint _line_in_brief(self, Brief brief) except -1
     @cython.locals(out=JsonText, way=cython.int, message=Message)
     cdef _value(self, Exchange exchange, ColumnStep step)
-    @cython.locals(out=JsonText, way=cython.int)
-    cdef _value_in_brief(self, Brief brief, ColumnStep step)
-    @cython.locals(out=JsonText, seen=Survey, codes=list)
-    cdef _answer_in_brief(self, Brief brief, int way)
-    @cython.locals(out=JsonText, waited=int64_t, served=int64_t, wait=int64_t)
-    cdef _time_in_brief(self, Brief brief, int way)
-    cdef _write_text(self, text)
     @cython.locals(text=bytes)
     cdef bytes _endpoint(self, endpoint)
 
-cdef _write_known(JsonText out, int64_t number)

@@ -9,21 +9,19 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import BinaryIO
 
-from kdissect.analysis.waits import WaitAndWork, served_in_brief, split, waited_in_brief
+from kdissect.analysis.waits import WaitAndWork, split
 from kdissect.exchange import Exchange
 from kdissect.model import DecodeError, Endpoint, endpoint_text
+from kdissect.present.brief_text import BriefText
 from kdissect.present.columns import EXCHANGES, Column
 from kdissect.present.message_text import MessageText
 from kdissect.present.options import Options
 from kdissect.present.record_set_text import unusual
 from kdissect.present.record_text import write_texts, write_value
-from kdissect.present.sanitise import valid_text
 from kdissect.present.tables import json_value, row_line
-from kdissect.protocol.entities import GROUP, TRANSACTIONAL_ID
-from kdissect.protocol.errors import class_in, error_name, gravest
 from kdissect.protocol.json_form import dumps
 from kdissect.protocol.json_text import JsonText
-from kdissect.session.briefs import NOT_KNOWN, Brief
+from kdissect.session.briefs import Brief
 
 NUMBER, CONNECTION, CLIENT, BROKER, API_KEY, API, API_VERSION, CORRELATION_ID, CLIENT_ID = range(9)
 PRINCIPAL, PACKET, START_NS, TIME_NS, LATENCY, BEHIND, BEHIND_ID, NETWORK, THROTTLE = range(9, 18)
@@ -80,7 +78,6 @@ _WAYS = {
 _BYTES_A_PIECE = 1 << 16
 _MOST_ENDPOINTS = 4_096
 """Whose texts are kept."""
-_NOT_KNOWN = NOT_KNOWN
 
 
 class ColumnStep:
@@ -104,15 +101,11 @@ class ExchangeLines:
         self._options = options._replace(as_text=True)
         self._text = JsonText()
         self._messages = MessageText(self._text, self._options)
+        self._briefs = BriefText(self._text, self._messages)
         self._endpoints: dict[Endpoint, bytes] = {}
         """Their texts."""
-        self._ends: tuple[Endpoint, Endpoint] | None = None
-        """Those of the latest exchange in brief, and their texts."""
-        self._client = self._broker = b""
         self._known: WaitAndWork | None = None
         """Wait and work of the exchange that is being written, once one is asked for."""
-        self._waited = _NOT_KNOWN
-        """The wait of the exchange in brief that is being written."""
         self._steps = [ColumnStep(at, column) for at, column in enumerate(EXCHANGES.columns)]
 
     def write(self, source: Exchange | Brief) -> None:
@@ -137,7 +130,7 @@ class ExchangeLines:
     def _add(self, source: Exchange | Brief) -> None:
         """Add a row to the text."""
         if isinstance(source, Brief):
-            if self._line_in_brief(source):
+            if self._briefs.write(source):
                 return
             source = source.exchange()
         if self._options.embedded or not self._line(source):
@@ -157,26 +150,6 @@ class ExchangeLines:
             for step in self._steps:
                 out.put(step.before)
                 self._value(exchange, step)
-        except DecodeError:
-            out.cut(begun)
-            return False
-        out.put(b"}\n")
-        return True
-
-    def _line_in_brief(self, brief: Brief) -> bool:
-        """Add a row. False where it has to be made of the whole exchange: then nothing is added."""
-        out = self._text
-        begun = out.size()
-        if brief.ends is not self._ends:
-            self._ends = brief.ends
-            self._client, self._broker = self._endpoint(brief.ends[0]), self._endpoint(brief.ends[1])
-        self._waited = _NOT_KNOWN
-        if brief.answer is not None and brief.behind_ns >= 0 and brief.throttle_ns >= 0:
-            self._waited = waited_in_brief(brief)
-        try:
-            for step in self._steps:
-                out.put(step.before)
-                self._value_in_brief(brief, step)
         except DecodeError:
             out.cut(begun)
             return False
@@ -207,9 +180,9 @@ class ExchangeLines:
         elif way == CORRELATION_ID:
             write_value(out, exchange._first().correlation_id)
         elif way == CLIENT_ID:
-            self._write_text(exchange.client_id)
+            write_value(out, exchange.client_id)
         elif way == PRINCIPAL:
-            self._write_text(exchange.principal)
+            write_value(out, exchange.principal)
         elif way == LATENCY:
             write_value(out, exchange.latency_ns)
         elif way == BEHIND:
@@ -233,11 +206,11 @@ class ExchangeLines:
         elif way == THINK:
             write_value(out, exchange.think_ns)
         elif way == MISSING:
-            self._write_text(exchange.missing)
+            write_value(out, exchange.missing)
         elif way == INFERRED:
-            self._write_text(exchange.inferred)
+            write_value(out, exchange.inferred)
         elif way == ERROR:
-            self._write_text(exchange.error)
+            write_value(out, exchange.error)
         elif way == ERROR_CLASS:
             write_value(out, exchange.error_class)
         elif way == TOPICS:
@@ -247,7 +220,7 @@ class ExchangeLines:
         elif way == TRANSACTIONAL_IDS:
             write_texts(out, exchange.transactional_ids)
         elif way == POINT:
-            self._write_text(exchange.capture_point)
+            write_value(out, exchange.capture_point)
         elif way == POINTS:
             write_texts(out, exchange.also_at)
         elif way == BETWEEN:
@@ -268,122 +241,6 @@ class ExchangeLines:
         else:
             out.number(message.frame.first_ns if way == START_NS else message.frame.last_ns)
 
-    def _value_in_brief(self, brief: Brief, step: ColumnStep) -> None:
-        """Write the value of a column.
-
-        :raises DecodeError: the row has to be made of the whole exchange.
-        """
-        out, way = self._text, step.way
-        if way == NUMBER:
-            out.number(brief.number)
-        elif way == CONNECTION:
-            out.number(brief.connection)
-        elif way == CLIENT:
-            out.put(self._client)
-        elif way == BROKER:
-            out.put(self._broker)
-        elif way == API_KEY:
-            out.number(brief.form.key)
-        elif way == API:
-            write_value(out, brief.form.name)
-        elif way == API_VERSION:
-            out.number(brief.form.version)
-        elif way == CORRELATION_ID:
-            out.number(brief.correlation_id)
-        elif way == CLIENT_ID:
-            self._write_text(brief.client_id)
-        elif way == PRINCIPAL:
-            self._write_text(brief.principal)
-        elif way in (INFERRED, POINT, BETWEEN):
-            out.put(b"null")  # where there is one, an exchange is not told in brief
-        elif way == BEHIND:
-            _write_known(out, brief.behind_ns)
-        elif way == BEHIND_ID:
-            if brief.is_behind:
-                out.number(brief.behind_id)
-            else:
-                out.put(b"null")
-        elif way == NETWORK:
-            _write_known(out, brief.network_ns)
-        elif way == THROTTLE:
-            _write_known(out, brief.throttle_ns)
-        elif way == THINK:
-            _write_known(out, brief.think_ns)
-        elif way == MISSING:
-            write_value(out, brief.missing)
-        elif way == TOPICS:
-            write_texts(out, brief.topics())
-        elif way == GROUPS:
-            write_texts(out, brief.named(GROUP))
-        elif way == TRANSACTIONAL_IDS:
-            write_texts(out, brief.named(TRANSACTIONAL_ID))
-        elif way in (POINTS, FAULTS):
-            out.put(b"[]")
-        elif way in (LATENCY, SERVED, WAIT, WORK, ERROR, ERROR_CLASS) or step.is_of_response:
-            if brief.answer is None:
-                out.put(b"null")
-            else:
-                self._answer_in_brief(brief, way)
-        elif way == MESSAGE:
-            self._messages.write_in_brief(brief, brief.form.asked, False)
-        elif way == PACKET:
-            out.number(brief.asked_packet)
-        elif way == SIZE:
-            out.number(brief.asked_end - brief.asked_start)
-        elif way == START_NS:
-            out.number(brief.asked_first_ns)
-        elif way == TIME_NS:
-            out.number(brief.asked_ns)
-        elif way == TRANSFER:
-            out.number(brief.asked_ns - brief.asked_first_ns)
-        else:
-            raise unusual()
-
-    def _answer_in_brief(self, brief: Brief, way: int) -> None:
-        """Write the value of a column that an answer has, of one that has it.
-
-        :raises DecodeError: the row has to be made of the whole exchange.
-        """
-        out, seen = self._text, brief.answer_seen
-        assert seen is not None
-        if way == LATENCY:
-            out.number(brief.answer_first_ns - brief.asked_ns)
-        elif way in (SERVED, WAIT, WORK):
-            self._time_in_brief(brief, way)
-        elif way == ERROR:
-            self._write_text(error_name(seen.error) if seen.error else None)
-        elif way == ERROR_CLASS:
-            codes: list[int] = seen.errors if seen.error and seen.errors is not None else []
-            write_value(out, gravest([class_in(code, brief.routine) for code in codes]) if codes else None)
-        elif way == MESSAGE:
-            self._messages.write_in_brief(brief, brief.form.answered, True)
-        elif way == PACKET:
-            out.number(brief.answer_packet)
-        elif way == SIZE:
-            out.number(brief.answer_end - brief.answer_start)
-        elif way == START_NS:
-            out.number(brief.answer_first_ns)
-        elif way == TIME_NS:
-            out.number(brief.answer_ns)
-        elif way == TRANSFER:
-            out.number(brief.answer_ns - brief.answer_first_ns)
-        else:
-            raise unusual()
-
-    def _time_in_brief(self, brief: Brief, way: int) -> None:
-        """Write the time that the broker took, the wait that was asked for, or the broker's work."""
-        out, waited = self._text, self._waited
-        if brief.behind_ns < 0 or brief.throttle_ns < 0 or (way != SERVED and waited == _NOT_KNOWN):
-            out.put(b"null")
-            return
-        served = served_in_brief(brief)
-        wait = min(served, waited) if waited > 0 else 0
-        out.number(served if way == SERVED else wait if way == WAIT else served - wait)
-
-    def _write_text(self, text: str | None) -> None:
-        """Write a text or null; bytes in it that were not UTF-8 stand as ``\\xff``."""
-        write_value(self._text, None if text is None else valid_text(text))
-
     def _endpoint(self, endpoint: Endpoint) -> bytes:
         """The text of an address with its port, which is kept."""
         text = self._endpoints.get(endpoint)
@@ -393,11 +250,3 @@ class ExchangeLines:
             text = dumps(endpoint_text(endpoint)).encode("ascii")
             self._endpoints[endpoint] = text
         return text
-
-
-def _write_known(out: JsonText, number: int) -> None:
-    """Write a number of a brief, which may be :data:`~kdissect.session.briefs.NOT_KNOWN`."""
-    if number < 0:
-        out.put(b"null")
-    else:
-        out.number(number)

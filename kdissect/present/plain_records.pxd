@@ -6,6 +6,8 @@ from kdissect.record.records cimport Columns
 
 cdef int _C, _S, _T
 cdef dict _NAMES
+cdef Py_ssize_t _MOST_HARMLESS
+cdef list _HARMLESS
 
 @cython.locals(columns=Columns)
 cpdef Columns plain_columns(Batch batch, bint shows_secrets, is_metadata, bint takes_control=*, Columns into=*)
@@ -21,3 +23,5 @@ cpdef bint may_hold_secrets(Columns columns) except -1
 cpdef bint may_hold_types(Columns columns, bytes types) except -1
 @cython.locals(data=bytes, name=bytes, _=int64_t, size=int64_t, start=Py_ssize_t)
 cdef bint _has_secret_header(Cursor cursor) except -1
+@cython.locals(known=bytes, word="const unsigned char*", at=Py_ssize_t)
+cdef bint _is_harmless(const unsigned char* raw, Py_ssize_t start, Py_ssize_t size) except -1

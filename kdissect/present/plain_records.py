@@ -90,12 +90,13 @@ def _has_secret_header(cursor: Cursor) -> bool:
     for _ in range(cursor.read_varint()):
         size = cursor.read_varint()
         start = cursor.take(size)
-        name = data[start : start + size]
-        known = _NAMES.get(name)
-        if known is None:
-            known = _is_secret_name(name)
-        if known:
-            return True
+        if not _is_harmless(data, start, size):
+            name = data[start : start + size]
+            known = _NAMES.get(name)
+            if known is None:
+                known = _is_secret_name(name)
+            if known:
+                return True
         cursor.take(max(cursor.read_varint(), 0))
     return False
 
@@ -103,6 +104,21 @@ def _has_secret_header(cursor: Cursor) -> bool:
 _MOST_NAMES = 4_096
 _NAMES: dict[bytes, bool] = {}
 """Names of headers that were seen, and whether they say that the value is a secret."""
+_MOST_HARMLESS = 8
+_HARMLESS: list[bytes] = []
+"""The first of them that do not: most captures have few, and these are compared where they stand."""
+
+
+def _is_harmless(raw: bytes, start: int, size: int) -> bool:
+    """Whether the name there is one of :data:`_HARMLESS`."""
+    for known in _HARMLESS:
+        if len(known) == size:
+            at, word = 0, known
+            while at < size and raw[start + at] == word[at]:
+                at += 1
+            if at == size:
+                return True
+    return False
 
 
 def _is_secret_name(name: bytes) -> bool:
@@ -110,4 +126,6 @@ def _is_secret_name(name: bytes) -> bool:
     if len(_NAMES) >= _MOST_NAMES:
         _NAMES.clear()
     _NAMES[name] = found
+    if not found and len(_HARMLESS) < _MOST_HARMLESS:
+        _HARMLESS.append(name)
     return found

@@ -17,11 +17,11 @@ from kdissect.exchange import Exchange
 from kdissect.present.arrow import ArrowWriter, ParquetWriter, arrow_schema, arrow_value
 from kdissect.present.arrow_parts import BatchColumns, ColumnsSink
 from kdissect.present.columns import Table
+from kdissect.present.gathered import GatheredRecords
 from kdissect.present.options import Options
 from kdissect.present.record_batches import PlainBatch, record_batches
-from kdissect.present.record_text import VARIABLE, gather
-from kdissect.protocol.json_text import JsonText
-from kdissect.record.records import ROW, Headers, wrap64
+from kdissect.present.record_text import VARIABLE
+from kdissect.record.records import ROW, wrap64
 
 ROWS_AT_ONCE = 24_576
 BYTES_AT_ONCE = 8 << 20
@@ -82,18 +82,13 @@ class RecordBatches:
     def __init__(self, table: Table) -> None:
         self.schema = arrow_schema(table)
         self._common_names = [name for name in self.schema.names if name not in VARIABLE]
-        self._keys, self._values = JsonText(), JsonText()
+        self._records = GatheredRecords()
         self.taken: tuple[Sequence[int], Sequence[int]] = ((), ())
         """As :class:`kdissect.present.arrow_parts.Gathers` has it."""
         self._clear()
 
     def _clear(self) -> None:
-        self._numbers = array("q")
-        """:data:`ROW` numbers for each record."""
-        self._count = 0
-        self._headers: dict[int, Any] = {}
-        """By row, of those that have some."""
-        self._header_bytes = 0
+        self._records.clear()
         self._value_sizes: dict[int, int] = {}
         """By row, of values that are hidden: what stands for them has another size."""
         self._common: list[list[Any]] = []
@@ -112,13 +107,7 @@ class RecordBatches:
         columns, count = batch.columns, batch.columns.count
         if not count:
             return None
-        numbers = columns.numbers()
-        if gather(columns, self._keys, self._values):
-            for at, position in enumerate(numbers[6::ROW]):
-                if position >= 0:
-                    self._add_headers(self._count + at, columns.headers(position))
-        self._numbers.extend(numbers)
-        self._count += count
+        self._records.add(columns)
         self._counts.append(count)
         assigned, sequence = batch.assigned, columns.base_sequence
         self._shifts.append(None if assigned is None else wrap64(assigned - columns.base_offset))
@@ -131,51 +120,47 @@ class RecordBatches:
     def add_row(self, row: dict[str, Any]) -> pa.RecordBatch | None:
         """Add a row as :mod:`kdissect.present.records` gives it, a batch of its own; gives the batch that is
         full now, if one is."""
-        offset, timestamp, value_size = row["offset"], row["timestamp"], row["value_size"]
-        if row["headers"]:
-            self._add_headers(self._count, row["headers"])
-        sizes = []
-        for name, contents in (("key", self._keys), ("value", self._values)):
-            shown = row[name]
-            sizes.append(-1 if shown is None else len(shown))
-            contents.put(shown or b"")
-        if value_size is not None and value_size != sizes[1]:
-            self._value_sizes[self._count] = value_size
-        self._numbers.extend((offset, -1 if timestamp is None else timestamp, 0, sizes[0], 0, sizes[1], -1))
-        self._count += 1
+        offset, timestamp, value, value_size = (
+            row["offset"],
+            row["timestamp"],
+            row["value"],
+            row["value_size"],
+        )
+        if value_size is not None and value_size != (-1 if value is None else len(value)):
+            self._value_sizes[self._records.count] = value_size
+        self._records.add_one(
+            offset, -1 if timestamp is None else timestamp, row["key"], value, row["headers"] or ()
+        )
         self._counts.append(1)
         for shifts, name in ((self._shifts, "assigned_offset"), (self._sequence_shifts, "sequence")):
             shifts.append(None if row[name] is None else wrap64(row[name] - offset))
         return self._add_common(row | {"control": arrow_value("json", row["control"])})
 
-    def _add_headers(self, row: int, headers: Headers) -> None:
-        self._headers[row] = arrow_value("headers", headers)
-        self._header_bytes += sum(len(name) + len(value or b"") for name, value in headers)
-
     def _add_common(self, row: dict[str, Any]) -> pa.RecordBatch | None:
         """Add what records have in common; gives the batch that is full now, if one is."""
         self._common.append([row.get(name) for name in self._common_names])
-        held = self._keys.size() + self._values.size() + self._header_bytes
+        held = self._records.held()
         self._held.append(held)
-        return self.take() if self._count >= ROWS_AT_ONCE or held >= BYTES_AT_ONCE else None
+        return self.take() if self._records.count >= ROWS_AT_ONCE or held >= BYTES_AT_ONCE else None
 
     def take(self) -> pa.RecordBatch | None:
         """What waits, as a batch; None if there is nothing."""
-        if not self._count:
+        records = self._records
+        if not records.count:
             return None
-        numbers = self._numbers
+        numbers = records.numbers()
         offsets, timestamps, key_sizes, value_sizes = (_numbers(numbers[at::ROW]) for at in (0, 1, 3, 5))
         batch_of = self._batch_of()
-        low_bits = _constant(0x7FFFFFFF, self._count)
+        low_bits = _constant(0x7FFFFFFF, records.count)
         found = {
             "offset": offsets,
             "assigned_offset": pc.add(offsets, _spread(_integers(self._shifts), batch_of)),
             "timestamp": _known(timestamps),
-            "key": _contents(key_sizes, self._keys.take()),
-            "value": _contents(value_sizes, self._values.take()),
-            "headers": self._all_headers(),
+            "key": _contents(key_sizes, records.keys.take(), pa.binary()),
+            "value": _contents(value_sizes, records.values.take(), pa.binary()),
+            "headers": self._headers(_numbers(numbers[6::ROW])),
             "key_size": _known(key_sizes),
-            "value_size": _known(_numbers(self._sizes_of_values())),
+            "value_size": _known(_numbers(self._sizes_of_values(numbers))),
             "sequence": pc.bit_wise_and(
                 pc.add(offsets, _spread(_integers(self._sequence_shifts), batch_of)), low_bits
             ).cast(pa.int32()),
@@ -188,27 +173,29 @@ class RecordBatches:
         self._clear()
         return pa.record_batch(arrays, schema=self.schema)
 
-    def _sizes_of_values(self) -> array[int]:
-        sizes = self._numbers[5::ROW]
+    def _sizes_of_values(self, numbers: array[int]) -> array[int]:
+        sizes = numbers[5::ROW]
         for row, size in self._value_sizes.items():
             sizes[row] = size
         return sizes
 
     def _batch_of(self) -> pa.Array | None:
         """Of each record, its batch; None where each is one of its own."""
-        if self._count == len(self._counts):
+        if self._records.count == len(self._counts):
             return None
         batch_of = array("i")
         for at, count in enumerate(self._counts):
             batch_of.extend(array("i", [at]) * count)
         return _indexes(batch_of)
 
-    def _all_headers(self) -> pa.Array:
-        kind = self.schema.field("headers").type
-        if self._headers:
-            return pa.array([self._headers.get(row, ()) for row in range(self._count)], kind)
-        starts = _indexes(array("i", bytes(4 * (self._count + 1))))
-        return pa.ListArray.from_arrays(starts, pa.nulls(0, kind.value_type), type=kind)
+    def _headers(self, counts: pa.Array) -> pa.Array:
+        """:param counts: how many each record has."""
+        records, kind = self._records, self.schema.field("headers").type
+        sizes = records.header_sizes()
+        names = _contents(_numbers(sizes[::2]), records.header_names.take(), pa.string())
+        values = _contents(_numbers(sizes[1::2]), records.header_values.take(), pa.binary())
+        headers = pa.StructArray.from_arrays([names, values], fields=list(kind.value_type))
+        return pa.ListArray.from_arrays(_starts(counts), headers, type=kind)
 
 
 # Arrays are made of buffers: pyarrow looks at objects of Python one by one, and imports pandas before the
@@ -279,10 +266,14 @@ def _spread(found: pa.Array, batch_of: pa.Array | None) -> pa.Array:
     return found if batch_of is None else found.take(batch_of)
 
 
-def _contents(sizes: pa.Array, joined: bytes) -> pa.Array:
+def _contents(sizes: pa.Array, joined: bytes, kind: pa.DataType) -> pa.Array:
     """Bytes of these sizes, one after the other; a size of -1 is null."""
     count = len(sizes)
-    ends = pc.cumulative_sum(pc.max_element_wise(sizes, _constant(0, count))).cast(pa.int32())
-    starts = pa.concat_arrays([_indexes(array("i", [0])), ends])
-    found = pa.Array.from_buffers(pa.binary(), count, [None, starts.buffers()[1], pa.py_buffer(joined)])
+    starts = _starts(pc.max_element_wise(sizes, _constant(0, count)))
+    found = pa.Array.from_buffers(kind, count, [None, starts.buffers()[1], pa.py_buffer(joined)])
     return _where(pc.not_equal(sizes, _constant(-1, count)), found)
+
+
+def _starts(sizes: pa.Array) -> pa.Array:
+    """Where things of these sizes begin, one after the other, and where the last ends."""
+    return pa.concat_arrays([_indexes(array("i", [0])), pc.cumulative_sum(sizes).cast(pa.int32())])

@@ -26,6 +26,7 @@ cdef class LinesWriter:
     cdef tuple _groups
     cdef JsonText _text
     cdef JsonText _between
+    cdef BatchReader _reader
     cdef Batch _batch
     cdef Columns _columns
     cdef ControlTexts _controls

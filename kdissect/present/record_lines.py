@@ -75,9 +75,10 @@ class LinesWriter:
         self._groups = groups_of(table)
         assert tuple(tuple(name for name, _, _ in group) for group, _ in self._groups) == _ORDER
         self._text, self._between = JsonText(), JsonText()
+        self._reader = BatchReader(b"", options.limits)
         self._batch = Batch.__new__(Batch)
         self._columns = Columns(b"", 0, -1)
-        """One for all batches: what it told of the one before is written."""
+        """One of each for all batches: what they told of the one before is written."""
         self._controls = ControlTexts(options)
         self._traits: dict[int, BatchTraits] = {}
         """By magic and attributes."""
@@ -116,7 +117,8 @@ class LinesWriter:
         is_known = topic is not None or topic_id is not None
         is_metadata = is_metadata_topic(topic, topic_id) if is_known else None
         head = text_between(self._between, self._groups[:1], context)[0]
-        reader = BatchReader(data, options.limits)
+        reader = self._reader
+        reader.begin(data)
         while reader.read(batch):
             columns = plain_columns(batch, self._shows_secrets, is_metadata, True, self._columns)
             if columns is None or (batch.has(CONTROL) and columns.count != 1):

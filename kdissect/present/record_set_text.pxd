@@ -13,6 +13,7 @@ cdef int _MOST_KEPT
 cdef class Traits:
     cdef bytes at_codec
     cdef bytes at_flags
+    cdef bytes at_magic
 
 @cython.final
 cdef class ControlTexts:
@@ -31,6 +32,7 @@ cdef class RecordSets:
     cdef str _form
     cdef ControlTexts _controls
     cdef dict _traits
+    cdef BatchReader _reader
     cdef Batch _batch
     cdef Columns _columns
 
@@ -45,3 +47,4 @@ cdef class RecordSets:
     cdef Traits _traits_of(self, Batch batch)
     @cython.locals(traits=Traits, is_wrapper=cython.bint)
     cdef _header(self, JsonText out, Batch batch)
+    cdef int _producer(self, JsonText out, Batch batch) except -1

@@ -25,24 +25,31 @@ _ORDER = (
     *("is_transactional", "is_control", "delete_horizon_ms", "count", "crc", "crc_valid", "partial"),
 )
 """The columns of a batch as :meth:`RecordSets._header` writes them."""
-_BEFORE = [f"{',' if at else '{'}{dumps(name)}:".encode("ascii") for at, name in enumerate(_ORDER)]
+_BEFORE = {name: f"{',' if at else '{'}{dumps(name)}:".encode("ascii") for at, name in enumerate(_ORDER)}
 assert tuple(name for name, _, _ in BATCH_COLUMNS) == _ORDER
 
 
 class Traits:
     """What follows from magic and attributes of a batch, as text."""
 
-    __slots__ = ("at_codec", "at_flags")
+    __slots__ = ("at_codec", "at_flags", "at_magic")
 
     def __init__(self, batch: Batch) -> None:
-        self.at_codec = _told(batch, "codec", "timestamp_type")
-        self.at_flags = _told(batch, "is_transactional", "is_control")
+        self.at_magic = _told(batch, "magic", "base_offset")
+        """From the magic up to the base offset."""
+        if batch.magic >= 2:
+            self.at_codec = _told(batch, "codec", "base_timestamp")
+            self.at_flags = _told(batch, "is_transactional", "delete_horizon_ms")
+        else:  # without a base timestamp and a producer
+            self.at_codec = _told(batch, "codec", "max_timestamp")
+            self.at_flags = _told(batch, "producer_id", "count")
 
 
-def _told(batch: Batch, *names: str) -> bytes:
-    """Columns that stand one after the other."""
-    told = [_BEFORE[_ORDER.index(name)] + dumps(getattr(batch, name)).encode("ascii") for name in names]
-    return b"".join(told)
+def _told(batch: Batch, first: str, following: str) -> bytes:
+    """The columns from the first one on, up to the value of the following one."""
+    names = _ORDER[_ORDER.index(first) : _ORDER.index(following)]
+    told = [_BEFORE[name] + dumps(getattr(batch, name)).encode("ascii") for name in names]
+    return b"".join(told) + _BEFORE[following]
 
 
 class ControlTexts:
@@ -76,9 +83,10 @@ class RecordSets:
         self._controls = ControlTexts(options)
         self._traits: dict[int, Traits] = {}
         """By magic and attributes."""
+        self._reader = BatchReader(b"", options.limits)
         self._batch = Batch.__new__(Batch)
         self._columns = Columns(b"", 0, -1)
-        """One for all batches: what it told of the one before is written."""
+        """One of each for all batches: what they told of the one before is written."""
 
     def write(
         self, out: JsonText, data: bytes, start: int, size: int, name: bytes, is_metadata: bool
@@ -96,7 +104,8 @@ class RecordSets:
         options = self._options
         if options.payloads is not None:
             raise unusual()  # what is decoded is made of objects
-        reader, batch = BatchReader(data[start : start + size], options.limits), self._batch
+        reader, batch = self._reader, self._batch
+        reader.begin(data[start : start + size])
         out.put(name)
         before = b"["
         while reader.read(batch):
@@ -164,9 +173,7 @@ class RecordSets:
         out.number(batch.position)
         out.put(b',"size":')
         out.number(batch.size)
-        out.put(b',"magic":')
-        out.number(batch.magic)
-        out.put(b',"base_offset":')
+        out.put(traits.at_magic)
         if is_wrapper:
             write_value(out, batch.base_offset)
         else:
@@ -174,10 +181,31 @@ class RecordSets:
         out.put(b',"last_offset":')
         out.number(batch.last_offset)
         out.put(traits.at_codec)
-        out.put(b',"base_timestamp":')
-        write_value(out, batch.base_timestamp)
-        out.put(b',"max_timestamp":')
+        if batch.magic >= 2:
+            write_value(out, batch.base_timestamp)
+            out.put(b',"max_timestamp":')
         out.number(batch.max_timestamp)
+        if batch.magic >= 2:
+            self._producer(out, batch)
+        out.put(traits.at_flags)
+        if batch.magic >= 2:
+            write_value(out, batch.base_timestamp if batch.has(DELETE_HORIZON) else None)
+            out.put(b',"count":')
+        if is_wrapper:
+            write_value(out, batch.count)
+        else:
+            out.number(batch.header_count)  # of a plain message 1; with a wrong checksum nothing is kept
+        out.put(b',"crc":')
+        out.number(batch.crc)
+        if batch.crc_valid is True and not batch.partial:
+            out.put(b',"crc_valid":true,"partial":false,"records":')
+            return
+        out.put(b',"crc_valid":')
+        write_value(out, batch.crc_valid)
+        out.put(b',"partial":true,"records":' if batch.partial else b',"partial":false,"records":')
+
+    def _producer(self, out: JsonText, batch: Batch) -> None:
+        """Write what magic 2 tells of the producer and the leader."""
         out.put(b',"producer_id":')
         out.number(batch.producer_id)
         out.put(b',"producer_epoch":')
@@ -186,19 +214,6 @@ class RecordSets:
         out.number(batch.base_sequence)
         out.put(b',"partition_leader_epoch":')
         out.number(batch.partition_leader_epoch)
-        out.put(traits.at_flags)
-        out.put(b',"delete_horizon_ms":')
-        write_value(out, batch.base_timestamp if batch.has(DELETE_HORIZON) else None)
-        out.put(b',"count":')
-        if is_wrapper:
-            write_value(out, batch.count)
-        else:
-            out.number(batch.header_count)  # of a plain message 1; with a wrong checksum nothing is kept
-        out.put(b',"crc":')
-        out.number(batch.crc)
-        out.put(b',"crc_valid":')
-        write_value(out, batch.crc_valid)
-        out.put(b',"partial":true,"records":' if batch.partial else b',"partial":false,"records":')
 
 
 def unusual() -> DecodeError:

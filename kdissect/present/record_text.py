@@ -11,7 +11,7 @@ from json.encoder import encode_basestring_ascii
 from typing import Any
 
 from kdissect.present.sanitise import valid_text
-from kdissect.protocol.cursor import cursor_between
+from kdissect.protocol.cursor import Cursor, cursor_between
 from kdissect.protocol.json_form import base64_text, dumps, text_or_base64
 from kdissect.protocol.json_text import JsonText
 from kdissect.record.records import ROW, Columns, Headers, sum64, wrap64
@@ -54,12 +54,12 @@ def _write_bytes(out: JsonText, data: bytes, start: int, size: int, form: str) -
         out.base64(data, start, size)
 
 
-def _write_headers(out: JsonText, data: bytes, position: int, form: str) -> None:
-    """The headers that begin there, of a record that was found to be whole; a position of -1 is none."""
-    if position < 0:
-        out.put(b"[]")
-        return
-    cursor = cursor_between(data, position, len(data))
+def _write_headers(out: JsonText, cursor: Cursor, position: int, form: str) -> None:
+    """The headers that begin there, of a record that was found to be whole.
+
+    :param cursor: for the data that it stands in.
+    """
+    data, cursor.position = cursor.data, position
     before = b'[{"key":'
     for _ in range(cursor.read_varint()):
         out.put(before)
@@ -85,6 +85,8 @@ def write_nested(out: JsonText, columns: Columns, form: str, controls: list[byte
     :param controls: of control records, what each one says, as JSON.
     """
     data, rows, step = columns.data, columns.rows.numbers, ROW
+    cursor: Cursor | None = None
+    is_plain = controls is None and columns.base_sequence < 0
     before = b'[{"offset":'
     for index in range(columns.count):
         at = index * step
@@ -96,16 +98,24 @@ def write_nested(out: JsonText, columns: Columns, form: str, controls: list[byte
         _write_bytes(out, data, rows[at + 2], rows[at + 3], form)
         out.put(b',"value":')
         _write_bytes(out, data, rows[at + 4], rows[at + 5], form)
-        out.put(b',"headers":')
-        _write_headers(out, data, rows[at + 6], form)
-        out.put(b',"key_size":')
+        if rows[at + 6] < 0:
+            out.put(b',"headers":[],"key_size":')
+        else:
+            out.put(b',"headers":')
+            if cursor is None:
+                cursor = cursor_between(data, 0, len(data))
+            _write_headers(out, cursor, rows[at + 6], form)
+            out.put(b',"key_size":')
         _write_size(out, rows[at + 3])
         out.put(b',"value_size":')
         _write_size(out, rows[at + 5])
-        out.put(b',"sequence":')
-        out.number(columns.sequence(rows[at]))
-        out.put(b',"control":')
-        out.put(b"null" if controls is None else controls[index])
+        if is_plain:
+            out.put(b',"sequence":-1,"control":null')
+        else:
+            out.put(b',"sequence":')
+            out.number(columns.sequence(rows[at]))
+            out.put(b',"control":')
+            out.put(b"null" if controls is None else controls[index])
         before = b'},{"offset":'
     out.put(b"}]" if columns.count else b"[]")
 
@@ -129,6 +139,7 @@ def write_lines(
     """
     data, rows, step = columns.data, columns.rows.numbers, ROW
     t0, t1, t2, t3, t4, t5, t6, t7, t8, t9 = between
+    cursor: Cursor | None = None
     is_assigned = assigned is not None
     base = 0 if assigned is None else wrap64(assigned)
     for index in range(first, last):
@@ -151,7 +162,12 @@ def write_lines(
         out.put(t4)
         _write_bytes(out, data, rows[at + 4], rows[at + 5], form)
         out.put(t5)
-        _write_headers(out, data, rows[at + 6], form)
+        if rows[at + 6] < 0:
+            out.put(b"[]")
+        else:
+            if cursor is None:
+                cursor = cursor_between(data, 0, len(data))
+            _write_headers(out, cursor, rows[at + 6], form)
         out.put(t6)
         _write_size(out, rows[at + 3])
         out.put(t7)
@@ -165,21 +181,6 @@ def write_lines(
         out.put(t9)
 
 
-def gather(columns: Columns, keys: JsonText, values: JsonText) -> bool:
-    """Add the bytes of all keys and values of the columns; gives whether any of the records has headers."""
-    data, rows, step = columns.data, columns.rows.numbers, ROW
-    has_headers = False
-    for index in range(columns.count):
-        at = index * step
-        if rows[at + 3] > 0:
-            keys.part(data, rows[at + 2], rows[at + 3])
-        if rows[at + 5] > 0:
-            values.part(data, rows[at + 4], rows[at + 5])
-        if rows[at + 6] >= 0:
-            has_headers = True
-    return has_headers
-
-
 _SHORT = 256
 """Longer texts are not kept."""
 
@@ -190,10 +191,10 @@ _TEXTS: dict[str, bytes] = {}
 
 
 def _text_of(value: str) -> bytes:
-    """A text as JSON."""
+    """A text as JSON. Bytes in it that were not UTF-8 stand as ``\\xff``."""
     text = _TEXTS.get(value)
     if text is None:
-        text = encode_basestring_ascii(value).encode("ascii")
+        text = encode_basestring_ascii(valid_text(value)).encode("ascii")
         if len(value) < _SHORT:
             if len(_TEXTS) >= _MOST_TEXTS:
                 _TEXTS.clear()
@@ -202,7 +203,8 @@ def _text_of(value: str) -> bytes:
 
 
 def write_value(out: JsonText, value: str | int | None) -> None:
-    """Write a text, an integer of at most 64 bits, a boolean or null."""
+    """Write a text, in which bytes that were not UTF-8 stand as ``\\xff``, an integer of at most 64 bits, a
+    boolean or null."""
     if value is None:
         out.put(b"null")
     elif isinstance(value, str):
@@ -216,11 +218,11 @@ def write_value(out: JsonText, value: str | int | None) -> None:
 
 
 def write_texts(out: JsonText, values: list[str]) -> None:
-    """Write a list of texts, in which bytes that were not UTF-8 stand as ``\\xff``."""
+    """Write a list of texts, as :func:`write_value` does."""
     before = b"["
     for value in values:
         out.put(before)
-        write_value(out, valid_text(value))
+        out.put(_text_of(value))
         before = b","
     out.put(b"]" if values else b"[]")
 

@@ -11,6 +11,8 @@ cdef class JsonText:
     cpdef Py_ssize_t size(self) noexcept
     cpdef cut(self, Py_ssize_t size)
     cpdef bytes since(self, Py_ssize_t size)
+    cpdef bint is_since(self, Py_ssize_t size, bytes text) noexcept
+    cpdef int move(self, Py_ssize_t start, Py_ssize_t to) except -1
     cpdef bytes take(self)
     cpdef int put(self, bytes text) except -1
     cpdef int add(self, JsonText other) except -1

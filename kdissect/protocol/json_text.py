@@ -31,6 +31,15 @@ class JsonText:
         """What was written behind the first ``size`` bytes."""
         return bytes(self._text[size:])
 
+    def is_since(self, size: int, text: bytes) -> bool:
+        """Whether what was written behind the first ``size`` bytes is this text."""
+        return self._text[size:] == text
+
+    def move(self, start: int, to: int) -> None:
+        """Move what was written behind the first ``start`` bytes to an earlier place, before what stands
+        there."""
+        self._text[to:] = self._text[start:] + self._text[to:start]
+
     def take(self) -> bytes:
         """All of it; what is written next begins anew."""
         found = bytes(self._text)

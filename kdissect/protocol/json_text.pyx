@@ -9,7 +9,7 @@ from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_FromStringAndSize, PyBytes
 from cpython.unicode cimport PyUnicode_AsUTF8AndSize
 from libc.stdint cimport int64_t, uint64_t
 from libc.stdlib cimport free, realloc
-from libc.string cimport memcpy, memmove, memset
+from libc.string cimport memcmp, memcpy, memmove, memset
 
 cdef extern from "Python.h":
     Py_ssize_t PY_SSIZE_T_MAX
@@ -67,6 +67,22 @@ cdef class JsonText:
         if not 0 <= size < self._used:
             return b""
         return PyBytes_FromStringAndSize(<char*> self._text + size, self._used - size)
+
+    cpdef bint is_since(self, Py_ssize_t size, bytes text) noexcept:
+        cdef Py_ssize_t length = PyBytes_GET_SIZE(text)
+        if size < 0 or length != self._used - size:
+            return False
+        return not length or memcmp(self._text + size, PyBytes_AS_STRING(text), length) == 0
+
+    cpdef int move(self, Py_ssize_t start, Py_ssize_t to) except -1:
+        cdef Py_ssize_t size = self._used - start
+        if not 0 <= to <= start <= self._used:
+            raise IndexError("a place outside of the text")
+        if size and to < start:
+            self._reserve(size)
+            memmove(self._text + to + size, self._text + to, self._used - to)
+            memcpy(self._text + to, self._text + start + size, size)
+        return 0
 
     cpdef bytes take(self):
         cdef bytes found

@@ -29,12 +29,19 @@ cdef class Walk:
     )
     cpdef fields(self, Way way)
     @cython.locals(
-        out=JsonText, cursor=Cursor, step=Step, found=list, unknown=list, _=int64_t, previous=int64_t, tag=int64_t,
-        size=int64_t, at=Py_ssize_t, end=Py_ssize_t, outer_end=Py_ssize_t, start=Py_ssize_t, text=bytes, last=Py_ssize_t,
+        out=JsonText, cursor=Cursor, step=Step, unknown=list, later=list, _=int64_t, previous=int64_t, tag=int64_t,
+        size=int64_t, start=Py_ssize_t, stop=Py_ssize_t, end=Py_ssize_t, moved=Py_ssize_t,
     )
     cpdef tagged(self, Way way, int64_t count, Py_ssize_t begun, list anchors)
-    @cython.locals(out=JsonText, rest=bytes)
-    cdef _insert(self, bytes text, Py_ssize_t at, Py_ssize_t begun)
+    @cython.locals(
+        out=JsonText, cursor=Cursor, outer_end=Py_ssize_t, at=Py_ssize_t, place=Py_ssize_t, is_first=cython.bint,
+        value_at=Py_ssize_t, size=Py_ssize_t,
+    )
+    cdef Py_ssize_t _tagged(
+        self, Step step, Py_ssize_t end, Py_ssize_t begun, list anchors, Py_ssize_t moved
+    ) except -1
+    @cython.locals(out=JsonText, at=Py_ssize_t, start=Py_ssize_t, text=bytes)
+    cdef bytes _unknown(self, Way way, int64_t size)
     @cython.locals(
         out=JsonText, cursor=Cursor, opcode=cython.int, size=int64_t, start=Py_ssize_t, at=Py_ssize_t,
         left=Py_ssize_t, raw="const unsigned char*",

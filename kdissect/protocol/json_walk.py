@@ -7,6 +7,7 @@ with the bytes it raises. The caller then takes back what was written and goes t
 
 from __future__ import annotations
 
+from operator import itemgetter
 from typing import Protocol
 
 from kdissect.model import DecodeError
@@ -127,69 +128,85 @@ class Walk:
         out.put(b"}")
 
     def tagged(self, way: Way, count: int, begun: int, anchors: list[int] | None) -> None:
-        """Write the tagged fields of a struct. They come last on the wire; in JSON those that the definition
-        has stand where it has them.
+        """Write the tagged fields of a struct. They come last on the wire. In JSON those that the definition
+        has stand where it has them: each is written at the end, and moved there.
 
         :param begun: where the struct begins in the text.
         :param anchors: where the fields begin there before which tagged ones have their place.
         """
         cursor, out = self.cursor, self.out
-        found: list[tuple[int, int, bytes]] = []
-        unknown = []
+        unknown: list[bytes] = []
+        later: list[tuple[int, Step, int, int]] = []
         previous = -1
+        moved = 0  # bytes that were moved before what stands at the next places
         for _ in range(count):
             tag = cursor.read_unsigned_varint()
             size = cursor.read_unsigned_varint()
-            outer_end, end = cursor.end, cursor.position + size
-            if tag <= previous or end > outer_end:
+            if tag <= previous or size > cursor.end - cursor.position:
                 raise DecodeError("tags out of order, or one that breaks off", cursor.position)
             previous = tag
-            at = out.size()
             step = _find(way.tags, tag)
             if step is None:
-                start = cursor.take(size)
-                if way.hides_unknown:
-                    out.put(_HIDDEN)
-                else:
-                    out.base64(cursor.data, start, size)
-                unknown.append(b'{"tag":%d,"data":%b}' % (tag, out.since(at)))
+                unknown.append(b'{"tag":%d,"data":%b}' % (tag, self._unknown(way, size)))
+            elif way.is_ordered:
+                moved = self._tagged(step, cursor.position + size, begun, anchors, moved)
             else:
-                cursor.end = end
-                self.value(step)
-                cursor.end = outer_end
-                if cursor.position != end:
-                    raise DecodeError("bytes are left in a tagged field", cursor.position)
-                text = out.since(at)
-                if text != step.default:
-                    found.append((step.rank, step.anchor, step.before + text))
-            out.cut(at)
-        if found:
-            found.sort(reverse=True)  # from the last to the first: the places of those before stay
-            last = out.size()
-            for _, anchor, text in found:
-                self._insert(text, last if anchors is None or anchor < 0 else anchors[anchor], begun)
+                start = cursor.take(size)
+                later.append((step.rank, step, start, start + size))
+        if later:
+            end = cursor.position
+            for _, step, start, stop in sorted(later, key=itemgetter(0)):
+                cursor.position = start
+                moved = self._tagged(step, stop, begun, anchors, moved)
+            cursor.position = end
         if unknown:
             if out.size() > begun + 1:
                 out.put(b",")
             out.put(_UNKNOWN + b",".join(unknown) + b"]")
 
-    def _insert(self, text: bytes, at: int, begun: int) -> None:
-        """Put the text of a field in between."""
-        out = self.out
-        rest = out.since(at)
+    def _tagged(self, step: Step, end: int, begun: int, anchors: list[int] | None, moved: int) -> int:
+        """Write a tagged field, which fills the bytes to ``end``. Those that come before it in the definition
+        were written.
+
+        :param moved: bytes that were moved before what stands at its place; gives how many they are then.
+        """
+        cursor, out, outer_end = self.cursor, self.out, self.cursor.end
+        at = out.size()
+        place = -1 if anchors is None or step.anchor < 0 else anchors[step.anchor]
+        # The brace stands before what was the first: it stays there, and the comma comes behind.
+        is_first = place == begun
+        if not is_first and at > begun + 1:
+            out.put(b",")
+        out.put(step.before)
+        value_at = out.size()
+        cursor.end = end
+        self.value(step)
+        cursor.end = outer_end
+        if cursor.position != end:
+            raise DecodeError("bytes are left in a tagged field", cursor.position)
+        if out.is_since(value_at, step.default):
+            out.cut(at)
+            return moved
+        if place < 0:
+            return moved
+        if is_first:
+            out.put(b",")
+            place += 1
+        size = out.size() - at
+        out.move(at, place + moved)
+        return moved + size
+
+    def _unknown(self, way: Way, size: int) -> bytes:
+        """The text of a tagged field that the definition does not have."""
+        out, at = self.out, self.out.size()
+        start = self.cursor.take(size)
+        if way.hides_unknown:
+            out.put(_HIDDEN)
+        else:
+            out.base64(self.cursor.data, start, size)
+        text = out.since(at)
         out.cut(at)
-        if at == begun:  # the brace stands before what was the first
-            out.put(b"{")
-            out.put(text)
-            out.put(b",")
-            out.put(rest[1:])
-            return
-        if at > begun + 1:
-            out.put(b",")
-        out.put(text)
-        if rest and at == begun + 1:
-            out.put(b",")
-        out.put(rest)
+        return text
 
     def value(self, step: Step) -> None:
         """Write a value."""

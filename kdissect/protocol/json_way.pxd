@@ -9,6 +9,7 @@ cdef class Way:
     cdef public list steps
     cdef public list tags
     cdef public bint is_flexible
+    cdef public bint is_ordered
     cdef public bint hides_unknown
 
 @cython.final

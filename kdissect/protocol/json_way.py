@@ -7,6 +7,7 @@ what tells of other values.
 from __future__ import annotations
 
 from functools import cache
+from itertools import pairwise
 from typing import NamedTuple
 
 from kdissect.names import METADATA_TOPIC
@@ -38,12 +39,14 @@ class Hidden(NamedTuple):
 class Way:
     """The way through a struct."""
 
-    __slots__ = ("hides_unknown", "is_flexible", "steps", "tags")
+    __slots__ = ("hides_unknown", "is_flexible", "is_ordered", "steps", "tags")
 
     def __init__(self, steps: list[Step], tags: list[Step], is_flexible: bool, hides_unknown: bool) -> None:
         self.steps = steps
         self.tags = tags
         """The tagged fields that the definition has."""
+        self.is_ordered = all(one.rank < other.rank for one, other in pairwise(tags))
+        """Whether tags count up in the order of the definition, as nearly everywhere."""
         self.is_flexible = is_flexible
         self.hides_unknown = hides_unknown
         """Whether the bytes of other tagged fields may be secrets."""

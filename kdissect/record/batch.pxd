@@ -1,7 +1,7 @@
 cimport cython
 from libc.stdint cimport int64_t
 from kdissect.record.frames cimport unpack_frame
-from kdissect.record.messages cimport Contents
+from kdissect.record.messages cimport Contents, unwrap
 from kdissect.record.records cimport Columns
 from kdissect.record.scan cimport RecordsFound, read_records
 
@@ -18,6 +18,7 @@ cdef class Budget:
     cdef public int64_t bytes
     cdef public int64_t elements
 
+    cpdef begin(self, int64_t size)
     cdef int64_t bound(self, int64_t packed, int64_t granted) noexcept
 
 @cython.final

@@ -59,8 +59,12 @@ class Budget:
         """What it may unpack to for each byte, beyond the first MiB."""
         self.most_elements = limits.elements
         """Records and headers that one batch may have."""
-        self.bytes = max(limits.decompressed_bytes, _HONEST_RATIO * size)
-        self.elements = max(limits.elements, size)
+        self.begin(size)
+
+    def begin(self, size: int) -> None:
+        """Begin anew, with another set of so many bytes."""
+        self.bytes = max(self.most_bytes, _HONEST_RATIO * size)
+        self.elements = max(self.most_elements, size)
 
     def bound(self, packed: int, granted: int) -> int:
         """What so many bytes may unpack to, as :func:`~kdissect.record.compression.decompress` has it.
@@ -330,7 +334,7 @@ class Batch:
             found = Columns(data, 0, -1)
         else:
             found.begin(data, 0, -1)
-        contents = Contents()
+        contents = Contents.__new__(Contents)  # it is filled at once
         try:
             contents.find(data, self.position, end, self.magic)
         except DecodeError as error:

@@ -128,6 +128,10 @@ class Unwrapped(NamedTuple):
     """Of the first message, be its contents broken or not; None where it cannot be told."""
 
 
+_new = tuple.__new__
+"""``_new(Unwrapped, values)``: without the second call that NamedTuple's own ``__new__`` costs."""
+
+
 def unwrap(
     data: bytes,
     complete: bool,
@@ -163,7 +167,7 @@ def unwrap(
             base_offset = sum64(base, inside.first_offset)
             columns.shift(base)
     columns.base_offset = base_offset or 0
-    return Unwrapped(columns, faults, inside.found if complete else -1, base_offset)
+    return _new(Unwrapped, (columns, faults, inside.found if complete else -1, base_offset))
 
 
 class _Inside:

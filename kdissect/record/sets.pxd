@@ -28,6 +28,7 @@ cdef class BatchReader:
     cdef public list faults
     cdef public Py_ssize_t position
 
+    cpdef begin(self, bytes data)
     @cython.locals(data=bytes, position=Py_ssize_t, left=Py_ssize_t, partial=cython.bint)
     cpdef bint read(self, Batch batch) except -1
 

@@ -71,10 +71,16 @@ class BatchReader:
     __slots__ = ("_budget", "_count", "_cursor", "_data", "_limits", "faults", "position")
 
     def __init__(self, data: bytes, limits: Limits) -> None:
-        self._data = data
         self._limits = limits
-        self._budget = Budget(len(data), limits)
-        self._cursor = cursor_between(data, 0, len(data))
+        self._budget = Budget(0, limits)
+        self._cursor = cursor_between(b"", 0, 0)
+        self.begin(data)
+
+    def begin(self, data: bytes) -> None:
+        """Begin anew, with another record set. Batches of the one before must not be read any more."""
+        self._data = self._cursor.data = data
+        self._cursor.end = len(data)
+        self._budget.begin(len(data))
         self._count = 0
         """Batches so far."""
         self.position = 0

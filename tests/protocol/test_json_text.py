@@ -107,6 +107,19 @@ def test_what_was_written_can_be_looked_at_and_taken_back() -> None:
     assert out.size() == 0
 
 
+@given(st.binary(max_size=9_000), st.data())
+def test_what_was_written_last_can_be_moved(text: bytes, draw: st.DataObject) -> None:
+    start = draw.draw(st.integers(0, len(text)))
+    to = draw.draw(st.integers(0, start))
+    out = JsonText()
+    out.put(text)
+    assert out.is_since(start, text[start:])
+    assert out.is_since(start, text[start:-1]) == (start == len(text))
+    out.move(start, to)
+    out.put(b".")
+    assert out.take() == text[:to] + text[start:] + text[to:start] + b"."
+
+
 def test_a_text_is_as_long_as_it_is() -> None:
     out = JsonText()
     for _ in range(3):  # room is given back, and asked for again
