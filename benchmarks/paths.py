@@ -1,5 +1,5 @@
 """One path through a capture without a front end: ``python benchmarks/paths.py packets FILE``, or ``frames``,
-``columns``, ``index``, ``messages``.
+``whole``, ``columns``, ``index``, ``messages``.
 
 It is a process of its own, so that its CPU and memory are that path's alone.
 """
@@ -7,12 +7,13 @@ It is a process of its own, so that its CPU and memory are that path's alone.
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 
 from kdissect.capture.files import read_packets
-from kdissect.dissect import Dissector
+from kdissect.dissect import Dissector, Event
 from kdissect.exchange import Exchange
 from kdissect.record.sets import read_record_set
+from kdissect.session.briefs import Brief, Interest
 
 
 def packets(path: str) -> int:
@@ -21,8 +22,17 @@ def packets(path: str) -> int:
 
 
 def frames(path: str) -> int:
-    """Packets, segments, ordered bytes, frames, headers, pairs: bodies are not decoded but where pairing or
-    names of topics need them."""
+    """Packets, segments, ordered bytes, frames, headers, pairs, as the outputs read them: packets in runs,
+    exchanges in brief. Bodies are not decoded but where pairing needs them."""
+    return sum(
+        isinstance(event, Exchange | Brief)
+        for events in _events(path, Dissector(briefs=Interest(errors=False, records=False, names=False)))
+        for event in events
+    )
+
+
+def whole(path: str) -> int:
+    """The same with a whole exchange for each pair, as the screens and the library read them."""
     return sum(1 for _ in _exchanges(path))
 
 
@@ -48,19 +58,21 @@ def messages(path: str) -> int:
 
 
 def _exchanges(path: str) -> Iterator[Exchange]:
-    dissector = Dissector()
-    if hasattr(dissector, "feed_all"):
-        for events in dissector.feed_all(read_packets([path])):
-            yield from (event for event in events if isinstance(event, Exchange))
-    else:  # an older checkout
-        for item in read_packets([path]):
-            yield from (event for event in dissector.feed(item) if isinstance(event, Exchange))
-    yield from (event for event in dissector.close() if isinstance(event, Exchange))
+    for events in _events(path, Dissector()):
+        yield from (event for event in events if isinstance(event, Exchange))
+
+
+def _events(path: str, dissector: Dissector) -> Iterator[Sequence[Event]]:
+    packets = read_packets([path])
+    for items in packets.in_runs():
+        yield from dissector.feed_all(items)
+    yield from ((event,) for event in dissector.close())
 
 
 PATHS: dict[str, Callable[[str], int]] = {
     "packets": packets,
     "frames": frames,
+    "whole": whole,
     "columns": columns,
     "index": index,
     "messages": messages,

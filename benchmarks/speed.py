@@ -10,7 +10,10 @@ apart.
 
 The first captures are multiples of real ones. tshark is told the ports of their brokers. Of each the table
 says in what share of its packets with Kafka tshark gives up: there it does less than it is compared with.
-``--tshark "chroot FOLDER tshark"`` measures another tshark, which must see the captures under the same paths.
+``--tshark "chroot FOLDER tshark"`` measures another tshark, which must see the captures under the same paths:
+FOLDER/tmp/kdissect-benchmarks may be the folder that /tmp/kdissect-benchmarks links to.
+
+At the end stands the table of ``kdissect help speed``: tshark's time divided by that of the first program.
 
 Of the Spark batch, where Spark and Java are installed, all processes of a run count together, and the memory
 of the largest; :mod:`benchmarks.spark` and :mod:`benchmarks.jobs` tell more of what several processes do.
@@ -42,6 +45,7 @@ KDISSECT = ("-m", "kdissect", "read", "-q")
 PATHS: dict[str, tuple[str, ...]] = {
     "packets": (str(TOP / "benchmarks" / "paths.py"), "packets"),
     "frames": (str(TOP / "benchmarks" / "paths.py"), "frames"),
+    "whole": (str(TOP / "benchmarks" / "paths.py"), "whole"),
     "columns": (str(TOP / "benchmarks" / "paths.py"), "columns"),
     "index": (str(TOP / "benchmarks" / "paths.py"), "index"),
     "messages": (str(TOP / "benchmarks" / "paths.py"), "messages"),
@@ -171,8 +175,18 @@ def _has_jobs(tree: Path) -> bool:
     return (tree / "kdissect/cli/jobs.py").exists()
 
 
-def measure(path: str, capture: Path, chosen: Sequence[Program], runs: int) -> Iterator[str]:
-    """The lines of a table about one path over one capture."""
+class Figure(NamedTuple):
+    """What one program took on one path over one capture."""
+
+    name: str
+    cpu: float
+    """Seconds without its start; the median."""
+    resident: int
+    """Bytes at most."""
+
+
+def measure(path: str, capture: Path, chosen: Sequence[Program], runs: int) -> list[Figure]:
+    """The figures of one path over one capture, which are also printed as lines of a table."""
     empty = CACHE / "empty.pcap"
     with open(capture, "rb") as file:
         empty.write_bytes(file.read(24))  # the header of the file
@@ -186,14 +200,39 @@ def measure(path: str, capture: Path, chosen: Sequence[Program], runs: int) -> I
             starts.setdefault(program.name, []).append(run(program, empty).cpu)
     gigabytes = capture.stat().st_size / 1e9
     first = statistics.median(each.cpu for each in found[chosen[0].name])
+    figures = []
     for name, each in found.items():
         cpu = statistics.median(one.cpu for one in each)
         start = statistics.median(starts[name])
-        resident = max(one.resident for one in each) / 1e6
-        yield (
+        resident = max(one.resident for one in each)
+        sys.stdout.write(
             f"{capture.stem.rsplit('-', 2)[0]:<18} {path:<8} {cpu:8.2f} {start:6.2f} "
-            f"{(cpu - start) / gigabytes:9.1f} {resident:6.0f} {cpu / first:6.2f}  {name}"
+            f"{(cpu - start) / gigabytes:9.1f} {resident / 1e6:6.0f} {cpu / first:6.2f}  {name}\n"
         )
+        sys.stdout.flush()
+        figures.append(Figure(name, cpu - start, resident))
+    return figures
+
+
+def table(figures: dict[str, dict[str, list[Figure]]], shares: dict[str, float]) -> Iterator[str]:
+    """The lines of the table of ``kdissect help speed``, in Markdown.
+
+    :param figures: by capture and path; those of tshark come last.
+    :param shares: by capture, in what share of its packets with Kafka tshark gives up.
+    """
+    paths = [path for path in TSHARK if any(path in each for each in figures.values())]
+    yield f"| capture | {' | '.join(paths)} | memory, ours and tshark's | tshark gives up |"
+    yield "|---" * (len(paths) + 3) + "|"
+    for kind, by_path in figures.items():
+        cells, ours, theirs = [], [0], [0]
+        for path in paths:
+            own, *others = by_path[path]
+            rivals = [each for each in others if each.name.startswith("tshark ")]
+            cells.append(" · ".join(f"{each.cpu / max(own.cpu, 0.001):.1f}" for each in rivals))
+            ours.append(own.resident)
+            theirs += [each.resident for each in rivals]
+        memory = f"{max(ours) / 1e6:.0f}, {max(theirs) / 1e6:.0f} MB"
+        yield f"| {REAL.get(kind, kind)} | {' | '.join(cells)} | {memory} | {shares[kind]:.0%} |"
 
 
 def profile(path: str, capture: Path, tree: Path, folder: Path) -> None:
@@ -237,20 +276,23 @@ def main() -> int:
         has_tshark = shutil.which(tshark[0]) is not None
         if has_tshark:
             sys.stdout.write(f"{tshark_version(tshark)}\n")
+        figures: dict[str, dict[str, list[Figure]]] = {}
+        shares: dict[str, float] = {}
         for kind in given.captures.split(","):
             capture, ports = capture_of(kind, given.megabytes), ports_of(kind)
+            figures[kind] = {}
             if has_tshark:
-                share = given_up(tshark, capture_of(kind, 2), ports)
+                share = shares[kind] = given_up(tshark, capture_of(kind, 2), ports)
                 sys.stdout.write(f"{kind}: tshark gives up in {share:.1%} of its packets with Kafka\n")
             for path in given.paths.split(","):
                 if path == "spark" and not (importlib.util.find_spec("pyspark") and shutil.which("java")):
                     continue
                 chosen = list(programs(path, trees, tshark, ports))
-                for line in measure(path, capture, chosen, given.runs):
-                    sys.stdout.write(f"{line}\n")
-                    sys.stdout.flush()
+                figures[kind][path] = measure(path, capture, chosen, given.runs)
                 if given.profile is not None:
                     profile(path, capture, next(iter(trees.values())), given.profile)
+        if has_tshark:
+            sys.stdout.writelines(f"{line}\n" for line in table(figures, shares))
     return 0
 
 

@@ -19,15 +19,15 @@ TOP = Path(__file__).resolve().parents[1]
 CAPTURES = TOP / "captures"
 LAB = TOP / "tests" / "data" / "lab"
 """Captures of real brokers and clients, with what they said of it themselves."""
-REAL = (
-    "java44-on-44",
-    "cluster43-combined",
-    "streams-protocol-2",
-    "librdkafka-new",
-    "broker-0.9",
-    "kafkajs-on-39",
-)
-"""Those of them that speed is measured on."""
+REAL = {
+    "java44-on-44": "clients of Kafka 4.4",
+    "cluster43-combined": "a cluster of 4.3, brokers and controllers",
+    "streams-protocol-2": "Kafka Streams, new protocol",
+    "librdkafka-new": "librdkafka",
+    "broker-0.9": "a broker and clients of 2015",
+    "kafkajs-on-39": "KafkaJS",
+}
+"""Those of them that speed is measured on, and what they are of."""
 KINDS = ("basic-kafka43", "consumer-group-kip848", "errors", "share-group-kafka43", "transactions-kafka39")
 """Captures that are repeated, one after another."""
 
