@@ -79,6 +79,7 @@ LEAVES = (
     "kdissect.analysis.counters",
     "kdissect.analysis.histogram",
     "kdissect.analysis.sets",
+    "kdissect.analysis.slices",
     "kdissect.analysis.waits",
     "kdissect.analysis.quotas",
     "kdissect.analysis.srt",

@@ -205,25 +205,40 @@ class Histogram:  # noqa: PLW1641 - it changes
         (bucket,) = self._buckets_of((percent,))
         return min(_highest(bucket), most)
 
-    def at_rank(self, rank: int) -> int | None:
-        """The value that stands at a rank, 1 for the least; None where there is no such rank."""
-        if not 1 <= rank <= self.count:
-            return None
+    def at_ranks(self, ranks: Sequence[int]) -> list[int | None]:
+        """The values that stand at these ranks, 1 for the least; None where there is no such rank."""
+        found: list[int | None] = [None] * len(ranks)
+        wanted = sorted([(rank, at) for at, rank in enumerate(ranks) if 1 <= rank <= self.count])
+        if not wanted:
+            return found
         least, most = self.least or 0, self.most or 0
         if self._buckets is None:
-            return min(max(_middle(_bucket(sorted(self._fresh)[rank - 1])), least), most)
-        below = 0
-        found = self.buckets
-        for bucket in sorted(found):
-            below += found[bucket]
-            if below >= rank:
-                return min(max(_middle(bucket), least), most)
-        raise AssertionError
+            values = sorted(self._fresh)
+            for rank, at in wanted:
+                found[at] = min(max(_middle(_bucket(values[rank - 1])), least), most)
+            return found
+        counts, below, following = self.buckets, 0, 0
+        for bucket in sorted(counts):
+            below += counts[bucket]
+            while following < len(wanted) and wanted[following][0] <= below:
+                found[wanted[following][1]] = min(max(_middle(bucket), least), most)
+                following += 1
+            if following == len(wanted):
+                break
+        return found
 
-    def up_to(self, value: int) -> int:
-        """How many values are less, or lie in the bucket of this one."""
-        highest = _bucket(value)
-        return sum([count for bucket, count in self.buckets.items() if bucket <= highest])
+    def up_to(self, values: Sequence[int | None]) -> list[int]:
+        """How many values are less than each of these, or lie in its bucket; none where it is None."""
+        if self._buckets is None:
+            counts = [(_bucket(value), 1) for value in self._fresh]
+        else:
+            self._settle()
+            counts = list(self._buckets.items())
+        out = []
+        for value in values:
+            highest = None if value is None else _bucket(value)
+            out.append(0 if highest is None else sum([n for bucket, n in counts if bucket <= highest]))
+        return out
 
     def _ranks(self, percents: tuple[int, ...]) -> list[int]:
         return [max(1, -(-percent * self.count // 100)) for percent in percents]

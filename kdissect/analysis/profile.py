@@ -374,8 +374,8 @@ def _rows(key: _Named, measure: Measure, named: Mapping[_Named, Measure]) -> Ite
     """The rows of a measure."""
     if measure.times is not None:
         whole = measure.times.all()
-        for percent in PERCENTS:
-            estimate = measure.times.percentile(whole, percent)
+        estimates = measure.times.percentiles(whole, PERCENTS)
+        for percent, estimate in zip(PERCENTS, estimates, strict=True):
             yield _row(key, f"{key.what} p{percent}", "ns", (whole.count, None), estimate, measure.times)
     counted = measure.counted
     if counted is None or key.kind == _BASE:

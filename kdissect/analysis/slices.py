@@ -10,13 +10,12 @@ all that was counted. So parts that are merged have the slices of the whole.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from collections.abc import Callable, Sequence
 from math import ceil, floor, sqrt
-from typing import Generic, NamedTuple, Protocol, Self, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 from kdissect.analysis.fold import SECOND
 from kdissect.analysis.histogram import Histogram
-from kdissect.analysis.packed import packed
 
 MOST_SLICES = 16
 SHORTEST_SHIFT = 28
@@ -39,93 +38,133 @@ class Estimate(NamedTuple):
 
 
 NOTHING = Estimate(None)
+_ONE, _MOST_SLICES = 1, MOST_SLICES
 
 
-class _Slice(Protocol):
-    def merge(self, other: Self, /) -> None: ...
-
-
-S = TypeVar("S", bound=_Slice)
-L = TypeVar("L", "SlicedSums", "SlicedTimes")
-
-
-@packed
-@dataclass(slots=True)
-class Sums:
+class Sums:  # noqa: PLW1641 - it changes
     """How many in a slice, and what they come to."""
 
-    count: int = 0
-    total: int = 0
+    __slots__ = ("count", "total")
+
+    def __init__(self, count: int = 0, total: int = 0) -> None:
+        self.count = count
+        self.total = total
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Sums) and (self.count, self.total) == (other.count, other.total)
+
+    def __repr__(self) -> str:
+        return f"Sums{self.count, self.total}"
+
+    def __reduce__(self) -> tuple[type[Sums], tuple[int, int]]:
+        return Sums, (self.count, self.total)
 
     def merge(self, other: Sums) -> None:
         self.count += other.count
         self.total += other.total
 
 
-@packed
-@dataclass(slots=True)
-class Sliced(Generic[S]):
+class Sliced:  # noqa: PLW1641 - it changes
     """Slices by their number."""
 
-    slices: dict[int, S] = field(default_factory=dict)
-    shift: int = SHORTEST_SHIFT
-    first_ns: int | None = None
-    last_ns: int | None = None
-    _now: S | None = field(default=None, compare=False, repr=False)
-    """The slice that was counted into last: mostly the next one is, too."""
-    _from_ns: int = field(default=0, compare=False, repr=False)
-    _to_ns: int = field(default=0, compare=False, repr=False)
-    """It ends before this."""
+    __slots__ = ("_first_ns", "_from_ns", "_is_empty", "_last_ns", "_now", "_up_to_ns", "shift", "slices")
 
-    def _at(self, ns: int, new: type[S]) -> S:
-        """The slice of this time, which is covered from now on."""
-        last = self.last_ns
-        if self._now is None or last is None or not self._from_ns <= ns < self._to_ns:
-            self._reach(ns, ns)
-            number = ns >> self.shift
-            found = self.slices.get(number)
-            if found is None:
-                found = self.slices[number] = new()
-            self._now = found
-            self._from_ns = number << self.shift
-            self._to_ns = self._from_ns + (1 << self.shift)
-        elif ns > last:
-            self.last_ns = ns
-        elif self.first_ns is None or ns < self.first_ns:
-            self.first_ns = ns
-        return self._now
+    def __init__(
+        self,
+        slices: dict[int, Any] | None = None,
+        shift: int = SHORTEST_SHIFT,
+        first_ns: int | None = None,
+        last_ns: int | None = None,
+    ) -> None:
+        self.slices: dict[int, Any] = {} if slices is None else slices
+        self.shift = shift
+        self._is_empty = first_ns is None or last_ns is None
+        self._first_ns = 0 if first_ns is None else first_ns
+        self._last_ns = 0 if last_ns is None else last_ns
+        self._now: Any = None
+        """The slice that was counted into last: mostly the next one is, too."""
+        self._from_ns = self._up_to_ns = 0
+        """It has the times from the one to the other."""
+
+    @property
+    def first_ns(self) -> int | None:
+        return None if self._is_empty else self._first_ns
+
+    @property
+    def last_ns(self) -> int | None:
+        return None if self._is_empty else self._last_ns
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Sliced) and type(self) is type(other) and self._parts() == other._parts()
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}{self._parts()}"
+
+    def __reduce__(self) -> tuple[type[Sliced], tuple[Any, ...]]:
+        return type(self), self._parts()
+
+    def _parts(self) -> tuple[dict[int, Any], int, int | None, int | None]:
+        return self.slices, self.shift, self.first_ns, self.last_ns
+
+    def _is_at(self, ns: int) -> bool:
+        """Whether the slice of this time is the one that was counted into last. The time is then covered."""
+        if self._now is None or ns < self._from_ns or ns > self._up_to_ns:
+            return False
+        if ns > self._last_ns:
+            self._last_ns = ns
+        elif ns < self._first_ns:
+            self._first_ns = ns
+        return True
+
+    def _go_to(self, ns: int) -> int:
+        """Cover this time; gives the number of its slice, which is to be set as the one counted into last."""
+        self._reach(ns, ns)
+        length = _ONE << self.shift
+        self._from_ns = ns - (ns & (length - 1))
+        self._up_to_ns = self._from_ns + (length - 1)
+        return ns >> self.shift
 
     def _reach(self, first_ns: int, last_ns: int) -> None:
         """Cover these times, too."""
-        self.first_ns = first_ns if self.first_ns is None else min(self.first_ns, first_ns)
-        self.last_ns = last_ns if self.last_ns is None else max(self.last_ns, last_ns)
+        if self._is_empty:
+            self._is_empty = False
+            self._first_ns, self._last_ns = first_ns, last_ns
+        elif first_ns < self._first_ns:
+            self._first_ns = first_ns
+        if last_ns > self._last_ns:
+            self._last_ns = last_ns
         shift = self.shift
-        while (self.last_ns >> shift) - (self.first_ns >> shift) >= MOST_SLICES:
+        while (self._last_ns >> shift) - (self._first_ns >> shift) >= _MOST_SLICES:
             shift += 1
-        self._widen(shift)
+        if shift != self.shift:
+            self._widen(shift)
 
     def _widen(self, shift: int) -> None:
-        if shift == self.shift:
-            return
-        narrow, self.slices = self.slices, {}
+        narrow = self.slices
+        wide: dict[int, Any] = {}
         for number, each in narrow.items():
-            wide = self.slices.setdefault(number >> (shift - self.shift), each)
-            if wide is not each:
-                wide.merge(each)
+            one = wide.setdefault(number >> (shift - self.shift), each)
+            if one is not each:
+                one.merge(each)
+        self.slices = wide
         self.shift = shift
         self._now = None
 
-    def _add(self, later: Sliced[S], new: type[S]) -> None:
+    def _add(self, later: Sliced, new: Callable[[], Any]) -> None:
         """Add all slices of another."""
-        if later.first_ns is None or later.last_ns is None:
+        if later._is_empty:
             return
-        self._reach(later.first_ns, later.last_ns)
+        self._reach(later._first_ns, later._last_ns)
         if later.shift > self.shift:
             self._widen(later.shift)
+        shift = self.shift - later.shift
         for number, each in later.slices.items():
-            self.slices.setdefault(number >> (self.shift - later.shift), new()).merge(each)
+            mine = self.slices.get(number >> shift)
+            if mine is None:
+                mine = self.slices[number >> shift] = new()
+            mine.merge(each)
 
-    def _in_order(self) -> list[S]:
+    def _in_order(self) -> list[Any]:
         """The slices by time: sums of fractions depend on the order, and parts may come in any."""
         return [self.slices[number] for number in sorted(self.slices)]
 
@@ -135,20 +174,21 @@ class Sliced(Generic[S]):
         return _STUDENT[min(len(self.slices) - 1, len(_STUDENT)) - 1] if len(self.slices) > 1 else 0.0
 
 
-class SlicedSums(Sliced[Sums]):
+class SlicedSums(Sliced):
     """What is counted: exchanges, or records in them; and what it comes to: bytes, errors."""
+
+    __slots__ = ()
 
     def add(self, ns: int, total: int, count: int = 1) -> None:
         """Count at a time."""
-        found = self._now
-        if found is None or not self._from_ns <= ns < self._to_ns:
-            found = self._at(ns, Sums)
-        elif self.last_ns is None or ns > self.last_ns:
-            self.last_ns = ns
-        elif self.first_ns is None or ns < self.first_ns:
-            self.first_ns = ns
-        found.count += count
-        found.total += total
+        if not self._is_at(ns):
+            number = self._go_to(ns)
+            self._now = self.slices.get(number)
+            if self._now is None:
+                self._now = self.slices[number] = Sums()
+        now: Sums = self._now
+        now.count += count
+        now.total += total
 
     def merge(self, later: SlicedSums) -> None:
         """Add what was counted later."""
@@ -165,10 +205,11 @@ class SlicedSums(Sliced[Sums]):
     def rate(self) -> Estimate:
         """The total a second between the first and the last. A burst has no rate: three requests in 2 ms are
         not 1,500 a second."""
-        if self.first_ns is None or self.last_ns is None or self.last_ns - self.first_ns < LEAST_OF_RATE_NS:
+        first_ns, last_ns = self.first_ns, self.last_ns
+        if first_ns is None or last_ns is None or last_ns - first_ns < LEAST_OF_RATE_NS:
             return NOTHING
-        seconds = (self.last_ns - self.first_ns) / SECOND
-        total, slices = self.total, (self.last_ns >> self.shift) - (self.first_ns >> self.shift) + 1
+        seconds = (last_ns - first_ns) / SECOND
+        total, slices = self.total, (last_ns >> self.shift) - (first_ns >> self.shift) + 1
         if slices < 3:
             return Estimate(total / seconds)
         mean = total / slices
@@ -204,13 +245,14 @@ class SlicedSums(Sliced[Sums]):
         return Estimate(value, max(0.0, min(low, value)), min(1.0, max(high, value)))
 
 
-@packed
-@dataclass(slots=True)
 class _AlikeSlice:
-    count: int = 0
-    errors: int = 0
-    broker: Histogram = field(default_factory=Histogram)
-    network: Histogram = field(default_factory=Histogram)
+    __slots__ = ("broker", "count", "errors", "network")
+
+    def __init__(self) -> None:
+        self.count = 0
+        self.errors = 0
+        self.broker = Histogram()
+        self.network = Histogram()
 
     def merge(self, other: _AlikeSlice) -> None:
         self.count += other.count
@@ -219,25 +261,26 @@ class _AlikeSlice:
         self.network.merge(other.network)
 
 
-class SlicedAlike(Sliced[_AlikeSlice]):
+class SlicedAlike(Sliced):
     """Exchanges that several measures count alike. Each is counted once here; the measures then take in all
-    of them together, which comes to the same."""
+    of them together, which comes to the same. It never travels between processes."""
+
+    __slots__ = ()
 
     def add(self, ns: int, has_errors: bool, broker_ns: int | None, network_ns: int | None) -> None:
         """Count one at a time. Each of the two durations is known of all that are alike, or of none."""
-        found = self._now
-        if found is None or not self._from_ns <= ns < self._to_ns:
-            found = self._at(ns, _AlikeSlice)
-        elif self.last_ns is None or ns > self.last_ns:
-            self.last_ns = ns
-        elif self.first_ns is None or ns < self.first_ns:
-            self.first_ns = ns
-        found.count += 1
-        found.errors += has_errors
+        if not self._is_at(ns):
+            number = self._go_to(ns)
+            self._now = self.slices.get(number)
+            if self._now is None:
+                self._now = self.slices[number] = _AlikeSlice()
+        now: _AlikeSlice = self._now
+        now.count += 1
+        now.errors += has_errors
         if broker_ns is not None:
-            found.broker.add(broker_ns)
+            now.broker.add(broker_ns)
         if network_ns is not None:
-            found.network.add(network_ns)
+            now.network.add(network_ns)
 
     @property
     def count(self) -> int:
@@ -264,16 +307,25 @@ class SlicedAlike(Sliced[_AlikeSlice]):
         return self._with_span(SlicedTimes({at: each.network for at, each in self.slices.items()}))
 
     def _with_span(self, made: L) -> L:
-        made.shift, made.first_ns, made.last_ns = self.shift, self.first_ns, self.last_ns
+        made.shift = self.shift
+        made._is_empty, made._first_ns, made._last_ns = self._is_empty, self._first_ns, self._last_ns
         return made
 
 
-class SlicedTimes(Sliced[Histogram]):
+class SlicedTimes(Sliced):
     """Durations, ns."""
+
+    __slots__ = ()
 
     def add(self, ns: int, duration_ns: int) -> None:
         """Count a duration at a time."""
-        self._at(ns, Histogram).add(duration_ns)
+        if not self._is_at(ns):
+            number = self._go_to(ns)
+            self._now = self.slices.get(number)
+            if self._now is None:
+                self._now = self.slices[number] = Histogram()
+        now: Histogram = self._now
+        now.add(duration_ns)
 
     def merge(self, later: SlicedTimes) -> None:
         """Add what was counted later."""
@@ -286,24 +338,25 @@ class SlicedTimes(Sliced[Histogram]):
             out.merge(each)
         return out
 
-    def percentile(self, whole: Histogram, percent: int) -> Estimate:
-        """A percentile, with the ranks between which it lies (Woodruff).
+    def percentiles(self, whole: Histogram, percents: Sequence[int]) -> list[Estimate]:
+        """Percentiles, each with the ranks between which it lies (Woodruff).
 
         :param whole: what :meth:`all` gives.
         """
-        count, part = whole.count, percent / 100
-        value = whole.at_rank(ceil(part * count))
-        if value is None:
-            return NOTHING
-        slices = len(self.slices)
-        if slices < 3:
-            return Estimate(value)
-        below = whole.up_to(value) / count
-        squares = sum((each.up_to(value) - below * each.count) ** 2 for each in self._in_order())
-        error = max(
-            sqrt(slices / (slices - 1) * squares) / count * self._deviations,
-            NORMAL * sqrt(part * (1 - part) / count),
-        )
-        low = whole.at_rank(floor(count * (part - error)))
-        high = whole.at_rank(ceil(count * (part + error)) + 1)
-        return Estimate(value, low, high)
+        count, slices = whole.count, len(self.slices)
+        values = whole.at_ranks([ceil(percent / 100 * count) for percent in percents])
+        if slices < 3 or not count:
+            return [Estimate(value) for value in values]
+        each_up_to = [(each.count, each.up_to(values)) for each in self._in_order()]
+        whole_up_to = whole.up_to(values)
+        ranks = []
+        for at, percent in enumerate(percents):
+            part, below = percent / 100, whole_up_to[at] / count
+            squares = sum([(up_to[at] - below * every) ** 2 for every, up_to in each_up_to])
+            error = max(
+                sqrt(slices / (slices - 1) * squares) / count * self._deviations,
+                NORMAL * sqrt(part * (1 - part) / count),
+            )
+            ranks += [floor(count * (part - error)), ceil(count * (part + error)) + 1]
+        ends = whole.at_ranks(ranks)
+        return [Estimate(value, ends[2 * at], ends[2 * at + 1]) for at, value in enumerate(values)]

@@ -59,7 +59,7 @@ def test_one_slice_has_no_margin() -> None:
     times = SlicedTimes()
     for _ in range(1_000):
         times.add(0, 5)
-    assert times.percentile(times.all(), 50) == (5, None, None)
+    assert times.percentiles(times.all(), [50]) == [(5, None, None)]
 
 
 def test_a_share_of_none_has_a_margin() -> None:
@@ -76,7 +76,7 @@ def test_a_slow_slice_widens_the_margin_of_a_percentile() -> None:
             steady.add(at * WIDTH, 100)
             shaken.add(at * WIDTH, 10_000 if at >= 7 else 100)
     for times, highest in ((steady, 100), (shaken, 10_000)):
-        found = times.percentile(times.all(), 50)
+        (found,) = times.percentiles(times.all(), [50])
         assert found.value == 100
         assert found.high == pytest.approx(highest, rel=0.01)
 

@@ -1,0 +1,55 @@
+cimport cython
+from libc.stdint cimport int64_t
+from kdissect.analysis.histogram cimport Histogram
+
+cdef int64_t _ONE
+cdef int _MOST_SLICES
+
+cdef class Sums:
+    cdef public int64_t count
+    cdef public int64_t total
+
+    cpdef merge(self, Sums other)
+
+cdef class Sliced:
+    cdef public dict slices
+    cdef public int shift
+    cdef bint _is_empty
+    cdef int64_t _first_ns
+    cdef int64_t _last_ns
+    cdef object _now
+    cdef int64_t _from_ns
+    cdef int64_t _up_to_ns
+
+    cdef bint _is_at(self, int64_t ns) noexcept
+    @cython.locals(length=int64_t)
+    cdef int64_t _go_to(self, int64_t ns) except? -1
+    @cython.locals(shift=cython.int)
+    cdef _reach(self, int64_t first_ns, int64_t last_ns)
+    @cython.locals(narrow=dict, wide=dict, number=int64_t)
+    cdef _widen(self, int shift)
+    @cython.locals(shift=cython.int, number=int64_t)
+    cdef _add(self, Sliced later, new)
+
+cdef class SlicedSums(Sliced):
+    @cython.locals(number=int64_t, now=Sums)
+    cpdef add(self, int64_t ns, int64_t total, int64_t count=*)
+    cpdef merge(self, SlicedSums later)
+
+cdef class _AlikeSlice:
+    cdef public Histogram broker
+    cdef public int64_t count
+    cdef public int64_t errors
+    cdef public Histogram network
+
+    cpdef merge(self, _AlikeSlice other)
+
+cdef class SlicedAlike(Sliced):
+    @cython.locals(number=int64_t, now=_AlikeSlice)
+    cpdef add(self, int64_t ns, bint has_errors, broker_ns, network_ns)
+    cdef _with_span(self, Sliced made)
+
+cdef class SlicedTimes(Sliced):
+    @cython.locals(number=int64_t, now=Histogram)
+    cpdef add(self, int64_t ns, duration_ns)
+    cpdef merge(self, SlicedTimes later)
