@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
-
 from kdissect.analysis.counters import Depth, Grades, Span
 from kdissect.analysis.declared import (
     BROKER_COLUMN,
@@ -14,35 +12,45 @@ from kdissect.analysis.declared import (
     first_and_last,
     graded_errors,
 )
-from kdissect.analysis.fold import OneTable, Row
+from kdissect.analysis.fold import Batched, OneTable, Row, Rows
 from kdissect.analysis.histogram import Histogram
-from kdissect.analysis.packed import packed
 from kdissect.exchange import Exchange
 from kdissect.limits import DEFAULTS, Limits
 from kdissect.session.conversation import Connection
 
 
-@packed
-@dataclass(slots=True)
 class _ConnectionSoFar:
-    client: str = ""
-    broker: str = ""
-    client_id: str | None = None
-    requests: int = 0
-    responses: int = 0
-    request_bytes: int = 0
-    response_bytes: int = 0
-    errors: Grades = field(default_factory=Grades)
-    latency: Histogram = field(default_factory=Histogram)
-    depth: Depth = field(default_factory=Depth)
-    span: Span = field(default_factory=Span)
-    over: Connection | None = None
-    """Its row, once it is over."""
+    __slots__ = ("broker", "client", "client_id", "depth", "errors", "latency", "over", "request_bytes", "requests", "response_bytes", "responses", "span",)
+
+    def __init__(self) -> None:
+        self.client = ""
+        self.broker = ""
+        self.client_id: str | None = None
+        self.requests = 0
+        self.responses = 0
+        self.request_bytes = 0
+        self.response_bytes = 0
+        self.errors = Grades()
+        self.latency = Histogram()
+        self.depth = Depth()
+        self.span = Span()
+        self.over: Connection | None = None
+        """Its row, once it is over."""
 
     @property
     def is_counted(self) -> bool:
         """Whether anything of it counts, or all that it tells is what was in flight."""
         return bool(self.requests or self.responses) or self.over is not None
+
+    def add(self, exchange: Exchange) -> None:
+        """An exchange."""
+        request, response = exchange.request, exchange.response
+        self.count(
+            exchange,
+            None if request is None else request.frame.last_ns,
+            None if response is None else response.frame.first_ns,
+        )
+        self.span.cover(exchange)
 
     def count(self, exchange: Exchange, asked_ns: int | None, answered_ns: int | None) -> None:
         """An exchange, as its two messages were seen then; None where one was not."""
@@ -80,7 +88,7 @@ _Key = tuple[int, str]
 """Number of the connection, and name of the capture point; empty where the input has one."""
 
 
-class Connections(OneTable[_Key, _ConnectionSoFar]):
+class Connections(Batched, OneTable[_Key, _ConnectionSoFar]):
     """The statistic ``connections``."""
 
     name = "connections"
@@ -131,16 +139,8 @@ class Connections(OneTable[_Key, _ConnectionSoFar]):
     def __init__(self, limits: Limits = DEFAULTS) -> None:
         super().__init__(_ConnectionSoFar, limits)
 
-    def _exchange(self, exchange: Exchange) -> None:
-        row = self._rows.row((exchange.connection, exchange.capture_point or ""))
-        if row is None:
-            return
-        row.count(exchange, exchange.request_time_ns, exchange.response_start_ns)
-        row.span.cover(exchange)
-        for copy in () if exchange.seen is None else exchange.seen.copies:
-            other = self._rows.row((exchange.connection, copy.point))
-            if other is not None:
-                other.count(exchange, copy.request_time_ns, copy.response_start_ns)
+    def _exchanges(self, exchanges: list[Exchange]) -> None:
+        _count(exchanges, self._rows)
 
     def _other(self, exchange: Exchange) -> None:
         row = self._rows.row((exchange.connection, exchange.capture_point or ""))
@@ -157,9 +157,25 @@ class Connections(OneTable[_Key, _ConnectionSoFar]):
         return [_result(number, point, row) for (number, point), row in counted]
 
 
+def _count(exchanges: list[Exchange], rows: Rows[_Key, _ConnectionSoFar]) -> None:
+    """Count exchanges, and what other capture points saw of them."""
+    for exchange in exchanges:
+        seen = exchange.seen
+        row = rows.row((exchange.connection, "" if seen is None else seen.point))
+        if row is None:
+            continue
+        row.add(exchange)
+        for copy in () if seen is None else seen.copies:
+            row = rows.row((exchange.connection, copy.point))
+            if row is not None:
+                row.count(exchange, copy.request_time_ns, copy.response_start_ns)
+
+
 def row_of(connection: Connection) -> Row:
     """The row of a connection without exchanges."""
-    return _result(connection.connection, connection.capture_point or "", _ConnectionSoFar(over=connection))
+    alone = _ConnectionSoFar()
+    alone.over = connection
+    return _result(connection.connection, connection.capture_point or "", alone)
 
 
 def _result(number: int, point: str, row: _ConnectionSoFar) -> Row:

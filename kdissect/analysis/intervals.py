@@ -6,27 +6,39 @@ captured has no row. A message counts for the interval in which it was complete.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
-
 from kdissect.analysis.counters import Grades
 from kdissect.analysis.declared import MESSAGE_BYTES, column, graded_errors, time_column
-from kdissect.analysis.fold import SECOND, OneTable, Row
-from kdissect.analysis.packed import packed
+from kdissect.analysis.fold import SECOND, Batched, OneTable, Row, Rows
 from kdissect.analysis.sets import record_sets
 from kdissect.exchange import Exchange
 from kdissect.limits import DEFAULTS, Limits
+from kdissect.message import Request, Response, Token
 
 
-@packed
-@dataclass(slots=True)
 class _Interval:
-    requests: int = 0
-    request_bytes: int = 0
-    produced: int = 0
-    responses: int = 0
-    response_bytes: int = 0
-    fetched: int = 0
-    errors: Grades = field(default_factory=Grades)
+    __slots__ = ("errors", "fetched", "produced", "request_bytes", "requests", "response_bytes", "responses",)
+
+    def __init__(self) -> None:
+        self.requests = 0
+        self.request_bytes = 0
+        self.produced = 0
+        self.responses = 0
+        self.response_bytes = 0
+        self.fetched = 0
+        self.errors = Grades()
+
+    def ask(self, request: Request | Token, produced: int) -> None:
+        """Count a request with so many records."""
+        self.requests += 1
+        self.request_bytes += request.frame.size
+        self.produced += produced
+
+    def answer(self, exchange: Exchange, response: Response | Token, fetched: int) -> None:
+        """Count the response of an exchange, with so many records."""
+        self.responses += 1
+        self.response_bytes += response.frame.size
+        self.fetched += fetched
+        self.errors.add_codes(exchange)
 
     def merge(self, later: _Interval) -> None:
         self.requests += later.requests
@@ -38,7 +50,7 @@ class _Interval:
         self.errors.merge(later.errors)
 
 
-class Intervals(OneTable[int, _Interval]):
+class Intervals(Batched, OneTable[int, _Interval]):
     """The statistic ``io``."""
 
     name = "io"
@@ -61,29 +73,8 @@ class Intervals(OneTable[int, _Interval]):
         self._length_ns = length_ns
         """By number, counted from the epoch."""
 
-    def _exchange(self, exchange: Exchange) -> None:
-        produced = fetched = 0
-        for found in record_sets(exchange, self.limits):
-            if found.place.message is exchange.request:
-                produced += found.batches.records
-            else:
-                fetched += found.batches.records
-        request, response, length_ns = exchange.request, exchange.response, self._length_ns
-        if request is not None:
-            frame = request.frame
-            row = self._rows.row(frame.last_ns // length_ns)
-            if row is not None:
-                row.requests += 1
-                row.request_bytes += frame.size
-                row.produced += produced
-        if response is not None:
-            frame = response.frame
-            row = self._rows.row(frame.last_ns // length_ns)
-            if row is not None:
-                row.responses += 1
-                row.response_bytes += frame.size
-                row.fetched += fetched
-                row.errors.add_codes(exchange)
+    def _exchanges(self, exchanges: list[Exchange]) -> None:
+        _count(exchanges, self._rows, self._length_ns, self.limits)
 
     def result(self) -> list[Row]:
         return [
@@ -100,3 +91,23 @@ class Intervals(OneTable[int, _Interval]):
             }
             for number, row in sorted(self._rows.rows.items())
         ]
+
+
+def _count(exchanges: list[Exchange], rows: Rows[int, _Interval], length_ns: int, limits: Limits) -> None:
+    """Count exchanges."""
+    for exchange in exchanges:
+        request, response = exchange.request, exchange.response
+        produced = fetched = 0
+        for found in record_sets(exchange, limits):
+            if found.place.message is request:
+                produced += found.batches.records
+            else:
+                fetched += found.batches.records
+        if request is not None:
+            row = rows.row(request.frame.last_ns // length_ns)
+            if row is not None:
+                row.ask(request, produced)
+        if response is not None:
+            row = rows.row(response.frame.last_ns // length_ns)
+            if row is not None:
+                row.answer(exchange, response, fetched)

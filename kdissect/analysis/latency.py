@@ -8,12 +8,9 @@ are known of it.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
-
 from kdissect.analysis.declared import Declared, column
-from kdissect.analysis.fold import OneTable, Row, address
+from kdissect.analysis.fold import Batched, OneTable, Row, Rows, address
 from kdissect.analysis.histogram import Histogram, add_known
-from kdissect.analysis.packed import packed
 from kdissect.analysis.srt import GROUPINGS
 from kdissect.analysis.waits import split
 from kdissect.exchange import Exchange
@@ -37,12 +34,24 @@ OUTSIDE = {
 _ALL = {"latency": "from the request's last byte to the response's first", **PARTS, **OUTSIDE}
 
 
-@packed
-@dataclass(slots=True)
 class _Parts:
-    count: int = 0
-    times: list[Histogram] = field(default_factory=lambda: [Histogram() for _ in _ALL])
-    """Of each, in the same order."""
+    __slots__ = ("count", "times",)
+
+    def __init__(self) -> None:
+        self.count = 0
+        self.times: list[Histogram] = [Histogram() for _ in _ALL]
+        """Of each, in the same order."""
+
+    def add(self, exchange: Exchange) -> None:
+        """Count an exchange."""
+        _, wait_ns, broker_ns = split(exchange)
+        values = (
+            *(exchange.latency_ns, exchange.behind_ns, exchange.throttle_ns, exchange.network_ns),
+            *(exchange.served_ns, wait_ns, broker_ns, exchange.request_transfer_ns),
+            *(exchange.response_transfer_ns, exchange.think_ns),
+        )
+        self.count += 1
+        add_known(self.times, values)
 
     def merge(self, later: _Parts) -> None:
         self.count += later.count
@@ -72,7 +81,7 @@ def _columns() -> tuple[Declared, ...]:
     return tuple(out)
 
 
-class Latency(OneTable[_Key, _Parts]):
+class Latency(Batched, OneTable[_Key, _Parts]):
     """The statistic ``latency``. ``by`` are some of the :data:`~kdissect.analysis.srt.GROUPINGS`."""
 
     name = "latency"
@@ -93,27 +102,16 @@ class Latency(OneTable[_Key, _Parts]):
         super().__init__(_Parts, limits)
         self._by = by
 
-    def _exchange(self, exchange: Exchange) -> None:
-        latency = exchange.latency_ns
-        if latency is None or exchange.api is None:
-            return
-        _, wait_ns, broker_ns = split(exchange)
-        values = (
-            *(latency, exchange.behind_ns, exchange.throttle_ns, exchange.network_ns, exchange.served_ns),
-            *(wait_ns, broker_ns, exchange.request_transfer_ns, exchange.response_transfer_ns),
-            exchange.think_ns,
-        )
+    def _exchanges(self, exchanges: list[Exchange]) -> None:
         if not self._by:
-            self._add((exchange.api_key, exchange.api, exchange.api_version, None, None, None, None), values)
+            _count(exchanges, self._rows)
             return
-        for topic in self._topics(exchange):
-            self._add(self._key(exchange, topic), values)
-
-    def _add(self, key: _Key, values: tuple[int | None, ...]) -> None:
-        row = self._rows.row(key)
-        if row is not None:
-            row.count += 1
-            add_known(row.times, values)
+        for exchange in exchanges:
+            if exchange.latency_ns is not None and exchange.api is not None:
+                for topic in self._topics(exchange):
+                    row = self._rows.row(self._key(exchange, topic))
+                    if row is not None:
+                        row.add(exchange)
 
     def _topics(self, exchange: Exchange) -> list[str] | tuple[None]:
         return (exchange.topics if "topic" in self._by else None) or (None,)
@@ -132,6 +130,20 @@ class Latency(OneTable[_Key, _Parts]):
 
     def result(self) -> list[Row]:
         return [_result(key, row) for key, row in sorted(self._rows.rows.items(), key=lambda e: _order(e[0]))]
+
+
+def _count(exchanges: list[Exchange], rows: Rows[_Key, _Parts]) -> None:
+    """Count exchanges by API and version alone."""
+    for exchange in exchanges:
+        request = exchange.request
+        if request is None or exchange.response is None:
+            continue
+        api = exchange.api
+        if api is None or exchange.latency_ns is None:
+            continue
+        row = rows.row((request.api_key, api, request.api_version, None, None, None, None))
+        if row is not None:
+            row.add(exchange)
 
 
 def _order(key: _Key) -> tuple[bool, int, int, str, str, str, str]:

@@ -20,6 +20,9 @@ MOST_TEXTS = 20
 _MEMBERS = ("JoinGroup", "SyncGroup", "Heartbeat", "OffsetCommit")
 _EPOCHS = ("ConsumerGroupHeartbeat", "ShareGroupHeartbeat", "StreamsGroupHeartbeat")
 
+MARKING = frozenset((*_MEMBERS, *_EPOCHS, "Metadata", "Produce", "Fetch", "EndTxn"))
+"""APIs of exchanges that may tell a moment."""
+
 _First = tuple[int, bool, bool, str]
 """When something was first told; whether that is a moment to be marked, and counts; what was told."""
 
@@ -55,7 +58,7 @@ class Moments:
         self._most = room.limits.rows
 
     def see(self, exchange: Exchange, counts: bool) -> None:
-        """To be called with every exchange."""
+        """To be called with every exchange of :data:`MARKING`; others tell nothing."""
         api = exchange.api
         if api in _MEMBERS or api in _EPOCHS:
             self._member(exchange, counts)

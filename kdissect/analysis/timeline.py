@@ -6,29 +6,43 @@ for the one in which they answered.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
 from typing import Self
 
 from kdissect.analysis.counters import Grades
 from kdissect.analysis.declared import MESSAGE_BYTES, column, graded_errors, time_column
-from kdissect.analysis.fold import SECOND, OneTable, Row
+from kdissect.analysis.fold import SECOND, Batched, OneTable, Row, Rows
 from kdissect.analysis.histogram import Histogram
-from kdissect.analysis.moments import Moments
-from kdissect.analysis.packed import packed
+from kdissect.analysis.moments import MARKING, Moments
 from kdissect.analysis.waits import split
 from kdissect.exchange import Exchange
 from kdissect.limits import DEFAULTS, Limits
+from kdissect.message import Request, Response, Token
 
 
-@packed
-@dataclass(slots=True)
 class _TimelineInterval:
-    requests: int = 0
-    request_bytes: int = 0
-    responses: int = 0
-    response_bytes: int = 0
-    errors: Grades = field(default_factory=Grades)
-    broker: Histogram = field(default_factory=Histogram)
+    __slots__ = ("broker", "errors", "request_bytes", "requests", "response_bytes", "responses",)
+
+    def __init__(self) -> None:
+        self.requests = 0
+        self.request_bytes = 0
+        self.responses = 0
+        self.response_bytes = 0
+        self.errors = Grades()
+        self.broker = Histogram()
+
+    def ask(self, request: Request | Token) -> None:
+        """Count a request."""
+        self.requests += 1
+        self.request_bytes += request.frame.size
+
+    def answer(self, exchange: Exchange, response: Response | Token) -> None:
+        """Count the response of an exchange."""
+        self.responses += 1
+        self.response_bytes += response.frame.size
+        self.errors.add_codes(exchange)
+        broker_ns = split(exchange).broker_ns
+        if broker_ns is not None:
+            self.broker.add(broker_ns)
 
     def merge(self, later: _TimelineInterval) -> None:
         self.requests += later.requests
@@ -39,7 +53,7 @@ class _TimelineInterval:
         self.broker.merge(later.broker)
 
 
-class Timeline(OneTable[int, _TimelineInterval]):
+class Timeline(Batched, OneTable[int, _TimelineInterval]):
     """The statistic ``timeline``."""
 
     name = "timeline"
@@ -75,26 +89,16 @@ class Timeline(OneTable[int, _TimelineInterval]):
     def _other(self, exchange: Exchange) -> None:
         self._moments.see(exchange, False)
 
-    def _exchange(self, exchange: Exchange) -> None:
-        self._moments.see(exchange, True)
-        request, response, length_ns = exchange.request, exchange.response, self._length_ns
-        if request is not None:
-            frame = request.frame
-            row = self._rows.row(frame.last_ns // length_ns)
-            if row is not None:
-                row.requests += 1
-                row.request_bytes += frame.size
-        if response is not None:
-            frame = response.frame
-            row = self._rows.row(frame.last_ns // length_ns)
-            if row is not None:
-                row.responses += 1
-                row.response_bytes += frame.size
-                row.errors.add_codes(exchange)
-                broker_ns = split(exchange).broker_ns
-                if broker_ns is not None:
-                    row.broker.add(broker_ns)
-        self._keep_few()
+    def _exchanges(self, exchanges: list[Exchange]) -> None:
+        for exchange in exchanges:
+            if exchange.api in MARKING:
+                self._moments.see(exchange, True)
+        if self._most is None:
+            _count(exchanges, self._rows, self._length_ns)
+            return
+        for exchange in exchanges:
+            _count([exchange], self._rows, self._length_ns)
+            self._keep_few()
 
     def merge(self, later: Self) -> None:
         if later._length_ns > self._length_ns:
@@ -144,3 +148,17 @@ class Timeline(OneTable[int, _TimelineInterval]):
             "broker_p99_ns": p99,
             "marks": marks,
         }
+
+
+def _count(exchanges: list[Exchange], rows: Rows[int, _TimelineInterval], length_ns: int) -> None:
+    """Count exchanges."""
+    for exchange in exchanges:
+        request, response = exchange.request, exchange.response
+        if request is not None:
+            row = rows.row(request.frame.last_ns // length_ns)
+            if row is not None:
+                row.ask(request)
+        if response is not None:
+            row = rows.row(response.frame.last_ns // length_ns)
+            if row is not None:
+                row.answer(exchange, response)

@@ -58,10 +58,15 @@ class Together:
         self._briefs = [each.way_of_briefs() for each in self._fed]
         self._takes_briefs = self.briefs is not None
         self._in_turn = [
-            (each, each.ways()[0], _takes_connections(type(each)) or type(each).feed is not Fold.feed)
+            (
+                each,
+                *(each.ways()[0], each.way_of_many()),
+                _takes_connections(type(each)) or type(each).feed is not Fold.feed,
+            )
             for each in self._fed
         ]
-        """Each fold, what takes in exchanges that count, and whether it takes in other events."""
+        """Each fold, what takes in exchanges that count, what takes in many of them, and whether it takes in
+        other events."""
 
     def _takers(self, api: str | None, counts: bool) -> list[Take]:
         """What takes in whole exchanges of an API."""
@@ -126,16 +131,15 @@ class Together:
         for exchange in batch.exchanges(None):
             self._see(exchange)
             exchange.shared = SharedParts()
-        for fold, take, takes_others in self._in_turn:
-            if takes_others and batch.others:
-                for event in batch.mixed(fold.apis):
-                    if isinstance(event, Exchange):
-                        take(event)
-                    else:
-                        fold.feed(event)
-            else:
-                for exchange in batch.exchanges(fold.apis):
-                    take(exchange)
+        for fold, take, take_many, takes_others in self._in_turn:
+            for part in batch.in_order(fold.apis) if takes_others else (batch.exchanges(fold.apis),):
+                if not isinstance(part, list):
+                    fold.feed(part)
+                elif take_many is not None:
+                    take_many(part)
+                else:
+                    for exchange in part:
+                        take(exchange)
         for exchange in batch.exchanges(None):
             exchange.shared = None
 
@@ -156,13 +160,12 @@ class _FedEvents:
     """Events that are taken in together."""
 
     def __init__(self, events: Sequence[Event]) -> None:
+        self._events = events
         self._exchanges = [each for each in events if isinstance(each, Exchange)]
-        self.others = len(self._exchanges) < len(events)
-        """Whether there are other events than exchanges."""
         self._apis = [(each.api or _UNKNOWN) if each.missing is None else None for each in self._exchanges]
         """The API of each exchange; None where every fold is asked."""
         self._chosen: dict[frozenset[str] | None, list[Exchange]] = {None: self._exchanges}
-        self._mixed: dict[frozenset[str] | None, Sequence[Event]] = {None: events}
+        self._in_order: dict[frozenset[str] | None, list[list[Exchange] | Event]] = {}
 
     def exchanges(self, apis: frozenset[str] | None) -> list[Exchange]:
         """The exchanges of some APIs; all of them for None."""
@@ -176,14 +179,26 @@ class _FedEvents:
             ]
         return found
 
-    def mixed(self, apis: frozenset[str] | None) -> Sequence[Event]:
-        """The same, and all that are no exchanges, in their order."""
-        found = self._mixed.get(apis)
+    def in_order(self, apis: frozenset[str] | None) -> list[list[Exchange] | Event]:
+        """The same, and all that are no exchanges: each of these by itself, and between them the exchanges
+        that follow one another."""
+        found = self._in_order.get(apis)
         if found is None:
-            chosen = set(map(id, self.exchanges(apis)))
-            found = self._mixed[apis] = [
-                each for each in self._mixed[None] if not isinstance(each, Exchange) or id(each) in chosen
-            ]
+            found = self._in_order[apis] = []
+            following = iter(self.exchanges(apis))
+            exchange = next(following, None)
+            run: list[Exchange] = []
+            for event in self._events:
+                if event is exchange:
+                    run.append(exchange)
+                    exchange = next(following, None)
+                elif not isinstance(event, Exchange):
+                    if run:
+                        found.append(run)
+                        run = []
+                    found.append(event)
+            if run:
+                found.append(run)
         return found
 
 
