@@ -7,7 +7,8 @@ before it.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any, NamedTuple, Self
 
 from kdissect.analysis.counters import Span
@@ -18,10 +19,11 @@ from kdissect.analysis.declared import (
     column,
     first_and_last,
 )
-from kdissect.analysis.fold import Row, Rows, Statistic, address
+from kdissect.analysis.fold import Batched, Row, Rows, Statistic, address
 from kdissect.analysis.packed import packed
 from kdissect.exchange import Exchange
 from kdissect.limits import DEFAULTS, Limits
+from kdissect.message import Request, Token
 from kdissect.protocol import apis
 from kdissect.protocol.apis import API_VERSIONS
 
@@ -35,6 +37,7 @@ class _Software(NamedTuple):
 
 
 UNTOLD = _Software()
+_API_VERSIONS = API_VERSIONS
 
 
 _NAMED_BYTES = 400
@@ -55,18 +58,31 @@ class _NamedClient:
             self.last = later.last
 
 
-@packed
-@dataclass(slots=True)
 class _ClientTalk:
     """What one client id said on one connection, or on several."""
 
-    connections: int = 0
-    exchanges: int = 0
-    request_bytes: int = 0
-    response_bytes: int = 0
-    spoken: dict[tuple[int, int], int] = field(default_factory=dict)
-    """(API key, version): requests."""
-    span: Span = field(default_factory=Span)
+    __slots__ = ("connections", "exchanges", "request_bytes", "response_bytes", "span", "spoken",)
+
+    def __init__(self) -> None:
+        self.connections = 0
+        self.exchanges = 0
+        self.request_bytes = 0
+        self.response_bytes = 0
+        self.spoken: dict[tuple[int, int], int] = {}
+        """(API key, version): requests."""
+        self.span = Span()
+
+    def add(self, exchange: Exchange, request: Request | Token) -> None:
+        """Count an exchange."""
+        self.exchanges += 1
+        self.request_bytes += request.frame.size
+        response = exchange.response
+        if response is not None:
+            self.response_bytes += response.frame.size
+        self.span.cover(exchange)
+        if request.api_key is not None and request.api_version is not None:
+            spoken = request.api_key, request.api_version
+            self.spoken[spoken] = self.spoken.get(spoken, 0) + 1
 
     def merge(self, later: _ClientTalk) -> None:
         self.connections += later.connections
@@ -89,7 +105,7 @@ class _Client(NamedTuple):
     software: _Software
 
 
-class Clients(Statistic):
+class Clients(Batched, Statistic):
     """The statistic ``clients``."""
 
     name = "clients"
@@ -112,38 +128,26 @@ class Clients(Statistic):
         """By connection."""
         self._talks: Rows[tuple[int, _Client], _ClientTalk] = Rows(_ClientTalk, self.room)
         """By connection and client, whose software is not told where none was named yet."""
-        self._talkers: dict[tuple[Any, ...], _ClientTalk] = {}
-        """Those that spoke lately."""
+        self._talkers: dict[int, tuple[str | None, _ClientTalk]] = {}
+        """By connection, the client id that spoke last on it, if it did so lately."""
 
     def __getstate__(self) -> dict[str, Any]:
         return {**self.__dict__, "_talkers": {}}
 
-    def _exchange(self, exchange: Exchange) -> None:
-        request = exchange.request
-        if request is None:
-            return
-        named = self._named.rows.get(exchange.connection)
-        if named is None or request.api_key == API_VERSIONS:
-            named = self._software(exchange)
+    def _exchanges(self, exchanges: list[Exchange]) -> None:
+        _count(exchanges, self._talkers, self._talk)
+
+    def _talk(self, exchange: Exchange) -> _ClientTalk | None:
+        """Where what its client says is counted from now on; None where there are too many."""
+        named = self._software(exchange)
         software = named.last if named is not None else UNTOLD
-        talker = exchange.connection, exchange.client, request.client_id, software
-        talk = self._talkers.get(talker)
-        if talk is None:
-            client = _Client(address(exchange.client), exchange.client_id, software)
-            talk = self._talks.row((exchange.connection, client))
-            if talk is None:
-                return
+        client = _Client(address(exchange.client), exchange.client_id, software)
+        talk = self._talks.row((exchange.connection, client))
+        if talk is not None:
             if len(self._talkers) >= _MOST_TALKERS:
                 self._talkers.clear()
-            self._talkers[talker] = talk
-        talk.exchanges += 1
-        talk.request_bytes += request.frame.size
-        if exchange.response is not None:
-            talk.response_bytes += exchange.response.frame.size
-        talk.span.cover(exchange)
-        if request.api_key is not None and request.api_version is not None:
-            spoken = request.api_key, request.api_version
-            talk.spoken[spoken] = talk.spoken.get(spoken, 0) + 1
+            self._talkers[exchange.connection] = exchange.client_id, talk
+        return talk
 
     def _other(self, exchange: Exchange) -> None:
         self._software(exchange)
@@ -156,9 +160,11 @@ class Clients(Statistic):
             if body.get("clientSoftwareName"):
                 software = _Software(body["clientSoftwareName"], body.get("clientSoftwareVersion"))
                 named.merge(_NamedClient(software, software))
+                self._talkers.pop(exchange.connection, None)
         return named
 
     def merge(self, later: Self) -> None:
+        self._talkers.clear()
         for (connection, client), theirs in later._talks.rows.items():
             before = self._named.rows.get(connection)
             if client.software == UNTOLD and before is not None:
@@ -185,6 +191,28 @@ class Clients(Statistic):
             whole.connections += (connection, client) not in seen
             seen.add((connection, client))
         return [_result(client, talk) for client, talk in sorted(clients.items(), key=lambda e: _order(e[0]))]
+
+
+def _count(
+    exchanges: list[Exchange],
+    talkers: dict[int, tuple[str | None, _ClientTalk]],
+    talk_of: Callable[[Exchange], _ClientTalk | None],
+) -> None:
+    """Count exchanges.
+
+    :param talk_of: tells where, if who spoke last on the connection does not, or names its software.
+    """
+    for exchange in exchanges:
+        request = exchange.request
+        if request is None:
+            continue
+        known = talkers.get(exchange.connection)
+        if known is None or known[0] != request.client_id or request.api_key == _API_VERSIONS:
+            talk = talk_of(exchange)
+        else:
+            talk = known[1]
+        if talk is not None:
+            talk.add(exchange, request)
 
 
 def _order(client: _Client) -> tuple[str, ...]:

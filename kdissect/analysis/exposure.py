@@ -11,7 +11,6 @@ No credential is kept: only that one was sent, by which mechanism, and whose it 
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, field
 from datetime import datetime
 from functools import cache, lru_cache
 from typing import Any, Self
@@ -26,13 +25,12 @@ from kdissect.analysis.declared import (
     first_and_last,
     time_column,
 )
-from kdissect.analysis.fold import SECOND, OneTable, Row
+from kdissect.analysis.fold import SECOND, Batched, OneTable, Row, Rows
 from kdissect.analysis.labels import Labels, Topic
-from kdissect.analysis.packed import packed
 from kdissect.analysis.sets import record_sets
 from kdissect.exchange import Exchange
 from kdissect.limits import DEFAULTS, Limits
-from kdissect.message import SASL_TOKEN
+from kdissect.message import SASL_TOKEN, Request, Token
 from kdissect.protocol.config_names import TOPIC, is_secret_config
 from kdissect.protocol.definition import ALWAYS
 from kdissect.protocol.library import Library, library
@@ -55,33 +53,53 @@ ENCRYPTED_ALERT = "broker: encrypted"
 """One of ``alerts``: that nobody can read, and that is all that the broker sent after the client's part."""
 
 
-@packed
-@dataclass(slots=True)
 class _ConnectionExposure:
     """What went over a connection."""
 
-    client: str = ""
-    broker: str = ""
-    client_id: str | None = None
-    principal: str | None = None
-    mechanism: str | None = None
-    encrypted: bool = False
-    login: bool = False
-    """Whether the client sent a token of its mechanism."""
-    secrets: set[str] = field(default_factory=set)
-    readable: dict[str, int] = field(default_factory=dict)
-    """Settings that say they are secrets and whose values were told, with the first exchange."""
-    topics: dict[Topic, None] = field(default_factory=dict)
-    record_bytes: int = 0
-    bytes: int = 0
-    requests: int = 0
-    login_exchanges: list[int] = field(default_factory=list)
-    span: Span = field(default_factory=Span)
-    over: Connection | None = None
+    __slots__ = ("broker", "bytes", "client", "client_id", "encrypted", "login", "login_exchanges", "mechanism", "over", "principal", "readable", "record_bytes", "requests", "secrets", "span", "topics",)
+
+    def __init__(self) -> None:
+        self.client = ""
+        self.broker = ""
+        self.client_id: str | None = None
+        self.principal: str | None = None
+        self.mechanism: str | None = None
+        self.encrypted = False
+        self.login = False
+        """Whether the client sent a token of its mechanism."""
+        self.secrets: set[str] = set()
+        self.readable: dict[str, int] = {}
+        """Settings that say they are secrets and whose values were told, with the first exchange."""
+        self.topics: dict[Topic, None] = {}
+        self.record_bytes = 0
+        self.bytes = 0
+        self.requests = 0
+        self.login_exchanges: list[int] = []
+        self.span = Span()
+        self.over: Connection | None = None
 
     @property
     def is_counted(self) -> bool:
         return bool(self.requests) or self.over is not None
+
+    def add(self, exchange: Exchange, request: Request | Token | None, counts: bool) -> None:
+        """Take in who speaks in an exchange, and how many bytes."""
+        self.client, self.broker = exchange.client, exchange.broker
+        if request is not None and request.client_id is not None:
+            self.client_id = request.client_id
+        if exchange.principal is not None:
+            self.principal = exchange.principal
+        if exchange.is_encrypted:
+            self.encrypted = True
+        if not counts:
+            return
+        self.requests += 1
+        if request is not None:
+            self.bytes += request.frame.size
+        response = exchange.response
+        if response is not None:
+            self.bytes += response.frame.size
+        self.span.cover(exchange)
 
     def merge(self, later: _ConnectionExposure) -> None:
         self.client, self.broker = later.client or self.client, later.broker or self.broker
@@ -113,7 +131,7 @@ class _ConnectionExposure:
             self.topics[topic] = None
 
 
-class Exposure(OneTable[int, _ConnectionExposure]):
+class Exposure(Batched, OneTable[int, _ConnectionExposure]):
     """The statistic ``exposure``."""
 
     name = "exposure"
@@ -164,46 +182,11 @@ class Exposure(OneTable[int, _ConnectionExposure]):
         super().__init__(_ConnectionExposure, limits)
         self._labels = Labels(self.latest, limits)
 
-    def _exchange(self, exchange: Exchange) -> None:
-        self._take(exchange, True)
+    def _exchanges(self, exchanges: list[Exchange]) -> None:
+        _take(exchanges, True, self._rows, self._labels, self.limits)
 
     def _other(self, exchange: Exchange) -> None:
-        self._take(exchange, False)
-
-    def _take(self, exchange: Exchange, counts: bool) -> None:
-        row = self._rows.row(exchange.connection)
-        if row is None:
-            return
-        row.client, row.broker = exchange.client, exchange.broker
-        request, response = exchange.request, exchange.response
-        if request is not None and request.client_id is not None:
-            row.client_id = request.client_id
-        if exchange.principal is not None:
-            row.principal = exchange.principal
-        if exchange.is_encrypted:
-            row.encrypted = True
-        api = exchange.api or ""
-        if api == "SaslHandshake" and request is not None:
-            mechanism = request.body().get("mechanism")
-            row.mechanism = mechanism if isinstance(mechanism, str) else row.mechanism
-        elif api in _LOGINS:
-            row.login = row.login or request is not None
-            row.login_exchanges = [*row.login_exchanges, exchange.number][:4]
-        if not counts:
-            return
-        row.requests += 1
-        if request is not None:
-            row.bytes += request.frame.size
-        if response is not None:
-            row.bytes += response.frame.size
-        row.span.cover(exchange)
-        if _may_hold_secrets(library(), api):
-            _look_for_secrets(row, exchange, api)
-        for each in record_sets(exchange, self.limits):
-            place = each.place
-            if place.data:
-                row.record_bytes += len(place.data)
-                row.name(self._labels.topic(place.topic, place.topic_id))
+        _take([exchange], False, self._rows, self._labels, self.limits)
 
     def _connection(self, connection: Connection) -> None:
         if connection.protocol in ("kafka", "tls"):
@@ -260,6 +243,39 @@ class Exposure(OneTable[int, _ConnectionExposure]):
             "first_ns": over.start_ns if over is not None else row.span.first_ns,
             "last_ns": over.end_ns if over is not None else row.span.last_ns,
         }
+
+
+def _take(
+    exchanges: list[Exchange],
+    counts: bool,
+    rows: Rows[int, _ConnectionExposure],
+    labels: Labels,
+    limits: Limits,
+) -> None:
+    """Take in exchanges."""
+    known = library()
+    for exchange in exchanges:
+        row = rows.row(exchange.connection)
+        if row is None:
+            continue
+        request = exchange.request
+        row.add(exchange, request, counts)
+        api = exchange.api or ""
+        if api == "SaslHandshake" and request is not None:
+            mechanism = request.body().get("mechanism")
+            row.mechanism = mechanism if isinstance(mechanism, str) else row.mechanism
+        elif api in _LOGINS:
+            row.login = row.login or request is not None
+            row.login_exchanges = [*row.login_exchanges, exchange.number][:4]
+        if not counts:
+            continue
+        if _may_hold_secrets(known, api):
+            _look_for_secrets(row, exchange, api)
+        for each in record_sets(exchange, limits):
+            place = each.place
+            if place.data:
+                row.record_bytes += len(place.data)
+                row.name(labels.topic(place.topic, place.topic_id))
 
 
 def _credentials(

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import re
 from bisect import insort
-from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import Any
 
@@ -19,9 +18,8 @@ from kdissect.analysis.declared import (
     column,
     first_and_last,
 )
-from kdissect.analysis.fold import MILLISECOND, SECOND, OneTable, Row, address
+from kdissect.analysis.fold import MILLISECOND, SECOND, Batched, OneTable, Row, Rows, address
 from kdissect.analysis.histogram import Histogram
-from kdissect.analysis.packed import packed
 from kdissect.analysis.quotas import COUNTED, Quota
 from kdissect.analysis.waits import Wait, asked_wait, is_long_poll, split
 from kdissect.exchange import Exchange
@@ -38,6 +36,7 @@ BACKWARDS_NS = MILLISECOND
 """An answer so long before its request shows a clock that goes wrong."""
 LARGE_BYTES = 100_000_000
 """What librdkafka takes by default (``receive.message.max.bytes``)."""
+_LARGE_BYTES = LARGE_BYTES
 BEYOND_BYTES = 64 << 10
 """Answers with less are small, whatever was asked for."""
 WORST = 8
@@ -57,16 +56,17 @@ def _is_of_brokers(client_id: str | None) -> bool:
     return client_id is not None and _OWN.fullmatch(client_id) is not None
 
 
-@packed
-@dataclass(slots=True)
 class _Worst:
     """How often something took long (or was large), and the exchanges in which it was worst."""
 
-    count: int = 0
-    total_ns: int = 0
-    worst: list[tuple[int, int]] = field(default_factory=list)
-    """Minus how long, and the number."""
-    span: Span = field(default_factory=Span)
+    __slots__ = ("count", "span", "total_ns", "worst",)
+
+    def __init__(self) -> None:
+        self.count = 0
+        self.total_ns = 0
+        self.worst: list[tuple[int, int]] = []
+        """Minus how long, and the number."""
+        self.span = Span()
 
     def add(self, ns: int, exchange: Exchange) -> None:
         self.count += 1
@@ -96,28 +96,91 @@ class _Worst:
         return self.span.first_ns if part == "first_ns" else self.span.last_ns
 
 
-@packed
-@dataclass(slots=True)
 class _PaceRow:
     """There is one for each API on each connection, so what seldom happens takes no room until it does."""
 
-    latency: Histogram = field(default_factory=Histogram)
-    broker: Histogram = field(default_factory=Histogram)
-    known_ns: int = 0
-    """The latencies of which it is known what they waited behind."""
-    behind_ns: int = 0
-    behind_seconds: dict[int, tuple[int, int]] = field(default_factory=dict)
-    """In each second: how many waited so, and for how long together."""
-    happened: dict[str, _Worst] = field(default_factory=dict)
-    """What held it up, or was too large, by the word that begins the names of its columns."""
-    away: Histogram | None = None
-    quota: Quota | None = None
-    answered: Histogram | None = None
-    least: int = 0
-    beyond_limit: int = 0
-    min_bytes: int = 0
-    max_wait_ms: int = 0
-    span: Span = field(default_factory=Span)
+    __slots__ = ("answered", "away", "behind_ns", "behind_seconds", "beyond_limit", "broker", "happened", "known_ns", "latency", "least", "max_wait_ms", "min_bytes", "quota", "span",)
+
+    def __init__(self) -> None:
+        self.latency = Histogram()
+        self.broker = Histogram()
+        self.known_ns = 0
+        """The latencies of which it is known what they waited behind."""
+        self.behind_ns = 0
+        self.behind_seconds: dict[int, tuple[int, int]] = {}
+        """In each second: how many waited so, and for how long together."""
+        self.happened: dict[str, _Worst] = {}
+        """What held it up, or was too large, by the word that begins the names of its columns."""
+        self.away: Histogram | None = None
+        self.quota: Quota | None = None
+        self.answered: Histogram | None = None
+        self.least = 0
+        self.beyond_limit = 0
+        self.min_bytes = 0
+        self.max_wait_ms = 0
+        self.span = Span()
+
+    def add(self, exchange: Exchange, api: str) -> None:
+        """Count an exchange that has both messages."""
+        response, latency, behind = exchange.response, exchange.latency_ns, exchange.behind_ns
+        assert response is not None
+        assert latency is not None
+        self.span.begin(exchange)
+        self.latency.add(latency)
+        if latency <= -BACKWARDS_NS:
+            self.happens("backwards", -latency, exchange)
+        known = split(exchange)
+        if known.broker_ns is not None:
+            self.broker.add(known.broker_ns)
+        if behind is not None:
+            self.known_ns += latency
+            self.behind_ns += behind
+            if behind >= BEHIND_NS:
+                self.happens("behind", behind, exchange)
+                self.waited(exchange.begun_ns // SECOND, 1, behind)
+                if behind >= POLLED_NS and exchange.after_api_key in (FETCH, SHARE_FETCH):
+                    self.happens("polled", behind, exchange)
+        if response.frame.size > _LARGE_BYTES:
+            self.happens("large", response.frame.size, exchange)
+        throttle_ms = told_ms(response)
+        if api in COUNTED:
+            if self.quota is None:
+                self.quota = Quota()
+            self.quota.add(exchange, throttle_ms)
+        if throttle_ms:
+            self.happens("throttled", throttle_ms * MILLISECOND, exchange)
+        if exchange.breaks_quota:
+            self.happens("broken", 0, exchange)
+        if is_long_poll(api):
+            self._polled(exchange, known.wait)
+
+    def _polled(self, exchange: Exchange, wait: Wait) -> None:
+        """Count a long poll."""
+        request, response = exchange.request, exchange.response
+        assert request is not None
+        assert response is not None
+        seen = response.survey()
+        size = 0 if seen is None else sum(seen.records[1::2]) - sum(seen.records[::2])
+        self.answered = self.answered or Histogram()
+        self.answered.add(size)
+        if not size:
+            return
+        longest, least = asked_wait(request)
+        self.least = max(self.least, least)
+        if size >= BEYOND_BYTES:
+            limit = request.body().get("maxBytes", 0)
+            if 0 < limit < size:
+                self.happens("beyond", size, exchange)
+                self.beyond_limit = max(self.beyond_limit, limit)
+        if wait is Wait.WAITED_OUT and longest is not None and least > 1:
+            self.happens("held", longest * MILLISECOND, exchange)
+            self.min_bytes, self.max_wait_ms = max(self.min_bytes, least), max(self.max_wait_ms, longest)
+        think, served = exchange.think_ns, exchange.served_ns
+        is_at_once = longest is None or served is None or served < longest * MILLISECOND // 2
+        if think is not None and exchange.after_api_key == exchange.api_key and is_at_once:
+            self.away = self.away or Histogram()
+            self.away.add(think)
+            self.happens("away", think, exchange)
 
     def happens(self, what: str, ns: int, exchange: Exchange) -> None:
         """Count something in an exchange: how long it took, or how large it was."""
@@ -161,7 +224,7 @@ _Key = tuple[str, str, str, str]
 """Broker, client, client id, API."""
 
 
-class Pace(OneTable[_Key, _PaceRow]):
+class Pace(Batched, OneTable[_Key, _PaceRow]):
     """A row a broker, client, client id and API."""
 
     name = "pace"
@@ -241,72 +304,24 @@ class Pace(OneTable[_Key, _PaceRow]):
     def __init__(self, limits: Limits = DEFAULTS) -> None:
         super().__init__(_PaceRow, limits)
 
-    def _exchange(self, exchange: Exchange) -> None:
-        latency, api = exchange.latency_ns, exchange.api
-        if latency is None or api is None or is_of_brokers(exchange):
-            return
-        row = self._rows.row((exchange.broker, address(exchange.client), exchange.client_id or "", api))
-        if row is None:
-            return
-        row.span.begin(exchange)
-        row.latency.add(latency)
-        if latency <= -BACKWARDS_NS:
-            row.happens("backwards", -latency, exchange)
-        known = split(exchange)
-        if known.broker_ns is not None:
-            row.broker.add(known.broker_ns)
-        behind = exchange.behind_ns
-        if behind is not None:
-            row.known_ns += latency
-            row.behind_ns += behind
-            if behind >= BEHIND_NS:
-                row.happens("behind", behind, exchange)
-                row.waited(exchange.begun_ns // SECOND, 1, behind)
-                if behind >= POLLED_NS and exchange.after_api_key in (FETCH, SHARE_FETCH):
-                    row.happens("polled", behind, exchange)
-        assert exchange.response is not None
-        if exchange.response.frame.size > LARGE_BYTES:
-            row.happens("large", exchange.response.frame.size, exchange)
-        throttle_ms = told_ms(exchange.response)
-        if api in COUNTED:
-            if row.quota is None:
-                row.quota = Quota()
-            row.quota.add(exchange, throttle_ms)
-        if throttle_ms:
-            row.happens("throttled", throttle_ms * MILLISECOND, exchange)
-        if exchange.breaks_quota:
-            row.happens("broken", 0, exchange)
-        if is_long_poll(api):
-            self._count_poll(row, exchange, known.wait)
-
-    def _count_poll(self, row: _PaceRow, exchange: Exchange, wait: Wait) -> None:
-        assert exchange.request is not None
-        assert exchange.response is not None
-        seen = exchange.response.survey()
-        size = 0 if seen is None else sum(seen.records[1::2]) - sum(seen.records[::2])
-        row.answered = row.answered or Histogram()
-        row.answered.add(size)
-        if not size:
-            return
-        longest, least = asked_wait(exchange.request)
-        row.least = max(row.least, least)
-        if size >= BEYOND_BYTES:
-            limit = exchange.request.body().get("maxBytes", 0)
-            if 0 < limit < size:
-                row.happens("beyond", size, exchange)
-                row.beyond_limit = max(row.beyond_limit, limit)
-        if wait is Wait.WAITED_OUT and longest is not None and least > 1:
-            row.happens("held", longest * MILLISECOND, exchange)
-            row.min_bytes, row.max_wait_ms = max(row.min_bytes, least), max(row.max_wait_ms, longest)
-        think, served = exchange.think_ns, exchange.served_ns
-        is_at_once = longest is None or served is None or served < longest * MILLISECOND // 2
-        if think is not None and exchange.after_api_key == exchange.api_key and is_at_once:
-            row.away = row.away or Histogram()
-            row.away.add(think)
-            row.happens("away", think, exchange)
+    def _exchanges(self, exchanges: list[Exchange]) -> None:
+        _count(exchanges, self._rows)
 
     def result(self) -> list[Row]:
         return [_result(key, row) for key, row in sorted(self._rows.rows.items())]
+
+
+def _count(exchanges: list[Exchange], rows: Rows[_Key, _PaceRow]) -> None:
+    """Count exchanges."""
+    for exchange in exchanges:
+        if exchange.request is None or exchange.response is None:
+            continue
+        api = exchange.api
+        if api is None or exchange.latency_ns is None or is_of_brokers(exchange):
+            continue
+        row = rows.row((exchange.broker, address(exchange.client), exchange.client_id or "", api))
+        if row is not None:
+            row.add(exchange, api)
 
 
 _HAPPENED = {

@@ -7,7 +7,6 @@ a stretch. The longest stretch with a second between them at most shows storms.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
 from zlib import crc32
 
 from kdissect.analysis.counters import Span
@@ -20,9 +19,8 @@ from kdissect.analysis.declared import (
     column,
     first_and_last,
 )
-from kdissect.analysis.fold import MILLISECOND, SECOND, OneTable, Row
+from kdissect.analysis.fold import MILLISECOND, SECOND, Batched, OneTable, Row, Rows
 from kdissect.analysis.labels import Labels, Topic
-from kdissect.analysis.packed import packed
 from kdissect.analysis.topics import replica_id
 from kdissect.analysis.waits import asked_wait
 from kdissect.exchange import Exchange
@@ -41,36 +39,42 @@ SHORT_MS = 10
 """A Fetch that may wait no longer than this does not wait."""
 
 
-@packed
-@dataclass(slots=True)
 class _Stretch:
     """Requests that follow one another."""
 
-    requests: int
-    first_ns: int
-    last_ns: int
-    first_exchange: int
-    content: int
-    """What they ask for; 0 where that does not matter."""
+    __slots__ = ("content", "first_exchange", "first_ns", "last_ns", "requests")
+
+    def __init__(self, requests: int, first_ns: int, last_ns: int, first_exchange: int, content: int) -> None:
+        self.requests = requests
+        self.first_ns = first_ns
+        self.last_ns = last_ns
+        self.first_exchange = first_exchange
+        self.content = content
+        """What they ask for; 0 where that does not matter."""
+
+    def __reduce__(self) -> tuple[type[_Stretch], tuple[int, ...]]:
+        parts = self.requests, self.first_ns, self.last_ns, self.first_exchange, self.content
+        return _Stretch, parts
 
     def joined(self, later: _Stretch) -> _Stretch:
         requests = self.requests + later.requests
         return _Stretch(requests, self.first_ns, later.last_ns, self.first_exchange, later.content)
 
 
-@packed
-@dataclass(slots=True)
 class _LongestStretches:
     """The longest of them, and those at the ends, which other parts of the capture may go on."""
 
-    head: _Stretch | None = None
-    best: _Stretch | None = None
-    tail: _Stretch | None = None
+    __slots__ = ("best", "head", "tail",)
+
+    def __init__(self) -> None:
+        self.head: _Stretch | None = None
+        self.best: _Stretch | None = None
+        self.tail: _Stretch | None = None
 
     def go_on(self, ns: int, number: int, content: int, gap_ns: int) -> None:
         """The next request."""
         last = self.tail if self.tail is not None else self.head
-        if last is None or ns - last.last_ns > gap_ns or content != last.content:
+        if last is None or content != last.content or ns - last.last_ns > gap_ns:
             self.add(_Stretch(1, ns, ns, number, content), gap_ns)
             return
         last.requests += 1
@@ -110,18 +114,39 @@ class _LongestStretches:
         return max(every, key=lambda each: (each.requests, -each.first_ns), default=None)
 
 
-@packed
-@dataclass(slots=True)
 class _Repeat:
-    client: str = ""
-    broker: str = ""
-    client_id: str | None = None
-    replica_id: int = -1
-    span: Span = field(default_factory=Span)
-    count: int = 0
-    at_once: _LongestStretches = field(default_factory=_LongestStretches)
-    soon: _LongestStretches = field(default_factory=_LongestStretches)
-    exchanges: list[int] = field(default_factory=list)
+    __slots__ = ("at_once", "broker", "client", "client_id", "count", "exchanges", "replica_id", "soon", "span",)
+
+    def __init__(self) -> None:
+        self.client = ""
+        self.broker = ""
+        self.client_id: str | None = None
+        self.replica_id: int = -1
+        self.span = Span()
+        self.count = 0
+        self.at_once = _LongestStretches()
+        self.soon = _LongestStretches()
+        self.exchanges: list[int] = []
+
+    def add(self, exchange: Exchange, code: int) -> None:
+        """Count an exchange with this error code, or 0."""
+        request, api, number = exchange.request, exchange.api, exchange.number
+        assert request is not None
+        content = 0
+        if api == "Fetch":
+            self.replica_id = max(self.replica_id, replica_id(exchange))
+        elif not code:
+            content = crc32(request.frame.payload[request.body_start :])
+        ns = request.frame.last_ns
+        self.client, self.broker = exchange.client, exchange.broker
+        if exchange.client_id is not None:
+            self.client_id = exchange.client_id
+        self.span.add(ns, number)
+        self.count += 1
+        self.at_once.go_on(ns, number, content, AT_ONCE_NS)
+        self.soon.go_on(ns, number, 0, SOON_NS)
+        if len(self.exchanges) < EVIDENCE:
+            self.exchanges.append(number)
 
     def merge(self, later: _Repeat) -> None:
         self.client, self.broker = later.client or self.client, later.broker or self.broker
@@ -138,7 +163,7 @@ _Key = tuple[Topic, int, str, int, int]
 """Topic, connection, API, error code, partition (-1 for none)."""
 
 
-class Repeats(OneTable[_Key, _Repeat]):
+class Repeats(Batched, OneTable[_Key, _Repeat]):
     """The statistic ``repeats``."""
 
     name = "repeats"
@@ -172,18 +197,12 @@ class Repeats(OneTable[_Key, _Repeat]):
         super().__init__(_Repeat, limits)
         self._labels = Labels(self.latest, limits)
 
-    def _exchange(self, exchange: Exchange) -> None:
-        if exchange.request is None or exchange.response is None:
-            return
-        if exchange.error is None:
-            if exchange.response.is_cut:
-                return  # what it says where the capture lacks bytes is not known
-            api = exchange.api or ""
-            if api not in NEVER_THE_SAME or (api == "Fetch" and _is_idle(exchange)):
-                row = self._rows.row((NOWHERE, exchange.connection, api, 0, -1))
-                if row is not None:
-                    self._count(exchange, row, 0)
-            return
+    def _exchanges(self, exchanges: list[Exchange]) -> None:
+        for exchange in _count(exchanges, self._rows):
+            self._failed(exchange)
+
+    def _failed(self, exchange: Exchange) -> None:
+        """Count each error of an exchange."""
         outcomes: set[tuple[Topic, int, int]] = set()
         for code, ancestors in exchange.error_codes():
             name, topic_id, partition = partition_of(ancestors)
@@ -192,27 +211,7 @@ class Repeats(OneTable[_Key, _Repeat]):
         for topic, code, partition in sorted(outcomes):
             row = self._rows.row((topic, exchange.connection, exchange.api or "", code, partition))
             if row is not None:
-                self._count(exchange, row, code)
-
-    @staticmethod
-    def _count(exchange: Exchange, row: _Repeat, code: int) -> None:
-        assert exchange.request is not None
-        content = 0
-        if not code:
-            content = crc32(exchange.request.frame.payload[exchange.request.body_start :])
-        if exchange.api == "Fetch":
-            row.replica_id = max(row.replica_id, replica_id(exchange))
-            content = 0
-        ns, number = exchange.begun_ns, exchange.number
-        row.client, row.broker = exchange.client, exchange.broker
-        if exchange.client_id is not None:
-            row.client_id = exchange.client_id
-        row.span.add(ns, number)
-        row.count += 1
-        row.at_once.go_on(ns, number, content, AT_ONCE_NS)
-        row.soon.go_on(ns, number, 0, SOON_NS)
-        if len(row.exchanges) < EVIDENCE:
-            row.exchanges.append(number)
+                row.add(exchange, code)
 
     def merge(self, later: Repeats) -> None:
         self._labels.merge(later._labels)
@@ -226,6 +225,24 @@ class Repeats(OneTable[_Key, _Repeat]):
 
 NOWHERE = Topic("", "")
 """Of what is about no topic."""
+
+
+def _count(exchanges: list[Exchange], rows: Rows[_Key, _Repeat]) -> list[Exchange]:
+    """Count exchanges without errors; gives those with errors."""
+    failed = []
+    for exchange in exchanges:
+        response = exchange.response
+        if exchange.request is None or response is None:
+            continue
+        if exchange.error is not None:
+            failed.append(exchange)
+        elif not response.is_cut:  # what it says where the capture lacks bytes is not known
+            api = exchange.api or ""
+            if api not in NEVER_THE_SAME or (api == "Fetch" and _is_idle(exchange)):
+                row = rows.row((NOWHERE, exchange.connection, api, 0, -1))
+                if row is not None:
+                    row.add(exchange, 0)
+    return failed
 
 
 def _is_idle(exchange: Exchange) -> bool:

@@ -7,7 +7,6 @@ retransmission hit.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
 
 from kdissect.analysis.declared import (
     BROKER_COLUMN,
@@ -18,11 +17,11 @@ from kdissect.analysis.declared import (
     column,
     first_and_last,
 )
-from kdissect.analysis.fold import MILLISECOND, SECOND, OneTable, Row, least, most
-from kdissect.analysis.packed import packed
+from kdissect.analysis.fold import MILLISECOND, SECOND, Batched, OneTable, Row, Rows, least, most
 from kdissect.analysis.waits import asked_wait, is_long_poll, waits_for_members
 from kdissect.exchange import Exchange
 from kdissect.limits import DEFAULTS, Limits
+from kdissect.message import Request, Response, Token
 from kdissect.session.conversation import Connection
 
 _MAKES_READY = ("ApiVersions", "SaslHandshake", "SaslAuthenticate", "SaslToken")
@@ -35,6 +34,7 @@ MOST_SLOW = 32
 MOST_HIT = 8
 LARGE_BYTES = 256 << 10
 """Messages from this size on tell how quickly bytes are carried."""
+_LARGE_BYTES = LARGE_BYTES
 SLOW_BYTES_PER_S = 2_000_000
 _MEMBER_BEATS = ("ConsumerGroupHeartbeat", "ShareGroupHeartbeat", "StreamsGroupHeartbeat")
 
@@ -103,32 +103,81 @@ _FACTS: tuple[Declared, ...] = (
 _NAMES = tuple(each.name for each in _FACTS)
 
 
-@packed
-@dataclass(slots=True)
 class _ConnectionTcp:
-    over: Connection | None = None
-    client_id: str | None = None
-    ready_ns: int | None = None
-    """When the first request began that uses the connection."""
-    first_ns: int | None = None
-    """When the first request of any kind began."""
-    login_ns: int = 0
-    exchanges: int = 0
-    slow: list[tuple[int, int, int, int]] = field(default_factory=list)
-    """The longest exchanges: minus how long, number, begin and end."""
-    waiting: list[tuple[int, int, int, str]] = field(default_factory=list)
-    """Requests that waited when it was closed: when they were asked, their numbers, how long they may wait
-    (ns), their APIs; the oldest."""
-    answered: set[str] = field(default_factory=set)
-    """APIs of which requests were answered."""
-    left_ns: int | None = None
-    """When its client last left a group."""
-    last: tuple[int, int, str, str] | None = None
-    """The exchange whose last message came last: when, its number, its API, why one side is absent."""
-    large: int = 0
-    """Messages of :data:`LARGE_BYTES` and more."""
-    slow_large: list[tuple[float, int, int]] = field(default_factory=list)
-    """The slowest of them: bytes a second, for how long, the exchange's number."""
+    __slots__ = ("answered", "client_id", "exchanges", "first_ns", "large", "last", "left_ns", "login_ns", "over", "ready_ns", "slow", "slow_large", "waiting",)
+
+    def __init__(self) -> None:
+        self.over: Connection | None = None
+        self.client_id: str | None = None
+        self.ready_ns: int | None = None
+        """When the first request began that uses the connection."""
+        self.first_ns: int | None = None
+        """When the first request of any kind began."""
+        self.login_ns = 0
+        self.exchanges = 0
+        self.slow: list[tuple[int, int, int, int]] = []
+        """The longest exchanges: minus how long, number, begin and end."""
+        self.waiting: list[tuple[int, int, int, str]] = []
+        """Requests that waited when it was closed: when they were asked, their numbers, how long they may wait
+        (ns), their APIs; the oldest."""
+        self.answered: set[str] = set()
+        """APIs of which requests were answered."""
+        self.left_ns: int | None = None
+        """When its client last left a group."""
+        self.last: tuple[int, int, str, str] | None = None
+        """The exchange whose last message came last: when, its number, its API, why one side is absent."""
+        self.large = 0
+        """Messages of :data:`LARGE_BYTES` and more."""
+        self.slow_large: list[tuple[float, int, int]] = []
+        """The slowest of them: bytes a second, for how long, the exchange's number."""
+
+    def add(self, exchange: Exchange) -> None:
+        """Count an exchange."""
+        self.exchanges += 1
+        api, number = exchange.api or "", exchange.number
+        request, response = exchange.request, exchange.response
+        last = exchange.told_ns, number, api, exchange.missing or ""
+        if self.last is None or last > self.last:
+            self.last = last
+        if exchange.client_id is not None:
+            self.client_id = exchange.client_id
+        if request is not None and request.frame.size >= _LARGE_BYTES:
+            self._carried(number, request)
+        if response is not None and response.frame.size >= _LARGE_BYTES:
+            self._carried(number, response)
+        if request is None:
+            return
+        frame = request.frame
+        if response is None and exchange.missing == "connection closed":
+            waits = _may_wait_ns(exchange)
+            if waits is not None:
+                self.waiting = sorted([*self.waiting, (frame.last_ns, number, waits, api)])[:MOST_SLOW]
+        if _leaves(exchange, api):
+            self.left_ns = most(self.left_ns, frame.last_ns)
+        begin_ns = int(frame.first_ns)
+        if self.first_ns is None or begin_ns < self.first_ns:
+            self.first_ns = begin_ns
+        if self.ready_ns is None or begin_ns < self.ready_ns:
+            if api not in _MAKES_READY:
+                self.ready_ns = begin_ns
+            elif api in _LOGIN:
+                self.login_ns += exchange.latency_ns or 0
+        if response is not None:
+            self.answered.add(api)
+            end_ns = int(response.frame.last_ns)
+            if end_ns - begin_ns >= SLOW_NS:
+                slow = begin_ns - end_ns, number, begin_ns, end_ns
+                self.slow = sorted([*self.slow, slow])[:MOST_SLOW]
+
+    def _carried(self, number: int, message: Request | Response | Token) -> None:
+        """Count a large message of an exchange."""
+        if message.is_cut:
+            return
+        self.large += 1
+        took_ns = int(message.frame.last_ns) - int(message.frame.first_ns)
+        if took_ns > 0 and message.frame.size * SECOND / took_ns < SLOW_BYTES_PER_S:
+            slow = (round(message.frame.size * SECOND / took_ns, 1), took_ns, number)
+            self.slow_large = sorted([*self.slow_large, slow])[:MOST_SLOW]
 
     def merge(self, later: _ConnectionTcp) -> None:
         self.over = later.over or self.over
@@ -147,7 +196,7 @@ class _ConnectionTcp:
         self.slow_large = sorted(self.slow_large + later.slow_large)[:MOST_SLOW]
 
 
-class Tcp(OneTable[int, _ConnectionTcp]):
+class Tcp(Batched, OneTable[int, _ConnectionTcp]):
     """The statistic ``tcp``: a row a connection that speaks Kafka or TLS, or came to nothing."""
 
     reads_tcp = True
@@ -219,49 +268,8 @@ class Tcp(OneTable[int, _ConnectionTcp]):
     def __init__(self, limits: Limits = DEFAULTS) -> None:
         super().__init__(_ConnectionTcp, limits)
 
-    def _exchange(self, exchange: Exchange) -> None:
-        row = self._rows.row(exchange.connection)
-        if row is None:
-            return
-        row.exchanges += 1
-        api = exchange.api or ""
-        last = exchange.told_ns, exchange.number, api, exchange.missing or ""
-        if row.last is None or last > row.last:
-            row.last = last
-        if exchange.client_id is not None:
-            row.client_id = exchange.client_id
-        request, response = exchange.request, exchange.response
-        for message in (request, response):
-            if message is not None and message.frame.size >= LARGE_BYTES and not message.is_cut:
-                row.large += 1
-                took_ns = int(message.frame.last_ns) - int(message.frame.first_ns)
-                if took_ns > 0 and message.frame.size * SECOND / took_ns < SLOW_BYTES_PER_S:
-                    slow = (round(message.frame.size * SECOND / took_ns, 1), took_ns, exchange.number)
-                    row.slow_large = sorted([*row.slow_large, slow])[:MOST_SLOW]
-        if request is None:
-            return
-        if exchange.missing == "connection closed" and response is None:
-            waits = _may_wait_ns(exchange)
-            if waits is not None:
-                asked = (request.frame.last_ns, exchange.number, waits, api)
-                row.waiting = sorted([*row.waiting, asked])[:MOST_SLOW]
-        if _leaves(exchange, api):
-            row.left_ns = most(row.left_ns, request.frame.last_ns)
-        begin_ns = request.frame.first_ns
-        if row.first_ns is None or begin_ns < row.first_ns:
-            row.first_ns = begin_ns
-        if row.ready_ns is None or begin_ns < row.ready_ns:
-            if api not in _MAKES_READY:
-                row.ready_ns = begin_ns
-            elif api in _LOGIN:
-                row.login_ns += exchange.latency_ns or 0
-        if response is not None:
-            row.answered.add(api)
-            end_ns = response.frame.last_ns
-            if end_ns - begin_ns >= SLOW_NS:
-                row.slow = sorted([*row.slow, (begin_ns - end_ns, exchange.number, begin_ns, end_ns)])[
-                    :MOST_SLOW
-                ]
+    def _exchanges(self, exchanges: list[Exchange]) -> None:
+        _count(exchanges, self._rows)
 
     def _connection(self, connection: Connection) -> None:
         if connection.tcp is None:
@@ -276,6 +284,14 @@ class Tcp(OneTable[int, _ConnectionTcp]):
             for number, row in sorted(self._rows.rows.items())
             if row.over is not None
         ]
+
+
+def _count(exchanges: list[Exchange], rows: Rows[int, _ConnectionTcp]) -> None:
+    """Count exchanges."""
+    for exchange in exchanges:
+        row = rows.row(exchange.connection)
+        if row is not None:
+            row.add(exchange)
 
 
 def _oldest(waiting: list[tuple[int, int, int, str]], closed_ns: int | None) -> int | None:

@@ -14,12 +14,12 @@ its tables.
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Mapping
+from collections.abc import Callable, Hashable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple, Self
 
 from kdissect.analysis.declared import BROKER_COLUMN, CLIENT_ADDRESS_COLUMN, CLIENT_ID_COLUMN, column
-from kdissect.analysis.fold import Row, Rows, Statistic, address
+from kdissect.analysis.fold import Batched, Row, Rows, Statistic, address
 from kdissect.analysis.offers_seen import MOST_VERSIONS, OffersSeen, Ranges, ranges_in
 from kdissect.analysis.packed import packed
 from kdissect.analysis.room import Room
@@ -54,13 +54,14 @@ class Talker(NamedTuple):
     broker: str
 
 
-@packed
-@dataclass(slots=True)
 class _SpokenVersions:
     """What it spoke: (API key, version): requests."""
 
-    spoken: dict[tuple[int, int], int] = field(default_factory=dict)
-    left_out: int = 0
+    __slots__ = ("left_out", "spoken",)
+
+    def __init__(self) -> None:
+        self.spoken: dict[tuple[int, int], int] = {}
+        self.left_out = 0
 
     def add(self, spoken: tuple[int, int], count: int) -> None:
         if spoken in self.spoken or len(self.spoken) < MOST_VERSIONS:
@@ -311,7 +312,7 @@ def _order(row: Row) -> tuple[Any, ...]:
     )
 
 
-class Versions(Statistic):
+class Versions(Batched, Statistic):
     """The statistic ``versions``."""
 
     name = "versions"
@@ -351,13 +352,17 @@ class Versions(Statistic):
     def __init__(self, limits: Limits = DEFAULTS) -> None:
         super().__init__(limits)
         self._facts = VersionFacts(self.room)
-        self._known: dict[tuple[Any, ...], _SpokenVersions] = {}
-        """Who spoke lately what is answered: the next such request tells nothing new."""
+        self._known: dict[tuple[int, int, int], tuple[str | None, _SpokenVersions]] = {}
+        """By connection, API key and version: the client id that spoke so lately, where it is answered. The
+        next such request tells nothing new."""
 
     def __getstate__(self) -> dict[str, Any]:
         return {**self.__dict__, "_known": {}}
 
-    def _exchange(self, exchange: Exchange) -> None:
+    def _exchanges(self, exchanges: list[Exchange]) -> None:
+        _count(exchanges, self._known, self._counted)
+
+    def _counted(self, exchange: Exchange) -> None:
         self._take(exchange, counts=True)
 
     def _other(self, exchange: Exchange) -> None:
@@ -370,13 +375,9 @@ class Versions(Statistic):
                 self._facts.asked(_talker(exchange), exchange.number, {}, ranges_in(exchange.response))
             return
         api_key, api_version = request.api_key, request.api_version
-        client, broker = exchange.client, exchange.broker
-        whose = exchange.connection, client, request.client_id, broker, api_key, api_version
-        known = self._known.get(whose) if counts else None
-        if known is not None:
-            known.add((api_key, api_version), 1)
-            return
-        talker = Talker(exchange.connection, address(client), exchange.client_id, broker)
+        talker = Talker(
+            exchange.connection, address(exchange.client), exchange.client_id, exchange.broker
+        )
         is_news = exchange.response is not None and not self._facts.is_answered(
             talker.broker, api_key, api_version
         )
@@ -397,7 +398,7 @@ class Versions(Statistic):
             if talk is not None and is_spoken and is_answered and api_key != apis.API_VERSIONS:
                 if len(self._known) >= _MOST_KNOWN:
                     self._known.clear()
-                self._known[whose] = talk
+                self._known[exchange.connection, api_key, api_version] = exchange.client_id, talk
 
     def _connection(self, connection: Connection) -> None:
         if is_whole(connection.opened, connection.gaps, connection.skipped_bytes):
@@ -412,6 +413,28 @@ class Versions(Statistic):
 
     def result(self) -> list[Row]:
         return self._facts.result()
+
+
+def _count(
+    exchanges: list[Exchange],
+    known: dict[tuple[int, int, int], tuple[str | None, _SpokenVersions]],
+    take: Callable[[Exchange], None],
+) -> None:
+    """Count exchanges.
+
+    :param take: takes in those that may tell something new.
+    """
+    for exchange in exchanges:
+        request = exchange.request
+        if request is None or request.api_key is None or request.api_version is None:
+            take(exchange)
+            continue
+        spoken = known.get((exchange.connection, request.api_key, request.api_version))
+        if spoken is None or spoken[0] != request.client_id:
+            take(exchange)
+        else:
+            talk = spoken[1]
+            talk.add((request.api_key, request.api_version), 1)
 
 
 def is_whole(opened: bool, gaps: int, skipped_bytes: int) -> bool:
