@@ -7,9 +7,6 @@ no such header. They are read as record sets are; compressed ones are unpacked o
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from typing import NamedTuple
-
 from kdissect.limits import DEFAULTS, Limits
 from kdissect.record.batch import (
     BATCH_HEADER,
@@ -33,35 +30,70 @@ APART_MS = 4
 MOST_LOOKED_AT = 10_000
 SAMPLE = 64
 """So many timestamps stand for all of a larger batch."""
-_MAGIC_AT = 16
+_MAGIC_AT, _HEADER_BYTES = 16, HEADER_BYTES
 _read = BATCH_HEADER.unpack_from
 
 
-class Header(NamedTuple):
-    """What stands in front of a batch."""
+class Header:  # noqa: PLW1641 - a value, but nobody's key
+    """What stands in front of a batch. Nobody changes it."""
 
-    position: int
-    """Of its first byte in the set."""
-    size: int
-    """Its bytes, header and all, as it announces them."""
-    magic: int
-    crc: int
-    attributes: int
-    base_offset: int
-    """As it stands there: in a Produce request mostly 0. Of a compressed message that is not unpacked, the
-    offset of its last record."""
-    last_offset: int
-    base_timestamp: int
-    """Ms since the epoch, -1 for none; in magic 0 and 1, the outer message's."""
-    max_timestamp: int
-    producer_id: int
-    """-1 for none, as in magic 0 and 1."""
-    producer_epoch: int
-    base_sequence: int
-    records: int | None
-    """How many, as it announces; None where only unpacking tells."""
-    is_whole: bool = True
-    """Whether all its bytes are there."""
+    __slots__ = (
+        *("attributes", "base_offset", "base_sequence", "base_timestamp", "crc", "is_whole", "last_offset"),
+        *("magic", "max_timestamp", "position", "producer_epoch", "producer_id", "records", "size"),
+    )
+
+    def __init__(
+        self,
+        position: int,
+        size: int,
+        magic: int,
+        crc: int,
+        attributes: int,
+        base_offset: int,
+        last_offset: int,
+        base_timestamp: int,
+        max_timestamp: int,
+        producer_id: int,
+        producer_epoch: int,
+        base_sequence: int,
+        records: int | None,
+        is_whole: bool = True,
+    ) -> None:
+        self.position = position
+        """Of its first byte in the set."""
+        self.size = size
+        """Its bytes, header and all, as it announces them."""
+        self.magic = magic
+        self.crc = crc
+        self.attributes = attributes
+        self.base_offset = base_offset
+        """As it stands there: in a Produce request mostly 0. Of a compressed message that is not unpacked,
+        the offset of its last record."""
+        self.last_offset = last_offset
+        self.base_timestamp = base_timestamp
+        """Ms since the epoch, -1 for none; in magic 0 and 1, the outer message's."""
+        self.max_timestamp = max_timestamp
+        self.producer_id = producer_id
+        """-1 for none, as in magic 0 and 1."""
+        self.producer_epoch = producer_epoch
+        self.base_sequence = base_sequence
+        self.records = records
+        """How many, as it announces; None where only unpacking tells."""
+        self.is_whole = is_whole
+        """Whether all its bytes are there."""
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Header) and self._parts() == other._parts()
+
+    def __repr__(self) -> str:
+        return f"Header{self._parts()}"
+
+    def _parts(self) -> tuple[int | None, ...]:
+        return (
+            *(self.position, self.size, self.magic, self.crc, self.attributes, self.base_offset),
+            *(self.last_offset, self.base_timestamp, self.max_timestamp, self.producer_id),
+            *(self.producer_epoch, self.base_sequence, self.records, self.is_whole),
+        )
 
     @property
     def codec(self) -> str:
@@ -105,40 +137,54 @@ class Header(NamedTuple):
         return self.crc if self.magic >= 2 else None
 
 
-def headers(data: bytes, limits: Limits = DEFAULTS) -> Iterator[Header]:
+def headers(data: bytes, limits: Limits = DEFAULTS) -> list[Header]:
     """The headers of the whole batches, in order, up to the first that no batch can have. Nothing is
     unpacked."""
-    return (each for each in _headers(data, 0, limits, unpacks=False) if each.is_whole)
+    found: list[Header] = []
+    _read_headers(data, 0, limits, False, found)
+    return [each for each in found if each.is_whole]
 
 
-def sets_of(data: bytes, limits: Limits = DEFAULTS) -> Iterator[Header]:
+def sets_of(data: bytes, limits: Limits = DEFAULTS) -> list[Header]:
     """The same, and the last one too if its end is cut off. Consecutive messages of magic 0 and 1 become one,
     and are unpacked because their offsets are inside."""
+    found: list[Header] = []
+    _read_headers(data, 0, limits, True, found)
+    out: list[Header] = []
     run: list[Header] = []
-    for each in _headers(data, 0, limits, unpacks=True):
+    for each in found:
         if each.magic < 2:
             run.append(each)
             continue
         if run:
-            yield _joined(run)
+            out.append(_joined(run))
             run = []
-        yield each
+        out.append(each)
     if run:
-        yield _joined(run)
+        out.append(_joined(run))
+    return out
 
 
 def _joined(run: list[Header]) -> Header:
     stamps = [each.max_timestamp for each in run if each.last_ms is not None]
     counts = [each.records for each in run]
     by_broker = [each for each in run if each.is_log_append_time]
-    return (by_broker or run)[0]._replace(
-        position=run[0].position,
-        size=sum(each.size for each in run),
-        base_offset=run[0].base_offset,
-        last_offset=run[-1].last_offset,
-        base_timestamp=stamps[0] if stamps else -1,
-        max_timestamp=max(stamps, default=-1),
-        records=None if None in counts else sum(count or 0 for count in counts),
+    first = (by_broker or run)[0]
+    return Header(
+        run[0].position,
+        sum([each.size for each in run]),
+        first.magic,
+        first.crc,
+        first.attributes,
+        run[0].base_offset,
+        run[-1].last_offset,
+        stamps[0] if stamps else -1,
+        max(stamps, default=-1),
+        first.producer_id,
+        first.producer_epoch,
+        first.base_sequence,
+        None if None in counts else sum([count or 0 for count in counts]),
+        first.is_whole,
     )
 
 
@@ -165,10 +211,10 @@ def stamps_of(batch: Header, data: bytes) -> list[int]:
     return [stamps[(2 * part + 1) * count // (2 * SAMPLE)] for part in range(SAMPLE)]
 
 
-def _headers(data: bytes, position: int, limits: Limits, unpacks: bool) -> Iterator[Header]:
-    """Those of a set from a position on; only the last may be cut."""
-    end, found = len(data), 0
-    while position + HEADER_BYTES <= end and data[position + _MAGIC_AT] == 2 and found < limits.elements:
+def _read_headers(data: bytes, position: int, limits: Limits, unpacks: bool, found: list[Header]) -> None:
+    """Add those of a set from a position on; only the last may be cut."""
+    end, most = len(data), len(found) + limits.elements
+    while position + _HEADER_BYTES <= end and data[position + _MAGIC_AT] == 2 and len(found) < most:
         (
             base_offset,
             length,
@@ -184,36 +230,37 @@ def _headers(data: bytes, position: int, limits: Limits, unpacks: bool) -> Itera
             base_sequence,
             count,
         ) = _read(data, position)
-        size = length + LOG_OVERHEAD
         if length < SMALLEST_BATCH:
             return
-        yield Header(
-            position,
-            size,
-            magic,
-            crc,
-            attributes,
-            base_offset,
-            wrap64(base_offset + last_delta),
-            base_timestamp,
-            max_timestamp,
-            producer_id,
-            producer_epoch,
-            base_sequence,
-            count if count >= 0 else None,
-            position + size <= end,
+        size = length + LOG_OVERHEAD
+        found.append(
+            Header(
+                position,
+                size,
+                magic,
+                crc,
+                attributes,
+                base_offset,
+                wrap64(base_offset + last_delta),
+                base_timestamp,
+                max_timestamp,
+                producer_id,
+                producer_epoch,
+                base_sequence,
+                count if count >= 0 else None,
+                position + size <= end,
+            )
         )
         position += size
-        found += 1
     if end - position > _MAGIC_AT and data[position + _MAGIC_AT] < 2:
-        yield from _messages(data, position, limits, unpacks)
+        _read_messages(data, position, limits, unpacks, found)
 
 
-def _messages(data: bytes, start: int, limits: Limits, unpacks: bool) -> Iterator[Header]:
-    """Those of magic 0 and 1, and of the batches behind them."""
+def _read_messages(data: bytes, start: int, limits: Limits, unpacks: bool, found: list[Header]) -> None:
+    """Add those of magic 0 and 1, and of the batches behind them."""
     for batch in read_record_set(data[start:], limits).batches:
         if batch.magic >= 2:
-            yield from _headers(data, start + batch.position, limits, unpacks)
+            _read_headers(data, start + batch.position, limits, unpacks, found)
             return
         if batch.partial:
             return
@@ -221,18 +268,20 @@ def _messages(data: bytes, start: int, limits: Limits, unpacks: bool) -> Iterato
         base = batch.base_offset if unpacks else batch.header_offset
         if base is None:
             continue  # where its records begin is not known
-        yield Header(
-            start + batch.position,
-            batch.size,
-            batch.magic,
-            batch.crc,
-            batch.attributes,
-            base,
-            batch.last_offset,
-            batch.max_timestamp,
-            batch.max_timestamp,
-            -1,
-            -1,
-            -1,
-            batch.count if unpacks else None if is_wrapper else 1,
+        found.append(
+            Header(
+                start + batch.position,
+                batch.size,
+                batch.magic,
+                batch.crc,
+                batch.attributes,
+                base,
+                batch.last_offset,
+                batch.max_timestamp,
+                batch.max_timestamp,
+                -1,
+                -1,
+                -1,
+                batch.count if unpacks else None if is_wrapper else 1,
+            )
         )

@@ -41,6 +41,8 @@ class Labels:
     :param latest: knows the names that were told so far.
     """
 
+    __slots__ = ("_latest", "_most", "_names", "_unnamed")
+
     def __init__(self, latest: Latest, limits: Limits = DEFAULTS) -> None:
         self._names: dict[str, str] = {}
         self._unnamed: dict[str, None] = {}

@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 from array import array
-from dataclasses import dataclass, field
 from zlib import compress
 
 from kdissect.analysis.counters import Grades, Span
 from kdissect.analysis.fold import MILLISECOND
 from kdissect.analysis.headers import HEADER_BYTES, Header
 from kdissect.analysis.histogram import Histogram
-from kdissect.analysis.packed import packed
 from kdissect.exchange import Exchange
 from kdissect.limits import Limits
 from kdissect.protocol.errors import error_name
@@ -21,6 +19,7 @@ AHEAD_MS = 5_000
 """A record is dated in the future if its time lies so far after the packet's."""
 SAMPLED_BYTES = 256 << 10
 """About one batch in so many bytes is sampled. Its checksum decides: the choice is always the same."""
+_SAMPLED_BYTES = SAMPLED_BYTES
 LOOKED_AT_BYTES = 16 << 10
 """So much of a batch that is not compressed is tried."""
 _LEAST, _MOST = -(1 << 63), (1 << 63) - 1
@@ -28,17 +27,18 @@ MOST_UNPACKED_BYTES = 1 << 20
 """Compressed batches that are larger are not looked into."""
 
 
-@packed
-@dataclass(slots=True)
 class Sampled:
     """How well batches are, or could be, compressed."""
 
-    bytes: int = 0
-    """Of all of them."""
-    before: int = 0
-    """Of the samples, uncompressed."""
-    after: int = 0
-    """Of the samples, compressed."""
+    __slots__ = ("after", "before", "bytes",)
+
+    def __init__(self) -> None:
+        self.bytes = 0
+        """Of all of them."""
+        self.before = 0
+        """Of the samples, uncompressed."""
+        self.after = 0
+        """Of the samples, compressed."""
 
     @property
     def ratio(self) -> float | None:
@@ -52,34 +52,35 @@ class Sampled:
         self.after += later.after
 
 
-@packed
-@dataclass(slots=True)
 class Production:
     """What one producer wrote to one partition."""
 
-    requests: int = 0
-    batches: int = 0
-    records: int = 0
-    bytes: int = 0
-    sizes: Histogram = field(default_factory=Histogram)
-    counts: Histogram = field(default_factory=Histogram)
-    codecs: set[str] = field(default_factory=set)
-    plain: Sampled = field(default_factory=Sampled)
-    """Batches that are not compressed; of the samples, what zlib makes of them."""
-    packed: Sampled = field(default_factory=Sampled)
-    """Compressed ones; of the samples, what is in them."""
-    acks: set[int] = field(default_factory=set)
-    transactional: int = 0
-    linger: Histogram = field(default_factory=Histogram)
-    skew: Histogram = field(default_factory=Histogram)
-    ahead: int = 0
-    errors: Grades = field(default_factory=Grades)
-    error_names: set[str] = field(default_factory=set)
-    span: Span = field(default_factory=Span)
-    epoch: tuple[int, int, int] | None = None
-    """When and in which exchange the last was, and which."""
-    sent: array[int] = field(default_factory=lambda: array("q"))
-    counted: bool = False
+    __slots__ = ("acks", "ahead", "batches", "bytes", "codecs", "counted", "counts", "epoch", "error_names", "errors", "linger", "packed", "plain", "records", "requests", "sent", "sizes", "skew", "span", "transactional",)
+
+    def __init__(self) -> None:
+        self.requests = 0
+        self.batches = 0
+        self.records = 0
+        self.bytes = 0
+        self.sizes = Histogram()
+        self.counts = Histogram()
+        self.codecs: set[str] = set()
+        self.plain = Sampled()
+        """Batches that are not compressed; of the samples, what zlib makes of them."""
+        self.packed = Sampled()
+        """Compressed ones; of the samples, what is in them."""
+        self.acks: set[int] = set()
+        self.transactional = 0
+        self.linger = Histogram()
+        self.skew = Histogram()
+        self.ahead = 0
+        self.errors = Grades()
+        self.error_names: set[str] = set()
+        self.span = Span()
+        self.epoch: tuple[int, int, int] | None = None
+        """When and in which exchange the last was, and which."""
+        self.sent: array[int] = array('q')
+        self.counted = False
 
     def merge(self, later: Production) -> None:
         """Add what was written later."""
@@ -139,7 +140,7 @@ def sample(row: Production, data: bytes, batch: Header, limits: Limits) -> None:
     """Measure how well one batch of many is, or could be, compressed."""
     found = row.packed if batch.is_compressed else row.plain
     found.bytes += batch.size
-    if batch.magic < 2 or batch.crc * SAMPLED_BYTES >= batch.size << 32:
+    if batch.magic < 2 or batch.crc * _SAMPLED_BYTES >= batch.size << 32:
         return
     start, end = batch.position + HEADER_BYTES, batch.position + batch.size
     if not batch.is_compressed:

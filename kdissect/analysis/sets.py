@@ -53,7 +53,7 @@ class SharedSet:
             if not data:
                 self._headers = _NO_HEADERS
             elif len(data) > _MAGIC_AT and data[_MAGIC_AT] < 2:
-                self._headers = list(headers(data, self.limits))
+                self._headers = headers(data, self.limits)
             else:  # nothing to be unpacked
                 self._headers = [each for each in self.sets if each.is_whole]
         return self._headers
@@ -63,7 +63,7 @@ class SharedSet:
         """Those of :func:`~kdissect.analysis.headers.sets_of`."""
         if self._merged is None:
             data = self.place.data
-            self._merged = list(sets_of(data, self.limits)) if data else _NO_HEADERS
+            self._merged = sets_of(data, self.limits) if data else _NO_HEADERS
         return self._merged
 
 

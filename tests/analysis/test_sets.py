@@ -36,8 +36,8 @@ def test_a_set_tells_what_its_readers_tell() -> None:
     counted = Batches()
     counted.add(data, DEFAULTS)
     assert found.batches == counted
-    assert found.headers == list(headers(data))
-    assert found.sets == list(sets_of(data))
+    assert found.headers == headers(data)
+    assert found.sets == sets_of(data)
     assert found.batches is found.batches
 
 

@@ -1,0 +1,12 @@
+cimport cython
+from libc.stdint cimport int64_t
+
+cdef class Labels:
+    cdef object _latest
+    cdef int64_t _most
+    cdef dict _names
+    cdef dict _unnamed
+
+    cpdef topic(self, name, topic_id)
+    cpdef merge(self, Labels later)
+    cpdef settle(self)
