@@ -6,9 +6,8 @@ magic 0 and 1 do not say it, and are unpacked.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from typing import Any
 
-from kdissect.analysis.packed import packed
 from kdissect.limits import Limits
 from kdissect.record.records import wrap64
 from kdissect.record.sets import read_record_set
@@ -16,38 +15,54 @@ from kdissect.record.sets import read_record_set
 _BROKEN = ("bad-batch", "bad-magic")
 
 
-@packed
-@dataclass(slots=True)
-class Batches:
+class Batches:  # noqa: PLW1641 - it changes
     """What was counted."""
 
-    batches: int = 0
-    """Whole batches of records, each an outer message in magic 0 and 1."""
-    records: int = 0
-    """Records in them."""
-    uncounted: int = 0
-    """Of them, batches of which it cannot be told how many records they hold."""
-    control: int = 0
-    """Batches of control records, which are not among the above: transaction markers and the like."""
-    partial: int = 0
-    """Batches that the end of the set cuts; their records are not counted."""
-    corrupt: int = 0
-    """Batches whose checksum is wrong, and sets of which the rest cannot be read."""
-    set_bytes: int = 0
-    """Of the record sets, cut batches and all."""
-    batch_bytes: int = 0
-    """Of the whole batches."""
-    smallest: int | None = None
-    largest: int | None = None
-    codecs: set[str] = field(default_factory=set)
-    end: int | None = None
-    """The offset after the last whole batch."""
+    __slots__ = (
+        *("batch_bytes", "batches", "codecs", "control", "corrupt", "end", "largest", "partial"),
+        *("records", "set_bytes", "smallest", "uncounted"),
+    )
+
+    def __init__(self) -> None:
+        self.batches = 0
+        """Whole batches of records, each an outer message in magic 0 and 1."""
+        self.records = 0
+        """Records in them."""
+        self.uncounted = 0
+        """Of them, batches of which it cannot be told how many records they hold."""
+        self.control = 0
+        """Batches of control records, which are not among the above: transaction markers and the like."""
+        self.partial = 0
+        """Batches that the end of the set cuts; their records are not counted."""
+        self.corrupt = 0
+        """Batches whose checksum is wrong, and sets of which the rest cannot be read."""
+        self.set_bytes = 0
+        """Of the record sets, cut batches and all."""
+        self.batch_bytes = 0
+        """Of the whole batches."""
+        self.smallest: int | None = None
+        self.largest: int | None = None
+        self.codecs: set[str] = set()
+        self.end: int | None = None
+        """The offset after the last whole batch."""
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Batches) and self._parts() == other._parts()
+
+    def __repr__(self) -> str:
+        return f"Batches{self._parts()}"
+
+    def _parts(self) -> tuple[Any, ...]:
+        return (
+            *(self.batches, self.records, self.uncounted, self.control, self.partial, self.corrupt),
+            *(self.set_bytes, self.batch_bytes, self.smallest, self.largest, self.codecs, self.end),
+        )
 
     def add(self, data: bytes, limits: Limits) -> None:
         """Count a record set."""
         self.set_bytes += len(data)
         found = read_record_set(data, limits)
-        self.corrupt += sum(each.kind in _BROKEN for each in found.own_faults)
+        self.corrupt += len([each for each in found.own_faults if each.kind in _BROKEN])
         for batch in found.batches:
             if batch.partial:
                 self.partial += 1

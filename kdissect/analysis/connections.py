@@ -20,7 +20,10 @@ from kdissect.session.conversation import Connection
 
 
 class _ConnectionSoFar:
-    __slots__ = ("broker", "client", "client_id", "depth", "errors", "latency", "over", "request_bytes", "requests", "response_bytes", "responses", "span",)
+    __slots__ = (
+        *("broker", "client", "client_id", "depth", "errors", "latency", "over", "request_bytes"),
+        *("requests", "response_bytes", "responses", "span"),
+    )
 
     def __init__(self) -> None:
         self.client = ""

@@ -56,7 +56,11 @@ ENCRYPTED_ALERT = "broker: encrypted"
 class _ConnectionExposure:
     """What went over a connection."""
 
-    __slots__ = ("broker", "bytes", "client", "client_id", "encrypted", "login", "login_exchanges", "mechanism", "over", "principal", "readable", "record_bytes", "requests", "secrets", "span", "topics",)
+    __slots__ = (
+        *("broker", "bytes", "client", "client_id", "encrypted", "login", "login_exchanges"),
+        *("mechanism", "over", "principal", "readable", "record_bytes", "requests", "secrets"),
+        *("span", "topics"),
+    )
 
     def __init__(self) -> None:
         self.client = ""

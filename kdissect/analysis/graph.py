@@ -8,7 +8,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any, NamedTuple, Self
 
 from kdissect.analysis.batches import Batches
@@ -24,9 +24,9 @@ from kdissect.limits import DEFAULTS, Limits
 from kdissect.protocol.traits import traits_of_api
 
 CLIENT, TOPIC, GROUP, BROKER = ("client", "topic", "group", "broker")
-PRODUCES, FETCHES, COMMITS, MEMBER_OF, ADMINISTERS, REPLICATES = RELATIONS = (
-    *("produces", "fetches", "commits", "member-of", "administers", "replicates"),
-)
+PRODUCES, FETCHES, COMMITS = ("produces", "fetches", "commits")
+MEMBER_OF, ADMINISTERS, REPLICATES = ("member-of", "administers", "replicates")
+RELATIONS = (PRODUCES, FETCHES, COMMITS, MEMBER_OF, ADMINISTERS, REPLICATES)
 _MEMBERS = (
     "JoinGroup",
     "SyncGroup",
@@ -56,16 +56,26 @@ _NAMED_BYTES = 400
 """About what is kept of a connection."""
 
 
-@packed
-@dataclass(slots=True)
 class _EdgeFlow:
     """What flowed, over one connection."""
 
-    exchanges: int = 0
-    records: int | None = None
-    bytes: int | None = None
-    encrypted: bool = True
-    span: Span = field(default_factory=Span)
+    __slots__ = (*("bytes", "encrypted", "exchanges", "records", "span"),)
+
+    def __init__(self) -> None:
+        self.exchanges = 0
+        self.records: int | None = None
+        self.bytes: int | None = None
+        self.encrypted = True
+        self.span = Span()
+
+    def add(self, exchange: Exchange, batches: Batches | None) -> None:
+        """Count an exchange, with its records of a topic where it carries any."""
+        self.exchanges += 1
+        self.encrypted = self.encrypted and exchange.is_encrypted
+        self.span.cover(exchange)
+        if batches is not None:
+            self.records = (self.records or 0) + batches.records
+            self.bytes = (self.bytes or 0) + batches.set_bytes
 
     def merge(self, later: _EdgeFlow) -> None:
         self.exchanges += later.exchanges
@@ -137,14 +147,8 @@ class Graph(Statistic):
             return
         for edge, batches in self._edges(exchange, exchange.api or ""):
             flow = self._flows.row((exchange.connection, edge))
-            if flow is None:
-                continue
-            flow.exchanges += 1
-            flow.encrypted = flow.encrypted and exchange.is_encrypted
-            flow.span.cover(exchange)
-            if batches is not None:
-                flow.records = _sum(flow.records, batches.records)
-                flow.bytes = _sum(flow.bytes, batches.set_bytes)
+            if flow is not None:
+                flow.add(exchange, batches)
 
     def _learn(self, exchange: Exchange) -> None:
         api = exchange.api

@@ -16,7 +16,10 @@ from kdissect.message import Request, Response, Token
 
 
 class _Interval:
-    __slots__ = ("errors", "fetched", "produced", "request_bytes", "requests", "response_bytes", "responses",)
+    __slots__ = (
+        *("errors", "fetched", "produced", "request_bytes", "requests", "response_bytes"),
+        *("responses",),
+    )
 
     def __init__(self) -> None:
         self.requests = 0

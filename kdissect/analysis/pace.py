@@ -59,7 +59,7 @@ def _is_of_brokers(client_id: str | None) -> bool:
 class _Worst:
     """How often something took long (or was large), and the exchanges in which it was worst."""
 
-    __slots__ = ("count", "span", "total_ns", "worst",)
+    __slots__ = (*("count", "span", "total_ns", "worst"),)
 
     def __init__(self) -> None:
         self.count = 0
@@ -99,7 +99,10 @@ class _Worst:
 class _PaceRow:
     """There is one for each API on each connection, so what seldom happens takes no room until it does."""
 
-    __slots__ = ("answered", "away", "behind_ns", "behind_seconds", "beyond_limit", "broker", "happened", "known_ns", "latency", "least", "max_wait_ms", "min_bytes", "quota", "span",)
+    __slots__ = (
+        *("answered", "away", "behind_ns", "behind_seconds", "beyond_limit", "broker", "happened"),
+        *("known_ns", "latency", "least", "max_wait_ms", "min_bytes", "quota", "span"),
+    )
 
     def __init__(self) -> None:
         self.latency = Histogram()

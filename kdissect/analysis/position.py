@@ -5,52 +5,58 @@ The requests of a connection are its steps, numbered from 0: :mod:`kdissect.anal
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
+from copy import copy
 
 from kdissect.analysis.batches import Batches
 from kdissect.analysis.counters import Grades, Span
 from kdissect.analysis.fold import most
-from kdissect.analysis.packed import packed
 from kdissect.record.records import wrap64
 
 
-@packed
-@dataclass(slots=True)
 class Position:
     """The state of it."""
 
-    fetches: int = 0
-    """Requests that asked for it, up to the last time it was let go."""
-    counts: bool = False
-    """Whether an exchange that names it counts; where a filter chooses, others are replayed too."""
-    since: int | None = None
-    """The step since which it is asked for; None where it is not."""
-    touched: int | None = None
-    """The step at which it was first named or forgotten."""
-    named: int = 0
-    position: int | None = None
-    high_watermark: int | None = None
-    last_stable_offset: int | None = None
-    log_start_offset: int | None = None
-    max_lag: int | None = None
-    unplaced: int | None = None
-    """The largest high watermark told while no position was known."""
-    full: int = 0
-    """Answers with its records that came near what the request allows as a whole."""
-    beyond_stable: Span = field(default_factory=Span)
-    """Exchanges that brought records from the last stable offset on, to whom only reads what is committed."""
-    beyond_stable_count: int = 0
-    beyond: tuple[int, int, int] | None = None
-    """The offset of such records, the time and the number of the exchange, while no later answer has shown
-    whether the last stable offset had already moved on when they were read."""
-    first_stable: int | None = None
-    """The first last stable offset told."""
-    aborted_unnamed: Span = field(default_factory=Span)
-    """Exchanges that brought records of an aborted transaction, and did not name it, to the same."""
-    aborted_unnamed_count: int = 0
-    batches: Batches = field(default_factory=Batches)
-    errors: Grades = field(default_factory=Grades)
-    span: Span = field(default_factory=Span)
+    __slots__ = (
+        *("aborted_unnamed", "aborted_unnamed_count", "batches", "beyond", "beyond_stable"),
+        *("beyond_stable_count", "counts", "errors", "fetches", "first_stable", "full"),
+        *("high_watermark", "last_stable_offset", "log_start_offset", "max_lag", "named"),
+        *("position", "since", "span", "touched", "unplaced"),
+    )
+
+    def __init__(self) -> None:
+        self.fetches = 0
+        """Requests that asked for it, up to the last time it was let go."""
+        self.counts = False
+        """Whether an exchange that names it counts; where a filter chooses, others are replayed too."""
+        self.since: int | None = None
+        """The step since which it is asked for; None where it is not."""
+        self.touched: int | None = None
+        """The step at which it was first named or forgotten."""
+        self.named = 0
+        self.position: int | None = None
+        self.high_watermark: int | None = None
+        self.last_stable_offset: int | None = None
+        self.log_start_offset: int | None = None
+        self.max_lag: int | None = None
+        self.unplaced: int | None = None
+        """The largest high watermark told while no position was known."""
+        self.full = 0
+        """Answers with its records that came near what the request allows as a whole."""
+        self.beyond_stable = Span()
+        """Exchanges that brought records from the last stable offset on, to whom only reads what is
+        committed."""
+        self.beyond_stable_count = 0
+        self.beyond: tuple[int, int, int] | None = None
+        """The offset of such records, the time and the number of the exchange, while no later answer has
+        shown whether the last stable offset had already moved on when they were read."""
+        self.first_stable: int | None = None
+        """The first last stable offset told."""
+        self.aborted_unnamed = Span()
+        """Exchanges that brought records of an aborted transaction, and did not name it, to the same."""
+        self.aborted_unnamed_count = 0
+        self.batches = Batches()
+        self.errors = Grades()
+        self.span = Span()
 
     def ask(self, step: int, offset: int) -> None:
         """It is named."""
@@ -112,9 +118,11 @@ class Position:
         return wrap64(self.high_watermark - self.position)
 
     def shifted(self, steps: int) -> Position:
-        """The same, with ``steps`` before its first."""
-        since = None if self.since is None else self.since + steps
-        return replace(self, since=since, touched=None if self.touched is None else self.touched + steps)
+        """A copy with ``steps`` before its first."""
+        out = copy(self)
+        out.since = None if self.since is None else self.since + steps
+        out.touched = None if self.touched is None else self.touched + steps
+        return out
 
     def merge(self, later: Position) -> None:
         """Add what was found later; its steps count on from those here."""

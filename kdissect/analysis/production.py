@@ -30,7 +30,7 @@ MOST_UNPACKED_BYTES = 1 << 20
 class Sampled:
     """How well batches are, or could be, compressed."""
 
-    __slots__ = ("after", "before", "bytes",)
+    __slots__ = (*("after", "before", "bytes"),)
 
     def __init__(self) -> None:
         self.bytes = 0
@@ -55,7 +55,11 @@ class Sampled:
 class Production:
     """What one producer wrote to one partition."""
 
-    __slots__ = ("acks", "ahead", "batches", "bytes", "codecs", "counted", "counts", "epoch", "error_names", "errors", "linger", "packed", "plain", "records", "requests", "sent", "sizes", "skew", "span", "transactional",)
+    __slots__ = (
+        *("acks", "ahead", "batches", "bytes", "codecs", "counted", "counts", "epoch"),
+        *("error_names", "errors", "linger", "packed", "plain", "records", "requests", "sent"),
+        *("sizes", "skew", "span", "transactional"),
+    )
 
     def __init__(self) -> None:
         self.requests = 0
@@ -79,7 +83,7 @@ class Production:
         self.span = Span()
         self.epoch: tuple[int, int, int] | None = None
         """When and in which exchange the last was, and which."""
-        self.sent: array[int] = array('q')
+        self.sent: array[int] = array("q")
         self.counted = False
 
     def merge(self, later: Production) -> None:

@@ -64,7 +64,7 @@ class _Stretch:
 class _LongestStretches:
     """The longest of them, and those at the ends, which other parts of the capture may go on."""
 
-    __slots__ = ("best", "head", "tail",)
+    __slots__ = (*("best", "head", "tail"),)
 
     def __init__(self) -> None:
         self.head: _Stretch | None = None
@@ -115,7 +115,10 @@ class _LongestStretches:
 
 
 class _Repeat:
-    __slots__ = ("at_once", "broker", "client", "client_id", "count", "exchanges", "replica_id", "soon", "span",)
+    __slots__ = (
+        *("at_once", "broker", "client", "client_id", "count", "exchanges", "replica_id", "soon"),
+        *("span",),
+    )
 
     def __init__(self) -> None:
         self.client = ""

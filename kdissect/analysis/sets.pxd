@@ -1,14 +1,15 @@
 cimport cython
+from kdissect.analysis.batches cimport Batches
 from kdissect.exchange cimport Exchange
 
 cdef int _MAGIC_AT
-cdef object _NO_BATCHES
+cdef Batches _NO_BATCHES
 cdef list _NO_HEADERS
 
 cdef class SharedSet:
     cdef public object place
     cdef public object limits
-    cdef object _batches
+    cdef Batches _batches
     cdef list _headers
     cdef list _merged
 

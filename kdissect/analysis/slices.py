@@ -39,6 +39,7 @@ class Estimate(NamedTuple):
 
 NOTHING = Estimate(None)
 _ONE, _MOST_SLICES = 1, MOST_SLICES
+L = TypeVar("L", "SlicedSums", "SlicedTimes")
 
 
 class Sums:  # noqa: PLW1641 - it changes
@@ -131,8 +132,7 @@ class Sliced:  # noqa: PLW1641 - it changes
             self._first_ns, self._last_ns = first_ns, last_ns
         elif first_ns < self._first_ns:
             self._first_ns = first_ns
-        if last_ns > self._last_ns:
-            self._last_ns = last_ns
+        self._last_ns = max(self._last_ns, last_ns)
         shift = self.shift
         while (self._last_ns >> shift) - (self._first_ns >> shift) >= _MOST_SLICES:
             shift += 1

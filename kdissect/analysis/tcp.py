@@ -7,7 +7,6 @@ retransmission hit.
 
 from __future__ import annotations
 
-
 from kdissect.analysis.declared import (
     BROKER_COLUMN,
     CLIENT_COLUMN,
@@ -104,7 +103,10 @@ _NAMES = tuple(each.name for each in _FACTS)
 
 
 class _ConnectionTcp:
-    __slots__ = ("answered", "client_id", "exchanges", "first_ns", "large", "last", "left_ns", "login_ns", "over", "ready_ns", "slow", "slow_large", "waiting",)
+    __slots__ = (
+        *("answered", "client_id", "exchanges", "first_ns", "large", "last", "left_ns", "login_ns"),
+        *("over", "ready_ns", "slow", "slow_large", "waiting"),
+    )
 
     def __init__(self) -> None:
         self.over: Connection | None = None
@@ -118,8 +120,8 @@ class _ConnectionTcp:
         self.slow: list[tuple[int, int, int, int]] = []
         """The longest exchanges: minus how long, number, begin and end."""
         self.waiting: list[tuple[int, int, int, str]] = []
-        """Requests that waited when it was closed: when they were asked, their numbers, how long they may wait
-        (ns), their APIs; the oldest."""
+        """Requests that waited when it was closed: when they were asked, their numbers, how long they may
+        wait (ns), their APIs; the oldest."""
         self.answered: set[str] = set()
         """APIs of which requests were answered."""
         self.left_ns: int | None = None

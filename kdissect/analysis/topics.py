@@ -9,7 +9,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
 from typing import Self
 
 from kdissect.analysis.batches import Batches
@@ -24,8 +23,7 @@ from kdissect.analysis.declared import (
 )
 from kdissect.analysis.fold import OneTable, Row
 from kdissect.analysis.labels import Labels, Topic
-from kdissect.analysis.packed import packed
-from kdissect.analysis.sets import record_sets
+from kdissect.analysis.sets import SharedSet, record_sets
 from kdissect.analysis.versions import replica_id_of
 from kdissect.exchange import Exchange
 from kdissect.limits import DEFAULTS, Limits
@@ -35,15 +33,26 @@ from kdissect.protocol.topics import partition_of
 DIRECTIONS = {"Produce": "produce", "Fetch": "fetch", "ShareFetch": "share", "FetchSnapshot": "snapshot"}
 
 
-@packed
-@dataclass(slots=True)
 class _PartitionTraffic:
-    exchanges: int = 0
-    batches: Batches = field(default_factory=Batches)
-    corrupt: Span = field(default_factory=Span)
-    """Exchanges with damaged records."""
-    errors: Grades = field(default_factory=Grades)
-    span: Span = field(default_factory=Span)
+    __slots__ = (*("batches", "corrupt", "errors", "exchanges", "span"),)
+
+    def __init__(self) -> None:
+        self.exchanges = 0
+        self.batches = Batches()
+        self.corrupt = Span()
+        """Exchanges with damaged records."""
+        self.errors = Grades()
+        self.span = Span()
+
+    def add(self, exchange: Exchange, found: SharedSet) -> None:
+        """Count a record set of an exchange."""
+        batches = found.batches
+        self.batches.merge(batches)
+        if batches.corrupt:
+            if found.place.message.is_cut:  # then the capture lacks bytes, not the log
+                self.batches.corrupt -= batches.corrupt
+            else:
+                self.corrupt.add(exchange.begun_ns, exchange.number)
 
     def merge(self, later: _PartitionTraffic) -> None:
         self.exchanges += later.exchanges
@@ -119,12 +128,7 @@ class Topics(OneTable[tuple[Topic, int | None, str], _PartitionTraffic]):
             place = found.place
             row = self._row(exchange, place.topic, place.topic_id, place.partition, direction, here)
             if row is not None and place.data:
-                row.batches.merge(found.batches)
-                if found.batches.corrupt:
-                    if place.message.is_cut:  # then the capture lacks bytes, not the log
-                        row.batches.corrupt -= found.batches.corrupt
-                    else:
-                        row.corrupt.add(exchange.begun_ns, exchange.number)
+                row.add(exchange, found)
         for code, ancestors in exchange.error_codes() if exchange.error is not None else ():
             topic, topic_id, partition = partition_of(ancestors)
             if partition is not None:

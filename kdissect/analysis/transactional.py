@@ -326,7 +326,7 @@ class Transactional(Fold):
         for record in read_record_set(data[start : start + size], self.limits).records():
             kind = int.from_bytes(record.key[2:4], "big") if record.key and len(record.key) >= 4 else -1
             if kind in (0, 1):
-                header = next(headers(data[start : start + size], self.limits))
+                header = headers(data[start : start + size], self.limits)[0]
                 found = Marker(ns, number, header.producer_epoch, kind == 1, place, header.base_offset)
                 self.markers.add(header.producer_id, found)
 

@@ -57,7 +57,7 @@ class Talker(NamedTuple):
 class _SpokenVersions:
     """What it spoke: (API key, version): requests."""
 
-    __slots__ = ("left_out", "spoken",)
+    __slots__ = (*("left_out", "spoken"),)
 
     def __init__(self) -> None:
         self.spoken: dict[tuple[int, int], int] = {}
@@ -375,9 +375,7 @@ class Versions(Batched, Statistic):
                 self._facts.asked(_talker(exchange), exchange.number, {}, ranges_in(exchange.response))
             return
         api_key, api_version = request.api_key, request.api_version
-        talker = Talker(
-            exchange.connection, address(exchange.client), exchange.client_id, exchange.broker
-        )
+        talker = Talker(exchange.connection, address(exchange.client), exchange.client_id, exchange.broker)
         is_news = exchange.response is not None and not self._facts.is_answered(
             talker.broker, api_key, api_version
         )
