@@ -90,6 +90,7 @@ LEAVES = (
     "kdissect.analysis.graph",
     "kdissect.analysis.position",
     "kdissect.analysis.topics",
+    "kdissect.analysis.transit",
     "kdissect.analysis.counters",
     "kdissect.analysis.headers",
     "kdissect.analysis.histogram",

@@ -28,7 +28,7 @@ from kdissect.analysis.labels import Labels, Topic
 from kdissect.analysis.ledgers import NONE, Ledgers, known, told
 from kdissect.analysis.packed import packed
 from kdissect.analysis.positions import NEW_SESSION, NO_SESSION
-from kdissect.analysis.sets import record_sets
+from kdissect.analysis.sets import SharedSet, record_sets
 from kdissect.analysis.topic_lives import TELLING, TopicLives
 from kdissect.analysis.topics import replica_id as replica_id_in
 from kdissect.exchange import Exchange
@@ -147,23 +147,10 @@ class Transit(Fold):
             base = exchange.assigned_base_offset(place)
             acknowledged = response.frame.last_ns if base is not None and response is not None else None
             key = self._labels.topic(None if place.topic_id else place.topic, place.topic_id), place.partition
-            for batch in found.sets:
-                length = batch.length
-                self._produced.add(
-                    key,
-                    known(base),
-                    base + length - 1 if base is not None else length,
-                    sent,
-                    known(acknowledged),
-                    *_stamps(batch),
-                    flags | (0 if batch.is_log_append_time else _CREATE_TIME),
-                    exchange.connection,
-                )
-                stamps = stamps_of(batch, place.data)
+            for row, stamps in _sent(found, base, sent, acknowledged, flags, exchange.connection):
+                self._produced.add(key, *row)
                 if stamps:
-                    crc = known(batch.content_crc)
-                    self._samples.add(key, sent, crc, *stamps, *[NONE] * (SAMPLE - len(stamps)))
-                base = base + length if base is not None else None
+                    self._samples.add(key, sent, row[-3], *stamps, *[NONE] * (SAMPLE - len(stamps)))
 
     def _acknowledged(self, exchange: Exchange, flags: int) -> None:
         """Of a Produce only the answer was captured."""
@@ -219,6 +206,11 @@ class Transit(Fold):
     ) -> None:
         assert exchange.response is not None
         first_ns, last_ns = exchange.response.frame.first_ns, exchange.response.frame.last_ns
+        sets: dict[tuple[str | None, int | None], SharedSet] = {}
+        for each in record_sets(exchange, self.limits):
+            place = each.place
+            if place.data and place.message is exchange.response:
+                sets.setdefault((place.topic_id or place.topic, place.partition), each)
         for topic in body.get("responses") or ():
             name = self._topic(topic.get("topic"), topic.get("topicId"))
             if _is_metadata(name):
@@ -230,19 +222,13 @@ class Transit(Fold):
                 self._rise((name, number), partition.get("highWatermark", -1), first_ns)
                 offset = named.get((name, number))
                 key = exchange.connection, name, number
-                for batch in sets_of(partition.get("records") or b"", self.limits):
-                    if batch.is_control or not batch.is_whole:
-                        continue
-                    self._fetched.add(
-                        key,
-                        known(offset),
-                        batch.base_offset,
-                        batch.last_offset,
-                        asked_ns,
-                        last_ns,
-                        *_stamps(batch),
-                        flags | (0 if batch.is_log_append_time else _CREATE_TIME),
-                    )
+                records = partition.get("records")
+                if not records:
+                    continue
+                found = sets.pop((name.topic_id or name.name, number), None)
+                batches = sets_of(records, self.limits) if found is None else found.sets
+                for row in _came(batches, known(offset), asked_ns, last_ns, flags):
+                    self._fetched.add(key, *row)
                     if offset is not None:
                         self._remember(key, named.pop((name, number)))
                         offset = None
@@ -373,8 +359,52 @@ class Transit(Fold):
         return self._affiliations.group(consumer.who, topic, *ids)
 
 
-def _stamps(batch: Header) -> tuple[int, int, int]:
-    return known(batch.first_ms), known(batch.last_ms), known(batch.content_crc)
+def _sent(
+    found: SharedSet, base: int | None, sent: int, acknowledged: int | None, flags: int, connection: int
+) -> list[tuple[tuple[int, ...], list[int]]]:
+    """What is kept of the batches of a produced record set: a row, and timestamps that stand for all.
+
+    :param base: the offset of its first record.
+    """
+    rows = []
+    for batch in found.sets:
+        length = batch.length
+        row = (
+            known(base),
+            base + length - 1 if base is not None else length,
+            sent,
+            known(acknowledged),
+            known(batch.first_ms),
+            known(batch.last_ms),
+            known(batch.content_crc),
+            flags | (0 if batch.is_log_append_time else _CREATE_TIME),
+            connection,
+        )
+        rows.append((row, stamps_of(batch, found.place.data)))
+        base = base + length if base is not None else None
+    return rows
+
+
+def _came(batches: list[Header], offset: int, asked: int, came: int, flags: int) -> list[tuple[int, ...]]:
+    """What is kept of the batches of a fetched record set: a row each; only the first tells the offset that
+    was asked for."""
+    rows = []
+    for batch in batches:
+        if not batch.is_control and batch.is_whole:
+            row = (
+                offset,
+                batch.base_offset,
+                batch.last_offset,
+                asked,
+                came,
+                known(batch.first_ms),
+                known(batch.last_ms),
+                known(batch.content_crc),
+                flags | (0 if batch.is_log_append_time else _CREATE_TIME),
+            )
+            rows.append(row)
+            offset = NONE
+    return rows
 
 
 def _is_metadata(topic: Topic) -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import islice
 from typing import Any, BinaryIO
 
 from kdissect.cli.errors import Wrong
@@ -12,6 +13,9 @@ from kdissect.present.form import Clock
 from kdissect.present.options import Options
 from kdissect.present.statistics import titled
 from kdissect.present.statistics_text import table_lines
+
+_LINES_AT_ONCE = 256
+"""So many lines of a table are written together."""
 
 
 def refuse_several(form: str, count: int) -> None:
@@ -48,8 +52,9 @@ class TablesOutput:
             output = TextOutput(self._file, self._path)
             if not self._is_one:
                 output.line(("" if self._is_first else "\n") + title)
-            for line in table_lines(table, rows, self._options, self._clock, whole, output.room):
-                output.line(line)
+            lines = table_lines(table, rows, self._options, self._clock, whole, output.room)
+            while some := tuple(islice(lines, _LINES_AT_ONCE)):
+                output.lines(some)
         else:
             one = table if self._is_one else titled(table.name, table)
             writer = writer_of(self._form, one, self._file, self._options)

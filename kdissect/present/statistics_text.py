@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterable, Iterator
+from itertools import repeat
 from operator import itemgetter
 from typing import Any
 
@@ -63,8 +64,8 @@ def table_lines(
         widths = _fitting(table, widths, room, whole)
     padded = [_cells(texts[at], most, table.columns[at].type in NUMBERS) for at, most in widths.items()]
     gap = " " * _GAP
-    for line in zip(*padded, strict=True):
-        yield gap.join(line).rstrip()
+    for line in map(gap.join, zip(*padded, strict=True)):
+        yield line.rstrip()
     left_out = [headings[at] for at in texts if at not in widths]
     if left_out:
         yield f"(no room for {', '.join(left_out)}: -e chooses columns, -o FILE or a pipe prints all)"
@@ -103,7 +104,7 @@ def _cells(texts: list[str], cells: int, is_right: bool) -> list[str]:
     """Texts of a column in so many cells."""
     if max(map(len, texts)) > cells or not all(map(str.isascii, texts)):
         return [_cell(text, cells, is_right) for text in texts]
-    return [text.rjust(cells) if is_right else text.ljust(cells) for text in texts]
+    return list(map(str.rjust if is_right else str.ljust, texts, repeat(cells)))
 
 
 def _cell(text: str, cells: int, is_right: bool) -> str:
@@ -128,7 +129,7 @@ def _all_shown(values: list[Any], column: Column, clock: Clock) -> list[str]:
     if column.type not in _OFTEN_THE_SAME or column.unit == BANDS:
         return ["" if value is None else show(value) for value in values]
     texts = {value: "" if value is None else show(value) for value in set(values)}
-    return [texts[value] for value in values]
+    return list(map(texts.__getitem__, values))
 
 
 _OFTEN_THE_SAME = frozenset(("text", "bool", "int16", "int32", "int64"))
