@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from copy import copy
 from functools import partial
 from pathlib import Path
 from random import Random
@@ -12,6 +13,7 @@ import pytest
 
 from kdissect.capture.files import read_packets
 from kdissect.capture.reader import Item
+from kdissect.capture.runs import PacketRun
 from kdissect.capture.segments import SegmentReader
 from kdissect.dissect import Dissector, Event
 from kdissect.exchange import Exchange
@@ -53,6 +55,44 @@ def now_by_one_now_by_the_other(dissector: Dissector, items: Iterable[Item], dic
         yield from way(dissector, [item])
 
 
+def in_runs(dissector: Dissector, items: Iterable[Item | PacketRun]) -> Iterator[Event]:
+    """As the command line reads a capture."""
+    for events in dissector.feed_all(items):
+        yield from events
+
+
+def in_runs_of_any_length(
+    dissector: Dissector, items: Iterable[Item | PacketRun], dice: Random
+) -> Iterator[Event]:
+    """Some packets in runs, some alone, some by the long way."""
+    for item in items:
+        for each in parts_of(item, dice) if isinstance(item, PacketRun) else [item]:
+            if dice.random() < 0.6:
+                yield from in_runs(dissector, [each])
+            else:
+                alone: Iterable[Any] = each if isinstance(each, PacketRun) else [each]
+                yield from now_by_one_now_by_the_other(dissector, alone, dice)
+
+
+def parts_of(run: PacketRun, dice: Random) -> Iterator[PacketRun]:
+    """The same packets in shorter runs."""
+    while run.at < run.stop:
+        part = copy(run)
+        for _ in range(dice.randrange(1, 40)):
+            run.next()
+        part.stop = run.at
+        yield part
+
+
+def packets_in_order(path: Path) -> Iterable[Item]:
+    return read_packets([str(path)])
+
+
+def runs_of(path: Path) -> Iterator[Item | PacketRun]:
+    for items in read_packets([str(path)]).in_runs():
+        yield from items
+
+
 def told(event: Event) -> Any:
     """All that an event says."""
     event = in_full(event)
@@ -70,10 +110,12 @@ def said(message: Message | None) -> Any:
     return head, message.body_start, message.header_faults, parts(message.frame)
 
 
-def everything(path: Path, way: Any, dissector: Dissector | None = None) -> list[Any]:
+def everything(
+    path: Path, way: Any, dissector: Dissector | None = None, read: Any = packets_in_order
+) -> list[Any]:
     """What a capture tells, in order; what its connections tell at the end among it."""
     dissector = Dissector() if dissector is None else dissector
-    events = [told(event) for event in way(dissector, list(read_packets([str(path)])))]
+    events = [told(event) for event in way(dissector, list(read(path)))]
     return [*events, *(told(event) for event in dissector.close()), dissector.packets, dissector.held_bytes]
 
 
@@ -123,6 +165,8 @@ def test_the_short_way_tells_what_the_long_one_tells(path: Path) -> None:
         everything(path, lambda dissector, items: now_by_one_now_by_the_other(dissector, items, dice))
         == expected
     )
+    for way in (in_runs, partial(in_runs_of_any_length, dice=dice)):
+        assert everything(path, way, read=runs_of) == expected
 
 
 @pytest.mark.parametrize("path", [*SHIPPED, *OTHERS], ids=lambda path: f"{path.parent.name}-{path.stem}")
@@ -133,6 +177,9 @@ def test_briefs_tell_what_exchanges_tell(path: Path) -> None:
     dice = Random(path.stem)
     for way in (by_the_short_way, partial(leaving_at_random, dice=dice)):
         found = everything(path, way, Dissector(briefs=Interest()))
+        assert found == without_rows(expected, found)
+    for way in (in_runs, partial(in_runs_of_any_length, dice=dice)):
+        found = everything(path, way, Dissector(briefs=Interest()), runs_of)
         assert found == without_rows(expected, found)
 
 

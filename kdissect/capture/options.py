@@ -52,11 +52,6 @@ def read_options(buffer: bytes, at: int, end: int, order: str) -> tuple[Options,
     return options, None
 
 
-def comments(options: Options) -> tuple[str, ...]:
-    """The comments among a packet's options. They should be UTF-8; what is not shows as U+FFFD."""
-    return tuple(value.decode("utf-8", "replace") for code, value in options if code == COMMENT)
-
-
 PACKET_NUMBERS = {2: 4, 4: 8, 5: 8, 6: 4}
 """Options of packets that are one number, and its bytes: flags, drops, packet id, queue."""
 INTERFACE_NUMBERS = {8: 8, 10: 4, 16: 8, 17: 8}
@@ -97,6 +92,16 @@ def _turned(code: int, value: bytes, numbers: dict[int, int]) -> Option | None:
     if numbers is PACKET_NUMBERS and code == _VERDICT and value[:1] in (b"\1", b"\2"):
         return code, value[:1] + value[:0:-1]
     return code, value
+
+
+def packet_options(
+    buffer: bytes, at: int, end: int, order: str
+) -> tuple[tuple[str, ...], tuple[Option, ...], str | None]:
+    """The comments of a packet and its other options, in ``buffer[at:end]``, and what is wrong with them, if
+    anything is. Comments should be UTF-8; what is not shows as U+FFFD."""
+    found, wrong = read_options(buffer, at, end, order)
+    said = tuple(value.decode("utf-8", "replace") for code, value in found if code == COMMENT)
+    return said, others(found, (COMMENT,), order, PACKET_NUMBERS), wrong
 
 
 def option_text(options: Options, code: int) -> str | None:

@@ -15,24 +15,22 @@ from typing import NamedTuple
 
 from kdissect.capture.names import names_body
 from kdissect.capture.options import (
-    COMMENT,
     END_TIME,
     INTERFACE_DESCRIPTION,
     INTERFACE_NAME,
     INTERFACE_NUMBERS,
-    PACKET_NUMBERS,
     START_TIME,
     STATISTICS_NUMBERS,
     TIME_OFFSET,
     TIME_RESOLUTION,
     InterfaceClock,
     Option,
-    comments,
     interface_clock,
     option_number,
     option_text,
     option_time,
     others,
+    packet_options,
     read_options,
 )
 from kdissect.capture.reader import Interface, InterfaceCounts, Item, Reader
@@ -48,7 +46,7 @@ from kdissect.capture.resync import (
     Resynchroniser,
     section_order,
 )
-from kdissect.capture.runs import PacketRun
+from kdissect.capture.runs import BlockRun, PacketRun, end_of_blocks
 from kdissect.faults import fault
 from kdissect.limits import DEFAULTS, Limits
 from kdissect.model import CaptureError, Packet
@@ -93,6 +91,8 @@ class _SectionInterface(NamedTuple):
     link_type: int
     snap_length: int
     clock: InterfaceClock
+    latest: int
+    """The last of its times of which nobody needs to ask whether 64 bits of nanoseconds have room for it."""
 
 
 class PcapngReader(Reader):
@@ -145,6 +145,11 @@ class PcapngReader(Reader):
                 self._needed = 12
                 break
             kind, length = self._block(buffer, at)
+            if kind == ENHANCED_PACKET and length >= 32:
+                stop = self._add_run(buffer, at, items)
+                if stop > at:
+                    at = stop
+                    continue
             if kind == SECTION:
                 order = section_order(buffer, at)
                 if order is None:
@@ -216,6 +221,25 @@ class PcapngReader(Reader):
 
     # -- blocks with packets
 
+    def _add_run(self, buffer: bytes, at: int, items: list[Item | PacketRun]) -> int:
+        """Append the packets of a run of blocks from ``at`` on; gives where it ends."""
+        section, limits = self._section, self._limits
+        number: int = self._length(buffer, at + 8)[0]
+        interface = section[number] if number < len(section) else None
+        if interface is None:
+            return at
+        is_little = self._order == "<"
+        stop, count = end_of_blocks(
+            buffer, at, is_little, number, interface.latest, limits.packet_bytes, limits.block_bytes
+        )
+        if count:
+            form = (is_little, *interface.clock)
+            items.append(
+                BlockRun(buffer, at, stop, self._number, form, interface.link_type, interface.number)
+            )
+            self._number += count
+        return stop
+
     def _read_packet(
         self, kind: int, buffer: bytes, at: int, end: int, items: list[Item | PacketRun]
     ) -> None:
@@ -273,9 +297,7 @@ class PcapngReader(Reader):
         kept: tuple[Option, ...] = ()
         options = start + (captured + 3 & ~3)
         if options + 4 < end and kind != SIMPLE_PACKET:
-            found, wrong_option = read_options(buffer, options, end - 4, self._order)
-            said = comments(found)
-            kept = others(found, (COMMENT,), self._order, PACKET_NUMBERS)
+            said, kept, wrong_option = packet_options(buffer, options, end - 4, self._order)
             wrong = wrong or wrong_option
         self._number = number = self._number + 1
         data = buffer[start : start + captured]
@@ -319,7 +341,7 @@ class PcapngReader(Reader):
             self._bad_block(items, INTERFACE, at, wrong)
         index = len(self.interfaces)
         clock = interface_clock(options, self._order)
-        self._section.append(_SectionInterface(index, link_type, snap_length, clock))
+        self._section.append(_SectionInterface(index, link_type, snap_length, clock, _latest(clock)))
         self.interfaces.append(
             Interface(
                 link_type,
@@ -373,3 +395,10 @@ class PcapngReader(Reader):
                 others(options, (START_TIME, END_TIME), self._order, STATISTICS_NUMBERS),
             ),
         )
+
+
+def _latest(clock: InterfaceClock) -> int:
+    """The last time in ticks up to which nothing overflows on the way to nanoseconds; -1 if there is none."""
+    if clock.divisor > _MAX_TIME or not _MIN_TIME <= clock.offset_ns <= _MAX_TIME:
+        return -1
+    return (_MAX_TIME - max(0, clock.offset_ns)) // clock.multiplier

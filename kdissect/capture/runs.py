@@ -1,4 +1,4 @@
-"""Packets of a pcap file in a row that are as nearly all are, as they stand in the file.
+"""Packets of a capture in a row that are as nearly all are, as they stand in the file.
 
 Most packets need no object: whoever dissects them looks at the bytes where they are. A run makes the objects
 of those that do.
@@ -8,11 +8,21 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from kdissect.capture.options import packet_options
 from kdissect.model import Packet
+
+_ENHANCED_PACKET = 6
+_BEFORE_DATA = 28
+"""Bytes of an Enhanced Packet Block before the packet's."""
+_AROUND_DATA = 32
+"""Before and behind them."""
+_HALF_WAY = 0x7FFF_FFFF
+"""What is more makes a number of 64 bits that has a sign in C."""
 
 
 class PacketRun:
-    """Whole records in a row, each with bytes. It is gone through once; a copy of it before that, again.
+    """Whole records of a pcap file in a row, each with bytes. It is gone through once; a copy of it before that,
+    again.
 
     :param buffer: has them, from ``start`` to ``stop``.
     :param number: that of the packet before.
@@ -99,6 +109,71 @@ class PacketRun:
         return packet
 
 
+class BlockRun(PacketRun):
+    """The same of a pcapng file: Enhanced Packet Blocks of one interface.
+
+    :param form: whether numbers have their lowest byte first, and what the interface's times are multiplied
+        with and divided by, and what is added, to be nanoseconds since the epoch.
+    """
+
+    __slots__ = ("_divisor", "_offset_ns")
+
+    def __init__(
+        self,
+        buffer: bytes,
+        start: int,
+        stop: int,
+        number: int,
+        form: tuple[bool, int, int, int],
+        link_type: int,
+        interface: int,
+    ) -> None:
+        is_little, multiplier, self._divisor, self._offset_ns = form
+        pcap_form = is_little, _BEFORE_DATA, multiplier
+        PacketRun.__init__(self, buffer, start, stop, number, pcap_form, link_type, interface)
+
+    @property
+    def first_ns(self) -> int:
+        """The time of its first packet."""
+        return self._time_ns(self.start)
+
+    def next(self) -> bool:
+        """As the base's."""
+        raw, at = self.buffer, self.at
+        if at >= self.stop:
+            return False
+        if self._is_little:
+            length, captured = _little(raw, at + 4), _little(raw, at + 20)
+            self.wire_length = _little(raw, at + 24)
+        else:
+            length, captured = _big(raw, at + 4), _big(raw, at + 20)
+            self.wire_length = _big(raw, at + 24)
+        self.timestamp_ns = self._time_ns(at)
+        self.data_start = at + _BEFORE_DATA
+        self.data_end = self.data_start + captured
+        self.at = at + length
+        self.number += 1
+        return True
+
+    def packet(self) -> Packet:
+        """As the base's."""
+        packet = PacketRun.packet(self)
+        options, end = self.data_end + (-(self.data_end - self.data_start) & 3), self.at - 4
+        if options < end:
+            order = "<" if self._is_little else ">"
+            packet.comments, packet.options, _ = packet_options(self.buffer, options, end, order)
+        return packet
+
+    def _time_ns(self, at: int) -> int:
+        """The time of the packet whose block is there."""
+        raw = self.buffer
+        if self._is_little:
+            ticks = _little(raw, at + 12) << 32 | _little(raw, at + 16)
+        else:
+            ticks = _big(raw, at + 12) << 32 | _big(raw, at + 16)
+        return ticks * self._scale // self._divisor + self._offset_ns
+
+
 def end_of_run(buffer: bytes, at: int, form: tuple[bool, int, int], limit: int) -> tuple[int, int]:
     """Where the records in a row end, from ``at`` on, that are whole and of packets with bytes; and how many
     they are.
@@ -119,6 +194,58 @@ def end_of_run(buffer: bytes, at: int, form: tuple[bool, int, int], limit: int) 
         count += 1
         at = end
     return at, count
+
+
+def end_of_blocks(
+    buffer: bytes, at: int, is_little: bool, interface: int, latest: int, limit: int, block_limit: int
+) -> tuple[int, int]:
+    """Where the blocks in a row end, from ``at`` on, that are whole and of packets with bytes, of one
+    interface and in nothing wrong; and how many they are.
+
+    :param interface: its index in the section.
+    :param latest: the last of its times that 64 bits of nanoseconds have room for.
+    :param limit: bytes that a packet may have, as ``block_limit`` for a block.
+    """
+    raw, size, count = buffer, len(buffer), 0
+    while at + _AROUND_DATA <= size:
+        if is_little:
+            kind, length, number = _little(raw, at), _little(raw, at + 4), _little(raw, at + 8)
+            high, low, captured = _little(raw, at + 12), _little(raw, at + 16), _little(raw, at + 20)
+        else:
+            kind, length, number = _big(raw, at), _big(raw, at + 4), _big(raw, at + 8)
+            high, low, captured = _big(raw, at + 12), _big(raw, at + 16), _big(raw, at + 20)
+        if kind != _ENHANCED_PACKET or number != interface or high > _HALF_WAY or high << 32 | low > latest:
+            break
+        end = at + length
+        if length < _AROUND_DATA or length & 3 or length > block_limit or end > size:
+            break
+        if not captured or captured > limit or captured > length - _AROUND_DATA:
+            break
+        if (_little(raw, end - 4) if is_little else _big(raw, end - 4)) != length:
+            break
+        options = at + _BEFORE_DATA + captured + (-captured & 3)
+        if options < end - 4 and not _are_whole(raw, options, end - 4, is_little):
+            break
+        count += 1
+        at = end
+    return at, count
+
+
+def _are_whole(raw: bytes, at: int, end: int, is_little: bool) -> bool:
+    """Whether nothing is wrong with options (:func:`kdissect.capture.options.read_options`)."""
+    while at < end:
+        if at + 4 > end:
+            return False
+        if is_little:
+            code, length = raw[at + 1] << 8 | raw[at], raw[at + 3] << 8 | raw[at + 2]
+        else:
+            code, length = raw[at] << 8 | raw[at + 1], raw[at + 2] << 8 | raw[at + 3]
+        if not code:
+            return True
+        if at + 4 + length > end:
+            return False
+        at += 4 + length + (-length & 3)
+    return True
 
 
 def _little(raw: bytes, at: int) -> int:
