@@ -110,6 +110,7 @@ cdef class Dissector:
     cdef _learn_brief(self, Brief brief)
     cdef _close_brief(self, Brief brief)
     cdef _learn(self, Exchange exchange)
+    cdef _learn_all(self, taught)
     @cython.locals(conversation=Conversation, step=list, key=tuple, flags=cython.int, timestamp_ns=int64_t, was_over=cython.bint, found=list, before=Conversation, newest=Conversation)
     cdef list _feed_segment(self, Segment segment)
 

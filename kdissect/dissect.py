@@ -859,11 +859,7 @@ class Dissector:
             self._learn_all(exchange.taught_topics())
 
     def _learn_all(self, taught: Iterable[tuple[str, str, int]]) -> None:
-        for topic_id, name, packet in taught:
-            if topic_id in self.names or len(self.names) < self._limits.topic_names:
-                self.names.learn(topic_id, name, packet)
-            else:
-                self._names_left_out += 1
+        self._names_left_out += self.names.learn_all(taught, self._limits.topic_names)
 
 
 def _recent_at(data: bytes, end: int) -> int:

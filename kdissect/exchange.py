@@ -685,7 +685,7 @@ def may_name_topics(data: bytes, seen: Survey, limits: Limits) -> bool:
     places, at = seen.records, 0
     while at < len(places):
         start, end = places[at], places[at + 1]
-        if start < end and may_have_value(data[start:end], topic_record_start(), limits):
+        if start < end and may_have_value(data, start, end, topic_record_start(), limits):
             return True
         at += 2
     return False

@@ -6,6 +6,7 @@ elsewhere, often on another connection.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from itertools import islice
 from typing import Protocol
 
@@ -52,11 +53,21 @@ class TopicNames:
         known = self._told.get(topic_id)
         if known is None:
             self._told[topic_id] = [(len(self.order), packet, name)]
-        elif packet < known[-1][1]:
+        elif packet < known[-1][1]:  # hardly ever: it is told again and again
             known.append((len(self.order), packet, name))
         else:
             return
         self.order.append((topic_id, name, packet))
+
+    def learn_all(self, taught: Iterable[Told], most: int) -> int:
+        """Learn several. Gives how many were left out, because that would make more than ``most`` ids."""
+        left_out = 0
+        for topic_id, name, packet in taught:
+            if topic_id in self._told or len(self._told) < most:
+                self.learn(topic_id, name, packet)
+            else:
+                left_out += 1
+        return left_out
 
     def up_to(self, packet: int, count: int = -1) -> KnownNames:
         """The names that packets up to ``packet`` told.
@@ -74,11 +85,11 @@ class TopicNames:
 
     def find(self, topic_id: str, packet: int, count: int) -> str | None:
         """The name, as of the first ``count`` tellings, if a packet up to ``packet`` told it."""
-        known = self._told.get(topic_id)
-        at = 0 if known is None else len(known)
-        while known is not None and at:
+        tellings = self._told.get(topic_id)
+        at = 0 if tellings is None else len(tellings)
+        while at > 0:
             at -= 1
-            place, told, name = known[at]
+            place, told, name = tellings[at]  # type: ignore[index]  # there are some
             if place < count:  # of several, the earliest packet counts: it was learned last
                 return name if told <= packet else None
         return None

@@ -8,6 +8,8 @@ cdef str RECORD_FIELD, OFFSET_FIELD
 cdef int64_t _UNUSUAL, _SHORT, _LOW, _NO_VARINT, _PLAIN_BYTES
 cdef int _PREFIXED
 cdef dict _OF_RESOURCE
+cdef int64_t _ELEMENTS, _IN_ARRAY, _TAGGED_FIELDS, _IDS
+cdef list _NO_MENTIONS, _NO_RECORDS, _id_bytes, _id_texts
 cdef bytes _ZERO
 
 @cython.freelist(64)
@@ -31,6 +33,8 @@ cdef class Survey:
     cdef public str topic_id
     cdef public object partition
     cdef public int64_t _elements
+    cdef public int64_t _most_in_array
+    cdef public int64_t _most_tags
 
 @cython.final
 cdef class Route:
@@ -44,21 +48,21 @@ cpdef list find_places(Route way, Cursor cursor)
 @cython.locals(found=Survey)
 cdef Survey _nothing(limits)
 @cython.locals(code=bytes)
-cdef bint _run(Route way, bytes data, int64_t start, int64_t end, Survey found, limits) except -1
+cdef bint _run(Route way, bytes data, int64_t start, int64_t end, Survey found) except -1
 @cython.locals(
     raw="const unsigned char*", program="const unsigned char*", step=cython.int, size=int64_t, form=cython.int, what=cython.int,
     least=int64_t, width=int64_t, length=int64_t, count=int64_t, id_at=int64_t, teaches=cython.bint, resource=cython.int, resource_type=cython.int, pending=str, is_there=cython.bint,
     name=str, topic_id=str, text=str, topic=str, known_id=str,
 )
 cdef int64_t _walk(
-    bytes code, int64_t at, int64_t stop, bytes data, int64_t position, int64_t end, Survey found, limits
+    bytes code, int64_t at, int64_t stop, bytes data, int64_t position, int64_t end, Survey found
 ) except -2
 @cython.locals(
     raw="const unsigned char*", program="const unsigned char*", head=int64_t, count=int64_t, previous=int64_t, tag=int64_t,
     size=int64_t, known=int64_t, length=int64_t, reached=int64_t,
 )
 cdef int64_t _walk_tags(
-    bytes code, int64_t at, int64_t stop, bytes data, int64_t position, int64_t end, Survey found, limits
+    bytes code, int64_t at, int64_t stop, bytes data, int64_t position, int64_t end, Survey found
 ) except -2
 @cython.locals(value=int64_t, shift=cython.int, byte=int64_t)
 cdef int64_t _varint(const unsigned char* raw, int64_t position, int64_t end) noexcept
@@ -67,6 +71,7 @@ cdef int _int16(const unsigned char* raw, int64_t at) noexcept
 @cython.locals(high=int64_t)
 cdef int64_t _int32(const unsigned char* raw, int64_t at) noexcept
 cdef bint _is_ascii(const unsigned char* raw, int64_t at, int64_t size) noexcept
-cdef str _id_text(bytes data)
+@cython.locals(raw="const unsigned char*", place=cython.int, known=bytes, topic_id=bytes, text=str)
+cdef str _id_text(bytes data, int64_t at)
 cdef _note(Survey found, str text, int what)
 cdef list _with(list names, str name)

@@ -16,7 +16,7 @@ from __future__ import annotations
 
 from functools import cache
 
-from kdissect.limits import Limits
+from kdissect.limits import DEFAULTS, Limits
 from kdissect.protocol.cursor import Cursor, uuid_text
 from kdissect.protocol.entities import ANY, GROUP, PREFIXED, RESOURCE_KINDS, TOPIC, TRANSACTIONAL_ID
 from kdissect.protocol.program import (
@@ -77,6 +77,18 @@ _LOW = 0xFFFF_FFFF
 _NO_VARINT = -1 << 32
 """What is below 0, and so are its upper bits."""
 
+_ELEMENTS, _IN_ARRAY, _TAGGED_FIELDS = DEFAULTS.message_elements, DEFAULTS.elements, DEFAULTS.tagged_fields
+"""As numbers of C; to ask a table of limits takes longer than a small message."""
+
+_NO_MENTIONS: list[tuple[str | None, str | None]] = []
+_NO_RECORDS: list[int] = []
+"""Of all messages that have none; nobody adds to it."""
+
+_IDS = 64
+_id_bytes = [b""] * _IDS
+_id_texts = [""] * _IDS
+"""Some topic ids that were met last, and their texts: most messages name the ones before."""
+
 _UNUSUAL = -1
 """What a walk gives in place of a position where something is out of the ordinary."""
 
@@ -85,8 +97,8 @@ class Survey:
     """What was found."""
 
     __slots__ = (
-        *("_elements", "acks", "error", "errors", "groups", "mentions", "records", "session_id", "taught"),
-        *("coordinator_type", "keys"),
+        *("_elements", "_most_in_array", "_most_tags", "acks", "error", "errors", "groups", "mentions"),
+        *("coordinator_type", "keys", "records", "session_id", "taught"),
         *("partition", "places", "throttle_ms", "topic", "topic_id", "transactional_ids"),
     )
 
@@ -97,10 +109,10 @@ class Survey:
         """The first error code that is not 0."""
         self.errors: list[int] | None = None
         """All of them, in the order of the wire; None for none."""
-        self.mentions: list[tuple[str | None, str | None]] = []
-        """Every topic, as :func:`~kdissect.protocol.topics.mentioned_topics` gives them."""
-        self.records: list[int] = []
-        """Where each record set begins and ends, in the buffer."""
+        self.mentions = _NO_MENTIONS
+        """Every topic, as :func:`~kdissect.protocol.topics.mentioned_topics` gives them; only to be read."""
+        self.records = _NO_RECORDS
+        """Where each record set begins and ends, in the buffer; only to be read."""
         self.taught: list[tuple[str, str]] | None = None
         """Every topic id that stands beside a name, and that name; None for none."""
         self.groups: list[str] | None = None
@@ -122,6 +134,8 @@ class Survey:
         self.partition: int | None = None
         self._elements = 0
         """How many more elements the message may have."""
+        self._most_in_array = self._most_tags = 0
+        """Elements that an array may have, and tagged fields that a struct may."""
 
 
 class Route:
@@ -141,7 +155,7 @@ class Route:
 def survey_at(way: Route, data: bytes, start: int, end: int, limits: Limits) -> Survey | None:
     """Survey the struct that the bytes from ``start`` to ``end`` are; None where it has to be decoded."""
     found = _nothing(limits)
-    return found if _run(way, data, start, end, found, limits) else None
+    return found if _run(way, data, start, end, found) else None
 
 
 def find_places(way: Route, cursor: Cursor) -> list[Place] | None:
@@ -152,7 +166,7 @@ def find_places(way: Route, cursor: Cursor) -> list[Place] | None:
     found = _nothing(cursor.limits)
     places: list[Place] = []
     found.places = places
-    return places if _run(way, cursor.data, cursor.position, cursor.end, found, cursor.limits) else None
+    return places if _run(way, cursor.data, cursor.position, cursor.end, found) else None
 
 
 def _nothing(limits: Limits) -> Survey:
@@ -160,26 +174,28 @@ def _nothing(limits: Limits) -> Survey:
     # Made part by part: compiled, that is several times faster than a call of the class.
     found = Survey.__new__(Survey)
     found.acks, found.error, found.throttle_ms, found.session_id = -1, 0, 0, 0
-    found.mentions, found.records = [], []
+    found.mentions, found.records = _NO_MENTIONS, _NO_RECORDS
     found.errors = found.taught = found.groups = found.transactional_ids = found.keys = None
     found.coordinator_type = 0
     found.places = found.topic = found.topic_id = found.partition = None
-    found._elements = limits.message_elements
+    if limits is DEFAULTS:
+        found._elements, found._most_in_array, found._most_tags = _ELEMENTS, _IN_ARRAY, _TAGGED_FIELDS
+    else:
+        found._elements, found._most_in_array = limits.message_elements, limits.elements
+        found._most_tags = limits.tagged_fields
     return found
 
 
-def _run(way: Route, data: bytes, start: int, end: int, found: Survey, limits: Limits) -> bool:
+def _run(way: Route, data: bytes, start: int, end: int, found: Survey) -> bool:
     """Run the whole program. Whether it came to the end of the bytes."""
     code = way.program
     try:
-        return _walk(code, 0, len(code), data, start, end, found, limits) == end
+        return _walk(code, 0, len(code), data, start, end, found) == end
     except UnicodeDecodeError:
         return False
 
 
-def _walk(
-    code: bytes, at: int, stop: int, data: bytes, position: int, end: int, found: Survey, limits: Limits
-) -> int:
+def _walk(code: bytes, at: int, stop: int, data: bytes, position: int, end: int, found: Survey) -> int:
     """Run the program from ``at`` to ``stop`` over the bytes from ``position`` to ``end``. Gives where it
     ended, or :data:`_UNUSUAL`."""
     raw, program = data, code
@@ -250,6 +266,8 @@ def _walk(
                 elif not _is_ascii(raw, position, size):
                     raw[position : position + size].decode("utf-8")  # it must be UTF-8 all the same
             elif step == RECORDS:
+                if found.records is _NO_RECORDS:
+                    found.records = []
                 found.records.append(position)
                 found.records.append(position + size)
                 if found.places is not None:
@@ -279,7 +297,7 @@ def _walk(
                     return _UNUSUAL
             elif count:
                 found._elements -= count
-                if count * least > end - position or found._elements < 0 or count > limits.elements:
+                if count * least > end - position or found._elements < 0 or count > found._most_in_array:
                     return _UNUSUAL
                 if width != OPEN:
                     if count * width > end - position:
@@ -293,7 +311,7 @@ def _walk(
                             position += width + 1
                             count -= 1
                     while count > 0:
-                        position = _walk(code, at, at + length, data, position, end, found, limits)
+                        position = _walk(code, at, at + length, data, position, end, found)
                         if position < 0:
                             return _UNUSUAL
                         count -= 1
@@ -304,7 +322,7 @@ def _walk(
             if position < end and raw[position] == 0:
                 position += 1
             else:
-                position = _walk_tags(code, at, at + length, data, position, end, found, limits)
+                position = _walk_tags(code, at, at + length, data, position, end, found)
                 if position < 0:
                     return _UNUSUAL
             at += length
@@ -324,11 +342,13 @@ def _walk(
             at += 2
             if end - position < 16:
                 return _UNUSUAL
-            topic_id = _id_text(data[position : position + 16])
+            topic_id = _id_text(data, position)
             position += 16
             if topic_id and form & TELLS and found.places is not None:
                 found.topic_id = topic_id
             if topic_id and not name:
+                if found.mentions is _NO_MENTIONS:
+                    found.mentions = []
                 id_at = len(found.mentions)
                 found.mentions.append((None, topic_id))
         elif step in (STRUCT, MAYBE):
@@ -350,7 +370,7 @@ def _walk(
             length = program[at] << 8 | program[at + 1]
             at += 2
             if is_there:
-                position = _walk(code, at, at + length, data, position, end, found, limits)
+                position = _walk(code, at, at + length, data, position, end, found)
                 if position < 0:
                     return _UNUSUAL
             at += length
@@ -411,9 +431,7 @@ def _walk(
     return position
 
 
-def _walk_tags(
-    code: bytes, at: int, stop: int, data: bytes, position: int, end: int, found: Survey, limits: Limits
-) -> int:
+def _walk_tags(code: bytes, at: int, stop: int, data: bytes, position: int, end: int, found: Survey) -> int:
     """Go through tagged fields, of which those that are known stand from ``at`` to ``stop``."""
     raw, program = data, code
     head = _varint(raw, position, end)
@@ -422,7 +440,7 @@ def _walk_tags(
     if position < 0:
         return _UNUSUAL
     found._elements -= count
-    if count * 2 > end - position or found._elements < 0 or count > limits.tagged_fields:
+    if count * 2 > end - position or found._elements < 0 or count > found._most_tags:
         return _UNUSUAL
     previous = -1
     while count > 0:
@@ -442,9 +460,7 @@ def _walk_tags(
         while known < stop:
             length = program[known + 2] << 8 | program[known + 3]
             if program[known] << 8 | program[known + 1] == tag:
-                reached = _walk(
-                    code, known + 4, known + 4 + length, data, position, position + size, found, limits
-                )
+                reached = _walk(code, known + 4, known + 4 + length, data, position, position + size, found)
                 if reached != position + size:
                     return _UNUSUAL
                 break
@@ -490,9 +506,17 @@ def _is_ascii(raw: bytes, at: int, size: int) -> bool:
     return True
 
 
-def _id_text(data: bytes) -> str:
-    """A topic id in Kafka's form; empty for that of none."""
-    return "" if data == _ZERO else uuid_text(data)
+def _id_text(data: bytes, at: int) -> str:
+    """A topic id, whose 16 bytes begin there, in Kafka's form; empty for that of none."""
+    raw = data
+    place = (raw[at + 7] + raw[at + 15]) & (_IDS - 1)
+    known: bytes = _id_bytes[place]
+    if known and data.startswith(known, at):
+        return _id_texts[place]
+    topic_id = raw[at : at + 16]
+    text = "" if topic_id == _ZERO else uuid_text(topic_id)
+    _id_bytes[place], _id_texts[place] = topic_id, text
+    return text
 
 
 def _note(found: Survey, text: str, what: int) -> None:
@@ -503,6 +527,8 @@ def _note(found: Survey, text: str, what: int) -> None:
         return
     what &= BESIDE_ID - 1
     if what == A_TOPIC:
+        if found.mentions is _NO_MENTIONS:
+            found.mentions = []
         found.mentions.append((text, None))
     elif what == A_GROUP:
         found.groups = _with(found.groups, text)

@@ -19,7 +19,7 @@ cdef bint _is_sound_message(bytes data, int64_t position, int64_t size, int64_t 
 cdef int64_t _int32(const unsigned char* raw, int64_t at) noexcept
 @cython.locals(high=int64_t)
 cdef int64_t _uint32(const unsigned char* raw, int64_t at) noexcept
-@cython.locals(cursor=Cursor, position=int64_t, end=int64_t, size=int64_t)
-cpdef bint are_plain(bytes data) except -1
-@cython.locals(cursor=Cursor, position=int64_t, size=int64_t)
-cpdef bint may_have_value(bytes data, bytes begin, limits) except -1
+@cython.locals(raw="const unsigned char*", position=Py_ssize_t, size=int64_t)
+cpdef bint are_plain(bytes data, Py_ssize_t start=*, Py_ssize_t end=*) except -1
+@cython.locals(raw="const unsigned char*", cursor=Cursor, position=Py_ssize_t, size=int64_t)
+cpdef bint may_have_value(bytes data, Py_ssize_t start, Py_ssize_t end, bytes begin, limits) except -1

@@ -86,35 +86,37 @@ def is_sound(data: bytes, start: int, end: int, limits: Limits, unpacks: bool = 
     return True
 
 
-def are_plain(data: bytes) -> bool:
-    """Whether a record set has only whole batches of magic 2 that are not compressed."""
-    cursor = cursor_between(data, 0, len(data))
-    position, end = 0, len(data)
+def are_plain(data: bytes, start: int = 0, end: int = -1) -> bool:
+    """Whether a record set has only whole batches of magic 2 that are not compressed.
+
+    :param start: where in the bytes it begins, and ``end``: where it ends, by default at theirs.
+    """
+    raw, position = data, start
+    if end < 0:
+        end = len(data)
     while position < end:
-        if end - position < _HEADER_BYTES or data[position + 16] != 2 or data[position + 22] & CODEC_BITS:
+        if end - position < _HEADER_BYTES or raw[position + 16] != 2 or raw[position + 22] & CODEC_BITS:
             return False
-        cursor.position = position + 8
-        size = cursor.read_int32() + LOG_OVERHEAD
+        size = _int32(raw, position + 8) + LOG_OVERHEAD
         if size < SMALLEST_BATCH + LOG_OVERHEAD or size > end - position:
             return False
         position += size
     return True
 
 
-def may_have_value(data: bytes, begin: bytes, limits: Limits) -> bool:
-    """Whether a record set may have a record whose value begins so. It may where batches are
-    compressed, of magic 0 or 1, or out of the ordinary."""
-    if not are_plain(data):
+def may_have_value(data: bytes, start: int, end: int, begin: bytes, limits: Limits) -> bool:
+    """Whether the record set from ``start`` to ``end`` may have a record whose value begins so. It may where
+    batches are compressed, of magic 0 or 1, or out of the ordinary."""
+    if not are_plain(data, start, end):
         return True
-    if begin not in data:
+    if data.find(begin, start, end) < 0:
         return False
-    cursor = cursor_between(data, 0, len(data), limits)
-    position = 0
+    raw, position = data, start
+    cursor = cursor_between(data, start, end, limits)
     try:
-        while position < len(data):
-            cursor.position, cursor.end = position + 8, len(data)
-            size = cursor.read_int32() + LOG_OVERHEAD
-            cursor.position = position + _HEADER_BYTES
+        while position < end:
+            size = _int32(raw, position + 8) + LOG_OVERHEAD
+            cursor.position, cursor.end = position + _HEADER_BYTES, end
             position += size
             if has_value(cursor, position, begin, limits.elements):
                 return True

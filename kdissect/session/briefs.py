@@ -371,7 +371,12 @@ def are_briefs(events: Sequence[object]) -> bool:
 
 
 def _name_metadata(mentions: list[tuple[str | None, str | None]]) -> bool:
-    return (METADATA_TOPIC, None) in mentions or (None, METADATA_TOPIC_ID) in mentions
+    for topic, topic_id in mentions:
+        if (topic_id is None and topic == METADATA_TOPIC) or (
+            topic is None and topic_id == METADATA_TOPIC_ID
+        ):
+            return True
+    return False
 
 
 def _or_none(value: int) -> int | None:

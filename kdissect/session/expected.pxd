@@ -6,6 +6,7 @@ from kdissect.protocol.survey cimport Survey
 from kdissect.session.briefs cimport Brief
 
 cdef tuple _NONE
+cdef frozenset _NOTHING
 
 cdef class Expected:
     cdef public object _from_start
@@ -41,5 +42,7 @@ cdef class _Answered:
     cdef Exchange _whole(self)
 
 cdef _about(Exchange exchange)
-@cython.locals(seen=Survey, about=set)
+@cython.locals(about=set)
 cdef _about_in_brief(int api_key, Survey asked, Survey answered)
+@cython.locals(found=set)
+cdef set _named_in(Survey seen, Survey asked, set about)

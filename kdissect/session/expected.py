@@ -31,6 +31,7 @@ OWN_TOPICS = frozenset(
 """Kafka's own topics (``org.apache.kafka.common.internals.Topic``, and that of tiered storage)."""
 
 _NONE: tuple[int, ...] = ()
+_NOTHING: frozenset[object] = frozenset()
 
 _RunKey = tuple[int, int, frozenset[object]]
 """Error code, API key, what it is about."""
@@ -215,17 +216,29 @@ def _about(exchange: Exchange) -> frozenset[object]:
 
 def _about_in_brief(api_key: int, asked: Survey, answered: Survey | None) -> frozenset[object]:
     """The same, by the surveys of both messages."""
-    about: set[object] = set()
-    for seen in (asked, answered):
-        if seen is not None:
-            for named in (seen.groups, seen.transactional_ids):
-                if named is not None:
-                    about.update(named)
-            if seen.keys is not None and asked.coordinator_type in COORDINATORS:
-                about.update(seen.keys)
-    if api_key == FETCH and asked.session_id:
-        about.add(asked.session_id)
+    about: set[object] | None = _named_in(asked, asked, None)
+    if answered is not None:
+        about = _named_in(answered, asked, about)
+    session_id = asked.session_id if api_key == FETCH else 0
+    if about is None:
+        return _NOTHING if session_id == 0 else frozenset((session_id,))
+    if session_id:
+        about.add(session_id)
     return frozenset(about)
+
+
+def _named_in(seen: Survey, asked: Survey, about: set[object] | None) -> set[object] | None:
+    """What a message names, added to ``about``."""
+    if seen.groups is None and seen.transactional_ids is None and seen.keys is None:
+        return about
+    found: set[object] = set() if about is None else about
+    if seen.groups is not None:
+        found.update(seen.groups)
+    if seen.transactional_ids is not None:
+        found.update(seen.transactional_ids)
+    if seen.keys is not None and asked.coordinator_type in COORDINATORS:
+        found.update(seen.keys)
+    return found
 
 
 def _names_own_topic(ancestors: tuple[dict[str, Any], ...]) -> bool:
