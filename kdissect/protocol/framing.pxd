@@ -18,6 +18,11 @@ cdef class Framer:
     cpdef feed(self, piece, witness)
     @cython.locals(frame=Frame, raw="const unsigned char*", size=int64_t)
     cpdef Frame frame_of(self, int64_t packet, int64_t timestamp_ns, int64_t offset, bytes data, int64_t start, int64_t length)
+    @cython.locals(raw="const unsigned char*", taken=int64_t, have=int64_t, size=int64_t)
+    cpdef int64_t span(
+        self, int64_t packet, int64_t timestamp_ns, int64_t offset, bytes data, int64_t start, int64_t length
+    ) except -1
+    cpdef Frame spanned(self)
     cpdef int64_t held_bytes(self) except -1
     @cython.locals(frame=Frame, raw="const unsigned char*")
     cdef Frame _frame_in(self, Chunk chunk, Py_ssize_t begin, int64_t size)
@@ -28,13 +33,18 @@ cdef class Framer:
     cdef _cut_frames(self, witness, list out)
     @cython.locals(
         total=int64_t, length=int64_t, parts=list, last=Chunk, used=list, left=int64_t, chunk=Chunk, part=Chunk, payload=bytes,
+        pieces=list,
     )
     cpdef _take_frame(self, int64_t size)
-    @cython.locals(first=Chunk, last=Chunk, completed=Chunk, chunk=Chunk, frame=Frame, packets=dict)
+    @cython.locals(first=Chunk, completed=Chunk, chunk=Chunk, frame=Frame, packets=list, previous=int64_t)
     cpdef Frame _frame(self, list used, bytes payload, int64_t size)
     @cython.locals(data=bytes)
     cdef bytes _peek(self, Py_ssize_t count)
 
+@cython.locals(packets=dict, completed=Chunk, chunk=Chunk)
+cdef tuple _packets_of(list used)
+@cython.locals(raw="const unsigned char*", chunk=Chunk)
+cpdef Chunk chunk_in(int64_t packet, int64_t timestamp_ns, int64_t offset, bytes data, int64_t start, int64_t length)
 @cython.locals(raw="const unsigned char*", high=int64_t)
 cpdef int64_t read_size_prefix(bytes data, Py_ssize_t at) except? -2
 cdef Chunk _tail(Chunk chunk, int64_t count)

@@ -97,6 +97,36 @@ class Framer:
         frame.fault = None
         return frame
 
+    def span(self, packet: int, timestamp_ns: int, offset: int, data: bytes, start: int, length: int) -> int:
+        """Take bytes of a segment up to the end of the frame that they begin or go on with. They begin in
+        ``data`` at ``start``.
+
+        :returns: how many were taken. 0 if none were, and they are to be fed: it is not sure where the frame
+            ends.
+        """
+        if self._skip or self._searching or length <= 0:
+            return 0
+        taken, have = length, self._have
+        if self._size < 0 and have + length >= 4:
+            raw = data
+            size = read_size_prefix(data, start) if have == 0 else -1
+            if have > 0:
+                size = read_size_prefix(self._peek(have) + raw[start : start + 4 - have], 0)
+            if not 0 <= size <= self._most:
+                return 0
+            self._size = size
+        if self._size >= 0 and taken > self._size + 4 - have:
+            taken = self._size + 4 - have
+        self._parts.append(chunk_in(packet, timestamp_ns, offset, data, start, taken))
+        self._have = have + taken
+        return taken
+
+    def spanned(self) -> Frame | None:
+        """The frame whose bytes were taken. None while some are yet to come."""
+        if self._size < 0 or self._have < self._size + 4:
+            return None
+        return self._take_frame(self._size)
+
     def held_bytes(self) -> int:
         """What the bytes of a frame cost whose others are yet to come."""
         return self._have + PART_BYTES * len(self._parts) if self._parts else 0
@@ -183,8 +213,15 @@ class Framer:
             part = parts[len(used)]
             used.append(part)
             length += len(part.data)
-        payload = b"".join([chunk.data for chunk in used])[4:total]
         left = length - total
+        pieces = [chunk.data for chunk in used]
+        if left:
+            pieces[-1] = pieces[-1][:-left]
+        if len(pieces[0]) >= 4:
+            pieces[0] = pieces[0][4:]  # so that the rest is copied once
+            payload = b"".join(pieces)
+        else:
+            payload = b"".join(pieces)[4:]
         del parts[: len(used)]
         if left:
             last = used[-1]
@@ -208,17 +245,15 @@ class Framer:
         return frame
 
     def _frame(self, used: list[Chunk], payload: bytes, size: int) -> Frame:
-        first, last = used[0], used[-1]
-        # A segment that fills a hole is older than the last: the frame is complete when the latest came.
-        completed = last
-        packets: dict[int, None] = {}
+        first, completed = used[0], used[-1]
+        packets: list[int] = []
+        previous = -1
         for chunk in used:
-            if chunk.packets:
-                packets.update(dict.fromkeys(chunk.packets))
-            else:
-                packets[chunk.packet] = None
-            if chunk.packet > completed.packet:
-                completed = chunk
+            if chunk.packets or chunk.packet <= previous:
+                packets, completed = _packets_of(used)
+                break
+            previous = chunk.packet
+            packets.append(previous)
         # Made part by part: compiled, that is several times faster than a call with all of them.
         frame = Frame.__new__(Frame)
         frame.direction, frame.offset, frame.payload, frame.size = self.direction, first.offset, payload, size
@@ -338,6 +373,32 @@ class Framer:
         if len(data) >= count:
             return data[:count]
         return b"".join([chunk.data for chunk in self._parts])[:count]
+
+
+def _packets_of(used: list[Chunk]) -> tuple[list[int], Chunk]:
+    """The packets that carried chunks, each once, and the chunk with the latest. A segment that fills a hole
+    is older than the last: the frame is complete when the latest came."""
+    packets: dict[int, None] = {}
+    completed = used[-1]
+    for chunk in used:
+        if chunk.packets:
+            packets.update(dict.fromkeys(chunk.packets))
+        else:
+            packets[chunk.packet] = None
+        if chunk.packet > completed.packet:
+            completed = chunk
+    return list(packets), completed
+
+
+def chunk_in(packet: int, timestamp_ns: int, offset: int, data: bytes, start: int, length: int) -> Chunk:
+    """The bytes of a segment that stand in ``data``."""
+    raw = data
+    # Made part by part: compiled, that is several times faster than a call with all of them.
+    chunk = Chunk.__new__(Chunk)
+    chunk.offset, chunk.packets = offset, ()
+    chunk.data = raw[start : start + length]
+    chunk.packet, chunk.timestamp_ns = packet, timestamp_ns
+    return chunk
 
 
 def read_size_prefix(data: bytes, at: int) -> int:

@@ -2,7 +2,7 @@ cimport cython
 from libc.stdint cimport int64_t
 from kdissect.capture.segments cimport SegmentReader
 from kdissect.model cimport Chunk, Frame, Segment
-from kdissect.protocol.framing cimport Framer, read_size_prefix
+from kdissect.protocol.framing cimport Framer, chunk_in, read_size_prefix
 from kdissect.session.dialogue cimport Dialogue
 from kdissect.session.evidence cimport begins_plainly
 from kdissect.session.briefs cimport Brief
@@ -55,12 +55,14 @@ cdef class Conversation:
     cpdef bint has_lingered(self, int64_t now_ns, int64_t linger_ns) except -1
     @cython.locals(
         quick=QuickSession, at=Py_ssize_t, end=Py_ssize_t, begin=Py_ssize_t, stop=Py_ssize_t, size=int64_t, place=int64_t,
-        is_request=cython.bint, framer=Framer, frame=Frame, rest=Chunk, payload=bytes, first_ns=int64_t,
+        is_request=cython.bint, framer=Framer, frame=Frame, rest=Chunk,
     )
     cdef _frame_quickly(
         self, int side, int64_t packet, int64_t timestamp_ns, int64_t offset, bytes data, Py_ssize_t start,
         Py_ssize_t length, int64_t now, list out,
     )
+    @cython.locals(payload=bytes, end=Py_ssize_t, place=int64_t, first_ns=int64_t, packet=int64_t, last_ns=int64_t)
+    cdef _pair_quickly(self, QuickSession quick, bint is_request, Frame frame, int64_t now, list out)
     cdef bint _begins_plainly(self, int side, bytes data, Py_ssize_t start, Py_ssize_t length) except -1
     @cython.locals(streams=tuple, ends=tuple, client=cython.int)
     cdef _begin_quickly(self, verdict)
@@ -79,6 +81,4 @@ cdef class Conversation:
     @cython.locals(first=Framer, second=Framer)
     cdef bint _holds_frames(self) except -1
 
-@cython.locals(raw="const unsigned char*", chunk=Chunk)
-cdef Chunk _chunk(int64_t packet, int64_t timestamp_ns, int64_t offset, bytes data, int64_t start, int64_t length)
 cpdef list recognised_in_order(events)

@@ -14,7 +14,6 @@ little more than its Duplex: a scan of ports opens many connections where no end
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from functools import partial
 from typing import Any, NamedTuple
 
 from kdissect.capture.segments import SegmentReader
@@ -33,7 +32,7 @@ from kdissect.model import (
     Skipped,
     endpoint_text,
 )
-from kdissect.protocol.framing import REST, Framer, Witness, read_size_prefix
+from kdissect.protocol.framing import REST, Framer, Witness, chunk_in, read_size_prefix
 from kdissect.session.briefs import Brief
 from kdissect.session.dialogue import Dialogue
 from kdissect.session.evidence import begins_plainly
@@ -265,7 +264,7 @@ class Conversation:
                     self._return_to_quick(self._session._first)
                 self._weigh()
                 return out
-            self._frame(side, _chunk(packet, timestamp_ns, offset, data, start, length), packet, out)
+            self._frame(side, chunk_in(packet, timestamp_ns, offset, data, start, length), packet, out)
         elif self._verdict is not None:
             self._count(side, length)
             self._skipped += length
@@ -273,7 +272,7 @@ class Conversation:
             self._count(side, length)
             self._frame_quickly(side, packet, timestamp_ns, offset, data, start, length, packet, out)
         else:
-            chunk = _chunk(packet, timestamp_ns, offset, data, start, length)
+            chunk = chunk_in(packet, timestamp_ns, offset, data, start, length)
             self._take(((side, chunk),), packet, out)
         self._weigh()
         return out
@@ -769,59 +768,55 @@ class Conversation:
         framer: Framer | None = None
         if self._framers is not None:
             framer = self._framers[side]
-        if framer is None or not framer.held_bytes():
-            while end - at >= 4:
-                size = read_size_prefix(data, at)
-                begin = at + 4
-                if size < 0 or size > end - begin or size > quick.most_bytes:
-                    break
-                place, stop = offset + at - start, begin + size
-                if is_request:
-                    found = quick.ask(now, data, begin, stop, place, timestamp_ns, packet, timestamp_ns, None)
-                else:
-                    found = quick.answer(data, begin, stop, place, timestamp_ns, packet, timestamp_ns, None)
-                if found is None:
-                    self.leave_quick()
-                    break
-                out.append(found)
-                at = stop
-            if at == end:
-                return
-        rest = _chunk(packet, timestamp_ns, offset + at - start, data, at, end - at)
-        if self._quick is None:
-            self._frame(side, rest, now, out)
-            return
-        if framer is None:
-            self._framers = self._new_framers(quick.client, (True, True))
-            framer = self._framers[side]
-        events = framer.feed(rest, partial(self._witness_late, side))
-        for passed, event in enumerate(events):
-            if self._quick is None or not isinstance(event, Frame):
+        if framer is not None and framer.held_bytes():
+            at += framer.span(packet, timestamp_ns, offset, data, start, length)
+            frame = framer.spanned()
+            if frame is not None:
+                self._pair_quickly(quick, is_request, frame, now, out)
+            elif at < end:
                 self.leave_quick()
-                self._pair(side, events[passed:], now, out)
-                return
-            frame = event
-            found = None
-            if frame.fault is None and not frame.searched and frame.size == len(frame.payload):
-                payload, place = frame.payload, frame.offset
-                first_ns, packet, timestamp_ns = frame.first_ns, frame.last_packet, frame.last_ns
-                if is_request:
-                    found = quick.ask(
-                        now, payload, 0, frame.size, place, first_ns, packet, timestamp_ns, frame
-                    )
-                else:
-                    found = quick.answer(payload, 0, frame.size, place, first_ns, packet, timestamp_ns, frame)
+        while self._quick is not None and end - at >= 4:
+            size = read_size_prefix(data, at)
+            begin = at + 4
+            if size < 0 or size > end - begin or size > quick.most_bytes:
+                break
+            place, stop = offset + at - start, begin + size
+            if is_request:
+                found = quick.ask(now, data, begin, stop, place, timestamp_ns, packet, timestamp_ns, None)
+            else:
+                found = quick.answer(data, begin, stop, place, timestamp_ns, packet, timestamp_ns, None)
             if found is None:
                 self.leave_quick()
-                self._pair(side, events[passed:], now, out)
-                return
+                break
             out.append(found)
+            at = stop
+        if at < end and self._quick is not None:  # a frame begins that other segments go on with
+            if framer is None:
+                self._framers = self._new_framers(quick.client, (True, True))
+                framer = self._framers[side]
+            at += framer.span(packet, timestamp_ns, offset + at - start, data, at, end - at)
+            if at < end:
+                self.leave_quick()
+        if at < end:
+            rest = chunk_in(packet, timestamp_ns, offset + at - start, data, at, end - at)
+            self._frame(side, rest, now, out)
 
-    def _witness_late(self, side: Side, data: bytes, position: int, at_segment_start: bool) -> bool | None:
-        """What says where frames may begin, for a framer that has to ask it: then the connection is no
-        ordinary one."""
+    def _pair_quickly(
+        self, quick: QuickSession, is_request: bool, frame: Frame, now: int, out: list[Event]
+    ) -> None:
+        """Take a frame that several packets carried."""
+        found: Event | None
+        payload, end, place = frame.payload, frame.size, frame.offset
+        first_ns, packet, last_ns = frame.first_ns, frame.last_packet, frame.last_ns
+        if is_request:
+            found = quick.ask(now, payload, 0, end, place, first_ns, packet, last_ns, frame)
+        else:
+            found = quick.answer(payload, 0, end, place, first_ns, packet, last_ns, frame)
+        if found is not None:
+            out.append(found)
+            return
         self.leave_quick()
-        return self._witnesses[side](data, position, at_segment_start)
+        self._pair(quick.client if is_request else 1 - quick.client, (frame,), now, out)
 
     def _tell_passed(self, passed: tuple[int, int], packet: int, out: list[Event]) -> None:
         """What was let go before the connection was known to be Kafka's."""
@@ -950,17 +945,6 @@ class Conversation:
             if self._port(side) in self._broker_ports:
                 return Verdict("kafka", 1 - side, (True, True))
         return None
-
-
-def _chunk(packet: int, timestamp_ns: int, offset: int, data: bytes, start: int, length: int) -> Chunk:
-    """The bytes of a segment that stand in ``data``."""
-    raw = data
-    # Made part by part: compiled, that is several times faster than a call with all of them.
-    chunk = Chunk.__new__(Chunk)
-    chunk.offset, chunk.packets = offset, ()
-    chunk.data = raw[start : start + length]
-    chunk.packet, chunk.timestamp_ns = packet, timestamp_ns
-    return chunk
 
 
 def recognised_in_order(events: Iterable[object]) -> list[Exchange | Brief]:

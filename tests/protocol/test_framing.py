@@ -202,3 +202,53 @@ def test_what_is_given_up_costs_its_own_frame_only(had: int) -> None:
     events = [*framer.feed(first, never), *framer.give_up("too much waits"), *framer.feed(rest, never)]
     assert payloads(events)[-1] == MARK + b"next"
     assert accounted([*events, *framer.close(never)]) == len(data)
+
+
+def spanned(pieces: list[Chunk | Gap], switch_at: int = -1) -> list[Event]:
+    """What the way for frames of several segments gives; from one piece on, what :meth:`Framer.feed` does."""
+    framer = Framer(Direction.TO_BROKER, trusted=True)
+    out: list[Event] = []
+    for number, piece in enumerate(pieces):
+        if number == switch_at or isinstance(piece, Gap):
+            return [*out, *(event for each in pieces[number:] for event in framer.feed(each, never))]
+        at, data = 0, b"before" + piece.data + b"behind"
+        while at < len(piece.data):
+            taken = framer.span(
+                piece.packet, piece.timestamp_ns, piece.offset + at, data, 6 + at, len(piece.data) - at
+            )
+            assert taken
+            at += taken
+            if (frame := framer.spanned()) is not None:
+                out.append(frame)
+    return out
+
+
+@given(
+    st.lists(st.binary(max_size=12), max_size=6),
+    st.lists(st.integers(0, 90), max_size=20),
+    st.integers(-1, 20),
+)
+def test_frames_of_several_segments_are_those_that_feed_gives(
+    contents: list[bytes], cuts: list[int], switch_at: int
+) -> None:
+    data = b"".join(map(frame_bytes, contents))
+    pieces = chunks(data, *sorted(each for each in cuts if each < len(data)))
+    assert spanned(pieces, switch_at) == [event for event in run(pieces, never) if isinstance(event, Frame)]
+
+
+@pytest.mark.parametrize("size", [b"\xff\xff\xff\xff", (DEFAULTS.frame_bytes + 1).to_bytes(4, "big")])
+@pytest.mark.parametrize("had", range(4))
+def test_a_size_that_cannot_be_is_not_taken(size: bytes, had: int) -> None:
+    framer = Framer(Direction.TO_BROKER, trusted=True)
+    assert not had or framer.span(1, 1, 0, size, 0, had) == had
+    assert framer.span(2, 2, had, size + b"more", had, 8 - had) == 0
+    events = [*framer.feed(Chunk(had, size[had:] + b"more", 2, 2), by_mark), *framer.close(by_mark)]
+    assert [event.kind for event in events if isinstance(event, Fault)] == ["bad-size"]
+
+
+def test_what_is_searched_or_skipped_is_not_taken() -> None:
+    assert Framer(Direction.TO_BROKER, trusted=False).span(1, 1, 0, b"bytes", 0, 5) == 0
+    framer = Framer(Direction.TO_BROKER, trusted=True)
+    framer.feed(chunks(frame_bytes(b"given up")[:8])[0], never)
+    framer.give_up("too much waits")
+    assert framer.span(2, 2, 8, b"bytes", 0, 5) == 0
