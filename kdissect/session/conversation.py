@@ -306,8 +306,8 @@ class Conversation:
         side = self._duplex._side(segment)
         ours, theirs = self._duplex.streams[side], self._duplex.streams[1 - side]
         begin = segment.seq + 1 if segment.flags & SYN else segment.seq
-        heard = -1 if segment.ack is None or theirs._base is None else theirs.offset_of(segment.ack)
-        return side, 0 if ours._base is None else ours.offset_of(begin & 0xFFFFFFFF), heard
+        heard = -1 if segment.ack is None or theirs._base < 0 else theirs.offset_of(segment.ack)
+        return side, 0 if ours._base < 0 else ours.offset_of(begin & 0xFFFFFFFF), heard
 
     @property
     def speaks_tls(self) -> bool:
@@ -433,8 +433,7 @@ class Conversation:
             return []
         if evicted:
             return self._flush(packet, "evicted")
-        ended = self._duplex.reset or self._duplex.streams[0].ended_at is not None
-        ended = ended or self._duplex.streams[1].ended_at is not None
+        ended = self._duplex.reset or self._duplex.has_fin()
         return self._flush(packet, "capture ended" if cut and not ended else "connection closed")
 
     def is_reopened_by(self, segment: Segment) -> bool:
@@ -482,8 +481,7 @@ class Conversation:
             if protocol == "unknown":
                 client, protocol = self._tls.client or 0, "tls"
         if end is None:
-            fins = duplex.streams[0].ended_at is not None or duplex.streams[1].ended_at is not None
-            end = "rst" if duplex.reset else "fin" if fins else "open"
+            end = "rst" if duplex.reset else "fin" if duplex.has_fin() else "open"
         shows_tcp = protocol in ("kafka", "tls") or not (self._first_bytes + self._other_bytes)
         one, other = duplex.streams
         # Without names: they would take as long as all that they name.

@@ -4,6 +4,7 @@ from kdissect.model cimport Segment
 from kdissect.tcp.reassembly cimport Reassembler
 
 cdef int FIN, RST, SYN
+cdef int64_t _NOWHERE
 
 cdef class Duplex:
     cdef public object _backlogs
@@ -28,8 +29,10 @@ cdef class Duplex:
     cpdef begin(self, Segment segment, limits)
     @cython.locals(first=Reassembler, second=Reassembler)
     cpdef bint is_finished(self) except -1
+    @cython.locals(first=Reassembler, second=Reassembler)
+    cpdef bint has_fin(self) except -1
     @cython.locals(
-        flags=cython.int, side=cython.int, window=cython.int, known=int64_t, ours=Reassembler, theirs=Reassembler, timestamp_ns=int64_t, packet=int64_t,
+        flags=cython.int, side=cython.int, window=cython.int, ours=Reassembler, theirs=Reassembler, timestamp_ns=int64_t, packet=int64_t,
     )
     cpdef feed(self, Segment segment)
     cdef _note_flags(self, int side, int flags, int64_t timestamp_ns)

@@ -17,8 +17,11 @@ from kdissect.faults import fault
 from kdissect.limits import DEFAULTS, Limits
 from kdissect.model import ACK, FIN, RST, SYN, Chunk, Endpoint, Fault, Gap, Segment
 from kdissect.tcp.copies import COPY_NS
-from kdissect.tcp.reassembly import Reassembler
+from kdissect.tcp.reassembly import NOWHERE, Reassembler
 from kdissect.tcp.waiting import PIECE_BYTES
+
+_NOWHERE = NOWHERE
+"""Compiled, a number of C."""
 
 Side = int
 """0 for the endpoint that was seen to open the connection, else for the one seen first; 1 for the other."""
@@ -115,14 +118,20 @@ class Duplex:
     def is_finished(self) -> bool:
         """The same, in the short way of compiled callers."""
         first, second = self.streams
-        if first.ended_at is None or second.ended_at is None:
+        if first.ended_at == _NOWHERE or second.ended_at == _NOWHERE:
             return False
         return first.next >= first.ended_at and second.next >= second.ended_at and not self._queued_cost
+
+    def has_fin(self) -> bool:
+        """One end said FIN."""
+        first, second = self.streams
+        return first.ended_at != _NOWHERE or second.ended_at != _NOWHERE
 
     @property
     def has_ended(self) -> bool:
         """Both ends said FIN, or one reset it."""
-        return self.reset or (self.streams[0].ended_at is not None and self.streams[1].ended_at is not None)
+        first, second = self.streams
+        return self.reset or (first.ended_at != _NOWHERE and second.ended_at != _NOWHERE)
 
     def is_reopened_by(self, segment: Segment) -> bool:
         """Whether a SYN begins another connection on the same addresses and ports.
@@ -183,8 +192,7 @@ class Duplex:
         if not freed and not self._queued_cost and not ours._waiting:
             if not pieces:
                 return ()
-            known = 0 if theirs.acknowledged is None else theirs.acknowledged
-            if known <= theirs.next:
+            if theirs.acknowledged <= theirs.next:
                 if self._backlogs is not None:
                     self._backlogs[side].claims.clear()
                     self.held_bytes = theirs.held_bytes
@@ -235,12 +243,12 @@ class Duplex:
             return False
         if not ours.is_even() or not theirs.is_even():
             return False
-        if (length or is_end) and (ours._place(seq) != ours.next or ours.ended_at is not None):
+        if (length or is_end) and (ours._place(seq) != ours.next or ours.ended_at != _NOWHERE):
             return False
         heard, most = theirs._place(ack), theirs.next
-        if theirs.ended_at is not None and not length:
-            most += theirs.ended_at == most  # of the FIN
-        if heard < 0 or heard > most or (theirs.acknowledged is not None and theirs.acknowledged > most):
+        if theirs.ended_at == most and not length:
+            most += 1  # of the FIN
+        if heard < 0 or heard > most or theirs.acknowledged > most:
             return False
         self.packets += 1
         self.last_packet = packet
@@ -314,7 +322,7 @@ class Duplex:
             claims.clear()
 
     def _claim(self, segment: Segment, theirs: Reassembler) -> int:
-        if segment.ack is None or segment.flags & RST or theirs.acknowledged is None:
+        if segment.ack is None or segment.flags & RST or theirs.acknowledged == _NOWHERE:
             return 0
         return min(theirs.offset_of(segment.ack), theirs.acknowledged)
 

@@ -7,7 +7,7 @@ from typing import Any
 
 from kdissect.tcp.duplex import Duplex, Side
 from kdissect.tcp.options import Offered, offered
-from kdissect.tcp.reassembly import Reassembler
+from kdissect.tcp.reassembly import NOWHERE, Reassembler
 from kdissect.tcp.troubles import EXAMPLES, Troubles
 
 ANSWERED, REFUSED, UNANSWERED = "answered", "refused", "unanswered"
@@ -92,7 +92,7 @@ def _known(ns: int) -> int | None:
 def _heard(stream: Reassembler) -> Troubles:
     """What was lost of a stream. Only its receiver shows what it had: where nothing of that end was captured,
     what was sent again tells nothing."""
-    return stream.troubles or _NONE if stream.acknowledged is not None else _NONE
+    return stream.troubles or _NONE if stream.acknowledged != NOWHERE else _NONE
 
 
 def _offered(stream: Reassembler) -> Offered | None:
@@ -111,8 +111,8 @@ def _opening(duplex: Duplex) -> str | None:
     if duplex.reset_side == 1:
         return REFUSED
     # Where the other end was not captured: who goes on behind its SYN was answered.
-    goes_on = first.next > 0 or first.ended_at is not None or other.acknowledged is not None
-    return UNANSWERED if first.acknowledged is None and not goes_on else ANSWERED
+    goes_on = first.next > 0 or first.ended_at != NOWHERE or other.acknowledged != NOWHERE
+    return UNANSWERED if first.acknowledged == NOWHERE and not goes_on else ANSWERED
 
 
 def _captured_near(to_client: int | None, to_broker: int | None) -> str | None:

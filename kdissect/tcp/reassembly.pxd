@@ -4,11 +4,11 @@ from kdissect.model cimport Chunk, Segment
 from kdissect.tcp.copies cimport Copies
 
 cdef int FIN, RST, SYN, AT_HAND
-cdef int64_t _HALF_WAY, _LAST_NUMBER, FARTHEST_ACKNOWLEDGEMENT
+cdef int64_t _NOWHERE, _HALF_WAY, _LAST_NUMBER, FARTHEST_ACKNOWLEDGEMENT
 
 cdef class Reassembler:
     cdef public object _limits
-    cdef public object _base
+    cdef public int64_t _base
     cdef public bint _base_is_sure
     cdef public object _initial
     cdef public object _initials
@@ -21,17 +21,17 @@ cdef class Reassembler:
     cdef public int64_t _last_packet
     cdef public int64_t _last_ns
     cdef public object _stray_end
-    cdef public object _impatience
-    cdef public object _overdue_since
+    cdef public int64_t _impatience
+    cdef public int64_t _overdue_since
     cdef public int64_t next
-    cdef public object acknowledged
+    cdef public int64_t acknowledged
     cdef public bint opened
-    cdef public object ended_at
-    cdef public object retransmitted
-    cdef public object copied
+    cdef public int64_t ended_at
+    cdef public int64_t retransmitted
+    cdef public int64_t copied
     cdef public bint kept
-    cdef public object gaps
-    cdef public object gap_bytes
+    cdef public int64_t gaps
+    cdef public int64_t gap_bytes
     cdef public int64_t _timed_end
     cdef public int64_t _timed_ns
     cdef public int64_t round_trip_ns
@@ -60,7 +60,7 @@ cdef class Reassembler:
     cpdef acknowledge(self, int64_t ack, int64_t packet, int64_t timestamp_ns, bint is_bare=*)
     cdef _note_round_trip(self, int64_t round_trip_ns)
     cpdef offer(self, int window, int64_t timestamp_ns)
-    @cython.locals(base=int64_t, distance=int64_t)
+    @cython.locals(distance=int64_t)
     cdef int64_t _place(self, int64_t seq) except? -1
     cdef _begin_timing(self, int64_t timestamp_ns)
     cdef _remember(self, int64_t identity, int64_t timestamp_ns)

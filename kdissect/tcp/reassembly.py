@@ -63,6 +63,11 @@ segment farther ahead would turn all that follows into retransmissions."""
 ROUND_TRIPS = 32
 """So many round trips of a direction are kept."""
 
+NOWHERE = -(1 << 62)
+"""The offset of what was not seen: before any other."""
+_NOWHERE = NOWHERE
+"""The same, compiled a number of C, which nobody else can import."""
+
 _LAST_NUMBER = 0xFFFF_FFFF
 _HALF_WAY = 0x7FFF_FFFF
 """Of sequence numbers, which have 32 bits; with names, as compiled a number so large is an object."""
@@ -114,7 +119,8 @@ class Reassembler:
 
     def __init__(self, limits: Limits = DEFAULTS) -> None:
         self._limits = limits
-        self._base: int | None = None
+        self._base = -1
+        """The number of the byte at offset 0; -1 as long as nothing is known of it."""
         self._base_is_sure = False
         self._initial: int | None = None
         """The number of the first byte where the SYN was seen."""
@@ -138,12 +144,12 @@ class Reassembler:
         """When they were captured."""
         self.next = 0
         """Offset of the next byte wanted: the length of the stream so far."""
-        self.acknowledged: int | None = None
-        """Offset up to which the peer has acknowledged."""
+        self.acknowledged = _NOWHERE
+        """Offset up to which the peer has acknowledged; :data:`NOWHERE` as long as it has not."""
         self.opened = False
         """Whether the stream was seen from its SYN."""
-        self.ended_at: int | None = None
-        """Offset of the FIN."""
+        self.ended_at = _NOWHERE
+        """Offset of the FIN; :data:`NOWHERE` as long as there was none."""
         self.retransmitted = 0
         """Bytes that were sent again."""
         self.copied = 0
@@ -180,7 +186,7 @@ class Reassembler:
     @property
     def done(self) -> bool:
         """The FIN and everything before it were seen."""
-        return self.ended_at is not None and self.next >= self.ended_at
+        return self.ended_at != _NOWHERE and self.next >= self.ended_at
 
     @property
     def is_waiting(self) -> bool:
@@ -215,12 +221,12 @@ class Reassembler:
     @property
     def is_settled(self) -> bool:
         """Whether the peer has acknowledged data, so that no other initial number can count any more."""
-        return self.acknowledged is not None and self.acknowledged > 0
+        return self.acknowledged > 0
 
     def is_near(self, seq: int) -> bool | None:
         """Whether a sequence number, or one that acknowledges, lies about where the stream is; None where
         nothing is known of the stream."""
-        return None if self._base is None else abs(self._place(seq) - self.next) <= NEAR
+        return None if self._base < 0 else abs(self._place(seq) - self.next) <= NEAR
 
     def feed(self, segment: Segment) -> Sequence[Chunk | Gap | Fault]:
         """The bytes that ``segment`` makes available, in order."""
@@ -230,7 +236,7 @@ class Reassembler:
             self._base_is_sure
             and length
             and not self._waiting
-            and self.ended_at is None
+            and self.ended_at == _NOWHERE
             and not flags & (SYN | FIN)
             and len(payload) == length
             and self._place(seq) == self.next
@@ -247,13 +253,13 @@ class Reassembler:
                 return known
             if flags & SYN:
                 seq = (seq + 1) & 0xFFFFFFFF
-        if self._base is None:
+        if self._base < 0:
             if segment.flags & RST and not segment.length:
                 return ()  # the numbers of a reset are often made up
             self._base, self._base_is_sure = seq, bool(segment.length)
         offset = self._place(seq)
-        if self.ended_at is not None and segment.length and offset + segment.length > self.ended_at:
-            self.ended_at = None  # a FIN that more data follows was none
+        if self.ended_at != _NOWHERE and segment.length and offset + segment.length > self.ended_at:
+            self.ended_at = _NOWHERE  # a FIN that more data follows was none
         if segment.flags & FIN and offset - self._known_end() <= FARTHEST_AHEAD:
             self.ended_at = offset + segment.length
         if not segment.length:
@@ -281,9 +287,7 @@ class Reassembler:
         if self._waiting is not None and self._waiting:
             return False
         # One number more than the bytes may be the FIN's, whose segment may be the lost one.
-        if self.acknowledged is not None and self.acknowledged > self.next + 1:
-            return False
-        return self.ended_at is None or self.ended_at <= self.next
+        return self.acknowledged <= self.next + 1 and self.ended_at <= self.next
 
     def append(
         self, packet: int, timestamp_ns: int, identity: int, data: bytes, start: int, length: int
@@ -317,7 +321,7 @@ class Reassembler:
 
         :param is_bare: whether it came without bytes, so that it waited for nothing.
         """
-        if self._base is None:
+        if self._base < 0:
             self._base, self.acknowledged = ack, 0
             return ()
         freed: Sequence[Chunk | Gap | Fault] = ()
@@ -329,7 +333,7 @@ class Reassembler:
             if self.opened and not self.is_settled and not self.next:
                 self._hear(ack)
             return freed
-        if self.acknowledged is None:
+        if self.acknowledged == _NOWHERE:
             before = offset - 1
             self.syn_acknowledged_ns = timestamp_ns
         else:
@@ -358,8 +362,9 @@ class Reassembler:
         """No more segments will come: every hole is one now."""
         out = self.give_up("not captured", packet, timestamp_ns)
         if not self.has_all():
-            known = max(self.acknowledged or 0, self.ended_at or 0)
-            length = min(known, self.ended_at or known) - self.next
+            known = max(0, self.acknowledged, self.ended_at)
+            ends = self.ended_at != _NOWHERE and self.ended_at != 0
+            length = (min(known, self.ended_at) if ends else known) - self.next
             out.append(self._gap(length, "not captured", packet, timestamp_ns))
         return out
 
@@ -376,8 +381,8 @@ class Reassembler:
         seq, is_syn = segment.seq, bool(segment.flags & SYN)
         if is_syn:
             seq = (seq + 1) & 0xFFFFFFFF
-            if self._base is None or (not self._base_is_sure and abs(self._place(seq)) <= NEAR):
-                self._base, self._base_is_sure, self.acknowledged = seq, True, None
+            if self._base < 0 or (not self._base_is_sure and abs(self._place(seq)) <= NEAR):
+                self._base, self._base_is_sure, self.acknowledged = seq, True, _NOWHERE
                 self._initial, self.opened = seq, True
                 self.syn_options = segment.options
                 self._timed_end, self._timed_ns = 0, segment.timestamp_ns
@@ -393,21 +398,20 @@ class Reassembler:
                 if self._initials is None:
                     self._initials = Initials(self._initial)
                 self._initials.add(seq)
-                if not self._base_is_sure and self._base is not None:
+                if not self._base_is_sure and self._base >= 0:
                     self._initials.hear(self._base)
-                if not self._base_is_sure or (self.acknowledged is None and not self.next):
+                if not self._base_is_sure or (self.acknowledged == _NOWHERE and not self.next):
                     return [*self._adopt(seq, segment.packet), *self.feed(segment)]
         elif not segment.length and not segment.flags & FIN:
             return None
         else:
             assert self._initials is not None
-            assert self._base is not None
             assert self._initial is not None
             wanted = (self._base + self.next) & 0xFFFFFFFF
             best = self._initials.continued_by(seq, self._initial, wanted)
             if best == self._initial:
                 return None
-            if self.acknowledged is None or self._initials.was_heard(best):
+            if self.acknowledged == _NOWHERE or self._initials.was_heard(best):
                 return [*self._adopt(best, segment.packet), *self.feed(segment)]
         if not segment.length:
             return ()
@@ -423,7 +427,7 @@ class Reassembler:
         self._base_is_sure, self._initial = True, initial
         self._timed_end = -1  # nobody knows which SYN is acknowledged
         self.opened = self._initials is not None and not self._initials.was_heard(initial)
-        self.acknowledged = self.ended_at = None
+        self.acknowledged = self.ended_at = _NOWHERE
         if not self._waiting:
             return []
         waited = self._waiting.length
@@ -450,7 +454,7 @@ class Reassembler:
     def _begin_timing(self, timestamp_ns: int) -> None:
         """Time the bytes before ``next``, which were captured now, unless they are acknowledged already: the
         capture reordered the two."""
-        if self.acknowledged is None or self.next > self.acknowledged:
+        if self.next > self.acknowledged:
             self._timed_end, self._timed_ns = self.next, timestamp_ns
 
     def _note_round_trip(self, round_trip_ns: int) -> None:
@@ -477,7 +481,7 @@ class Reassembler:
 
     def hear_sack(self, options: bytes, ack: int) -> None:
         """The peer's acknowledgement has options, which may say that it had some bytes before (RFC 2883)."""
-        block = first_block(options) if self.troubles is not None and self._base is not None else None
+        block = first_block(options) if self.troubles is not None and self._base >= 0 else None
         if block is not None and self.troubles is not None and self._place(block[1]) <= self._place(ack):
             self.troubles.duplicate(self._place(block[0]), self._place(block[1]))
 
@@ -498,9 +502,7 @@ class Reassembler:
         return 0 if self._zero_since_ns < 0 else max(0, int(now_ns) - int(self._zero_since_ns))
 
     def _place(self, seq: int) -> int:
-        assert self._base is not None
-        base = self._base
-        distance = (seq - base - self.next) & _LAST_NUMBER
+        distance = (seq - self._base - self.next) & _LAST_NUMBER
         return self.next + (distance - _LAST_NUMBER - 1 if distance > _HALF_WAY else distance)
 
     def _settle_base(self, segment: Segment, offset: int) -> None:
@@ -509,7 +511,7 @@ class Reassembler:
             return  # a keep-alive probe says nothing about data
         if -REBASE_BYTES <= offset < 0:
             self._base = segment.seq
-            if self.acknowledged is not None:
+            if self.acknowledged != _NOWHERE:
                 self.acknowledged -= offset
         self._base_is_sure = True
 
@@ -527,7 +529,7 @@ class Reassembler:
         if piece.end <= self.next:
             if piece.length > 1 or piece.end != self.next:  # else a keep-alive probe (RFC 9293, 3.8.4)
                 self._count_again(piece.length, is_copy)
-                if not is_copy and (self.acknowledged is None or piece.end > self.acknowledged):
+                if not is_copy and piece.end > self.acknowledged:
                     last_ns = piece.timestamp_ns if self._last_data is None else self._last_ns
                     self._note_resent(piece, last_ns)
                 self._compare(piece, out)
@@ -576,13 +578,13 @@ class Reassembler:
         where the peer was not captured, a second segment that joins the first does."""
         if piece.offset - self._known_end() <= FARTHEST_AHEAD:
             return False
-        joins = self.acknowledged is None and self._stray_end == piece.offset
+        joins = self.acknowledged == _NOWHERE and self._stray_end == piece.offset
         self._stray_end = piece.end
         return not joins
 
     def _known_end(self) -> int:
         """Up to where bytes were seen or acknowledged."""
-        return max(self.next, self.acknowledged or 0, self._waiting.end if self._waiting else 0)
+        return max(self.next, self.acknowledged, self._waiting.end if self._waiting else 0)
 
     def _compare(self, piece: Piece, out: list[Chunk | Gap | Fault]) -> None:
         """Hold bytes that came again against the last ones delivered, the only ones still at hand."""
@@ -611,7 +613,7 @@ class Reassembler:
         """Give up the hole at ``next``, or the part of it that is proven, if it is time (rule 3)."""
         limit = self._limits.reorder_bytes
         waiting = self._waiting
-        if self.acknowledged is None:
+        if self.acknowledged == _NOWHERE:
             limit = min(self._limits.reorder_one_sided_bytes, limit)
             if not waiting or waiting.cost <= limit:
                 return []
@@ -648,7 +650,7 @@ class Reassembler:
         return out
 
     def _give_up(self, end: int, reason: str, packet: int, timestamp_ns: int) -> list[Chunk | Gap | Fault]:
-        if not self._waiting and self.ended_at is not None:  # the number after the last byte is the FIN's own
+        if not self._waiting and self.ended_at != _NOWHERE:  # the number after the last byte is the FIN's own
             end = min(end, max(self.ended_at, self.next))
         self._impatience = 0
         out: list[Chunk | Gap | Fault] = []
