@@ -53,7 +53,7 @@ cdef class Dissector:
     cdef public dict _lanes
     cdef public list _recent
     cdef public bint _uses_lanes
-    cdef public list _lingering
+    cdef public object _lingering
     cdef public int64_t _lingers_since
     cdef public int64_t _waits
     cdef public int64_t _held_bytes
@@ -85,10 +85,10 @@ cdef class Dissector:
     @cython.locals(conversation=Conversation, step=list)
     cdef list _take_short(self, Lane lane, int64_t packet, int64_t timestamp_ns, bytes data)
     @cython.locals(
-        conversation=Conversation, source=bytes, destination=bytes, other=bytes, size=Py_ssize_t, side=cython.int,
-        raw="const unsigned char*", one="const unsigned char*",
+        conversation=Conversation, source=bytes, destination=bytes, ends=bytes, other=bytes, size=Py_ssize_t, side=cython.int,
+        one="const unsigned char*", two="const unsigned char*",
     )
-    cdef _open_lanes(self, bytes ends, Segment segment)
+    cdef _open_lanes(self, Segment segment)
     @cython.locals(lane=Lane)
     cdef _close_lanes(self, Conversation conversation)
     @cython.locals(silent_ns=int64_t)

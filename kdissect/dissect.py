@@ -10,8 +10,9 @@ they cross connections: a client learns a topic's id on one connection and uses 
 from __future__ import annotations
 
 import sys
+from bisect import insort
+from collections import deque
 from collections.abc import Iterable, Iterator, Sequence
-from heapq import heapify, heappop, heappush
 from typing import Protocol, cast
 
 from kdissect.capture.reader import Item
@@ -20,7 +21,7 @@ from kdissect.capture.segments import SegmentReader
 from kdissect.exchange import Exchange
 from kdissect.faults import fault
 from kdissect.limits import DEFAULTS, Limits
-from kdissect.model import SYN, TLS_KEY_LOG, Endpoint, Fault, Packet, Secrets, Segment
+from kdissect.model import ACK, SYN, TLS_KEY_LOG, Endpoint, Fault, Packet, Secrets, Segment
 from kdissect.names import TopicNames
 from kdissect.session.awaiting import Awaiting
 from kdissect.session.briefs import Brief, Interest
@@ -198,8 +199,8 @@ class Dissector:
         self._older = self._reopened.older
         self._closed: dict[int, Conversation] = {}
         """Those that are over, by number: forgotten when they have lingered."""
-        self._lingering: list[tuple[int, int]] = []
-        """The same, a heap by the time since when each is waited for; some may be forgotten by now."""
+        self._lingering: deque[tuple[int, int]] = deque()
+        """The same, by the time since when each is waited for; some may be forgotten by now."""
         self._lingers_since = _NEVER
         """The earliest of these times."""
         self._waits = 0
@@ -428,8 +429,8 @@ class Dissector:
         if ends is None and self.journal is not None:
             self.journal.tick(packet.number, packet.timestamp_ns)
         size = _append(self._feed_segment(segment), size, out)
-        if ends is not None and self._uses_lanes:
-            self._open_lanes(ends, segment)
+        if self._uses_lanes and (ends is not None or segment.flags & (SYN | ACK) == SYN | ACK):
+            self._open_lanes(segment)
         return size
 
     def _find_lane(self, data: bytes, place: int, size: int) -> Lane | None:
@@ -462,15 +463,16 @@ class Dissector:
             return _NOTHING
         return self._close_step(conversation, packet, step)  # type: ignore[arg-type]  # nobody else's
 
-    def _open_lanes(self, ends: bytes, segment: Segment) -> None:
-        """Let packets between these ends take the short way, if their connection is known."""
+    def _open_lanes(self, segment: Segment) -> None:
+        """Let packets between the ends of a segment take the short way, if their connection is known."""
         source, destination = segment.source, segment.destination
         conversation = self._table.get((source, destination))
         if conversation is not None and conversation.ends is None:
             side = 0 if source == conversation._duplex.endpoints[0] else 1
-            raw, one = destination, source
+            one, two = source, destination
             size = len(destination) - 2
-            other = raw[:size] + one[:size] + raw[size : size + 2] + one[size : size + 2]
+            ends = one[:size] + two[:size] + one[size : size + 2] + two[size : size + 2]
+            other = two[:size] + one[:size] + two[size : size + 2] + one[size : size + 2]
             conversation.ends = [ends, other]
             self._lanes[ends] = _lane(conversation, side, ends)
             self._lanes[other] = _lane(conversation, 1 - side, other)
@@ -709,11 +711,14 @@ class Dissector:
 
     def _wait_for(self, conversation: Conversation, since_ns: int) -> None:
         self._closed[conversation.number] = conversation
-        heappush(self._lingering, (since_ns, conversation.number))
+        entry = (since_ns, conversation.number)
+        if not self._lingering or entry > self._lingering[-1]:  # as nearly always
+            self._lingering.append(entry)
+        else:
+            insort(self._lingering, entry)
         if len(self._lingering) > LINGERING + 2 * len(self._closed):
             # Most were evicted, or their endpoints were used again.
-            self._lingering = [each for each in self._lingering if each[1] in self._closed]
-            heapify(self._lingering)
+            self._lingering = deque([each for each in self._lingering if each[1] in self._closed])
         self._lingers_since = self._lingering[0][0] if self._lingering else _NEVER
 
     def _has_lingered(self, now_ns: int) -> bool:
@@ -724,7 +729,7 @@ class Dissector:
     def _forget_lingering(self, now_ns: int, step: list[_Step]) -> None:
         """Forget the connections that have lingered."""
         while self._lingering and self._has_lingered(now_ns):
-            since_ns, number = heappop(self._lingering)
+            since_ns, number = self._lingering.popleft()
             self._lingers_since = self._lingering[0][0] if self._lingering else _NEVER
             conversation = self._closed.pop(number, None)
             if conversation is None:
@@ -851,7 +856,7 @@ class Dissector:
 
     def _close_brief(self, brief: Brief) -> None:
         """Say which names of topic ids hold for a brief that is over."""
-        brief.up_to_packet = _AT_THE_END if self._names_are_complete else brief.last_packet
+        brief.up_to_packet = _AT_THE_END if self._names_are_complete else brief._last()
         brief.names, brief.names_count = self.names, len(self.names.order)
 
     def _learn(self, exchange: Exchange) -> None:

@@ -87,6 +87,7 @@ cdef class Brief:
     cdef list _places(self, Layout known, bytes data, Py_ssize_t start, Py_ssize_t end)
     cdef _add_sets(self, bint is_request, list places, list found)
     cpdef Py_ssize_t size(self) except -1
+    cpdef int64_t _last(self) except -1
     @cython.locals(frame=Frame, payload=bytes, request=Request)
     cpdef Request request(self)
     @cython.locals(frame=Frame, payload=bytes)

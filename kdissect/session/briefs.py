@@ -175,6 +175,9 @@ class Brief:
     @property
     def last_packet(self) -> int:
         """The last packet that carried bytes of it."""
+        return self._last()
+
+    def _last(self) -> int:
         return self.asked_packet if self.answer is None else max(self.asked_packet, self.answer_packet)
 
     @property

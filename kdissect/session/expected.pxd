@@ -7,6 +7,8 @@ from kdissect.session.briefs cimport Brief
 
 cdef tuple _NONE
 cdef frozenset _NOTHING
+cdef object _NOT_ASKED
+cdef dict _bounds
 
 cdef class Expected:
     cdef public object _from_start
@@ -22,6 +24,7 @@ cdef class Expected:
     cpdef tuple judge_brief(self, Brief brief)
     @cython.locals(found=dict, out=list)
     cdef tuple _judge(self, _Answered told, list codes)
+    @cython.locals(key=tuple, now_ns=int64_t)
     cdef bint _is_within(self, int code, bound, _Answered told) except -1
     cdef bint _has_begun(self, api_key, bound) except -1
     cdef _end_runs(self, _Answered told, codes)
@@ -41,6 +44,9 @@ cdef class _Answered:
     cdef list places_of(self, int code)
     cdef Exchange _whole(self)
 
+@cython.locals(told=_Answered)
+cdef _Answered _answered_in_brief(Brief brief)
+cdef _bound_of(code)
 cdef _about(Exchange exchange)
 @cython.locals(about=set)
 cdef _about_in_brief(int api_key, Survey asked, Survey answered)

@@ -32,6 +32,9 @@ OWN_TOPICS = frozenset(
 
 _NONE: tuple[int, ...] = ()
 _NOTHING: frozenset[object] = frozenset()
+_NOT_ASKED = object()
+_bounds: dict[int, object] = {}
+"""Of the error codes that were met."""
 
 _RunKey = tuple[int, int, frozenset[object]]
 """Error code, API key, what it is about."""
@@ -97,7 +100,7 @@ class Expected:
         """The same of an exchange in brief that has its answer's survey."""
         seen = brief.answer_seen
         assert seen is not None
-        return self._judge(_Answered(None, brief), [] if seen.errors is None else seen.errors)
+        return self._judge(_answered_in_brief(brief), [] if seen.errors is None else seen.errors)
 
     def _judge(self, told: _Answered, codes: list[int]) -> tuple[int, ...]:
         found = dict.fromkeys(codes)
@@ -105,8 +108,7 @@ class Expected:
             self._end_runs(told, frozenset(found))
         out = []
         for code in found:
-            known = errors().get(code)
-            bound = known.bound if known is not None else None
+            bound = _bound_of(code)
             if bound is None or (bound.apis and told.api not in bound.apis):
                 continue
             if self._is_within(code, bound, told):
@@ -200,6 +202,23 @@ class _Answered:
             assert self._brief is not None
             self._exchange = self._brief.exchange()
         return self._exchange
+
+
+def _answered_in_brief(brief: Brief) -> _Answered:
+    """``_Answered(None, brief)``, made part by part: compiled, that is several times faster."""
+    told = _Answered.__new__(_Answered)
+    told._exchange, told._brief, told._about = None, brief, None
+    told.api, told.api_key, told.answered_ns = brief.form.name, brief.form.key, brief.answer_ns
+    return told
+
+
+def _bound_of(code: int) -> Bound | None:
+    """Within what an error is routine; None for one that never is."""
+    found = _bounds.get(code, _NOT_ASKED)
+    if found is _NOT_ASKED:
+        known = errors().get(code)
+        found = _bounds[code] = None if known is None else known.bound
+    return found  # type: ignore[return-value]  # it was asked for
 
 
 def _about(exchange: Exchange) -> frozenset[object]:
