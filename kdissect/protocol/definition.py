@@ -274,12 +274,19 @@ def _span(text: str) -> ReleaseSpan:
 
 def _field(line: str) -> FieldDefinition:
     name, type_name, versions, *rest = line.split(maxsplit=3)
+    return FieldDefinition(name, type_name, *_told(versions, rest[0] if rest else ""))
+
+
+@lru_cache(maxsize=1_024)
+def _told(versions: str, attributes: str) -> tuple[Any, ...]:
+    """What a field's line says behind the type, as :class:`FieldDefinition` has it: fields say the same again
+    and again."""
     spans = versions_of(versions)
     told: dict[str, Any] = {}
-    for attribute in _attributes(rest[0]) if rest else []:
+    for attribute in _attributes(attributes) if attributes else []:
         word, _, value = attribute.partition(" ")
         told |= _attribute(spans, word, value)
-    return FieldDefinition(name, type_name, spans, **told)
+    return FieldDefinition("", "", spans, **told)[2:]
 
 
 def _attributes(text: str) -> list[str]:

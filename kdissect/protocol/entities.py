@@ -46,6 +46,7 @@ def names_one(field: Field, entity: str) -> bool:
     return field.entity == entity or (field.entity is None and field.name == entity == GROUP)
 
 
+@cache
 def typed(struct: Struct) -> frozenset[str]:
     """The names of its fields of which another one tells what they name. Where the teller does not stand
     beside it, it is FindCoordinator's key."""

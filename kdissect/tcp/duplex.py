@@ -118,7 +118,7 @@ class Duplex:
     def is_finished(self) -> bool:
         """The same, in the short way of compiled callers."""
         first, second = self.streams
-        if first.ended_at == _NOWHERE or second.ended_at == _NOWHERE:
+        if _NOWHERE in (first.ended_at, second.ended_at):
             return False
         return first.next >= first.ended_at and second.next >= second.ended_at and not self._queued_cost
 
@@ -131,7 +131,7 @@ class Duplex:
     def has_ended(self) -> bool:
         """Both ends said FIN, or one reset it."""
         first, second = self.streams
-        return self.reset or (first.ended_at != _NOWHERE and second.ended_at != _NOWHERE)
+        return self.reset or (_NOWHERE not in (first.ended_at, second.ended_at))
 
     def is_reopened_by(self, segment: Segment) -> bool:
         """Whether a SYN begins another connection on the same addresses and ports.

@@ -363,7 +363,7 @@ class Reassembler:
         out = self.give_up("not captured", packet, timestamp_ns)
         if not self.has_all():
             known = max(0, self.acknowledged, self.ended_at)
-            ends = self.ended_at != _NOWHERE and self.ended_at != 0
+            ends = self.ended_at not in (_NOWHERE, 0)
             length = (min(known, self.ended_at) if ends else known) - self.next
             out.append(self._gap(length, "not captured", packet, timestamp_ns))
         return out
