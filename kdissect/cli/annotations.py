@@ -7,7 +7,6 @@ from bisect import bisect_left
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from struct import Struct
-from tempfile import TemporaryFile
 from typing import BinaryIO
 
 from kdissect.cli.annotating import EXCHANGES, FINDINGS, Renumber
@@ -135,6 +134,8 @@ class Annotations:
 @contextmanager
 def annotations_of(kinds: Iterable[str], options: Options, limits: Limits) -> Iterator[Annotations]:
     """What collects what is to be said, with a file for its texts."""
+    from tempfile import TemporaryFile  # only who writes a copy needs it
+
     with TemporaryFile(prefix="kdissect-") as file:
         yield Annotations(kinds, options, limits, file)
 

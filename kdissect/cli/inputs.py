@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import os
 import re
-import shutil
 from collections.abc import Iterable, Iterator
 from contextlib import ExitStack, contextmanager
 from io import BufferedIOBase
@@ -86,9 +85,11 @@ def read_twice(paths: tuple[str, ...], twice: bool) -> Iterator[tuple[str, ...]]
 
 
 def _spooled(path: str, file: IO[bytes], files: ExitStack) -> KeptInput:
+    from shutil import copyfileobj  # only who reads twice needs it
+
     try:
         source = open_capture(path)
-        shutil.copyfileobj(source, file)
+        copyfileobj(source, file)
     except OSError as error:
         raise Unreadable(f"{path}: cannot be read: {error.strerror or error}") from None
     if path != "-":

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import io
 import os
-import shutil
 import stat
 import sys
 from collections.abc import Iterable, Iterator, Mapping
@@ -196,7 +195,7 @@ class TextOutput:
         to_terminal = path in (None, "-") and sys.stdout.isatty()
         self._encoding = (sys.stdout.encoding if to_terminal else None) or "utf-8"
         self._flushes = flush or to_terminal
-        self.room = shutil.get_terminal_size().columns if to_terminal else None
+        self.room = _terminal_columns() if to_terminal else None
         """Cells of a line of the terminal; None where it is none."""
 
     def line(self, text: str) -> None:
@@ -224,3 +223,9 @@ def colour_option(function: click.decorators.FC) -> click.decorators.FC:
     return click.option(
         "--color", type=click.Choice(COLOURS), default=None, help="Use colour: auto means on a terminal only."
     )(function)
+
+
+def _terminal_columns() -> int:
+    from shutil import get_terminal_size  # takes longer to import than to ask
+
+    return get_terminal_size().columns

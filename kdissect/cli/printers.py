@@ -13,20 +13,15 @@ from kdissect.exchange import Exchange
 from kdissect.message import Message, Token
 from kdissect.names import is_metadata_topic
 from kdissect.present.batches import may_hide
-from kdissect.present.branch import is_hidden_rest
 from kdissect.present.catalogue import TABLES
 from kdissect.present.columns import EXCHANGES, Table
-from kdissect.present.connection_lines import connection_tree
-from kdissect.present.error_pages import explained
 from kdissect.present.form import Clock
-from kdissect.present.hexdump import hexdump
 from kdissect.present.options import Options
 from kdissect.present.record_lines import LinesWriter
 from kdissect.present.secret_names import tells_of_secrets
 from kdissect.present.sources import sources_of
 from kdissect.present.tables import DelimitedWriter, ManyWriter, Writer
 from kdissect.present.text import Lines
-from kdissect.present.tree import exchange_tree
 from kdissect.protocol.json_text import JsonText
 from kdissect.session.briefs import Brief
 from kdissect.session.conversation import Connection
@@ -241,6 +236,8 @@ class LinePrinter:
             return ()
         self._output.line(self._lines.line(event))
         if self._options.explain_errors:
+            from kdissect.present.error_pages import explained
+
             self._output.lines(explained(event))
         if self._dump:
             self._bytes(event)
@@ -257,6 +254,9 @@ class LinePrinter:
                 self._output.write(self._text.take())  # also what came before a line that could not be made
 
     def _bytes(self, exchange: Exchange) -> None:
+        from kdissect.present.branch import is_hidden_rest
+        from kdissect.present.hexdump import hexdump
+
         hides = not self._options.show_secrets
         for message in exchange.messages:
             # What is not told apart field by field is hidden as a whole.
@@ -289,6 +289,10 @@ class TreePrinter:
         self._dump = dump
 
     def show(self, event: Event) -> Iterator[Event]:
+        from kdissect.present.connection_lines import connection_tree
+        from kdissect.present.error_pages import explained
+        from kdissect.present.tree import exchange_tree
+
         if isinstance(event, Exchange):
             for line in exchange_tree(event, self._options, self._dump):
                 self._output.line(line)

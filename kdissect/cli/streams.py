@@ -9,7 +9,6 @@ from __future__ import annotations
 import sys
 from array import array
 from collections.abc import Mapping
-from tempfile import TemporaryFile
 from typing import Any, BinaryIO
 
 from kdissect.cli.config import Config
@@ -134,6 +133,8 @@ class Follow:
         return reading.exit_code(talks, given["strict"], printed > 0 or not given["exit_status"])
 
     def _print(self, reading: Reading, output: TextOutput) -> int:
+        from tempfile import TemporaryFile  # only who follows streams needs it
+
         wanted, shown = self._learn(reading)
         most = self._given["count"]
         printed = 0

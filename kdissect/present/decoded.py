@@ -1,24 +1,27 @@
 """Keys and values of records, decoded: into rows, and into lines of NDJSON many at a time.
 
-Nothing here runs where decoding is not asked for.
+Nothing here runs where decoding is not asked for, and what decodes is not even imported.
 """
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from functools import cache
+from typing import TYPE_CHECKING, Any, NamedTuple
 
+from kdissect.later import Later
 from kdissect.model import DecodeError
 from kdissect.names import Names
-from kdissect.payload.avro_text import can_be_written, write_value
-from kdissect.payload.avro_values import AvroType, values_left
-from kdissect.payload.decoder import ENVELOPE, DecodedPayload, PayloadDecoder
-from kdissect.payload.framing import Headers, may_tell, of_zeros
-from kdissect.payload.recognise import CERTAIN
-from kdissect.payload.schemas import TOPIC
 from kdissect.protocol.cursor import Cursor
 from kdissect.protocol.json_form import dumps
 from kdissect.protocol.json_text import JsonText
 from kdissect.protocol.topics import partition_of
+
+if TYPE_CHECKING:
+    from kdissect.payload import avro_text, avro_values, decoder, framing, recognise, schemas
+else:
+    avro_text, avro_values = Later("kdissect.payload.avro_text"), Later("kdissect.payload.avro_values")
+    decoder, framing = Later("kdissect.payload.decoder"), Later("kdissect.payload.framing")
+    recognise, schemas = Later("kdissect.payload.recognise"), Later("kdissect.payload.schemas")
 
 COLUMNS = ("keyDecoded", "valueDecoded", "keyFormat", "valueFormat")
 """The columns that are filled here, in their order, the last of the table."""
@@ -33,15 +36,15 @@ def topic_of(ancestors: tuple[dict[str, Any], ...], names: Names) -> str:
     return topic or (names.get(topic_id) if topic_id is not None else None) or ""
 
 
-def add_decoded(row: dict[str, Any], topic: str, decoder: PayloadDecoder) -> None:
+def add_decoded(row: dict[str, Any], topic: str, payloads: decoder.PayloadDecoder) -> None:
     """Add :data:`COLUMNS` to a row of records, from what it shows: a secret that is hidden there is not
     decoded either."""
     key, value, headers = row["key"], row["value"], row["headers"]
-    if topic == TOPIC and decoder.learns:
-        decoder.schemas.learn(key, value)
+    if topic == schemas.TOPIC and payloads.learns:
+        payloads.schemas.learn(key, value)
     for side, data in (("key", key), ("value", value)):
         if data is not None:
-            found = decoder.decode(topic, side, data, headers)
+            found = payloads.decode(topic, side, data, headers)
             row[f"{side}Decoded"] = found.value
             row[f"{side}Format"] = found.told()
 
@@ -80,7 +83,7 @@ def part_of(row: dict[str, Any], side: str) -> MeantValue | None:
         around.insert(0, told["format"])
     if "schema" in told:
         around.append(f"schema {told['schema']}")
-    if told["confidence"] != CERTAIN:
+    if told["confidence"] != recognise.CERTAIN:
         around.append(told["confidence"])
     if "problem" in told:
         around.append(told["problem"])
@@ -93,23 +96,23 @@ class Texts:
     What is told of the format is the same for nearly all records of a topic, so its text is kept.
     """
 
-    def __init__(self, decoder: PayloadDecoder) -> None:
-        self._decoder = decoder
+    def __init__(self, payloads: decoder.PayloadDecoder) -> None:
+        self._decoder = payloads
         self._told: dict[tuple[Any, ...], bytes] = {}
-        self._ready: dict[tuple[str, str, bytes], tuple[AvroType, bytes]] = {}
+        self._ready: dict[tuple[str, str, bytes], tuple[avro_values.AvroType, bytes]] = {}
         """By topic, side and framing: what writes values without making them, and what is told of them."""
         self._unsaid: dict[tuple[str, str, int], bool] = {}
         """By topic, side and how many schemas are known: :meth:`_may_be_text`."""
 
     def write(
-        self, out: JsonText, topic: str, key: bytes | None, value: bytes | None, headers: Headers
+        self, out: JsonText, topic: str, key: bytes | None, value: bytes | None, headers: framing.Headers
     ) -> None:
         """Write what follows the other columns: a comma before each, and the brace at the end."""
-        if topic == TOPIC and self._decoder.learns:
+        if topic == schemas.TOPIC and self._decoder.learns:
             self._decoder.schemas.learn(key, value)
             self._ready.clear()
         told = b""
-        is_told = bool(headers) and may_tell(headers)
+        is_told = bool(headers) and framing.may_tell(headers)
         if key is not None:
             told = b',"keyFormat":' + self._write(out, topic, "key", key, headers, is_told)
         if value is not None:
@@ -118,7 +121,7 @@ class Texts:
         out.put(b"}\n")
 
     def _write(
-        self, out: JsonText, topic: str, side: str, data: bytes, headers: Headers, is_told: bool
+        self, out: JsonText, topic: str, side: str, data: bytes, headers: framing.Headers, is_told: bool
     ) -> bytes:
         """Write a decoded key or value; gives what is told of its format.
 
@@ -126,13 +129,17 @@ class Texts:
         """
         before = _BEFORE[side]
         ready = None if is_told else self._ready.get((topic, side, data[:_FRAMING]))
-        if ready is not None and len(data) > _FRAMING and not (data[3] == 0 == data[2] and of_zeros(data)):
+        if (
+            ready is not None
+            and len(data) > _FRAMING
+            and not (data[3] == 0 == data[2] and framing.of_zeros(data))
+        ):
             start = out.size()
             out.put(before)
             cursor = Cursor(data, _FRAMING)
-            cursor.elements_left = values_left(len(data) - _FRAMING)
+            cursor.elements_left = avro_values.values_left(len(data) - _FRAMING)
             try:
-                write_value(out, ready[0], cursor)
+                avro_text.write_value(out, ready[0], cursor)
                 if cursor.position == cursor.end:
                     return ready[1]
             except DecodeError:
@@ -141,7 +148,7 @@ class Texts:
         elif not is_told and _is_word(data) and self._may_be_text(topic, side):
             out.put(before)
             out.string(data, 0, len(data))
-            return _TEXT
+            return _text()
         found = self._decoder.decode(topic, side, data, headers)
         if found.value is not None:
             out.put(before)
@@ -163,7 +170,9 @@ class Texts:
                 self._unsaid[key] = found
         return found
 
-    def _get_ready(self, topic: str, side: str, data: bytes, found: DecodedPayload, told: bytes) -> None:
+    def _get_ready(
+        self, topic: str, side: str, data: bytes, found: decoder.DecodedPayload, told: bytes
+    ) -> None:
         """Remember what writes values that begin so."""
         framing = found.framing
         if framing is None or found.problem is not None or found.envelope is not None:
@@ -171,12 +180,12 @@ class Texts:
         if framing.registry != "confluent" or framing.size != _FRAMING or self._decoder.rule(topic, side):
             return
         reader = self._decoder.schemas.reader(framing.schema)
-        if reader is None or reader.avro is None or not can_be_written(reader.avro):
+        if reader is None or reader.avro is None or not avro_text.can_be_written(reader.avro):
             return
-        if not (reader.name or "").endswith(ENVELOPE) and len(self._ready) < _MOST_KEPT:
+        if not (reader.name or "").endswith(decoder.ENVELOPE) and len(self._ready) < _MOST_KEPT:
             self._ready[topic, side, data[:_FRAMING]] = reader.avro, told
 
-    def _format(self, found: DecodedPayload) -> bytes:
+    def _format(self, found: decoder.DecodedPayload) -> bytes:
         if found.problem is not None:
             return dumps(found.told()).encode("ascii")
         told = (*found[:1], *found[2:7], found.is_unvalidated)
@@ -199,8 +208,13 @@ def _is_word(data: bytes) -> bool:
     )
 
 
+@cache
+def _text() -> bytes:
+    """What is told of plain text."""
+    return dumps(decoder.DecodedPayload("text").told()).encode("ascii")
+
+
 _UUID_TEXT = 36
-_TEXT = dumps(DecodedPayload("text").told()).encode("ascii")
 _MOST_KEPT = 4_096
 _FRAMING = 5
 """Bytes of Confluent's."""

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from kdissect.limits import DEFAULTS, Limits
-from kdissect.payload.decoder import PayloadDecoder
+
+if TYPE_CHECKING:
+    from kdissect.payload.decoder import PayloadDecoder
 
 BYTES_FORMS = ("text", "base64", "hex")
 """How keys and values of records print."""

@@ -151,7 +151,7 @@ class Library:
             file = entry[1]
             is_last = file not in self._next
             try:
-                document = parse(file.read_text(encoding="utf-8"))
+                document = parse(file.read_bytes().decode("utf-8"))
                 if not is_last:
                     check(document, isinstance(key, int))
             except (ValueError, OSError) as error:

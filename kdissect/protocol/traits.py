@@ -57,7 +57,7 @@ def secret_field_names() -> frozenset[str]:
 def _secret_field_names(own: Library) -> frozenset[str]:
     found: dict[str, str] = {}
     for _, file in (*own.apis.values(), *own.data.values()):
-        text = file.read_text(encoding="utf-8")
+        text = file.read_bytes().decode("utf-8")
         if "secret" in text:  # few have one, and to parse all takes long
             for block in parse(text).blocks:
                 _collect(block.fields, found, {})

@@ -14,7 +14,7 @@ little more than its Duplex: a scan of ports opens many connections where no end
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from kdissect.capture.segments import SegmentReader
 from kdissect.exchange import Exchange, Proxied
@@ -43,9 +43,11 @@ from kdissect.session.quick import PairLayouts, QuickSession
 from kdissect.session.recognise import UNKNOWN, Doubt, Recogniser, Verdict, at_once, plain_verdict
 from kdissect.tcp.duplex import Duplex, Piece, Side
 from kdissect.tcp.facts import tcp_facts
-from kdissect.tls.decrypting import Tls
 from kdissect.tls.keylog import TlsSecrets
 from kdissect.wording import plural
+
+if TYPE_CHECKING:
+    from kdissect.tls.decrypting import Tls
 
 Event = SessionEvent | Brief
 """A Brief stands for an exchange that has begun, where it has no number yet, and for one that is over, where
@@ -608,6 +610,8 @@ class Conversation:
 
     def _begin_tls(self, packet: int) -> list[Event]:
         held = self._held or ()
+        from kdissect.tls.decrypting import Tls  # most captures have none
+
         self._recogniser = self._held = self._preambles = None
         self._tls = Tls(self._secrets if self._secrets is not None else TlsSecrets(), self._limits)
         out: list[Event] = []
