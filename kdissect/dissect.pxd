@@ -11,7 +11,6 @@ from kdissect.session.pairing cimport Completed, Recognised
 from kdissect.session.quick cimport PairLayouts
 
 cdef int64_t _AT_THE_END, _LINGER_NS, _NEVER
-cdef list _NOTHING
 cdef bytes _NO_BYTES
 cdef Py_ssize_t _PART_BYTES
 
@@ -39,6 +38,7 @@ cdef class Dissector:
     cdef public bint _embedded
     cdef public PairLayouts _forms
     cdef public bint _tells_tcp
+    cdef bint _told_briefs
     cdef public object _awaiting
     cdef public bint _told_of_secrets
     cdef public object _ports
@@ -52,6 +52,7 @@ cdef class Dissector:
     cdef public int64_t _remembered
     cdef public dict _lanes
     cdef public list _recent
+    cdef list _step
     cdef public bint _uses_lanes
     cdef public object _lingering
     cdef public int64_t _lingers_since
@@ -71,19 +72,21 @@ cdef class Dissector:
     cpdef feed(self, item)
     @cython.locals(
         segments=SegmentReader, data=bytes, raw="const unsigned char*", link_type=cython.int, place=Py_ssize_t, lane=Lane,
-        payload=bytes, length=Py_ssize_t, events=list,
+        payload=bytes, length=Py_ssize_t, known=Py_ssize_t,
     )
     cdef Py_ssize_t _take_run(self, PacketRun run, Py_ssize_t size, list out) except -1
     @cython.locals(
-        segments=SegmentReader, data=bytes, raw="const unsigned char*", place=Py_ssize_t, lane=Lane, events=list,
+        segments=SegmentReader, data=bytes, raw="const unsigned char*", place=Py_ssize_t, lane=Lane, known=Py_ssize_t,
     )
     cdef Py_ssize_t _take(self, Packet packet, Py_ssize_t size, list out) except -1
     cdef Py_ssize_t _take_long(self, Packet packet, bytes ends, Py_ssize_t size, list out) except -1
     cdef Py_ssize_t _feed_packet(self, Packet packet, bytes ends, Py_ssize_t size, list out) except -1
     @cython.locals(lane=Lane, raw="const unsigned char*", at=Py_ssize_t)
     cdef Lane _find_lane(self, bytes data, Py_ssize_t place, Py_ssize_t size)
-    @cython.locals(conversation=Conversation, step=list)
-    cdef list _take_short(self, Lane lane, int64_t packet, int64_t timestamp_ns, bytes data)
+    @cython.locals(conversation=Conversation, step=list, found=list)
+    cdef Py_ssize_t _take_short(
+        self, Lane lane, int64_t packet, int64_t timestamp_ns, bytes data, Py_ssize_t size, list out
+    ) except -2
     @cython.locals(
         conversation=Conversation, source=bytes, destination=bytes, ends=bytes, other=bytes, size=Py_ssize_t, side=cython.int,
         one="const unsigned char*", two="const unsigned char*",

@@ -69,10 +69,6 @@ AT_THE_END = sys.maxsize
 _AT_THE_END = AT_THE_END
 
 
-_NOTHING: list[Event] = []
-"""What most packets bring to light. Nobody adds to it."""
-
-
 RECENT_LANES = 256
 _NO_BYTES = b""
 _PART_BYTES = PART_BYTES
@@ -164,11 +160,14 @@ class Dissector:
         :param listener: hears what comes before exchanges, of all connections.
         :param briefs: what is asked of exchanges in brief, where events may have a
             :class:`~kdissect.session.briefs.Brief` in the place of an exchange. Then a connection has no row
-            if its last exchanges were told so.
+            if its last exchanges were told so. Nor has one that said nothing, if it was over after the first
+            such exchange.
         """
         self._limits = limits
         self._most_waiting = limits.waiting_bytes
         self._listener = listener
+        self._told_briefs = False
+        """Whether an exchange was told in brief."""
         self._tells_tcp = tells_tcp
         """Whether rows of connections tell what TCP shows."""
         self._embedded = embedded
@@ -189,6 +188,8 @@ class Dissector:
         """The short ways of connections in the table, by the bytes of both ends as packets have them."""
         self._recent: list[Lane | None] = [None] * RECENT_LANES
         """Some of those taken last, by :func:`_recent_at`: most packets are of few connections."""
+        self._step: list[SessionEvent] = []
+        """What a packet of the short way brings to light: one list for all of them, one after the other."""
         self._uses_lanes = listener is None
         """Whether packets may take the short way: not where packets come through tunnels, whose ends do not
         tell a connection, nor where somebody listens, who hears nothing of it."""
@@ -380,12 +381,11 @@ class Dissector:
             if length:
                 payload = raw[segments.start : segments.start + length]
             segments.start = 0
-            events = self._take_short(lane, run.number, run.timestamp_ns, payload)
-            if events is None:
+            known = self._take_short(lane, run.number, run.timestamp_ns, payload, size, out)
+            if known < 0:
                 ends = raw[place : place + segments.ends_size]
-                size = self._feed_packet(run.packet(), ends, size, out)
-            elif events:
-                size = _append(events, size, out)
+                known = self._feed_packet(run.packet(), ends, size, out)
+            size = known
         return size
 
     def _take(self, packet: Packet, size: int, out: list[Event]) -> int:
@@ -401,10 +401,10 @@ class Dissector:
         self.packets += 1
         if self.journal is not None:
             self.journal.tick(packet.number, packet.timestamp_ns)
-        events = self._take_short(lane, packet.number, packet.timestamp_ns, data)
-        if events is None:
+        known = self._take_short(lane, packet.number, packet.timestamp_ns, data, size, out)
+        if known < 0:
             return self._feed_packet(packet, raw[place : place + segments.ends_size], size, out)
-        return _append(events, size, out)
+        return known
 
     def _take_long(self, packet: Packet, ends: bytes, size: int, out: list[Event]) -> int:
         """The same of an ordinary packet that has no short way.
@@ -444,24 +444,28 @@ class Dissector:
             self._recent[at] = lane
         return lane
 
-    def _take_short(self, lane: Lane, packet: int, timestamp_ns: int, data: bytes) -> list[Event] | None:
-        """What a packet brings to light that was looked at, if it is an ordinary one of its connection. None
-        if it is another: nothing was taken.
+    def _take_short(
+        self, lane: Lane, packet: int, timestamp_ns: int, data: bytes, size: int, out: list[Event]
+    ) -> int:
+        """Append what a packet brings to light that was looked at, if it is an ordinary one of its connection;
+        gives the bytes of the messages, with those before. Below 0 if it is another: nothing was taken.
 
         :param data: its payload stands in it, where the segment reader says.
         """
         if self._older or (timestamp_ns > self._lingers_since and self._has_lingered(timestamp_ns)):
-            return None
-        conversation = lane.conversation
-        step = conversation.take(packet, timestamp_ns, lane.side, self._segments, data)
-        if step is None:
-            return None
+            return -1
+        conversation, step = lane.conversation, self._step
+        if step:
+            del step[:]
+        if not conversation.take(packet, timestamp_ns, lane.side, self._segments, data, step):
+            return -1
         if self._segments.is_end:
             if conversation._is_over() and conversation.number not in self._closed:
                 self._wait_for(conversation, timestamp_ns)
         elif not self._segments.length:
-            return _NOTHING
-        return self._close_step(conversation, packet, step)  # type: ignore[arg-type]  # nobody else's
+            return size
+        found = self._close_step(conversation, packet, step)  # type: ignore[arg-type]  # nobody else's
+        return _append(found, size, out) if found else size
 
     def _open_lanes(self, segment: Segment) -> None:
         """Let packets between the ends of a segment take the short way, if their connection is known."""
@@ -608,7 +612,7 @@ class Dissector:
             self._count_held(conversation)
             if self._held_bytes > self._most_waiting:
                 self._relieve(packet, step)
-        return self._publish(step) if step else _NOTHING
+        return self._publish(step) if step else step  # type: ignore[return-value]  # it is empty
 
     def _elapse(self, now_ns: int) -> list[Event]:
         """What the time of a segment brings to light that somebody else dissects."""
@@ -750,8 +754,9 @@ class Dissector:
         self._remove(conversation)
 
     def _sum_up(self, conversation: Conversation, end: str | None, step: list[_Step]) -> None:
-        """Add the row of a connection. One whose last exchanges were told in brief has none."""
-        if conversation._quick is None:
+        """Add the row of a connection. One whose last exchanges were told in brief has none, and neither has
+        one that said nothing, once an exchange was told so."""
+        if conversation._quick is None and not (self._told_briefs and conversation.is_silent()):
             step.append(conversation.summary(end, self._tells_tcp))
 
     def _close_late(self, conversation: Conversation, step: list[_Step]) -> None:
@@ -795,7 +800,7 @@ class Dissector:
                 if not brief.number:
                     self._number(brief)
                 if not brief.is_over:
-                    return _NOTHING
+                    return []
                 self._learn_brief(brief)
                 self._close_brief(brief)
                 if self.journal is not None:
@@ -805,7 +810,7 @@ class Dissector:
                 begun = step[0]  # as nearly every request
                 begun.exchange.number = self._numbering.exchange(begun.exchange)
                 self._learn(begun.exchange)
-                return _NOTHING
+                return []
         out: list[Event] = []
         for each in recognised_in_order(step):
             if isinstance(each, Brief):
@@ -858,6 +863,7 @@ class Dissector:
         """Say which names of topic ids hold for a brief that is over."""
         brief.up_to_packet = _AT_THE_END if self._names_are_complete else brief._last()
         brief.names, brief.names_count = self.names, len(self.names.order)
+        self._told_briefs = True
 
     def _learn(self, exchange: Exchange) -> None:
         if not self._names_are_complete:

@@ -15,7 +15,7 @@ from kdissect.limits import DEFAULTS
 from kdissect.model import RST, SYN, Endpoint, Fault, Packet, Segment
 from kdissect.names import METADATA_TOPIC, METADATA_TOPIC_ID, TopicNames
 from kdissect.protocol.cursor import uuid_text
-from kdissect.session.briefs import Brief
+from kdissect.session.briefs import Brief, Interest
 from kdissect.session.conversation import Connection, Conversation
 from tests.cli.run import CAPTURES
 from tests.kafka import METADATA_RESPONSE_1, Talk, request, response
@@ -259,6 +259,17 @@ def test_what_is_numbered_at_the_end_is_bounded_too() -> None:
     assert len(exchanges(events)) > 50
     events += dissector.close()
     assert [e.number for e in exchanges(events)] == list(range(1, 101))
+
+
+def test_connections_that_say_nothing_have_rows_until_an_exchange_was_told_in_brief() -> None:
+    silent, later = (
+        Talk(client=endpoint(1, port), broker=endpoint(2, 9092)).close() for port in (1001, 1002)
+    )
+    for talks, rows in (((silent,), [0]), ((silent, later), [0, 1]), ((talk(1003), silent, later), [])):
+        dissector = Dissector(briefs=Interest())
+        segments = renumbered(*(one.segments for one in talks))
+        found = connections([*run(dissector, segments), *dissector.close()])
+        assert [each.connection for each in found] == rows
 
 
 def test_connections_that_are_evicted_leave_nothing_behind() -> None:

@@ -12,8 +12,6 @@ from kdissect.session.recognise cimport plain_verdict
 from kdissect.tcp.duplex cimport Duplex
 from kdissect.tcp.reassembly cimport Reassembler
 
-cdef list _NOTHING
-
 cdef class Conversation:
     cdef public object _broker_ports
     cdef public int64_t _first_bytes
@@ -46,9 +44,13 @@ cdef class Conversation:
 
     @cython.locals(out=list, pieces=object)
     cpdef list feed(self, Segment segment)
-    @cython.locals(duplex=Duplex, stream=Reassembler, start=int64_t, length=int64_t, offset=int64_t, framer=Framer, frame=Frame, out=list)
-    cpdef list take(self, int64_t packet, int64_t timestamp_ns, int side, SegmentReader seen, bytes data)
+    @cython.locals(duplex=Duplex, stream=Reassembler, start=int64_t, length=int64_t, offset=int64_t, framer=Framer, frame=Frame)
+    cpdef bint take(
+        self, int64_t packet, int64_t timestamp_ns, int side, SegmentReader seen, bytes data, list out
+    ) except -1
     cpdef bint _is_over(self) except -1
+    @cython.locals(one=Reassembler, other=Reassembler)
+    cpdef bint is_silent(self) except -1
     @cython.locals(duplex=Duplex, one=Reassembler, other=Reassembler, quick=QuickSession, client=cython.int, session=Session)
     cpdef summary(self, end=*, bint tells_tcp=*)
     @cython.locals(last_ns=int64_t, silent_ns=int64_t)

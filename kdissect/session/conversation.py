@@ -53,9 +53,6 @@ Event = SessionEvent | Brief
 """A Brief stands for an exchange that has begun, where it has no number yet, and for one that is over, where
 it says so."""
 
-_NOTHING: list[Event] = []
-"""Of packets without bytes, which are more than half of all. Nobody adds to it."""
-
 
 class Connection(NamedTuple):
     """What is known of a connection when it is over: a row of the table ``connections``."""
@@ -219,17 +216,17 @@ class Conversation:
         return out
 
     def take(
-        self, packet: int, timestamp_ns: int, side: Side, seen: SegmentReader, data: bytes
-    ) -> list[Event] | None:
-        """What an ordinary segment brings to light (:meth:`~kdissect.tcp.duplex.Duplex.take` says which are).
-        None if it is another: nothing was taken, and it is to be fed.
+        self, packet: int, timestamp_ns: int, side: Side, seen: SegmentReader, data: bytes, out: list[Event]
+    ) -> bool:
+        """Append what an ordinary segment brings to light (:meth:`~kdissect.tcp.duplex.Duplex.take` says which
+        are). False if it is another: nothing was taken, and it is to be fed.
 
         :param seen: has its numbers.
         :param data: the packet that it came in.
         """
         start, length = seen.start, seen.length
         if self._tls is not None or (self._flushed and length):
-            return None
+            return False
         duplex = self._duplex
         stream = duplex.streams[side]
         offset = stream.next
@@ -246,12 +243,11 @@ class Conversation:
             length,
             seen.is_end,
         ):
-            return None
+            return False
         if not length:
             if seen.is_end and duplex.is_finished():
-                return self._flush(packet, "connection closed")
-            return _NOTHING
-        out: list[Event] = []
+                out += self._flush(packet, "connection closed")
+            return True
         if self._quick is not None:
             self._count(side, length)
             self._frame_quickly(side, packet, timestamp_ns, offset, data, start, length, packet, out)
@@ -265,7 +261,7 @@ class Conversation:
                 if self._session._first.has_logged_in:
                     self._return_to_quick(self._session._first)
                 self._weigh()
-                return out
+                return True
             self._frame(side, chunk_in(packet, timestamp_ns, offset, data, start, length), packet, out)
         elif self._verdict is not None:
             self._count(side, length)
@@ -277,7 +273,7 @@ class Conversation:
             chunk = chunk_in(packet, timestamp_ns, offset, data, start, length)
             self._take(((side, chunk),), packet, out)
         self._weigh()
-        return out
+        return True
 
     def renumber(self, number: int, exchange_number: Callable[[int], int]) -> None:
         """It was dissected with other numbers: it, and what waits in it, get those of the whole capture.
@@ -366,6 +362,11 @@ class Conversation:
         last_ns = self._duplex.last_ns
         silent_ns = now_ns - last_ns  # compiled, it overflows between absurd times, and is negative then
         return now_ns > last_ns and (silent_ns > linger_ns or silent_ns < 0) and self._is_over()
+
+    def is_silent(self) -> bool:
+        """Whether neither end said anything, nor is anything known to be missing."""
+        one, other = self._duplex.streams
+        return one.next == 0 and other.next == 0
 
     @property
     def last_packet(self) -> int:
