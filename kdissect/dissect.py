@@ -447,8 +447,8 @@ class Dissector:
     def _take_short(
         self, lane: Lane, packet: int, timestamp_ns: int, data: bytes, size: int, out: list[Event]
     ) -> int:
-        """Append what a packet brings to light that was looked at, if it is an ordinary one of its connection;
-        gives the bytes of the messages, with those before. Below 0 if it is another: nothing was taken.
+        """Append what an ordinary packet of a connection, which was looked at, brings to light; gives
+        the bytes of the messages, with those before. Below 0 if it is another: nothing was taken.
 
         :param data: its payload stands in it, where the segment reader says.
         """

@@ -218,8 +218,8 @@ class Conversation:
     def take(
         self, packet: int, timestamp_ns: int, side: Side, seen: SegmentReader, data: bytes, out: list[Event]
     ) -> bool:
-        """Append what an ordinary segment brings to light (:meth:`~kdissect.tcp.duplex.Duplex.take` says which
-        are). False if it is another: nothing was taken, and it is to be fed.
+        """Append what an ordinary segment brings to light (:meth:`~kdissect.tcp.duplex.Duplex.take` says
+        which are). False if it is another: nothing was taken, and it is to be fed.
 
         :param seen: has its numbers.
         :param data: the packet that it came in.
