@@ -456,7 +456,7 @@ class Dissector:
             return -1
         conversation, step = lane.conversation, self._step
         if step:
-            del step[:]
+            step.clear()
         if not conversation.take(packet, timestamp_ns, lane.side, self._segments, data, step):
             return -1
         if self._segments.is_end:

@@ -32,7 +32,7 @@ for | |
 | ``BYTES``, ``RECORDS`` | passes bytes, notes records | :data:`COMPACT` … |
 | ``RESOURCE_TYPE``, ``RESOURCE_PATTERN`` | reads what the resource of its struct is, and whether it is \
 named whole | |
-| ``PARTITION``, ``OFFSET`` | passes a partition's number or base offset, notes it for places | |
+| ``PARTITION``, ``OFFSET`` | notes a partition's number or base offset, in programs for places | |
 | ``TOPIC_ID`` | reads a topic's id | :data:`TEACHES`, :data:`TELLS` |
 | ``LIST`` | goes through an array | :data:`COMPACT` …, least bytes of an element, its bytes or \
 :data:`OPEN`, bytes of the program of an element, which follows |
@@ -77,15 +77,19 @@ def is_error_code(field: Field) -> bool:
     return field.type == "int16" and field.name.endswith(("ErrorCode", "errorCode"))
 
 
-def program_of(struct: Struct) -> bytes | None:
+def program_of(struct: Struct, notes_places: bool = False) -> bytes | None:
     """The program of a struct; None where no walk can tell what is asked: another field may tell what one
-    names."""
-    program = _struct(struct)
+    names.
+
+    :param notes_places: whether it is to note the partitions of records and base offsets. One that passes
+        them has fewer steps.
+    """
+    program = _struct(struct, notes_places)
     return None if program is None or len(program) > OPEN else program
 
 
-def _struct(struct: Struct) -> bytes | None:
-    """The program of a struct."""
+def _struct(struct: Struct, notes_places: bool) -> bytes | None:
+    """The program of a struct; the parameters are those of :func:`program_of`."""
     if not _is_told_before(struct):
         return None
     names = {field.name for field in struct.fields}
@@ -93,7 +97,7 @@ def _struct(struct: Struct) -> bytes | None:
         return None
     steps: list[bytes] = []
     for opcode, name, argument in struct.plan[1]:
-        step = _field(struct, struct.by_name[name], opcode, argument)
+        step = _field(struct, struct.by_name[name], opcode, argument, notes_places)
         if step is None:
             return None
         if steps and steps[-1][0] == PASS == step[0] and len(step) == len(steps[-1]) == 3:
@@ -103,7 +107,7 @@ def _struct(struct: Struct) -> bytes | None:
     if struct.plan[2] is not None:
         known = []
         for tag, (opcode, name, argument) in struct.plan[2]:
-            step = _field(struct, struct.by_name[name], opcode, argument)
+            step = _field(struct, struct.by_name[name], opcode, argument, notes_places)
             if step is None or _asks(struct.by_name[name]):
                 # What it says has its place elsewhere than on the wire.
                 step = bytes((LEAVE,))
@@ -135,10 +139,10 @@ def _is_simple(struct: Struct) -> bool:
     return types == ["string", "uuid"] and all(field.tag is None for field in told)
 
 
-def _field(struct: Struct, field: Field, opcode: int, argument: Any) -> bytes | None:
+def _field(struct: Struct, field: Field, opcode: int, argument: Any, notes_places: bool) -> bytes | None:
     if opcode in (plan.ARRAY, plan.COMPACT_ARRAY):
         nullable, element, inner, least = argument
-        program = _element(struct, field, element, inner)
+        program = _element(struct, field, element, inner, notes_places)
         if program is None or least > OPEN or len(program) > OPEN:
             return None
         width = _two(program, 1) if len(program) == 3 and program[0] == PASS else OPEN
@@ -146,24 +150,24 @@ def _field(struct: Struct, field: Field, opcode: int, argument: Any) -> bytes | 
         return bytes((LIST,)) + form + b"".join(map(_number, (least, width, len(program)))) + program
     if opcode >= plan.STRUCT:
         assert field.struct is not None
-        program = _struct(field.struct)
+        program = _struct(field.struct, notes_places)
         if program is None or len(program) > OPEN:
             return None
         if opcode == plan.STRUCT:
             return bytes((STRUCT,)) + _number(len(program)) + program
         form = _form(opcode == plan.TAGGED_NULLABLE_STRUCT, True)
         return bytes((MAYBE,)) + form + _number(len(program)) + program
-    return _leaf(struct, field, opcode, bool(argument))
+    return _leaf(struct, field, opcode, bool(argument), notes_places)
 
 
-def _element(struct: Struct, field: Field, element: int, inner: Any) -> bytes | None:
+def _element(struct: Struct, field: Field, element: int, inner: Any, notes_places: bool) -> bytes | None:
     if element == plan.STRUCT:
         assert field.struct is not None
-        return _struct(field.struct)
-    return _leaf(struct, field, element, bool(inner))
+        return _struct(field.struct, notes_places)
+    return _leaf(struct, field, element, bool(inner), notes_places)
 
 
-def _leaf(struct: Struct, field: Field, opcode: int, nullable: bool) -> bytes | None:
+def _leaf(struct: Struct, field: Field, opcode: int, nullable: bool, notes_places: bool) -> bytes | None:
     """:param struct: the one that it stands in."""
     if opcode < plan.STRING:
         if opcode == plan.UUID and is_topic(field):
@@ -184,9 +188,9 @@ def _leaf(struct: Struct, field: Field, opcode: int, nullable: bool) -> bytes | 
                 return bytes((RESOURCE_TYPE,))
             if field.name in RESOURCE_PATTERNS:
                 return bytes((RESOURCE_PATTERN,))
-        if opcode == plan.INT32 and _tells(struct, field):
+        if notes_places and opcode == plan.INT32 and _tells(struct, field):
             return bytes((PARTITION,))
-        if opcode == plan.INT64 and field.name == OFFSET_FIELD:
+        if notes_places and opcode == plan.INT64 and field.name == OFFSET_FIELD:
             return bytes((OFFSET,))
         return bytes((PASS,)) + _number(plan.WIDTHS[opcode])
     form = _form(opcode in plan.COMPACT, nullable)

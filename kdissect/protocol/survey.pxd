@@ -38,20 +38,23 @@ cdef class Survey:
 
 @cython.final
 cdef class Route:
+    cdef object _struct
+    cdef bytes _places
     cdef public bytes program
     cdef public bint tells_places
 
+    cpdef bytes places(self)
+
 @cython.locals(found=Survey)
 cpdef Survey survey_at(Route way, bytes data, Py_ssize_t start, Py_ssize_t end, limits)
-@cython.locals(found=Survey, places=list)
+@cython.locals(found=Survey, places=list, program=bytes)
 cpdef list find_places(Route way, Cursor cursor)
 @cython.locals(found=Survey)
 cdef Survey _nothing(limits)
-@cython.locals(code=bytes)
-cdef bint _run(Route way, bytes data, int64_t start, int64_t end, Survey found) except -1
+cdef bint _run(bytes code, bytes data, int64_t start, int64_t end, Survey found) except -1
 @cython.locals(
     raw="const unsigned char*", program="const unsigned char*", step=cython.int, size=int64_t, form=cython.int, what=cython.int,
-    least=int64_t, width=int64_t, length=int64_t, count=int64_t, id_at=int64_t, teaches=cython.bint, resource=cython.int, resource_type=cython.int, pending=str, is_there=cython.bint,
+    least=int64_t, width=int64_t, length=int64_t, count=int64_t, id_at=int64_t, teaches=cython.bint, resource=cython.int, resource_type=cython.int, pending=str, is_there=cython.bint, is_plain=cython.bint,
     name=str, topic_id=str, text=str, topic=str, known_id=str,
 )
 cdef int64_t _walk(

@@ -65,7 +65,7 @@ _ZERO = bytes(16)
 _SHORT = 64
 """A string up to so many bytes is looked at byte by byte: is it ASCII?"""
 _PLAIN_BYTES = 6
-"""Of the program of a struct that has only numbers, and no tagged fields that are known."""
+"""The least of the program of a struct of a flexible version that has only numbers."""
 
 _NAMED = {TOPIC: A_TOPIC, GROUP: A_GROUP, TRANSACTIONAL_ID: A_TRANSACTIONAL_ID}
 _OF_RESOURCE = {kind: _NAMED[entity] for kind, entity in RESOURCE_KINDS.items()}
@@ -145,28 +145,37 @@ class Route:
     :ivar tells_places: whether each struct says which partition it is about before what is in it.
     """
 
-    __slots__ = ("program", "tells_places")
+    __slots__ = ("_places", "_struct", "program", "tells_places")
 
-    def __init__(self, program: bytes, tells_places: bool) -> None:
+    def __init__(self, struct: Struct, program: bytes) -> None:
+        self._struct = struct
         self.program = program
-        self.tells_places = tells_places
+        self.tells_places = tells_places(struct)
+        self._places: bytes | None = None
+
+    def places(self) -> bytes:
+        """The program that notes places."""
+        if self._places is None:
+            self._places = program_of(self._struct, notes_places=True) or b""
+        return self._places
 
 
 def survey_at(way: Route, data: bytes, start: int, end: int, limits: Limits) -> Survey | None:
     """Survey the struct that the bytes from ``start`` to ``end`` are; None where it has to be decoded."""
     found = _nothing(limits)
-    return found if _run(way, data, start, end, found) else None
+    return found if _run(way.program, data, start, end, found) else None
 
 
 def find_places(way: Route, cursor: Cursor) -> list[Place] | None:
     """The record sets, or base offsets, of the struct that begins at the cursor. It must fill the bytes to
     their end. None where it has to be decoded."""
-    if not way.tells_places:
+    program = way.places() if way.tells_places else b""
+    if not program:
         return None
     found = _nothing(cursor.limits)
     places: list[Place] = []
     found.places = places
-    return places if _run(way, cursor.data, cursor.position, cursor.end, found) else None
+    return places if _run(program, cursor.data, cursor.position, cursor.end, found) else None
 
 
 def _nothing(limits: Limits) -> Survey:
@@ -186,9 +195,8 @@ def _nothing(limits: Limits) -> Survey:
     return found
 
 
-def _run(way: Route, data: bytes, start: int, end: int, found: Survey) -> bool:
-    """Run the whole program. Whether it came to the end of the bytes."""
-    code = way.program
+def _run(code: bytes, data: bytes, start: int, end: int, found: Survey) -> bool:
+    """Run a whole program. Whether it came to the end of the bytes."""
     try:
         return _walk(code, 0, len(code), data, start, end, found) == end
     except UnicodeDecodeError:
@@ -304,17 +312,17 @@ def _walk(code: bytes, at: int, stop: int, data: bytes, position: int, end: int,
                         return _UNUSUAL
                     position += count * width
                 else:
-                    if length == _PLAIN_BYTES and program[at] == PASS and program[at + 3] == TAGS:
-                        # As the versions that a broker has: numbers, and hardly ever a tagged field.
-                        width = program[at + 1] << 8 | program[at + 2]
-                        while count > 0 and end - position > width and raw[position + width] == 0:
-                            position += width + 1
-                            count -= 1
+                    # As the versions that a broker has: numbers, and hardly ever a tagged field.
+                    is_plain = length >= _PLAIN_BYTES and program[at] == PASS and program[at + 3] == TAGS
+                    width = program[at + 1] << 8 | program[at + 2] if is_plain else 0
                     while count > 0:
+                        count -= 1
+                        if is_plain and end - position > width and raw[position + width] == 0:
+                            position += width + 1
+                            continue
                         position = _walk(code, at, at + length, data, position, end, found)
                         if position < 0:
                             return _UNUSUAL
-                        count -= 1
             at += length
         elif step == TAGS:
             length = program[at] << 8 | program[at + 1]
@@ -460,7 +468,12 @@ def _walk_tags(code: bytes, at: int, stop: int, data: bytes, position: int, end:
         while known < stop:
             length = program[known + 2] << 8 | program[known + 3]
             if program[known] << 8 | program[known + 1] == tag:
-                reached = _walk(code, known + 4, known + 4 + length, data, position, position + size, found)
+                if length == 3 and program[known + 4] == PASS:
+                    reached = position + (program[known + 5] << 8 | program[known + 6])
+                else:
+                    reached = _walk(
+                        code, known + 4, known + 4 + length, data, position, position + size, found
+                    )
                 if reached != position + size:
                     return _UNUSUAL
                 break
@@ -550,4 +563,4 @@ def _with(names: list[str] | None, name: str) -> list[str] | None:
 def route(struct: Struct) -> Route | None:
     """The way through a struct; None where no walk can tell what is asked."""
     program = program_of(struct)
-    return None if program is None else Route(program, tells_places(struct))
+    return None if program is None else Route(struct, program)

@@ -22,12 +22,12 @@ cdef class Expected:
     cpdef tuple judge(self, Exchange exchange, Request asked, Response response)
     @cython.locals(seen=Survey)
     cpdef tuple judge_brief(self, Brief brief)
-    @cython.locals(found=dict, out=list)
+    @cython.locals(found=list, out=list)
     cdef tuple _judge(self, _Answered told, list codes)
     @cython.locals(key=tuple, now_ns=int64_t)
     cdef bint _is_within(self, int code, bound, _Answered told) except -1
     cdef bint _has_begun(self, api_key, bound) except -1
-    cdef _end_runs(self, _Answered told, codes)
+    cdef _end_runs(self, _Answered told, list codes)
 
 @cython.final
 cdef class _Answered:

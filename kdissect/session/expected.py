@@ -103,9 +103,9 @@ class Expected:
         return self._judge(_answered_in_brief(brief), [] if seen.errors is None else seen.errors)
 
     def _judge(self, told: _Answered, codes: list[int]) -> tuple[int, ...]:
-        found = dict.fromkeys(codes)
+        found = codes if len(codes) < 2 else list(dict.fromkeys(codes))
         if self._runs:
-            self._end_runs(told, frozenset(found))
+            self._end_runs(told, found)
         out = []
         for code in found:
             bound = _bound_of(code)
@@ -144,7 +144,7 @@ class Expected:
             return self._from_start and not served and api_key not in self._refused
         return served if bound.served else served or self._from_start
 
-    def _end_runs(self, told: _Answered, codes: frozenset[int]) -> None:
+    def _end_runs(self, told: _Answered, codes: list[int]) -> None:
         """A response came without the errors of runs that go on, or with these only."""
         for key, run in list(self._runs.items()):
             code, api_key, theirs = key
