@@ -2,43 +2,24 @@ cimport cython
 from libc.stdint cimport int64_t
 from kdissect.capture.runs cimport PacketRun
 from kdissect.capture.segments cimport SegmentReader
-from kdissect.names cimport TopicNames
 from kdissect.exchange cimport Exchange
 from kdissect.model cimport Packet, Segment
-from kdissect.session.briefs cimport Brief, PairLayout
-from kdissect.session.conversation cimport Conversation, recognised_in_order
-from kdissect.session.pairing cimport Completed, Recognised
+from kdissect.session.briefs cimport Brief
+from kdissect.session.conversation cimport Conversation
+from kdissect.session.lanes cimport Lane, Lanes
 from kdissect.session.quick cimport PairLayouts
+from kdissect.telling cimport Telling
 
-cdef int64_t _AT_THE_END, _LINGER_NS, _NEVER
+cdef int64_t _LINGER_NS, _NEVER
 cdef bytes _NO_BYTES
 cdef Py_ssize_t _PART_BYTES
-
-cdef class Numbering:
-    cdef public int64_t connections
-    cdef public int64_t exchanges
-
-    cpdef connection(self, packet)
-    cpdef exchange(self, begun)
-
-@cython.no_gc
-@cython.final
-cdef class Lane:
-    cdef public Conversation conversation
-    cdef public bytes ends
-    cdef public int side
-
-@cython.locals(lane=Lane)
-cdef Lane _lane(Conversation conversation, int side, bytes ends)
 
 cdef class Dissector:
     cdef public object _limits
     cdef public int64_t _most_waiting
     cdef public object _listener
-    cdef public bint _embedded
     cdef public PairLayouts _forms
     cdef public bint _tells_tcp
-    cdef bint _told_briefs
     cdef public object _awaiting
     cdef public bint _told_of_secrets
     cdef public object _ports
@@ -50,8 +31,7 @@ cdef class Dissector:
     cdef public object _reopened
     cdef public dict _older
     cdef public int64_t _remembered
-    cdef public dict _lanes
-    cdef public list _recent
+    cdef public Lanes _lanes
     cdef list _step
     cdef public bint _uses_lanes
     cdef public object _lingering
@@ -61,11 +41,8 @@ cdef class Dissector:
     cdef public int64_t _most_held
     cdef public list _late
     cdef public int64_t _late_bytes
-    cdef public object _names_left_out
-    cdef public Numbering _numbering
+    cdef public Telling _telling
     cdef public int64_t packets
-    cdef public TopicNames names
-    cdef public bint _names_are_complete
     cdef public object journal
     cdef object __weakref__
 
@@ -80,20 +57,12 @@ cdef class Dissector:
     )
     cdef Py_ssize_t _take(self, Packet packet, Py_ssize_t size, list out) except -1
     cdef Py_ssize_t _take_long(self, Packet packet, bytes ends, Py_ssize_t size, list out) except -1
+    @cython.locals(conversation=Conversation)
     cdef Py_ssize_t _feed_packet(self, Packet packet, bytes ends, Py_ssize_t size, list out) except -1
-    @cython.locals(lane=Lane, raw="const unsigned char*", at=Py_ssize_t)
-    cdef Lane _find_lane(self, bytes data, Py_ssize_t place, Py_ssize_t size)
     @cython.locals(conversation=Conversation, step=list, found=list)
     cdef Py_ssize_t _take_short(
         self, Lane lane, int64_t packet, int64_t timestamp_ns, bytes data, Py_ssize_t size, list out
     ) except -2
-    @cython.locals(
-        conversation=Conversation, source=bytes, destination=bytes, ends=bytes, other=bytes, size=Py_ssize_t, side=cython.int,
-        one="const unsigned char*", two="const unsigned char*",
-    )
-    cdef _open_lanes(self, Segment segment)
-    @cython.locals(lane=Lane)
-    cdef _close_lanes(self, Conversation conversation)
     @cython.locals(silent_ns=int64_t)
     cdef bint _has_lingered(self, int64_t now_ns) except -1
     cdef _wait_for(self, Conversation conversation, int64_t since_ns)
@@ -103,21 +72,13 @@ cdef class Dissector:
     cdef _sum_up(self, Conversation conversation, end, list step)
     cdef _close_late(self, Conversation conversation, list step)
     cdef _remove(self, Conversation conversation)
+    @cython.locals(told=list)
+    cdef list _publish(self, list step)
     cdef list _close_step(self, Conversation conversation, int64_t packet, list step)
     @cython.locals(held=int64_t, before=int64_t)
     cdef _count_held(self, Conversation conversation)
-    @cython.locals(out=list, begun=Recognised, completed=Completed, exchange=Exchange, brief=Brief)
-    cdef list _publish(self, list step)
-    cdef _number(self, Brief brief)
-    @cython.locals(form=PairLayout)
-    cdef _learn_brief(self, Brief brief)
-    cdef _close_brief(self, Brief brief)
-    cdef _learn(self, Exchange exchange)
-    cdef _learn_all(self, taught)
     @cython.locals(conversation=Conversation, step=list, key=tuple, flags=cython.int, timestamp_ns=int64_t, was_over=cython.bint, found=list, before=Conversation, newest=Conversation)
     cdef list _feed_segment(self, Segment segment)
 
 @cython.locals(brief=Brief, exchange=Exchange)
 cdef Py_ssize_t _append(list events, Py_ssize_t size, list out) except -1
-@cython.locals(raw="const unsigned char*")
-cdef Py_ssize_t _recent_at(bytes data, Py_ssize_t end) noexcept

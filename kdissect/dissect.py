@@ -1,15 +1,11 @@
 """The pipeline: packets → exchanges, connections and faults.
 
-    for item in read_packets(paths):
-        for event in dissector.feed(item): …
-
-Numbers are given here, because they count over all connections. Names of topic ids are attached here, because
-they cross connections: a client learns a topic's id on one connection and uses it on another.
+for item in read_packets(paths):
+    for event in dissector.feed(item): …
 """
 
 from __future__ import annotations
 
-import sys
 from bisect import insort
 from collections import deque
 from collections.abc import Iterable, Iterator, Sequence
@@ -25,20 +21,18 @@ from kdissect.model import ACK, SYN, TLS_KEY_LOG, Endpoint, Fault, Packet, Secre
 from kdissect.names import TopicNames
 from kdissect.session.awaiting import Awaiting
 from kdissect.session.briefs import Brief, Interest
-from kdissect.session.conversation import Connection, Conversation, Listener, recognised_in_order
+from kdissect.session.conversation import Connection, Conversation, Listener
 from kdissect.session.conversation import Event as SessionEvent
+from kdissect.session.lanes import Lane, Lanes
 from kdissect.session.pairing import Completed, Recognised
 from kdissect.session.quick import PairLayouts
 from kdissect.session.reopened import Reopened
 from kdissect.session.tunnelled import Key, Tunnelled
-from kdissect.tcp.duplex import Side
+from kdissect.telling import AT_THE_END, Event, Numbering, Step, Telling
 from kdissect.tls.keylog import TlsSecrets
 from kdissect.wording import plural
 
-Event = Exchange | Connection | Fault
-
-_Step = SessionEvent | Connection
-"""What comes to light at one packet."""
+__all__ = ["AT_THE_END", "LINGERING", "LINGER_NS", "Dissector", "Event", "Journal", "Numbering"]
 
 LINGER_NS = 60_000_000_000
 """How long the endpoints of a connection that both ends closed stay its own: late acknowledgements and
@@ -64,56 +58,8 @@ LATE_BYTES = 1_024
 GOING_ON = "going on"
 """How a connection ended of which more may come."""
 
-AT_THE_END = sys.maxsize
-"""The packet number by which things are known that only the capture's end settles."""
-_AT_THE_END = AT_THE_END
-
-
-RECENT_LANES = 256
 _NO_BYTES = b""
 _PART_BYTES = PART_BYTES
-
-
-class Numbering:
-    """Gives connections and exchanges their numbers, by counting.
-
-    It is asked in the order of the numbers, so that who dissects some connections only can give numbers
-    that were counted over all.
-    """
-
-    def __init__(self) -> None:
-        self.connections = 0
-        """How many connections have a number."""
-        self.exchanges = 0
-
-    def connection(self, packet: int) -> int:
-        """The number of the connection of which ``packet`` is the first: 0, 1, …"""
-        self.connections += 1
-        return self.connections - 1
-
-    def exchange(self, begun: Exchange | Brief) -> int:
-        """The number of an exchange that was recognised: 1, 2, …"""
-        self.exchanges += 1
-        return self.exchanges
-
-
-class Lane:
-    """The short way of packets from one side of a connection."""
-
-    __slots__ = ("conversation", "ends", "side")
-
-    def __init__(self, conversation: Conversation, side: Side, ends: bytes) -> None:
-        self.conversation = conversation
-        self.side = side
-        self.ends = ends
-        """The bytes of both ends, as packets have them."""
-
-
-def _lane(conversation: Conversation, side: Side, ends: bytes) -> Lane:
-    """``Lane(conversation, side, ends)``, made part by part: compiled, that is several times faster."""
-    lane = Lane.__new__(Lane)
-    lane.conversation, lane.side, lane.ends = conversation, side, ends
-    return lane
 
 
 class Journal(Protocol):
@@ -166,12 +112,8 @@ class Dissector:
         self._limits = limits
         self._most_waiting = limits.waiting_bytes
         self._listener = listener
-        self._told_briefs = False
-        """Whether an exchange was told in brief."""
         self._tells_tcp = tells_tcp
         """Whether rows of connections tell what TCP shows."""
-        self._embedded = embedded
-        """Whether exchanges tell what is wrong with the bytes embedded in their messages."""
         self._ports = broker_ports
         self.secrets = TlsSecrets(limits) if secrets is None else secrets
         """With which TLS is decrypted; the capture may add some."""
@@ -184,10 +126,8 @@ class Dissector:
         """Each connection under both orders of its endpoints, or as ``_tunnelled`` has it."""
         self._remembered = 0
         """How many they are."""
-        self._lanes: dict[bytes, Lane] = {}
-        """The short ways of connections in the table, by the bytes of both ends as packets have them."""
-        self._recent: list[Lane | None] = [None] * RECENT_LANES
-        """Some of those taken last, by :func:`_recent_at`: most packets are of few connections."""
+        self._lanes = Lanes()
+        """The short ways of connections in the table."""
         self._step: list[SessionEvent] = []
         """What a packet of the short way brings to light: one list for all of them, one after the other."""
         self._uses_lanes = listener is None
@@ -214,17 +154,20 @@ class Dissector:
         """What only came to light when a connection was forgotten. When that is depends on the packets of
         others, and numbers must not: these exchanges are numbered at the end."""
         self._late_bytes = 0
-        self._numbering = Numbering() if numbering is None else numbering
+        self._telling = Telling(
+            Numbering() if numbering is None else numbering,
+            TopicNames() if names is None else names,
+            # Then all are known, or nobody asks for them.
+            names is not None or (briefs is not None and not briefs.names),
+            limits.topic_names,
+            embedded,
+        )
         self._forms: PairLayouts | None = None
         """Where exchanges may be told in brief, what is known of their forms."""
         if briefs is not None and listener is None and not embedded:
             self._forms = PairLayouts(briefs)
         self.packets = 0
         """How many packets of the capture were read; who feeds segments counts them."""
-        self.names = TopicNames() if names is None else names
-        self._names_are_complete = names is not None or (briefs is not None and not briefs.names)
-        """Whether no names of topic ids are to be learned: all are known, or nobody asks for them."""
-        self._names_left_out = 0
         self.journal: Journal | None = None
         """Where it has a part of a capture."""
 
@@ -235,7 +178,7 @@ class Dissector:
     @property
     def connections(self) -> int:
         """How many connections were seen so far."""
-        return self._numbering.connections
+        return self._telling.numbering.connections
 
     @property
     def remembered(self) -> int:
@@ -257,12 +200,21 @@ class Dissector:
     @property
     def numbering(self) -> Numbering:
         """What gives the numbers."""
-        return self._numbering
+        return self._telling.numbering
 
     @property
     def names_are_complete(self) -> bool:
         """Whether all names of topic ids were known from the start."""
-        return self._names_are_complete
+        return self._telling.names_are_complete
+
+    @property
+    def names(self) -> TopicNames:
+        """Those of topic ids."""
+        return self._telling.names
+
+    @names.setter
+    def names(self, names: TopicNames) -> None:
+        self._telling.names = names
 
     @property
     def crosses_connections(self) -> bool:
@@ -272,7 +224,7 @@ class Dissector:
     @property
     def stands_alone(self) -> bool:
         """Whether its connections can be another dissector's, as they are."""
-        if self._late or self._older or self._names_left_out or self.crosses_connections:
+        if self._late or self._older or self._telling.names_left_out or self.crosses_connections:
             return False
         return not any(each.speaks_tls for each in self._table.values())
 
@@ -370,7 +322,7 @@ class Dissector:
             if place < 0:
                 size = self._take(run.packet(), size, out)
                 continue
-            lane = self._find_lane(data, place, segments.ends_size)
+            lane = self._lanes.find(data, place, segments.ends_size)
             if lane is None:
                 size = self._take_long(run.packet(), raw[place : place + segments.ends_size], size, out)
                 continue
@@ -395,7 +347,7 @@ class Dissector:
         if place < 0:
             self.packets += 1
             return self._feed_packet(packet, None, size, out)
-        lane = self._find_lane(data, place, segments.ends_size)
+        lane = self._lanes.find(data, place, segments.ends_size)
         if lane is None:
             return self._take_long(packet, raw[place : place + segments.ends_size], size, out)
         self.packets += 1
@@ -430,19 +382,10 @@ class Dissector:
             self.journal.tick(packet.number, packet.timestamp_ns)
         size = _append(self._feed_segment(segment), size, out)
         if self._uses_lanes and (ends is not None or segment.flags & (SYN | ACK) == SYN | ACK):
-            self._open_lanes(segment)
+            conversation = self._table.get((segment.source, segment.destination))
+            if conversation is not None:
+                self._lanes.open(conversation, segment)
         return size
-
-    def _find_lane(self, data: bytes, place: int, size: int) -> Lane | None:
-        """The short way of packets between the ends whose bytes stand in ``data``; None if there is none."""
-        raw, at = data, _recent_at(data, place + size)
-        lane = self._recent[at]
-        if lane is not None and len(lane.ends) == size and data.startswith(lane.ends, place):
-            return lane
-        lane = self._lanes.get(raw[place : place + size])
-        if lane is not None:
-            self._recent[at] = lane
-        return lane
 
     def _take_short(
         self, lane: Lane, packet: int, timestamp_ns: int, data: bytes, size: int, out: list[Event]
@@ -467,38 +410,14 @@ class Dissector:
         found = self._close_step(conversation, packet, step)  # type: ignore[arg-type]  # nobody else's
         return _append(found, size, out) if found else size
 
-    def _open_lanes(self, segment: Segment) -> None:
-        """Let packets between the ends of a segment take the short way, if their connection is known."""
-        source, destination = segment.source, segment.destination
-        conversation = self._table.get((source, destination))
-        if conversation is not None and conversation.ends is None:
-            side = 0 if source == conversation._duplex.endpoints[0] else 1
-            one, two = source, destination
-            size = len(destination) - 2
-            ends = one[:size] + two[:size] + one[size : size + 2] + two[size : size + 2]
-            other = two[:size] + one[:size] + two[size : size + 2] + one[size : size + 2]
-            conversation.ends = [ends, other]
-            self._lanes[ends] = _lane(conversation, side, ends)
-            self._lanes[other] = _lane(conversation, 1 - side, other)
-
-    def _close_lanes(self, conversation: Conversation) -> None:
-        """Another connection may have its ends from now on."""
-        if conversation.ends is not None:
-            for ends in conversation.ends:
-                self._recent[_recent_at(ends, len(ends))] = None
-                lane = self._lanes.get(ends)
-                if lane is not None and lane.conversation is conversation:
-                    del self._lanes[ends]
-            conversation.ends = None
-
     def _learn_secrets(self, key_log: bytes) -> list[Event]:
         """Take in lines of a key log; what waited for them comes out."""
-        step: list[_Step] = []
+        step: list[Step] = []
         self._retry(self.secrets.add(key_log), self.packets, step)
         step += self._too_many_secrets()
         return self._publish(step) if step else []
 
-    def _retry(self, told: Iterable[bytes], packet: int, step: list[_Step]) -> None:
+    def _retry(self, told: Iterable[bytes], packet: int, step: list[Step]) -> None:
         """Go on with the connections that waited for secrets of these names."""
         for conversation, events in self._awaiting.retried(told, packet):
             step += events
@@ -531,13 +450,13 @@ class Dissector:
             events += conversation.close(AT_THE_END, cut=True)
         yield from self._publish(events)
         for conversation in conversations:
-            rows: list[_Step] = []
+            rows: list[Step] = []
             self._sum_up(conversation, None, rows)
             yield from cast(list[Event], rows)
             self._remove(conversation)
-        if self._names_left_out:
+        if self._telling.names_left_out:
             limit = plural(self._limits.topic_names, "topic id")
-            often = plural(self._names_left_out, "time")
+            often = plural(self._telling.names_left_out, "time")
             message = f"the capture names more than {limit}; kdissect left out other names {often}"
             yield fault("too-many-names", message)
         yield from self._too_many_secrets()
@@ -546,13 +465,12 @@ class Dissector:
         timestamp_ns, flags, network = segment.timestamp_ns, segment.flags, segment.network
         source, destination = segment.source, segment.destination
         key: Key = (source, destination, network) if network else (source, destination)
-        step: list[_Step] = []
+        step: list[Step] = []
         if timestamp_ns > self._lingers_since and self._has_lingered(timestamp_ns):
             self._forget_lingering(timestamp_ns, step)
         if network and self._uses_lanes:
             self._uses_lanes = False
             self._lanes.clear()
-            self._recent = [None] * RECENT_LANES
         conversation = self._table.get(key)
         if conversation is None and not self._uses_lanes and (network or self._tunnelled):
             conversation = self._tunnelled.find(segment, self._table)
@@ -575,7 +493,7 @@ class Dissector:
             if network and (crowd := self._tunnelled.crowd(key)):
                 reason = f"more than {plural(len(crowd), 'connection')} in tunnels between the same endpoints"
                 self._evict("too-many-connections", reason, segment.packet, step, crowd)
-            number = self._numbering.connection(segment.packet)
+            number = self._telling.numbering.connection(segment.packet)
             conversation = Conversation(
                 number, segment, self._limits, self._ports, self.secrets, self._listener, self._forms
             )
@@ -600,7 +518,7 @@ class Dissector:
             self._wait_for(conversation, segment.timestamp_ns)
         return self._close_step(conversation, segment.packet, step)
 
-    def _close_step(self, conversation: Conversation, packet: int, step: list[_Step]) -> list[Event]:
+    def _close_step(self, conversation: Conversation, packet: int, step: list[Step]) -> list[Event]:
         """What a packet of a connection brought to light, after what follows from it for others."""
         if conversation._tls is not None:
             self._awaiting.note(conversation)
@@ -614,9 +532,16 @@ class Dissector:
                 self._relieve(packet, step)
         return self._publish(step) if step else step  # type: ignore[return-value]  # it is empty
 
+    def _publish(self, step: list[Step]) -> list[Event]:
+        """Number what one packet brought to light, learn from all of it, then give it out."""
+        told = self._telling.publish(step)
+        if told and self.journal is not None:
+            self.journal.gave(len(told))
+        return told
+
     def _elapse(self, now_ns: int) -> list[Event]:
         """What the time of a segment brings to light that somebody else dissects."""
-        step: list[_Step] = []
+        step: list[Step] = []
         self._forget_lingering(now_ns, step)
         return self._publish(step) if step else []
 
@@ -624,7 +549,7 @@ class Dissector:
         """All that are remembered, some of them more than once."""
         return [*self._table.values(), *self._older.values()]
 
-    def _told_apart(self, newer: Conversation, segment: Segment, step: list[_Step]) -> Conversation:
+    def _told_apart(self, newer: Conversation, segment: Segment, step: list[Step]) -> Conversation:
         """The connection of a segment, where ``newer`` may have ended the one before it."""
         older = self._older.get(newer)
         if older is None:
@@ -637,7 +562,7 @@ class Dissector:
         return newer
 
     def _before_reopening(
-        self, conversation: Conversation, segment: Segment, step: list[_Step]
+        self, conversation: Conversation, segment: Segment, step: list[Step]
     ) -> Conversation | None:
         """The connection between the endpoints of a new SYN that may go on nevertheless. One that has ended
         does not, and a SYN that nothing has confirmed yet is given up for a newer one."""
@@ -650,7 +575,7 @@ class Dissector:
         self._reuse(going_on, segment.packet, step)
         return None
 
-    def _reuse(self, conversation: Conversation, packet: int, step: list[_Step]) -> None:
+    def _reuse(self, conversation: Conversation, packet: int, step: list[Step]) -> None:
         """Its endpoints are another connection's now."""
         step += conversation.close(packet, cut=False)
         self._sum_up(conversation, "reused", step)
@@ -659,7 +584,7 @@ class Dissector:
     def _hand_over(self, conversation: Conversation, other: Conversation) -> None:
         """Let the endpoints of one connection lead to another one between the same."""
         first, last = conversation.endpoints
-        self._close_lanes(conversation)
+        self._lanes.close(conversation)
         for key in self._tunnelled.replace(conversation, other) or ((first, last), (last, first)):
             self._table[key] = other
 
@@ -672,7 +597,7 @@ class Dissector:
             self._waits += 1
             conversation.waits_since = self._waits
 
-    def _relieve(self, packet: int, step: list[_Step]) -> None:
+    def _relieve(self, packet: int, step: list[Step]) -> None:
         """End the wait of the connections that hold most, of equal ones of those that wait longest, so that
         there is room for some time; where nothing waits any more, and what is remembered still leaves no such
         room, they are forgotten."""
@@ -688,7 +613,7 @@ class Dissector:
             message = f"more than {limit:,} bytes are buffered in all connections together"
             self._evict("buffer-limit", message, packet, step)
 
-    def _take_late(self) -> list[_Step]:
+    def _take_late(self) -> list[Step]:
         late, self._late = self._late, []
         self._held_bytes -= self._late_bytes
         self._late_bytes = 0
@@ -700,7 +625,7 @@ class Dissector:
         if older is not None:
             self._hand_over(conversation, older)
         first, other = conversation.endpoints
-        self._close_lanes(conversation)
+        self._lanes.close(conversation)
         keys = None if self._uses_lanes else self._tunnelled.remove(conversation)
         for key in keys or ((first, other), (other, first)):
             if self._table.get(key) is conversation:
@@ -730,7 +655,7 @@ class Dissector:
         silent_ns = now_ns - self._lingers_since  # compiled, it overflows between absurd times: negative then
         return silent_ns > _LINGER_NS or silent_ns < 0
 
-    def _forget_lingering(self, now_ns: int, step: list[_Step]) -> None:
+    def _forget_lingering(self, now_ns: int, step: list[Step]) -> None:
         """Forget the connections that have lingered."""
         while self._lingering and self._has_lingered(now_ns):
             since_ns, number = self._lingering.popleft()
@@ -746,20 +671,20 @@ class Dissector:
             if self.journal is not None and len(step) > before:
                 self.journal.forgot(since_ns, number, len(step) - before)
 
-    def _forget(self, conversation: Conversation, step: list[_Step]) -> None:
+    def _forget(self, conversation: Conversation, step: list[Step]) -> None:
         """Give out the row of a connection that has lingered."""
         if not conversation._flushed:
             self._close_late(conversation, step)
         self._sum_up(conversation, None, step)
         self._remove(conversation)
 
-    def _sum_up(self, conversation: Conversation, end: str | None, step: list[_Step]) -> None:
+    def _sum_up(self, conversation: Conversation, end: str | None, step: list[Step]) -> None:
         """Add the row of a connection. One whose last exchanges were told in brief has none, and neither has
         one that said nothing, once an exchange was told so."""
-        if conversation._quick is None and not (self._told_briefs and conversation.is_silent()):
+        if conversation._quick is None and not (self._telling.has_told_briefs and conversation.is_silent()):
             step.append(conversation.summary(end, self._tells_tcp))
 
-    def _close_late(self, conversation: Conversation, step: list[_Step]) -> None:
+    def _close_late(self, conversation: Conversation, step: list[Step]) -> None:
         """Close a connection of which something may still wait."""
         events = conversation.close(AT_THE_END, cut=False)
         begun = {id(event.exchange) for event in events if isinstance(event, Recognised)}
@@ -777,7 +702,7 @@ class Dissector:
         kind: str,
         reason: str,
         packet: int,
-        step: list[_Step],
+        step: list[Step],
         among: Sequence[Conversation] | None = None,
     ) -> None:
         """Forget the tenth of the connections that has been silent longest, of all or ``among`` some."""
@@ -791,92 +716,6 @@ class Dissector:
             step += conversation.close(packet, cut=False, evicted=True)
             self._sum_up(conversation, end, step)
             self._remove(conversation)
-
-    def _publish(self, step: list[_Step]) -> list[Event]:
-        """Number what one packet brought to light, learn from all of it, then give it out."""
-        if len(step) == 1:
-            if isinstance(step[0], Brief):
-                brief = step[0]
-                if not brief.number:
-                    self._number(brief)
-                if not brief.is_over:
-                    return []
-                self._learn_brief(brief)
-                self._close_brief(brief)
-                if self.journal is not None:
-                    self.journal.gave(1)
-                return step  # type: ignore[return-value]  # who asked for briefs knows them
-            if isinstance(step[0], Recognised):
-                begun = step[0]  # as nearly every request
-                begun.exchange.number = self._numbering.exchange(begun.exchange)
-                self._learn(begun.exchange)
-                return []
-        out: list[Event] = []
-        for each in recognised_in_order(step):
-            if isinstance(each, Brief):
-                self._number(each)
-            else:
-                each.number = self._numbering.exchange(each)
-                self._learn(each)
-        for event in step:
-            if isinstance(event, Completed):
-                completed = event
-                self._learn(completed.exchange)
-            elif isinstance(event, Brief) and event.is_over:
-                self._learn_brief(event)
-        told = {id(event): at for at, event in enumerate(step) if isinstance(event, Brief)}
-        for at, event in enumerate(step):
-            if isinstance(event, Brief):
-                if event.is_over and told[id(event)] == at:  # it may have begun in this step too
-                    self._close_brief(event)
-                    out.append(cast(Event, event))  # who asked for briefs knows them
-                continue
-            if isinstance(event, Completed):
-                completed = event
-                exchange = completed.exchange
-                packet = _AT_THE_END if self._names_are_complete else exchange._last()
-                exchange.topic_names = self.names.up_to(packet)  # looked up when asked for
-                exchange.embedded = self._embedded
-                out.append(exchange)
-            elif not isinstance(event, Recognised):
-                out.append(event)
-        if self.journal is not None and out:
-            self.journal.gave(len(out))
-        return out
-
-    def _number(self, brief: Brief) -> None:
-        """Give a brief its number, and what waits in its place."""
-        brief.number = self._numbering.exchange(brief)
-        if brief.became is not None:
-            brief.became.number = brief.number
-        if brief.form.teaches and not self._names_are_complete:
-            self._learn_all(brief.taught_topics())
-
-    def _learn_brief(self, brief: Brief) -> None:
-        form = brief.form
-        if (form.teaches or form.carries_metadata) and not self._names_are_complete:
-            taught = brief.taught_topics()
-            if taught != ():  # as nearly always
-                self._learn_all(taught)
-
-    def _close_brief(self, brief: Brief) -> None:
-        """Say which names of topic ids hold for a brief that is over."""
-        brief.up_to_packet = _AT_THE_END if self._names_are_complete else brief._last()
-        brief.names, brief.names_count = self.names, len(self.names.order)
-        self._told_briefs = True
-
-    def _learn(self, exchange: Exchange) -> None:
-        if not self._names_are_complete:
-            self._learn_all(exchange.taught_topics())
-
-    def _learn_all(self, taught: Iterable[tuple[str, str, int]]) -> None:
-        self._names_left_out += self.names.learn_all(taught, self._limits.topic_names)
-
-
-def _recent_at(data: bytes, end: int) -> int:
-    """Where a lane is kept as a recent one, by the ports that end the bytes of its ends."""
-    raw = data
-    return (raw[end - 1] + 31 * raw[end - 3]) & 0xFF
 
 
 def _append(events: list[Event], size: int, out: list[Event]) -> int:

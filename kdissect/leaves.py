@@ -73,7 +73,9 @@ LEAVES = (
     "kdissect.session.quick",
     "kdissect.session.dialogue",
     "kdissect.session.conversation",
+    "kdissect.session.lanes",
     "kdissect.session.throttling",
+    "kdissect.telling",
     "kdissect.dissect",
     "kdissect.parts.journal",
     "kdissect.analysis.clients",
@@ -160,9 +162,11 @@ BUSY = frozenset(
         "kdissect.session.conversation",
         "kdissect.session.evidence",
         "kdissect.session.expected",
+        "kdissect.session.lanes",
         "kdissect.session.pairing",
         "kdissect.session.pending",
         "kdissect.session.quick",
+        "kdissect.telling",
         "kdissect.dissect",
     }
 )

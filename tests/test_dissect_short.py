@@ -262,8 +262,8 @@ def test_most_packets_are_ordinary_and_their_connections_have_the_short_way(path
         pass
     ends = [found for packet in packets if (found := ends_of(reader, packet)) is not None]
     assert len(ends) > len(packets) / 2
-    assert len(dissector._lanes) % 2 == 0  # both directions of a connection
-    assert set(ends) & set(dissector._lanes)
+    assert len(dissector._lanes.by_ends) % 2 == 0  # both directions of a connection
+    assert set(ends) & set(dissector._lanes.by_ends)
 
 
 def test_a_connection_that_is_forgotten_leaves_no_short_way() -> None:
@@ -271,6 +271,6 @@ def test_a_connection_that_is_forgotten_leaves_no_short_way() -> None:
     dissector = Dissector(DEFAULTS._replace(connections=2))
     for _ in dissector.feed_all(read_packets([str(path)])):
         pass
-    assert len(dissector._lanes) <= 4
+    assert len(dissector._lanes.by_ends) <= 4
     assert list(dissector.close())
-    assert not dissector._lanes
+    assert not dissector._lanes.by_ends

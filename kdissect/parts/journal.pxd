@@ -1,6 +1,6 @@
 cimport cython
 from libc.stdint cimport int64_t
-from kdissect.dissect cimport Numbering
+from kdissect.telling cimport Numbering
 from kdissect.model cimport Segment
 from kdissect.session.briefs cimport Brief
 
