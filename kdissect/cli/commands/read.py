@@ -22,7 +22,6 @@ from kdissect.cli.listing import OutputListing, listing_options
 from kdissect.cli.output import inputs_of, open_output
 from kdissect.cli.reading import Reading, reading_of
 from kdissect.cli.shown_packets import ShownPacketsWriter
-from kdissect.cli.streams import Follow
 from kdissect.cli.tls_keys import with_secrets_option
 from kdissect.dissect import Event
 from kdissect.present.columns import EXCHANGES
@@ -73,6 +72,8 @@ def command(**given: Any) -> int:
             "no capture is given: name a file, or - for standard input", click.get_current_context()
         )
     if given["form"] == FOLLOW:
+        from kdissect.cli.streams import Follow  # only who follows streams needs it
+
         return Follow(paths, given, load_config()).run()
     return _ReadCommand(paths, given, load_config()).run()
 
