@@ -14,6 +14,7 @@ cdef int64_t _LINGER_NS, _NEVER
 cdef bytes _NO_BYTES
 cdef Py_ssize_t _PART_BYTES
 
+@cython.final
 cdef class Dissector:
     cdef public object _limits
     cdef public int64_t _most_waiting

@@ -4,6 +4,7 @@ from kdissect.model cimport Packet, Segment
 
 cdef int ACK, FIN, RST, SYN, TIMESTAMP_HEADER, SLL, SLL2, _LEAST_BYTES, _LEAST_IPV6_BYTES, AUTHENTICATION, ETHERNET, IPV4, IPV6, TCP, _IPV4_BYTES, _IPV6_BYTES
 
+@cython.final
 cdef class SegmentReader:
     cdef public object _layers
     cdef public object _datagrams

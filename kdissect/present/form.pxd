@@ -20,6 +20,7 @@ cpdef str seconds(ns)
 @cython.locals(left=int64_t)
 cdef str _micros(ns)
 
+@cython.final
 cdef class Clock:
     cdef public str letter
     cdef public object first_ns

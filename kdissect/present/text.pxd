@@ -23,6 +23,7 @@ cdef _SharedText _told(str text)
 @cython.locals(out=JsonText, end=bytes, raw="const unsigned char*", at=cython.int, part=cython.int, text=bytes)
 cdef _SharedText _ends_told(tuple ends)
 
+@cython.final
 cdef class Lines:
     cdef public Clock _clock
     cdef public bint _colour

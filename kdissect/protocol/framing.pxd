@@ -2,6 +2,7 @@ cimport cython
 from libc.stdint cimport int64_t
 from kdissect.model cimport Chunk, Frame
 
+@cython.final
 cdef class Framer:
     cdef public object direction
     cdef public object _limits

@@ -1,5 +1,7 @@
+cimport cython
 from libc.stdint cimport int64_t
 
+@cython.final
 cdef class JsonText:
     cdef unsigned char* _text
     cdef Py_ssize_t _used

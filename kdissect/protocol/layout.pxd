@@ -2,6 +2,7 @@ cimport cython
 from libc.stdint cimport int64_t
 from kdissect.protocol.survey cimport Route
 
+@cython.final
 cdef class Layout:
     cdef public tuple _asked
     cdef public tuple candidates

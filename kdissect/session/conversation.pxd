@@ -12,6 +12,7 @@ from kdissect.session.recognise cimport plain_verdict
 from kdissect.tcp.duplex cimport Duplex
 from kdissect.tcp.reassembly cimport Reassembler
 
+@cython.final
 cdef class Conversation:
     cdef public object _broker_ports
     cdef public int64_t _first_bytes

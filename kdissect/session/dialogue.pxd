@@ -5,6 +5,7 @@ from kdissect.session.pairing cimport Session
 
 cdef object _TO_BROKER
 
+@cython.final
 cdef class Dialogue:
     cdef public Session _first
     cdef public Session _second

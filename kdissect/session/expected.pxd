@@ -10,6 +10,7 @@ cdef frozenset _NOTHING
 cdef object _NOT_ASKED
 cdef dict _bounds
 
+@cython.final
 cdef class Expected:
     cdef public object _from_start
     cdef public set _served

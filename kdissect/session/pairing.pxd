@@ -26,6 +26,7 @@ cdef class Recognised(Value):
 cdef class Completed(Value):
     cdef public Exchange exchange
 
+@cython.final
 cdef class Session:
     cdef public object _connection
     cdef public object _client

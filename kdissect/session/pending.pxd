@@ -10,6 +10,7 @@ cdef class Waiting:
     cdef public Exchange exchange
     cdef public int64_t losses
 
+@cython.final
 cdef class Pending:
     cdef public dict _waiting
     cdef public dict _by_correlation

@@ -25,6 +25,7 @@ cdef class PairLayouts:
     @cython.locals(found=PairLayout)
     cpdef PairLayout find(self, int key, int version)
 
+@cython.final
 cdef class QuickSession:
     cdef public bint _answers_first
     cdef public bytes _client

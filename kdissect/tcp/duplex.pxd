@@ -6,6 +6,7 @@ from kdissect.tcp.reassembly cimport Reassembler
 cdef int FIN, RST, SYN
 cdef int64_t _NOWHERE
 
+@cython.final
 cdef class Duplex:
     cdef public object _backlogs
     cdef public object _limit

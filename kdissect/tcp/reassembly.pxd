@@ -6,6 +6,7 @@ from kdissect.tcp.copies cimport Copies
 cdef int FIN, RST, SYN, AT_HAND
 cdef int64_t _NOWHERE, _HALF_WAY, _LAST_NUMBER, FARTHEST_ACKNOWLEDGEMENT
 
+@cython.final
 cdef class Reassembler:
     cdef public object _limits
     cdef public int64_t _base
