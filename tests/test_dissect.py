@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import struct
 from random import Random
+from typing import Any
 
 import pytest
 
@@ -445,6 +446,16 @@ def test_a_name_told_by_a_request_counts_before_its_response_comes() -> None:
     names.learn("id", "orders", 10)
     assert names.up_to(9).get("id") is None
     assert names.up_to(10).get("id") == "orders"
+
+
+def test_what_is_handed_out_is_nobody_elses() -> None:
+    dissector = Dissector(briefs=Interest())
+    one = talk(1001).close()
+    for segment in [*one.segments, *talk(1002).segments]:
+        found: Any = dissector.feed(segment)
+        assert "mine" not in found
+        if isinstance(found, list):
+            found.append("mine")
 
 
 def test_numbers_may_be_given_by_somebody_else() -> None:
