@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from copy import copy
 from functools import partial
 from pathlib import Path
 from random import Random
@@ -77,7 +76,7 @@ def in_runs_of_any_length(
 def parts_of(run: PacketRun, dice: Random) -> Iterator[PacketRun]:
     """The same packets in shorter runs."""
     while run.at < run.stop:
-        part = copy(run)
+        part = run.copy()
         for _ in range(dice.randrange(1, 40)):
             run.next()
         part.stop = run.at

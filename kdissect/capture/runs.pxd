@@ -21,6 +21,7 @@ cdef class PacketRun:
     cdef public int link_type
     cdef public int64_t interface
 
+    cpdef PacketRun copy(self)
     @cython.locals(
         raw="const unsigned char*", at=Py_ssize_t, scale=int64_t, seconds=int64_t, fraction=int64_t, captured=Py_ssize_t,
     )
@@ -33,6 +34,7 @@ cdef class BlockRun(PacketRun):
     cdef public int64_t _divisor
     cdef public int64_t _offset_ns
 
+    cpdef PacketRun copy(self)
     @cython.locals(raw="const unsigned char*", at=Py_ssize_t, length=Py_ssize_t, captured=Py_ssize_t)
     cpdef bint next(self) except -1
     @cython.locals(packet=Packet, options=Py_ssize_t, end=Py_ssize_t)

@@ -21,8 +21,8 @@ _HALF_WAY = 0x7FFF_FFFF
 
 
 class PacketRun:
-    """Whole records of a pcap file in a row, each with bytes. It is gone through once; a copy of it before that,
-    again.
+    """Whole records of a pcap file in a row, each with bytes. It is gone through once; a copy of it before
+    that, again.
 
     :param buffer: has them, from ``start`` to ``stop``.
     :param number: that of the packet before.
@@ -131,6 +131,11 @@ class BlockRun(PacketRun):
         is_little, multiplier, self._divisor, self._offset_ns = form
         pcap_form = is_little, _BEFORE_DATA, multiplier
         PacketRun.__init__(self, buffer, start, stop, number, pcap_form, link_type, interface)
+
+    def copy(self) -> PacketRun:
+        """As the base's."""
+        form = (self._is_little, self._scale, self._divisor, self._offset_ns)
+        return BlockRun(self.buffer, self.at, self.stop, self.number, form, self.link_type, self.interface)
 
     @property
     def first_ns(self) -> int:

@@ -6,11 +6,12 @@ from __future__ import annotations
 from collections.abc import Callable, Collection
 from typing import NamedTuple
 
-from kdissect.dissect import LINGER_NS, Numbering
+from kdissect.dissect import LINGER_NS
 from kdissect.exchange import Exchange
 from kdissect.model import ACK, SYN, Endpoint, Segment
 from kdissect.names import TopicNames
 from kdissect.session.briefs import Brief
+from kdissect.telling import Numbering
 
 Ends = tuple[Endpoint, Endpoint]
 

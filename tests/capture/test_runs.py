@@ -160,6 +160,19 @@ def test_a_block_that_is_not_ordinary_is_read_as_one_without_runs(odd: bytes) ->
         assert found.close() == expected.close()
 
 
+def test_a_copy_has_the_packets_that_are_left() -> None:
+    clock = option(9, b"\x03") + option(14, b"\1\0\0\0\0\0\0\0")
+    blocks = [enhanced(each, 1_000 + len(each)) for each in (b"one", b"second", b"third")]
+    (of_blocks,) = block_runs(section() + interface(113, 0, clock) + b"".join(blocks))
+    (of_records,) = runs(pcap([record(each) for each in (b"one", b"second", b"third")]))
+    for run in (of_blocks, of_records):
+        whole = list(run.copy())
+        assert run.next()
+        assert list(run.copy()) == whole[1:]
+        assert list(run) == whole[1:]
+        assert [each.data for each in whole] == [b"one", b"second", b"third"]
+
+
 BLOCKS = st.one_of(
     st.builds(
         enhanced,
