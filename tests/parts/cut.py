@@ -21,7 +21,7 @@ from kdissect.parts.part import dissect_part
 from kdissect.parts.stitch import Stitcher
 from kdissect.plain import plain_exchange
 from kdissect.session.briefs import Brief, Interest
-from kdissect.session.conversation import Connection
+from tests.test_dissect_short import may_have_no_row
 
 
 class Stitched(NamedTuple):
@@ -58,8 +58,9 @@ def alone(items: Sequence[Item], limits: Limits = DEFAULTS) -> list[Any]:
 
 
 def without_rows(events: Iterable[Any]) -> list[Any]:
-    """Without the rows of Kafka's connections: where exchanges are told in brief, not all have one."""
-    return [each for each in events if not (isinstance(each, Connection) and each.protocol == "kafka")]
+    """Without the rows of connections that speak Kafka or say nothing: where exchanges are told in brief, not
+    all have one."""
+    return [each for each in events if not may_have_no_row(each)]
 
 
 def stitched(
