@@ -137,6 +137,8 @@ class RecordsPrinter:
 
     def __init__(self, table: Table, form: str, file: BinaryIO, options: Options) -> None:
         self._writer: LinesWriter | ColumnsWriter | RecordColumns | DecodedLinesWriter
+        self._takes_many = options.payloads is None
+        """Whether the writer takes the records of many exchanges at a time."""
         if options.payloads is not None:
             from kdissect.present.decoded_lines import DecodedLinesWriter
 
@@ -155,9 +157,9 @@ class RecordsPrinter:
 
     def show_all(self, events: Sequence[Event]) -> int:
         """The same of many events; gives how many rows were printed."""
-        writer = self._writer
-        if not isinstance(writer, LinesWriter):
+        if not self._takes_many:
             return sum([count for event in events for count in self._pieces(event)])
+        writer = cast("LinesWriter | ColumnsWriter | RecordColumns", self._writer)
         count = 0
         with held():
             for event in events:
@@ -200,7 +202,7 @@ class RecordColumnsPrinter(RecordsPrinter):
     def __init__(self, table: Table, file: BinaryIO, options: Options) -> None:
         from kdissect.present.record_columns import RecordColumns
 
-        self._writer = RecordColumns(table, file, options)
+        self._writer, self._takes_many = RecordColumns(table, file, options), True
 
 
 class FieldsPrinter(TablePrinter):

@@ -77,7 +77,7 @@ def record_objects(
     batch: Batch, options: Options, is_metadata: bool, topic: str = ""
 ) -> list[dict[str, Any]]:
     """The records of a batch for JSON, as they stand in it."""
-    return [_record_object(record, batch, options, is_metadata, topic) for record in batch.records()]
+    return [record_object(record, batch, options, is_metadata, topic) for record in batch.records()]
 
 
 def may_hide(data: bytes, options: Options) -> bool:
@@ -92,9 +92,10 @@ def may_hide(data: bytes, options: Options) -> bool:
     return bool(found.faults) and tells_of_secrets(data)
 
 
-def _record_object(
-    record: Record, batch: Batch, options: Options, is_metadata: bool, topic: str
+def record_object(
+    record: Record, batch: Batch, options: Options, is_metadata: bool, topic: str = ""
 ) -> dict[str, Any]:
+    """A record of a batch for JSON, as it stands in it."""
     key, value = record.key, record.value
     seen = shown(record, options, is_metadata)
     out: dict[str, Any] = {

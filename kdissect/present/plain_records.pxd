@@ -11,6 +11,7 @@ cdef list _HARMLESS
 
 @cython.locals(columns=Columns)
 cpdef Columns plain_columns(Batch batch, bint shows_secrets, is_metadata, bint takes_control=*, Columns into=*)
+cpdef bint are_plain(Columns columns, is_metadata) except -1
 @cython.locals(
     data=bytes, rows="long long*", step=Py_ssize_t, at=Py_ssize_t, index=Py_ssize_t, start=Py_ssize_t, size=Py_ssize_t,
     raw="const unsigned char*", cursor=Cursor,

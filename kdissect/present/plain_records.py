@@ -33,11 +33,17 @@ def plain_columns(
     if not takes_control and batch.has(CONTROL):
         return None
     columns = batch.columns(into)
-    if shows_secrets:
-        return columns
+    return columns if shows_secrets or are_plain(columns, is_metadata) else None
+
+
+def are_plain(columns: Columns, is_metadata: bool | None) -> bool:
+    """Whether none of the records may have a secret.
+
+    :param is_metadata: as for :func:`plain_columns`.
+    """
     if is_metadata is not False and may_hold_types(columns, secret_metadata_types()):
-        return None
-    return None if may_hold_secrets(columns) else columns
+        return False
+    return not may_hold_secrets(columns)
 
 
 def may_hold_secrets(columns: Columns) -> bool:

@@ -1,6 +1,5 @@
-"""An exchange → the batches of records in it: for who writes many records at a time, as Arrow in
-:mod:`kdissect.present.record_columns`. Lines of NDJSON have a shorter way in
-:mod:`kdissect.present.record_lines`.
+"""An exchange → the batches of records in it, for who decodes their payloads. Lines of NDJSON have a shorter
+way in :mod:`kdissect.present.record_lines`, Arrow in :mod:`kdissect.present.gathered`.
 """
 
 from __future__ import annotations
@@ -54,29 +53,32 @@ def record_batches(source: Exchange | Brief, options: Options) -> Iterator[Plain
                 add_batch(common, batch)
                 if batch.is_control:  # they have one record, as nearly every broker writes them
                     common["control"] = control_of(columns.records()[0], batch, options)
-                yield from _plain_batches(batch, columns, common, assigned)
+                if assigned is None or batch.magic >= 2:
+                    yield PlainBatch(columns, common, assigned)
+                else:
+                    for part, first in by_places(batch, columns, assigned):
+                        yield PlainBatch(part, common, first)
             # The broker numbers the records of a set through, whatever the producer's offsets were.
             if assigned is not None:
                 assigned = None if batch.count is None else assigned + batch.count
 
 
-def _plain_batches(
-    batch: Batch, columns: Columns, common: dict[str, Any], assigned: int | None
-) -> Iterator[PlainBatch]:
-    """The records of a batch as one, or as one each.
+def by_places(batch: Batch, columns: Columns, assigned: int) -> Iterator[tuple[Columns, int | None]]:
+    """The records of a message of magic 0 or 1 as one batch, or as one each, and the offset that the broker
+    gave the base offset of each.
 
-    The broker counts records by their places. In a wrapper of magic 0 or 1 offsets may say something else:
-    then each record is a batch. Where a message is broken, nobody can count.
+    The broker counts records by their places. In a wrapper offsets may say something else: then each record
+    is a batch. Where a message is broken, nobody can count.
+
+    :param assigned: the offset that the broker gave the first.
     """
-    if assigned is None or batch.magic >= 2:
-        yield PlainBatch(columns, common, assigned)
-    elif columns.count != batch.count:
-        yield PlainBatch(columns, common, None)
+    if columns.count != batch.count:
+        yield columns, None
     elif columns.is_consecutive():
-        yield PlainBatch(columns, common, assigned)
+        yield columns, assigned
     else:
         for index in range(columns.count):
-            yield PlainBatch(columns.only(index), common, wrap64(assigned + index))
+            yield columns.only(index), wrap64(assigned + index)
 
 
 def groups_of(table: Table) -> tuple[Group, ...]:

@@ -1,27 +1,29 @@
-"""Batches of records → Arrow, column by column: no object is made for a record but for its key and value.
+"""Records → Arrow, column by column, from their numbers and bytes as :mod:`kdissect.present.gathered` has
+them.
 
-The same table as that of :class:`~kdissect.present.arrow.RowBatches`. What the records of a batch have in
-common is kept once for each, with how many they are.
+The same table as that of :class:`~kdissect.present.arrow.RowBatches`. What the records of a batch or of a set
+have in common is kept once for each.
 """
 
 from __future__ import annotations
 
 from array import array
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any, BinaryIO
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from kdissect.exchange import Exchange
-from kdissect.present.arrow import ArrowWriter, ParquetWriter, arrow_schema, arrow_value
+from kdissect.present.arrow import ArrowWriter, ParquetWriter, arrow_schema
 from kdissect.present.arrow_parts import BatchColumns, ColumnsSink
 from kdissect.present.columns import Table
-from kdissect.present.gathered import GatheredRecords
+from kdissect.present.gathered import TIMESTAMP_TYPES, Gathered
 from kdissect.present.options import Options
-from kdissect.present.record_batches import PlainBatch, record_batches
 from kdissect.present.record_text import VARIABLE
-from kdissect.record.records import ROW, wrap64
+from kdissect.record.batch import CODEC_BITS, codec_name
+from kdissect.record.records import ROW
+from kdissect.session.briefs import Brief
 
 ROWS_AT_ONCE = 24_576
 BYTES_AT_ONCE = 8 << 20
@@ -29,29 +31,39 @@ BYTES_AT_ONCE = 8 << 20
 10 MB more over 2 GB, 16,384 a tenth more time."""
 
 
+_OF_BATCH = (
+    *("timestamp_type", "magic", "codec", "producer_id", "producer_epoch", "transactional", "control"),
+    *("partition_leader_epoch", "batch_offset", "crc_valid"),
+)
+"""The columns in which all records of a batch have the same; those of a set come before."""
+
+
 class _RecordsWriter:
     """Exchanges → record batches of Arrow's, which a writer or a sink takes."""
 
     def __init__(self, table: Table, options: Options) -> None:
-        self._batches = RecordBatches(table)
-        self._options = options
+        self._batches = RecordBatches(table, options, self._put)
         self._sink: ArrowWriter | ColumnsSink
 
-    def write(self, exchange: Exchange) -> Iterator[int]:
-        """Write the records of an exchange, some at a time; gives how many."""
-        for batch in record_batches(exchange, self._options):
-            if isinstance(batch, PlainBatch):
-                self._sink.write_batch(self._batches.add(batch))
-                yield batch.columns.count
-            else:
-                for row in batch:
-                    self._sink.write_batch(self._batches.add_row(row))
-                yield len(batch)
+    def write(self, source: Exchange | Brief) -> Iterator[int]:
+        """Write the records of an exchange; gives how many, if there are any."""
+        count = self.add(source)
+        return iter((count,) if count else ())
+
+    def add(self, source: Exchange | Brief) -> int:
+        """The same; gives how many."""
+        return self._batches.add(source)
+
+    def flush(self) -> None:
+        """Records wait until they make a batch."""
 
     def close(self) -> None:
         """Write what waits and the format's end."""
-        self._sink.write_batch(self._batches.take())
+        self._put(self._batches.take())
         self._sink.close()
+
+    def _put(self, batch: pa.RecordBatch | None) -> None:
+        self._sink.write_batch(batch)
 
 
 class ColumnsWriter(_RecordsWriter):
@@ -77,120 +89,120 @@ class RecordColumns(_RecordsWriter):
 
 
 class RecordBatches:
-    """Gathers batches of records until they make a batch of Arrow's."""
+    """Gathers records until they make a batch of Arrow's.
 
-    def __init__(self, table: Table) -> None:
+    :param put: takes each batch that is full.
+    """
+
+    def __init__(self, table: Table, options: Options, put: Callable[[pa.RecordBatch], None]) -> None:
         self.schema = arrow_schema(table)
-        self._common_names = [name for name in self.schema.names if name not in VARIABLE]
-        self._records = GatheredRecords()
+        self._set_names = [name for name in self.schema.names if name not in (*VARIABLE, *_OF_BATCH)]
+        self._put = put
+        self._gathered = Gathered(options, self._full, ROWS_AT_ONCE, BYTES_AT_ONCE)
         self.taken: tuple[Sequence[int], Sequence[int]] = ((), ())
         """As :class:`kdissect.present.arrow_parts.Gathers` has it."""
-        self._clear()
 
-    def _clear(self) -> None:
-        self._records.clear()
-        self._value_sizes: dict[int, int] = {}
-        """By row, of values that are hidden: what stands for them has another size."""
-        self._common: list[list[Any]] = []
-        """What the records of each batch have in common."""
-        self._counts: list[int] = []
-        """Of each batch, its records."""
-        self._held = array("q")
-        """The bytes up to each batch."""
-        self._shifts: list[int | None] = []
-        """Of each, what to add to offsets for those that the broker gave."""
-        self._sequence_shifts: list[int | None] = []
-        """Of each, what to add to offsets for sequence numbers; None without an idempotent producer."""
+    def add(self, source: Exchange | Brief, more: dict[str, Any] | None = None) -> int:
+        """Add the records of an exchange; gives how many.
 
-    def add(self, batch: PlainBatch) -> pa.RecordBatch | None:
-        """Add a batch; gives the batch that is full now, if one is."""
-        columns, count = batch.columns, batch.columns.count
-        if not count:
-            return None
-        self._records.add(columns)
-        self._counts.append(count)
-        assigned, sequence = batch.assigned, columns.base_sequence
-        self._shifts.append(None if assigned is None else wrap64(assigned - columns.base_offset))
-        self._sequence_shifts.append(None if sequence < 0 else wrap64(sequence - columns.base_offset))
-        common = batch.common
-        if "control" in common:
-            common = common | {"control": arrow_value("json", common["control"])}
-        return self._add_common(common)
+        :param more: what their rows have besides, by column.
+        """
+        return self._gathered.add(source, more)
 
-    def add_row(self, row: dict[str, Any]) -> pa.RecordBatch | None:
-        """Add a row as :mod:`kdissect.present.records` gives it, a batch of its own; gives the batch that is
-        full now, if one is."""
-        offset, timestamp, value, value_size = (
-            row["offset"],
-            row["timestamp"],
-            row["value"],
-            row["value_size"],
-        )
-        if value_size is not None and value_size != (-1 if value is None else len(value)):
-            self._value_sizes[self._records.count] = value_size
-        self._records.add_one(
-            offset, -1 if timestamp is None else timestamp, row["key"], value, row["headers"] or ()
-        )
-        self._counts.append(1)
-        for shifts, name in ((self._shifts, "assigned_offset"), (self._sequence_shifts, "sequence")):
-            shifts.append(None if row[name] is None else wrap64(row[name] - offset))
-        return self._add_common(row | {"control": arrow_value("json", row["control"])})
-
-    def _add_common(self, row: dict[str, Any]) -> pa.RecordBatch | None:
-        """Add what records have in common; gives the batch that is full now, if one is."""
-        self._common.append([row.get(name) for name in self._common_names])
-        held = self._records.held()
-        self._held.append(held)
-        return self.take() if self._records.count >= ROWS_AT_ONCE or held >= BYTES_AT_ONCE else None
+    def _full(self) -> None:
+        batch = self.take()
+        assert batch is not None
+        self._put(batch)
 
     def take(self) -> pa.RecordBatch | None:
         """What waits, as a batch; None if there is nothing."""
-        records = self._records
-        if not records.count:
+        gathered = self._gathered
+        if not gathered.records.count:
             return None
+        count, numbers = gathered.records.count, gathered.numbers()
+        self.taken = numbers["count"], gathered.held
+        batch_of = None if count == gathered.batches else _batch_of(numbers["count"])
+        of_batches = {name: _numbers(each) for name, each in numbers.items()}
+        found = self._of_sets(of_batches["set"], batch_of)
+        found |= {name: _spread(each, batch_of) for name, each in self._of_batches(of_batches).items()}
+        shifts = (
+            _spread(_where(of_batches[is_there].cast(pa.bool_()), of_batches[shift]), batch_of)
+            for shift, is_there in (("shift", "is_assigned"), ("sequence_shift", "has_sequence"))
+        )
+        found |= self._of_records(*shifts)
+        gathered.clear()
+        return pa.record_batch([found[name] for name in self.schema.names], schema=self.schema)
+
+    def _of_sets(self, sets: pa.Array, batch_of: pa.Array | None) -> dict[str, pa.Array]:
+        """The columns in which all records of a set have the same.
+
+        :param sets: of each batch the place of its set.
+        """
+        contexts = self._gathered.sets
+        set_of = _spread(sets, batch_of)
+        found = {}
+        for name in self._set_names:
+            values = _column([each.get(name) for each in contexts], self.schema.field(name).type)
+            found[name] = values.take(set_of)
+        return found
+
+    def _of_batches(self, numbers: dict[str, pa.Array]) -> dict[str, pa.Array]:
+        """The columns in which all records of a batch have the same, one value for each batch.
+
+        :param numbers: as :meth:`Gathered.numbers` gives them.
+        """
+        crc_valid, controls = numbers["crc_valid"], numbers["control"]
+        zeros = _constant(0, len(controls))
+        texts = [each.decode("ascii") for each in self._gathered.controls] or [""]
+        found = {
+            "timestamp_type": _texts(TIMESTAMP_TYPES).take(numbers["timestamp_type"]),
+            "magic": numbers["magic"],
+            "codec": _texts([codec_name(codec) for codec in range(CODEC_BITS + 1)]).take(numbers["codec"]),
+            "producer_id": _known(numbers["producer_id"]),
+            "producer_epoch": _known(numbers["producer_epoch"]),
+            "transactional": numbers["is_transactional"],
+            "control": _where(
+                pc.greater_equal(controls, zeros), _texts(texts).take(pc.max_element_wise(controls, zeros))
+            ),
+            "partition_leader_epoch": _known(numbers["leader_epoch"]),
+            "batch_offset": _where(numbers["has_offset"].cast(pa.bool_()), numbers["batch_offset"]),
+            "crc_valid": _where(pc.greater_equal(crc_valid, zeros), crc_valid),
+        }
+        assert found.keys() == set(_OF_BATCH)
+        return {name: each.cast(self.schema.field(name).type) for name, each in found.items()}
+
+    def _of_records(self, shifts: pa.Array, sequence_shifts: pa.Array) -> dict[str, pa.Array]:
+        """The columns that differ from record to record.
+
+        :param shifts: what to add to the offset of each for the one that the broker gave.
+        :param sequence_shifts: the same for sequence numbers.
+        """
+        records = self._gathered.records
         numbers = records.numbers()
-        offsets, timestamps, key_sizes, value_sizes = (_numbers(numbers[at::ROW]) for at in (0, 1, 3, 5))
-        batch_of = self._batch_of()
-        low_bits = _constant(0x7FFFFFFF, records.count)
+        offsets, timestamps, key_sizes, value_sizes, headers = (
+            _numbers(numbers[at::ROW]) for at in (0, 1, 3, 5, 6)
+        )
+        sequences = pc.bit_wise_and(pc.add(offsets, sequence_shifts), _constant(0x7FFFFFFF, records.count))
+        shown_sizes = numbers[5::ROW]
+        for place, size in self._gathered.value_sizes.items():
+            shown_sizes[place] = size
         found = {
             "offset": offsets,
-            "assigned_offset": pc.add(offsets, _spread(_integers(self._shifts), batch_of)),
+            "assigned_offset": pc.add(offsets, shifts),
             "timestamp": _known(timestamps),
             "key": _contents(key_sizes, records.keys.take(), pa.binary()),
             "value": _contents(value_sizes, records.values.take(), pa.binary()),
-            "headers": self._headers(_numbers(numbers[6::ROW])),
+            "headers": self._headers(headers),
             "key_size": _known(key_sizes),
-            "value_size": _known(_numbers(self._sizes_of_values(numbers))),
-            "sequence": pc.bit_wise_and(
-                pc.add(offsets, _spread(_integers(self._sequence_shifts), batch_of)), low_bits
-            ).cast(pa.int32()),
+            "value_size": _known(_numbers(shown_sizes)),
+            "sequence": sequences.cast(pa.int32()),
         }
         assert found.keys() == set(VARIABLE)
-        for name, values in zip(self._common_names, zip(*self._common, strict=True), strict=True):
-            found[name] = _spread(_column(values, self.schema.field(name).type), batch_of)
-        arrays = [found[name] for name in self.schema.names]
-        self.taken = self._counts, self._held
-        self._clear()
-        return pa.record_batch(arrays, schema=self.schema)
-
-    def _sizes_of_values(self, numbers: array[int]) -> array[int]:
-        sizes = numbers[5::ROW]
-        for row, size in self._value_sizes.items():
-            sizes[row] = size
-        return sizes
-
-    def _batch_of(self) -> pa.Array | None:
-        """Of each record, its batch; None where each is one of its own."""
-        if self._records.count == len(self._counts):
-            return None
-        batch_of = array("i")
-        for at, count in enumerate(self._counts):
-            batch_of.extend(array("i", [at]) * count)
-        return _indexes(batch_of)
+        return found
 
     def _headers(self, counts: pa.Array) -> pa.Array:
         """:param counts: how many each record has."""
-        records, kind = self._records, self.schema.field("headers").type
+        records, kind = self._gathered.records, self.schema.field("headers").type
         sizes = records.header_sizes()
         names = _contents(_numbers(sizes[::2]), records.header_names.take(), pa.string())
         values = _contents(_numbers(sizes[1::2]), records.header_values.take(), pa.binary())
@@ -259,6 +271,14 @@ def _column(values: Sequence[Any], kind: pa.DataType) -> pa.Array:
         return found
     are_there = array("q", [each is not None for each in values])
     return _where(_numbers(are_there).cast(pa.bool_()), found)
+
+
+def _batch_of(counts: Sequence[int]) -> pa.Array:
+    """Of each record, its batch."""
+    batch_of = array("i")
+    for at, count in enumerate(counts):
+        batch_of.extend(array("i", [at]) * count)
+    return _indexes(batch_of)
 
 
 def _spread(found: pa.Array, batch_of: pa.Array | None) -> pa.Array:

@@ -1,5 +1,5 @@
 cimport cython
-from kdissect.present.plain_records cimport plain_columns
+from kdissect.present.plain_records cimport are_plain, plain_columns
 from kdissect.present.record_text cimport write_nested, write_value
 from kdissect.protocol.json_text cimport JsonText
 from kdissect.record.batch cimport Batch
@@ -41,8 +41,10 @@ cdef class RecordSets:
     @cython.locals(found=RecordSet, batch=Batch)
     cdef _check(self, bytes data, Py_ssize_t start, Py_ssize_t size)
     cdef _see(self, list faults)
-    @cython.locals(columns=Columns, text=bytes, controls=list)
+    @cython.locals(columns=Columns, controls=list)
     cdef _write_batch(self, JsonText out, Batch batch, bint is_metadata)
+    @cython.locals(found=list, index=Py_ssize_t)
+    cdef list _others(self, Batch batch, Columns columns, bint is_metadata)
     @cython.locals(key=cython.int, traits=Traits)
     cdef Traits _traits_of(self, Batch batch)
     @cython.locals(traits=Traits, is_wrapper=cython.bint)

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from kdissect.model import DecodeError, Fault
-from kdissect.present.batches import BATCH_COLUMNS, control_of, record_objects
+from kdissect.present.batches import BATCH_COLUMNS, control_of, record_object
 from kdissect.present.options import Options
-from kdissect.present.plain_records import plain_columns
+from kdissect.present.plain_records import are_plain, plain_columns
 from kdissect.present.record_text import write_nested, write_value
 from kdissect.protocol.json_form import dumps
 from kdissect.protocol.json_text import JsonText
@@ -140,22 +142,30 @@ class RecordSets:
                 raise unusual()
 
     def _write_batch(self, out: JsonText, batch: Batch, is_metadata: bool) -> None:
-        columns = plain_columns(batch, self._shows_secrets, is_metadata, not is_metadata, self._columns)
+        columns = plain_columns(batch, self._shows_secrets, is_metadata, True, self._columns)
+        others: Sequence[tuple[int, bytes]] = ()
         if columns is None:
-            text = dumps(record_objects(batch, self._options, is_metadata)).encode("ascii")
-            self._header(out, batch)
-            out.put(text)
-        else:
-            self._header(out, batch)
-            controls = None
-            if batch.has(CONTROL):
-                controls = [self._controls.text(batch, record) for record in columns.records()]
-            write_nested(out, columns, self._form, controls)
-            if columns.count > _MOST_KEPT:
-                self._columns = Columns(b"", 0, -1)
+            columns = batch.columns(self._columns)
+            others = self._others(batch, columns, is_metadata)
+        self._header(out, batch)
+        controls = None
+        if batch.has(CONTROL):
+            controls = [self._controls.text(batch, record) for record in columns.records()]
+        write_nested(out, columns, self._form, controls, others)
+        if columns.count > _MOST_KEPT:
+            self._columns = Columns(b"", 0, -1)
         out.put(b"}")
         if batch._faults:
             raise unusual()
+
+    def _others(self, batch: Batch, columns: Columns, is_metadata: bool) -> list[tuple[int, bytes]]:
+        """The records that may have a secret: the place and the JSON of each."""
+        found = []
+        for index, record in enumerate(columns.records()):
+            if not are_plain(columns.only(index), is_metadata):
+                text = dumps(record_object(record, batch, self._options, is_metadata))
+                found.append((index, text.encode("ascii")))
+        return found
 
     def _traits_of(self, batch: Batch) -> Traits:
         key = batch.magic << 16 | batch.attributes & 0xFFFF

@@ -10,11 +10,15 @@ cdef int _write_bytes(JsonText out, bytes data, Py_ssize_t start, Py_ssize_t siz
 @cython.locals(before=bytes, data=bytes, _=int64_t, size=int64_t)
 cdef int _write_headers(JsonText out, Cursor cursor, Py_ssize_t position, str form) except -1
 cdef int _write_size(JsonText out, int64_t size) except -1
+@cython.locals(first=Py_ssize_t, index=Py_ssize_t, text=bytes)
+cpdef write_nested(JsonText out, Columns columns, str form, list controls=*, others=*)
 @cython.locals(
     data=bytes, rows="long long*", step=Py_ssize_t, at=Py_ssize_t, index=Py_ssize_t, before=bytes, cursor=Cursor,
     is_plain=cython.bint,
 )
-cpdef write_nested(JsonText out, Columns columns, str form, list controls=*)
+cdef int _write_nested(
+    JsonText out, Columns columns, Py_ssize_t first, Py_ssize_t last, str form, list controls
+) except -1
 @cython.locals(
     data=bytes, rows="long long*", step=Py_ssize_t, at=Py_ssize_t, index=Py_ssize_t, offset=int64_t, timestamp=int64_t,
     sequence=int64_t, is_assigned=cython.bint, base=int64_t, t0=bytes, t1=bytes, t2=bytes, t3=bytes, t4=bytes,

@@ -7,6 +7,7 @@ secrets.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from json.encoder import encode_basestring_ascii
 from typing import Any
 
@@ -79,16 +80,39 @@ def _write_size(out: JsonText, size: int) -> None:
         out.number(size)
 
 
-def write_nested(out: JsonText, columns: Columns, form: str, controls: list[bytes] | None = None) -> None:
+def write_nested(
+    out: JsonText,
+    columns: Columns,
+    form: str,
+    controls: list[bytes] | None = None,
+    others: Sequence[tuple[int, bytes]] = (),
+) -> None:
     """The records as they stand in their batch inside a message: a JSON array.
 
     :param controls: of control records, what each one says, as JSON.
+    :param others: records that cannot be shown as they stand, in order: place and JSON of each.
     """
+    first = 0
+    out.put(b"[")
+    for index, text in others:
+        _write_nested(out, columns, first, index, form, controls)
+        if index:
+            out.put(b",")
+        out.put(text)
+        first = index + 1
+    _write_nested(out, columns, first, columns.count, form, controls)
+    out.put(b"]")
+
+
+def _write_nested(
+    out: JsonText, columns: Columns, first: int, last: int, form: str, controls: list[bytes] | None
+) -> None:
+    """The records from the ``first`` to before the ``last``."""
     data, rows, step = columns.data, columns.rows.numbers, ROW
     cursor: Cursor | None = None
     is_plain = controls is None and columns.base_sequence < 0
-    before = b'[{"offset":'
-    for index in range(columns.count):
+    before = b',{"offset":' if first else b'{"offset":'
+    for index in range(first, last):
         at = index * step
         out.put(before)
         out.number(rows[at])
@@ -117,7 +141,8 @@ def write_nested(out: JsonText, columns: Columns, form: str, controls: list[byte
             out.put(b',"control":')
             out.put(b"null" if controls is None else controls[index])
         before = b'},{"offset":'
-    out.put(b"}]" if columns.count else b"[]")
+    if first < last:
+        out.put(b"}")
 
 
 def write_lines(

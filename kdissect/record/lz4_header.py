@@ -20,21 +20,26 @@ def checksum_place(frame: bytes | bytearray, start: int) -> int:
 def mend_header(frame: bytearray, start: int) -> None:
     """Where the header checksum is the wrong one of KIP-57 (over the magic too), put the right one."""
     at = checksum_place(frame, start)
-    if at >= 0 and frame[at] == (xxh32(bytes(frame[start:at])) >> 8) & 0xFF:
-        frame[at] = (xxh32(bytes(frame[start + 4 : at])) >> 8) & 0xFF
+    if at >= 0:
+        frame[at] = _right_checksum(bytes(frame[start : at + 1]))
 
 
 def with_right_checksum(frame: bytes) -> bytes:
     """A frame with what :func:`mend_header` would put; the same one where that changes nothing."""
     at = checksum_place(frame, 0)
-    if at < 0 or frame[at] != (xxh32(frame[:at]) >> 8) & 0xFF:
+    if at < 0:
         return frame
-    mended = bytearray(frame)
-    mend_header(mended, 0)
-    return bytes(mended)
+    right = _right_checksum(frame[: at + 1])
+    return frame if right == frame[at] else frame[:at] + bytes((right,)) + frame[at + 1 :]
 
 
 @lru_cache(maxsize=64)  # a client's frames have the same header again and again
+def _right_checksum(header: bytes) -> int:
+    """The checksum at the end of a header, the right one in the place of the wrong one of KIP-57."""
+    found = header[-1]
+    return (xxh32(header[4:-1]) >> 8) & 0xFF if found == (xxh32(header[:-1]) >> 8) & 0xFF else found
+
+
 def xxh32(data: bytes) -> int:
     """xxHash32 with seed 0, which guards the lz4 frame header; lz4's binding does not give it away."""
     prime1, prime2, prime3, prime4, prime5 = 2654435761, 2246822519, 3266489917, 668265263, 374761393

@@ -1,3 +1,6 @@
+cimport cython
+
+@cython.final
 cdef class Int64Rows:
     cdef long long* numbers
     cdef Py_ssize_t _room

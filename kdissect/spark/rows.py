@@ -14,7 +14,6 @@ from kdissect.limits import Limits
 from kdissect.model import Fault, Packet, Segment, endpoint_text
 from kdissect.present.arrow import RowBatches, arrow_schema
 from kdissect.present.columns import Table
-from kdissect.present.record_batches import PlainBatch, record_batches
 from kdissect.present.record_columns import RecordBatches
 from kdissect.present.sources import sources_of
 from kdissect.spark.choice import Choice
@@ -44,7 +43,11 @@ class PointRows:
         self._point = point or None
         self._with_place = settings.places and table.name in PLACED
         self._rows = RowBatches(table_at(table, point, settings.head), self._options)
-        self._records = RecordBatches(table) if _goes_in_columns(table, settings) else None
+        self._full: list[Any] = []
+        """Record batches of records that are to be given out."""
+        self._records = None
+        if _goes_in_columns(table, settings):
+            self._records = RecordBatches(table, self._options, self._full.append)
 
     def takes(self, event: Event) -> bool:
         """Whether the next event may bring rows. Each event is to be asked for once."""
@@ -69,16 +72,9 @@ class PointRows:
             yield batch
 
     def _in_columns(self, records: RecordBatches, exchange: Exchange) -> Iterator[Any]:
-        more = {POINT: self._point, **place_of(exchange)}
-        for found in record_batches(exchange, self._options):
-            if isinstance(found, PlainBatch):
-                found.common.update(more)
-                if (batch := records.add(found)) is not None:
-                    yield batch
-                continue
-            for row in found:
-                if (batch := records.add_row(row | more)) is not None:
-                    yield batch
+        records.add(exchange, {POINT: self._point, **place_of(exchange)})
+        yield from self._full
+        self._full.clear()
 
 
 def _goes_in_columns(table: Table, settings: TableSettings) -> bool:

@@ -12,6 +12,7 @@ import kdissect
 from kdissect.cli.formats import columns_of
 from kdissect.dissect import Dissector
 from kdissect.exchange import Exchange
+from kdissect.present import record_columns
 from kdissect.present.arrow import ArrowWriter
 from kdissect.present.catalogue import TABLES
 from kdissect.present.columns import EXCHANGES
@@ -36,12 +37,24 @@ AWKWARD = [
     Record(3, 2**62, b'"\\\n\x7f', b"1.5, NaN"),
 ]
 """Null and empty, not UTF-8, to be escaped, with headers."""
+SECRETS = [
+    Record(0, 1, b"connector-a", b'{"properties":{"password":"hunter2"}}'),
+    Record(1, 2, None, b"v", (("authorization", b"hunter2"),)),
+]
+"""A secret value, and a secret header."""
 
 
 def sets() -> list[bytes]:
     plain, control = write_batch(AWKWARD, 4), write_batch(AWKWARD, control=True)
     idempotent = write_batch(AWKWARD, producer_id=5, producer_epoch=1, base_sequence=2**31 - 2)
-    news = [plain, plain + control + plain, idempotent, plain + write_message_set(AWKWARD[:2], 1), b""]
+    news = [
+        write_batch(SECRETS),
+        plain,
+        plain + control + plain,
+        idempotent,
+        plain + write_message_set(AWKWARD[:2], 1),
+        b"",
+    ]
     return (
         news
         + [write_message_set(old, magic, 1) + plain for old in olds() for magic in (0, 1)]
@@ -147,22 +160,48 @@ def test_control_batches_between_others_begin_no_new_row_group(tmp_path: Path) -
     assert read_table(out).column("offset").num_chunks == 1
 
 
-def test_a_value_that_is_hidden_keeps_its_size() -> None:
-    row = dict.fromkeys(column.name for column in TABLE.columns)
-    shown = row | {"offset": 1, "value": b"<redacted>", "value_size": 3, "headers": (), "sequence": 7}
-    batches = RecordBatches(TABLE)
-    assert batches.add_row(shown) is None
-    batches.add_row(shown | {"value": None, "value_size": None, "key": b"", "key_size": 0})
+def test_a_value_that_is_hidden_keeps_its_size(tmp_path: Path) -> None:
+    batches = RecordBatches(TABLE, Options(), no_batch)
+    assert batches.add(produced(tmp_path / "x", write_batch(SECRETS, producer_id=1, base_sequence=7))) == 2
     taken = batches.take()
     assert taken is not None
     first, second = taken.to_pylist()
-    assert (first["value"], first["value_size"], first["key"], first["sequence"]) == (
-        b"<redacted>",
-        3,
-        None,
-        7,
-    )
-    assert (second["value"], second["value_size"], second["key"], second["key_size"]) == (None, None, b"", 0)
+    assert b"hunter2" not in first["value"]
+    assert (first["value_size"], first["sequence"]) == (len(SECRETS[0].value or b""), 7)
+    assert [each["value"] for each in second["headers"]] == [b"<redacted>"]
+
+
+def no_batch(batch: pa.RecordBatch) -> None:
+    raise AssertionError("that is no full batch")
+
+
+def test_rows_have_more_where_it_is_given(tmp_path: Path) -> None:
+    exchange = produced(tmp_path / "x", write_batch(AWKWARD) + write_batch(SECRETS))
+    batches = RecordBatches(TABLE, Options(), no_batch)
+    batches.add(exchange, {"topic_id": "more"})
+    taken = batches.take()
+    assert taken is not None
+    assert set(taken.column("topic_id").to_pylist()) == {"more"}
+
+
+def test_a_batch_is_given_out_when_it_is_full(
+    exchanges: list[Exchange], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(record_columns, "ROWS_AT_ONCE", 7)
+    found: list[pa.RecordBatch] = []
+    batches = RecordBatches(TABLE, Options(), found.append)
+    count = sum([batches.add(exchange) for exchange in exchanges])
+    assert len(found) > 50
+    assert all(batch.num_rows >= 7 for batch in found)
+    last = batches.take()
+    found += [] if last is None else [last]
+    monkeypatch.undo()
+    found_at_once: list[pa.RecordBatch] = []
+    whole = RecordBatches(TABLE, Options(), found_at_once.append)
+    assert sum([whole.add(exchange) for exchange in exchanges]) == count
+    rest = whole.take()
+    assert rest is not None
+    assert pa.Table.from_batches(found).equals(pa.Table.from_batches([*found_at_once, rest]))
 
 
 def read_table(file: BytesIO) -> pa.Table:
