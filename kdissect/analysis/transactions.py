@@ -1,6 +1,6 @@
 """Transactions: from begin to what ended each, what it held, what it cost, and when readers could see it.
 
-See :mod:`kdissect.analysis.transaction` for how an end is told.
+See :mod:`kdissect.analysis.transaction_course` for how an end is told.
 """
 
 from __future__ import annotations
@@ -12,17 +12,8 @@ from typing import Any
 from kdissect.analysis.declared import CLIENT_COLUMN, CLIENT_ID_COLUMN, column, time_column
 from kdissect.analysis.fold import SECOND, Row, View
 from kdissect.analysis.labels import Topic
-from kdissect.analysis.transaction import (
-    ABORTED,
-    COMMITTED,
-    OPEN,
-    REFUSALS,
-    TIMED_OUT,
-    UNKNOWN,
-    Machine,
-    Transaction,
-    doubt,
-)
+from kdissect.analysis.transaction import ABORTED, COMMITTED, OPEN, TIMED_OUT, UNKNOWN, Transaction, doubt
+from kdissect.analysis.transaction_course import REFUSALS, Machine
 from kdissect.analysis.transaction_marks import Active, Mark, Marker, Orphan, Place, ReadableTo
 from kdissect.analysis.transactional import Transactional
 

@@ -1,0 +1,383 @@
+"""Marks of a transactional id ─► its transactions: when each began, what it held, and what ended it.
+
+How an end is told, by what is on the wire:
+
+* EndTxn that is answered without an error; also one without an answer, where its producer goes on.
+* InitProducerId of a producer that begins: it takes the transactional id over and ends what is open (fenced).
+  If the transaction was older than its timeout and the answer is good at once, no transaction was open any
+  more.
+* A refusal (PRODUCER_FENCED, INVALID_PRODUCER_EPOCH, INVALID_TXN_STATE): after the timeout it timed out;
+  before it, somebody took over who was not captured.
+* A marker in a partition, where nobody asked for it: the coordinator ended the transaction. An ABORT after
+  the timeout is a timeout.
+* The producer's next epoch (KIP-890), or a partition added anew: what ended it was not captured.
+
+What is not told stays None. A transaction whose begin was not captured has no begin. What may have been more
+is not counted.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cache
+
+from kdissect.analysis.fold import SECOND
+from kdissect.analysis.packed import packed
+from kdissect.analysis.transaction import ABORTED, COMMITTED, FENCED, TIMED_OUT, UNKNOWN, Transaction
+from kdissect.analysis.transaction_marks import ADD, END, INIT, OFFSETS, PRODUCE, TOLD, Mark, Marker, Place
+from kdissect.protocol.errors import RETRIABLE, errors
+
+REFUSALS = frozenset(
+    ("PRODUCER_FENCED", "INVALID_PRODUCER_EPOCH", "INVALID_TXN_STATE", "TRANSACTION_TIMED_OUT")
+)
+"""Errors by which a producer learns that its transaction is over."""
+_BUSY = "CONCURRENT_TRANSACTIONS"
+CLEANUP_NS = 10 * SECOND
+"""How often a coordinator looks for transactions that are too old, at the latest
+(``transaction.abort.timed.out.transaction.cleanup.interval.ms``)."""
+_ENDING = ("PrepareCommit", "PrepareAbort", "CompleteCommit", "CompleteAbort", "PrepareEpochFence")
+_LOST = ("not captured", "gap", "skipped", "evicted")
+"""Why an answer is missing that may have come."""
+
+
+@packed
+@dataclass(slots=True)
+class _Producer:
+    """What is known of the producer that holds the id."""
+
+    timeout_ms: int | None = None
+    is_known: bool = False
+    """Whether there was nothing open when it began: all that it does from then on is captured."""
+    begun: Mark | None = None
+    """Its InitProducerId."""
+
+
+class Machine:
+    """Runs over the marks of one transactional id, in order."""
+
+    def __init__(self, markers: dict[int, list[Marker]]) -> None:
+        self._markers = markers
+        self.done: list[Transaction] = []
+        self._open: Transaction | None = None
+        self._producer = _Producer()
+
+    def run(self, marks: Sequence[Mark]) -> list[Transaction]:
+        """All transactions, in the order in which they began."""
+        by_clients = any(each.kind in (ADD, PRODUCE, OFFSETS, END) for each in marks)
+        for mark in marks:
+            if mark.kind == INIT:
+                self._init(mark)
+            elif mark.kind in (ADD, PRODUCE, OFFSETS):
+                self._work(mark)
+            elif mark.kind == END:
+                self._end(mark)
+            elif mark.kind == TOLD:
+                self._told(mark, by_clients)
+        if self._open is not None:
+            self.done.append(self._open)
+            self._open = None
+        return [each for each in self.done if each.is_begun]
+
+    def _close(self, outcome: str, ns: int | None, by: str | None) -> None:
+        assert self._open is not None
+        self._open.end(outcome, ns, by)
+        self.done.append(self._open)
+        self._open = None
+
+    def _settle(self) -> None:
+        """Close what is open where its producer has gone on: by the EndTxn without an answer, if there was
+        one; else what ended it was not captured."""
+        found = self._open
+        if found is None:
+            return
+        if found.asked is not None and found.asked.committed is not None:
+            self._close(COMMITTED if found.asked.committed else ABORTED, found.asked.ns, "EndTxn")
+        else:
+            self._close(UNKNOWN, None, None)
+
+    def _init(self, mark: Mark) -> None:
+        found = self._open
+        good = mark.done_ns is not None and mark.error is None
+        if found is not None and mark.error in (None, _BUSY):
+            own = not mark.is_new or mark.connection in found.connections
+            found.take(mark)
+            who = f"InitProducerId of {mark.client_id or mark.client}"
+            if mark.done_ns is None:
+                if found.asked is None and not good:
+                    found.taker_client_id, found.taker_client = mark.client_id, mark.client
+            elif found.asked is not None:
+                self._close(UNKNOWN, None, who)
+            elif (good and found.is_late(mark.ns)) or found.is_late(mark.ns, CLEANUP_NS):
+                self._close(TIMED_OUT, None, _after(found))
+            else:
+                found.taker_client_id, found.taker_client = mark.client_id, mark.client
+                self._close(ABORTED if own else FENCED, mark.done_ns, who)
+        elif mark.error is not None:
+            self._refused(mark)
+        if good:
+            if found is None and mark.is_new:
+                self._taken_idle(mark)
+            self._producer = _Producer(mark.timeout_ms, True, mark)
+
+    def _work(self, mark: Mark) -> None:
+        found = self._open
+        refused = mark.error in REFUSALS
+        if found is not None and self._begins_anew(found, mark) and not refused:
+            self._settle()
+            found = None
+        if found is not None and refused and found.is_of(mark):
+            found.take(mark)
+            self._over(found, mark)
+            return
+        if refused or (found is not None and not found.is_of(mark) and not _follows(found, mark)):
+            self._refused(mark)
+            return
+        if found is None:
+            found = self._open = self._begun(mark)
+        found.take(mark)
+        found.connections.add(mark.connection)
+        self._count(found, mark)
+
+    def _begun(self, mark: Mark) -> Transaction:
+        """A transaction whose first captured request this is."""
+        known = self._producer.is_known
+        if mark.kind == PRODUCE and mark.version == "TV2" and any(each.sequence > 0 for each in mark.written):
+            known = False  # each transaction of version 2 has an epoch of its own, whose sequences begin at 0
+        started = Transaction(mark, None, mark.producer_id, mark.epoch)
+        started.is_whole = known
+        started.timeout_ms = self._producer.timeout_ms
+        self._producer.is_known = True
+        return started
+
+    def _begins_anew(self, found: Transaction, mark: Mark) -> bool:
+        """Whether a request can only be that of a later transaction."""
+        if found.asked is not None and mark.ns > found.asked.ns and found.is_of(mark):
+            return True
+        if _follows(found, mark):
+            return True
+        is_addition = mark.kind == ADD and mark.client is not None and mark.error is None
+        return is_addition and not found.added.isdisjoint(mark.parts)  # a client adds each once
+
+    def _count(self, found: Transaction, mark: Mark) -> None:
+        """Add what a request brings."""
+        if found.producer_id is None:
+            found.producer_id, found.epoch = mark.producer_id, mark.epoch
+        key = mark.kind if mark.kind != OFFSETS else f"{OFFSETS} {bool(mark.offsets)}"
+        if mark.error is not None and not mark.written:
+            found.retries += mark.error in retriable()
+            found.refused_at.setdefault(key, mark.done_ns or mark.ns)
+            return
+        since = found.refused_at.pop(key, None)
+        if since is not None and mark.done_ns is not None and mark.error is None:
+            found.retry_ns += max(0, mark.done_ns - since)
+        if any(each.error is None for each in mark.written) or not mark.written:
+            if found.began_by is None:
+                found.began_by = mark
+                found.begin_ns = mark.ns if found.is_whole else None
+            elif _repeats(mark, found.began_by):
+                found.begin_ns = None  # the first may have been refused
+        found.parts.update(mark.parts)
+        if mark.kind == ADD and mark.client is not None and mark.done_ns is not None:
+            found.added.update(mark.parts)
+        if mark.group is not None:
+            found.groups[mark.group] = None
+        found.offsets.update(mark.offsets)
+        for each in mark.written:
+            place = (each.place, each.sequence)
+            if each.error is not None:
+                found.retries += each.error in retriable()
+                continue
+            found.parts.add(each.place)
+            if each.offset is not None or place not in found.written:
+                found.written[place] = each.records, each.size, each.offset
+
+    def _end(self, mark: Mark) -> None:
+        found = self._open
+        if found is None or not found.is_of(mark):
+            if found is not None and _follows(found, mark) and mark.error is None:
+                self._settle()
+                found = None
+            if found is None and mark.error is None and not self._is_repeated(mark):
+                self._unseen(mark)
+            else:
+                self._refused(mark)
+            return
+        found.take(mark)
+        if mark.done_ns is None:
+            if mark.missing in _LOST or found.asked is None:
+                found.asked = mark
+            return
+        if mark.error in REFUSALS:
+            self._over(found, mark)
+        elif mark.error is not None:
+            found.retries += mark.error in retriable()
+            found.refused_at.setdefault(END, mark.done_ns)
+        elif mark.committed is None:
+            self._close(UNKNOWN, mark.done_ns, "EndTxn")
+        else:
+            since = found.refused_at.pop(END, None)
+            if since is not None:
+                found.retry_ns += max(0, mark.done_ns - since)
+            late = not mark.committed and mark.version == "TV2" and found.is_late(mark.ns)
+            # then a coordinator answers well too where it has aborted the transaction itself before
+            if late and (found.is_late(mark.ns, CLEANUP_NS) or self._was_aborted(found, mark.ns)):
+                self._close(TIMED_OUT, None, _after(found))
+            elif late:
+                self._close(UNKNOWN, mark.done_ns, "EndTxn, or the coordinator before EndTxn")
+            else:
+                self._close(COMMITTED if mark.committed else ABORTED, mark.done_ns, "EndTxn")
+
+    def _was_aborted(self, found: Transaction, ns: int) -> bool:
+        """Whether a reader was given its ABORT before a time."""
+        marker = self.marker_of(found)
+        return marker is not None and not marker.committed and marker.ns < ns and marker.place is not None
+
+    def _is_repeated(self, mark: Mark) -> bool:
+        """Whether an EndTxn asks again for what is over."""
+        return bool(self.done) and (self.done[-1].is_of(mark) or mark.done_ns is None)
+
+    def _unseen(self, mark: Mark) -> None:
+        """The end of a transaction of which nothing else was captured. Where all that its producer does is
+        captured, there was none."""
+        if self._producer.is_known and mark.version != "TV2":
+            return
+        self._open = Transaction(mark, None, mark.producer_id, mark.epoch)
+        self._open.timeout_ms = self._producer.timeout_ms
+        self._open.is_incomplete = True
+        self._producer.is_known = True
+        self._end(mark)
+
+    def _over(self, found: Transaction, mark: Mark) -> None:
+        """Its producer learns that it is over."""
+        taker = found.taker_client_id or found.taker_client
+        late = found.is_late(mark.ns)
+        if taker is not None:
+            self._close(FENCED, None, f"InitProducerId of {taker}")
+        elif mark.error == "TRANSACTION_TIMED_OUT" or late:
+            self._close(TIMED_OUT, None, _after(found))
+        elif late is False and mark.error in ("PRODUCER_FENCED", "INVALID_PRODUCER_EPOCH"):
+            self._close(FENCED, None, None)
+        else:
+            self._close(UNKNOWN, None, None)
+        self._producer.is_known = False
+
+    def _refused(self, mark: Mark) -> None:
+        """A request of a producer that is none any more: told of its last transaction."""
+        for each in reversed(self.done):
+            if each.producer_id is not None and each.is_of(mark) and mark.producer_id is not None:
+                each.take(mark)
+                return
+        begun = self._producer.begun
+        if (
+            mark.error in REFUSALS
+            and begun is not None
+            and begun.epoch is not None
+            and _follows_begun(begun, mark)
+        ):
+            lost = Transaction(mark, None, mark.producer_id, mark.epoch)
+            lost.take(mark)
+            lost.taker_client_id, lost.taker_client = begun.client_id, begun.client
+            lost.end(FENCED, None, f"InitProducerId of {begun.client_id or begun.client}")
+            self.done.append(lost)
+
+    def _taken_idle(self, mark: Mark) -> None:
+        """Somebody takes the id over while nothing is open."""
+        if self.done and mark.connection not in self.done[-1].connections:
+            last = self.done[-1]
+            if last.taker_client is None:
+                last.taker_client_id, last.taker_client = mark.client_id, mark.client
+
+    def _told(self, mark: Mark, by_clients: bool) -> None:
+        """Take in what the coordinator says."""
+        found = self._open
+        if found is not None and found.is_of(mark):
+            found.state = mark.state
+            found.timeout_ms = found.timeout_ms if mark.timeout_ms is None else mark.timeout_ms
+            if mark.state == "Ongoing" and found.begin_ns is None:
+                found.begin_ns = mark.start_ns
+                found.parts.update(mark.parts)
+            found.coordinator = mark.coordinator or found.coordinator
+        if by_clients and (found is not None or self.done or mark.state != "Ongoing"):
+            return
+        if mark.state == "Ongoing":
+            if found is not None and found.begin_ns != mark.start_ns and mark.start_ns is not None:
+                self._settle()
+                found = None
+            if found is None:
+                found = self._open = Transaction(mark, mark.start_ns, mark.producer_id, mark.epoch)
+                found.timeout_ms, found.state = mark.timeout_ms, mark.state
+            found.take(mark)
+            found.is_told = True
+            found.parts.update(mark.parts)
+        elif found is not None and mark.state in _ENDING:
+            found.take(mark)
+            if mark.state.endswith("Commit"):
+                self._close(COMMITTED, mark.ns, None)
+            elif mark.state == "PrepareEpochFence":
+                self._close(FENCED, mark.ns, None)
+            else:
+                self._close(ABORTED, mark.ns, None)
+
+    def marker_of(self, found: Transaction) -> Marker | None:
+        """The first marker of it that anyone saw. The marker is of its producer, at its epoch or the one that
+        the end gives (KIP-890), behind what it wrote."""
+        if found.producer_id is None or found.epoch is None:
+            return None
+        offsets: dict[Place, int] = {}
+        for (place, _), (_, _, offset) in found.written.items():
+            if offset is not None:
+                offsets[place] = max(offset, offsets.get(place, 0))
+        for marker in self._markers.get(found.producer_id, ()):
+            if marker.epoch not in (found.epoch, found.epoch + 1) or marker.ns < found.first.ns:
+                continue
+            if marker.place is None:
+                if found.end_ns is None or marker.ns >= found.last_ns:
+                    return marker
+            elif (
+                marker.place in offsets
+                and marker.offset is not None
+                and marker.offset > offsets[marker.place]
+            ):
+                return marker
+        return None
+
+
+@cache
+def retriable() -> frozenset[str]:
+    """Names of errors after which a client asks again."""
+    return frozenset(each.name for each in errors().values() if each.error_class == RETRIABLE)
+
+
+def _follows(found: Transaction, mark: Mark) -> bool:
+    """Whether a mark is of a later epoch of the producer."""
+    if None in (found.producer_id, found.epoch, mark.producer_id, mark.epoch):
+        return False
+    assert found.epoch is not None
+    assert mark.epoch is not None
+    return found.producer_id != mark.producer_id or mark.epoch > found.epoch
+
+
+def _follows_begun(begun: Mark, mark: Mark) -> bool:
+    """Whether a producer began after the one of a mark, on another connection."""
+    if begun.epoch is None or mark.epoch is None or begun.producer_id != mark.producer_id:
+        return False
+    return mark.epoch < begun.epoch and begun.connection != mark.connection
+
+
+def _repeats(mark: Mark, earlier: Mark) -> bool:
+    """Whether a request is an earlier one again, whose answer was not captured."""
+    return (
+        earlier.done_ns is None
+        and mark.kind == earlier.kind
+        and mark.parts == earlier.parts
+        and mark.offsets == earlier.offsets
+        and {(each.place, each.sequence) for each in mark.written}
+        == {(each.place, each.sequence) for each in earlier.written}
+    )
+
+
+def _after(found: Transaction) -> str | None:
+    if found.timeout_ms is None:
+        return "the coordinator"
+    return f"the coordinator, after {found.timeout_ms / 1000:g} s"
