@@ -58,6 +58,12 @@ def nodes_by_address(rows: list[Row]) -> dict[str, int]:
     return {address: next(iter(nodes)) for address, nodes in found.items() if len(nodes) == 1}
 
 
+def served_until_ns(row: Row) -> int:
+    """How long the broker served a connection: until it closed it, though the client may have kept its half
+    open for longer."""
+    return int(row["closed_ns"] if row["closed_by"] == "broker" else row["last_ns"])
+
+
 def _losses(rows: list[Row], within_ns: float, patience_ns: float) -> Iterator[_LostBroker]:
     """Addresses whose connections end together, and that nobody reaches after."""
     brokers: dict[str, list[Row]] = {}
@@ -74,10 +80,10 @@ def _losses(rows: list[Row], within_ns: float, patience_ns: float) -> Iterator[_
             since = [row for row in failed if again is None or row["first_ns"] < again]
             failed = failed[len(since) :]
             after = again if again is not None else first_ns
-            last_ns = max((row["last_ns"] for row in before), default=None)
+            last_ns = max(map(served_until_ns, before), default=None)
             if last_ns is None or first_ns - last_ns > patience_ns or last_ns > first_ns + within_ns:
                 continue
-            together = [row for row in before if row["last_ns"] >= last_ns - within_ns]
+            together = [row for row in before if served_until_ns(row) >= last_ns - within_ns]
             if any(row["end"] == "open" for row in together) or not _came_to_nothing(since):
                 continue
             yield _LostBroker(

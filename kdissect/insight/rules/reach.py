@@ -14,7 +14,7 @@ from kdissect.analysis.tcp import Tcp
 from kdissect.insight.causes import explains
 from kdissect.insight.finding import CERTAIN, CRITICAL, INFO, LIKELY, NOTICE, WARNING, Finding, FindingSubject
 from kdissect.insight.rule import Facts, rule
-from kdissect.insight.rules.brokers import FAILED
+from kdissect.insight.rules.brokers import FAILED, served_until_ns
 from kdissect.insight.rules.offsets import together
 from kdissect.insight.words import of_numbers, quoted, span
 from kdissect.protocol.traits import traits_of_api
@@ -205,7 +205,7 @@ class _BrokerEnds:
 
     def __init__(self, rows: list[Row], refused: Set[int]) -> None:
         begun = sorted(
-            (row["first_ns"], _served_until_ns(row)) for row in rows if row["opening"] not in FAILED
+            (row["first_ns"], served_until_ns(row)) for row in rows if row["opening"] not in FAILED
         )
         self._firsts = [first_ns for first_ns, _ in begun]
         self._served = list(accumulate((until_ns for _, until_ns in begun), max))
@@ -225,10 +225,6 @@ class _BrokerEnds:
         at = bisect_left(self._closed, ns - within_ns)
         closed_others = at < len(self._closed) and self._closed[at] <= ns + within_ns
         return closed_others and not self.serves(ns + within_ns, ns + within_ns)
-
-
-def _served_until_ns(row: Row) -> int:
-    return int(row["closed_ns"] if row["closed_by"] == "broker" else row["last_ns"])
 
 
 @rule("request-refused-by-close", WARNING, CERTAIN, needs=(Tcp,), young_ms=50, stops_s=1)

@@ -79,6 +79,14 @@ def test_a_broker_is_gone_whose_connections_end_together_and_that_refuses_all_af
     assert found.resolved_ns is None
 
 
+def test_a_client_that_keeps_its_half_open_does_not_hide_that_its_broker_is_gone() -> None:
+    half = connection(1, 2, 14, closed_by="broker", closed_ns=10 * SECOND)
+    (found,) = said("broker-gone", connection(0, 1, 10), half, refused(2, 11), at_node())
+    assert "its 2 connections ended within a second" in found.message
+    served = connection(1, 2, 14, closed_by="client", closed_ns=14 * SECOND)
+    assert not said("broker-gone", connection(0, 1, 10), served, refused(2, 11), at_node())
+
+
 def test_without_the_cluster_the_address_is_named() -> None:
     (found,) = said("broker-gone", connection(0, 1, 10), refused(1, 11))
     assert found.subject.broker == BROKER
