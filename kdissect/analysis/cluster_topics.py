@@ -132,7 +132,7 @@ class TopicHistory:
             by = event.by if event.by is not None else self._ordered(cluster, name, index, event.ns, True)
             node = before if before >= 0 else None
             note("leader-moved", leader_text(before), leader_text(after), node, by)
-            if event.values.get("recovering"):  # KIP-704
+            if event.values.get("recovering") or _was_out_of_sync(event, moved):  # KIP-704
                 note("unclean-election", leader_text(before), leader_text(after), node, by)
         if "replicas" in moved:
             before, after = moved["replicas"]
@@ -158,6 +158,17 @@ class TopicHistory:
                     self._carried_out.add(key)
                 return order.by
         return None
+
+
+WITH_ZOOKEEPER = ("UpdateMetadata", "LeaderAndIsr")
+"""With these a controller tells brokers of each change; it says nothing of recovery before KIP-704."""
+
+
+def _was_out_of_sync(event: Event, moved: dict[str, tuple[Any, Any]]) -> bool:
+    """Whether a controller made a replica the leader that was not among those in sync before."""
+    before, _ = moved.get("isr", ((), ()))
+    leader = moved["leader"][1]
+    return event.told_by in WITH_ZOOKEEPER and leader >= 0 and bool(before) and leader not in before
 
 
 def _asker(event: Event, events: list[Event], order: str) -> Event | None:

@@ -370,3 +370,32 @@ BEAT = {
     "wantFence": False,
     "wantShutDown": False,
 }
+
+
+def ordered(at_s: float, leader: int, epoch: int, isr: tuple[int, ...]) -> Exchange:
+    """What a controller with ZooKeeper tells brokers of the only partition of a topic."""
+    partition: Row = {"partitionIndex": 0, "controllerEpoch": 1, "leader": leader, "leaderEpoch": epoch}
+    partition |= {"isr": list(isr), "zkVersion": epoch, "replicas": [1, 2], "offlineReplicas": []}
+    asked: Row = {"controllerId": 3, "controllerEpoch": 1, "brokerEpoch": 5, "liveBrokers": []}
+    asked |= {"topicStates": [{"topicName": "orders", "partitionStates": [partition]}]}
+    return made("UpdateMetadata", 6, asked, {"errorCode": 0}, (int(at_s * SECOND), int(at_s * SECOND)))
+
+
+@pytest.mark.parametrize(
+    ("events", "unclean"),
+    [
+        ([ordered(1, 1, 0, (1,)), ordered(2, 2, 1, (2,))], True),
+        ([ordered(1, 1, 0, (1,)), ordered(2, -1, 1, (1,)), ordered(3, 2, 2, (2,))], True),
+        ([ordered(1, 1, 0, (1, 2)), ordered(2, 2, 1, (2,))], False),
+        ([ordered(1, 1, 0, (1,)), ordered(2, -1, 1, (1,))], False),
+        (
+            [metadata(1, 1, 0, (1,)), metadata(2, 2, 1, (2,))],
+            False,
+        ),  # it may have been in sync between the two
+    ],
+)
+def test_a_controller_with_zookeeper_elects_a_replica_that_was_not_in_sync(
+    events: list[Exchange], unclean: bool
+) -> None:
+    found = [row["what"] for row in view(ClusterChanges, *events)]
+    assert ("unclean-election" in found) is unclean

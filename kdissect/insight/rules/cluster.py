@@ -379,7 +379,7 @@ def topic_created_by_metadata(facts: Facts) -> Iterator[Finding]:
 )
 @once
 def stale_leader(facts: Facts) -> Iterator[Finding]:
-    """A client goes on asking a broker that does not lead."""
+    """A client goes on asking a broker that does not lead, or with what it knew before the last election."""
     held: dict[tuple[str, int], list[Row]] = {}
     for row in facts.rows(ClusterPartitions):
         held.setdefault((row["topic"], row["partition"]), []).append(row)
@@ -398,6 +398,7 @@ def stale_leader(facts: Facts) -> Iterator[Finding]:
         name = row["client_id"] or row["client"]
         leader = known[-1]["leader"] if known else None
         led = f"; the leader was broker {leader}" if leader is not None else ""
+        refused = _EPOCH_WORDS.get(row["error"], f"which that broker does not lead{led}")
         yield facts.finding(
             FindingSubject(
                 client=row["client"],
@@ -407,7 +408,7 @@ def stale_leader(facts: Facts) -> Iterator[Finding]:
             ),
             f"{name} asked {row['broker']} {row['refusals']} times in {lasted_ns / 1e9:.1f} s "
             f"{'to write to' if row['api'] == 'Produce' else 'for records of'} "
-            f"{row['topic']}-{row['partition']}, which that broker does not lead{led}.",
+            f"{row['topic']}-{row['partition']}, {refused}.",
             count=row["refusals"],
             measure=row["refusals"],
             unit="refusals",
@@ -420,11 +421,15 @@ def stale_leader(facts: Facts) -> Iterator[Finding]:
         )
 
 
+_EPOCH_WORDS = {
+    "FENCED_LEADER_EPOCH": "and did not know that its leader had been elected anew since",
+    "UNKNOWN_LEADER_EPOCH": "whose newest election of a leader the client knew and that broker did not",
+}
+"""Refusals for the epoch that the client names (KIP-320). The broker may well lead the partition."""
+
 explains("broker-gone", "leader-moved", "isr-shrunk", "partition-offline", shares=("broker",), within_s=60)
 explains("broker-gone", "stale-leader", within_s=60)
 explains("leader-moved", "stale-leader", shares=("topic",), within_s=60)
 explains("leader-moved", "latency-spike", within_s=5)
 explains("broker-stalled", "isr-shrunk", "leader-moved", "stale-leader", within_s=30)
-explains(
-    "log-dir-offline", "isr-shrunk", "leader-moved", "partition-offline", shares=("broker",)
-)  # if it stays
+explains("log-dir-offline", "isr-shrunk", "leader-moved", "partition-offline", shares=("broker",))

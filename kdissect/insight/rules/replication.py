@@ -248,9 +248,10 @@ def cross_rack_fetch(facts: Facts) -> Iterator[Finding]:
         )
 
 
+explains("unclean-election", "log-truncated", within_s=600)
+explains("unclean-election", "offset-rewound", "offset-reset", shares=("topic",), within_s=600)
 explains("broker-gone", "replication-slow", "follower-lags", "log-truncated", within_s=60)
 explains("broker-stalled", "follower-lags", "replication-slow", "log-truncated", within_s=60)
 explains("follower-lags", "replication-slow", "isr-shrunk", shares=("broker",), within_s=60)
 explains("replication-slow", "head-of-line", "latency-spike", "request-abandoned", within_s=10)
 explains("tiny-batches", "head-of-line", "too-many-in-flight", shares=("client_id",))  # if nothing else does
-explains("unclean-election", "log-truncated", within_s=600)

@@ -55,7 +55,9 @@ def partition(
     return ClusterPartitions, row(ClusterPartitions, **{**values, **more})
 
 
-def stale(refusals: int, first_s: float, last_s: float) -> tuple[type[StaleLeaders], Row]:
+def stale(
+    refusals: int, first_s: float, last_s: float, error: str = "NOT_LEADER_OR_FOLLOWER"
+) -> tuple[type[StaleLeaders], Row]:
     values = {
         "topic": "orders",
         "partition": 0,
@@ -63,7 +65,7 @@ def stale(refusals: int, first_s: float, last_s: float) -> tuple[type[StaleLeade
         "client_id": "billing",
         "broker": "10.0.0.1:9092",
         "api": "Produce",
-        "error": "NOT_LEADER_OR_FOLLOWER",
+        "error": error,
         "refusals": refusals,
         "exchanges": [1],
         "first_ns": int(first_s * SECOND),
@@ -202,6 +204,20 @@ def test_a_topic_that_was_only_asked_for_is_told() -> None:
 )
 def test_a_client_that_goes_on_asking_is_told(rows: tuple[Any, ...], is_told: bool) -> None:
     assert bool(said("stale-leader", *rows)) is is_told
+
+
+@pytest.mark.parametrize(
+    ("error", "words"),
+    [
+        ("NOT_LEADER_OR_FOLLOWER", "which that broker does not lead; the leader was broker 2"),
+        ("FENCED_LEADER_EPOCH", "did not know that its leader had been elected anew"),
+        ("UNKNOWN_LEADER_EPOCH", "the client knew and that broker did not"),
+    ],
+)
+def test_a_broker_that_knows_another_election_may_lead(error: str, words: str) -> None:
+    (found,) = said("stale-leader", stale(9, 11, 12, error), partition(2, 10))
+    assert words in found.message
+    assert ("does not lead" in found.message) == (error == "NOT_LEADER_OR_FOLLOWER")
 
 
 def test_one_refusal_a_client_is_how_it_learns() -> None:
