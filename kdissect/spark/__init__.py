@@ -26,7 +26,7 @@ from typing import TYPE_CHECKING, Any
 
 from kdissect.spark.copies import merged
 from kdissect.spark.settings import TableSettings
-from kdissect.spark.storage import list_files
+from kdissect.spark.storage import list_files, refuse_absent
 from kdissect.spark.stored import all_stored
 
 if TYPE_CHECKING:
@@ -87,7 +87,7 @@ def table(
 
         return replicated(spark, settings, given)
     if not _is_elsewhere(spark):
-        list_files(given)  # a path that stands for nothing is told at once
+        refuse_absent(list_files(given))  # what is not there is told at once
     register(spark)
     return spark.read.format("kdissect").options(**settings.options()).load(given)
 

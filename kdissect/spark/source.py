@@ -12,7 +12,7 @@ from contextlib import contextmanager
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from pyspark.sql.datasource import DataSource, DataSourceReader, InputPartition
+from pyspark.sql.datasource import DataSource, DataSourceReader, DataSourceStreamReader, InputPartition
 from pyspark.sql.types import StructType
 
 from kdissect.capture.reader import Points
@@ -30,7 +30,7 @@ from kdissect.spark.questions import AskedStatistics, Judgement
 from kdissect.spark.replay import damage_of, packets_of, share_of
 from kdissect.spark.rows import PacketRows, batches_of
 from kdissect.spark.settings import TableSettings
-from kdissect.spark.storage import list_files
+from kdissect.spark.storage import list_files, refuse_absent
 from kdissect.spark.tables import ddl, table_at, types, with_point
 
 if TYPE_CHECKING:
@@ -69,12 +69,19 @@ class CaptureSource(DataSource):
         with in_one_line():
             return ddl(self._settings.chosen_table())
 
+    def streamReader(self, schema: StructType) -> DataSourceStreamReader:  # noqa: N802 - Spark's name
+        with in_one_line():
+            raise ValueError(
+                "kdissect has no readStream: kdissect spark stream DIR --out TABLES makes tables of captures"
+                " as they appear, which readStream reads as Parquet"
+            )
+
     def reader(self, schema: StructType) -> DataSourceReader:
         with in_one_line():
             settings, paths = self._settings, self._paths
             names = tuple(schema.fieldNames())
             table = _selected(settings._replace(columns=()).chosen_table(), schema)
-            list_files(paths)  # a path that stands for nothing is told before any task starts
+            refuse_absent(list_files(paths))  # what is not there is told before any task starts
             if settings.stats is not None:
                 return FoldReader(settings._replace(columns=names), paths)
             return CaptureReader(settings, paths, table)

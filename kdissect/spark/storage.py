@@ -216,6 +216,17 @@ class _CountedFile:
         self._file.close()
 
 
+def refuse_absent(files: list[InputFile]) -> None:
+    """See whether one of these files is there: some that are not are damage, all of them are a mistake.
+
+    :raises CaptureError: none is there, or another file system cannot be asked.
+    """
+    if not any(file.size or found_file(file.path) is not None for file in files):
+        first = files[0].path
+        none = f"none of {len(files):,} files is there: {first}, …"
+        raise CaptureError(f"{first}: is not there" if len(files) == 1 else none)
+
+
 def refuse_unreadable(paths: list[str]) -> None:
     """See whether one of these files is a capture: some that are not are damage, all of them are a mistake.
 

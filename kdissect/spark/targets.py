@@ -18,7 +18,7 @@ from __future__ import annotations
 import os
 import shutil
 import uuid
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from inspect import signature
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 from urllib.parse import unquote
@@ -29,7 +29,7 @@ from kdissect.wording import NotInstalledError, how_to_install
 
 if TYPE_CHECKING:
     import pyarrow as pa
-    from pyspark.sql import DataFrame
+    from pyspark.sql import DataFrame, SparkSession
 
 KINDS = ("parquet", "delta", "iceberg", "table")
 RUN = "run"
@@ -171,6 +171,15 @@ class Catalog:
 
     def has(self, name: str) -> bool:
         return False
+
+    def refuse_existing(self, spark: SparkSession, names: Iterable[str]) -> None:
+        """See that no table of these names is there.
+
+        :raises TargetError: one is.
+        """
+        for name in names:
+            if spark.catalog.tableExists(f"{self.where}.{name}"):
+                raise TargetError(f"{self.where}: {name} is there already: --overwrite replaces it")
 
     def write(
         self, frame: DataFrame | Staged, name: str, parts: Sequence[str], run: int | None, overwrite: bool

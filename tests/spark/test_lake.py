@@ -152,6 +152,9 @@ def test_what_a_run_that_died_left_is_no_obstacle(spark: SparkSession, tmp_path:
 def test_a_catalog_of_spark_takes_tables(spark: SparkSession, capsys: pytest.CaptureFixture[str]) -> None:
     spark.sql("create database if not exists kafka")
     assert batch(ERRORS, "--to", "table:kafka", *of(("exchanges", "connections")), "-q") == 0
+    assert batch(ERRORS, "--to", "table:kafka", *of(("connections",)), "-q") == 2
+    (line,) = capsys.readouterr().err.splitlines()
+    assert line == "kdissect: kafka: connections is there already: --overwrite replaces it"
     try:
         assert spark.table("kafka.connections").count() == len(read_rows("connections", [ERRORS]))
         command = ("spark", "report", "table:kafka", "-q", "--master", "local[2]")

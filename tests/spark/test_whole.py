@@ -106,15 +106,23 @@ def test_a_wrong_option_or_path_is_one_line(spark: SparkSession) -> None:
         ({"stats": "rebalanc"}, ERRORS, "rebalances"),
         ({"columns": "apo"}, ERRORS, "did you mean api"),
         ({}, "/nowhere/*.pcap", "no file has such a name"),
+        ({}, "/nowhere.pcap", "/nowhere.pcap: is not there"),
     ):
         with pytest.raises(Exception, match="no") as caught:
             spark.read.format("kdissect").options(**options).load(str(path)).count()
         assert words in str(caught.value)
         assert "Traceback" not in str(caught.value)
+    stream = spark.readStream.format("kdissect").load(str(ERRORS)).writeStream.format("noop")
+    query = stream.trigger(availableNow=True).start()
+    with pytest.raises(Exception, match="has no readStream") as streamed:
+        query.awaitTermination()
+    assert "Traceback" not in str(streamed.value)
     with pytest.raises(LookupError, match="did you mean api"):
         kdissect.spark.table(spark, "exchanges", ERRORS, columns="apo")
     with pytest.raises(kdissect.CaptureError, match="no file has such a name"):
         kdissect.spark.table(spark, "exchanges", "/nowhere/*.pcap")
+    with pytest.raises(kdissect.CaptureError, match=r"nowhere\.pcap: is not there"):
+        kdissect.spark.table(spark, "exchanges", "/nowhere.pcap")
     with pytest.raises(ValueError, match=r"kdissect\.spark\.stats"):
         kdissect.spark.table(spark, "exchanges", ERRORS, stats="srt")
 

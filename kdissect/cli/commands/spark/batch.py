@@ -169,6 +169,8 @@ class _SparkBatchCommand:
         from kdissect.spark.several import BatchOptions, make_tables
 
         with running(given) as (spark, scratch), _target_errors():
+            if isinstance(self._target, Catalog) and not given["overwrite"]:
+                self._target.refuse_existing(spark, self._tables)
             settings = self._settings._replace(progress=scratch)
             asked = BatchOptions(self._tables, tuple(given["partition_by"]), settings, given["merge_points"])
             with self._meter(scratch):
