@@ -6,9 +6,12 @@ say nothing on a machine that is busy, so the load is printed. Beside their rati
 processors allow: CPU seconds of one job next to those of the busiest of several processes, or to an equal
 share of them all, whichever is more. Peaks are of one process.
 
-``many`` supposes ``--cores`` processors. The processes that had the parts are spread over them, the longest
-first; the first process, which stitches and writes, works beside them. It tells how many times faster than
-one job the longest of these is.
+``many`` supposes ``--cores`` processors, and is of a run with so many jobs. The processes that had the parts
+are spread over them, the longest first; the first process, which stitches and writes, works beside them. It
+tells how many times faster than one job the longest of these is.
+
+``--parts`` is about what it costs to cut. Beside one job there is a run in which the capture has so many
+parts, each the work of another process. The ratio is that of the processors' time of all.
 """
 
 # ruff: noqa: T201
@@ -58,11 +61,25 @@ class Figures(NamedTuple):
     """Bytes of the process that had most."""
 
 
-def run(command: tuple[str, ...], capture: Path, jobs: int, cores: int) -> Figures:
-    """Run a command once. CPU seconds of all processes are the system's count, which misses none."""
+_IN_PARTS = """
+import sys
+import kdissect.jobs.cutting as cutting
+cutting.FIRST_BYTES, cutting.PART_BYTES, cutting.LAST_BYTES = 262144, {size}, {size}
+cutting.MOST_WITH_OWN, cutting.GROWTH = 0, {size}
+from kdissect.cli import main
+sys.exit(main())
+"""
+
+
+def run(command: tuple[str, ...], capture: Path, jobs: int, cores: int, size: int | None = None) -> Figures:
+    """Run a command once. CPU seconds of all processes are the system's count, which misses none.
+
+    :param size: bytes of a part; None where kdissect settles that.
+    """
     words = [*command, str(capture), "--jobs", str(jobs), "-q", "-o", os.devnull]
     before = _children()
-    seconds, used = measure([sys.executable, "-m", "kdissect", *words])
+    program = ["-m", "kdissect"] if size is None else ["-c", _IN_PARTS.format(size=size)]
+    seconds, used = measure([sys.executable, *program, *words])
     cpus = [used[number].cpu for number in sorted(used)]
     cpu = _children() - before
     first, *others = cpus
@@ -92,6 +109,21 @@ def middle(runs: list[Figures]) -> Figures:
     return Figures(seconds, cpu, busiest, many, max(run.peak for run in runs))
 
 
+def cost_of_parts(capture: Path, parts: int, rounds: int, only: str) -> None:
+    """Print what one job takes, and what so many parts take together."""
+    size = capture.stat().st_size // parts + 1
+    print(f"{parts} parts of {size / 1e6:,.0f} MB, load {os.getloadavg()[0]:.1f}")
+    for command in COMMANDS:
+        if only not in " ".join(command):
+            continue
+        ones, others = [], []
+        for _ in range(rounds):
+            ones.append(run(command, capture, 1, 1).cpu)
+            others.append(run(command, capture, 2, 1, size).cpu)
+        one, other = min(ones), min(others)
+        print(f"{' '.join(command):44} {one:6.2f} s {other:6.2f} s {other / one:5.2f}", flush=True)
+
+
 def compare(capture: Path, jobs: int, rounds: int, cores: int, only: str) -> None:
     """Print the table."""
     size = capture.stat().st_size / 1e6
@@ -101,15 +133,16 @@ def compare(capture: Path, jobs: int, rounds: int, cores: int, only: str) -> Non
     for command in COMMANDS:
         if only not in " ".join(command):
             continue
-        ones, others = [], []
+        ones, others, every = [], [], []
         for _ in range(rounds):
             ones.append(run(command, capture, 1, cores))
             others.append(run(command, capture, jobs, cores))
-        one, other = middle(ones), middle(others)
+            every.append(run(command, capture, cores, cores))
+        one, other, many = middle(ones), middle(others), middle(every)
         print(
             f"{' '.join(command):44} {one.seconds:6.2f} s {other.seconds:6.2f} s"
             f" {one.seconds / other.seconds:6.2f} {one.cpu / max(other.busiest, other.cpu / jobs):6.2f}"
-            f" {one.cpu:5.1f}→{other.cpu:<5.1f} {one.cpu / other.many:5.1f} {other.peak >> 20:3} MiB",
+            f" {one.cpu:5.1f}→{other.cpu:<5.1f} {one.cpu / many.many:5.1f} {other.peak >> 20:3} MiB",
             flush=True,
         )
 
@@ -121,6 +154,7 @@ def main() -> int:
     parser.add_argument("capture", nargs="?", type=Path)
     parser.add_argument("--jobs", type=int, default=2)
     parser.add_argument("--cores", type=int, default=16, help="processors that are supposed")
+    parser.add_argument("--parts", type=int, help="show what so many parts cost, and nothing else")
     parser.add_argument("--only", default="", help="commands with this text")
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--exchanges", type=int, default=EXCHANGES)
@@ -130,6 +164,9 @@ def main() -> int:
         if capture is None:
             capture = Path(folder) / "traffic.pcap"
             multiply(capture, given.exchanges)
+        if given.parts:
+            cost_of_parts(capture, given.parts, given.rounds, given.only)
+            return 0
         compare(capture, given.jobs, given.rounds, given.cores, given.only)
     return 0
 

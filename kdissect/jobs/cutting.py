@@ -40,7 +40,8 @@ from kdissect.session.briefs import Brief
 from kdissect.source import Input
 
 FIRST_BYTES = 256 << 10
-"""Of the first two parts; each one after them is twice as large."""
+"""Of the first two parts; each one after them is :data:`GROWTH` times as large."""
+GROWTH = 2
 PART_BYTES = 16 << 20
 """Of the largest: the events of a part are in memory together."""
 LAST_BYTES = 4 << 20
@@ -190,7 +191,7 @@ def in_parts(
                 part = cuts.next(min(size, max(share, LAST_BYTES)))
                 if part is None:
                     break
-                size = min(2 * size, PART_BYTES)
+                size = min(GROWTH * size, PART_BYTES)
                 task = _CutTask(part, source, true, count_events, tls)
                 is_own = not part.is_plain or next(turns)
                 waiting.append((None if is_own else workers.begin_part(task), task))
