@@ -132,23 +132,22 @@ def test_a_batch_that_was_begun_with_another_state_is_done_again() -> None:
     assert len(several.done) == len(batches)
 
 
-@pytest.mark.parametrize("first", ["a", "sleep0.05 a", "longer", "sleep0.05 longer"])
+@pytest.mark.parametrize("first", ["a", "sleep0.5 a", "longer", "sleep0.5 longer"])
 def test_what_the_first_process_does_itself_comes_in_its_place(first: str) -> None:
-    """It is done again where the batch before it ended in another state, be it while this is done or later."""
+    """It is done again where the batch before it ended in another state, be it meanwhile or later."""
     with bench(2, 1) as several:
         counted: list[int] = []
 
         def slowly() -> Iterator[Batch]:
-            yield batch_of("b")
-            time.sleep(0 if first.startswith("sleep") else 0.05)
-            yield batch_of("cc d")
-            yield batch_of("e")
+            for word in "bcdefghijk":
+                time.sleep(0.02)
+                yield batch_of(f"{word} {word}")
 
         several.workers.submit(batch_of(first))
         several.workers.do_here(slowly(), lambda events: counted.append(len(events)))
         several.do("f")
-        assert several.text == alone([first, "b cc d e", "f"], 1)
-        assert counted == [1, 2, 1]
+        assert several.text == alone([first, *(f"{word} {word}" for word in "bcdefghijk"), "f"], 1)
+        assert counted == 10 * [2]
         assert (several.done[1] == os.getpid()) == ("longer" not in first)
 
 
