@@ -165,8 +165,8 @@ class Reader(ABC):
 
 
 def first_time(items: Iterable[Item | PacketRun]) -> int | None:
-    """When the first packet of these was captured, ns; None if there is none. Nobody has gone through the
-    runs yet."""
+    """When the first packet of these was captured, ns; None without packets. Nobody has gone through the runs
+    yet."""
     for item in items:
         if isinstance(item, PacketRun):
             return item.first_ns

@@ -4,8 +4,8 @@ Processes read the parts of a file by themselves, one after another. What cannot
 (several files, which may overlap; compressed ones) is read here. A process has its part of that from its
 birth.
 
-Where there are few processes, each part in so many is dissected and done here: it needs no seam, and nothing
-of it is handed over.
+With few processes, this one takes its turn among them. A part that is dissected and done here needs no seam,
+and nothing of it is handed over.
 
 The first part is dissected here, and what is wanted of it is done here (:func:`beginning`), before any
 process begins. The next ones are small, so that first rows come early. Cutting ends where most segments in

@@ -4,8 +4,8 @@
     ◄─ a kind and a size, then an edge, a piece, an outcome or an error     (ANSWER)
 
 A part of a capture is dissected first. Its edge goes back, and its seam comes; then it is a batch. It may be
-done again, with another state. A process that had a part may have another one after it: to begin a process,
-and to get new memory, costs as much as to dissect some megabytes.
+done again, with another state. A process that had a part may have another one after it. A new process, with
+new memory, costs as much as some megabytes of dissection.
 
 Objects that both ends have from before the fork (tables, names of topic ids) go through the pipe as their
 place among ``shared``. They are the same objects at the other end, no copies.
