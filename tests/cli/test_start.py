@@ -12,6 +12,8 @@ from tests.cli.run import CAPTURES, ROOT
 
 CAPTURE = CAPTURES / "errors.pcapng"
 HEAVY = ("cryptography", "numpy", "pyarrow", "pyspark", "rich", "scapy", "textual")
+NEEDLESS = ("kdissect.payload.decoder", "kdissect.present.tree", "kdissect.tls.decrypting", "tempfile")
+"""What lines of text do not need."""
 MOST_OF_CLICK = 4
 """What ``kdissect --help`` may cost, in what it costs to import click."""
 
@@ -25,6 +27,16 @@ def test_reading_and_help_load_no_screens_no_capturing_and_no_tls(arguments: lis
     code = (
         f"import sys; from kdissect.cli import main; main({arguments!r})\n"
         f"print(sorted(set({HEAVY!r}) & set(sys.modules)), file=sys.stderr)"
+    )
+    ran = subprocess.run([sys.executable, "-c", code], capture_output=True, cwd=ROOT, check=True)
+    assert ran.stdout
+    assert ran.stderr.splitlines()[-1] == b"[]"
+
+
+def test_lines_need_neither_decoders_of_payloads_nor_trees_nor_tls() -> None:
+    code = (
+        f"import sys; from kdissect.cli import main; main(['read', {str(CAPTURE)!r}, '-T', 'text'])\n"
+        f"print(sorted(set({NEEDLESS!r}) & set(sys.modules)), file=sys.stderr)"
     )
     ran = subprocess.run([sys.executable, "-c", code], capture_output=True, cwd=ROOT, check=True)
     assert ran.stdout
