@@ -61,7 +61,7 @@ class _NamedClient:
 class _ClientTalk:
     """What one client id said on one connection, or on several."""
 
-    __slots__ = (*("connections", "exchanges", "request_bytes", "response_bytes", "span", "spoken"),)
+    __slots__ = ("connections", "exchanges", "request_bytes", "response_bytes", "span", "spoken")
 
     def __init__(self) -> None:
         self.connections = 0

@@ -59,7 +59,7 @@ _NAMED_BYTES = 400
 class _EdgeFlow:
     """What flowed, over one connection."""
 
-    __slots__ = (*("bytes", "encrypted", "exchanges", "records", "span"),)
+    __slots__ = ("bytes", "encrypted", "exchanges", "records", "span")
 
     def __init__(self) -> None:
         self.exchanges = 0

@@ -35,7 +35,7 @@ _ALL = {"latency": "from the request's last byte to the response's first", **PAR
 
 
 class _Parts:
-    __slots__ = (*("count", "times"),)
+    __slots__ = ("count", "times")
 
     def __init__(self) -> None:
         self.count = 0

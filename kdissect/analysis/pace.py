@@ -59,7 +59,7 @@ def _is_of_brokers(client_id: str | None) -> bool:
 class _Worst:
     """How often something took long (or was large), and the exchanges in which it was worst."""
 
-    __slots__ = (*("count", "span", "total_ns", "worst"),)
+    __slots__ = ("count", "span", "total_ns", "worst")
 
     def __init__(self) -> None:
         self.count = 0

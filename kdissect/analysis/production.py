@@ -30,7 +30,7 @@ MOST_UNPACKED_BYTES = 1 << 20
 class Sampled:
     """How well batches are, or could be, compressed."""
 
-    __slots__ = (*("after", "before", "bytes"),)
+    __slots__ = ("after", "before", "bytes")
 
     def __init__(self) -> None:
         self.bytes = 0

@@ -64,7 +64,7 @@ class _Stretch:
 class _LongestStretches:
     """The longest of them, and those at the ends, which other parts of the capture may go on."""
 
-    __slots__ = (*("best", "head", "tail"),)
+    __slots__ = ("best", "head", "tail")
 
     def __init__(self) -> None:
         self.head: _Stretch | None = None

@@ -20,7 +20,7 @@ from kdissect.message import Request, Response, Token
 
 
 class _TimelineInterval:
-    __slots__ = (*("broker", "errors", "request_bytes", "requests", "response_bytes", "responses"),)
+    __slots__ = ("broker", "errors", "request_bytes", "requests", "response_bytes", "responses")
 
     def __init__(self) -> None:
         self.requests = 0

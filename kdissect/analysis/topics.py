@@ -34,7 +34,7 @@ DIRECTIONS = {"Produce": "produce", "Fetch": "fetch", "ShareFetch": "share", "Fe
 
 
 class _PartitionTraffic:
-    __slots__ = (*("batches", "corrupt", "errors", "exchanges", "span"),)
+    __slots__ = ("batches", "corrupt", "errors", "exchanges", "span")
 
     def __init__(self) -> None:
         self.exchanges = 0

@@ -57,7 +57,7 @@ class Talker(NamedTuple):
 class _SpokenVersions:
     """What it spoke: (API key, version): requests."""
 
-    __slots__ = (*("left_out", "spoken"),)
+    __slots__ = ("left_out", "spoken")
 
     def __init__(self) -> None:
         self.spoken: dict[tuple[int, int], int] = {}
