@@ -222,6 +222,21 @@ class Dissector:
         return bool(self._tunnelled) or not self._uses_lanes or self._segments.waits
 
     @property
+    def had_fragments(self) -> bool:
+        """Whether there was a fragment of a packet."""
+        return self._segments.had_fragments
+
+    def is_crossed(self, had_fragments: bool) -> bool:
+        """Whether what it has that is not of one connection may concern packets that come. Where fragments
+        wait, only other ones do.
+
+        :param had_fragments: whether some of these packets are fragments.
+        """
+        if self._tunnelled or not self._uses_lanes or self._segments.tells:
+            return True
+        return had_fragments and self._segments.waits
+
+    @property
     def stands_alone(self) -> bool:
         """Whether its connections can be another dissector's, as they are."""
         if self._late or self._older or self._telling.names_left_out or self.crosses_connections:

@@ -73,6 +73,16 @@ class DatagramReader:
         """Whether fragments wait for others, or something is to be told of them."""
         return self._fragments.wait
 
+    @property
+    def had_fragments(self) -> bool:
+        """Whether there was a fragment."""
+        return self._fragments.had_any
+
+    @property
+    def tells(self) -> bool:
+        """Whether something is to be told of fragments, by the next packet without a segment."""
+        return bool(self._fragments.faults)
+
     def close(self) -> list[Fault]:
         """Faults of the datagrams whose fragments never came together."""
         self._fragments.close()

@@ -123,6 +123,8 @@ class Fragments:
         all that were removed before it."""
         self._cost = 0
         self._pieces = 0
+        self.had_any = False
+        """Whether there was a fragment. Without one, nothing here changes."""
 
     def add(
         self, packets: Sequence[int], time_ns: int, fragment: Fragment
@@ -132,6 +134,7 @@ class Fragments:
 
         :param packets: what carried the fragment, the latest last (several in a tunnel that fragments).
         """
+        self.had_any = True
         self._expire(time_ns)
         key = fragment.key
         datagram = self._datagrams.get(key)

@@ -183,6 +183,16 @@ class SegmentReader:
         """Whether fragments wait for others."""
         return self._datagrams.waits
 
+    @property
+    def had_fragments(self) -> bool:
+        """Whether there was a fragment."""
+        return self._datagrams.had_fragments
+
+    @property
+    def tells(self) -> bool:
+        """Whether something is to be told of fragments, by the next packet without a segment."""
+        return self._datagrams.tells
+
     def close(self) -> list[Fault]:
         """Faults of the IP packets whose fragments never came together."""
         return self._datagrams.close()

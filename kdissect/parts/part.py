@@ -18,7 +18,7 @@ from kdissect.parts.journal import Ends, Forgot, PartJournal, PartNumbering, Tol
 from kdissect.session.briefs import Brief, Interest
 from kdissect.session.conversation import Connection, Conversation
 
-VERSION = 2
+VERSION = 3
 """Of :class:`PartEdge` and :class:`Seam`: both ends of a seam must be of the same."""
 
 
@@ -51,6 +51,8 @@ class PartEdge(NamedTuple):
     """Endpoints whose connections with TLS were set aside, for the stitcher has the secrets."""
     conversations: Sequence[tuple[Conversation, int | None]] = ()
     """Its connections that are remembered; and since when they linger, where they are over."""
+    had_fragments: bool = False
+    """Whether it had fragments of packets, all of which came together in it."""
 
 
 class Seam(NamedTuple):
@@ -189,6 +191,7 @@ def dissect_part(
         *(_packed(journal.tick_packets), _packed(journal.tick_ns)),
         sorted(known.difference(tls)),
         dissector.handed_over(),
+        dissector.had_fragments,
     )
     return Dissected(edge, events, journal)
 

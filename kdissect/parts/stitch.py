@@ -40,7 +40,7 @@ class Stitcher:
             return "it is of another version"
         if edge.why_given_up is not None:
             return edge.why_given_up
-        if dissector.crosses_connections:
+        if dissector.is_crossed(edge.had_fragments):
             return "something waits that is not of one connection"
         if dissector.remembered + len(edge.firsts) + edge.others > limits.connections:
             return "there may be too many connections"
