@@ -85,10 +85,18 @@ def columns_of(name: str, clock: Clock) -> tuple[FigureColumn, ...]:
 
     :param clock: writes times.
     """
-    return tuple(_column(at, each, clock) for at, each in enumerate(TABLES[name].columns))
+    columns = TABLES[name].columns
+    names = {each.name for each in columns}
+    # The cells have units, so a title needs none, unless another column is called so.
+    titles = [
+        short if (short := each.name.removesuffix("_ns")) not in names else each.name for each in columns
+    ]
+    return tuple(
+        _column(at, each, title, clock) for at, (each, title) in enumerate(zip(columns, titles, strict=True))
+    )
 
 
-def _column(at: int, column: Written, clock: Clock) -> FigureColumn:
+def _column(at: int, column: Written, title: str, clock: Clock) -> FigureColumn:
     empty = ("", "0", "0 B") if column.rare else ("",)
 
     def text(row: Row) -> str:
@@ -97,7 +105,7 @@ def _column(at: int, column: Written, clock: Clock) -> FigureColumn:
 
     is_right = column.type in NUMBERS
     return FigureColumn(
-        column.name.removesuffix("_ns"),
+        title,
         text,
         _order(column),
         _rank(at, column),

@@ -160,10 +160,7 @@ class Choose(ModalScreen[str | None]):
     def compose(self) -> ComposeResult:
         numbers = [*"1234567890", *(" " for _ in self._words[10:])]
         options = LegibleOptions(
-            *(
-                Option(Text(f"{key} {word}"), id=word)
-                for key, word in zip(numbers, self._words, strict=False)
-            ),
+            *(Option(Text(f"{key} {word}")) for key, word in zip(numbers, self._words, strict=False)),
             markup=False,
         )
         options.border_title = Text(self._title)
@@ -177,7 +174,7 @@ class Choose(ModalScreen[str | None]):
             self.dismiss(self._words[at])
 
     def on_option_list_option_selected(self, event: OptionList.OptionSelected) -> None:
-        self.dismiss(event.option.id)
+        self.dismiss(self._words[event.option_index])
 
 
 class Ask(ModalScreen[str | None]):

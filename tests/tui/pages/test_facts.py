@@ -82,6 +82,14 @@ def test_columns_without_room_are_counted_and_a_key_leads_to_them() -> None:
     assert [each.title for each in figures.headings(80)] == first
 
 
+def test_no_table_has_two_columns_with_one_title() -> None:
+    for name in STATISTICS:
+        titles = [each.title for each in facts.columns_of(name, Clock())]
+        assert len(set(titles)) == len(titles), name
+    titles = [each.title for each in facts.columns_of("repeats", Clock())]
+    assert {"soon", "soon_ns"} <= set(titles)
+
+
 def test_what_is_rare_is_not_said_where_it_is_0() -> None:
     (column,) = (each for each in facts.columns_of("srt", Clock()) if each.title == "unanswered")
     assert column.text(row_of("srt", **{"unanswered": 0})) == ""
