@@ -271,7 +271,7 @@ class Host(App[None]):
         raise NotImplementedError
 
     def go_to(self, target: Target) -> None:
-        """Show the exchange that somebody asked for; if there is none, a line says so."""
+        """Show the exchange that somebody asked for, or say that it does not exist."""
         raise NotImplementedError
 
     def go_to_number(self, number: int) -> None:
