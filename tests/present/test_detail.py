@@ -169,12 +169,8 @@ def test_topic_ids_are_named_by_whatever_packet_told_the_name() -> None:
 
 
 def test_the_line_of_a_fault_and_the_field_that_has_it_say_what_it_is() -> None:
-    detail = next(
-        each
-        for path in (CAPTURES / "incidents" / "leader-killed.pcapng.gz",)
-        for each in details(path)
-        if any(spot.is_fault for spot in all_spots(each))
-    )
+    path = CAPTURES / "incidents" / "leader-killed.pcapng.gz"
+    detail = next(Detail(exchange, OPTIONS) for exchange in read(path) if exchange.faults)
     spots = all_spots(detail)
     said = {detail.meaning_of(spot) for spot in spots if spot.is_fault}
     fields = [spot for spot in spots if spot.branch is not None and spot.branch.node.fault is not None]
