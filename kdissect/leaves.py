@@ -126,23 +126,16 @@ LOOPS = frozenset(
         "kdissect.protocol.cursor",
         "kdissect.protocol.decode",
         "kdissect.protocol.survey",
-        "kdissect.protocol.json_form",
         "kdissect.protocol.json_text",
         "kdissect.protocol.json_walk",
-        "kdissect.protocol.json_way",
         "kdissect.record.frames",
         "kdissect.record.records",
         "kdissect.record.scan",
         "kdissect.present.brief_text",
         "kdissect.present.exchange_text",
-        "kdissect.present.form",
         "kdissect.present.gathered_records",
         "kdissect.present.plain_records",
-        "kdissect.present.record_batches",
         "kdissect.present.record_text",
-        "kdissect.present.records",
-        "kdissect.present.sanitise",
-        "kdissect.present.text",
     }
 )
 """Those of them whose C goes through bytes and text. Only these gain from a compiler's second level of
@@ -157,18 +150,14 @@ BUSY = frozenset(
         "kdissect.tcp.duplex",
         "kdissect.tcp.reassembly",
         "kdissect.protocol.framing",
-        "kdissect.message",
-        "kdissect.exchange",
         "kdissect.session.briefs",
         "kdissect.session.conversation",
-        "kdissect.session.evidence",
         "kdissect.session.expected",
         "kdissect.session.lanes",
-        "kdissect.session.pairing",
-        "kdissect.session.pending",
         "kdissect.session.quick",
         "kdissect.telling",
         "kdissect.dissect",
+        "kdissect.present.text",
     }
 )
 """Those of them that are on the way of every packet. A profile of ``read`` and ``stats`` finds less than half

@@ -119,11 +119,34 @@ async def _wait_for_rest(app: Kdissect, min_sleep: float = 0, max_sleep: float =
         quiet = 0 if loop._ready or due or _has_messages(app) else quiet + 1
 
 
+async def _deal_with_messages(app: Kdissect) -> None:
+    """Wait until everybody has dealt with what was sent so far. No handler waits for a thread.
+
+    Textual sends a message to every widget and waits until each had it: half of all messages of these tests.
+    """
+    loop: Any = asyncio.get_running_loop()
+    end, quiet = loop.time() + 30, 0
+    while quiet < 2 and loop.time() < end:
+        await asyncio.sleep(0)
+        quiet = 0 if loop._ready or _has_messages(app) else quiet + 1
+        if app._exception is not None:
+            raise app._exception
+
+
 @contextmanager
 def _impatient(app: Kdissect) -> Iterator[None]:
     """Wait no longer than needed."""
     wait = partial(_wait_for_rest, app)
-    with mock.patch("textual.app.wait_for_idle", wait), mock.patch("textual.pilot.wait_for_idle", wait):
+
+    async def wait_for_screen(_: Pilot[None]) -> bool:
+        await _deal_with_messages(app)
+        return True
+
+    with (
+        mock.patch("textual.app.wait_for_idle", wait),
+        mock.patch("textual.pilot.wait_for_idle", wait),
+        mock.patch.object(Pilot, "_wait_for_screen", wait_for_screen),
+    ):
         yield
 
 
