@@ -366,7 +366,7 @@ def _sent(
 
     :param base: the offset of its first record.
     """
-    rows = []
+    rows: list[tuple[tuple[int, ...], list[int]]] = []
     for batch in found.sets:
         length = batch.length
         row = (
@@ -388,7 +388,7 @@ def _sent(
 def _came(batches: list[Header], offset: int, asked: int, came: int, flags: int) -> list[tuple[int, ...]]:
     """What is kept of the batches of a fetched record set: a row each; only the first tells the offset that
     was asked for."""
-    rows = []
+    rows: list[tuple[int, ...]] = []
     for batch in batches:
         if not batch.is_control and batch.is_whole:
             row = (

@@ -25,7 +25,6 @@ cdef class PacketRun:
     @cython.locals(
         raw="const unsigned char*", at=Py_ssize_t, scale=int64_t, seconds=int64_t, fraction=int64_t, captured=Py_ssize_t,
     )
-    cpdef PacketRun copy(self)
     cpdef bint next(self) except -1
     @cython.locals(raw="const unsigned char*", packet=Packet)
     cpdef Packet packet(self)

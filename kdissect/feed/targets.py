@@ -61,8 +61,8 @@ def nothing_at(target: Target) -> str:
 
 
 def place_of(target: Target, index: Index) -> int | None:
-    """The place of an exchange in the index. A number is its own, a packet completed one of its messages. For a
-    time it is the first exchange from then on. None: nothing is there."""
+    """The place of an exchange in the index. A number is its own, a packet completed one of its messages. For
+    a time it is the first exchange from then on. None: nothing is there."""
     if target.kind == NUMBER:
         found = index.column("number") == target.value
     elif target.kind == PACKET:
