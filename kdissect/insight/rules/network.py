@@ -232,6 +232,9 @@ def packet_loss(facts: Facts) -> Iterator[Finding]:
 @rule("request-abandoned", WARNING, LIKELY, needs=(Tcp,), age_s=1, leave_s=1, spread=5, cut=3, again_s=5)
 def request_abandoned(facts: Facts) -> Iterator[Finding]:
     """The client gave up waiting, or was cut off while it waited and asked again."""
+    if 2 * facts.context.one_sided > facts.context.exchanges:
+        facts.cannot_judge("only one direction was captured")
+        return
     for (client_id, host), rows in _by_client(_given_up(facts)).items():
         ages = sorted(row["waiting_ns"] for row in rows)
         middle = median(ages)

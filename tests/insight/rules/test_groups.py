@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from kdissect.analysis.fold import SECOND, Row
+from kdissect.analysis.rebalances import RebalanceSteps
 from kdissect.analysis.triggers import DID_NOT_POLL
 from kdissect.insight.catalogue import RULES
 from kdissect.insight.context import JudgingContext
@@ -373,6 +374,10 @@ def test_members_that_share_a_topic_do_not_differ() -> None:
 def test_the_edge_of_slow_giving_back(held_s: int, found: int) -> None:
     steps = [step("assigned", 1, revoking=2), step("revoked", 1 + held_s)]
     assert len(told("reconcile-slow", rebalance_steps=steps)) == found
+    lossy = JudgingContext(first_ns=0, last_ns=600 * SECOND, gap_bytes=1)
+    rule = RULES["reconcile-slow"]
+    facts = {need: steps if need is RebalanceSteps else [] for need in rule.needs}
+    assert not judge({rule.id: rule}, facts, lossy).findings, "what says so may be lost"
 
 
 def test_assignors_that_differ_for_long() -> None:

@@ -10,9 +10,10 @@ from kdissect.analysis.fold import Row
 from kdissect.analysis.pace import Pace
 from kdissect.analysis.tcp import Tcp
 from kdissect.insight.catalogue import RULES
+from kdissect.insight.context import JudgingContext
 from kdissect.insight.finding import CRITICAL, Finding
 from tests.insight.judged import CAPTURES, judged_file
-from tests.insight.made import MS, T0, S, check_pages, said_by, zeros
+from tests.insight.made import MS, T0, S, check_pages, said, said_by, zeros
 from tests.shared import requires_shared, shared
 
 IDS = tuple(each.id for each in RULES.values() if each.category == "network")
@@ -127,6 +128,14 @@ def abandoned(*more: tuple[Any, Row], **values: Any) -> Finding | None:
     made = {"waiting_exchanges": [42], "waiting_apis": ["Produce"], "closed_by": "client"}
     made |= {"waiting_ns": S, "closed_ns": T0 + 50 * S, "left_ns": None}
     return one("request-abandoned", tcp(**{**made, **values}), *more)
+
+
+@pytest.mark.parametrize(("one_sided", "found"), [(50, 1), (51, 0)])
+def test_where_only_one_direction_was_captured_nobody_gave_up(one_sided: int, found: int) -> None:
+    waits = {"waiting_exchanges": [42], "waiting_apis": ["Produce"], "closed_by": "client", "left_ns": None}
+    row = tcp(**waits, waiting_ns=S, closed_ns=T0 + 50 * S)
+    context = JudgingContext(T0, T0 + 60 * S, exchanges=100, one_sided=one_sided)
+    assert len(said("request-abandoned", row, context=context)) == found
 
 
 def test_a_client_that_closes_after_a_second_of_waiting_gave_up() -> None:
