@@ -260,8 +260,8 @@ def duplicate_appended(facts: Facts) -> Iterator[Finding]:
                 _subject(row),
                 f"{plural(row['resent_appended'], 'record')} of {row['client_id'] or 'a producer'} "
                 f"{'stands' if row['resent_appended'] == 1 else 'stand'} twice in {_place(row)}: the "
-                f"client sent {plural(row['resent'], 'batch', 'batches')} again after no answer came, "
-                "and the broker had written these records already.",
+                f"client sent {plural(row['resent'], 'batch', 'batches')} again after an answer did not "
+                "come, and the broker had written these records already.",
                 count=row["resent_appended"],
                 measure=row["resent_appended"],
                 unit="records",
