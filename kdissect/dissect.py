@@ -11,6 +11,7 @@ from collections import deque
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Protocol, cast
 
+from kdissect.capture.fragments import Fragments
 from kdissect.capture.reader import Item
 from kdissect.capture.runs import PacketRun
 from kdissect.capture.segments import SegmentReader
@@ -226,6 +227,15 @@ class Dissector:
         """Whether there was a fragment of a packet."""
         return self._segments.had_fragments
 
+    @property
+    def fragments(self) -> Fragments | None:
+        """The fragments of packets that wait for others; None if there are none."""
+        return self._segments.fragments if self._segments.waits else None
+
+    def take_fragments(self, fragments: Fragments) -> None:
+        """Fragments wait that another one has read; none waited here."""
+        self._segments.go_on_with(fragments)
+
     def is_crossed(self, had_fragments: bool) -> bool:
         """Whether what it has that is not of one connection may concern packets that come. Where fragments
         wait, only other ones do.
@@ -239,7 +249,13 @@ class Dissector:
     @property
     def stands_alone(self) -> bool:
         """Whether its connections can be another dissector's, as they are."""
-        if self._late or self._older or self._telling.names_left_out or self.crosses_connections:
+        if (
+            self._late
+            or self._older
+            or self._telling.names_left_out
+            or self._tunnelled
+            or not self._uses_lanes
+        ):
             return False
         return not any(each.speaks_tls for each in self._table.values())
 

@@ -79,6 +79,15 @@ class DatagramReader:
         return self._fragments.had_any
 
     @property
+    def fragments(self) -> Fragments:
+        """The fragments, as they are now."""
+        return self._fragments
+
+    def go_on_with(self, fragments: Fragments) -> None:
+        """Somebody else has read packets behind these; no fragments waited here."""
+        self._fragments = fragments
+
+    @property
     def tells(self) -> bool:
         """Whether something is to be told of fragments, by the next packet without a segment."""
         return bool(self._fragments.faults)

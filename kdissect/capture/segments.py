@@ -7,6 +7,7 @@ Fifteen to twenty times faster than reading the headers with a library; every ot
 from __future__ import annotations
 
 from kdissect.capture.datagrams import AUTHENTICATION, EXTENSIONS, TCP, TIMESTAMP_HEADER, DatagramReader
+from kdissect.capture.fragments import Fragments
 from kdissect.capture.links import ETHERNET, IPV4, IPV6, LINK_TYPES, SLL, SLL2, network
 from kdissect.capture.tunnels import CARRIERS
 from kdissect.limits import DEFAULTS, Limits
@@ -187,6 +188,15 @@ class SegmentReader:
     def had_fragments(self) -> bool:
         """Whether there was a fragment."""
         return self._datagrams.had_fragments
+
+    @property
+    def fragments(self) -> Fragments:
+        """The fragments, as they are now."""
+        return self._datagrams.fragments
+
+    def go_on_with(self, fragments: Fragments) -> None:
+        """As :meth:`kdissect.capture.datagrams.DatagramReader.go_on_with`."""
+        self._datagrams.go_on_with(fragments)
 
     @property
     def tells(self) -> bool:

@@ -7,6 +7,7 @@ from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from typing import NamedTuple
 
+from kdissect.capture.fragments import Fragments
 from kdissect.capture.reader import Item
 from kdissect.capture.runs import PacketRun
 from kdissect.dissect import AT_THE_END, Dissector, Event
@@ -52,7 +53,9 @@ class PartEdge(NamedTuple):
     conversations: Sequence[tuple[Conversation, int | None]] = ()
     """Its connections that are remembered; and since when they linger, where they are over."""
     had_fragments: bool = False
-    """Whether it had fragments of packets, all of which came together in it."""
+    """Whether it had fragments of packets."""
+    fragments: Fragments | None = None
+    """Those that wait for others at its end; None if there are none."""
 
 
 class Seam(NamedTuple):
@@ -192,6 +195,7 @@ def dissect_part(
         sorted(known.difference(tls)),
         dissector.handed_over(),
         dissector.had_fragments,
+        dissector.fragments,
     )
     return Dissected(edge, events, journal)
 

@@ -89,6 +89,8 @@ class Stitcher:
         numbering.connections += len(edge.firsts) - own_connections
         learned.up_to(None, dissector)
         dissector.packets += edge.packets
+        if edge.fragments is not None:
+            dissector.take_fragments(edge.fragments)
         self._adopt(edge, exchanges, connections, recognised, firsts)
         return Seam(
             *(VERSION, exchanges, connections, recognised, firsts, known, learned.all, events),

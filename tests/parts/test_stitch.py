@@ -147,13 +147,17 @@ def test_a_fragment_that_waits_is_told_when_another_one_comes(traffic: list[Item
     both = fragments(whole[later], 64, 2)
     mixed = [*whole[:place], first, *whole[place + 1 : later], *both, *whole[later + 1 :]]
     items = [renumbered(each, number, each.interface) for number, each in enumerate(mixed, 1)]
-    found = stitched(items, [place + 50])
-    assert any(isinstance(each, Fault) and each.packet == place + 1 for each in found.events)
-    assert found.events == alone(items)
-    assert found.given_up == [
-        "something is not of one connection",
-        "something waits that is not of one connection",
-    ]
+    for cuts in ([place + 50], [place + 50, place + 100, later - 10]):
+        found = stitched(items, cuts)
+        assert any(isinstance(each, Fault) and each.packet == place + 1 for each in found.events)
+        assert found.events == alone(items)
+        assert found.given_up == ["something waits that is not of one connection"]
+    behind = items[place + 1 :]
+    between, after = later - place, later - place + 50
+    for cut, why in ((between, ["something waits that is not of one connection"]), (after, [])):
+        found = stitched(behind, [cut])
+        assert found.events == alone(behind)
+        assert found.given_up == why
 
 
 def test_a_clock_that_is_set_back_gives_its_part_up(traffic: list[Item]) -> None:
