@@ -23,7 +23,7 @@ from kdissect.wording import plural
 FragmentKey = tuple[bytes, bytes, int, int, int]
 """Source, destination, protocol, identification, and the network (:class:`~kdissect.model.Segment`)."""
 
-_DATAGRAM_COST = 512
+_DATAGRAM_COST = 640
 """Charged for each datagram, so that those of empty fragments are bounded too. What it takes in memory,
 with its key."""
 
