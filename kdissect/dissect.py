@@ -229,7 +229,7 @@ class Dissector:
 
     @property
     def fragments(self) -> Fragments | None:
-        """The fragments of packets that wait for others; None if there are none."""
+        """The fragments of packets that wait for others; None where nothing waits."""
         return self._segments.fragments if self._segments.waits else None
 
     def take_fragments(self, fragments: Fragments) -> None:

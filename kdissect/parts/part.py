@@ -55,7 +55,7 @@ class PartEdge(NamedTuple):
     had_fragments: bool = False
     """Whether it had fragments of packets."""
     fragments: Fragments | None = None
-    """Those that wait for others at its end; None if there are none."""
+    """Those that wait for others at its end; None where nothing waits."""
 
 
 class Seam(NamedTuple):
