@@ -136,6 +136,7 @@ LOOPS = frozenset(
         "kdissect.present.gathered_records",
         "kdissect.present.plain_records",
         "kdissect.present.record_text",
+        "kdissect.present.text",
     }
 )
 """Those of them whose C goes through bytes and text. Only these gain from a compiler's second level of
@@ -157,7 +158,6 @@ BUSY = frozenset(
         "kdissect.session.quick",
         "kdissect.telling",
         "kdissect.dissect",
-        "kdissect.present.text",
     }
 )
 """Those of them that are on the way of every packet. A profile of ``read`` and ``stats`` finds less than half
