@@ -6,9 +6,9 @@ from kdissect.exchange cimport Exchange
 from kdissect.model cimport Packet, Segment
 from kdissect.session.briefs cimport Brief
 from kdissect.session.conversation cimport Conversation
-from kdissect.session.lanes cimport Lane, Lanes
+from kdissect.session.lanes cimport Lane, LaneTable
 from kdissect.session.quick cimport PairLayouts
-from kdissect.telling cimport Telling
+from kdissect.telling cimport Teller
 
 cdef int64_t _LINGER_NS, _NEVER
 cdef bytes _NO_BYTES
@@ -32,7 +32,7 @@ cdef class Dissector:
     cdef public object _reopened
     cdef public dict _older
     cdef public int64_t _remembered
-    cdef public Lanes _lanes
+    cdef public LaneTable _lanes
     cdef list _step
     cdef public bint _uses_lanes
     cdef public object _lingering
@@ -42,7 +42,7 @@ cdef class Dissector:
     cdef public int64_t _most_held
     cdef public list _late
     cdef public int64_t _late_bytes
-    cdef public Telling _telling
+    cdef public Teller _telling
     cdef public int64_t packets
     cdef public object journal
     cdef object __weakref__

@@ -24,12 +24,12 @@ from kdissect.session.awaiting import Awaiting
 from kdissect.session.briefs import Brief, Interest
 from kdissect.session.conversation import Connection, Conversation, Listener
 from kdissect.session.conversation import Event as SessionEvent
-from kdissect.session.lanes import Lane, Lanes
+from kdissect.session.lanes import Lane, LaneTable
 from kdissect.session.pairing import Completed, Recognised
 from kdissect.session.quick import PairLayouts
 from kdissect.session.reopened import Reopened
 from kdissect.session.tunnelled import Key, Tunnelled
-from kdissect.telling import AT_THE_END, Event, Numbering, Step, Telling
+from kdissect.telling import AT_THE_END, Event, Numbering, Step, Teller
 from kdissect.tls.keylog import TlsSecrets
 from kdissect.wording import plural
 
@@ -127,7 +127,7 @@ class Dissector:
         """Each connection under both orders of its endpoints, or as ``_tunnelled`` has it."""
         self._remembered = 0
         """How many they are."""
-        self._lanes = Lanes()
+        self._lanes = LaneTable()
         """The short ways of connections in the table."""
         self._step: list[SessionEvent] = []
         """What a packet of the short way brings to light: one list for all of them, one after the other."""
@@ -155,7 +155,7 @@ class Dissector:
         """What only came to light when a connection was forgotten. When that is depends on the packets of
         others, and numbers must not: these exchanges are numbered at the end."""
         self._late_bytes = 0
-        self._telling = Telling(
+        self._telling = Teller(
             Numbering() if numbering is None else numbering,
             TopicNames() if names is None else names,
             # Then all are known, or nobody asks for them.

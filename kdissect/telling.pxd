@@ -16,7 +16,7 @@ cdef class Numbering:
     cpdef exchange(self, begun)
 
 @cython.final
-cdef class Telling:
+cdef class Teller:
     cdef bint _embedded
     cdef Py_ssize_t _most_names
     cdef public bint has_told_briefs

@@ -51,7 +51,7 @@ class Numbering:
         return self.exchanges
 
 
-class Telling:
+class Teller:
     """Gives numbers and names to what one packet after the other brings to light.
 
     :param names: those of topic ids so far.

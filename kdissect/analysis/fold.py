@@ -100,8 +100,8 @@ class Fold(ABC):
         return self._exchange, self._other
 
     def way_of_many(self) -> Callable[[list[Exchange]], None] | None:
-        """What does with many exchanges, one after the other, what the first of :meth:`ways` does with each;
-        None where there is nothing that does it quicker. The caller knows the same of each."""
+        """A function that takes many exchanges, one after the other, as the first of :meth:`ways` takes one.
+        None where that would be no quicker. The caller knows the same of each."""
         return None
 
     def way_of_briefs(self) -> Callable[[Brief], None]:
@@ -139,8 +139,10 @@ class Fold(ABC):
 
 
 class Batched(Fold):
-    """A fold that takes in many exchanges quicker than one by one: it says how in :meth:`_exchanges`, mostly
-    in a function whose variables have types of C."""
+    """A fold that takes in many exchanges quicker than one by one.
+
+    :meth:`_exchanges` says how, mostly in a function whose variables have types of C.
+    """
 
     def way_of_many(self) -> Callable[[list[Exchange]], None]:
         return self._exchanges

@@ -228,7 +228,7 @@ class Histogram:  # noqa: PLW1641 - it changes
         return found
 
     def up_to(self, values: Sequence[int | None]) -> list[int]:
-        """How many values are less than each of these, or lie in its bucket; none where it is None."""
+        """How many values are less than each of these, or lie in its bucket; 0 of an unknown one."""
         if self._buckets is None:
             counts = [(_bucket(value), 1) for value in self._fresh]
         else:

@@ -9,8 +9,8 @@
 What the two are is decided when rows are asked for, in the order of time. ``lag,1s`` gives a row for each
 interval in which one of the two was told, with what held at its end.
 
-A topic that is deleted and made again under the same name has offsets of its own: what was told of the former
-one does not count for it, and a commit of a smaller offset is no step back. The row is that of the last one
+A topic that is deleted and made again under the same name has offsets of its own. What was told of the former
+one does not count for it. A commit of a smaller offset is then no step back. The row is that of the last one
 for which the group committed something.
 """
 

@@ -17,7 +17,7 @@ commit without being a member (generation -1, no member id) count for the member
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple, Self
 
@@ -267,7 +267,7 @@ class Membership(Fold):
             member.joins += 1
             if exchange.request is not None and not exchange.request.is_cut:
                 member.offers = {each["name"] for each in request.get("protocols") or () if each.get("name")}
-                member.subscribed = set(told_by_join(request).topics or ())
+                member.subscribed = _named(told_by_join(request).topics)
             member.session_ms = request.get("sessionTimeoutMs", member.session_ms)
             member.rebalance_ms = request.get("rebalanceTimeoutMs", member.rebalance_ms)
         waits = waiting(exchange)
@@ -346,7 +346,7 @@ class Membership(Fold):
             member.types.add(kind)
             member.heartbeats += 1
             member.joins += epoch == 0
-            member.subscribed = set(request.get("subscribedTopicNames") or ()) or member.subscribed
+            member.subscribed = _named(request.get("subscribedTopicNames")) or member.subscribed
             if request.get("rebalanceTimeoutMs", -1) > 0:
                 member.rebalance_ms = request["rebalanceTimeoutMs"]
             if epoch in LEAVES:
@@ -396,6 +396,11 @@ class Membership(Fold):
 
 def _body(exchange: Exchange) -> dict[str, Any]:
     return exchange.response.body() if exchange.response is not None else {}
+
+
+def _named(topics: Iterable[str | None] | None) -> set[str]:
+    """Names of topics without the null that a damaged message may have among them."""
+    return {each for each in topics or () if each is not None}
 
 
 def _is_good(response: dict[str, Any]) -> bool:

@@ -112,8 +112,8 @@ class PacketRun:
 class BlockRun(PacketRun):
     """The same of a pcapng file: Enhanced Packet Blocks of one interface.
 
-    :param form: whether numbers have their lowest byte first, and what the interface's times are multiplied
-        with and divided by, and what is added, to be nanoseconds since the epoch.
+    :param form: whether numbers have their lowest byte first. Then what makes nanoseconds since the epoch of
+        the interface's times: what they are multiplied with, what they are divided by, and what is added.
     """
 
     __slots__ = ("_divisor", "_offset_ns")
@@ -204,8 +204,8 @@ def end_of_run(buffer: bytes, at: int, form: tuple[bool, int, int], limit: int) 
 def end_of_blocks(
     buffer: bytes, at: int, is_little: bool, interface: int, latest: int, limit: int, block_limit: int
 ) -> tuple[int, int]:
-    """Where the blocks in a row end, from ``at`` on, that are whole and of packets with bytes, of one
-    interface and in nothing wrong; and how many they are.
+    """Where the blocks in a row end that begin at ``at``, and how many they are. They are whole, in nothing
+    wrong, of one interface, and of packets with bytes.
 
     :param interface: its index in the section.
     :param latest: the last of its times that 64 bits of nanoseconds have room for.

@@ -20,7 +20,7 @@ _SECONDS = {"ms": 1e-3, "s": 1, "min": 60, "m": 60, "h": 3600}
 _TIME = re.compile(rf"\+?(\d{{1,9}}(?:\.\d{{1,9}})?)\s*({'|'.join(_SECONDS)})")
 
 
-class Target(NamedTuple):
+class Destination(NamedTuple):
     """A place in a capture that need not exist."""
 
     kind: str
@@ -31,7 +31,7 @@ class Target(NamedTuple):
     """What is called so on the screens."""
 
 
-def targets(typed: str) -> Iterator[Target]:
+def targets(typed: str) -> Iterator[Destination]:
     """What a typed text may mean, the likeliest first; nothing if it is neither a number nor a time."""
     text = typed.strip().removeprefix(":").strip().lower()
     found = _NUMBER.fullmatch(text)
@@ -40,18 +40,18 @@ def targets(typed: str) -> Iterator[Target]:
         if not found["packet"]:
             yield numbered(number)
         if not found["exchange"]:
-            yield Target(PACKET, number, f"packet {number:,}")
+            yield Destination(PACKET, number, f"packet {number:,}")
     time = _TIME.fullmatch(text)
     if time is not None:
-        yield Target(TIME, round(float(time[1]) * _SECONDS[time[2]] * 1e9), f"{time[1]} {time[2]}")
+        yield Destination(TIME, round(float(time[1]) * _SECONDS[time[2]] * 1e9), f"{time[1]} {time[2]}")
 
 
-def numbered(number: int) -> Target:
+def numbered(number: int) -> Destination:
     """The exchange with a number."""
-    return Target(NUMBER, number, f"No. {number:,}")
+    return Destination(NUMBER, number, f"No. {number:,}")
 
 
-def nothing_at(target: Target) -> str:
+def nothing_at(target: Destination) -> str:
     """What is to be said if nothing is there."""
     if target.kind == NUMBER:
         return f"there is no exchange {target.words}"
@@ -60,7 +60,7 @@ def nothing_at(target: Target) -> str:
     return f"there is no exchange after {target.words}"
 
 
-def place_of(target: Target, index: Index) -> int | None:
+def place_of(target: Destination, index: Index) -> int | None:
     """The place of an exchange in the index. A number is its own, a packet completed one of its messages. For
     a time it is the first exchange from then on. None: nothing is there."""
     if target.kind == NUMBER:

@@ -1,7 +1,7 @@
 """Exchanges in brief → lines of NDJSON, from their numbers and bytes.
 
 All columns of the table are written in its order, one after the other. What stands between two values is made
-once, what an API in a version or a connection has in all its lines for each of them.
+once. What all lines of a connection have, or of an API in a version, is made once for each of them.
 """
 
 from __future__ import annotations

@@ -86,7 +86,7 @@ class Gathered:
         """The bytes up to each batch."""
 
     def numbers(self) -> dict[str, array[int]]:
-        """Of each of :data:`NUMBERS` those of all batches."""
+        """Those of all batches, by the names in :data:`NUMBERS`."""
         rows = self._numbers.part(0, self.batches * _ROW)
         return {name: rows[at::_ROW] for at, name in enumerate(NUMBERS)}
 

@@ -27,12 +27,12 @@ class GatheredRecords:
         self._numbers, self._sizes = Int64Rows(), Int64Rows()
 
     def numbers(self) -> array[int]:
-        """Of each record offset, timestamp, a number that means nothing, the size of the key, one that means
-        nothing, the size of the value, and how many headers it has. A size of -1 is null."""
+        """Seven numbers for each record. They are offset, timestamp, one without a meaning, the size of the
+        key, another without, the size of the value, and the count of headers. A size of -1 is null."""
         return self._numbers.part(0, self.count * ROW)
 
     def header_sizes(self) -> array[int]:
-        """Of each header the size of its name and of its value; -1 is null."""
+        """Two numbers for each header: the sizes of its name and of its value; -1 is null."""
         return self._sizes.part(0, self.header_count * 2)
 
     def held(self) -> int:
@@ -72,7 +72,7 @@ class GatheredRecords:
     ) -> None:
         """Add a record.
 
-        :param timestamp: -1 is none.
+        :param timestamp: -1 where it has none.
         """
         to = self.count * ROW
         self._numbers.reserve(to + ROW)

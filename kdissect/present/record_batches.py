@@ -1,5 +1,7 @@
-"""An exchange → the batches of records in it, for who decodes their payloads. Lines of NDJSON have a shorter
-way in :mod:`kdissect.present.record_lines`, Arrow in :mod:`kdissect.present.gathered`.
+"""An exchange → the batches of records in it. What decodes payloads asks for them.
+
+Lines of NDJSON have a shorter way in :mod:`kdissect.present.record_lines`, Arrow in
+:mod:`kdissect.present.gathered`.
 """
 
 from __future__ import annotations
@@ -64,8 +66,8 @@ def record_batches(source: Exchange | Brief, options: Options) -> Iterator[Plain
 
 
 def by_places(batch: Batch, columns: Columns, assigned: int) -> Iterator[tuple[Columns, int | None]]:
-    """The records of a message of magic 0 or 1 as one batch, or as one each, and the offset that the broker
-    gave the base offset of each.
+    """The records of a message of magic 0 or 1, as one batch or as one each. With each batch comes the offset
+    that the broker gave its base offset.
 
     The broker counts records by their places. In a wrapper offsets may say something else: then each record
     is a batch. Where a message is broken, nobody can count.

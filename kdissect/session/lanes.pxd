@@ -13,7 +13,7 @@ cdef class Lane:
 cdef Lane _lane(Conversation conversation, int side, bytes ends)
 
 @cython.final
-cdef class Lanes:
+cdef class LaneTable:
     cdef public dict by_ends
     cdef list _recent
 

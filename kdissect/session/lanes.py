@@ -28,7 +28,7 @@ def _lane(conversation: Conversation, side: Side, ends: bytes) -> Lane:
     return lane
 
 
-class Lanes:
+class LaneTable:
     """The short ways of connections that are remembered."""
 
     __slots__ = ("_recent", "by_ends")
@@ -40,7 +40,7 @@ class Lanes:
         """Some of those taken last, by :func:`_recent_at`: most packets are of few connections."""
 
     def find(self, data: bytes, place: int, size: int) -> Lane | None:
-        """The short way of packets between the ends whose bytes stand in ``data``; None if there is none."""
+        """The short way of packets between the ends that stand in ``data``; None if it is not known."""
         raw, at = data, _recent_at(data, place + size)
         lane = self._recent[at]
         if lane is not None and len(lane.ends) == size and data.startswith(lane.ends, place):

@@ -1,8 +1,8 @@
 """Which rows are made: those that a display filter shows.
 
 Spark's own filters come after. It can hand them down to a source in Python, but keeps what it handed down in
-the table: the next query of the same DataFrame reads what the filters of the query before it left (seen with
-Spark 4.1.4, 4.2.1 and 4.3.0). So kdissect takes none.
+the table. The next query of the same DataFrame then reads only what the filters of the query before it left.
+This was seen with Spark 4.1.4, 4.2.1 and 4.3.0. So kdissect takes none.
 """
 
 from __future__ import annotations

@@ -86,7 +86,7 @@ def _goes_in_columns(table: Table, settings: TableSettings) -> bool:
 def batches_of(
     events: Iterable[Event], table: Table, point: str, settings: TableSettings, choice: Choice, note: Note
 ) -> Iterator[Any]:
-    """The rows of ``table`` that the events bring, as far as ``choice`` shows them."""
+    """The rows of ``table`` that the events bring and ``choice`` shows."""
     rows = PointRows(table, point, settings, choice)
     with rarely_collected():
         for event in events:

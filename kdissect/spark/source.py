@@ -70,11 +70,7 @@ class CaptureSource(DataSource):
             return ddl(self._settings.chosen_table())
 
     def streamReader(self, schema: StructType) -> DataSourceStreamReader:  # noqa: N802 - Spark's name
-        with in_one_line():
-            raise ValueError(
-                "kdissect has no readStream: kdissect spark stream DIR --out TABLES makes tables of captures"
-                " as they appear, which readStream reads as Parquet"
-            )
+        return _NoStream()
 
     def reader(self, schema: StructType) -> DataSourceReader:
         with in_one_line():
@@ -85,6 +81,20 @@ class CaptureSource(DataSource):
             if settings.stats is not None:
                 return FoldReader(settings._replace(columns=names), paths)
             return CaptureReader(settings, paths, table)
+
+
+class _NoStream(DataSourceStreamReader):
+    """Says that there is none when it is asked where to begin. Spark 4.3 loses what is said before that."""
+
+    def initialOffset(self) -> dict[str, int]:  # noqa: N802 - Spark's name
+        with in_one_line():
+            raise ValueError(
+                "kdissect has no readStream: kdissect spark stream DIR --out TABLES makes tables of captures"
+                " as they appear, which readStream reads as Parquet"
+            )
+
+    def read(self, partition: InputPartition) -> Iterator[tuple[Any, ...]]:
+        return iter(())
 
 
 @contextmanager

@@ -208,8 +208,8 @@ def made_again(
 ) -> Carried | None:
     """The state that batches left, made again from what they read; None where that may be another one.
 
-    TLS waits for secrets. With a key log as it is today nothing would wait that did then: its exchanges would
-    come to light among those that were written long ago, and be lost.
+    TLS waits for secrets. With a key log as it is today, nothing would wait that did then. Its exchanges
+    would come to light among those that were written long ago, and be lost.
 
     :param history: what each batch read; None: it drained the state.
     :param has_secrets: whether TLS secrets were given to batches; None where nobody kept it.

@@ -21,7 +21,7 @@ from textual.timer import Timer
 from kdissect.exchange import Exchange
 from kdissect.feed.batches import Feed
 from kdissect.feed.stories import Subject
-from kdissect.feed.targets import Target, nothing_at, place_of
+from kdissect.feed.targets import Destination, nothing_at, place_of
 from kdissect.filter.errors import FilterError
 from kdissect.model import CaptureError
 from kdissect.present.options import Options
@@ -419,7 +419,7 @@ class Kdissect(Host):
         self._jump("exchanges", before, to_tree)
         page.go_to(place)
 
-    def go_to(self, target: Target) -> None:
+    def go_to(self, target: Destination) -> None:
         place = place_of(target, self.index)
         if place is not None:
             self.show_exchange(place)

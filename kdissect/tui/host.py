@@ -24,7 +24,7 @@ from kdissect.feed.filtering import Shown
 from kdissect.feed.index import Index
 from kdissect.feed.statistics import Statistics
 from kdissect.feed.stories import Subject
-from kdissect.feed.targets import Target, numbered, place_of
+from kdissect.feed.targets import Destination, numbered, place_of
 from kdissect.present.form import plural
 from kdissect.present.no_kafka import NoKafka
 from kdissect.present.options import Options
@@ -270,7 +270,7 @@ class Host(App[None]):
         """
         raise NotImplementedError
 
-    def go_to(self, target: Target) -> None:
+    def go_to(self, target: Destination) -> None:
         """Show the exchange that somebody asked for, or say that it does not exist."""
         raise NotImplementedError
 

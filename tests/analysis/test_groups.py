@@ -13,11 +13,15 @@ from kdissect.analysis.membership import HEARTBEATS
 from kdissect.capture.files import read_packets
 from kdissect.dissect import Event
 from kdissect.exchange import Exchange
+from kdissect.message import parse_request
+from kdissect.model import Direction
 from kdissect.session.conversation import Connection
-from tests.analysis.folds import fold, logged, made, rows_of
+from tests.analysis.folds import fold, frame, logged, made, rows_of
 from tests.dissecting import dissect
+from tests.kafka import request
 from tests.lab import Case
 from tests.shared import requires_shared, shared
+from tests.tcp.segments import BROKER, CLIENT
 
 GROUP_CASES = ["java43-groups", "java43-kip848", "java43-share-2", "streams-protocol-2", "streams-classic"]
 GROUP_CASES += ["java43-admin", "kafka-python-3", "kafkajs-on-39", "sarama", "librdkafka-new", "zk39-ibp28"]
@@ -390,3 +394,15 @@ def test_leaving_counts_where_the_broker_says_it_did() -> None:
     old = made("LeaveGroup", 1, {"groupId": "g", "memberId": "m"}, {"throttleTimeMs": 0, "errorCode": 0})
     (row,) = fold("members", [old]).result()
     assert (row["member_id"], row["left"]) == ("m", "LeaveGroup")
+
+
+def test_a_topic_that_a_damaged_message_names_null_is_no_topic() -> None:
+    asked: dict[str, Any] = {"groupId": "g", "memberId": "m", "memberEpoch": 1, "instanceId": None}
+    asked |= {"rackId": None, "rebalanceTimeoutMs": -1, "serverAssignor": None, "topicPartitions": None}
+    payload = request("ConsumerGroupHeartbeat", 0, **asked, subscribedTopicNames=["kept", "gone"])
+    damaged = payload.replace(b"\x05gone", b"\0")
+    exchange = Exchange(0, CLIENT, BROKER)
+    exchange.request = parse_request(frame(Direction.TO_BROKER, damaged, 1))
+    exchange.number = 1
+    (row,) = fold("members", [exchange]).result()
+    assert row["subscribed"] == ["kept"]

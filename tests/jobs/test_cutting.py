@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+import kdissect.capture.compressed
 import kdissect.cli.jobs
 import kdissect.jobs.cutting
 from benchmarks.traffic import FILE_HEAD, grow, multiply
@@ -37,6 +38,7 @@ def counts(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[PartCounts]]:
     monkeypatch.setattr(kdissect.cli.jobs, "CUT_BYTES", 1)
     monkeypatch.setattr(kdissect.jobs.cutting, "FIRST_BYTES", 4_000)
     monkeypatch.setattr(kdissect.jobs.cutting, "PART_BYTES", 30_000)
+    monkeypatch.setattr(kdissect.capture.compressed, "PIECE_BYTES", 2_000)
     found: list[PartCounts] = []
     close = kdissect.cli.jobs._Sharing.close
 
@@ -187,20 +189,25 @@ def lz4_of(data: bytes) -> bytes:
     return pytest.importorskip("lz4.frame").compress(data)  # type: ignore[no-any-return]
 
 
+def in_frames(compress: Callable[[bytes], bytes], data: bytes) -> bytes:
+    """Many frames in a row: small pieces come of them, so that there is something to cut."""
+    return b"".join(compress(data[at : at + 4_000]) for at in range(0, len(data), 4_000))
+
+
 @pytest.mark.parametrize("compress", [gzipped, zstandard_of, lz4_of])
 def test_compressed_files_are_cut_where_they_are_read(
     compress: Callable[[bytes], bytes], counts: list[PartCounts], tmp_path: Path
 ) -> None:
     path = tmp_path / "capture"
-    path.write_bytes(compress((CAPTURES / "basic-kafka43.pcapng").read_bytes()))
+    path.write_bytes(in_frames(compress, (CAPTURES / "basic-kafka43.pcapng").read_bytes()))
     alone = said(*ROWS, path, "--jobs", 1)
     assert said(*ROWS, path, "--jobs", 2) == alone
-    assert counts[-1].seams >= 3
+    assert counts[-1].seams >= 2  # every other part is this process's own
     assert counts[-1].given_up == 0
 
 
 def test_a_file_that_breaks_off_is_told_once(counts: list[PartCounts], tmp_path: Path) -> None:
-    whole = gzip.compress((CAPTURES / "basic-kafka43.pcapng").read_bytes())
+    whole = in_frames(gzipped, (CAPTURES / "basic-kafka43.pcapng").read_bytes())
     other = written(tmp_path / "other.pcap", packets_of("errors.pcapng"))
     path = tmp_path / "short.gz"
     path.write_bytes(whole[: len(whole) // 2])

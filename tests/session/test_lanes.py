@@ -6,7 +6,7 @@ import pytest
 
 from kdissect.model import Endpoint
 from kdissect.session.conversation import Conversation
-from kdissect.session.lanes import RECENT_LANES, Lanes
+from kdissect.session.lanes import RECENT_LANES, LaneTable
 from tests.kafka import Talk
 
 
@@ -22,7 +22,7 @@ def ends_of(source: Endpoint, destination: Endpoint) -> bytes:
     return source[:-2] + destination[:-2] + source[-2:] + destination[-2:]
 
 
-def opened(lanes: Lanes, talk: Talk, number: int = 0) -> Conversation:
+def opened(lanes: LaneTable, talk: Talk, number: int = 0) -> Conversation:
     conversation = Conversation(number, talk.segments[0])
     lanes.open(conversation, talk.segments[0])
     return conversation
@@ -30,7 +30,7 @@ def opened(lanes: Lanes, talk: Talk, number: int = 0) -> Conversation:
 
 @pytest.mark.parametrize("address", [bytes((10, 0, 0)), bytes(15)])
 def test_packets_of_both_directions_find_their_connection_and_side(address: bytes) -> None:
-    lanes, talk = Lanes(), a_talk(1001, address)
+    lanes, talk = LaneTable(), a_talk(1001, address)
     conversation = opened(lanes, talk)
     for source, destination, side in ((talk.client, talk.broker, 0), (talk.broker, talk.client, 1)):
         ends = ends_of(source, destination)
@@ -42,7 +42,7 @@ def test_packets_of_both_directions_find_their_connection_and_side(address: byte
 
 
 def test_other_ends_find_nothing() -> None:
-    lanes, talk = Lanes(), a_talk(1001)
+    lanes, talk = LaneTable(), a_talk(1001)
     opened(lanes, talk)
     ends = ends_of(talk.client, talk.broker)
     assert lanes.find(ends, 0, len(ends)) is not None  # it is a recent one now
@@ -52,7 +52,7 @@ def test_other_ends_find_nothing() -> None:
 
 
 def test_a_connection_that_is_closed_is_found_no_more_and_others_are() -> None:
-    lanes, talks = Lanes(), [a_talk(port) for port in range(1, RECENT_LANES + 100)]
+    lanes, talks = LaneTable(), [a_talk(port) for port in range(1, RECENT_LANES + 100)]
     all_of_them = [opened(lanes, talk, number) for number, talk in enumerate(talks)]
     for _ in range(2):
         for talk, conversation in zip(talks, all_of_them, strict=True):
@@ -67,7 +67,7 @@ def test_a_connection_that_is_closed_is_found_no_more_and_others_are() -> None:
 
 
 def test_ends_that_another_connection_has_stay_its_own() -> None:
-    lanes, talk = Lanes(), a_talk(1001)
+    lanes, talk = LaneTable(), a_talk(1001)
     older = opened(lanes, talk)
     lanes.close(older)
     newer = opened(lanes, talk, 1)
@@ -78,7 +78,7 @@ def test_ends_that_another_connection_has_stay_its_own() -> None:
 
 
 def test_no_packet_takes_the_short_way_once_all_are_cleared() -> None:
-    lanes, talk = Lanes(), a_talk(1001)
+    lanes, talk = LaneTable(), a_talk(1001)
     opened(lanes, talk)
     ends = ends_of(talk.client, talk.broker)
     assert lanes.find(ends, 0, len(ends)) is not None

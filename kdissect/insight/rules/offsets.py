@@ -310,7 +310,7 @@ def offset_reset(facts: Facts) -> Iterator[Finding]:
 
 @rule("offset-rewound", NOTICE, CERTAIN, needs=(Lag,))
 def offset_rewound(facts: Facts) -> Iterator[Finding]:
-    """A committed offset went back. Of a topic that was deleted and made again, offsets begin anew."""
+    """A committed offset went back. A topic that was deleted and made again has offsets of its own."""
     went_back = [row for row in facts.rows(Lag) if row["rewinds"]]
     for (group, topic), rows in together(went_back, "group", "topic").items():
         worst = max(rows, key=lambda row: row["rewound_from"] - row["rewound_to"])

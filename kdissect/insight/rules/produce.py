@@ -259,7 +259,7 @@ def duplicate_appended(facts: Facts) -> Iterator[Finding]:
             yield facts.finding(
                 _subject(row),
                 f"{plural(row['resent_appended'], 'record')} of {row['client_id'] or 'a producer'} "
-                f"{'stands' if row['resent_appended'] == 1 else 'stand'} twice in {_place(row)}: the "
+                f"{'stands' if row['resent_appended'] == 1 else 'stand'} twice in {_place(row)}. The "
                 f"client sent {plural(row['resent'], 'batch', 'batches')} again after an answer did not "
                 "come, and the broker had written these records already.",
                 count=row["resent_appended"],

@@ -155,7 +155,7 @@ def test_acks_1_counts_where_there_are_replicas() -> None:
 def test_records_that_stand_twice() -> None:
     (found,) = judged("duplicate-appended", producer(resent=2, resent_appended=3))
     assert found.message == (
-        "3 records of till stand twice in sales-0: the client sent 2 batches again after an answer did not "
+        "3 records of till stand twice in sales-0. The client sent 2 batches again after an answer did not "
         "come, and the broker had written these records already."
     )
     assert not judged("duplicate-appended", producer(resent=2, absorbed=2))
