@@ -165,10 +165,11 @@ WITH_ZOOKEEPER = ("UpdateMetadata", "LeaderAndIsr")
 
 
 def _was_out_of_sync(event: Event, moved: dict[str, tuple[Any, Any]]) -> bool:
-    """Whether a controller made a replica the leader that was not among those in sync before."""
+    """Whether a controller made a replica the leader that was not among those in sync, of a partition without
+    a leader. Where there is one, a replica may come back in sync seconds before the controller tells it."""
     before, _ = moved.get("isr", ((), ()))
-    leader = moved["leader"][1]
-    return event.told_by in WITH_ZOOKEEPER and leader >= 0 and bool(before) and leader not in before
+    was, leader = moved["leader"]
+    return event.told_by in WITH_ZOOKEEPER and was < 0 <= leader and bool(before) and leader not in before
 
 
 def _asker(event: Event, events: list[Event], order: str) -> Event | None:

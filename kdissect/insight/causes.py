@@ -33,16 +33,20 @@ def explains(cause: str, *effects: str, shares: tuple[str, ...] = (), within_s: 
 
 def linked(findings: list[Finding], causes: Iterable[Cause] | None = None) -> list[Finding]:
     """The findings, each with the key of the one that explains it. No circle comes of it. A rule may name a
-    cause itself; that counts only if its rule found it too."""
-    keys = {each.key for each in findings}
+    cause itself; that counts only if its rule found it too, at a time at which it explains such effects."""
+    known = list(CAUSES if causes is None else causes)
+    by_key = {each.key: each for each in findings}
+
+    def explained(each: Finding) -> bool:
+        cause = by_key.get(each.because or "")
+        return cause is not None and _is_in_time(known, cause, each)
+
     findings = [
-        each if each.because is None or each.because in keys else each.changed(because=None)
-        for each in findings
+        each if each.because is None or explained(each) else each.changed(because=None) for each in findings
     ]
     by_id: dict[str, list[Finding]] = {}
     for each in findings:
         by_id.setdefault(each.id, []).append(each)
-    known = list(CAUSES if causes is None else causes)
     because: dict[str, str] = {each.key: each.because for each in findings if each.because is not None}
     for each in findings:
         for relation in known:
@@ -66,6 +70,17 @@ def _fits(relation: Cause, cause: Finding, effect: Finding) -> bool:
         return True
     last_ns = cause.last_ns if cause.last_ns is not None else cause.first_ns
     return cause.first_ns <= effect.first_ns <= last_ns + relation.within_s * 1e9
+
+
+def _is_in_time(known: list[Cause], cause: Finding, effect: Finding) -> bool:
+    """Whether the effect that a rule links to the cause is near it. How near, the table says of the two. The
+    effect may be seen first: a broker that stops hands over before its connections end."""
+    windows = [each.within_s for each in known if each.cause == cause.id and each.effect == effect.id]
+    if not windows or None in windows or cause.first_ns is None or effect.first_ns is None:
+        return True
+    room_ns = max(window for window in windows if window is not None) * 1e9
+    last_ns = cause.last_ns if cause.last_ns is not None else cause.first_ns
+    return cause.first_ns - room_ns <= effect.first_ns <= last_ns + room_ns
 
 
 def _leads(because: dict[str, str], start: str, end: str) -> bool:

@@ -5,6 +5,8 @@ from kdissect.protocol.json_text cimport JsonText
 from kdissect.record.records cimport Columns
 from kdissect.record.rows cimport Int64Rows
 
+cdef Py_ssize_t _HEADER_COST
+
 @cython.final
 cdef class GatheredRecords:
     cdef public JsonText keys

@@ -12,6 +12,9 @@ from kdissect.protocol.json_text import JsonText
 from kdissect.record.records import ROW, Columns, Headers
 from kdissect.record.rows import Int64Rows
 
+_HEADER_COST = 16
+"""Bytes of the two numbers that are kept of a header."""
+
 
 class GatheredRecords:
     """Takes records until somebody takes them all."""
@@ -38,7 +41,7 @@ class GatheredRecords:
     def held(self) -> int:
         """Bytes that wait."""
         names, values = self.header_names.size(), self.header_values.size()
-        return self.keys.size() + self.values.size() + names + values
+        return self.keys.size() + self.values.size() + names + values + _HEADER_COST * self.header_count
 
     def clear(self) -> None:
         """Begin anew; the bytes of the texts are taken by themselves."""

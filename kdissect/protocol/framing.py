@@ -391,7 +391,12 @@ def _packets_of(used: list[Chunk]) -> tuple[list[int], Chunk]:
 
 
 def chunk_in(packet: int, timestamp_ns: int, offset: int, data: bytes, start: int, length: int) -> Chunk:
-    """The bytes of a segment that stand in ``data``."""
+    """The bytes of a segment that stand in ``data``.
+
+    :raises IndexError: they do not stand there.
+    """
+    if start < 0 or length < 0 or start + length > len(data):
+        raise IndexError(start)
     raw = data
     # Made part by part: compiled, that is several times faster than a call with all of them.
     chunk = Chunk.__new__(Chunk)

@@ -92,8 +92,10 @@ def are_plain(data: bytes, start: int = 0, end: int = -1) -> bool:
     :param start: where in the bytes it begins, and ``end``: where it ends, by default at theirs.
     """
     raw, position = data, start
-    if end < 0:
+    if end < 0 or end > len(data):
         end = len(data)
+    if position < 0:
+        return False
     while position < end:
         if end - position < _HEADER_BYTES or raw[position + 16] != 2 or raw[position + 22] & CODEC_BITS:
             return False

@@ -106,6 +106,9 @@ def test_a_set_is_plain_where_no_batch_is_compressed() -> None:
     assert are_plain(2 * PLAIN)
     assert not are_plain(PLAIN + packed)
     assert not are_plain(PLAIN[:-1])
+    assert not are_plain(PLAIN, 0, len(PLAIN) - 1)
+    assert are_plain(PLAIN, 0, len(PLAIN) + 1000), "no byte beyond the last is looked at"
+    assert not are_plain(PLAIN, -1)
     assert not are_plain(message(1, 0, b"value"))
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from bisect import bisect_left
+from bisect import bisect_left, bisect_right
 from collections.abc import Iterator, Set
 from itertools import accumulate
 
@@ -221,10 +221,10 @@ class _BrokerEnds:
         return at > 0 and self._served[at - 1] > until_ns
 
     def stopped(self, ns: int, within_ns: int) -> bool:
-        """Whether it stopped at that time: it closed others as well, and none went on."""
-        at = bisect_left(self._closed, ns - within_ns)
-        closed_others = at < len(self._closed) and self._closed[at] <= ns + within_ns
-        return closed_others and not self.serves(ns + within_ns, ns + within_ns)
+        """Whether it stopped at that time: it closed another as well, and none that had begun before went on.
+        Several that are closed are a stop whatever goes on: several brokers may be behind one address."""
+        closed = bisect_right(self._closed, ns + within_ns) - bisect_left(self._closed, ns - within_ns)
+        return closed > 1 or (closed == 1 and not self.serves(ns - within_ns, ns + within_ns))
 
 
 @rule("request-refused-by-close", WARNING, CERTAIN, needs=(Tcp,), young_ms=50, stops_s=1)

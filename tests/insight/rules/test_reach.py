@@ -165,15 +165,17 @@ def test_a_broker_that_stops_refuses_nothing() -> None:
 
 
 def test_a_broker_that_goes_on_refuses_though_it_closes_an_idle_connection() -> None:
-    row = refused_by_close()
+    row = refused_by_close() | {"closed_ns": 5 * SECOND, "last_ns": 5 * SECOND}
     idle = row | {"connection": 2, "waiting_exchanges": [], "waiting_apis": [], "client_id": "other"}
-    goes_on = idle | {"connection": 3, "closed_by": None, "closed_ns": None, "last_ns": 2 * SECOND}
+    goes_on = idle | {"connection": 3, "closed_by": None, "closed_ns": None, "last_ns": 7 * SECOND}
     assert not said("request-refused-by-close", {Tcp: [row, idle]})
     assert said("request-refused-by-close", {Tcp: [row, idle, goes_on]})
-    again = {"first_ns": row["closed_ns"] + SECOND // 2}
-    assert said("request-refused-by-close", {Tcp: [row, idle, goes_on | again]}), "it takes new ones"
-    for ends in ({"last_ns": SECOND}, {"opening": "refused"}, {"first_ns": 2 * SECOND}):
+    for ends in ({"last_ns": 6 * SECOND}, {"opening": "refused"}, {"first_ns": 7 * SECOND}):
         assert not said("request-refused-by-close", {Tcp: [row, idle, goes_on | ends]})
+    again = {"first_ns": row["closed_ns"] + SECOND // 2}
+    assert not said("request-refused-by-close", {Tcp: [row, idle, goes_on | again]}), "it may have restarted"
+    other = idle | {"connection": 4}
+    assert not said("request-refused-by-close", {Tcp: [row, idle, other, goes_on]}), "one of several brokers"
 
 
 def test_many_closed_connections_are_judged_in_one_pass() -> None:

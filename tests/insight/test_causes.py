@@ -1,0 +1,28 @@
+"""What explains what: links between findings."""
+
+from __future__ import annotations
+
+import pytest
+
+from kdissect.analysis.fold import SECOND
+from kdissect.insight.causes import Cause, linked
+from kdissect.insight.finding import CERTAIN, NOTICE, Finding, FindingSubject, key_of
+
+KNOWN = (Cause("broker-gone", "controller-moved", within_s=60),)
+
+
+def found(id: str, node: int, at_s: int, because: str | None = None) -> Finding:
+    subject = FindingSubject(broker=str(node))
+    ns = at_s * SECOND
+    words = "Something happened."
+    return Finding(id, NOTICE, CERTAIN, "brokers", subject, words, because=because, first_ns=ns, last_ns=ns)
+
+
+@pytest.mark.parametrize(
+    ("gone_s", "is_cause"), [(10, True), (70, True), (130, True), (9, False), (131, False)]
+)
+def test_a_cause_that_a_rule_names_must_have_been_there_in_time(gone_s: int, is_cause: bool) -> None:
+    gone = found("broker-gone", 1, gone_s)
+    moved = found("controller-moved", 2, 70, key_of("broker-gone", FindingSubject(broker="1")))
+    _, told = linked([gone, moved], KNOWN)
+    assert told.because == (gone.key if is_cause else None)
