@@ -7,9 +7,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
-from kdissect.capture.reader import Reader
 from kdissect.insight.judge import Judge
 from kdissect.source import Pass
+from kdissect.spark.growing import Bookmark
 
 Trail = list[list[list[Any]]]
 """What was read, batch by batch: the values of spans (:class:`~kdissect.spark.spool.FileSpan`)."""
@@ -34,9 +34,9 @@ class Carried:
     """By path, up to which byte it was read."""
     firsts: dict[str, int | None] = field(default_factory=dict)
     """By path, the time of the first packet, by which a file is known under a name that comes again."""
-    readers: dict[str, Reader] = field(default_factory=dict)
-    """By path, what goes on where a file has grown. Without one, a file is read from its beginning again, and
-    what was taken in is passed over."""
+    bookmarks: dict[str, Bookmark] = field(default_factory=dict)
+    """By path, where one goes on when a file has grown. Without one, a file is read from its beginning
+    again, and what was taken in is passed over."""
     trail: Trail | None = field(default_factory=list)
     """From what the state can be made again; None if it cannot be, because a file is gone, for example."""
     has_secrets: bool = False
@@ -57,14 +57,14 @@ class Carried:
         for each in (self.items, self.sizes):
             each[new] = each.pop(old)
         self.firsts[new] = self.firsts.pop(old)
-        self.readers.pop(old, None)
+        self.bookmarks.pop(old, None)
         if old in self.final:
             self.final.remove(old)
             self.final.add(new)
 
     def forget(self, path: str) -> None:
         """The file is gone, or another one has its name now."""
-        for each in (self.items, self.sizes, self.firsts, self.readers):
+        for each in (self.items, self.sizes, self.firsts, self.bookmarks):
             each.pop(path, None)
         self.final.discard(path)
 

@@ -1,14 +1,17 @@
 """The part of a file that a batch reads → its items. Reading goes on from where the last batch stopped.
 
-A compressed file cannot be read on. It is read from its beginning, and so is one whose reader was not kept.
+A compressed file cannot be read on. It is read from its beginning, and so is one whose reader was not kept,
+or that was written anew: the bytes before the place where reading stopped are others then.
 """
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Iterator
 from contextlib import closing
 from copy import deepcopy
 from itertools import islice
+from typing import NamedTuple
 
 from kdissect.capture.compressed import PIECE_BYTES
 from kdissect.capture.files import read_packets
@@ -20,26 +23,39 @@ from kdissect.spark.spool import FileSpan, limited
 from kdissect.spark.storage import open_file
 
 OTHERS_ARE_READ = "; the other files are read"
+END_BYTES = 4096
+"""So many bytes before the place where reading stopped tell whether a file is still the same."""
+
+
+class Bookmark(NamedTuple):
+    """Where reading of a file stopped."""
+
+    reader: Reader
+    """What goes on there."""
+    end: bytes
+    """The digest of the last bytes that it was fed."""
 
 
 class SpanReading:
     """Reads a span once.
 
-    :param reader: what read the file up to here, if it was kept.
+    :param bookmark: where reading of the file stopped before, if that was kept.
     """
 
-    def __init__(self, span: FileSpan, limits: Limits, reader: Reader | None) -> None:
+    def __init__(self, span: FileSpan, limits: Limits, bookmark: Bookmark | None) -> None:
         self._span = span
         self._limits = limits
-        self.goes_on = reader is not None and reader.fed_bytes <= span.size
+        self._end = b""
+        """The last bytes that were read."""
+        self.goes_on = bookmark is not None and self._fits(bookmark)
         """Whether the items are those behind what was read before; else they are those of the whole file."""
-        self.reader = reader if self.goes_on else None
-        """What can go on when the file has grown further, once all items were given."""
+        self.bookmark = bookmark if self.goes_on else None
+        """Where one can go on when the file has grown further, once all items were given."""
 
     def items(self) -> Iterator[Item]:
         """What the span holds. Unless it is final, what is incomplete at its end is left for later."""
-        if self.reader is not None:
-            yield from map(self._named, self._further(self.reader))
+        if self.bookmark is not None:
+            yield from map(self._named, self._further(self.bookmark.reader))
         else:
             yield from self._whole(is_final=self._span.is_final, keeps=True)
 
@@ -48,16 +64,31 @@ class SpanReading:
 
         :param taken: how many items it had.
         """
-        if self.reader is not None:
-            yield from map(self._named, deepcopy(self.reader).close())
+        if self.bookmark is not None:
+            yield from map(self._named, deepcopy(self.bookmark.reader).close())
         else:
             yield from islice(self._whole(is_final=True, keeps=False), taken, None)
 
+    def _fits(self, bookmark: Bookmark) -> bool:
+        """Whether what was read before is still what the file begins with, as far as its end tells."""
+        fed = bookmark.reader.fed_bytes
+        if fed > self._span.size:
+            return False
+        start = max(0, fed - END_BYTES)
+        try:
+            with closing(open_file(self._span.path, start)) as file:
+                while (left := fed - start - len(self._end)) and (piece := file.read1(left)):
+                    self._end += piece
+        except OSError:
+            return True  # reading on fails as well, and tells why
+        return _digest(self._end) == bookmark.end
+
     def _whole(self, *, is_final: bool, keeps: bool) -> Iterator[Item]:
         span = self._span
+        self._end = b""
         unfinished = () if is_final else (span.path,)
         try:
-            capture = read_packets([span.path], self._limits, limited(span.size), unfinished)
+            capture = read_packets([span.path], self._limits, limited(span.size, self._note), unfinished)
             yield from map(self._named, capture)
         except CaptureError as error:
             if is_final:
@@ -65,7 +96,7 @@ class SpanReading:
                 yield fault(kind, f"{error}{OTHERS_ARE_READ}")
             return
         if keeps:
-            self.reader = _if_all(capture.reader, span)
+            self.bookmark = self._if_all(capture.reader)
 
     def _further(self, reader: Reader) -> Iterator[Item]:
         span = self._span
@@ -74,12 +105,23 @@ class SpanReading:
             with closing(open_file(span.path, reader.fed_bytes)) as file:
                 while left and not reader.stopped and (piece := file.read1(min(left, PIECE_BYTES))):
                     left -= len(piece)
+                    self._note(piece)
                     yield from reader.feed(piece)
         except OSError as error:
             yield fault("unreadable", f"reading failed: {error.strerror or error}")
         if span.is_final:
             yield from reader.close()
-        self.reader = _if_all(reader, span)
+        self.bookmark = self._if_all(reader)
+
+    def _note(self, piece: bytes) -> None:
+        """Keep the end of what is read. It is taken from what was fed: the file may be another one by now."""
+        self._end = (self._end + piece[-END_BYTES:])[-END_BYTES:]
+
+    def _if_all(self, reader: Reader | None) -> Bookmark | None:
+        """Where one can go on, if the reader was fed all of the span."""
+        if reader is None or not (reader.stopped or reader.fed_bytes == self._span.size):
+            return None
+        return Bookmark(reader, _digest(self._end))
 
     def _named(self, item: Item) -> Item:
         return (
@@ -87,6 +129,5 @@ class SpanReading:
         )
 
 
-def _if_all(reader: Reader | None, span: FileSpan) -> Reader | None:
-    """The reader, if it was fed all of a span."""
-    return reader if reader is not None and (reader.stopped or reader.fed_bytes == span.size) else None
+def _digest(end: bytes) -> bytes:
+    return hashlib.blake2b(end, digest_size=16).digest()

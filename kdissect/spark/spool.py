@@ -163,11 +163,14 @@ class SpoolFolder(NamedTuple):
         return now._replace(first_ns=first, is_settled=age >= self.settle_seconds)
 
 
-def limited(size: int) -> Callable[[str], BufferedIOBase]:
-    """What opens a file that ends after ``size`` bytes, whatever was written to it since."""
+def limited(size: int, note: Callable[[bytes], None]) -> Callable[[str], BufferedIOBase]:
+    """What opens a file that ends after ``size`` bytes, whatever was written to it since.
+
+    :param note: is told what is read.
+    """
 
     def opened(path: str) -> BufferedIOBase:
-        return cast(BufferedIOBase, _Head(open_file(path), size))
+        return cast(BufferedIOBase, _Head(open_file(path), size, note))
 
     return opened
 
@@ -175,13 +178,15 @@ def limited(size: int) -> Callable[[str], BufferedIOBase]:
 class _Head:
     """The first bytes of a file, as far as captures are read."""
 
-    def __init__(self, file: BufferedIOBase, size: int) -> None:
+    def __init__(self, file: BufferedIOBase, size: int, note: Callable[[bytes], None]) -> None:
         self._file = file
         self._left = size
+        self._note = note
 
     def read1(self, size: int) -> bytes:
         data = self._file.read1(min(size, self._left)) if self._left else b""
         self._left -= len(data)
+        self._note(data)
         return data
 
     def close(self) -> None:

@@ -140,14 +140,24 @@ class States:
                 f"{path} was not signed with this key, so anybody may have written it: --state-key names the"
                 " file with the key of who wrote it"
             )
+        if self._key is not None and head["drained"] is not None and _is_before_7(head):
+            raise StateError(
+                f"{path} says that it is drained, which no signature covered when it was written, so anybody"
+                " may have written that: start a new stream with another --checkpoint and --out"
+            )
+        if head["point"] != point:
+            raise StateError(f"{path} is damaged: it is the state of another capture point")
         if _is_of_others(head):
             raise OtherBuildError(path, _maker(head), head["trail"], head["has_secrets"])
         data = self._files.read(found.name).partition(b"\n")[2]
         if hashlib.sha256(data).hexdigest() != head["sha256"]:
             raise StateError(f"{path} is damaged: its digest does not fit")
         if head["drained"] is not None:
-            value = json.loads(data)
-            return Drained(**{**value, "names": [tuple(each) for each in value["names"]]})
+            try:
+                value = json.loads(data)
+                return Drained(**{**value, "names": [tuple(each) for each in value["names"]]})
+            except (ValueError, TypeError, KeyError):
+                raise StateError(f"{path} is damaged: it holds no drained state") from None
         carried = pickle.loads(data)  # ours, see above
         assert isinstance(carried, Carried)
         return carried
@@ -215,7 +225,7 @@ class States:
         """Of the digest of the state, and of what it is the state of. The format counts, too: no new state
         can pass for an old one."""
         told = [head[name] for name in _SIGNED]
-        if head["format"] not in range(7):
+        if not _is_before_7(head):
             told += [batch, *(head[name] for name in _SIGNED_SINCE_7)]
         assert self._key is not None
         return hmac.digest(self._key, json.dumps(told).encode(), "sha256").hex()
@@ -317,6 +327,11 @@ def state_key(path: str | None, environment: Mapping[str, str] = os.environ) -> 
 def _base_of(point: str) -> str:
     """What the states of a capture point are called."""
     return hashlib.sha256(point.encode("utf-8", "surrogateescape")).hexdigest()[:24] + _SUFFIX
+
+
+def _is_before_7(head: dict[str, Any]) -> bool:
+    """Whether its signature leaves out what :data:`_SIGNED_SINCE_7` names."""
+    return head["format"] in range(7)
 
 
 def _is_of_others(head: dict[str, Any]) -> bool:

@@ -325,7 +325,7 @@ def _new_items(
     known = carried.items.get(path, 0)
     if not known and span.first_ns and last_ns is not None and span.first_ns < last_ns:
         yield fault("late-file", _late_words(path, span.first_ns, last_ns))
-    reading = SpanReading(span, settings.limits, carried.readers.pop(path, None))
+    reading = SpanReading(span, settings.limits, carried.bookmarks.pop(path, None))
     taken = known if reading.goes_on else 0
     for item in reading.items():
         taken += 1
@@ -333,8 +333,8 @@ def _new_items(
             yield item
     if span.is_settled:
         yield from _waiting(reading, taken)
-    if reading.reader is not None and not span.is_final:
-        carried.readers[path] = reading.reader
+    if reading.bookmark is not None and not span.is_final:
+        carried.bookmarks[path] = reading.bookmark
     carried.items[path] = max(taken, known)
     carried.sizes[path] = span.size
     carried.firsts[path] = span.first_ns

@@ -145,6 +145,18 @@ def test_a_drained_state_that_nobody_signed_is_not_loaded(elsewhere: str, tmp_pa
         kept.load("one", 1)
 
 
+def test_a_signed_state_is_not_loaded_as_that_of_another_point(elsewhere: str, tmp_path: Path) -> None:
+    kept, folder = states(elsewhere), tmp_path / "bucket" / "state" / "0"
+    kept.save("one", 0, Carried(new_pass(TableSettings())))
+    (one,) = folder.glob("*.state")
+    kept.save("two", 0, Carried(new_pass(TableSettings())))
+    (two,) = set(folder.glob("*.state")) - {one}
+    two.write_bytes(one.read_bytes())
+    assert kept.load("one", 1) is not None
+    with pytest.raises(StateError, match="is damaged: it is the state of another capture point"):
+        kept.load("two", 1)
+
+
 @pytest.mark.parametrize("is_drained", [True, False])
 def test_what_was_signed_before_format_7_counts_as_it_was_signed(
     elsewhere: str, tmp_path: Path, is_drained: bool
@@ -165,11 +177,15 @@ def test_what_was_signed_before_format_7_counts_as_it_was_signed(
     head["signed"] = hmac.digest(KEY, json.dumps(told).encode(), "sha256").hex()
     path.write_bytes(json.dumps(head).encode() + b"\n" + data)
     if is_drained:
-        assert isinstance(kept.load("one", 1), Drained)
+        with pytest.raises(StateError, match="says that it is drained, which no signature covered"):
+            kept.load("one", 1)
     else:
         with pytest.raises(OtherBuildError) as raised:
             kept.load("one", 1)
         assert (raised.value.trail, raised.value.has_secrets) == (carried.trail, None)
+        path.write_bytes(json.dumps({**head, "drained": 1}).encode() + b"\n" + data)
+        with pytest.raises(StateError, match="says that it is drained, which no signature covered"):
+            kept.load("one", 1)
     path.write_bytes(json.dumps({**head, "format": 7}).encode() + b"\n" + data)
     with pytest.raises(StateError, match="was not signed with this key"):
         kept.load("one", 1)

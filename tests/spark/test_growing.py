@@ -10,12 +10,13 @@ from random import Random
 
 import pytest
 
+from kdissect.capture.compressed import PIECE_BYTES
 from kdissect.capture.files import read_packets
-from kdissect.capture.reader import Item, Reader
+from kdissect.capture.reader import Item
 from kdissect.limits import DEFAULTS
 from kdissect.model import Fault
 from kdissect.spark import growing
-from kdissect.spark.growing import SpanReading
+from kdissect.spark.growing import END_BYTES, Bookmark, SpanReading
 from kdissect.spark.spool import FileSpan
 from kdissect.spark.storage import open_file
 from tests.amount import some
@@ -26,14 +27,14 @@ PCAP, PCAPNG = CAPTURES / "broker-0.9.pcap", CAPTURES / "basic-kafka43.pcapng"
 
 def in_batches(path: Path, sizes: list[int]) -> list[Item]:
     """The items that batches find, each of which reads up to one of these sizes."""
-    reader: Reader | None = None
+    bookmark: Bookmark | None = None
     items: list[Item] = []
     for size in sizes:
         is_final = size == path.stat().st_size
-        reading = SpanReading(FileSpan("", str(path), size, is_final, 1, False), DEFAULTS, reader)
+        reading = SpanReading(FileSpan("", str(path), size, is_final, 1, False), DEFAULTS, bookmark)
         new = list(reading.items())
         items = items + new if reading.goes_on else items + new[len(items) :]
-        reader = pickle.loads(pickle.dumps(reading.reader))
+        bookmark = pickle.loads(pickle.dumps(reading.bookmark))
     return items
 
 
@@ -83,7 +84,9 @@ def test_they_do_so_of_pcap_files_of_older_versions(tmp_path: Path, minor: int) 
 
 
 @pytest.mark.parametrize("path", [PCAP, PCAPNG], ids=lambda path: path.suffix)
-def test_no_byte_is_read_twice(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_of_what_was_read_only_the_end_is_looked_at_again(
+    path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     starts = []
 
     def opened(name: str, at: int = 0) -> BufferedIOBase:
@@ -93,7 +96,49 @@ def test_no_byte_is_read_twice(path: Path, monkeypatch: pytest.MonkeyPatch) -> N
     monkeypatch.setattr(growing, "open_file", opened)
     size = path.stat().st_size
     in_batches(path, [size // 3, size // 2, size])
-    assert starts == [size // 3, size // 2]
+    ends = [(place - END_BYTES, place) for place in (size // 3, size // 2)]
+    assert starts == [start for pair in ends for start in pair]
+
+
+@pytest.mark.parametrize("length", [300, 40_000])
+@pytest.mark.parametrize("has_more", [True, False], ids=["longer", "as long"])
+def test_a_file_that_was_written_anew_is_read_from_its_beginning(
+    tmp_path: Path, length: int, has_more: bool
+) -> None:
+    """Its first packet may have the same time. How it was read before, at once or in parts, is no matter."""
+    path = tmp_path / "a.pcap"
+    data = PCAP.read_bytes()
+    path.write_bytes(data)
+    bookmark = None
+    for size in (length - 100, length):
+        span = FileSpan("", str(path), size, False, 1, False)
+        first = SpanReading(span, DEFAULTS, bookmark)
+        list(first.items())
+        bookmark = first.bookmark
+        assert bookmark is not None
+    same = span._replace(size=len(data), is_final=True)
+    assert SpanReading(same, DEFAULTS, bookmark).goes_on
+    changed = bytearray(data if has_more else data[:length])
+    changed[length - 1] ^= 1
+    path.write_bytes(changed)
+    again = SpanReading(same._replace(size=len(changed)), DEFAULTS, bookmark)
+    assert not again.goes_on
+    assert told(list(again.items())) == told(whole(path))
+
+
+def test_a_reader_that_stopped_goes_on_where_the_file_is_the_same(tmp_path: Path) -> None:
+    """It stopped in the first of several pieces; nothing behind that is read, now or later."""
+    path = tmp_path / "a.pcap"
+    path.write_bytes(PCAP.read_bytes()[:5_000] + b"\xff" * 3 * PIECE_BYTES)
+    span = FileSpan("", str(path), path.stat().st_size, False, 1, False)
+    reading = SpanReading(span, DEFAULTS, None)
+    list(reading.items())
+    assert reading.bookmark is not None
+    assert reading.bookmark.reader.stopped
+    assert reading.bookmark.reader.fed_bytes < span.size
+    again = SpanReading(span, DEFAULTS, reading.bookmark)
+    assert again.goes_on
+    assert list(again.items()) == []
 
 
 def test_a_compressed_file_is_read_from_its_beginning(tmp_path: Path) -> None:
@@ -111,5 +156,5 @@ def test_what_would_be_wrong_at_the_end_is_told_and_changes_nothing() -> None:
         (fault,) = first.items_at_end(len(items))
         assert isinstance(fault, Fault)
         assert "ends" in fault.message
-    rest = SpanReading(FileSpan("", str(PCAP), size, True, 1, False), DEFAULTS, first.reader)
+    rest = SpanReading(FileSpan("", str(PCAP), size, True, 1, False), DEFAULTS, first.bookmark)
     assert told([*items, *rest.items()]) == told(whole(PCAP))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import json
 import os
 import pickle
 from pathlib import Path
@@ -69,6 +70,21 @@ def test_a_damaged_state_is_not_loaded(states: States, tmp_path: Path) -> None:
     path = only_file(tmp_path)
     path.write_bytes(path.read_bytes()[:-1])
     with pytest.raises(StateError, match="damaged"):
+        states.load("one", 1)
+
+
+@pytest.mark.parametrize(
+    "data", [b"\x80\x05\x95", b"[]", b"{}", b'{"names": [1]}', b'{"names": [], "more": 1}']
+)
+def test_a_damaged_state_that_says_it_is_drained_is_not_loaded(
+    states: States, tmp_path: Path, data: bytes
+) -> None:
+    states.save("one", 0, Carried(new_pass(TableSettings())))
+    path = only_file(tmp_path)
+    head = json.loads(path.read_bytes().partition(b"\n")[0])
+    head |= {"drained": 1, "sha256": hashlib.sha256(data).hexdigest()}
+    path.write_bytes(json.dumps(head).encode() + b"\n" + data)
+    with pytest.raises(StateError, match="is damaged"):
         states.load("one", 1)
 
 

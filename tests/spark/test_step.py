@@ -24,7 +24,7 @@ from kdissect.spark.states import StateError, States
 from kdissect.spark.step import events_at_end, events_of_batch, events_of_drain
 from tests.dissecting import dissect
 from tests.lab import Case
-from tests.spark.cuts import cut
+from tests.spark.cuts import cut, packets_of, pcap
 from tests.spark.same import CAPTURES, event_rows
 from tests.spark.test_stream import in_time
 from tests.tls.endpoints import certificate
@@ -240,3 +240,18 @@ def test_what_is_read_of_a_file_that_grows_is_noted_once(tmp_path: Path) -> None
     carried = kept.load("one", 6)
     assert isinstance(carried, Carried)
     assert carried.trail == [[list(span)]]
+
+
+def test_of_a_file_that_was_written_anew_no_packet_behind_the_known_ones_is_lost(tmp_path: Path) -> None:
+    """It has the same first packet, another second one, and is larger than what was read of it."""
+    kept, settings, path = states(tmp_path), TableSettings(), tmp_path / "a.pcap"
+    packets = packets_of(CAPTURES / "basic-kafka43.pcapng")
+    path.write_bytes(pcap(packets[:20]))
+    span = FileSpan("one", str(path), path.stat().st_size, False, packets[0].timestamp_ns, False)
+    list(events_of_batch(kept, 0, "one", [span], settings, Note(None, "")))
+    path.write_bytes(pcap([packets[0], *packets[2:]]))
+    span = span._replace(size=path.stat().st_size, is_final=True)
+    list(events_of_batch(kept, 1, "one", [span], settings, Note(None, "")))
+    carried = kept.load("one", 2)
+    assert isinstance(carried, Carried)
+    assert carried.packets == len(packets) - 1
