@@ -17,6 +17,7 @@ for which the group committed something.
 from __future__ import annotations
 
 from bisect import bisect_right
+from collections import defaultdict
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple, Self
@@ -66,11 +67,12 @@ class _Course:
 
     def lives(self) -> list[_Course]:
         """The courses of the topics that had the name one after the other."""
-        lives = [_Course() for _ in range(len(self.begun) + 1)]
+        found: defaultdict[int, _Course] = defaultdict(_Course)
         for commit in self.commits:
-            lives[bisect_right(self.begun, commit.ns)].commits.append(commit)
+            found[bisect_right(self.begun, commit.ns)].commits.append(commit)
         for end in self.ends:
-            lives[bisect_right(self.begun, end[0])].ends.append(end)
+            found[bisect_right(self.begun, end[0])].ends.append(end)
+        lives = [found[number] for number in sorted(found)]
         former: int | None = None
         for life in lives:
             life._leave_out_former(former)
@@ -158,7 +160,7 @@ class Lag(Statistic):
         self._ends: Ledgers[_Place] = Ledgers(2, limits.rows, limits.timeline_events, self.room)
         self._highest: dict[_Place, tuple[int, int]] = {}
         """The newest so far, and when it was told."""
-        self._lives = TopicLives(limits)
+        self._lives = TopicLives(self.room)
         self._cut = 0
         """Rows that were too many when they were last asked for."""
 
@@ -223,8 +225,10 @@ class Lag(Statistic):
 
     def _forget(self, names: list[str]) -> None:
         """What was the newest of a topic is none of the one that has its name now."""
-        for place in [place for place in self._highest if place[0].name in names] if names else ():
-            del self._highest[place]
+        if names:
+            anew = frozenset(names)
+            for place in [place for place in self._highest if place[0].name in anew]:
+                del self._highest[place]
 
     # -- what is committed ------------------------------------------------------------------------------
 

@@ -86,7 +86,7 @@ class Transit(Fold):
         super().__init__(limits)
         self._labels = Labels(self.latest, limits)
         self._affiliations = Affiliations(self.room)
-        self._lives = TopicLives(limits)
+        self._lives = TopicLives(self.room)
         self._readers: Rows[int, _ConnectionReader] = Rows(
             _ConnectionReader, self.room, _READER_BYTES, limits.connections
         )
