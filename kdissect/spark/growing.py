@@ -1,7 +1,7 @@
 """The part of a file that a batch reads → its items. Reading goes on from where the last batch stopped.
 
-A compressed file cannot be read on. It is read from its beginning, and so is one whose reader was not kept,
-or that was written anew: the bytes before the place where reading stopped are others then.
+A compressed file cannot be read on: it is read from its beginning. So is one whose reader was not kept, and
+one that was written anew. The bytes before the place where reading stopped tell that.
 """
 
 from __future__ import annotations

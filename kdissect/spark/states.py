@@ -142,8 +142,8 @@ class States:
             )
         if self._key is not None and head["drained"] is not None and _is_before_7(head):
             raise StateError(
-                f"{path} says that it is drained, which no signature covered when it was written, so anybody"
-                " may have written that: start a new stream with another --checkpoint and --out"
+                f"{path} says that it is drained; its old form does not sign that: start a new stream with"
+                " another --checkpoint and --out"
             )
         if head["point"] != point:
             raise StateError(f"{path} is damaged: it is the state of another capture point")

@@ -177,14 +177,14 @@ def test_what_was_signed_before_format_7_counts_as_it_was_signed(
     head["signed"] = hmac.digest(KEY, json.dumps(told).encode(), "sha256").hex()
     path.write_bytes(json.dumps(head).encode() + b"\n" + data)
     if is_drained:
-        with pytest.raises(StateError, match="says that it is drained, which no signature covered"):
+        with pytest.raises(StateError, match="says that it is drained; its old form does not sign that"):
             kept.load("one", 1)
     else:
         with pytest.raises(OtherBuildError) as raised:
             kept.load("one", 1)
         assert (raised.value.trail, raised.value.has_secrets) == (carried.trail, None)
         path.write_bytes(json.dumps({**head, "drained": 1}).encode() + b"\n" + data)
-        with pytest.raises(StateError, match="says that it is drained, which no signature covered"):
+        with pytest.raises(StateError, match="says that it is drained; its old form does not sign that"):
             kept.load("one", 1)
     path.write_bytes(json.dumps({**head, "format": 7}).encode() + b"\n" + data)
     with pytest.raises(StateError, match="was not signed with this key"):
