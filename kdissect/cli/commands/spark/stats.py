@@ -96,8 +96,9 @@ def command(**given: Any) -> int:
     The rows are those of kdissect stats and kdissect explain. INPUTs are files, directories and globs.
     Together they are one capture; with --capture-point they are several, and each is counted separately.
 
-    Tasks share decoding and counting. Each task reads all of a capture point, and one task adds the counts.
-    More than four tasks help only with several capture points.
+    One task reads each capture point, several tasks decode and count, and one adds the counts. If they share
+    no folder, each task reads everything: see kdissect help spark. More than four tasks help only with
+    several capture points.
     """
     return _SparkStatsCommand(given).run()
 
