@@ -241,6 +241,7 @@ def _segment(
     if not 20 <= header_bytes <= length:
         raise DecodeError(f"a TCP header of {plural(header_bytes, 'byte')} in {length:,} of payload", 12)
     has_checksum = len(data) >= _TCP_CHECKSUM_END
+    has_news = header_bytes > TIMESTAMP_HEADER or flags & SYN
     return Segment(
         packet.number,
         packet.timestamp_ns,
@@ -254,7 +255,7 @@ def _segment(
         identity | int.from_bytes(data[16:18], "big") if has_checksum else 0,
         net,
         int.from_bytes(data[14:16], "big") if has_checksum else -1,
-        data[20:header_bytes] if header_bytes > TIMESTAMP_HEADER or flags & SYN else b"",
+        data[20:header_bytes] if has_news and len(data) >= header_bytes else b"",
     )
 
 

@@ -253,6 +253,17 @@ def test_the_fast_path_agrees_with_the_thorough_one(given_packet: Packet) -> Non
     assert SegmentReader().feed(given_packet) == DatagramReader().feed(given_packet)
 
 
+@pytest.mark.parametrize("cut", [0, 1, 40, 41])
+def test_options_that_are_cut_are_not_told(cut: int) -> None:
+    """Half of them would tell too little: what a SYN offers might be in the other half."""
+    whole = linked(0, 0x86DD, ipv6(tcp(b"", options=b"\x01" * 40)), [])
+    given_packet = packet(whole[: len(whole) - cut], 0, 3, len(whole), 9)
+    for reader in (SegmentReader(), DatagramReader()):
+        found = reader.feed(given_packet)
+        assert isinstance(found, Segment)
+        assert found.options == (b"" if cut else b"\x01" * 40)
+
+
 @given(packets())
 def test_what_a_look_tells_is_what_the_thorough_reading_tells(given_packet: Packet) -> None:
     reader = SegmentReader()
