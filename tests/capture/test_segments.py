@@ -277,7 +277,9 @@ def test_what_a_look_tells_is_what_the_thorough_reading_tells(given_packet: Pack
     assert given_packet.data[reader.start : reader.start + reader.length] == known.payload
     first, other = known.source, known.destination
     assert ends == first[:-2] + other[:-2] + first[-2:] + other[-2:]
-    assert known.flags & (ACK | SYN | FIN | RST) == ACK
+    assert known.flags & (ACK | SYN | RST) == ACK
+    assert reader.is_end == (known.flags & FIN != 0)
+    assert not (reader.is_end and known.length), "what ends with bytes is not ordinary"
     assert (known.network, known.options) == (0, b"")
 
 
