@@ -5,16 +5,14 @@ Values that are secrets, or of which that is not known, are redacted before they
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Any
 
+from kdissect.analysis.cluster_fields import Body, Told
 from kdissect.analysis.statements import Statement, fields, who
 from kdissect.exchange import Exchange
 from kdissect.protocol.config_names import is_secret_config
 from kdissect.wording import REDACTED
-
-Told = Iterator[Statement]
-Body = dict[str, Any]
 
 RESOURCES = {2: "topic", 4: "broker", 8: "broker-logger", 16: "client-metrics", 32: "group"}
 """Kafka's ``ConfigResource.Type``."""

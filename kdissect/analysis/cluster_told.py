@@ -1,6 +1,7 @@
 """An exchange → what it says of the cluster: brokers, controllers, topics, partitions.
 
-Configurations, quotas, features and permissions: :mod:`kdissect.analysis.cluster_settings`. Records of
+What brokers and controllers tell each other: :mod:`kdissect.analysis.told_by_brokers`. Configurations,
+quotas, features and permissions: :mod:`kdissect.analysis.cluster_settings`. Records of
 ``__cluster_metadata``: :mod:`kdissect.analysis.metadata_log`.
 
 In a cluster of KRaft, Metadata and DescribeCluster name any broker as the controller
@@ -11,24 +12,27 @@ In a cluster of KRaft, Metadata and DescribeCluster name any broker as the contr
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from itertools import takewhile
-from typing import Any
 
-from kdissect.analysis.cluster_settings import SETTINGS, accepted
+from kdissect.analysis.cluster_fields import (
+    Body,
+    Told,
+    controller,
+    is_cut,
+    partition_fields,
+    real_id,
+    request_of,
+    response_of,
+)
+from kdissect.analysis.cluster_settings import SETTINGS
 from kdissect.analysis.labels import Labels
 from kdissect.analysis.statements import Statement, fields, who
+from kdissect.analysis.told_by_brokers import OF_BROKERS
 from kdissect.exchange import Exchange
-from kdissect.message import Message
 from kdissect.names import is_metadata_topic
 
-Told = Iterator[Statement]
-Body = dict[str, Any]
-
-NO_TOPIC_ID = "AAAAAAAAAAAAAAAAAAAAAA"
-DELETED = -2
-"""``LeaderAndIsr.LEADER_DURING_DELETE`` and ``EPOCH_DURING_DELETE``, with ZooKeeper."""
-UNKNOWN_TOPIC, LEADER_NOT_AVAILABLE, LISTENER_NOT_FOUND, DUPLICATE_REGISTRATION = 3, 5, 72, 101
+UNKNOWN_TOPIC, LEADER_NOT_AVAILABLE, LISTENER_NOT_FOUND = 3, 5, 72
 LED = ("Fetch", "Produce", "ShareFetch", "ShareAcknowledge")
 """What only leaders answer; others say who leads."""
 NOT_LEADER = ("NOT_LEADER_OR_FOLLOWER", "FENCED_LEADER_EPOCH", "UNKNOWN_LEADER_EPOCH")
@@ -60,55 +64,12 @@ def topics_told(exchange: Exchange, labels: Labels) -> Told:
         yield from takewhile(lambda each: each.kind == "topic", _topic(exchange, topic, labels, True, False))
 
 
-def request_of(exchange: Exchange) -> Body:
-    """The body of the request; empty without one."""
-    return exchange.request.body() if exchange.request is not None else {}
-
-
-def response_of(exchange: Exchange) -> Body:
-    """The body of the response; empty without one."""
-    return exchange.response.body() if exchange.response is not None else {}
-
-
-def partition_fields(
-    partition: Body,
-    leader: str = "leaderId",
-    replicas: str = "replicaNodes",
-    isr: str = "isrNodes",
-    offline: str = "offlineReplicas",
-    topic_id: str | None = None,
-) -> tuple[tuple[str, Any], ...]:
-    """What a struct says of a partition, whose fields have other names in each message."""
-    epoch = partition.get("leaderEpoch", -1)
-    return fields(
-        topic_id=topic_id,
-        leader=partition.get(leader),
-        leader_epoch=epoch if epoch >= 0 else None,
-        partition_epoch=partition.get("partitionEpoch"),
-        replicas=ids(partition.get(replicas)),
-        isr=ids(partition.get(isr)),
-        elr=ids(partition.get("eligibleLeaderReplicas")),
-        offline=ids(partition.get(offline)),
-        recovering=True if partition.get("leaderRecoveryState") == 1 else None,
-    )
-
-
-def ids(nodes: Any) -> tuple[int, ...] | None:
-    """Node ids of a list; None where it is not told."""
-    return None if nodes is None else tuple(nodes)
-
-
-def real_id(topic_id: str | None) -> str | None:
-    """A topic id; None for the one that stands for none."""
-    return topic_id if topic_id and topic_id != NO_TOPIC_ID else None
-
-
 # -- what clients are told --------------------------------------------------------------------------------
 
 
 def _metadata(exchange: Exchange, labels: Labels) -> Told:
     request, response = request_of(exchange), response_of(exchange)
-    yield from _brokers(response, "nodeId", is_listing=not _is_cut(exchange.response))
+    yield from _brokers(response, "nodeId", is_listing=not is_cut(exchange.response))
     if response.get("controllerId", -1) >= 0:
         yield Statement("named-controller", (), fields(id=response["controllerId"]))
     creates = request.get("allowAutoTopicCreation", True) if exchange.request is not None else False
@@ -166,18 +127,13 @@ def _brokers(response: Body, id_name: str, listed: str = "brokers", is_listing: 
         yield Statement("listing", (), fields(nodes=tuple(sorted(places))))
 
 
-def _is_cut(message: Message | None) -> bool:
-    """Whether lists in a message may lack their end."""
-    return message is not None and message.is_cut
-
-
 def _described_cluster(exchange: Exchange, labels: Labels) -> Told:
     request, response = request_of(exchange), response_of(exchange)
     if response.get("errorCode"):
         return
     is_of_controllers = response.get("endpointType") == 2
     has_fenced = bool(request.get("includeFencedBrokers"))
-    is_listing = not has_fenced and not is_of_controllers and not _is_cut(exchange.response)
+    is_listing = not has_fenced and not is_of_controllers and not is_cut(exchange.response)
     yield from _brokers(response, "brokerId", is_listing=is_listing)
     if has_fenced:
         for each in response.get("brokers") or ():
@@ -205,7 +161,7 @@ def _refused(exchange: Exchange, labels: Labels) -> Told:
             if leader.get("leaderEpoch", -1) < 0 or leader.get("leaderId", -1) < 0:
                 continue
             if is_metadata_topic(name, topic_id):
-                yield _controller(leader)
+                yield controller(leader)
             else:
                 index = each.get("partitionIndex", each.get("index"))
                 yield Statement("partition", (label, index), partition_fields(leader, topic_id=topic_id))
@@ -288,143 +244,6 @@ def _reassigned(exchange: Exchange, labels: Labels) -> Told:
                 yield Statement("order", (label, each.get("partitionIndex")), what, who(exchange))
 
 
-# -- what brokers and controllers tell each other ----------------------------------------------------------
-
-
-def _isr_altered(exchange: Exchange, labels: Labels) -> Told:
-    by = f"broker {request_of(exchange).get('brokerId')}"
-    for topic in response_of(exchange).get("topics") or ():
-        name, topic_id = topic.get("topicName") or topic.get("name"), real_id(topic.get("topicId"))
-        label = labels.topic(name, None if name else topic_id)
-        for each in topic.get("partitions") or ():
-            if each.get("errorCode") == 0:
-                found = partition_fields(each, isr="isr", topic_id=topic_id)
-                yield Statement("partition", (label, each.get("partitionIndex")), found, by)
-
-
-def _states(exchange: Exchange, labels: Labels) -> Told:
-    """LeaderAndIsr, UpdateMetadata and StopReplica, which the controller sends to brokers with ZooKeeper."""
-    request = request_of(exchange)
-    if response_of(exchange).get("errorCode"):
-        return
-    if request.get("controllerId", -1) >= 0:
-        found = fields(id=request["controllerId"], epoch=request.get("controllerEpoch"))
-        yield Statement("controller", (), found)
-    places = []
-    for broker in request.get("liveBrokers") or ():
-        first = {"host": broker.get("v0Host"), "port": broker.get("v0Port")}
-        for each in broker.get("endpoints") or (first,):
-            if each.get("port") is None:
-                continue  # the message breaks off before it
-            place = broker.get("id", -1), each.get("host") or "", each["port"]
-            places.append(place)
-            found = fields(rack=broker.get("rack"), listener=each.get("listener"))
-            yield Statement("endpoint", place, found)
-    if places and not _is_cut(exchange.request):
-        yield Statement("listing", (), fields(nodes=tuple(sorted(places))))
-    for topic in request.get("topicStates") or ():
-        for each in topic.get("partitionStates") or ():
-            yield from _state(labels, topic.get("topicName"), real_id(topic.get("topicId")), each)
-    for each in request.get("ungroupedPartitionStates") or ():
-        yield from _state(labels, each.get("topicName"), None, each)
-
-
-def _state(labels: Labels, name: str | None, topic_id: str | None, each: Body) -> Told:
-    if not name:
-        return
-    label = labels.topic(name, None)
-    if each.get("leader") == DELETED or each.get("leaderEpoch") == DELETED:
-        yield Statement("topic", (label,), fields(is_there=False, is_deleted=True))
-        return
-    if "leader" not in each:  # StopReplica
-        return
-    yield Statement(
-        "topic", (label,), fields(is_there=True, topic_id=topic_id, is_made=each.get("isNew") or None)
-    )
-    found = partition_fields(each, leader="leader", replicas="replicas", isr="isr", topic_id=topic_id)
-    yield Statement("partition", (label, each.get("partitionIndex")), found)
-
-
-def _registered(exchange: Exchange, labels: Labels) -> Told:
-    request, response = request_of(exchange), response_of(exchange)
-    node = request.get("brokerId", request.get("controllerId"))
-    error = response.get("errorCode")
-    if request.get("clusterId"):
-        yield Statement("cluster", (), fields(id=request["clusterId"]))
-    if error == DUPLICATE_REGISTRATION:
-        yield Statement("refused", (node,), fields(error="DUPLICATE_BROKER_REGISTRATION"))
-    if error != 0:
-        return
-    epoch = response.get("brokerEpoch", -1)
-    if epoch >= 0:
-        yield Statement("node", (node,), fields(is_there=True, epoch=epoch, is_registered=True))
-    for each in request.get("listeners") or ():
-        found = fields(rack=request.get("rack"), listener=each.get("name"))
-        if each.get("port") is not None:
-            yield Statement("endpoint", (node, each.get("host"), each["port"]), found)
-
-
-def _heartbeat(exchange: Exchange, labels: Labels) -> Told:
-    request, response = request_of(exchange), response_of(exchange)
-    if response.get("errorCode") == 0:
-        found = fields(
-            fenced=response.get("isFenced"),
-            epoch=request.get("brokerEpoch"),
-            wants_fence=bool(request.get("wantFence")) or None,
-            is_stopping=bool(request.get("wantShutDown") or response.get("shouldShutDown")) or None,
-            offline_dirs=len(request.get("offlineLogDirs") or ()) or None,
-        )
-        yield Statement("node", (request.get("brokerId"),), found)
-
-
-def _unregistered(exchange: Exchange, labels: Labels) -> Told:
-    if response_of(exchange).get("errorCode") == 0:
-        yield Statement(
-            "node", (request_of(exchange).get("brokerId"),), fields(is_there=False), who(exchange)
-        )
-
-
-def _stopping(exchange: Exchange, labels: Labels) -> Told:
-    if accepted(response_of(exchange)):
-        yield Statement("node", (request_of(exchange).get("brokerId"),), fields(is_stopping=True))
-
-
-def _controller(leader: Body) -> Statement:
-    return Statement("controller", (), fields(id=leader.get("leaderId"), epoch=leader.get("leaderEpoch")))
-
-
-def _metadata_partitions(body: Body) -> list[Body]:
-    """What a body says of the log of metadata, which has one partition."""
-    return [
-        each
-        for topic in body.get("topics") or ()
-        if is_metadata_topic(topic.get("topicName"))
-        for each in topic.get("partitions") or ()
-    ]
-
-
-def _quorum(exchange: Exchange, labels: Labels) -> Told:
-    """Vote, BeginQuorumEpoch, EndQuorumEpoch and DescribeQuorum."""
-    request, response = request_of(exchange), response_of(exchange)
-    if request.get("clusterId"):
-        yield Statement("cluster", (), fields(id=request["clusterId"]))
-    for each in _metadata_partitions(response):
-        if each.get("leaderId", -1) >= 0:
-            yield _controller(each)
-    is_done = accepted(response) and not any(each.get("errorCode") for each in _metadata_partitions(response))
-    for each in _metadata_partitions(request) if is_done else ():
-        if exchange.api == "BeginQuorumEpoch" and each.get("leaderId", -1) >= 0:
-            yield _controller(each)
-        elif exchange.api == "EndQuorumEpoch":
-            yield Statement("controller", (), fields(id=-1, epoch=each.get("leaderEpoch")))
-    for node in response.get("nodes") or ():
-        for each in node.get("listeners") or ():
-            found = fields(listener=each.get("name"))
-            yield Statement("endpoint", (node.get("nodeId"), each.get("host"), each.get("port")), found)
-    for node in response.get("nodeEndpoints") or ():
-        yield Statement("endpoint", (node.get("nodeId"), node.get("host"), node.get("port")), ())
-
-
 _TELLERS: dict[str, Callable[[Exchange, Labels], Told]] = {
     "Metadata": _metadata,
     "DescribeTopicPartitions": _described_topics,
@@ -436,19 +255,7 @@ _TELLERS: dict[str, Callable[[Exchange, Labels], Told]] = {
     "CreatePartitions": _more_partitions,
     "ElectLeaders": _elected,
     "AlterPartitionReassignments": _reassigned,
-    "AlterPartition": _isr_altered,
-    "LeaderAndIsr": _states,
-    "UpdateMetadata": _states,
-    "StopReplica": _states,
-    "BrokerRegistration": _registered,
-    "ControllerRegistration": _registered,
-    "BrokerHeartbeat": _heartbeat,
-    "UnregisterBroker": _unregistered,
-    "ControlledShutdown": _stopping,
-    "Vote": _quorum,
-    "BeginQuorumEpoch": _quorum,
-    "EndQuorumEpoch": _quorum,
-    "DescribeQuorum": _quorum,
+    **OF_BROKERS,
 }
 
 TELLING = frozenset((*LED, *SETTINGS, *_TELLERS))

@@ -9,11 +9,10 @@ which member was silent. It follows from two facts: nobody else acted, and a mem
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
-from kdissect.analysis.assigned import Held
-from kdissect.analysis.fold import MILLISECOND
-from kdissect.analysis.group_marks import Beat, RepeatedMark, Who, places
+from kdissect.analysis.epoch_members import LOST, MemberNow, did_not_poll, holds, silent_member
+from kdissect.analysis.group_marks import Beat, RepeatedMark, places
 from kdissect.analysis.group_rebalance import (
     ASSIGNED,
     CERTAIN,
@@ -29,7 +28,7 @@ from kdissect.analysis.group_rebalance import (
     Rebalance,
 )
 from kdissect.analysis.packed import packed
-from kdissect.analysis.triggers import DID_NOT_POLL, EARLY, LONG_POLL_NS
+from kdissect.analysis.triggers import DID_NOT_POLL
 
 JOINS, LEAVES, GOES_FOR_NOW = 0, -1, -2
 """Member epochs of requests."""
@@ -42,28 +41,6 @@ STATUS_CODES = {
     5: "ASSIGNMENT_DELAYED",
 }
 """Statuses of streams groups (StreamsGroupHeartbeatResponse.Status)."""
-LOST = (25, 110)
-"""UNKNOWN_MEMBER_ID, FENCED_MEMBER_EPOCH."""
-SILENT = 3
-"""A member that was not heard of for so many of its heartbeat intervals is silent."""
-
-
-@packed
-@dataclass(slots=True)
-class _MemberNow:
-    """A member as of now."""
-
-    who: Who
-    instance: str | None
-    epoch: int = 0
-    target: Held | None = None
-    owned: Held | None = None
-    tasks: dict[str, Held] = field(default_factory=dict)
-    topics: tuple[str, ...] | None = None
-    interval_ms: int | None = None
-    rebalance_ms: int | None = None
-    is_known: bool = True
-    """Whether what it has is known: it joined in the capture."""
 
 
 @packed
@@ -94,7 +71,7 @@ class _Replay:
         self.rows: list[_OpenRebalance] = []
         self.open: list[_OpenRebalance] = []
         """Those that not all members have come to."""
-        self.members: dict[str, _MemberNow] = {}
+        self.members: dict[str, MemberNow] = {}
         self.gone: dict[str, int] = {}
         """Static members that will come back: by instance id, when they went."""
         self.epoch: int | None = None
@@ -120,7 +97,7 @@ class _Replay:
         """A member is heard of that tells nothing new."""
         member = self.members.get(name)
         if member is None:
-            member = self.members[name] = _MemberNow(run.who, None, epoch, is_known=False)
+            member = self.members[name] = MemberNow(run.who, None, epoch, is_known=False)
         if self.epoch is None or epoch > self.epoch:
             self.epoch = epoch  # what told it was not captured
             for each in self.open:
@@ -139,7 +116,7 @@ class _Replay:
         is_new = beat.asked_epoch == JOINS and beat.member not in self.members
         member = self.members.get(beat.member)
         if member is None:
-            member = self.members[beat.member] = _MemberNow(beat.who, beat.instance, is_known=is_new)
+            member = self.members[beat.member] = MemberNow(beat.who, beat.instance, is_known=is_new)
         changed = (
             member.topics is not None and beat.topics is not None and set(beat.topics) != set(member.topics)
         )
@@ -198,21 +175,12 @@ class _Replay:
         if not self.members:
             self._close(beat.ns)
             return  # nobody is left to be given anything
-        stuck = member is not None and self._did_not_poll(beat, member)
+        stuck = member is not None and did_not_poll(self.line, beat, member)
         word, confidence = ("poll-interval", LIKELY) if stuck else ("member-left", CERTAIN)
         out = self._begin(beat, word, confidence, beat.ns)
         out.before = len(self.members) + (member is not None)
         detail = DID_NOT_POLL if stuck else None
         out.steps.append(MemberStep(beat.ns, beat.number, beat.member, LEFT, beat.who, detail))
-
-    def _did_not_poll(self, beat: Beat, member: _MemberNow) -> bool:
-        """Whether a member that leaves fetched nothing for its poll interval, and yet was heard of."""
-        fetched = self.line.fetched_until(beat.member, {beat.member}, beat.ns)
-        heard = self.line.last_sign(beat.member, beat.ns - 1)
-        if fetched is None or heard is None or not member.rebalance_ms:
-            return False
-        interval_ns = int(EARLY * member.rebalance_ms * MILLISECOND)
-        return beat.ns - fetched >= interval_ns - LONG_POLL_NS and heard > fetched + interval_ns // 2
 
     def _lost(self, beat: Beat) -> None:
         """A member is told that it is none any more."""
@@ -242,7 +210,7 @@ class _Replay:
     def _unprompted(self, beat: Beat) -> None:
         """It rose although nobody joined or left."""
         assert beat.told_ns is not None
-        silent = self._silent(beat)
+        silent = silent_member(self.line, beat, self.members, self.interval_ms)
         if silent is not None:
             out = self._begin(beat, "session-timeout", LIKELY, beat.told_ns, silent)
             out.trigger_who = self.line.clients.get(silent)
@@ -265,37 +233,6 @@ class _Replay:
             return "metadata-changed", LIKELY
         return "unknown", LIKELY
 
-    def _silent(self, beat: Beat) -> str | None:
-        """A member that was not heard of for several of its heartbeats, and that is heard of no more but to
-        be told that it is none."""
-        assert beat.told_ns is not None
-        found: list[tuple[int, str]] = []
-        for name, member in self.members.items():
-            last_ns = self.line.last_sign(name, beat.told_ns)
-            interval_ms = member.interval_ms or self.interval_ms
-            if name == beat.member or last_ns is None or interval_ms is None:
-                continue
-            if beat.told_ns - last_ns >= SILENT * interval_ms * MILLISECOND and self._is_out(name, beat):
-                found.append((last_ns, name))
-        return min(found)[1] if found else None
-
-    def _is_out(self, name: str, beat: Beat) -> bool:
-        """Whether a member says nothing more, or is refused when it does."""
-        later = [run for key, run in self.line.beats.items() if key.member == name and run.last_ns > beat.ns]
-        refused = [
-            run.first_ns
-            for key, run in self.line.refusals.items()
-            if key.member == name and key.error in LOST and run.first_ns > beat.ns
-        ]
-        if not refused:
-            again = (
-                mark.ns
-                for mark in self.line.marks
-                if isinstance(mark, Beat) and mark.member == name and mark.ns > beat.ns
-            )
-            return not later and next(again, None) is None
-        return not any(run.last_ns < min(refused) for run in later)
-
     def _complains(self, beat: Beat) -> None:
         """The coordinator of a streams group says what is wrong with it."""
         names = sorted({STATUS_CODES.get(code, str(code)) for code in beat.status})
@@ -304,7 +241,7 @@ class _Replay:
             step = MemberStep(beat.told_ns or beat.ns, beat.number, beat.member, STATUS, beat.who, detail)
             self.rows[-1].steps.append(step)
 
-    def _owns(self, beat: Beat, member: _MemberNow) -> None:
+    def _owns(self, beat: Beat, member: MemberNow) -> None:
         """What a member says that it has."""
         if beat.owned is None:
             return
@@ -320,7 +257,7 @@ class _Replay:
                 each.steps.append(MemberStep(beat.ns, beat.number, beat.member, REVOKED, beat.who, detail))
                 each.counts |= beat.counts
 
-    def _released(self, beat: Beat, member: _MemberNow) -> None:
+    def _released(self, beat: Beat, member: MemberNow) -> None:
         """What a member said that it gave back in a heartbeat that was not captured. The coordinator lets it
         come to a later epoch only then (KIP-848)."""
         if beat.epoch is None or not 0 < member.epoch < beat.epoch or beat.kind != "consumer":
@@ -330,7 +267,7 @@ class _Replay:
         if set(places(member.owned)) > set(places(member.target)):
             self._owns(beat._replace(owned=member.target), member)
 
-    def _gives(self, beat: Beat, member: _MemberNow) -> None:
+    def _gives(self, beat: Beat, member: MemberNow) -> None:
         """What a member is given."""
         member.tasks.update(beat.tasks or ())
         if beat.given is None or beat.told_ns is None:
@@ -402,7 +339,7 @@ class _Replay:
             behind += [
                 name
                 for name, member in self.members.items()
-                if name not in behind and member.target is not None and not _holds(member)
+                if name not in behind and member.target is not None and not holds(member)
             ]
             told = any(step.member == beat.member and step.step == SYNCED for step in each.steps)
             if beat.member not in behind and not told:
@@ -454,13 +391,6 @@ class _Replay:
                     waited = [end_ns - one.since_ns for one in self.waiting.values() if one.rebalance is each]
                     each.stopped_ns = max(0, each.longest_ns, *waited) if each.moved else None
             self._close(end_ns)
-
-
-def _holds(member: _MemberNow) -> bool:
-    """Whether a member has what it was given."""
-    if member.owned is None:
-        return not any(True for _ in places(member.target or ()))
-    return set(places(member.owned)) == set(places(member.target or ()))
 
 
 def epoch_rebalances(line: GroupLine) -> list[Rebalance]:

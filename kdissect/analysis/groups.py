@@ -24,7 +24,8 @@ from kdissect.analysis.declared import (
     time_column,
 )
 from kdissect.analysis.fold import Row, View
-from kdissect.analysis.membership import Member, Membership
+from kdissect.analysis.member import Member
+from kdissect.analysis.membership import Membership
 from kdissect.analysis.packed import packed
 from kdissect.analysis.stays import RebalanceSpan, Stay, rebalance_of, rebalance_to
 

@@ -12,8 +12,8 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any, NamedTuple
 
+from kdissect.analysis.cluster_fields import ids, request_of, response_of
 from kdissect.analysis.cluster_settings import RESOURCES, acl_text, entity_text, number_text, setting, shown
-from kdissect.analysis.cluster_told import ids, request_of, response_of
 from kdissect.analysis.labels import Topic
 from kdissect.analysis.packed import packed
 from kdissect.analysis.room import Room

@@ -27,7 +27,6 @@ anew. The later part keeps the step at which it did.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, field
 from typing import Any, Self
 
 from kdissect.analysis.aborted import first_beyond, has_unnamed
@@ -44,10 +43,10 @@ from kdissect.analysis.declared import (
     graded_errors,
     time_column,
 )
+from kdissect.analysis.fetcher import NEW_SESSION, NO_SESSION, Fetcher, Place
 from kdissect.analysis.fold import Row, Rows, Statistic, address, least, most
 from kdissect.analysis.labels import Labels, Topic
 from kdissect.analysis.ledgers import NONE, Ledgers
-from kdissect.analysis.packed import packed
 from kdissect.analysis.position import Position
 from kdissect.analysis.progress import NEARLY, progress
 from kdissect.analysis.sets import SharedSet, record_sets
@@ -58,52 +57,15 @@ from kdissect.protocol.apis import api_key
 from kdissect.protocol.schema import ZERO_UUID
 
 FETCH = api_key("Fetch")
-NEW_SESSION, NO_SESSION = 0, -1
-"""Session epochs with which a request names all that is fetched (``FetchMetadata``)."""
-
 READ_COMMITTED = 1
 """The isolation level of who only reads what is committed (KIP-98)."""
 
-_Place = tuple[Topic, int]
 _Key = tuple[int, Topic, int]
 """Connection, topic, partition."""
 
 
 _POSITION_BYTES, _FETCHER_BYTES = 3_500, 900
 """About what they take: a partition that is fetched, with its row; a connection that fetches."""
-
-
-@packed
-@dataclass(slots=True)
-class _Fetcher:
-    """What one connection fetches."""
-
-    client: str = ""
-    broker: str = ""
-    client_id: str | None = None
-    replica_id: int = -1
-    last_ns: int | None = None
-    """When it last asked."""
-    session_id: int | None = None
-    steps: int = 0
-    sessions: int = 0
-    """Steps that began a session."""
-    began_anew: int | None = None
-    """The first step that named all."""
-    asked: dict[_Place, Position] = field(default_factory=dict)
-    """What is asked for now."""
-
-    def merge(self, later: _Fetcher) -> None:
-        """Take over who it is; what is asked for is put together by :meth:`Positions.merge`."""
-        self.client, self.broker = later.client, later.broker
-        self.client_id = later.client_id if later.client_id is not None else self.client_id
-        self.replica_id = later.replica_id if later.steps else self.replica_id
-        self.session_id = later.session_id if later.session_id is not None else self.session_id
-        self.last_ns = most(self.last_ns, later.last_ns)
-        if later.began_anew is not None and self.began_anew is None:
-            self.began_anew = self.steps + later.began_anew
-        self.steps += later.steps
-        self.sessions += later.sessions
 
 
 class Positions(Statistic):
@@ -236,7 +198,7 @@ class Positions(Statistic):
     def __init__(self, limits: Limits = DEFAULTS) -> None:
         super().__init__(limits)
         self._labels = Labels(self.latest, limits)
-        self._fetchers: Rows[int, _Fetcher] = Rows(_Fetcher, self.room, _FETCHER_BYTES)
+        self._fetchers: Rows[int, Fetcher] = Rows(Fetcher, self.room, _FETCHER_BYTES)
         self._rows: Rows[_Key, Position] = Rows(Position, self.room, _POSITION_BYTES)
         self._affiliations = Affiliations(self.room)
         self._moves: Ledgers[_Key] = Ledgers(9, limits.rows, limits.timeline_events, self.room)
@@ -257,7 +219,7 @@ class Positions(Statistic):
         if fetcher is None:
             return ()
         fetcher.client, fetcher.broker = exchange.client, exchange.broker
-        touched: dict[_Place, Position] = {}
+        touched: dict[Place, Position] = {}
         if exchange.request is not None:
             self._ask(exchange, exchange.request.body(), fetcher, touched)
         if exchange.response is not None:
@@ -267,7 +229,7 @@ class Positions(Statistic):
         return touched.values()
 
     def _ask(
-        self, exchange: Exchange, body: dict[str, Any], fetcher: _Fetcher, touched: dict[_Place, Position]
+        self, exchange: Exchange, body: dict[str, Any], fetcher: Fetcher, touched: dict[Place, Position]
     ) -> None:
         if "topics" not in body:  # of an unknown version, or broken off before
             return
@@ -302,7 +264,7 @@ class Positions(Statistic):
                 fetcher.asked[topic, at] = row
 
     def _answer(
-        self, exchange: Exchange, body: dict[str, Any], fetcher: _Fetcher, touched: dict[_Place, Position]
+        self, exchange: Exchange, body: dict[str, Any], fetcher: Fetcher, touched: dict[Place, Position]
     ) -> None:
         if body.get("sessionId"):
             fetcher.session_id = body["sessionId"]
@@ -361,7 +323,7 @@ class Positions(Statistic):
                 row.full += row.batches.end is not None and row.batches.end < high
 
     def _row(
-        self, exchange: Exchange, topic: Topic, partition: int | None, touched: dict[_Place, Position]
+        self, exchange: Exchange, topic: Topic, partition: int | None, touched: dict[Place, Position]
     ) -> Position | None:
         if partition is None:  # the message breaks off before it
             return None
@@ -377,7 +339,7 @@ class Positions(Statistic):
             found += [(topic, partition) for partition in each.get("partitions") or ()]
         return found
 
-    def _forgotten(self, body: dict[str, Any]) -> Iterator[_Place]:
+    def _forgotten(self, body: dict[str, Any]) -> Iterator[Place]:
         for each in body.get("forgottenTopicsData") or ():
             topic = self._topic(each)
             for number in each.get("partitions") or ():
@@ -409,7 +371,7 @@ class Positions(Statistic):
         self._fetchers.left_out += later._fetchers.left_out
         self._rows.left_out += later._rows.left_out
 
-    def _end(self, connection: int, mine: _Fetcher, theirs: _Fetcher, later: Self) -> None:
+    def _end(self, connection: int, mine: Fetcher, theirs: Fetcher, later: Self) -> None:
         """Let go of what the earlier part asked for where the later part first touches it, or begins anew."""
         for (topic, number), row in list(mine.asked.items()):
             there = later._rows.rows.get((connection, topic, number))
@@ -431,7 +393,7 @@ class Positions(Statistic):
         ]
         return sorted(rows, key=lambda row: (row["connection"], row["topic"] or "", row["partition"]))
 
-    def _result(self, fetcher: _Fetcher, connection: int, topic: Topic, number: int, row: Position) -> Row:
+    def _result(self, fetcher: Fetcher, connection: int, topic: Topic, number: int, row: Position) -> Row:
         moved = progress(self._moves.rows((connection, topic, number)))
         stall = moved.stall
         return {
@@ -491,7 +453,7 @@ class Positions(Statistic):
             "last_ns": row.span.last_ns,
         }
 
-    def _group(self, fetcher: _Fetcher, topic: Topic) -> str | None:
+    def _group(self, fetcher: Fetcher, topic: Topic) -> str | None:
         if fetcher.replica_id >= 0:
             return None
         who = Speaker(address(fetcher.client), fetcher.client_id)

@@ -73,7 +73,7 @@ class Said:
         return Said(self.fields, self.by, self.ns, self.number, self.last_ns, self.last_number, self.counts)
 
 
-class Tellers:
+class ThingStatements:
     """What was said of one thing."""
 
     __slots__ = ("count", "rows")
@@ -119,7 +119,7 @@ class Statements:
     limits of :class:`~kdissect.analysis.timelines.Timelines` hold. What came first is kept."""
 
     def __init__(self, room: Room) -> None:
-        self._kinds: dict[str, dict[tuple[Hashable, ...], Tellers]] = {}
+        self._kinds: dict[str, dict[tuple[Hashable, ...], ThingStatements]] = {}
         self._room = room
         self._limits = room.limits
         self._count = 0
@@ -195,7 +195,7 @@ class Statements:
             if len(things) >= self._limits.rows or not self._room.takes(_THING_BYTES):
                 self.left_out += 1
                 return None
-            line = things[subject] = Tellers()
+            line = things[subject] = ThingStatements()
         row = line.rows.get(teller)
         if row is not None and row[-1].fields == said.fields and row[-1].by == said.by:
             row[-1].take(said.ns, said.number, said.last_ns, said.last_number, said.counts)

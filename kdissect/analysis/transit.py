@@ -22,12 +22,12 @@ from kdissect.analysis.deliveries import (
     deliver,
     read_again,
 )
+from kdissect.analysis.fetcher import NEW_SESSION, NO_SESSION
 from kdissect.analysis.fold import Fold, Rows
 from kdissect.analysis.headers import SAMPLE, Header, sets_of, stamps_of
 from kdissect.analysis.labels import Labels, Topic
 from kdissect.analysis.ledgers import NONE, Ledgers, known, told
 from kdissect.analysis.packed import packed
-from kdissect.analysis.positions import NEW_SESSION, NO_SESSION
 from kdissect.analysis.sets import SharedSet, record_sets
 from kdissect.analysis.topic_lives import TELLING, TopicLives
 from kdissect.analysis.topics import replica_id as replica_id_in

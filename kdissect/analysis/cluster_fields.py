@@ -1,0 +1,68 @@
+"""What the messages that tell of a cluster have in common: their bodies, and the fields of a partition."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from kdissect.analysis.statements import Statement, fields
+from kdissect.exchange import Exchange
+from kdissect.message import Message
+
+Told = Iterator[Statement]
+Body = dict[str, Any]
+
+NO_TOPIC_ID = "AAAAAAAAAAAAAAAAAAAAAA"
+
+
+def request_of(exchange: Exchange) -> Body:
+    """The body of the request; empty without one."""
+    return exchange.request.body() if exchange.request is not None else {}
+
+
+def response_of(exchange: Exchange) -> Body:
+    """The body of the response; empty without one."""
+    return exchange.response.body() if exchange.response is not None else {}
+
+
+def partition_fields(
+    partition: Body,
+    leader: str = "leaderId",
+    replicas: str = "replicaNodes",
+    isr: str = "isrNodes",
+    offline: str = "offlineReplicas",
+    topic_id: str | None = None,
+) -> tuple[tuple[str, Any], ...]:
+    """What a struct says of a partition, whose fields have other names in each message."""
+    epoch = partition.get("leaderEpoch", -1)
+    return fields(
+        topic_id=topic_id,
+        leader=partition.get(leader),
+        leader_epoch=epoch if epoch >= 0 else None,
+        partition_epoch=partition.get("partitionEpoch"),
+        replicas=ids(partition.get(replicas)),
+        isr=ids(partition.get(isr)),
+        elr=ids(partition.get("eligibleLeaderReplicas")),
+        offline=ids(partition.get(offline)),
+        recovering=True if partition.get("leaderRecoveryState") == 1 else None,
+    )
+
+
+def ids(nodes: Any) -> tuple[int, ...] | None:
+    """Node ids of a list; None where it is not told."""
+    return None if nodes is None else tuple(nodes)
+
+
+def real_id(topic_id: str | None) -> str | None:
+    """A topic id; None for the one that stands for none."""
+    return topic_id if topic_id and topic_id != NO_TOPIC_ID else None
+
+
+def is_cut(message: Message | None) -> bool:
+    """Whether lists in a message may lack their end."""
+    return message is not None and message.is_cut
+
+
+def controller(leader: Body) -> Statement:
+    """Who leads the quorum."""
+    return Statement("controller", (), fields(id=leader.get("leaderId"), epoch=leader.get("leaderEpoch")))

@@ -1,0 +1,89 @@
+"""Members of a group of heartbeats as of some time: what they have, and which of them are silent
+(:mod:`kdissect.analysis.epoch_rebalances`)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from kdissect.analysis.assigned import Held
+from kdissect.analysis.fold import MILLISECOND
+from kdissect.analysis.group_marks import Beat, Who, places
+from kdissect.analysis.group_rebalance import GroupLine
+from kdissect.analysis.packed import packed
+from kdissect.analysis.triggers import EARLY, LONG_POLL_NS
+
+LOST = (25, 110)
+"""UNKNOWN_MEMBER_ID, FENCED_MEMBER_EPOCH."""
+SILENT = 3
+"""A member that was not heard of for so many of its heartbeat intervals is silent."""
+
+
+@packed
+@dataclass(slots=True)
+class MemberNow:
+    """A member as of now."""
+
+    who: Who
+    instance: str | None
+    epoch: int = 0
+    target: Held | None = None
+    owned: Held | None = None
+    tasks: dict[str, Held] = field(default_factory=dict)
+    topics: tuple[str, ...] | None = None
+    interval_ms: int | None = None
+    rebalance_ms: int | None = None
+    is_known: bool = True
+    """Whether what it has is known: it joined in the capture."""
+
+
+def holds(member: MemberNow) -> bool:
+    """Whether a member has what it was given."""
+    if member.owned is None:
+        return not any(True for _ in places(member.target or ()))
+    return set(places(member.owned)) == set(places(member.target or ()))
+
+
+def did_not_poll(line: GroupLine, beat: Beat, member: MemberNow) -> bool:
+    """Whether a member that leaves fetched nothing for its poll interval, and yet was heard of."""
+    fetched = line.fetched_until(beat.member, {beat.member}, beat.ns)
+    heard = line.last_sign(beat.member, beat.ns - 1)
+    if fetched is None or heard is None or not member.rebalance_ms:
+        return False
+    interval_ns = int(EARLY * member.rebalance_ms * MILLISECOND)
+    return beat.ns - fetched >= interval_ns - LONG_POLL_NS and heard > fetched + interval_ns // 2
+
+
+def silent_member(
+    line: GroupLine, beat: Beat, members: Mapping[str, MemberNow], interval_ms: int | None
+) -> str | None:
+    """A member that was not heard of for several of its heartbeats, and that is heard of no more but to
+    be told that it is none."""
+    assert beat.told_ns is not None
+    found: list[tuple[int, str]] = []
+    for name, member in members.items():
+        last_ns = line.last_sign(name, beat.told_ns)
+        every_ms = member.interval_ms or interval_ms
+        if name == beat.member or last_ns is None or every_ms is None:
+            continue
+        if beat.told_ns - last_ns >= SILENT * every_ms * MILLISECOND and _is_out(line, name, beat):
+            found.append((last_ns, name))
+    return min(found)[1] if found else None
+
+
+def _is_out(line: GroupLine, name: str, beat: Beat) -> bool:
+    """Whether a member says nothing more, or is refused when it does."""
+    later = [run for key, run in line.beats.items() if key.member == name and run.last_ns > beat.ns]
+    refused = [
+        run.first_ns
+        for key, run in line.refusals.items()
+        if key.member == name and key.error in LOST and run.first_ns > beat.ns
+    ]
+    if not refused:
+        again = (
+            mark.ns
+            for mark in line.marks
+            if isinstance(mark, Beat) and mark.member == name and mark.ns > beat.ns
+        )
+        return not later and next(again, None) is None
+    return not any(run.last_ns < min(refused) for run in later)

@@ -1,0 +1,49 @@
+"""What one connection fetches, as its requests say it (:mod:`kdissect.analysis.positions`)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from kdissect.analysis.fold import most
+from kdissect.analysis.labels import Topic
+from kdissect.analysis.packed import packed
+from kdissect.analysis.position import Position
+
+NEW_SESSION, NO_SESSION = 0, -1
+"""Session epochs with which a request names all that is fetched (``FetchMetadata``)."""
+
+Place = tuple[Topic, int]
+"""A partition, under what stands on the wire."""
+
+
+@packed
+@dataclass(slots=True)
+class Fetcher:
+    """What one connection fetches."""
+
+    client: str = ""
+    broker: str = ""
+    client_id: str | None = None
+    replica_id: int = -1
+    last_ns: int | None = None
+    """When it last asked."""
+    session_id: int | None = None
+    steps: int = 0
+    sessions: int = 0
+    """Steps that began a session."""
+    began_anew: int | None = None
+    """The first step that named all."""
+    asked: dict[Place, Position] = field(default_factory=dict)
+    """What is asked for now."""
+
+    def merge(self, later: Fetcher) -> None:
+        """Take over who it is; what is asked for is put together by :meth:`Positions.merge`."""
+        self.client, self.broker = later.client, later.broker
+        self.client_id = later.client_id if later.client_id is not None else self.client_id
+        self.replica_id = later.replica_id if later.steps else self.replica_id
+        self.session_id = later.session_id if later.session_id is not None else self.session_id
+        self.last_ns = most(self.last_ns, later.last_ns)
+        if later.began_anew is not None and self.began_anew is None:
+            self.began_anew = self.steps + later.began_anew
+        self.steps += later.steps
+        self.sessions += later.sessions

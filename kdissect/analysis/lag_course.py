@@ -1,0 +1,142 @@
+"""Commits of a group and ends of a log in the order of time, and what follows from them: the lag, how it
+changes, and where commits step back (:mod:`kdissect.analysis.lag`)."""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from collections import defaultdict
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+from kdissect.analysis.fold import SECOND, Row
+from kdissect.analysis.packed import packed
+from kdissect.analysis.trend import rising, sampled, slope_per_s
+
+COMMIT, PENDING, TOLD = "commit", "pending", "told"
+"""What tells an offset: a commit, a commit of a transaction that is open, an answer."""
+
+LagKey = tuple[str, str | None, int]
+"""Group, topic by name, partition."""
+
+
+class CommittedOffset(NamedTuple):
+    """From when on what is committed."""
+
+    ns: int
+    offset: int | None
+    kind: str
+    client_id: str | None
+    exchange: int
+    counts: bool
+
+
+@packed
+@dataclass(slots=True)
+class LagCourse:
+    """Commits and ends of a log, in the order of time."""
+
+    commits: list[CommittedOffset] = field(default_factory=list)
+    ends: list[tuple[int, int]] = field(default_factory=list)
+    begun: list[int] = field(default_factory=list)
+    """When other topics got the name."""
+
+    def lives(self) -> list[LagCourse]:
+        """The courses of the topics that had the name one after the other."""
+        found: defaultdict[int, LagCourse] = defaultdict(LagCourse)
+        for commit in self.commits:
+            found[bisect_right(self.begun, commit.ns)].commits.append(commit)
+        for end in self.ends:
+            found[bisect_right(self.begun, end[0])].ends.append(end)
+        lives = [found[number] for number in sorted(found)]
+        former: int | None = None
+        for life in lives:
+            life._leave_out_former(former)
+            former = next((each.offset for each in reversed(life.commits) if each.offset is not None), former)
+        return [life for life in lives if life.commits]
+
+    def _leave_out_former(self, former: int | None) -> None:
+        """Forget the commits with which it begins that are a position in the topic before it, where the group
+        had committed ``former``. A consumer that has not noticed commits what it read there, and brokers
+        take it."""
+        if former is None or not self.ends:
+            return
+        for at, commit in enumerate(self.commits):
+            offset = commit.offset or 0
+            if offset < former or any(ns <= commit.ns and end >= offset for ns, end in self.ends):
+                del self.commits[:at]
+                return
+        self.commits.clear()
+
+    def steps(self) -> Iterator[tuple[int, int | None, int | None]]:
+        """Time, committed and log end from then on. What happens at one time is one step."""
+        moves: list[tuple[int, int, int | None]] = [(each.ns, 1, each.offset) for each in self.commits]
+        highest = -1
+        for ns, offset in sorted(self.ends):
+            if offset > highest:  # the others were news only to a part of the capture
+                highest = offset
+                moves.append((ns, 0, offset))
+        committed: int | None = None
+        end: int | None = None
+        moves.sort(key=lambda move: move[:2])
+        for at, (ns, is_commit, told) in enumerate(moves):
+            if is_commit:
+                committed = told
+            if told is not None and (end is None or told > end):
+                end = told
+            if at + 1 == len(moves) or moves[at + 1][0] != ns:
+                yield ns, committed, end
+
+
+def whole_row(key: LagKey, course: LagCourse, lives: list[LagCourse]) -> Row:
+    """The row at the end."""
+    steps = list(lives[-1].steps())
+    both = [
+        (ns, end - committed, committed, end)
+        for ns, committed, end in steps
+        if committed is not None and end is not None
+    ]
+    points = sampled([step[:2] for step in both])
+    committed, end = steps[-1][1:] if steps else (None, None)
+    commits = [each for each in course.commits if each.kind == COMMIT]
+    rewinds = [each for life in lives for each in _rewinds(life)]
+    rewound_from, rewind = rewinds[-1] if rewinds else (None, None)
+    evidence = [each.exchange for each in commits]
+    span = both[-1][0] - both[0][0] if both else 0
+    return {
+        "group": key[0],
+        "topic": key[1],
+        "partition": key[2],
+        "ns": None,
+        "committed": committed,
+        "log_end": end,
+        "lag": end - committed if end is not None and committed is not None else None,
+        "lag_max": max((step[1] for step in both), default=None),
+        "lag_first": both[0][1] if both else None,
+        "lag_per_s": slope_per_s(points),
+        "rising": rising(points),
+        "points": len(points),
+        "written_per_s": (both[-1][3] - both[0][3]) * SECOND / span if span > 0 else None,
+        "committed_per_s": (both[-1][2] - both[0][2]) * SECOND / span if span > 0 else None,
+        "commits": len(commits),
+        "committers": sorted({each.client_id for each in commits if each.client_id is not None}),
+        "rewinds": len(rewinds),
+        "rewound_from": rewound_from,
+        "rewound_to": rewind.offset if rewind is not None else None,
+        "rewound_by": rewind.client_id if rewind is not None else None,
+        "rewind_exchange": rewind.exchange if rewind is not None else None,
+        "first_ns": course.commits[0].ns,
+        "last_ns": course.commits[-1].ns,
+        "exchanges": sorted({*evidence[:4], *evidence[-4:]}),
+    }
+
+
+def _rewinds(course: LagCourse) -> Iterator[tuple[int, CommittedOffset]]:
+    """Commits of an offset before the one that was committed, with that one."""
+    before: int | None = None
+    for each in course.commits:
+        if each.kind != COMMIT or each.offset is None:
+            continue
+        if before is not None and each.offset < before:
+            yield before, each
+        before = each.offset
