@@ -223,6 +223,7 @@ class Workers:
         :raises OSError: no process may begin.
         """
         part = _PendingBatch(None, None, task)
+        self._end_those_that_died()
         process, latest = self._idle[-1] if self._idle else (None, None)
         order = None if process is None else task.order(latest)
         if process is None or order is None:
@@ -408,6 +409,17 @@ class Workers:
         part.process = None
         self._forget(process)
         self._idle.append((process, part.task))
+
+    def _end_those_that_died(self) -> None:
+        """Let go of idle processes that somebody has killed. Nobody waits for them, so nothing is lost."""
+        poll = select.poll()
+        for process, _ in self._idle:
+            poll.register(process.answers, select.POLLIN)
+        ended = {descriptor for descriptor, _ in poll.poll(0)}  # an idle process says nothing
+        for process, _ in self._idle:
+            if process.answers in ended:
+                _end_process(process, kills=True)
+        self._idle = [each for each in self._idle if each[0].answers not in ended]
 
     def _end(self, part: _PendingBatch, *, kills: bool = False) -> str | None:
         """Let go of the process of a batch; gives how it ended, if that was before its time."""

@@ -210,6 +210,47 @@ def test_a_process_that_was_killed_is_no_reason_to_wait_for_ever() -> None:
             both.do(*["b c"] * 50)
 
 
+class WordsTask:
+    """A part that is words."""
+
+    def __init__(self, text: str) -> None:
+        self.text = text
+
+    def edge(self) -> bytes:
+        return self.text.encode()
+
+    def batch(self, seam: bytes) -> tuple[Batch, Any]:
+        return batch_of(f"{self.text} {seam.decode()}"), None
+
+    def order(self, latest: WordsTask) -> bytes:
+        return self.text.encode()
+
+    def take(self, order: bytes) -> None:
+        self.text = order.decode()
+
+
+@pytest.mark.parametrize("kills", [False, True])
+def test_an_idle_process_that_was_killed_is_given_nothing(kills: bool) -> None:
+    """A new one has the next part. One that was left alone has it itself."""
+    with bench(2, 1) as both:
+        for word in "abc":
+            part = both.workers.begin_part(WordsTask(word))
+            assert both.workers.edge_of(part) == word.encode()
+            if word == "a":
+                both.workers.drop_part(part)
+            else:
+                both.workers.submit_part(part, b"seam")
+                both.workers.finish()
+            ((process, _),) = both.workers._idle
+            if kills:
+                os.kill(process.pid, signal.SIGKILL)
+                assert within(5, lambda pid=process.pid: not is_there(pid))  # type: ignore[misc]
+        assert both.text.split() == ["b", "seam", "c", "seam"]
+        assert len(set(both.done)) == (2 if kills else 1)
+        both.workers.close()
+        assert are_gone(both.done)
+
+
 def test_the_interrupt_key_is_not_for_the_others() -> None:
     with bench(2) as both:
         both.workers.submit(batch_of("sleep0.3 a"))
