@@ -507,7 +507,7 @@ class Conversation:
             client_id,
             software,
             login.summary() if login is not None else None,
-            self._tls.summary() if self._tls is not None else None,
+            self._tls.summary(duplex.closed_side, duplex.closed_ns) if self._tls is not None else None,
             self._proxies or None,
             (one, other)[client].opened,
             tcp_facts(duplex, client) if tells_tcp and shows_tcp else None,

@@ -178,9 +178,16 @@ class Tls:
         """Whether a record was opened."""
         return any(flow.opened for flow in self._flows)
 
-    def summary(self) -> dict[str, Any]:
-        """What the handshake shows, and why the rest cannot be decrypted."""
-        return self.seen.summary() | {"decrypted": self.is_decrypted, "dark": self.dark}
+    def summary(self, closed_by: Side | None = None, closed_ns: int | None = None) -> dict[str, Any]:
+        """What the handshake shows, and why the rest cannot be decrypted.
+
+        :param closed_by: who closed the connection first.
+        :param closed_ns: when.
+        """
+        return self.seen.summary(closed_ns if closed_by == self.client else None) | {
+            "decrypted": self.is_decrypted,
+            "dark": self.dark,
+        }
 
     # -- waiting ------------------------------------------------------------------------------------
 
@@ -281,6 +288,7 @@ class Tls:
             message = f"{loss.length:,} bytes: {loss.reason}"
             out.append((side, fault("bad-tls-record", message, loss.packet, loss.offset)))
         if flow.is_dead or (flow.opener is None and self._keying.dark is not None):
+            self.seen.unopened.lose()
             return
         exact = None
         if loss.type == APPLICATION_DATA and flow.opener is not None:

@@ -25,8 +25,8 @@ if TYPE_CHECKING:
 else:
     hashlib = Later("hashlib")
 
-ENCRYPTED = "encrypted"
-"""The name of an alert that nobody can read."""
+NOTHING_SHOWN, SOMETHING_SHOWN = "encrypted, after no certificate", "encrypted, after a certificate"
+"""The names of an alert that nobody can read: what the client showed when it was asked for a certificate."""
 
 SOON = timedelta(days=30)
 """A certificate that expires in that time should be renewed."""
@@ -109,15 +109,25 @@ class SeenHandshake:
             said = {"from": sender, "level": level, "name": alert_name(body[1]), "packet": packet}
             self.alerts.append(said)
 
-    def _encrypted_alert(self) -> list[dict[str, Any]]:
-        """The alert with which the broker answers the end of the client's part, where it is encrypted. So TLS
-        1.3 refuses a client without a certificate. All of its alerts are fatal but that which closes."""
-        if self.version != version_name(TLS_1_3) or self.unopened.refusal is None:
+    def _encrypted_alert(self, left_ns: int | None) -> list[dict[str, Any]]:
+        """The alert with which the broker refuses what the client shows, where it is encrypted (TLS 1.3). All
+        of its alerts are fatal but that which closes."""
+        unopened = self.unopened
+        if self.version != version_name(TLS_1_3) or unopened.refusal is None or self.early_data is not None:
             return []
-        return [{"from": "broker", "level": "fatal", "name": ENCRYPTED, "packet": self.unopened.refusal}]
+        # Who leaves after the handshake is answered with close_notify, which is as long as an alert.
+        if left_ns is not None and left_ns <= unopened.refusal_ns:
+            return []
+        name = unopened.shown(self.suite or "")
+        if name is None:
+            return []
+        return [{"from": "broker", "level": "fatal", "name": name, "packet": unopened.refusal}]
 
-    def summary(self) -> dict[str, Any]:
-        """All of it."""
+    def summary(self, left_ns: int | None = None) -> dict[str, Any]:
+        """All of it.
+
+        :param left_ns: when the client closed the connection; None if the broker did so first.
+        """
         return {
             "version": self.version,
             "suite": self.suite,
@@ -128,38 +138,65 @@ class SeenHandshake:
             "early_data": self.early_data,
             "certificates": self.certificates,
             "client_certificates": self.client_certificates,
-            "alerts": [*self.alerts, *self._encrypted_alert()],
+            "alerts": [*self.alerts, *self._encrypted_alert(left_ns)],
         }
 
 
-ALERT_BYTES = (2 + 1 + 16, 2 + 1 + 16 + 16)
-"""Of the fragment of a protected alert of TLS 1.3: level and description, the type, and the tag (RFC 8446,
-5.2). Java's also has 16 bytes of padding, as all of its records have (``SSLCipher``)."""
+_TYPE_AND_TAG = 1 + 16
+"""Of a protected record of TLS 1.3: the type of its content, and the tag (RFC 8446, 5.2)."""
+PADDINGS = (0, 16)
+"""Bytes of padding: Java's records have 16 (``SSLCipher``), those of others none."""
+ALERT_BYTES = tuple(2 + _TYPE_AND_TAG + padding for padding in PADDINGS)
+"""Of the fragment of a protected alert."""
+_NO_CERTIFICATE = 4 + 1 + 3
+"""The message of a client that was asked for a certificate and has none: an empty list (RFC 8446, 4.4.2)."""
+_LEAST_CERTIFICATE = 200
+"""The record of one that has a certificate is longer; no Finished is."""
 REFUSED_WITHIN_NS = 2_000_000_000
 
 
 class _Unopened:
     """What the lengths of protected records tell that nothing opens."""
 
-    __slots__ = ("_client_ns", "_is_over", "refusal")
+    __slots__ = ("_client_ns", "_first", "_is_over", "refusal", "refusal_ns")
 
     def __init__(self) -> None:
         self._client_ns: int | None = None
         """When the client sent the first one: its Finished, and what comes with it."""
+        self._first = 0
+        """The length of that one."""
         self._is_over = False
         self.refusal: int | None = None
         """The packet of an alert that is all that the broker sent after that."""
+        self.refusal_ns = 0
 
     def take(self, is_client: bool, size: int, ns: int, packet: int) -> None:
         """The next record."""
         if is_client:
-            self._client_ns = ns if self._client_ns is None else self._client_ns
+            if self._client_ns is None:
+                self._client_ns, self._first = ns, size
             self._is_over = self._is_over or size in ALERT_BYTES  # it closes, and the broker may answer that
         elif self._client_ns is not None:
             is_first = self.refusal is None and not self._is_over
             is_alert = size in ALERT_BYTES and ns - self._client_ns <= REFUSED_WITHIN_NS
-            self.refusal = packet if is_first and is_alert else None
+            self.refusal, self.refusal_ns = (packet, ns) if is_first and is_alert else (None, 0)
             self._is_over = True
+
+    def lose(self) -> None:
+        """Records are missing: what comes next may be another one than it seems."""
+        self._is_over = True
+
+    def shown(self, suite: str) -> str | None:
+        """What the client showed to a broker that asked for a certificate. None if the broker did not ask: it
+        has no reason then to refuse a client that has finished the handshake.
+
+        :param suite: the name of the cipher suite, which tells how long a Finished is (RFC 8446, 4.4.4).
+        """
+        finished = 4 + (48 if suite.endswith("SHA384") else 32)
+        bare = [_NO_CERTIFICATE, _NO_CERTIFICATE + finished]
+        if self._first in [each + _TYPE_AND_TAG + padding for each in bare for padding in PADDINGS]:
+            return NOTHING_SHOWN
+        return SOMETHING_SHOWN if self._first >= _LEAST_CERTIFICATE else None
 
 
 EXPIRED, NOT_YET = "expired", "not valid yet"

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ssl
 from atexit import register
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from functools import cache
@@ -172,6 +173,22 @@ class Ends:
             self._record(talk, side, wires)
         talk.key_log = key_log.read_bytes()
         return talk
+
+    def attempt(self) -> list[Flight]:
+        """What goes over the wire in a handshake that the broker may refuse. It closes in the end."""
+        wires, talk = (_Wire(), _Wire()), Talk()
+        client = self.client.wrap_bio(
+            wires[BROKER].arriving, wires[CLIENT].leaving, server_hostname="kafka.test"
+        )
+        broker = self.broker.wrap_bio(wires[CLIENT].arriving, wires[BROKER].leaving, server_side=True)
+        for side, act in 3 * ((CLIENT, client.do_handshake), (BROKER, broker.do_handshake)):
+            with suppress(ssl.SSLError):
+                self._step(act)
+            self._record(talk, side, wires)
+        with suppress(ssl.SSLError):
+            self._step(broker.unwrap)
+        self._record(talk, BROKER, wires)
+        return talk.flights
 
     @staticmethod
     def _step(act: Any) -> bool:

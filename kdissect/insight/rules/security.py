@@ -246,13 +246,13 @@ def tls_handshake_failed(facts: Facts) -> Iterator[Finding]:
         for row in facts.rows(Exposure)
         if row["alerts"]
         and facts.may_be_kafka(row["broker"])
-        and (row["alerts"] != [ENCRYPTED_ALERT] or row["end"] in ("fin", "rst"))
+        and (not all(map(_is_encrypted, row["alerts"])) or row["end"] in ("fin", "rst"))
     ]
     for subject, rows in _groups(
         failed, lambda row: FindingSubject(client=address(row["client"]), broker=row["broker"])
     ).items():
         alerts = sorted({alert for row in rows for alert in row["alerts"]})
-        is_known = alerts != [ENCRYPTED_ALERT]
+        is_known = not all(map(_is_encrypted, alerts))
         if not is_known and len(rows) < facts.limit("encrypted"):
             continue
         yield facts.finding(
@@ -267,13 +267,19 @@ def tls_handshake_failed(facts: Facts) -> Iterator[Finding]:
         )
 
 
+def _is_encrypted(alert: str) -> bool:
+    return alert.startswith(ENCRYPTED_ALERT)
+
+
 def _alert(text: str) -> str:
     """An alert in words."""
-    if text == ENCRYPTED_ALERT:
-        return (
-            "the broker answers the client's last step with an encrypted alert alone, as it does where a "
-            "client shows no certificate and it wants one"
+    if _is_encrypted(text):
+        shown = (
+            "the client shows no certificate though the broker asks for one"
+            if "no certificate" in text
+            else "the broker does not accept the certificate that the client shows"
         )
+        return f"{shown} (the broker answers with an encrypted alert alone)"
     side, _, name = text.partition(": ")
     words = (_OF_CLIENTS if side == "broker" else {}).get(name) or _ALERTS.get(name, name)
     return f"the {side} says {words}"

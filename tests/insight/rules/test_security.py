@@ -12,6 +12,7 @@ from kdissect.analysis.fold import SECOND, Row
 from kdissect.insight.catalogue import RULES
 from kdissect.insight.context import JudgingContext
 from kdissect.insight.finding import CERTAIN, CRITICAL, INFO, LIKELY, NOTICE, WARNING, Finding
+from kdissect.tls.seen import NOTHING_SHOWN, SOMETHING_SHOWN
 from tests.insight.judged import CAPTURES, judged_file
 from tests.insight.made import row, said
 
@@ -170,10 +171,13 @@ def test_whose_certificate_is_wrong(alert: str, words: str) -> None:
 
 
 def test_an_alert_that_cannot_be_read_is_told_when_it_comes_again() -> None:
-    refused = connection(alerts=["broker: encrypted"], end="rst")
+    refused = connection(alerts=[f"broker: {NOTHING_SHOWN}"], end="rst")
     (found,) = judged("tls-handshake-failed", refused, refused)
     assert found.confidence == LIKELY
-    assert "where a client shows no certificate" in found.message
+    assert "the client shows no certificate though the broker asks for one" in found.message
+    wrong = connection(alerts=[f"broker: {SOMETHING_SHOWN}"])
+    (found,) = judged("tls-handshake-failed", wrong, wrong)
+    assert "does not accept the certificate that the client shows" in found.message
     assert not judged("tls-handshake-failed", refused)
     assert not judged("tls-handshake-failed", refused, refused | {"end": "open"})
 
