@@ -64,5 +64,5 @@ def is_cut(message: Message | None) -> bool:
 
 
 def controller(leader: Body) -> Statement:
-    """Who leads the quorum."""
+    """The leader of the quorum."""
     return Statement("controller", (), fields(id=leader.get("leaderId"), epoch=leader.get("leaderEpoch")))

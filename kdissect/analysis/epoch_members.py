@@ -57,8 +57,7 @@ def did_not_poll(line: GroupLine, beat: Beat, member: MemberNow) -> bool:
 def silent_member(
     line: GroupLine, beat: Beat, members: Mapping[str, MemberNow], interval_ms: int | None
 ) -> str | None:
-    """A member that was not heard of for several of its heartbeats, and that is heard of no more but to
-    be told that it is none."""
+    """A member that missed several of its heartbeats. Later it is silent, or is told that it is no member."""
     assert beat.told_ns is not None
     found: list[tuple[int, str]] = []
     for name, member in members.items():

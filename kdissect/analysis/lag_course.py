@@ -1,5 +1,6 @@
-"""Commits of a group and ends of a log in the order of time, and what follows from them: the lag, how it
-changes, and where commits step back (:mod:`kdissect.analysis.lag`)."""
+"""The course of a lag: commits of a group and ends of a log in the order of time.
+
+From them follow the lag, how it changes, and where commits step back (:mod:`kdissect.analysis.lag`)."""
 
 from __future__ import annotations
 
