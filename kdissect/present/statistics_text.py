@@ -23,6 +23,8 @@ NUMBERS = frozenset(("int16", "int32", "int64", "float64"))
 MOST_TEXT, LEAST_TEXT = 48, 16
 """Cells that a column of texts has at most where the room is limited, and at least, if it needs them."""
 _GAP = 2
+_PADDED_AT_ONCE = 512
+"""So many rows are brought to the widths of the columns at a time."""
 
 
 def left_out_text(name: str, left_out: int, limits: Limits) -> str:
@@ -62,10 +64,14 @@ def table_lines(
     widths = {at: max(map(width, set(cells))) for at, cells in texts.items()}
     if room is not None:
         widths = _fitting(table, widths, room, whole)
-    padded = [_cells(texts[at], most, table.columns[at].type in NUMBERS) for at, most in widths.items()]
     gap = " " * _GAP
-    for line in map(gap.join, zip(*padded, strict=True)):
-        yield line.rstrip()
+    for start in range(0, len(rows) + 1, _PADDED_AT_ONCE):  # texts that are padded take several times more
+        part = slice(start, start + _PADDED_AT_ONCE)
+        padded = [
+            _cells(texts[at][part], most, table.columns[at].type in NUMBERS) for at, most in widths.items()
+        ]
+        for line in map(gap.join, zip(*padded, strict=True)):
+            yield line.rstrip()
     left_out = [headings[at] for at in texts if at not in widths]
     if left_out:
         yield f"(no room for {', '.join(left_out)}: -e chooses columns, -o FILE or a pipe prints all)"
