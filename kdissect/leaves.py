@@ -78,6 +78,7 @@ LEAVES = (
     "kdissect.telling",
     "kdissect.dissect",
     "kdissect.parts.journal",
+    "kdissect.parts.numbers",
     "kdissect.analysis.batches",
     "kdissect.analysis.clients",
     "kdissect.analysis.connections",

@@ -4,26 +4,23 @@ from __future__ import annotations
 
 from array import array
 from bisect import bisect_left, bisect_right
-from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 from kdissect.capture.fragments import Fragments
 from kdissect.capture.reader import Item
 from kdissect.capture.runs import PacketRun
-from kdissect.dissect import AT_THE_END, Dissector, Event
-from kdissect.exchange import Exchange
+from kdissect.dissect import Dissector, Event
 from kdissect.limits import DEFAULTS, Limits
 from kdissect.model import Endpoint, Packet, Segment
 from kdissect.names import TopicNames
 from kdissect.parts.journal import Ends, Forgot, PartJournal, PartNumbering, Told, ToldNames
-from kdissect.session.briefs import Brief, Interest
+from kdissect.parts.numbers import exchange_numbers, number_events
+from kdissect.session.briefs import Interest
 from kdissect.session.conversation import Connection, Conversation
 
 VERSION = 3
 """Of :class:`PartEdge` and :class:`Seam`: both ends of a seam must be of the same."""
-
-
-_NUMBERED = (Exchange, Brief)
 
 
 class PartEdge(NamedTuple):
@@ -96,49 +93,34 @@ class Dissected:
         assert seam.version == VERSION
         for each in seam.told:
             names.learn(each.topic_id, each.name, each.packet)
-        self._number(seam, names)
-        return list(self._merged(seam))
+        connections = connection_numbers(self.edge, seam.connections, seam.firsts)
+        self._number(seam, connections, names)
+        return self._merged(seam, connections) if seam.events else self._events
 
-    def _number(self, seam: Seam, names: TopicNames) -> None:
+    def _number(self, seam: Seam, connections: Mapping[int, int], names: TopicNames) -> None:
         """Give events their numbers and names."""
-        edge, steps, mine = self.edge, self._journal.steps, self.edge.recognised
-        numbers = connection_numbers(edge, seam.connections, seam.firsts)
-        others, told = seam.recognised, [each.step for each in seam.told]
-        before, known = seam.exchanges, seam.known
-        complete = len(names.order) if seam.names_are_complete else None
-        for at, event in enumerate(self._events):
-            if isinstance(event, _NUMBERED):
-                local = event.number
-                event.number = before + local + (bisect_left(others, mine[local - 1]) if others else 0)
-                event.connection = numbers[event.connection]
-                if complete is not None:
-                    packet, count = AT_THE_END, complete
-                else:
-                    packet = event.last_packet
-                    count = known + bisect_right(told, steps[at]) if told else known
-                if isinstance(event, Brief):
-                    event.names, event.up_to_packet, event.names_count = names, packet, count
-                else:
-                    event.topic_names = names.up_to(packet, count)
-            elif (connection := event.connection) is not None:
-                self._events[at] = event._replace(connection=numbers[connection])
+        numbers = exchange_numbers(self.edge.recognised, seam.recognised, seam.exchanges)
+        told = None if seam.names_are_complete else [each.step for each in seam.told]
+        known = len(names.order) if told is None else seam.known
+        number_events(self._events, self._journal.steps, numbers, connections, names, known, told)
 
-    def _merged(self, seam: Seam) -> Iterator[Event]:
+    def _merged(self, seam: Seam, connections: Mapping[int, int]) -> list[Event]:
         steps, events, at = self._journal.steps, self._events, 0
         mine, theirs = _by_step(self._journal.forgets), _by_step(seam.forgets)
-        numbers = connection_numbers(self.edge, seam.connections, seam.firsts)
+        out: list[Event] = []
         for step, others in seam.events:
             end = bisect_left(steps, step, at)
-            yield from events[at:end]
+            out += events[at:end]
             at = end
             end = bisect_right(steps, step, at)
             if end == at:
-                yield from others
+                out += others
                 continue
-            own = [each._replace(number=numbers[each.number]) for each in mine.get(step, ())]
-            yield from _interleaved((events[at:end], own), (others, theirs.get(step, [])))
+            own = [each._replace(number=connections[each.number]) for each in mine.get(step, ())]
+            out += _interleaved((events[at:end], own), (others, theirs.get(step, [])))
             at = end
-        yield from events[at:]
+        out += events[at:]
+        return out
 
 
 def dissect_part(
@@ -156,7 +138,8 @@ def dissect_part(
     """Dissect a part alone.
 
     :param blocks: the packets of it. Where connections turn out to speak TLS, they are gone through again.
-    :param true: has the secrets and the names that hold from the start.
+    :param true: has the secrets and the names that hold from the start. It dissects the same reading, so that
+        what it knows of the forms of exchanges is of use here, and the other way round.
     :param briefs: as a :class:`~kdissect.dissect.Dissector` has it.
     :param tls: endpoints to which connections with TLS were opened before.
     """
@@ -167,6 +150,8 @@ def dissect_part(
             limits, broker_ports, None, numbering, embedded=embedded, tells_tcp=tells_tcp, briefs=briefs,
             secrets=None if true is None else true.secrets,
         )  # fmt: skip
+        if true is not None:
+            dissector.share_forms(true)
         names = ToldNames(journal)
         dissector.names = names
         dissector.journal = journal

@@ -1,0 +1,12 @@
+cimport cython
+from libc.stdint cimport int64_t
+from kdissect.exchange cimport Exchange
+from kdissect.names cimport TopicNames
+from kdissect.session.briefs cimport Brief
+
+cdef int64_t _AT_THE_END
+
+@cython.locals(brief=Brief, exchange=Exchange, learned=Py_ssize_t, count=Py_ssize_t, at=Py_ssize_t, packet=int64_t)
+cpdef number_events(
+    list events, list steps, list numbers, connections, TopicNames names, Py_ssize_t known, told
+)

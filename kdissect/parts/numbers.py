@@ -1,0 +1,73 @@
+"""The events of a part get the numbers and the names that they have in the whole capture."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from kdissect.exchange import Exchange
+from kdissect.names import TopicNames
+from kdissect.session.briefs import Brief
+from kdissect.telling import AT_THE_END, Event
+
+_AT_THE_END = AT_THE_END
+
+
+def exchange_numbers(recognised: Sequence[int], others: Sequence[int], before: int) -> list[int]:
+    """The numbers of a part's exchanges in the whole capture: the first of them has the first.
+
+    :param recognised: of each, the packet by which it was recognised, in order.
+    :param others: the packets by which exchanges of other connections were recognised in the part, in order.
+    :param before: how many have a number before the part.
+    """
+    if not others:
+        return list(range(before + 1, before + 1 + len(recognised)))
+    out: list[int] = []
+    passed, count = 0, len(others)
+    number = before
+    for packet in recognised:
+        while passed < count and others[passed] < packet:
+            passed += 1
+            number += 1
+        number += 1
+        out.append(number)
+    return out
+
+
+def number_events(
+    events: list[Event],
+    steps: list[int],
+    numbers: list[int],
+    connections: Mapping[int, int],
+    names: TopicNames,
+    known: int,
+    told: Sequence[int] | None,
+) -> None:
+    """Give events their numbers and names.
+
+    :param steps: of each event, the packet that brought it to light.
+    :param numbers: as :func:`exchange_numbers` has them.
+    :param connections: the numbers of the part's connections, by those that they have.
+    :param names: those of topic ids.
+    :param known: how many tellings of names there were before the part.
+    :param told: the packets that told names in it, in order; None where all names are known from the start.
+    """
+    learned = 0
+    count = 0 if told is None else len(told)
+    for at, event in enumerate(events):
+        if told is not None:
+            while learned < count and told[learned] <= steps[at]:
+                learned += 1
+        if isinstance(event, Brief):
+            brief = event
+            brief.number = numbers[brief.number - 1]
+            brief.connection = connections[brief.connection]
+            brief.names, brief.names_count = names, known + learned
+            brief.up_to_packet = _AT_THE_END if told is None else brief._last()
+        elif isinstance(event, Exchange):
+            exchange = event
+            exchange.number = numbers[exchange.number - 1]
+            exchange.connection = connections[exchange.connection]
+            packet = _AT_THE_END if told is None else exchange._last()
+            exchange.topic_names = names.up_to(packet, known + learned)
+        elif event.connection is not None:
+            events[at] = event._replace(connection=connections[event.connection])
