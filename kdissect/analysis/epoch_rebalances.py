@@ -273,6 +273,8 @@ class _Replay:
         if beat.given is None or beat.told_ns is None:
             return
         had, now = set(places(member.target or ())), set(places(beat.given))
+        if member.target is not None and now == had:
+            return  # another coordinator tells it once more
         member.target = beat.given
         lost, moved = len(had - now), [place for place in now - had if self._changes_hands(place, beat)]
         self.owners.update(dict.fromkeys(now, beat.member))

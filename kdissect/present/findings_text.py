@@ -138,7 +138,10 @@ def closing_lines(judged: Judged, shown: int, left_out: int) -> Iterator[str]:
     """
     if left_out:
         yield f"{plural(left_out, 'more finding')}: --all shows {'it' if left_out == 1 else 'them'}"
-    if not shown:
+    if not shown and judged.findings:
+        yield f"none of the {plural(len(judged.findings), 'finding')} is what was asked for"
+        yield f"captured: {captured_text(judged.context)}"
+    elif not shown:
         yield f"nothing found: {plural(judged.rules, 'rule')} looked at {captured_text(judged.context)}"
     else:
         yield f"captured: {captured_text(judged.context)}"

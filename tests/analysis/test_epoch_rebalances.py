@@ -72,6 +72,12 @@ def test_a_partition_waits_from_its_release_to_its_new_owner_and_no_longer() -> 
     assert row["stopped_ns"] == 4_000 * MS
 
 
+def test_what_is_told_once_more_changes_nothing() -> None:
+    """As a new coordinator does when a member tells it all."""
+    again = [beat(60_000, "b", 2, 2, (1,), (1,)), beat(61_000, "a", 2, 2, (0,), (0,))]
+    assert told("rebalances", joined_by_a_second() + again) == told("rebalances", joined_by_a_second())
+
+
 def test_what_nobody_says_that_he_has_waits_to_the_end() -> None:
     events = [each for each in joined_by_a_second() if each.request is not None]
     *_, row = told("rebalances", events[:8])

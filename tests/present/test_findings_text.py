@@ -115,3 +115,13 @@ def test_the_last_lines_say_what_was_judged() -> None:
     ]
     assert next(iter(closing_lines(judged, 0, 0))).startswith("nothing found: 118 rules looked at 3.37 s")
     assert judged_text(Judged([], [], 1, context)) == "judged 1 rule"
+
+
+def test_what_is_not_asked_for_was_found_all_the_same() -> None:
+    judged = Judged(
+        [finding("a"), finding("b")], [], 118, JudgingContext(0, 3_370_000_000, exchanges=71, kafka=15)
+    )
+    assert list(closing_lines(judged, 0, 0))[:2] == [
+        "none of the 2 findings is what was asked for",
+        "captured: 3.37 s, 71 exchanges, 15 connections with Kafka",
+    ]

@@ -7,8 +7,8 @@ from collections.abc import Iterator
 from kdissect.analysis.delivery import Delivery
 from kdissect.analysis.fold import MILLISECOND
 from kdissect.insight.finding import CERTAIN, NOTICE, Finding, FindingSubject
+from kdissect.insight.grouping import together
 from kdissect.insight.rule import Facts, rule
-from kdissect.insight.rules.offsets import together
 from kdissect.insight.words import quoted, span
 
 

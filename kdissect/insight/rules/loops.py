@@ -11,8 +11,8 @@ from kdissect.analysis.metadata_asked import MetadataAsked
 from kdissect.analysis.repeats import Repeats
 from kdissect.insight.causes import explains
 from kdissect.insight.finding import CERTAIN, CRITICAL, NOTICE, WARNING, Finding, FindingSubject
+from kdissect.insight.grouping import together
 from kdissect.insight.rule import Facts, rule
-from kdissect.insight.rules.offsets import together
 from kdissect.insight.words import of_numbers, quoted, span
 from kdissect.wording import plural
 

@@ -1,251 +1,30 @@
-"""Lag and offsets: groups that cannot keep up, that stand still, that lose or repeat records."""
+"""Offsets: groups that lose or repeat records, go back, or commit too often or never."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
-from statistics import median
-from typing import Any
+from collections.abc import Iterator
 
 from kdissect.analysis.cluster import ClusterChanges
 from kdissect.analysis.fold import SECOND, Row
 from kdissect.analysis.groups import Members
 from kdissect.analysis.lag import Lag
 from kdissect.analysis.positions import Positions
-from kdissect.analysis.progress import Stall
 from kdissect.analysis.transactions import Transactions
 from kdissect.insight.causes import explains
-from kdissect.insight.finding import CERTAIN, CRITICAL, INFO, LIKELY, NOTICE, WARNING, Finding, FindingSubject
+from kdissect.insight.finding import CERTAIN, CRITICAL, INFO, NOTICE, Finding, FindingSubject
+from kdissect.insight.grouping import together
 from kdissect.insight.rule import Facts, rule
-from kdissect.insight.words import quoted, span
+from kdissect.insight.rules.lag import consumers, fetches_of
+from kdissect.insight.words import quoted
 from kdissect.wording import plural
 
-explains("stuck-offset", "consumer-falling-behind", "partition-lags", shares=("group", "topic"))
-explains("consumer-stalled", "consumer-falling-behind", "partition-lags", shares=("group", "topic"))
-explains("consumer-stopped", "consumer-falling-behind", "partition-lags", shares=("group", "topic"))
-explains("hot-partition", "partition-lags", shares=("topic",))
 explains("data-lost-to-retention", "offset-reset", "offset-rewound", shares=("group", "topic", "partition"))
 explains("offset-reset", "offset-rewound", shares=("group", "topic"))
 
 
-def together(rows: Iterable[Row], *names: str) -> dict[tuple[Any, ...], list[Row]]:
-    """The rows by the values of some columns."""
-    found: dict[tuple[Any, ...], list[Row]] = {}
-    for row in rows:
-        found.setdefault(tuple(row[name] for name in names), []).append(row)
-    return found
-
-
-def _consumers(facts: Facts) -> list[Row]:
-    """Rows of those that fetch to read, not to follow."""
-    return [row for row in facts.rows(Positions) if row["replica_id"] < 0 and row["topic"] is not None]
-
-
-@rule(
-    "consumer-falling-behind",
-    CRITICAL,
-    LIKELY,
-    needs=(Lag,),
-    points=16,
-    records=1_000,
-    few_records=300,
-    behind_s=10,
-    growth=2,
-    rising=0.75,
-    commits=5,
-)
-def consumer_falling_behind(facts: Facts) -> Iterator[Finding]:
-    """The group cannot keep up with what is written."""
-    judged = False
-    for (group, topic), rows in together(facts.rows(Lag), "group", "topic").items():
-        known = [row for row in rows if row["lag"] is not None and row["points"] >= facts.limit("points")]
-        judged = judged or bool(known)
-        lag, first = sum(row["lag"] for row in known), sum(row["lag_first"] for row in known)
-        slope = sum(row["lag_per_s"] or 0.0 for row in known)
-        written = sum(row["written_per_s"] or 0.0 for row in known)
-        committed = sum(row["committed_per_s"] or 0.0 for row in known)
-        if lag < facts.limit("growth") * first or slope <= 0.1 * written or written <= 0:
-            continue
-        if not _keeps_falling(facts, known):  # a group that stood still for a while has other findings
-            continue
-        behind_s = lag / written
-        few = lag >= facts.limit("few_records") and behind_s >= facts.limit("behind_s")
-        if lag < facts.limit("records") and not few:
-            continue
-        yield facts.finding(
-            FindingSubject(group=group, topic=topic),
-            f"{_per_s(written)} are written, and {_per_s(committed)} are read and committed. The group was "
-            f"{first:,} records behind at first and {lag:,} at the end, which is what is written in "
-            f"{behind_s:.0f} s.",
-            count=len(known),
-            measure=lag,
-            unit="records",
-            threshold=facts.limit("records"),
-            first_ns=min(row["first_ns"] for row in known),
-            last_ns=max(row["last_ns"] for row in known),
-            exchanges=sorted({number for row in known for number in row["exchanges"]}),
-            filter=f"group == {quoted(group)} and api == OffsetCommit",
-        )
-    if not judged and facts.rows(Lag):
-        facts.cannot_judge("needs 15 s of commits and writes")
-
-
-def _keeps_falling(facts: Facts, rows: list[Row]) -> bool:
-    """Whether the group goes on committing, and is further behind nearly all the time."""
-    growing = [row for row in rows if (row["lag_per_s"] or 0) > 0]
-    commits = max((row["commits"] for row in growing), default=0)
-    rising = max((row["rising"] or 0.0 for row in growing), default=0.0)
-    return commits >= facts.limit("commits") and rising >= facts.limit("rising")
-
-
-def _per_s(rate: float) -> str:
-    return f"{rate:,.0f} records/s" if rate >= 10 else f"{rate:.1f} records/s"
-
-
-@rule("stuck-offset", CRITICAL, LIKELY, needs=(Positions, Lag), answers=10)
-def stuck_offset(facts: Facts) -> Iterator[Finding]:
-    """The same records are fetched again and again, and the commit does not pass them."""
-    committed = {(row["group"], row["topic"], row["partition"]): row["committed"] for row in facts.rows(Lag)}
-    found: dict[tuple[Any, ...], list[tuple[Row, Stall]]] = {}
-    for row in _consumers(facts):
-        at = committed.get((row["group"], row["topic"], row["partition"]))
-        stall = _stall(row, at)
-        if stall is not None and (at is None or at <= stall.offset):
-            key = (row["group"], row["client_id"], row["topic"], row["partition"], stall.offset)
-            found.setdefault(key, []).append((row, stall))
-    for (group, client_id, topic, partition, offset), some in found.items():
-        rows, stalls = [row for row, _ in some], [stall for _, stall in some]
-        answers = sum(stall.answers for stall in stalls)
-        if answers < facts.limit("answers"):
-            continue
-        at = committed.get((group, topic, partition))
-        first_ns, last_ns = min(each.first_ns for each in stalls), max(each.last_ns for each in stalls)
-        behind = max((row["high_watermark"] or offset) - offset for row in rows)
-        committed_text = f" The committed offset is {at:,}." if at is not None else ""
-        yield facts.finding(
-            FindingSubject(group=group, client_id=client_id, topic=topic, partition=partition),
-            f"The records from offset {offset:,} on were fetched {answers:,} times in "
-            f"{span(last_ns - first_ns)} and "
-            f"the consumer does not get past them; {plural(behind, 'record')} wait from there on."
-            f"{committed_text}",
-            count=answers,
-            measure=answers,
-            unit="fetches",
-            threshold=facts.limit("answers"),
-            cost_ns=last_ns - first_ns,
-            first_ns=first_ns,
-            last_ns=last_ns,
-            connections=[row["connection"] for row in rows],
-            filter=_fetches(topic, rows),
-        )
-
-
-def _stall(row: Row, committed: int | None) -> Stall | None:
-    """Where a consumer may be stuck, by one of its connections. A consumer that fetches ahead and comes back,
-    or that begins anew where the commit stands, does so on purpose where nothing was committed."""
-    if row["stalled"]:
-        comes_back = row["rewinds"] >= row["stalled"] - 1
-        if comes_back and committed is None:
-            return None
-        return Stall(row["stalled_at"], row["stalled"], row["stalled_first_ns"], row["stalled_last_ns"])
-    if row["answers"] and committed is not None and row["begun_at"] == committed:
-        return Stall(committed, 1, row["first_ns"], row["last_ns"])
-    return None
-
-
-def _fetches(topic: str, rows: list[Row]) -> str:
-    numbers = ", ".join(str(row["connection"]) for row in rows[:8])
-    return f"api == Fetch and topic == {quoted(topic)} and connection in {{{numbers}}}"
-
-
-@rule("consumer-stalled", CRITICAL, LIKELY, needs=(Positions, Lag), answers=10)
-def consumer_stalled(facts: Facts) -> Iterator[Finding]:
-    """A consumer asks, there are records, and none is brought."""
-    for key, rows in together(_consumers(facts), "group", "client_id", "topic", "partition").items():
-        group, client_id, topic, partition = key
-        worst = max(rows, key=lambda row: row["starved"])
-        if worst["starved"] < facts.limit("answers") or worst["position"] != worst["starved_at"]:
-            continue
-        yield facts.finding(
-            FindingSubject(group=group, client_id=client_id, topic=topic, partition=partition),
-            f"{worst['starved']:,} answers brought no whole record at offset {worst['starved_at']:,}, "
-            "though the log "
-            f"goes on to {worst['high_watermark']:,}.",
-            count=worst["starved"],
-            measure=worst["starved"],
-            unit="answers",
-            threshold=facts.limit("answers"),
-            first_ns=worst["first_ns"],
-            last_ns=worst["last_ns"],
-            connections=[worst["connection"]],
-            filter=_fetches(topic, [worst]),
-        )
-
-
-@rule("consumer-stopped", WARNING, LIKELY, needs=(Positions, Lag), quiet_s=60, records=1)
-def consumer_stopped(facts: Facts) -> Iterator[Finding]:
-    """A group no longer fetches while records come."""
-    end_ns = facts.context.last_ns
-    if end_ns is None or facts.context.span_s < facts.limit("quiet_s"):
-        facts.cannot_judge(f"needs {facts.limit('quiet_s'):.0f} s")
-        return
-    ends = {(row["group"], row["topic"], row["partition"]): row for row in facts.rows(Lag)}
-    for key, rows in together(_consumers(facts), "group", "topic", "partition").items():
-        group, topic, partition = key
-        last = max(rows, key=lambda row: row["fetched_last_ns"] or 0)
-        lag = ends.get(key)
-        if group is None or lag is None or lag["log_end"] is None or last["fetched_last_ns"] is None:
-            continue
-        quiet_ns = facts.context.awake_ns(last["fetched_last_ns"], end_ns)
-        times = sum(row["fetches"] for row in rows)
-        usual_ns = (last["fetched_last_ns"] - min(row["first_ns"] for row in rows)) / max(1, times)
-        if quiet_ns < max(facts.limit("quiet_s") * SECOND, 20 * usual_ns):
-            continue
-        waiting = lag["log_end"] - max(row["position"] or 0 for row in rows)
-        if waiting < facts.limit("records"):
-            continue
-        yield facts.finding(
-            FindingSubject(group=group, topic=topic, partition=partition),
-            f"Nobody has fetched the partition for {span(quiet_ns)}, and {plural(waiting, 'record')} came "
-            "since then.",
-            measure=quiet_ns / SECOND,
-            unit="s",
-            threshold=facts.limit("quiet_s"),
-            cost_ns=quiet_ns,
-            first_ns=last["fetched_last_ns"],
-            last_ns=end_ns,
-            connections=[row["connection"] for row in rows],
-            filter=_fetches(topic, rows),
-        )
-
-
-@rule("partition-lags", WARNING, LIKELY, needs=(Lag,), records=1_000, times=10, partitions=3)
-def partition_lags(facts: Facts) -> Iterator[Finding]:
-    """One partition is far behind its siblings."""
-    for (group, topic), rows in together(facts.rows(Lag), "group", "topic").items():
-        known = [row for row in rows if row["lag"] is not None]
-        if len(known) < facts.limit("partitions"):
-            continue
-        for row in known:
-            usual = median(each["lag"] for each in known if each is not row)
-            if row["lag"] >= facts.limit("records") and row["lag"] >= facts.limit("times") * usual:
-                yield facts.finding(
-                    FindingSubject(group=group, topic=topic, partition=row["partition"]),
-                    f"Partition {row['partition']} is {row['lag']:,} records behind, its siblings "
-                    f"{usual:,.0f} at "
-                    "the median.",
-                    measure=row["lag"],
-                    unit="records",
-                    threshold=facts.limit("records"),
-                    first_ns=row["first_ns"],
-                    last_ns=row["last_ns"],
-                    exchanges=row["exchanges"],
-                    filter=f"group == {quoted(group)} and api == OffsetCommit",
-                )
-
-
 def _resets(facts: Facts) -> Iterator[Row]:
     """Consumers whose offset was not there, and that went on from another."""
-    for row in _consumers(facts):
+    for row in consumers(facts):
         if row["out_of_range"] and row["reset_from"] is not None:
             yield row
 
@@ -273,7 +52,7 @@ def data_lost_to_retention(facts: Facts) -> Iterator[Finding]:
             last_ns=max(row["reset_ns"], row["last_ns"]),
             exchanges=[row["reset_exchange"]],
             connections=[each["connection"] for each in lost],
-            filter=_fetches(topic, lost),
+            filter=fetches_of(topic, lost),
         )
 
 
@@ -304,7 +83,7 @@ def offset_reset(facts: Facts) -> Iterator[Finding]:
             last_ns=max(row["reset_ns"], row["last_ns"]),
             exchanges=[each["reset_exchange"] for each in rows],
             connections=[each["connection"] for each in rows],
-            filter=_fetches(topic, rows),
+            filter=fetches_of(topic, rows),
         )
 
 
@@ -350,7 +129,7 @@ def commits_too_often(facts: Facts) -> Iterator[Finding]:
     """Offsets are committed for nearly every record."""
     transactional = _transactional(facts)
     fetched: dict[tuple[str | None, str | None], int] = {}
-    for row in _consumers(facts):
+    for row in consumers(facts):
         key = row["group"], row["client_id"]
         fetched[key] = fetched.get(key, 0) + row["records"]
     for (group, client_id), rows in together(facts.rows(Members), "group", "client_id").items():
@@ -381,7 +160,7 @@ def commits_too_often(facts: Facts) -> Iterator[Finding]:
 def never_commits(facts: Facts) -> Iterator[Finding]:
     """A member reads for long and commits nothing."""
     transactional = _transactional(facts)
-    reading = {(row["group"], row["client_id"]) for row in _consumers(facts) if row["records"]}
+    reading = {(row["group"], row["client_id"]) for row in consumers(facts) if row["records"]}
     judged = False
     for (group, client_id), rows in together(facts.rows(Members), "group", "client_id").items():
         there_ns = sum(row["last_ns"] - row["first_ns"] for row in rows)

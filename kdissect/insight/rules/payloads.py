@@ -13,8 +13,8 @@ from kdissect.analysis.fold import Row
 from kdissect.analysis.payloads import MOST_UNKNOWN_IDS, NULL, Payloads
 from kdissect.insight.causes import explains
 from kdissect.insight.finding import CERTAIN, INFO, LIKELY, NOTICE, WARNING, Finding, FindingSubject
+from kdissect.insight.grouping import together
 from kdissect.insight.rule import Facts, rule
-from kdissect.insight.rules.offsets import together
 from kdissect.insight.words import named, of_numbers, share
 from kdissect.payload.decoder import ASKABLE, MISFIT
 from kdissect.wording import plural

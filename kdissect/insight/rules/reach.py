@@ -13,9 +13,9 @@ from kdissect.analysis.fold import MILLISECOND, SECOND, Row, address
 from kdissect.analysis.tcp import Tcp
 from kdissect.insight.causes import explains
 from kdissect.insight.finding import CERTAIN, CRITICAL, INFO, LIKELY, NOTICE, WARNING, Finding, FindingSubject
+from kdissect.insight.grouping import together
 from kdissect.insight.rule import Facts, rule
 from kdissect.insight.rules.brokers import FAILED, served_until_ns
-from kdissect.insight.rules.offsets import together
 from kdissect.insight.words import of_numbers, quoted, span
 from kdissect.protocol.traits import traits_of_api
 from kdissect.wording import plural

@@ -13,8 +13,8 @@ from kdissect.analysis.replication import Replication
 from kdissect.analysis.versions import Versions
 from kdissect.insight.causes import explains
 from kdissect.insight.finding import CERTAIN, CRITICAL, INFO, LIKELY, NOTICE, Finding, FindingSubject
+from kdissect.insight.grouping import together
 from kdissect.insight.rule import Facts, rule
-from kdissect.insight.rules.offsets import together
 from kdissect.insight.software import newer_than
 from kdissect.insight.words import named, quoted
 from kdissect.wording import plural

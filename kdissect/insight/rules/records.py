@@ -11,8 +11,8 @@ from kdissect.analysis.tcp import Tcp
 from kdissect.analysis.topics import Topics
 from kdissect.insight.causes import explains
 from kdissect.insight.finding import CERTAIN, CRITICAL, LIKELY, WARNING, Finding, FindingSubject
+from kdissect.insight.grouping import together
 from kdissect.insight.rule import Facts, rule
-from kdissect.insight.rules.offsets import together
 from kdissect.insight.words import having, named, of_numbers
 from kdissect.wording import plural
 

@@ -109,26 +109,37 @@ def transaction_hanging(facts: Facts) -> Iterator[Finding]:
 def lso_lag(facts: Facts) -> Iterator[Finding]:
     """Readers are held back by a transaction, whatever becomes of it. What timed out or was fenced says so
     itself."""
-    for row in facts.rows(Transactions):
-        held_ns = row["held_ns"] or 0
-        if held_ns < facts.limit("held_s") * SECOND or row["outcome"] in ("timed-out", "fenced"):
-            continue
-        ended = {"committed": "It was committed in the end.", "aborted": "It was aborted in the end."}
+    limit_ns = facts.limit("held_s") * SECOND
+    held = [
+        row
+        for row in facts.rows(Transactions)
+        if (row["held_ns"] or 0) >= limit_ns and row["outcome"] not in ("timed-out", "fenced")
+    ]
+    found: dict[FindingSubject, list[Row]] = {}
+    for row in held:
+        found.setdefault(_subject(row), []).append(row)
+    ended = {"committed": "It was committed in the end.", "aborted": "It was aborted in the end."}
+    for subject, rows in found.items():
+        worst = max(rows, key=lambda row: row["held_ns"])
+        often = f" {len(rows)} transactions did so, the worst of them for that long." if len(rows) > 1 else ""
         yield facts.finding(
-            _subject(row),
+            subject,
             "Readers of committed records got nothing new from "
-            f"{row['held_topic']}-{row['held_partition']} for {span(held_ns)}, while up to "
-            f"{plural(row['held_offsets'], 'record')} waited there: {_what(row)} was open. "
-            f"{ended.get(row['outcome'], '')}".rstrip(),
-            measure=held_ns / SECOND,
+            f"{worst['held_topic']}-{worst['held_partition']} for {span(worst['held_ns'])}, while up to "
+            f"{plural(worst['held_offsets'], 'record')} waited there: {_what(worst)} was open. "
+            f"{ended.get(worst['outcome'], '')}{often}".rstrip(),
+            count=len(rows),
+            measure=worst["held_ns"] / SECOND,
             unit="s",
             threshold=facts.limit("held_s"),
-            cost_ns=held_ns,
-            first_ns=row["begin_ns"] if row["begin_ns"] is not None else row["last_ns"],
-            last_ns=row["end_ns"] if row["end_ns"] is not None else row["last_ns"],
-            resolved_ns=row["end_ns"],
-            exchanges=row["exchanges"],
-            filter=having(transactional_id=row["transactional_id"]) or having(topic=row["held_topic"]),
+            cost_ns=sum(row["held_ns"] for row in rows),
+            first_ns=min(row["begin_ns"] if row["begin_ns"] is not None else row["last_ns"] for row in rows),
+            last_ns=max(row["end_ns"] if row["end_ns"] is not None else row["last_ns"] for row in rows),
+            resolved_ns=None
+            if any(row["end_ns"] is None for row in rows)
+            else max(row["end_ns"] for row in rows),
+            exchanges=[number for row in rows for number in row["exchanges"]],
+            filter=having(transactional_id=worst["transactional_id"]) or having(topic=worst["held_topic"]),
         )
 
 

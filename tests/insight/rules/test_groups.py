@@ -209,6 +209,17 @@ def test_the_edge_of_a_long_rebalance(stopped_ms: int, count: int) -> None:
     assert len(told("rebalance-long", rebalances=[rebalance(9, stopped_ns=stopped_ms * MS)])) == count
 
 
+@pytest.mark.parametrize(("stopped_ms", "count"), [(5_100, 0), (9_999, 0), (10_000, 1)])
+def test_in_newer_groups_partitions_change_hands_with_heartbeats(stopped_ms: int, count: int) -> None:
+    row = rebalance(9, types=["consumer"], stopped_ns=stopped_ms * MS, sync_phase_ns=11 * SECOND)
+    found = told("rebalance-long", rebalances=[row])
+    assert len(found) == count
+    if found:
+        assert found[0].message.startswith("Nobody read a partition that moved for 10.00 s")
+        assert found[0].message.endswith("took 11.00 s to give partitions back and to take them over.")
+        assert found[0].threshold == 10
+
+
 def test_the_start_of_a_group_is_no_long_rebalance() -> None:
     row = rebalance(9, stopped_ns=20 * SECOND, members_before=0)
     assert not told("rebalance-long", rebalances=[row])

@@ -92,6 +92,16 @@ def test_readers_are_held_back_for_5_s() -> None:
     )
     assert found.resolved_ns == 11 * SECOND
     assert not judged("lso-lag", transaction(**held, held_ns=9 * SECOND, outcome="timed-out"))
+    longer = transaction(**held | {"begin_ns": 20 * SECOND, "end_ns": 28 * SECOND}, held_ns=7 * SECOND)
+    (found,) = judged("lso-lag", transaction(**held, held_ns=5 * SECOND), longer)
+    assert (found.count, found.measure, found.cost_ns) == (2, 7, 12 * SECOND)
+    assert found.message.endswith("2 transactions did so, the worst of them for that long.")
+    assert found.resolved_ns == found.last_ns == 28 * SECOND
+
+
+def test_a_transaction_that_ended_otherwise_is_no_timeout() -> None:
+    for outcome in ("committed", "aborted", "fenced", "open", "unknown"):
+        assert not judged("transaction-timed-out", transaction(outcome=outcome, timeout_ms=3000))
 
 
 def test_a_timeout_names_the_transaction_and_its_client() -> None:

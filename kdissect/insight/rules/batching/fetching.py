@@ -10,9 +10,9 @@ from kdissect.analysis.positions import Positions
 from kdissect.analysis.repeats import Repeats
 from kdissect.insight.causes import explains
 from kdissect.insight.finding import CERTAIN, NOTICE, Finding, FindingSubject
+from kdissect.insight.grouping import together
 from kdissect.insight.repeated import once
 from kdissect.insight.rule import Facts, rule
-from kdissect.insight.rules.offsets import together
 from kdissect.insight.words import having, of_numbers, share
 from kdissect.wording import plural
 

@@ -11,9 +11,9 @@ from kdissect.analysis.rebalances import Rebalances
 from kdissect.analysis.rereads import Rereads
 from kdissect.insight.causes import explains
 from kdissect.insight.finding import CERTAIN, CRITICAL, LIKELY, NOTICE, Finding, FindingSubject
+from kdissect.insight.grouping import together
 from kdissect.insight.rule import Facts, rule
 from kdissect.insight.rules.groups.words import group_filter, over, quoted, seconds, some, when
-from kdissect.insight.rules.offsets import together
 from kdissect.wording import plural
 
 for cause in ("stuck-offset", "offset-reset", "offset-rewound"):

@@ -134,16 +134,18 @@ def _densest(rows: list[Row], within_s: float) -> list[Row]:
     return best
 
 
-@rule("rebalance-long", CRITICAL, CERTAIN, needs=(Rebalances, Members), stopped_s=5)
+@rule("rebalance-long", CRITICAL, CERTAIN, needs=(Rebalances, Members), stopped_s=5, newer_s=10)
 def rebalance_long(facts: Facts) -> Iterator[Finding]:
-    """Consumption stood still for long."""
+    """Consumption stood still for long. In the newer groups a partition changes hands with two heartbeats of
+    5 s, and that is how they work."""
     members = names_of(facts.rows(Members))
-    least_ns = facts.limit("stopped_s") * SECOND
+    limits = {True: facts.limit("stopped_s"), False: facts.limit("newer_s")}
     for group, rows in by_group(facts.rows(Rebalances)):
         found = [
             row
             for row in rows
-            if (row["stopped_ns"] or 0) >= least_ns and (row["members_before"] or 0) > 0
+            if (row["stopped_ns"] or 0) >= limits[_is_classic(row)] * SECOND
+            if (row["members_before"] or 0) > 0
             if not _may_be_over(row, facts)
         ]
         if not found:
@@ -154,12 +156,13 @@ def rebalance_long(facts: Facts) -> Iterator[Finding]:
         generation = f" of generation {worst['generation']}" if worst["generation"] is not None else ""
         yield facts.finding(
             FindingSubject(group=group),
-            f"Nobody read partitions for {seconds(worst['stopped_ns'])}: the rebalance{generation} took "
-            f"long{begun}. {_phase(worst, members)}{times}",
+            f"{'Nobody read partitions' if _is_classic(worst) else 'Nobody read a partition that moved'} for "
+            f"{seconds(worst['stopped_ns'])}: the rebalance{generation} took long{begun}. "
+            f"{_phase(worst, members)}{times}",
             count=len(found),
             measure=worst["stopped_ns"] / SECOND,
             unit="s",
-            threshold=facts.limit("stopped_s"),
+            threshold=limits[_is_classic(worst)],
             cost_ns=sum(row["stopped_ns"] for row in found),
             first_ns=when(found[0]),
             last_ns=max(over(row) for row in found),
@@ -169,11 +172,16 @@ def rebalance_long(facts: Facts) -> Iterator[Finding]:
         )
 
 
+def _is_classic(row: Row) -> bool:
+    """Whether its members join and sync; in the newer groups heartbeats tell them all."""
+    return "classic" in row["types"]
+
+
 def _may_be_over(row: Row, facts: Facts) -> bool:
     """Whether the end of a rebalance may be missing. In the newer groups a single heartbeat is the end."""
     if row["completed"] is not False or not facts.context.gap_bytes:
         return False
-    return "classic" not in row["types"] or facts.context.may_lack(when(row), over(row))
+    return not _is_classic(row) or facts.context.may_lack(when(row), over(row))
 
 
 def _phase(row: Row, members: dict[tuple[str, str], Row]) -> str:
@@ -196,6 +204,8 @@ def _phase(row: Row, members: dict[tuple[str, str], Row]) -> str:
         return f"The last member to ask to join, {who}, did so after {seconds(gather_ns)}."
     if longest == assign_ns and assign_ns > 0:
         return f"The leader took {seconds(assign_ns)} to distribute the partitions."
+    if longest == sync_ns and sync_ns > 0 and not _is_classic(row):
+        return f"Members took {seconds(sync_ns)} to give partitions back and to take them over."
     if longest == sync_ns and sync_ns > 0:
         return f"Members took {seconds(sync_ns)} to get what the leader had distributed."
     return f"It began because {TRIGGERS.get(row['trigger'] or '', TRIGGERS['unknown'])}."
