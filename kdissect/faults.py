@@ -167,5 +167,13 @@ def is_cut(fault: Fault) -> bool:
     return fault.kind == "gap" and _CUT in fault.message
 
 
+def is_unread(fault: Fault) -> bool:
+    """Whether it tells of a file, or a part of it, that could not be read."""
+    return fault.layer == "file" and fault.kind in _UNREAD
+
+
+_UNREAD = frozenset(
+    ("not-a-capture", "cut-short", "bad-length", "bad-block", "bad-compression", "unreadable", "waiting-file")
+)
 _CUT = "snap length"
 """What the fault of a gap says that the snap length made."""

@@ -34,11 +34,22 @@ def show(sides: Sequence[ComparedFile], found: Sequence[Difference], given: Mapp
 
     from kdissect.tui.comparison import ComparedCapture, Comparison
 
+    paths = given["before"], given["after"]
     before, after = (
-        ComparedCapture(os.path.basename(path), side.report.context, _opener(path, given))
-        for path, side in zip((given["before"], given["after"]), sides, strict=True)
+        ComparedCapture(name, side.report.context, _opener(path, given))
+        for name, path, side in zip(side_names(*paths), paths, sides, strict=True)
     )
     Comparison((before, after), found, known_theme(None, config), config.keymap).run()
+
+
+def side_names(before: str, after: str) -> tuple[str, str]:
+    """What the screen calls two files: as many of the last parts of their paths as tell them apart."""
+    parts = [os.path.normpath(path).split(os.sep) for path in (before, after)]
+    for count in range(1, max(map(len, parts))):
+        first, second = (os.sep.join(each[-count:]) for each in parts)
+        if first != second:
+            return first, second
+    return before, after
 
 
 def _opener(path: str, given: Mapping[str, Any]) -> Callable[[str], str | None] | None:

@@ -307,7 +307,7 @@ class Reading:
         """
         if talks:
             complain(self.summary())
-        if not self.exchanges:
+        if not self.exchanges and (self._pass.packets or not self.is_damaged):
             complain(f"{name}: " * bool(name) + self.tally.no_kafka.text(self._pass.packets))
         if self.is_damaged:
             return UNREADABLE

@@ -72,8 +72,8 @@ class Grown(NamedTuple):
     connections: tuple[Connection, ...] = ()
     names: tuple[tuple[str, str, int], ...] = ()
     """Topic ids with their names and the packets that told them."""
-    cut: tuple[CountedFault, ...] = ()
-    """Faults that the snap length made, a connection each."""
+    faults: tuple[CountedFault, ...] = ()
+    """Faults that the snap length made, a connection each; and those of files that could not be read."""
 
 
 class AskTables(NamedTuple):
@@ -104,6 +104,8 @@ class CountedRows(NamedTuple):
     """How many connections that are over were counted."""
     is_last: bool
     """Whether this was the last piece of all tables."""
+    faults: int = 0
+    """How many entries of :attr:`Grown.faults` were counted."""
 
 
 class _Count:
@@ -120,7 +122,7 @@ class _Count:
             from kdissect.feed.judging import Judging
 
             self._judging = Judging(limits, rules.thresholds, rules.ignored)
-        self.exchanges = self.connections = self.cut = 0
+        self.exchanges = self.connections = self.faults = 0
         """How many were fed."""
         self.given: tuple[int, int, int] | None = None
         """How many when rows were given out last."""
@@ -129,7 +131,7 @@ class _Count:
 
     @property
     def fed(self) -> tuple[int, int, int]:
-        return self.exchanges, self.connections, self.cut
+        return self.exchanges, self.connections, self.faults
 
     def feed(self, event: Event) -> None:
         """Count one event."""
@@ -167,7 +169,7 @@ class Counting:
         self._places, self._lengths = array("q"), array("I")
         self._connections: list[Connection] = []
         self._names = TopicNames()
-        self._cut: list[CountedFault] = []
+        self._faults: list[CountedFault] = []
         self._counts: dict[Asked, _Count] = {}
 
     def take(self, order: Order) -> None:
@@ -183,7 +185,7 @@ class Counting:
             self._places.frombytes(order.places)
             self._lengths.frombytes(order.lengths)
             self._connections += order.connections
-            self._cut += order.cut
+            self._faults += order.faults
             for told in order.names:
                 self._names.learn(*told)
 
@@ -211,7 +213,7 @@ class Counting:
         return None if count.given == count.fed else max(0.0, count.due - time.monotonic())
 
     def _has_caught_up(self, count: _Count) -> bool:
-        return count.fed == (len(self._places), len(self._connections), len(self._cut))
+        return count.fed == (len(self._places), len(self._connections), len(self._faults))
 
     def step(self) -> Iterator[CountedRows]:
         """Count on for a moment; gives the rows, if it is time.
@@ -231,10 +233,10 @@ class Counting:
             count.due = time.monotonic() + max(FIRST_SECONDS, spent / RESULT_SHARE)
 
     def _feed(self, count: _Count, until: float) -> None:
-        for number, fault in self._cut[count.cut :]:
+        for number, fault in self._faults[count.faults :]:
             for _ in range(number):
                 count.feed(fault)
-        count.cut = len(self._cut)
+        count.faults = len(self._faults)
         for connection in self._connections[count.connections :]:
             count.feed(connection)
         count.connections = len(self._connections)
@@ -251,10 +253,13 @@ class Counting:
     def _result(self, count: _Count) -> Iterator[CountedRows]:
         count.given = count.fed
         state = count.exchanges, len(self._places), count.connections
+        faults = count.faults
         pieces = [piece for table in count.tables() for piece in _pieces(*table)]
         for number, (text, rows, left_out) in enumerate(pieces):
             is_last = number == len(pieces) - 1
-            yield CountedRows(self._serial, self._asked, number, text, rows, left_out, *state, is_last)
+            yield CountedRows(
+                self._serial, self._asked, number, text, rows, left_out, *state, is_last, faults
+            )
 
 
 def _pieces(text: str, rows: list[Row], left_out: int) -> Iterator[tuple[str, list[Row], int]]:

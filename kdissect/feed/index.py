@@ -93,7 +93,7 @@ class Index:
         if told or any(each.connection in self.going_on for each in batch.connections):
             both = {**self.going_on, **told}
             self.going_on = {number: both[number] for number in both if number not in self.connections}
-        _add_faults(self.faults, batch.faults)
+        self.add_faults(batch.faults)
         _add_faults(self.cut, batch.cut)
         if batch.rows:
             start = len(self)
@@ -116,6 +116,10 @@ class Index:
     def text(self, name: str, place: int) -> str:
         """One value of a text column."""
         return self.texts[int(self._columns[name][place])]
+
+    def add_faults(self, faults: Mapping[tuple[str, str], CountedFault]) -> None:
+        """Count faults, by layer and kind."""
+        _add_faults(self.faults, faults)
 
     def fault_count(self) -> int:
         """Faults of all kinds."""

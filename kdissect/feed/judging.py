@@ -57,6 +57,7 @@ class Judging:
             "judged": judged_text(judged),
             "short": f"{judged.rules:,} rules judged, {len(judged.not_judged):,} not",
             "first_ns": judged.context.first_ns,
+            "is_unread": judged.context.is_unread,
         }
         return list(_rows(judged.findings)), looked_at
 

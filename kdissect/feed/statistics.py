@@ -14,6 +14,7 @@ from typing import NamedTuple
 import numpy as np
 
 from kdissect.analysis.fold import Row
+from kdissect.faults import is_unread
 from kdissect.feed.batches import CountedFault, Ended, Feed
 from kdissect.feed.beside import Here, Process, Shared, Worker
 from kdissect.feed.counting import Asked, AskTables, Begin, CountedRows, Counting, Grown, Order
@@ -39,6 +40,8 @@ class CountedTables(NamedTuple):
     of: int
     """How many there were then."""
     connections: int
+    faults: int = 0
+    """How many kinds of faults."""
 
 
 class Statistics:
@@ -79,8 +82,10 @@ class Statistics:
         """How many places were sent."""
         self._connections: set[int] = set()
         self._names = 0
-        self._cut: dict[int, int] = {}
-        """How many faults of the snap length were sent, by connection."""
+        self._faults: dict[int | tuple[str, str], int] = {}
+        """How many faults were sent: of the snap length, by connection; of files, by layer and kind."""
+        self._fault_count = 0
+        """How often some were sent."""
 
     def ask(self, asked: Asked) -> None:
         """Have these counted from now on; nothing with an empty tuple. A process that died is started
@@ -135,16 +140,17 @@ class Statistics:
         new = self._places[start:end] if text else np.arange(start, end, dtype=np.uint32)
         connections = self._new_connections(text)
         names = tuple(self._index.names[self._names :])
-        cut = tuple(self._new_cut())
-        if start == end and not connections and not names and not cut:
+        faults = tuple(self._new_faults())
+        if start == end and not connections and not names and not faults:
             return
+        self._fault_count += len(faults)
         self._names += len(names)
         self._count = end
         self._connections.update(connections)
         found = tuple(self._index.connections.row(place) for place in connections)
         places = self._index.column("place")[new].astype("<i8").tobytes()
         lengths = self._index.column("length")[new].astype("<u4").tobytes()
-        counter.send(Grown(places, lengths, found, names, cut))
+        counter.send(Grown(places, lengths, found, names, faults))
 
     def _look(self, text: str) -> None:
         """See what there is to be counted; begins anew where something came before what was sent."""
@@ -177,12 +183,14 @@ class Statistics:
         places = (place for number in self._shown_connections for place in over.places(number))
         return [place for place in places if place not in self._connections]
 
-    def _new_cut(self) -> Iterator[CountedFault]:
-        """Faults of the snap length that were not sent."""
-        for connection, (number, first) in self._index.cut.items():
-            sent = self._cut.get(connection, 0)
+    def _new_faults(self) -> Iterator[CountedFault]:
+        """Faults that were not sent, of those that say what was not captured or could not be read."""
+        unread = {key: each for key, each in self._index.faults.items() if is_unread(each.first)}
+        told: dict[int | tuple[str, str], CountedFault] = {**self._index.cut, **unread}
+        for key, (number, first) in told.items():
+            sent = self._faults.get(key, 0)
             if number > sent:
-                self._cut[connection] = number
+                self._faults[key] = number
                 yield CountedFault(number - sent, first)
 
     @property
@@ -201,7 +209,8 @@ class Statistics:
         found = self._results.get(self._asked)
         if found is None or self._count < self._wanted:
             return True
-        return (found.exchanges, found.connections) != (self._count, len(self._connections))
+        counted = found.exchanges, found.connections, found.faults
+        return counted != (self._count, len(self._connections), self._fault_count)
 
     def result(self, asked: Asked) -> CountedTables | None:
         """What was counted so far; None if there is nothing yet."""
@@ -233,7 +242,7 @@ class Statistics:
             return False
         left_out = sum(self._coming_left_out.values())
         self._results[piece.asked] = CountedTables(
-            self._coming, left_out, piece.counted, piece.of, piece.connections
+            self._coming, left_out, piece.counted, piece.of, piece.connections, piece.faults
         )
         self._next_piece = 0
         return True

@@ -63,6 +63,9 @@ class JudgingContext(NamedTuple):
     spoken: tuple[Spoken, ...] = ()
     """What there was, the most frequent first."""
 
+    unread: str = ""
+    """What the first damage of the files is; empty where all of them could be read."""
+
     silences: tuple[tuple[int, int], ...] = ()
     """Times, from and to, of four seconds or more in which nobody at all asked, answered, connected or
     closed."""
@@ -81,6 +84,11 @@ class JudgingContext(NamedTuple):
         """How much of this time lies outside the pauses."""
         slept = (min(to_ns, end) - max(from_ns, begin) for begin, end in self.pauses)
         return to_ns - from_ns - sum(each for each in slept if each > 0)
+
+    @property
+    def is_unread(self) -> bool:
+        """Whether nothing at all could be read."""
+        return bool(self.unread) and not self.connections and not self.exchanges
 
     @property
     def span_ns(self) -> int:

@@ -9,7 +9,7 @@ from typing import Self
 from kdissect.analysis.fold import SECOND, Fold, least, most
 from kdissect.dissect import Event
 from kdissect.exchange import Exchange
-from kdissect.faults import is_cut
+from kdissect.faults import is_cut, is_unread
 from kdissect.insight.context import JudgingContext, Some, Spoken
 from kdissect.insight.finding import MOST_EVIDENCE
 from kdissect.limits import DEFAULTS, Limits
@@ -76,6 +76,8 @@ class Coverage(Fold):
         )
         self._whys: Counter[str] = Counter()
         self._spoken: Counter[tuple[str, str]] = Counter()
+        self._unread = ""
+        """The first damage of the files."""
         self._left_out = 0
         self._most_steps = min(_MOST_STEPS, limits.timeline_events)
         self._steps: set[int] = set()
@@ -131,6 +133,8 @@ class Coverage(Fold):
             self._cut_packets += 1
             if fault.connection is not None and len(self._cut) < self.limits.rows:
                 self._cut.add(fault.connection)
+        elif not self._unread and is_unread(fault):
+            self._unread = fault.message
 
     def _span(self, first_ns: int, last_ns: int) -> None:
         if self._first_ns is None or first_ns < self._first_ns:
@@ -160,6 +164,7 @@ class Coverage(Fold):
         self._steps |= later._steps
         self._whys.update(later._whys)
         self._spoken.update(later._spoken)
+        self._unread = self._unread or later._unread
         self._left_out += later._left_out
 
     @property
@@ -196,6 +201,7 @@ class Coverage(Fold):
             in_the_dark=self._dark.some(),
             in_mid_stream=self._mid_stream.some(),
             cut=Some(len(cut), tuple(cut[:MOST_EVIDENCE])),
+            unread=self._unread,
             silences=self._silences(),
             why_dark=min(self._whys, key=lambda why: (-self._whys[why], why), default=""),
             spoken=tuple(

@@ -138,6 +138,9 @@ def closing_lines(judged: Judged, shown: int, left_out: int) -> Iterator[str]:
     """
     if left_out:
         yield f"{plural(left_out, 'more finding')}: --all shows {'it' if left_out == 1 else 'them'}"
+    if judged.context.is_unread and not shown:
+        yield "nothing was judged: nothing of the capture could be read"
+        return
     if not shown and judged.findings:
         yield f"none of the {plural(len(judged.findings), 'finding')} is what was asked for"
         yield f"captured: {captured_text(judged.context)}"

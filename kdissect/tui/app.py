@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import time
 from collections.abc import Callable, Iterable
 from contextlib import suppress
@@ -10,7 +9,6 @@ from functools import cached_property
 from typing import Any, ClassVar
 
 from rich.console import RenderableType
-from rich.text import Text
 from textual.app import App, SystemCommand
 from textual.binding import BindingType
 from textual.command import Provider
@@ -56,7 +54,6 @@ from kdissect.tui.pages.story import StoryPage
 from kdissect.tui.pages.topics import TopicsPage
 from kdissect.tui.pages.transactions import TransactionsPage
 from kdissect.tui.widgets.dialogs import Help
-from kdissect.wording import defect
 
 TICK_SECONDS = 0.15
 """How often the screens take in new exchanges. A live capture redraws the list each time, which takes 30 ms.
@@ -257,15 +254,6 @@ class Kdissect(Host):
             self._asking = None
         for page in self._pages_shown():
             page.filter_went_on(found)
-
-    def _fatal_error(self) -> None:
-        """A defect of ours ends the screens with one line. Textual would print a traceback with the values
-        of variables, which may be secrets."""
-        error = self._exception
-        assert error is not None
-        self.panic(Text(f"kdissect: {defect(error)} (KDISSECT_DEBUG=1 shows more)"))
-        if os.environ.get("KDISSECT_DEBUG"):
-            super()._fatal_error()
 
     def action_page(self, name: str) -> None:
         here = self._here()

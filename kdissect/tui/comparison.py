@@ -24,6 +24,7 @@ from kdissect.present.whole_record import TextLine
 from kdissect.settings.actions import DIFF_VIEWS, PLACES
 from kdissect.settings.words import ABOUT
 from kdissect.system.terminal import end_with_signals, end_with_terminal
+from kdissect.tui.defects import QuietApp
 from kdissect.tui.keys import Commands, bindings_of, help_of, keymap_of
 from kdissect.tui.lists.differences import (
     ARROW,
@@ -43,13 +44,13 @@ from kdissect.tui.lists.findings import text_of
 from kdissect.tui.pages.listed import COPIED_CELLS, Copies, OrderedScreen, Saved
 from kdissect.tui.widgets.bars import KeysFooter, OneLine, SaidLine, Tabs
 from kdissect.tui.widgets.dialogs import Choose, Help
-from kdissect.tui.widgets.table import VirtualTable
+from kdissect.tui.widgets.table import VirtualTable, cut_name
 from kdissect.tui.widgets.text_pane import TextPane
 
 BEFORE, AFTER = 0, 1
 WORDS = "BEFORE", "AFTER"
-NAME = 30
-"""Characters of a capture's name."""
+NAME, SHORT_NAME = 30, 22
+"""Cells for a capture's name."""
 
 
 class ComparedCapture(NamedTuple):
@@ -112,19 +113,23 @@ class ComparisonScreen(OrderedScreen):
 
     def _status(self) -> Text:
         """The two captures, and as much of what came of it as there is room for."""
-        names, more = self._about(False), self._about(True)
-        texts = (f" {more}   {summary(self._found)}", f" {more}", f" {names}")
+        more, names, short = (
+            ARROW.join(self._about(side, **given) for side in (BEFORE, AFTER))
+            for given in ({"is_whole": True}, {}, {"cells": SHORT_NAME})
+        )
+        texts = (f" {more}   {summary(self._found)}", f" {more}", f" {names}", f" {short}")
         fits = (text for text in texts if cell_len(text) <= self.app.size.width)
         return Text(next(fits, texts[-1]), no_wrap=True, overflow="ellipsis")
 
-    def _about(self, is_whole: bool) -> str:
-        return ARROW.join(
-            f"{sanitise(each.name, NAME)} ({duration(each.context.span_ns)}, "
-            f"{plural(each.context.exchanges, 'exchange')})"
-            if is_whole
-            else sanitise(each.name, NAME)
-            for each in self._captures
-        )
+    def _about(self, side: int, is_whole: bool = False, cells: int = NAME) -> str:
+        name, context = self._called(side, cells), self._captures[side].context
+        took = f" ({duration(context.span_ns)}, {plural(context.exchanges, 'exchange')})" if is_whole else ""
+        return f"{WORDS[side]} {name}{took}"
+
+    def _called(self, side: int, cells: int) -> str:
+        """The name of a capture; of a long one its beginning and its end."""
+        name = sanitise(self._captures[side].name, None)
+        return name if cell_len(name) <= cells else cut_name(name, cells)
 
     # -- the lists ------------------------------------------------------------------------------------
 
@@ -209,18 +214,19 @@ class ComparisonScreen(OrderedScreen):
         return self._subject_lines(each.area, of_it, room)
 
     def _subject_lines(self, area: str, compared: Compared, room: int) -> list[TextLine]:
-        before, after = (sanitise(each.name, 28) for each in self._captures)
+        before, after = (f"{WORDS[side]} {self._called(side, SHORT_NAME)}" for side in (BEFORE, AFTER))
         return subject_lines(compared, area, (before, after), room)
 
     def _finding_lines(self, each: Difference, room: int) -> list[TextLine]:
         old, new = each.findings
         out: list[TextLine] = []
-        for word, finding, capture in zip(WORDS, (old, new), self._captures, strict=True):
+        for side, finding in enumerate((old, new)):
+            name = f"{WORDS[side]} {self._called(side, NAME)}"
             if finding is None:
-                out.append(TextLine(f"{word}, {sanitise(capture.name, 40)}: not found", "fact"))
+                out.append(TextLine(f"{name}: not found", "fact"))
             else:
-                out.append(TextLine(f"{word}, {sanitise(capture.name, 40)}:", "fact"))
-                out += text_of(finding, None, capture.context.first_ns, room)
+                out.append(TextLine(f"{name}:", "fact"))
+                out += text_of(finding, None, self._captures[side].context.first_ns, room)
             out.append(TextLine(""))
         return out
 
@@ -232,7 +238,7 @@ class ComparisonScreen(OrderedScreen):
         if len(sides) < 2:
             self._show(row, sides[0] if sides else AFTER)
             return
-        words = {f"{WORDS[side]}: {sanitise(self._captures[side].name, 50)}": side for side in sides}
+        words = {f"{WORDS[side]}: {self._called(side, 50)}": side for side in sides}
 
         def chosen(word: str | None) -> None:
             if word is not None:
@@ -264,7 +270,7 @@ class ComparisonScreen(OrderedScreen):
         if text is None:
             self.say(f"{WORDS[side]} has no such exchanges")
         elif capture.show is None:
-            self.say(f"{sanitise(capture.name, 40)} holds no packets: it is a report or a state")
+            self.say(f"{WORDS[side]} {self._called(side, NAME)} holds no packets: it is a report or a state")
         else:
             try:
                 with self.app.suspend():
@@ -304,7 +310,7 @@ class ComparisonScreen(OrderedScreen):
         return True
 
 
-class Comparison(App[None]):
+class Comparison(QuietApp):
     """The screens of ``kdissect diff``."""
 
     TITLE = "kdissect diff"

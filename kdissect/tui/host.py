@@ -15,11 +15,11 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple, Protocol
 
-from textual.app import App
 from textual.screen import Screen
 
 from kdissect.exchange import Exchange
-from kdissect.feed.batches import Ended, Feed, FeedBatch
+from kdissect.faults import fault, is_unread
+from kdissect.feed.batches import CountedFault, Ended, Feed, FeedBatch
 from kdissect.feed.filtering import Shown
 from kdissect.feed.index import Index
 from kdissect.feed.statistics import Statistics
@@ -28,8 +28,10 @@ from kdissect.feed.targets import Destination, numbered, place_of
 from kdissect.present.form import plural
 from kdissect.present.no_kafka import NoKafka
 from kdissect.present.options import Options
+from kdissect.present.sanitise import sanitise
 from kdissect.settings.remembered import Remembered
 from kdissect.settings.screens import Settings
+from kdissect.tui.defects import QuietApp
 from kdissect.tui.marks import Marks
 
 MOST_STEPS = 100
@@ -118,7 +120,15 @@ class Opener(Protocol):
         """
 
 
-class Host(App[None]):
+_STOPPED = "file", "unreadable"
+"""Layer and kind of the fault that stands for the end of reading before the end of the files."""
+
+
+def _at_byte(offset: int | None) -> str:
+    return "" if offset is None else f" (at byte {offset:,})"
+
+
+class Host(QuietApp):
     """The application, as its screens see it."""
 
     feed: Feed
@@ -178,6 +188,8 @@ class Host(App[None]):
                 self.marks.found(message.comments)
             else:
                 self.ended = message
+                if message.reason is not None:  # for who judges, as damage of the file is
+                    self.index.add_faults({_STOPPED: CountedFault(1, fault(_STOPPED[1], message.reason))})
         return bool(messages)
 
     def why_nothing(self) -> list[str]:
@@ -189,10 +201,30 @@ class Host(App[None]):
             return []
         if self.ended is not None and self.ended.reason is not None:
             return []  # it was not read to its end, which is told: the rest may hold Kafka
+        if not index.packets and self.unread():
+            return []
         found = NoKafka()
         for each in (*index.connections.values(), *dark):
             found.add(each)
         return found.lines(index.packets)
+
+    def unread(self) -> list[str]:
+        """What could not be read of the files, a line for each kind; sanitised."""
+        faults = (each.first for each in self.index.faults.values() if is_unread(each.first))
+        return [f"{sanitise(each.message, None)}{_at_byte(each.offset)}" for each in faults]
+
+    def why_stopped(self) -> list[str]:
+        """Why there is nothing, or nothing more, to show, in some lines; sanitised. None where the files
+        were read to their end, or only a part of them is damaged."""
+        index, ended = self.index, self.ended
+        if ended is not None and ended.reason is not None:
+            return [f"stopped: {sanitise(ended.reason, None)}"]
+        if ended is None or len(index):
+            return []
+        unread = self.unread()
+        if unread and not index.packets:
+            unread[0] = f"nothing could be read: {unread[0]}"
+        return unread
 
     def share(self) -> str:
         """How far reading is; unknown for compressed files."""

@@ -72,7 +72,7 @@ class CountedOnce(Counting):
             self._names_told += order.names
 
     def _key(self) -> object:
-        others = len(self._connections), len(self._cut), self._names_told
+        others = len(self._connections), len(self._faults), self._names_told
         return self._descriptor, self._asked, self._places.tobytes(), self._lengths.tobytes(), others
 
     def step(self) -> Iterator[CountedRows]:

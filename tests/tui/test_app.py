@@ -13,8 +13,10 @@ from kdissect.exchange import Exchange
 from kdissect.feed.batches import Ended, FeedBatch
 from kdissect.feed.decoder import Decoded, Decoder
 from kdissect.feed.rows import ROW
+from kdissect.insight.context import JudgingContext
 from kdissect.live.journal import Status
 from kdissect.tui.app import Kdissect
+from kdissect.tui.comparison import ComparedCapture, Comparison
 from tests.cli.run import CAPTURES
 from tests.feed.feeds import decoded, source_of
 from tests.tui.snapshots import EXCHANGES, press, running, screen_text, settle, shown_after
@@ -115,12 +117,14 @@ def test_a_defect_tells_no_values(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(App, "panic", lambda self, *parts: said.extend(map(str, parts)))
     monkeypatch.delenv("KDISSECT_DEBUG", raising=False)
     feed: Decoded = decoded(ERRORS)
-    app = Kdissect(feed, settings=EXCHANGES)
-    app._exception = ValueError("hunter2")
-    app._fatal_error()
-    assert said == [
-        "kdissect: a defect in kdissect, please report it: ValueError (KDISSECT_DEBUG=1 shows more)"
-    ]
+    capture = ComparedCapture("a", JudgingContext())
+    for app in (Kdissect(feed, settings=EXCHANGES), Comparison((capture, capture), ())):
+        app._exception = ValueError("hunter2")
+        app._fatal_error()
+    assert (
+        said
+        == ["kdissect: a defect in kdissect, please report it: ValueError (KDISSECT_DEBUG=1 shows more)"] * 2
+    )
     feed.close()
 
 

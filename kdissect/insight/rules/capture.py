@@ -99,10 +99,13 @@ def sampled_by_snaplen(facts: Facts) -> Iterator[Finding]:
 
 @rule("no-kafka", NOTICE, CERTAIN, needs=())
 def no_kafka(facts: Facts) -> Iterator[Finding]:
-    """There is no exchange at all."""
+    """There is no exchange at all in what could be read."""
     context = facts.context
-    if not context.exchanges:
-        message = f"No Kafka was found in the capture: {_instead(context)}."
+    if context.is_unread:
+        facts.cannot_judge("nothing of the capture could be read")
+    elif not context.exchanges:
+        where = "what could be read of the capture" if context.unread else "the capture"
+        message = f"No Kafka was found in {where}: {_instead(context)}."
         yield _finding(facts, message, Some(), context.connections, "connections")
 
 

@@ -149,6 +149,8 @@ def nothing_found(looked_at: Row, is_whole: bool, room: int) -> list[TextLine]:
     :param is_whole: whether all of the capture was read.
     """
     room = min(room, _MOST_WIDE)
+    if looked_at["is_unread"]:
+        return [TextLine("Nothing was judged: nothing of the capture could be read.", "heading")]
     return [
         TextLine("There are no findings." if is_whole else "There are no findings so far.", "heading"),
         TextLine(""),

@@ -240,7 +240,8 @@ class ExchangesPage(SplitPage):
     def _say_why_nothing(self) -> None:
         index = self.kdissect.index
         self._going_on = index.going_on
-        self.say("there is no exchange to show" if self.kdissect.why_nothing() else "decoding …")
+        is_over = self.kdissect.ended is not None or self.kdissect.why_nothing()
+        self.say("there is no exchange to show" if is_over else "decoding …")
 
     def _shown_in_panes(self, detail: Detail) -> None:
         if detail.exchange.number == self._wanted_error:

@@ -22,7 +22,9 @@ from kdissect.feed.summary import OverTime, over_time
 from kdissect.insight.finding import Finding
 from kdissect.present.findings import FINDINGS as TABLE
 from kdissect.present.form import plural
+from kdissect.present.paragraphs import fold_text
 from kdissect.present.whole_record import TextLine
+from kdissect.settings.words import ABOUT
 from kdissect.tui.keys import bindings_of
 from kdissect.tui.lists.figures import Figures
 from kdissect.tui.lists.findings import figures, finding_of, is_in, nothing_found, text_of
@@ -142,6 +144,7 @@ class FindingsPage(StatisticsPage):
 
     def index_grew(self) -> None:
         super().index_grew()
+        self.time_line.say_without_any(self._without_any())
         self._draw_time()
         if not len(self.rows):
             self.cursor_moved()  # what is said of it changes when all is read
@@ -228,6 +231,9 @@ class FindingsPage(StatisticsPage):
         self._point()
         looked_at = self._looked_at()
         if looked_at is None:
+            of = "before the first", self.kdissect.ended is None
+            if of != self._of:
+                self._show(of, self._before_the_first)
             return
         cursor = self.list_pane.cursor
         self._show_list(bool(len(self.rows)))
@@ -250,6 +256,23 @@ class FindingsPage(StatisticsPage):
             return text_of(finding, because, looked_at["first_ns"], room)
 
         self._show(finding.key, text)
+
+    def _without_any(self) -> str:
+        """What stands in place of the time line where there is nothing to draw."""
+        app = self.kdissect
+        if app.ended is None:
+            return "nothing captured so far" if app.feed.source.is_live else "reading …"
+        return "nothing was captured" if app.index.packets else "nothing was read"
+
+    def _before_the_first(self, room: int) -> Sequence[TextLine]:
+        """What stands there until something is judged: what the screen is for."""
+        is_read = self.kdissect.ended is not None
+        heading = "Judging what was captured …" if is_read else "Reading; findings come as they are known …"
+        lines = [TextLine(part) for line in ABOUT["findings"] for part in fold_text(line, room)]
+        return [TextLine(heading, "heading"), TextLine(""), *lines]
+
+    def why_empty(self) -> str:
+        return "" if self._looked_at() is not None else "No finding so far."
 
     def _show(self, of: object, make: Callable[[int], Sequence[TextLine]]) -> None:
         self.text_pane.show_folded(make, stay=of == self._of)
@@ -283,6 +306,9 @@ class FindingsPage(StatisticsPage):
         found = len(self._all())
         if len(self.rows) != found:
             return f"{len(self.rows)} of {plural(found, 'finding')} in this range of time"
+        looked_at = self._looked_at()
+        if looked_at is not None and looked_at["is_unread"]:
+            return "nothing judged"
         if not found:
             return "nothing found" if self._is_whole else "nothing found so far"
         return plural(len(self.rows), "finding")
@@ -290,6 +316,8 @@ class FindingsPage(StatisticsPage):
     def notes(self) -> list[str]:
         looked_at = self._looked_at()
         notes = super().notes()
+        if self.kdissect.ended is not None and len(self.kdissect.index):
+            notes[1:1] = [f"not all was read: {each}" for each in self.kdissect.unread()]
         if looked_at is not None and len(self.rows):
             is_wide = cell_len("   ".join([*notes, looked_at["judged"]])) < self.app.size.width
             notes.append(looked_at["judged"] if is_wide else looked_at["short"])

@@ -49,7 +49,11 @@ class Page(Screen[None]):
     """
     BINDINGS: ClassVar[list[BindingType]] = bindings_of("page")
     BINDING_GROUP_TITLE = "On this screen"
+    AUTO_FOCUS = "VirtualTable"
+    """By default the first widget of all has the focus at first: the filter line, which is not shown."""
 
+    _why: Text | None = None
+    """What is said of it that there is nothing, or nothing more."""
     _way_out_said = BACK
     """What the footer says of q."""
 
@@ -112,11 +116,20 @@ class Page(Screen[None]):
         self.query_one(FilterLine).show()
 
     def _show_why_nothing(self) -> None:
-        """Say what there is instead of Kafka, if there is none: on every screen, and all of it."""
-        why = self.kdissect.why_nothing()
-        self.set_class(bool(why), "-no-kafka")
-        if why:
-            self.query_one("#no-kafka", Static).update(Text("\n".join(sanitise(each, None) for each in why)))
+        """Say why reading stopped, and what there is instead of Kafka, if there is none: on every screen, and
+        all of it."""
+        stopped, why = self.kdissect.why_stopped(), self.kdissect.why_nothing()
+        self.set_class(bool(stopped or why), "-no-kafka")
+        if stopped or why:
+            text = Text("\n").join(
+                (
+                    *(Text(f"! {each}", self.alarm) for each in stopped),
+                    *(Text(sanitise(each, None)) for each in why),
+                )
+            )
+            if text != self._why:
+                self._why = text
+                self.query_one("#no-kafka", Static).update(text)
 
     def tell_status(self) -> None:
         """Write the line at the top anew."""
@@ -183,8 +196,7 @@ class Page(Screen[None]):
         if app.ended is None:
             out.append(Item(f" {app.share()} ", status.READ, "reverse"))
         elif app.ended.reason is not None:
-            reason = f" stopped: {sanitise(app.ended.reason, None)} "
-            out.append(Item(reason, status.STOPPED, f"{self.alarm} reverse"))
+            out.append(Item(" stopped ", status.STOPPED, f"{self.alarm} reverse"))
         if app.feed.capture is not None:
             out += status.capture_items(app.feed.capture, index.packets, self.alarm)
         out.append(Item(plural(index.packets, "packet"), status.PACKETS))

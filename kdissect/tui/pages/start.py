@@ -24,7 +24,7 @@ from kdissect.present.sanitise import sanitise
 from kdissect.settings.actions import PLACES
 from kdissect.tui.host import CAPTURE, Host, is_of_interfaces
 from kdissect.tui.keys import bindings_of
-from kdissect.tui.widgets.bars import KeysFooter, OneLine
+from kdissect.tui.widgets.bars import KeysFooter, SaidLine
 from kdissect.tui.widgets.legible import LegibleInput, LegibleOptions
 
 LOOK_SECONDS = 1.0
@@ -101,7 +101,7 @@ class Start(Screen[None]):
     Start #known { height: 1fr; }
     Start Input { border: round $primary; }
     Start #how { height: auto; color: $text-muted; padding: 0 2; }
-    Start #where { height: 1; background: $panel; color: $text-error; }
+    Start #where { background: $panel; color: $text-error; }
     """
     BINDINGS: ClassVar[list[BindingType]] = bindings_of("start")
     BINDING_GROUP_TITLE = PLACES["start"]
@@ -127,7 +127,7 @@ class Start(Screen[None]):
             if self._rates is not None:
                 yield InterfaceList(self._rates)
         yield Static(HOW, id="how", markup=False)
-        yield OneLine(id="where")
+        yield SaidLine(id="where")
         yield KeysFooter()
 
     def on_mount(self) -> None:
@@ -151,7 +151,7 @@ class Start(Screen[None]):
 
     def say(self, text: str) -> None:
         """Write into the line above the keys."""
-        self.query_one("#where", OneLine).show(Text(f" {sanitise(text, None)}", no_wrap=True))
+        self.query_one("#where", SaidLine).say(sanitise(text, None))
 
     def _list(self, paths: Sequence[str], title: object) -> None:
         """Offer other paths; the first is what an empty field means."""

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import ClassVar
 
 from rich.cells import cell_len
+from rich.table import Table
 from rich.text import Text
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
@@ -90,6 +91,20 @@ SIGNS = (
     "✎ comment"
 )
 
+KEYS_CELLS = 18
+"""For the keys of an action; what it does stands beside them."""
+
+
+def _aligned(rows: Sequence[tuple[str, str]]) -> Table:
+    """Keys with what they do, which goes on below its own beginning where it takes several lines."""
+    table = Table.grid(padding=(0, 1, 0, 0))
+    table.add_column(style="bold", width=KEYS_CELLS)
+    table.add_column(ratio=1)
+    for keys, what in rows:
+        table.add_row(Text(keys), Text(what))
+    return table
+
+
 _DOCUMENTATION = ("Documentation", [("d", "the pages of kdissect help")])
 
 
@@ -104,6 +119,7 @@ class Help(ModalScreen[None]):
     Help { align: center middle; }
     Help VerticalScroll { width: 76; max-width: 95%; height: auto; max-height: 90%;
         background: $panel; border: round $primary; padding: 0 1; }
+    Help .heading { margin-top: 1; }
     """
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("escape,q,question_mark,enter,f1", "dismiss", "Back", show=False),
@@ -122,16 +138,13 @@ class Help(ModalScreen[None]):
         self._parts = parts
 
     def compose(self) -> ComposeResult:
-        text = Text("".join(f"{line}\n" for line in self._about) + ("\n" if self._about else ""))
-        for heading, rows in (_DOCUMENTATION, *self._parts):
-            text.append(f"{heading}\n", "bold underline")
-            for keys, what in rows:
-                text.append(f"{keys:<18} ", "bold")
-                text.append(f"{what}\n")
-            text.append("\n")
-        text.append(SIGNS)
         with VerticalScroll():
-            yield LegibleText(text, markup=False)
+            if self._about:
+                yield LegibleText("\n".join(self._about), markup=False)
+            for heading, rows in (_DOCUMENTATION, *self._parts):
+                yield LegibleText(Text(heading, "bold underline"), markup=False, classes="heading")
+                yield LegibleText(_aligned(rows))
+            yield LegibleText(SIGNS, markup=False, classes="heading")
 
     def action_scroll(self, where: str) -> None:
         getattr(self.query_one(VerticalScroll), f"scroll_{where}")(animate=False)

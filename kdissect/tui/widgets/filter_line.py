@@ -41,6 +41,12 @@ from kdissect.tui.widgets.legible import LegibleInput, LegibleOptions, LegibleTe
 COUNT_SECONDS = 0.1
 """How long no key must come before exchanges are counted."""
 MOST_OFFERS = 50
+KEYS_SAID = (
+    "Enter applies, Tab accepts a suggestion, ↑ shows earlier filters, Ctrl-s saves, Esc leaves",
+    "Enter applies, Tab completes, ↑ earlier filters, Ctrl-s saves, Esc leaves",
+    "Enter applies, Tab completes, Esc leaves",
+)
+"""What keys do in the line; the first for which there is room."""
 
 
 class _WrongMark(Highlighter):
@@ -101,7 +107,7 @@ class FilterLine(Vertical):
     FilterLine #filter-said { height: 1; background: $panel; color: $text-muted; }
     FilterLine.-open.-offers OptionList { display: block; }
     FilterLine OptionList { height: auto; max-height: 8; border: none; background: $panel; padding: 0 1;
-        overlay: screen; constrain: inside; width: 100%; }
+        overlay: screen; constrain: inside; width: 100%; text-wrap: nowrap; text-overflow: ellipsis; }
     """
 
     def __init__(self, shown: Shown, remembered: Remembered) -> None:
@@ -275,9 +281,8 @@ class FilterLine(Vertical):
         else:
             if self._shown.span is not None:
                 said.append("only in the chosen range of time; ", "bold")
-            said.append(
-                "Enter applies, Tab accepts a suggestion, ↑ shows earlier filters, Ctrl-s saves, Esc leaves"
-            )
+            room = self.app.size.width - said.cell_len
+            said.append(next((each for each in KEYS_SAID if len(each) < room), KEYS_SAID[-1]))
         self.query_one("#filter-said", Static).update(said)
 
     # -- keys -----------------------------------------------------------------------------------------

@@ -100,6 +100,8 @@ class TimeLine(Legible, can_focus=True):
     def __init__(self, *, id: str | None = None) -> None:
         super().__init__(id=id)
         self.over_time: OverTime | None = None
+        self.without_any = "reading …"
+        """Stands there as long as there is nothing."""
         self.marks: Sequence[Row] = ()
         """What happened, as :mod:`kdissect.feed.judging` gives it."""
         self._signs: dict[int, str] = {}
@@ -123,6 +125,12 @@ class TimeLine(Legible, can_focus=True):
                 self._signs[at] = sign if self._signs.get(at, sign) == sign else MIXED
             self.cursor = min(self.cursor, len(over_time) - 1)
         self.refresh()
+
+    def say_without_any(self, text: str) -> None:
+        """Say something else where there is nothing to draw."""
+        if text != self.without_any:
+            self.without_any = text
+            self.refresh()
 
     def point_at(self, chosen: tuple[int, int] | None, finding: tuple[int, int] | None) -> None:
         """Show where the range is that is chosen, and where the finding is; each from and to in ns."""
@@ -167,7 +175,7 @@ class TimeLine(Legible, can_focus=True):
         lines = self._lines()
         over = self.over_time
         if over is None or y >= len(lines):
-            text = " nothing captured so far" if y == 0 and over is None else ""
+            text = f" {self.without_any}" if y == 0 and over is None else ""
             return self._strip([(each, "time--label") for each in f"{text:<{width}}"[:width]], width)
         label, cells = lines[y]()
         before: list[Cell] = [(each, "time--label") for each in f" {label:<{GUTTER - 1}}"[:GUTTER]]

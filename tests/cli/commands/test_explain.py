@@ -148,6 +148,18 @@ def test_a_capture_without_kafka_is_a_finding(explain: Command, tmp_path: Path) 
     assert ("no Kafka was captured" in ran.err) == (len(of_captures()) > 6)
 
 
+def test_of_what_cannot_be_read_nothing_is_found(explain: Command, tmp_path: Path) -> None:
+    data = bytearray((CAPTURES / "incidents" / "member-killed.pcapng.gz").read_bytes())
+    data[300:400] = b"\xff" * 100
+    damaged = tmp_path / "damaged.pcapng.gz"
+    damaged.write_bytes(data)
+    ran = explain(damaged)
+    assert ran.code == 3
+    assert ran.out.decode() == "nothing was judged: nothing of the capture could be read\n"
+    assert "no Kafka was found" not in ran.err
+    assert "the gzip data is damaged" in ran.err
+
+
 def test_an_input_that_cannot_be_read(explain: Command, tmp_path: Path) -> None:
     ran = explain(tmp_path / "nothing.pcap")
     assert (ran.code, len(ran.err.splitlines())) == (3, 1)

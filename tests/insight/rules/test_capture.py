@@ -89,6 +89,18 @@ def test_a_capture_without_kafka_says_what_was_there_instead() -> None:
     )
 
 
+def test_what_could_not_be_read_is_not_said_to_be_without_kafka() -> None:
+    damage = Fault("file", "bad-compression", "the gzip data is damaged", offset=0)
+    assert context_of([damage]).unread == "the gzip data is damaged"
+    assert not said(context_of([damage]))
+    some = JudgingContext(connections=1, spoken=(Spoken("http", "8083", 1),), unread="it is damaged")
+    assert said(some)["no-kafka"].message == (
+        "No Kafka was found in what could be read of the capture: 1 TCP connection (1 of HTTP on port 8083)."
+    )
+    late = Fault("file", "late-file", "packets of this file are older")
+    assert "no-kafka" in said(context_of([late]))
+
+
 def test_a_fault_of_the_snap_length_counts_as_cut() -> None:
     fault = Fault("tcp", "gap", "10 bytes from client: cut off by the snap length", 3, 0, 1)
     other = fault._replace(message="10 bytes from client: not captured")

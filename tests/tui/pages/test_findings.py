@@ -56,6 +56,24 @@ async def filtered(pilot: Pilot[None]) -> Kdissect:
     return app
 
 
+def test_until_something_is_judged_it_says_what_it_is_for() -> None:
+    async def run() -> None:
+        app = app_of(KILLED, home=None)
+        async with running(app, 80, 24) as pilot:
+            page = app.pages["findings"]
+            assert isinstance(page, FindingsPage)
+            app.judging.result = lambda asked: None  # type: ignore[method-assign]
+            page.counted, app.ended = None, None
+            page.rows.show([])
+            page.index_grew()
+            text = await shown_after(pilot)
+            assert "Reading; findings come as they are known" in text
+            assert "a time line of the whole capture" in text
+            assert "No finding so far." in text
+
+    asyncio.run(run())
+
+
 @pytest.mark.parametrize("size", [(80, 24), (120, 40), (200, 50)])
 def test_the_worst_is_first_and_all_of_it_is_said_below(size: tuple[int, int]) -> None:
     async def step(pilot: Pilot[None]) -> None:

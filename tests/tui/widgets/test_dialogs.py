@@ -8,11 +8,22 @@ import pytest
 from textual.containers import VerticalScroll
 
 from kdissect.help import TOPICS, title
-from kdissect.tui.widgets.dialogs import Help, Pick
+from kdissect.tui.widgets.dialogs import KEYS_CELLS, Help, Pick
 from tests.cli.run import CAPTURES
 from tests.tui.snapshots import app_of, press, running, shown_after
 
 pytest.importorskip("textual")
+
+
+def test_what_a_key_does_goes_on_below_its_beginning() -> None:
+    async def run() -> None:
+        async with running(app_of(CAPTURES / "errors.pcapng"), 80, 60) as pilot:
+            lines = (await shown_after(pilot, "question_mark")).splitlines()
+            at = next(at for at, line in enumerate(lines) if "mark all exchanges that are shown" in line)
+            first, second = (line.partition("│")[2] for line in lines[at : at + 2])
+            assert first.index("mark all") == second.index("their marks") == KEYS_CELLS + 2
+
+    asyncio.run(run())
 
 
 def test_help_leads_to_every_page_of_the_documentation_and_back() -> None:

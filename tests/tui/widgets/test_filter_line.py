@@ -7,7 +7,7 @@ from collections.abc import Awaitable, Callable
 from pathlib import Path
 
 from textual.pilot import Pilot
-from textual.widgets import Input
+from textual.widgets import Input, OptionList
 
 from kdissect.filter.compiled import compile_filter
 from kdissect.settings.actions import PAGES
@@ -57,6 +57,17 @@ def test_a_filter_is_counted_while_it_is_written_and_then_applied() -> None:
         assert app.pages["exchanges"].query_one("#list").has_focus
 
     with_line(step)
+
+
+def test_its_lines_fit_and_an_offer_takes_one() -> None:
+    async def step(pilot: Pilot[None], app: Kdissect, line: FilterLine) -> None:
+        await press(pilot, "e", "r", "r")
+        offers = line.query_one(OptionList)
+        assert offers.size.height == min(8, offers.option_count)
+        text = await shown_after(pilot, "o", "r")
+        assert "Enter applies, Tab completes, ↑ earlier filters, Ctrl-s saves, Esc leaves" in text
+
+    with_line(step, 80, 24)
 
 
 def test_what_is_wrong_is_said_with_its_place_and_the_nearest_name() -> None:
