@@ -64,5 +64,5 @@ def is_cut(message: Message | None) -> bool:
 
 
 def controller(leader: Body) -> Statement:
-    """The leader of the quorum."""
+    """The statement that names the leader of the quorum."""
     return Statement("controller", (), fields(id=leader.get("leaderId"), epoch=leader.get("leaderEpoch")))

@@ -14,6 +14,7 @@ from kdissect.analysis.declared import (
 )
 from kdissect.analysis.fold import Batched, OneTable, Row, Rows
 from kdissect.analysis.histogram import Histogram
+from kdissect.analysis.sets import error_class_of
 from kdissect.exchange import Exchange
 from kdissect.limits import DEFAULTS, Limits
 from kdissect.session.conversation import Connection
@@ -68,7 +69,7 @@ class _ConnectionSoFar:
             self.responses += 1
             self.response_bytes += response.frame.size
             if exchange.error is not None:
-                self.errors.add(exchange.error_class)
+                self.errors.add(error_class_of(exchange))
         if asked_ns is not None and answered_ns is not None:
             self.latency.add(answered_ns - asked_ns)
             self.depth.add(asked_ns, answered_ns)

@@ -57,7 +57,8 @@ def did_not_poll(line: GroupLine, beat: Beat, member: MemberNow) -> bool:
 def silent_member(
     line: GroupLine, beat: Beat, members: Mapping[str, MemberNow], interval_ms: int | None
 ) -> str | None:
-    """A member that missed several of its heartbeats. Later it is silent, or is told that it is no member."""
+    """A member that was silent for several of its heartbeat intervals. Later it is silent too, or is refused
+    when it says something."""
     assert beat.told_ns is not None
     found: list[tuple[int, str]] = []
     for name, member in members.items():

@@ -19,11 +19,11 @@ from kdissect.analysis.declared import (
 from kdissect.analysis.fold import OneTable, Row, address
 from kdissect.analysis.labels import Labels, Topic
 from kdissect.analysis.packed import packed
+from kdissect.analysis.sets import ErrorPlace, errors_of
 from kdissect.exchange import Exchange
 from kdissect.limits import DEFAULTS, Limits
 from kdissect.protocol.entities import GROUP, TOPIC, TRANSACTIONAL_ID
 from kdissect.protocol.errors import CLASSES, error_name
-from kdissect.protocol.topics import partition_of
 
 
 @packed
@@ -98,15 +98,15 @@ class Errors(OneTable[_Key, _ErrorTimes]):
         response = exchange.response
         if response is None or exchange.error is None:
             return
-        for code, ancestors in exchange.error_codes():
-            row = self._rows.row(self._key(exchange, code, ancestors))
+        for each in errors_of(exchange):
+            row = self._rows.row(self._key(exchange, each))
             if row is not None:
                 row.count += 1
                 row.span.add(response.frame.last_ns, exchange.number)
 
-    def _key(self, exchange: Exchange, code: int, ancestors: tuple[dict[str, Any], ...]) -> _Key:
+    def _key(self, exchange: Exchange, error: ErrorPlace) -> _Key:
         by = self._by
-        name, topic_id, partition = partition_of(ancestors)
+        code, ancestors, name, topic_id, partition, grave = error
         if "topic" not in by:
             topic = self._labels.topic(None, None)
         else:
@@ -120,7 +120,7 @@ class Errors(OneTable[_Key, _ErrorTimes]):
             exchange.about(TRANSACTIONAL_ID, ancestors) if "transactional_id" in by else None,
             partition if "partition" in by else None,
         )
-        return topic, exchange.api, code, exchange.class_of(code), whose
+        return topic, exchange.api, code, grave, whose
 
     def merge(self, later: Self) -> None:
         self._labels.merge(later._labels)

@@ -21,6 +21,7 @@ from kdissect.analysis.group_marks import (
 )
 from kdissect.analysis.labels import Labels
 from kdissect.analysis.membership import COMMITS, HEARTBEATS
+from kdissect.analysis.sets import errors_of
 from kdissect.analysis.stays import WAITED
 from kdissect.analysis.stretches import Stretches
 from kdissect.analysis.timelines import Timelines
@@ -173,7 +174,7 @@ class GroupTimeline(Fold):
             self._run(self.commits, BeatKey(request["groupId"], member, generation), exchange, counts)
             return
         instance = request.get("groupInstanceId")
-        for code in dict.fromkeys(code for code, _ in exchange.error_codes()):
+        for code in dict.fromkeys(error.code for error in errors_of(exchange)):
             self._refused(exchange, request, member, instance, generation, code, counts)
 
     def _group_heartbeat(self, exchange: Exchange, request: dict[str, Any], counts: bool) -> None:

@@ -1,6 +1,7 @@
-"""The course of a lag: commits of a group and ends of a log in the order of time.
+"""The course of a lag (:mod:`kdissect.analysis.lag`): commits of a group and ends of a log, by time.
 
-From them follow the lag, how it changes, and where commits step back (:mod:`kdissect.analysis.lag`)."""
+The lag follows from them, how it changes, and where commits step back.
+"""
 
 from __future__ import annotations
 

@@ -82,8 +82,10 @@ class AlikeExchanges:
 
 
 class DirectMeasures(NamedTuple):
-    """The measures that count exchanges of one kind, one by one. None where there is no room for one."""
+    """The measures that count exchanges of one kind, one by one."""
 
-    requests: list[SlicedSums | None]
-    errors: list[SlicedSums | None]
-    times: list[SlicedTimes | None]
+    requests: list[SlicedSums]
+    errors: list[SlicedSums]
+    times: list[SlicedTimes]
+    left_out: int
+    """How many others there is no room for."""

@@ -16,8 +16,8 @@ from kdissect.analysis.declared import column, first_and_last
 from kdissect.analysis.fold import Row, Rows, Statistic
 from kdissect.analysis.labels import Labels, Topic
 from kdissect.analysis.measures import AlikeExchanges, DirectMeasures, Measure
-from kdissect.analysis.sets import record_sets, topics_of
-from kdissect.analysis.slices import Estimate, SlicedSums, SlicedTimes
+from kdissect.analysis.sets import errors_of, record_sets, topics_of
+from kdissect.analysis.slices import Estimate, SlicedSums, SlicedTimes, count_each
 from kdissect.analysis.topics import replica_id
 from kdissect.analysis.waits import split
 from kdissect.exchange import Exchange
@@ -25,7 +25,6 @@ from kdissect.limits import DEFAULTS, Limits
 from kdissect.protocol.apis import API_VERSIONS
 from kdissect.protocol.entities import TOPIC
 from kdissect.protocol.errors import FATAL, ROUTINE, error_name
-from kdissect.protocol.topics import partition_of
 
 AREAS = API, BROKER, CLIENT, TOPIC_AREA, GROUP_AREA = ("api", "broker", "client", "topic", "group")
 RATE, MEAN, SHARE, PERCENTILE = ("rate", "mean", "share", "percentile")
@@ -46,6 +45,11 @@ what it is a share of."""
 
 _MOST_KINDS = 512
 """So many are remembered at a time."""
+_FEW = 3
+"""Exchanges with fewer groups and topics are alike only if they name the same ones. Others are counted at
+once in each of theirs: there are too many ways to name several."""
+_ID_LENGTH = 22
+"""Characters of a topic id."""
 _MOST_WAITING = 20_000
 """So many exchanges are counted together at most: their times take memory until the measures have them."""
 
@@ -127,39 +131,66 @@ class Profile(Statistic):
         ns, api = exchange.begun_ns, exchange.api or "unknown"
         errors = self._errors(exchange) if exchange.error is not None else _NO_ERRORS
         broker_ns = split(exchange).broker_ns
-        self._of_client(exchange, ns, api, bool(errors), broker_ns)
+        groups, topics = exchange.groups, self._topics(exchange)
         self._of_broker(exchange, ns, api, bool(errors), broker_ns)
+        if not errors and len(groups) < _FEW and len(topics) < _FEW:
+            self._alike_in(exchange, ns, api, False, broker_ns, tuple(groups), tuple(topics))
+        else:
+            self._alike_in(exchange, ns, api, bool(errors), broker_ns, (), ())
+            self._each(exchange, ns, errors, groups, topics)
         if errors:
             client, broker = _client(exchange), _named(exchange.broker)
             for area, who in ((API, _named(api)), (BROKER, broker), (CLIENT, client)):
                 self._name_errors(area, who, ns, errors)
-        for group in exchange.groups:
+        if api in _DIRECTIONS:
+            self._records(exchange, ns, _DIRECTIONS[api])
+
+    def _each(
+        self, exchange: Exchange, ns: int, errors: set[_Error], groups: list[str], topics: list[Topic]
+    ) -> None:
+        """Count at once by groups and topics."""
+        for group in groups:
             self._talk(GROUP_AREA, _named(stem(group)), ns, exchange, errors)
-        for topic in self._topics(exchange):
+        for topic in topics:
             theirs = (
                 {each for each in errors if each.topic is None or each.topic == topic} if errors else errors
             )
             self._talk(TOPIC_AREA, topic, ns, exchange, theirs, has_rate=False)
-        if api in _DIRECTIONS:
-            self._records(exchange, ns, _DIRECTIONS[api])
 
-    def _of_client(
-        self, exchange: Exchange, ns: int, api: str, has_errors: bool, broker_ns: int | None
+    def _alike_in(
+        self,
+        exchange: Exchange,
+        ns: int,
+        api: str,
+        has_errors: bool,
+        broker_ns: int | None,
+        groups: tuple[str, ...],
+        topics: tuple[Topic, ...],
     ) -> None:
-        """Count by API and client."""
+        """Count by API and client, and by these groups and topics."""
         network_ns = None if exchange.latency_ns is None else exchange.network_ns
-        is_answered, version = exchange.response is not None, exchange.api_version
-        which = exchange.client_id, api, version, is_answered, broker_ns is None, network_ns is None
+        is_answered = exchange.response is not None
+        which = (
+            *(exchange.client_id, api, exchange.api_version, is_answered),
+            *(broker_ns is None, network_ns is None, groups, topics),
+        )
         alike = self._alike.get(which)
         if alike is None or self._waiting >= _MOST_WAITING:
             if alike is not None or len(self._alike) >= _MOST_KINDS:
                 self._settle()
-            alike = self._alike[which] = self._alike_of(exchange, api, broker_ns, network_ns)
+            alike = self._alike_of(exchange, api, broker_ns, network_ns, groups, topics)
+            self._alike[which] = alike
         self._waiting += 1
         alike.slices.add(ns, has_errors, broker_ns, network_ns)
 
     def _alike_of(
-        self, exchange: Exchange, api: str, broker_ns: int | None, network_ns: int | None
+        self,
+        exchange: Exchange,
+        api: str,
+        broker_ns: int | None,
+        network_ns: int | None,
+        groups: tuple[str, ...],
+        topics: tuple[Topic, ...],
     ) -> AlikeExchanges:
         """Where exchanges like this one are counted."""
         out, version, client = AlikeExchanges(), exchange.api_version, _client(exchange)
@@ -169,7 +200,13 @@ class Profile(Statistic):
             out.asked.append((self._sums(client, CLIENT, f"{api} v{version}", SHARE, api), 1, 0))
             out.asked.append((self._sums(client, CLIENT, api, _BASE), 0, 1))
         if exchange.response is not None:
-            out.answers = [self._sums(who, area, "errors", SHARE) for area, who in subjects]
+            answered = *subjects, *((TOPIC_AREA, topic) for topic in topics)
+            out.answers = [self._sums(who, area, "errors", SHARE) for area, who in answered]
+        for group in groups:
+            who = _named(stem(group))
+            out.asked.append((self._sums(who, GROUP_AREA, "requests", RATE), 1, 1))
+            if exchange.response is not None:
+                out.answers.append(self._sums(who, GROUP_AREA, "errors", SHARE))
         if broker_ns is not None:
             out.times = [
                 self._durations(_named(api), API, "broker time"),
@@ -194,58 +231,53 @@ class Profile(Statistic):
         which = broker, api, is_answered, broker_ns is None
         kind = self._kinds.get(which)
         if kind is None:
-            kind = self._kind(which, BROKER, _named(broker), True, is_answered)
-            if broker_ns is not None:
-                kind.times.append(self._durations(_named(broker), BROKER, f"broker time of {api}"))
-        self._add(kind, ns, has_errors)
-        if broker_ns is not None:
-            for times in kind.times:
-                if times is not None:
-                    times.add(ns, broker_ns)
-                else:
-                    self._rows.left_out += 1
+            timed = None if broker_ns is None else api
+            kind = self._kind(which, BROKER, _named(broker), True, is_answered, timed)
+        requests, errors, times, left_out = kind
+        count_each(requests, errors, times, ns, has_errors, broker_ns)
+        self._rows.left_out += left_out
 
     def _kind(
-        self, which: tuple[Any, ...], area: str, who: Topic, has_rate: bool, is_answered: bool
+        self,
+        which: tuple[Any, ...],
+        area: str,
+        who: Topic,
+        has_rate: bool,
+        is_answered: bool,
+        timed: str | None = None,
     ) -> DirectMeasures:
-        """Where exchanges of a kind are counted from now on."""
+        """Where exchanges of a kind are counted from now on.
+
+        :param timed: the API of which the broker's time is counted.
+        """
         if len(self._kinds) >= _MOST_KINDS:
             self._kinds.clear()
         requests = [self._sums(who, area, "requests", RATE)] if has_rate else []
         errors = [self._sums(who, area, "errors", SHARE)] if is_answered else []
-        kind = self._kinds[which] = DirectMeasures(requests, errors, [])
+        times = [] if timed is None else [self._durations(who, area, f"broker time of {timed}")]
+        kind = self._kinds[which] = DirectMeasures(
+            [each for each in requests if each is not None],
+            [each for each in errors if each is not None],
+            [each for each in times if each is not None],
+            [*requests, *errors, *times].count(None),
+        )
         return kind
-
-    def _add(self, kind: DirectMeasures, ns: int, has_errors: bool) -> None:
-        """Count an exchange, but its times."""
-        for sums in kind.requests:
-            if sums is not None:
-                sums.add(ns, 1)
-            else:
-                self._rows.left_out += 1
-        for sums in kind.errors:
-            if sums is not None:
-                sums.add(ns, has_errors)
-            else:
-                self._rows.left_out += 1
 
     def _errors(self, exchange: Exchange) -> set[_Error]:
         """Its errors that are not routine."""
         found = set()
-        for code, ancestors in exchange.error_codes():
-            grave = exchange.class_of(code)
-            if grave != ROUTINE:
-                name, topic_id, _ = partition_of(ancestors)
-                named = name or exchange.about(TOPIC, ancestors)
-                topic = self._topic(exchange, named, topic_id) if named or topic_id else None
-                found.add(_Error(error_name(code), grave == FATAL, topic))
+        for each in errors_of(exchange):
+            if each.grave != ROUTINE:
+                name = each.topic or exchange.about(TOPIC, each.ancestors)
+                topic = self._topic(exchange, name, each.topic_id) if name or each.topic_id else None
+                found.add(_Error(error_name(each.code), each.grave == FATAL, topic))
         return found
 
     def _topics(self, exchange: Exchange) -> list[Topic]:
         topics = topics_of(exchange)
         if not topics:
             return []
-        ids = exchange.topic_ids()
+        ids = exchange.topic_ids() if any(len(each) == _ID_LENGTH for each in topics) else None
         if not ids:
             return [self._labels.topic(each, None) for each in topics]
         return [
@@ -269,7 +301,8 @@ class Profile(Statistic):
         is_answered = exchange.response is not None
         which = area, subject, is_answered
         kind = self._kinds.get(which) or self._kind(which, area, subject, has_rate, is_answered)
-        self._add(kind, ns, bool(errors))
+        count_each(kind.requests, kind.errors, kind.times, ns, bool(errors), None)
+        self._rows.left_out += kind.left_out
         if errors:
             self._name_errors(area, subject, ns, errors)
 

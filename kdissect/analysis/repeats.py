@@ -21,12 +21,12 @@ from kdissect.analysis.declared import (
 )
 from kdissect.analysis.fold import MILLISECOND, SECOND, Batched, OneTable, Row, Rows
 from kdissect.analysis.labels import Labels, Topic
+from kdissect.analysis.sets import errors_of
 from kdissect.analysis.topics import replica_id
 from kdissect.analysis.waits import asked_wait
 from kdissect.exchange import Exchange
 from kdissect.limits import DEFAULTS, Limits
 from kdissect.protocol.errors import error_name
-from kdissect.protocol.topics import partition_of
 
 AT_ONCE_NS = 50 * MILLISECOND
 SOON_NS = SECOND
@@ -207,10 +207,9 @@ class Repeats(Batched, OneTable[_Key, _Repeat]):
     def _failed(self, exchange: Exchange) -> None:
         """Count each error of an exchange."""
         outcomes: set[tuple[Topic, int, int]] = set()
-        for code, ancestors in exchange.error_codes():
-            name, topic_id, partition = partition_of(ancestors)
-            topic = self._labels.topic(name, topic_id)
-            outcomes.add((topic, code, partition if partition is not None else -1))
+        for error in errors_of(exchange):
+            topic = self._labels.topic(error.topic, error.topic_id)
+            outcomes.add((topic, error.code, error.partition if error.partition is not None else -1))
         for topic, code, partition in sorted(outcomes):
             row = self._rows.row((topic, exchange.connection, exchange.api or "", code, partition))
             if row is not None:

@@ -19,9 +19,16 @@ cdef class SharedParts:
     cdef public object split
     cdef public list topics
     cdef public object replica_id
+    cdef public list errors
+    cdef public object error_class
 
 @cython.locals(shared=SharedParts, found=list)
 cpdef list record_sets(Exchange exchange, limits)
 @cython.locals(shared=SharedParts, found=list)
 cpdef list topics_of(Exchange exchange)
+@cython.locals(shared=SharedParts, found=list)
+cpdef list errors_of(Exchange exchange)
+@cython.locals(shared=SharedParts)
+cpdef error_class_of(Exchange exchange)
+cdef list _errors(Exchange exchange)
 cdef list _find(Exchange exchange, limits)

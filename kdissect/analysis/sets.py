@@ -6,13 +6,14 @@ the next exchange comes; where they look at many exchanges in turn, as long as t
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from kdissect.analysis.batches import Batches
 from kdissect.analysis.headers import Header, headers, sets_of
 from kdissect.exchange import Exchange, RecordSetPlace
 from kdissect.limits import Limits
 from kdissect.message import Response, Token
+from kdissect.protocol.topics import partition_of
 
 if TYPE_CHECKING:
     from kdissect.analysis.waits import WaitAndWork
@@ -67,10 +68,23 @@ class SharedSet:
         return self._merged
 
 
+class ErrorPlace(NamedTuple):
+    """An error code that is not 0, and what it is about."""
+
+    code: int
+    ancestors: tuple[dict[str, Any], ...]
+    """The structs of the response that it stands in, outermost first."""
+    topic: str | None
+    topic_id: str | None
+    partition: int | None
+    grave: str
+    """Its class: fatal, retriable or routine."""
+
+
 class SharedParts:
     """What statistics found in an exchange while they look at many in turn (``Exchange.shared``)."""
 
-    __slots__ = ("limits", "replica_id", "sets", "split", "topics")
+    __slots__ = ("error_class", "errors", "limits", "replica_id", "sets", "split", "topics")
 
     def __init__(self) -> None:
         self.limits: Limits | None = None
@@ -82,6 +96,10 @@ class SharedParts:
         """Its topics."""
         self.replica_id: int | None = None
         """Of a Fetch, who follows with it."""
+        self.errors: list[ErrorPlace] | None = None
+        """The error codes in its response that are not 0."""
+        self.error_class: str | None = None
+        """The class of the gravest."""
 
 
 class _AskedLast:
@@ -124,6 +142,35 @@ def topics_of(exchange: Exchange) -> list[str]:
     if found is None:
         found = shared.topics = exchange.topics
     return found
+
+
+def errors_of(exchange: Exchange) -> list[ErrorPlace]:
+    """Every error code in its response that is not 0; shared: do not change the list."""
+    shared: SharedParts | None = exchange.shared
+    if shared is None:
+        return _errors(exchange)
+    found = shared.errors
+    if found is None:
+        found = shared.errors = _errors(exchange)
+    return found
+
+
+def error_class_of(exchange: Exchange) -> str | None:
+    """The class of its gravest error, as :attr:`Exchange.error_class` has it."""
+    shared: SharedParts | None = exchange.shared
+    if shared is None:
+        return exchange.error_class
+    found = shared.error_class
+    if found is None:
+        found = shared.error_class = exchange.error_class
+    return found
+
+
+def _errors(exchange: Exchange) -> list[ErrorPlace]:
+    return [
+        ErrorPlace(code, ancestors, *partition_of(ancestors), exchange.class_of(code))
+        for code, ancestors in exchange.error_codes()
+    ]
 
 
 def _find(exchange: Exchange, limits: Limits) -> list[SharedSet]:

@@ -36,6 +36,9 @@ cdef class SlicedSums(Sliced):
     cpdef add(self, int64_t ns, int64_t total, int64_t count=*)
     cpdef merge(self, SlicedSums later)
 
+@cython.locals(sums=SlicedSums, durations=SlicedTimes)
+cpdef count_each(list requests, list errors, list times, int64_t ns, bint has_errors, broker_ns)
+
 cdef class _AlikeSlice:
     cdef public Histogram broker
     cdef public int64_t count

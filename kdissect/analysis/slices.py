@@ -245,6 +245,24 @@ class SlicedSums(Sliced):
         return Estimate(value, max(0.0, min(low, value)), min(1.0, max(high, value)))
 
 
+def count_each(
+    requests: list[SlicedSums],
+    errors: list[SlicedSums],
+    times: list[SlicedTimes],
+    ns: int,
+    has_errors: bool,
+    broker_ns: int | None,
+) -> None:
+    """Count an exchange in measures of each kind."""
+    for sums in requests:
+        sums.add(ns, 1, 1)
+    for sums in errors:
+        sums.add(ns, has_errors, 1)
+    if broker_ns is not None:
+        for durations in times:
+            durations.add(ns, broker_ns)
+
+
 class _AlikeSlice:
     __slots__ = ("broker", "count", "errors", "network")
 

@@ -23,12 +23,11 @@ from kdissect.analysis.declared import (
 )
 from kdissect.analysis.fold import OneTable, Row
 from kdissect.analysis.labels import Labels, Topic
-from kdissect.analysis.sets import SharedSet, record_sets
+from kdissect.analysis.sets import SharedSet, errors_of, record_sets
 from kdissect.analysis.versions import replica_id_of
 from kdissect.exchange import Exchange
 from kdissect.limits import DEFAULTS, Limits
 from kdissect.message import Request, Token
-from kdissect.protocol.topics import partition_of
 
 DIRECTIONS = {"Produce": "produce", "Fetch": "fetch", "ShareFetch": "share", "FetchSnapshot": "snapshot"}
 
@@ -129,12 +128,11 @@ class Topics(OneTable[tuple[Topic, int | None, str], _PartitionTraffic]):
             row = self._row(exchange, place.topic, place.topic_id, place.partition, direction, here)
             if row is not None and place.data:
                 row.add(exchange, found)
-        for code, ancestors in exchange.error_codes() if exchange.error is not None else ():
-            topic, topic_id, partition = partition_of(ancestors)
-            if partition is not None:
-                row = self._row(exchange, topic, topic_id, partition, direction, here)
+        for error in errors_of(exchange) if exchange.error is not None else ():
+            if error.partition is not None:
+                row = self._row(exchange, error.topic, error.topic_id, error.partition, direction, here)
                 if row is not None:
-                    row.errors.add(exchange.class_of(code))
+                    row.errors.add(error.grave)
 
     def _row(
         self,
