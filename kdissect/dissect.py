@@ -260,8 +260,8 @@ class Dissector:
         return not any(each.speaks_tls for each in self._table.values())
 
     def share_forms(self, other: Dissector) -> None:
-        """Know what another one of the same reading knows of the forms of exchanges, and tell it what is
-        found: to find it for each part again took as long as to dissect half a megabyte."""
+        """Share the forms of exchanges with another dissector of the same reading. Each then knows what the
+        other one finds. To find them again for each part took as long as to dissect half a megabyte."""
         self._forms = other._forms
 
     @property

@@ -3,10 +3,15 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from hashlib import blake2b
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from kdissect.analysis.packed import packed
+from kdissect.later import Later
+
+if TYPE_CHECKING:
+    import hashlib
+else:
+    hashlib = Later("hashlib")  # it brings a library for encryption
 
 _DIGEST_BYTES = 16
 
@@ -51,7 +56,7 @@ class KeyCount:
 
 def digest_of(key: bytes) -> bytes:
     """What stands for a key in memory; no table, finding or state shows it."""
-    return blake2b(key, digest_size=_DIGEST_BYTES).digest()
+    return hashlib.blake2b(key, digest_size=_DIGEST_BYTES).digest()
 
 
 class Top(NamedTuple):

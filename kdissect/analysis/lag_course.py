@@ -1,6 +1,6 @@
 """The course of a lag (:mod:`kdissect.analysis.lag`): commits of a group and ends of a log, by time.
 
-The lag follows from them, how it changes, and where commits step back.
+They give the lag, how it changes, and where commits step back.
 """
 
 from __future__ import annotations

@@ -12,7 +12,7 @@ from __future__ import annotations
 import json
 import re
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple, Self
+from typing import TYPE_CHECKING, Any, NamedTuple, Self
 
 from kdissect.analysis.counters import Span
 from kdissect.analysis.declared import TOPIC_COLUMN, column, first_and_last
@@ -22,13 +22,19 @@ from kdissect.analysis.labels import Labels, Topic
 from kdissect.analysis.packed import packed
 from kdissect.embedded.internal import family_of_topic
 from kdissect.exchange import Exchange, RecordSetPlace
+from kdissect.later import Later
 from kdissect.limits import DEFAULTS, Limits
 from kdissect.names import METADATA_TOPIC, is_metadata_topic
-from kdissect.payload.decoder import DecodedPayload, PayloadDecoder
-from kdissect.payload.recognise import CONFIDENCES, POSSIBLE
-from kdissect.payload.schemas import TOPIC, schema_of
 from kdissect.record.batch import Batch
 from kdissect.record.sets import read_record_set
+
+if TYPE_CHECKING:
+    from kdissect.payload import decoder, recognise, schemas
+    from kdissect.payload.decoder import DecodedPayload, PayloadDecoder
+else:  # twenty modules, which only this statistic needs of all
+    decoder = Later("kdissect.payload.decoder")
+    recognise = Later("kdissect.payload.recognise")
+    schemas = Later("kdissect.payload.schemas")
 
 DIRECTIONS = {"Produce": "produce", "Fetch": "fetch", "ShareFetch": "share"}
 MOST_PRODUCERS = 8
@@ -151,15 +157,15 @@ class Payloads(OneTable[tuple[Any, ...], _SeenForms]):
         self._labels = Labels(self.latest, limits)
         self._keys: Rows[tuple[Any, ...], KeyCount] = Rows(KeyCount, self.room)
         """By form, and digest of the key. What is more than the limit counts nowhere."""
-        self._decoder = PayloadDecoder(limits=limits)
+        self._decoder = decoder.PayloadDecoder(limits=limits)
         self._subjects: dict[str, str] = {}
         """By schema id, as ``_schemas`` records say; the first of the alphabet, where there are several."""
         self._has_start = False
         """Whether the capture has the topic from its beginning."""
 
-    def use(self, decoder: PayloadDecoder) -> None:
+    def use(self, own: PayloadDecoder) -> None:
         """Decode with these schemas and rules; before anything is fed."""
-        self._decoder = decoder
+        self._decoder = own
 
     def _exchange(self, exchange: Exchange) -> None:
         direction = DIRECTIONS.get(exchange.api or "")
@@ -184,11 +190,11 @@ class Payloads(OneTable[tuple[Any, ...], _SeenForms]):
         at: int,
     ) -> int:
         name = place.topic or ""
-        if name == TOPIC:
+        if name == schemas.TOPIC:
             self._learn(batch, assigned)
         if is_metadata_topic(place.topic, place.topic_id):
             name = METADATA_TOPIC
-        if family_of_topic(name) is not None or name == TOPIC:
+        if family_of_topic(name) is not None or name == schemas.TOPIC:
             return at
         topic = self._labels.topic(place.topic, place.topic_id)
         ns, number = exchange.begun_ns, exchange.number
@@ -230,7 +236,7 @@ class Payloads(OneTable[tuple[Any, ...], _SeenForms]):
                 said = json.loads(record.value)
             except (ValueError, RecursionError):
                 continue
-            found = schema_of(said, TOPIC) if isinstance(said, dict) else None
+            found = schemas.schema_of(said, schemas.TOPIC) if isinstance(said, dict) else None
             if found is not None and found.id is not None:
                 text = f"{found.subject} version {found.version}"
                 self._subjects[found.id] = min(text, self._subjects.get(found.id, text))
@@ -254,7 +260,8 @@ class Payloads(OneTable[tuple[Any, ...], _SeenForms]):
         groups: dict[tuple[Any, ...], list[Any]] = {}
         for key, seen in rows.items():
             topic, part, direction, format, _registry, schema, _envelope, compression = key
-            if format == UNKNOWN and seen.confidences == {POSSIBLE} and schema not in self._subjects:
+            is_possible = format == UNKNOWN and seen.confidences == {recognise.POSSIBLE}
+            if is_possible and schema not in self._subjects:
                 groups.setdefault((topic, part, direction, compression), []).append(key)
         out = dict(rows)
         for (topic, part, direction, compression), keys in groups.items():
@@ -302,7 +309,7 @@ class Payloads(OneTable[tuple[Any, ...], _SeenForms]):
             "top_partition": _told(-1 if top is None else top.partition),
             "top_offset": _told(-1 if top is None else top.offset),
             "producers": sorted(seen.producers),
-            "confidence": max(seen.confidences, key=CONFIDENCES.index, default="certain"),
+            "confidence": max(seen.confidences, key=recognise.CONFIDENCES.index, default="certain"),
             "schemas": source,
             "exchanges": seen.exchanges.numbers,
             "first_ns": seen.exchanges.first_ns,

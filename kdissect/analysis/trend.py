@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from itertools import pairwise
-from statistics import median
 
 from kdissect.analysis.fold import SECOND
+from kdissect.analysis.medians import median
 
 MOST_POINTS = 60
 """Of more, as many evenly spread ones are taken."""

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from fnmatch import fnmatchcase
-from typing import Any, NamedTuple, Self
+from typing import TYPE_CHECKING, Any, NamedTuple, Self
 
 from kdissect.analysis.fold import SECOND, Row, Statistic
 from kdissect.analysis.payloads import Payloads
@@ -24,7 +24,9 @@ from kdissect.insight.finding import CONFIDENCES, SEVERITIES, Finding
 from kdissect.insight.logs import Logs
 from kdissect.insight.rule import CAPTURE, LOGS, Facts, Rule
 from kdissect.limits import DEFAULTS, Limits
-from kdissect.payload.decoder import PayloadDecoder
+
+if TYPE_CHECKING:
+    from kdissect.payload.decoder import PayloadDecoder
 
 
 class NotJudged(NamedTuple):

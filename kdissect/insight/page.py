@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import re
 from functools import cache
-from importlib.resources import files
+from pathlib import Path
 from typing import NamedTuple
 
 _PART = re.compile(r"^(why|do|configs|sources):", re.MULTILINE)
@@ -36,7 +36,7 @@ def page(id: str) -> RulePage:
 
     :raises FileNotFoundError: the rule has no page.
     """
-    text = files("kdissect.insight").joinpath("pages", f"{id}.txt").read_text("utf-8")
+    text = _text(id)
     what, *rest = _PART.split(text)
     parts = {name: _flowed(part) for name, part in zip(rest[::2], rest[1::2], strict=True)}
     return RulePage(
@@ -46,6 +46,16 @@ def page(id: str) -> RulePage:
         _listed(parts.get("configs", "")),
         _listed(parts.get("sources", "")),
     )
+
+
+def _text(id: str) -> str:
+    path = Path(__file__).parent / "pages" / f"{id}.txt"
+    if path.parent.exists():
+        return path.read_text("utf-8")
+    # The package is in an archive. This module takes as long to import as many pages take to read.
+    from importlib.resources import files
+
+    return files("kdissect.insight").joinpath("pages", f"{id}.txt").read_text("utf-8")
 
 
 def _flowed(text: str) -> str:

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from statistics import median
 from typing import Any
 
 from kdissect.analysis.fold import SECOND, Row
 from kdissect.analysis.lag import Lag
+from kdissect.analysis.medians import median
 from kdissect.analysis.positions import Positions
 from kdissect.analysis.progress import Stall
 from kdissect.insight.causes import explains

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator
-from statistics import median
 from typing import Any
 
 from kdissect.analysis.cluster import ClusterBrokers
 from kdissect.analysis.fold import MILLISECOND, SECOND, Row
+from kdissect.analysis.medians import median
 from kdissect.analysis.pace import Pace
 from kdissect.analysis.stalls import Spikes, Stalls
 from kdissect.analysis.tcp import Tcp

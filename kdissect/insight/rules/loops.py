@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from statistics import median
 
 from kdissect.analysis.connections import Connections
 from kdissect.analysis.fold import SECOND, Row, address
+from kdissect.analysis.medians import median
 from kdissect.analysis.metadata_asked import MetadataAsked
 from kdissect.analysis.repeats import Repeats
 from kdissect.insight.causes import explains

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterator
-from statistics import median
 from typing import Any
 
 from kdissect.analysis.fold import MILLISECOND, SECOND, Row, address
+from kdissect.analysis.medians import median
 from kdissect.analysis.pace import Pace
 from kdissect.analysis.tcp import Tcp
 from kdissect.insight.finding import CERTAIN, CRITICAL, INFO, LIKELY, NOTICE, WARNING, Finding, FindingSubject

@@ -7,6 +7,7 @@ say what a key or value holds.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from typing import TYPE_CHECKING
 
 from kdissect.analysis.cluster import ClusterConfigs, ClusterTopics
 from kdissect.analysis.fold import Row
@@ -16,8 +17,13 @@ from kdissect.insight.finding import CERTAIN, INFO, LIKELY, NOTICE, WARNING, Fin
 from kdissect.insight.grouping import together
 from kdissect.insight.rule import Facts, rule
 from kdissect.insight.words import named, of_numbers, share
-from kdissect.payload.decoder import ASKABLE, MISFIT
+from kdissect.later import Later
 from kdissect.wording import plural
+
+if TYPE_CHECKING:
+    from kdissect.payload import decoder
+else:
+    decoder = Later("kdissect.payload.decoder")
 
 explains("payload-mixed", "payload-undecodable", shares=("topic",))
 explains("schema-unknown", "payload-undecodable", shares=("topic",))
@@ -129,7 +135,7 @@ def schema_unknown(facts: Facts) -> Iterator[Finding]:
     framed = [
         row
         for row in _once(facts)
-        if row["registry"] in ASKABLE or (row["registry"] is not None and row["schemas"] == "given")
+        if row["registry"] in decoder.ASKABLE or (row["registry"] is not None and row["schemas"] == "given")
     ]
     if framed and all(row["schemas"] is None for row in framed):
         facts.cannot_judge("needs --schemas or --registry, or the topic _schemas from its beginning")
@@ -254,7 +260,7 @@ def _family(row: Row) -> str:
 
 def _trouble(problem: str, count: int) -> str:
     what, _, reason = problem.partition(": ")
-    if what != MISFIT:
+    if what != decoder.MISFIT:
         return f"cannot be decoded: {problem}"
     verb, whose = ("does", "its") if count == 1 else ("do", "their")
     return f"{verb} not match {whose} schema: {reason}"

@@ -101,16 +101,18 @@ kdissect explain --rule ID    what is known of a rule
 @jobs_option
 def command(**given: Any) -> int:
     """Explain captures."""
+    # Each way has its own modules, and most of them cost more start than all that is said above.
     from kdissect.cli.commands.explain.captures import Explanation
-    from kdissect.cli.commands.explain.logs import explain_logs, is_of_logs
-    from kdissect.cli.commands.explain.one_exchange import explain_exchange
-    from kdissect.cli.commands.explain.pages import print_error, print_page
-    from kdissect.cli.commands.explain.stories import asked_stories, tell_story
+    from kdissect.cli.commands.explain.inputs import asked_stories, is_of_logs
     from kdissect.cli.errors import Wrong
 
     if given["rule"] is not None:
+        from kdissect.cli.commands.explain.pages import print_page
+
         return print_page(given["rule"])
     if given["error"] is not None:
+        from kdissect.cli.commands.explain.pages import print_error
+
         return print_error(given["error"], given["form"])
     paths = (*given["more_files"], *given["files"])
     if not paths and given["state"] is not None:
@@ -120,12 +122,18 @@ def command(**given: Any) -> int:
             "no capture is given: name a file, or - for standard input", click.get_current_context()
         )
     if is_of_logs(paths):
+        from kdissect.cli.commands.explain.logs import explain_logs
+
         return explain_logs(paths, given)
     stories = asked_stories(given)
     if given["exchange"] is not None:
         if stories:
             raise Wrong("--exchange and a story option are given: give only one of them")
+        from kdissect.cli.commands.explain.one_exchange import explain_exchange
+
         return explain_exchange(paths, given)
     if stories:
+        from kdissect.cli.commands.explain.stories import tell_story
+
         return tell_story(paths, given, stories[0])
     return Explanation(paths, given).run()

@@ -12,20 +12,22 @@ from kdissect.cli.exit_codes import DONE, NOTHING_MATCHED
 from kdissect.cli.filters import Within
 from kdissect.cli.folding import Folding
 from kdissect.cli.formats import see_that_it_can_be_written, writer_of
-from kdissect.cli.moments import moment_of
 from kdissect.cli.output import TextOutput, open_output, refuse_same
 from kdissect.cli.payloads import decoder_of, tell
 from kdissect.cli.reading import Reading
-from kdissect.cli.states import load, save
 from kdissect.insight.judge import Judge, Judged, of_captures
 from kdissect.insight.whole import whole_judge
+from kdissect.later import Later
 from kdissect.limits import Limits
 from kdissect.present.columns import Table
 from kdissect.present.findings import FINDINGS, NOT_JUDGED
 from kdissect.present.findings_text import closing_lines, finding_lines, judged_text, not_judged_lines
 
 if TYPE_CHECKING:
+    from kdissect.cli import states
     from kdissect.payload.decoder import PayloadDecoder
+else:
+    states = Later("kdissect.cli.states")
 
 MOST_SHOWN = 20
 """Findings, without ``--all``; what is said of the capture itself is not counted."""
@@ -46,7 +48,7 @@ class Explanation:
         self._decoder: PayloadDecoder | None = None
         self._within = _within(given)
         self._folding = Folding(given, paths, self._new_judge(), within=self._within)
-        self._state = None if given["state"] is None else load(given["state"])
+        self._state = None if given["state"] is None else states.load(given["state"])
 
     def _new_judge(self) -> Callable[[Limits], Judge]:
         """What makes a judge, with the rules that are asked for."""
@@ -79,12 +81,12 @@ class Explanation:
             judged = self._judged(judge)
             self._print(file, judged, reading.first_ns)
             if self._given["state"] is not None and not reading.is_interrupted:
-                save(self._given["state"], judge)
+                states.save(self._given["state"], judge)
             return judged
         self._state.merge(judge)
         judged = self._judged(self._state)
         self._print(file, judged, judged.context.first_ns)
-        save(self._given["state"], self._state)
+        states.save(self._given["state"], self._state)
         return judged
 
     def run_state(self) -> int:
@@ -151,10 +153,14 @@ class Explanation:
 
 def _within(given: dict[str, Any]) -> Within | None:
     """The span of time that is judged; None: all of it."""
+    if given["since"] is None and given["until"] is None:
+        return None
+    from kdissect.cli.moments import moment_of
+
     since, until = (
         None if given[name] is None else moment_of(given[name], f"--{name}") for name in ("since", "until")
     )
-    return None if since is None and until is None else Within(since, until)
+    return Within(since, until)
 
 
 def _first(findings: list[Any]) -> list[Any]:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import os
-from collections.abc import Iterable
 from typing import Any
 
 from kdissect.cli.commands.explain.wanted import WantedFindings, is_so_grave, severity_of
@@ -14,7 +12,6 @@ from kdissect.cli.formats import see_that_it_can_be_written, writer_of
 from kdissect.cli.output import TextOutput, inputs_of, open_output
 from kdissect.insight.judge import judge_logs
 from kdissect.insight.logs import Logs
-from kdissect.logdir import names
 from kdissect.logdir.checks import is_damage
 from kdissect.logdir.events import FileFault
 from kdissect.logdir.files import read_logs
@@ -29,24 +26,6 @@ _OF_CAPTURES = (
     *("filter", "since", "until", "state"),
 )
 """Options that ask for exchanges."""
-
-
-def is_of_logs(paths: Iterable[str]) -> bool:
-    """Whether these are log directories, or files of them.
-
-    :raises Wrong: some are and some are not.
-    """
-    found = {path: _is_of_logs(path) for path in paths}
-    if len(set(found.values())) > 1:
-        one = next(path for path, is_log in found.items() if is_log)
-        raise Wrong(f"{one} is a log directory, and other inputs are captures: give only one kind")
-    return any(found.values())
-
-
-def _is_of_logs(path: str) -> bool:
-    return os.path.isdir(path) or (
-        os.path.isfile(path) and names.file(os.path.basename(path), named_by_user=True) is not None
-    )
 
 
 def explain_logs(paths: tuple[str, ...], given: dict[str, Any]) -> int:

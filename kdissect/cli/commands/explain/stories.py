@@ -15,6 +15,7 @@ from kdissect.analysis.story import (
     of_topic,
     of_transactional_id,
 )
+from kdissect.cli.commands.explain.inputs import STORIES
 from kdissect.cli.config import load_config
 from kdissect.cli.errors import Wrong, complain
 from kdissect.cli.exit_codes import DONE
@@ -33,34 +34,19 @@ from kdissect.present.stories import STORY, about_lines, story_lines
 class _StoryKind(NamedTuple):
     """A kind of story."""
 
-    option: str
     begin: Callable[[Any, Limits], Story]
     part: str
     """The part of a finding's subject that is the same."""
 
 
 KINDS = {
-    "group": _StoryKind("--group", of_group, "group"),
-    "topic": _StoryKind("--topic", of_topic, "topic"),
-    "client": _StoryKind("--client", of_client, "client_id"),
-    "transactional_id": _StoryKind("--transactional-id", of_transactional_id, "transactional_id"),
-    "offset": _StoryKind("--offset", of_offset, "topic"),
+    "group": _StoryKind(of_group, "group"),
+    "topic": _StoryKind(of_topic, "topic"),
+    "client": _StoryKind(of_client, "client_id"),
+    "transactional_id": _StoryKind(of_transactional_id, "transactional_id"),
+    "offset": _StoryKind(of_offset, "topic"),
 }
 """By the name of the option's value."""
-
-
-def asked_stories(given: dict[str, Any]) -> list[str]:
-    """The kinds of stories that are asked for.
-
-    :raises Wrong: more than one is.
-    """
-    asked = [name for name in KINDS if given[name] is not None]
-    if len(asked) > 1:
-        raise Wrong(
-            f"{' and '.join(KINDS[name].option for name in asked)} are separate stories: give only one of "
-            "them"
-        )
-    return asked
 
 
 def tell_story(paths: tuple[str, ...], given: dict[str, Any], kind_name: str) -> int:
@@ -79,7 +65,7 @@ def tell_story(paths: tuple[str, ...], given: dict[str, Any], kind_name: str) ->
                 story.feed(event)
         lines = story.told()
         if not lines:
-            raise Wrong(f"{kind.option} {name}: {_nothing(kind_name, name, story)}")
+            raise Wrong(f"{STORIES[kind_name]} {name}: {_nothing(kind_name, name, story)}")
         with open_output(given["output"], inputs_of(given)) as file:
             if given["form"] == "text":
                 output = TextOutput(file, given["output"])
@@ -96,8 +82,8 @@ def tell_story(paths: tuple[str, ...], given: dict[str, Any], kind_name: str) ->
                 writer.close()
         if story.left_out:
             complain(
-                f"{kind.option}: {story.left_out:,} more lines are left out: kdissect read -Y FILTER shows "
-                "the exchanges"
+                f"{STORIES[kind_name]}: {story.left_out:,} more lines are left out: kdissect read -Y FILTER "
+                "shows the exchanges"
             )
         return reading.exit_code(False, False, True) if reading.is_damaged else DONE
 

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from statistics import median_low
 
 from kdissect.analysis.cluster import ClusterTopics
 from kdissect.analysis.connections import Connections
 from kdissect.analysis.fold import SECOND, Row
+from kdissect.analysis.medians import median_low
 from kdissect.analysis.producers import Producers
 from kdissect.analysis.topics import Topics
 from kdissect.insight.finding import CERTAIN, INFO, NOTICE, WARNING, Finding, FindingSubject

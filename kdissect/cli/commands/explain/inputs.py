@@ -1,0 +1,50 @@
+"""What ``explain`` is given: captures or log directories, and whether it is asked for a story."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable
+from typing import Any
+
+from kdissect.cli.errors import Wrong
+from kdissect.logdir import names
+
+STORIES = {
+    "group": "--group",
+    "topic": "--topic",
+    "client": "--client",
+    "transactional_id": "--transactional-id",
+    "offset": "--offset",
+}
+"""Options that ask for the story of one subject, by the name of their value."""
+
+
+def is_of_logs(paths: Iterable[str]) -> bool:
+    """Whether these are log directories, or files of them.
+
+    :raises Wrong: some are and some are not.
+    """
+    found = {path: _is_of_logs(path) for path in paths}
+    if len(set(found.values())) > 1:
+        one = next(path for path, is_log in found.items() if is_log)
+        raise Wrong(f"{one} is a log directory, and other inputs are captures: give only one kind")
+    return any(found.values())
+
+
+def _is_of_logs(path: str) -> bool:
+    return os.path.isdir(path) or (
+        os.path.isfile(path) and names.file(os.path.basename(path), named_by_user=True) is not None
+    )
+
+
+def asked_stories(given: dict[str, Any]) -> list[str]:
+    """The kinds of stories that are asked for.
+
+    :raises Wrong: more than one is.
+    """
+    asked = [name for name in STORIES if given[name] is not None]
+    if len(asked) > 1:
+        raise Wrong(
+            f"{' and '.join(STORIES[name] for name in asked)} are separate stories: give only one of them"
+        )
+    return asked
