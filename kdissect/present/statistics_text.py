@@ -7,10 +7,10 @@ what is rare are left out where they are all 0.
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator
 from itertools import repeat
 from operator import itemgetter
-from typing import Any
+from typing import Any, NamedTuple
 
 from kdissect.analysis.declared import BANDS, BYTES, DURATION, ID, TIME
 from kdissect.limits import Limits
@@ -56,23 +56,25 @@ def table_lines(
         yield "(no rows)"
         return
     headings = [column.name.removesuffix("_ns") for column in table.columns]
-    texts: dict[int, list[str]] = {}
+    shown: dict[int, _ColumnTexts] = {}
+    widths: dict[int, int] = {}
     for at, column in enumerate(table.columns):  # by columns: one way to show all of it is chosen once
-        cells = _all_shown(_values(rows, column, options), column, clock)
-        if whole or not _NOT_SAID[column.rare].issuperset(cells):
-            texts[at] = [headings[at], *cells]
-    widths = {at: max(map(width, set(cells))) for at, cells in texts.items()}
+        texts = _all_shown(_values(rows, column, options), column, clock)
+        if whole or not _NOT_SAID[column.rare].issuperset(texts.different):
+            shown[at] = texts
+            widths[at] = max(map(width, (headings[at], *texts.different)))
     if room is not None:
         widths = _fitting(table, widths, room, whole)
     gap = " " * _GAP
-    for start in range(0, len(rows) + 1, _PADDED_AT_ONCE):  # texts that are padded take several times more
+    padded = {
+        at: _PaddedColumn(shown[at], cells, table.columns[at].type in NUMBERS) for at, cells in widths.items()
+    }
+    yield gap.join(each.heading(headings[at]) for at, each in padded.items()).rstrip()
+    for start in range(0, len(rows), _PADDED_AT_ONCE):  # texts that are padded take several times more
         part = slice(start, start + _PADDED_AT_ONCE)
-        padded = [
-            _cells(texts[at][part], most, table.columns[at].type in NUMBERS) for at, most in widths.items()
-        ]
-        for line in map(gap.join, zip(*padded, strict=True)):
+        for line in map(gap.join, zip(*(each.texts(part) for each in padded.values()), strict=True)):
             yield line.rstrip()
-    left_out = [headings[at] for at in texts if at not in widths]
+    left_out = [headings[at] for at in shown if at not in widths]
     if left_out:
         yield f"(no room for {', '.join(left_out)}: -e chooses columns, -o FILE or a pipe prints all)"
 
@@ -106,11 +108,40 @@ _NOT_SAID = (frozenset(("",)), frozenset(("", "0", "0 B")))
 """Texts of columns that are left out where they have no other: of most columns, and of what is rare."""
 
 
-def _cells(texts: list[str], cells: int, is_right: bool) -> list[str]:
-    """Texts of a column in so many cells."""
-    if max(map(len, texts)) > cells or not all(map(str.isascii, texts)):
-        return [_cell(text, cells, is_right) for text in texts]
-    return list(map(str.rjust if is_right else str.ljust, texts, repeat(cells)))
+class _ColumnTexts(NamedTuple):
+    """The texts of a column."""
+
+    values: list[Any]
+    """Of each row: the text, or the value where few are different."""
+    by_value: dict[Any, str] | None
+    """Then the texts by value."""
+    different: Collection[str]
+    """All texts that occur."""
+
+
+class _PaddedColumn:
+    """The texts of a column in so many cells."""
+
+    def __init__(self, shown: _ColumnTexts, cells: int, is_right: bool) -> None:
+        self._cells, self._is_right = cells, is_right
+        self._is_plain = all(len(text) <= cells and text.isascii() for text in shown.different)
+        self._values = shown.values
+        self._by_value: dict[Any, str] | None = None
+        if shown.by_value is not None:
+            self._by_value = {value: self.heading(text) for value, text in shown.by_value.items()}
+
+    def heading(self, text: str) -> str:
+        """One text."""
+        return _cell(text, self._cells, self._is_right)
+
+    def texts(self, part: slice) -> Iterable[str]:
+        """Those of some rows."""
+        values = self._values[part]
+        if self._by_value is not None:
+            return map(self._by_value.__getitem__, values)
+        if self._is_plain:
+            return map(str.rjust if self._is_right else str.ljust, values, repeat(self._cells))
+        return map(self.heading, values)
 
 
 def _cell(text: str, cells: int, is_right: bool) -> str:
@@ -129,15 +160,20 @@ def _values(rows: list[dict[str, Any]], column: Column, options: Options) -> lis
     return [value(row, options) for row in rows]
 
 
-def _all_shown(values: list[Any], column: Column, clock: Clock) -> list[str]:
+def _all_shown(values: list[Any], column: Column, clock: Clock) -> _ColumnTexts:
     """The values of a column. What is there often is made a text once."""
     show = _way_to_show(column, clock)
     if column.type not in _OFTEN_THE_SAME or column.unit == BANDS:
-        return ["" if value is None else show(value) for value in values]
+        every = ["" if value is None else show(value) for value in values]
+        return _ColumnTexts(every, None, set(every))
     texts = {value: "" if value is None else show(value) for value in set(values)}
-    return list(map(texts.__getitem__, values))
+    if len(texts) <= len(values) // _OFTEN:
+        return _ColumnTexts(values, texts, texts.values())
+    return _ColumnTexts(list(map(texts.__getitem__, values)), None, texts.values())
 
 
+_OFTEN = 4
+"""Values that are there so often, in the mean, are brought to their width once."""
 _OFTEN_THE_SAME = frozenset(("text", "bool", "int16", "int32", "int64"))
 """Types of which equal values have equal texts."""
 
