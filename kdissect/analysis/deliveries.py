@@ -117,7 +117,7 @@ def after_loss(arrivals: Iterable[Arrival], loss: ConnectionLoss) -> Iterator[Ar
         if is_lost and before is not None and bisect_right(anew, before) < bisect_left(anew, ns):
             is_lost = False  # it was not among all that was fetched meanwhile
         before = ns
-        yield each._replace(is_after_loss=is_lost)
+        yield each._replace(is_after_loss=True) if is_lost else each
 
 
 def _missed(loss: ConnectionLoss, before: int, ns: int) -> bool:
@@ -347,10 +347,13 @@ def _time(
             out.waited.add(max(0, arrival.asked_ns - acknowledged), records)
     if batch.first_ms is not None and batch.last_ms is not None:
         stamps = batch.sample or _evenly(batch.first_ms, batch.last_ms, records)
-        for part, ms in enumerate(stamps):
-            times = records * (part + 1) // len(stamps) - records * part // len(stamps)
-            if times:
-                out.create.add(came - ms * MILLISECOND, times)
+        if len(stamps) == records:
+            out.create.add_each([came - ms * MILLISECOND for ms in stamps])
+        else:
+            for part, ms in enumerate(stamps):
+                times = records * (part + 1) // len(stamps) - records * part // len(stamps)
+                if times:
+                    out.create.add(came - ms * MILLISECOND, times)
     if is_first and batch.producer is not None:
         out.producers.add(batch.producer)
     if not is_first or sent is None:

@@ -16,6 +16,7 @@ cdef class Histogram:
 
     cpdef add(self, value, int64_t times=*)
     cpdef add_one(self, int64_t value)
+    cpdef add_each(self, list values)
     @cython.locals(
         fresh=list, buckets=dict, short=int64_t, least=int64_t, most=int64_t, total=int64_t, bucket=object
     )

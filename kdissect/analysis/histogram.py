@@ -107,6 +107,11 @@ class Histogram:  # noqa: PLW1641 - it changes
         if len(self._fresh) >= _MOST_FRESH:
             self._settle()
 
+    def add_each(self, values: list[int]) -> None:
+        """Count each value."""
+        for value in values:
+            self.add(value)
+
     def _settle(self) -> None:
         """Put the fresh values into their buckets."""
         if not self._fresh:

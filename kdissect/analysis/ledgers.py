@@ -91,6 +91,5 @@ class Ledgers(Generic[K]):
 
     def rows(self, key: K) -> Iterator[tuple[int, ...]]:
         """The rows of ``key``, in the order in which they came."""
-        kept, width = self._kept.get(key, ()), self._width
-        for at in range(0, len(kept), width):
-            yield tuple(kept[at : at + width])
+        numbers = iter(self._kept.get(key, ()))
+        return zip(*[numbers] * self._width, strict=True)  # each row takes the next so many

@@ -17,8 +17,10 @@ from __future__ import annotations
 
 import itertools
 from array import array
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
+from operator import itemgetter
 from typing import NamedTuple
 
 from kdissect.analysis.fold import SECOND
@@ -66,12 +68,16 @@ class SentBatch(NamedTuple):
 
 
 WIDTH = len(SentBatch._fields)
+_NS_AND_NUMBER = itemgetter(0, 1)
+_batch_of: Callable[[tuple[int, ...]], SentBatch] = partial(tuple.__new__, SentBatch)
+"""A batch of its numbers, without the calls that NamedTuple's own way costs."""
 
 
 def unpacked(kept: array[int]) -> list[SentBatch]:
     """Batches as they are kept, by time."""
-    found = (SentBatch(*kept[at : at + WIDTH]) for at in range(0, len(kept), WIDTH))
-    return sorted(found, key=lambda each: (each.ns, each.number))
+    numbers = iter(kept)
+    rows = sorted(zip(*[numbers] * WIDTH, strict=True), key=_NS_AND_NUMBER)  # each takes the next so many
+    return list(map(_batch_of, rows))
 
 
 @packed

@@ -50,6 +50,9 @@ _Read = tuple[int, Topic, int]
 """Connection, topic, partition."""
 
 
+_new = tuple.__new__
+"""``_new(Arrival, values)``, of all its values: without the second call that NamedTuple's own ``__new__``
+costs."""
 _READER_BYTES = 700
 """About what is kept of a connection that produces or fetches."""
 
@@ -414,24 +417,22 @@ def _is_metadata(topic: Topic) -> bool:
 def _batch(row: tuple[int, ...], sample: tuple[int, ...], producer: str | None) -> ProducedBatch:
     base, last, sent, acknowledged, first, largest, crc, flags, _ = row
     is_create_time = bool(flags & _CREATE_TIME)
-    return ProducedBatch(
-        told(base),
-        told(last),
-        told(sent),
-        told(acknowledged),
+    values = (
+        *(told(base), told(last), told(sent), told(acknowledged)),
         told(first) if is_create_time else None,
         told(largest) if is_create_time else None,
         told(crc),
         bool(flags & _COUNTS),
-        tuple(ms for ms in sample if ms != NONE),
+        tuple([ms for ms in sample if ms != NONE]),
         producer,
     )
+    return _new(ProducedBatch, values)
 
 
 def _arrival(row: tuple[int, ...]) -> Arrival:
     offset, base, last, asked, came, first, largest, crc, flags = row
     is_create_time = bool(flags & _CREATE_TIME)
-    return Arrival(
+    values = (
         None if offset == NONE else offset,
         None if base == NONE else base,
         last,
@@ -441,4 +442,6 @@ def _arrival(row: tuple[int, ...]) -> Arrival:
         largest if is_create_time and largest != NONE else None,
         None if crc == NONE else crc,
         bool(flags & _COUNTS),
+        False,
     )
+    return _new(Arrival, values)
