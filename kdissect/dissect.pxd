@@ -14,6 +14,13 @@ cdef int64_t _LINGER_NS, _NEVER
 cdef bytes _NO_BYTES
 cdef Py_ssize_t _PART_BYTES
 
+cdef class Journal:
+    cdef public int64_t now
+
+    cpdef tick(self, int64_t packet, int64_t timestamp_ns)
+    cpdef bint takes(self, Segment segment) except -1
+    cpdef gave(self, Py_ssize_t events)
+
 @cython.final
 cdef class Dissector:
     cdef public object _limits
@@ -44,7 +51,7 @@ cdef class Dissector:
     cdef public int64_t _late_bytes
     cdef public Teller _telling
     cdef public int64_t packets
-    cdef public object journal
+    cdef public Journal journal
     cdef object __weakref__
 
     cpdef feed(self, item)

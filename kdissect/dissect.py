@@ -9,7 +9,7 @@ from __future__ import annotations
 from bisect import insort
 from collections import deque
 from collections.abc import Iterable, Iterator, Sequence
-from typing import Protocol, cast
+from typing import cast
 
 from kdissect.capture.fragments import Fragments
 from kdissect.capture.reader import Item
@@ -33,7 +33,16 @@ from kdissect.telling import AT_THE_END, Event, Numbering, Step, Teller
 from kdissect.tls.keylog import TlsSecrets
 from kdissect.wording import plural
 
-__all__ = ["AT_THE_END", "LINGERING", "LINGER_NS", "Dissector", "Event", "Journal", "Numbering"]
+__all__ = [
+    "AT_THE_END",
+    "BEFORE_ALL",
+    "LINGERING",
+    "LINGER_NS",
+    "Dissector",
+    "Event",
+    "Journal",
+    "Numbering",
+]
 
 LINGER_NS = 60_000_000_000
 """How long the endpoints of a connection that both ends closed stay its own: late acknowledgements and
@@ -43,6 +52,8 @@ _LINGER_NS = LINGER_NS
 """The same, compiled a number of C, which nobody else can import."""
 _NEVER = (1 << 63) - 1
 """Behind any time."""
+BEFORE_ALL = -(1 << 63)
+"""Before any time."""
 
 LINGERING = 1_000
 """So many entries of connections that were forgotten otherwise may be left over before they are taken out."""
@@ -63,8 +74,13 @@ _NO_BYTES = b""
 _PART_BYTES = PART_BYTES
 
 
-class Journal(Protocol):
-    """Goes along with a dissector that has a part of a capture (:mod:`kdissect.parts`)."""
+class Journal:
+    """Goes along with a dissector that has a part of a capture (:mod:`kdissect.parts`). This one notes
+    nothing."""
+
+    def __init__(self) -> None:
+        self.now = 0
+        """The packet that is dissected."""
 
     def tick(self, packet: int, timestamp_ns: int) -> None:
         """A packet with a segment is dissected."""
@@ -72,6 +88,7 @@ class Journal(Protocol):
     def takes(self, segment: Segment) -> bool:
         """Whether a segment is of a connection that somebody else dissects. It is asked of those that are of
         no connection that is known."""
+        return False
 
     def speaks_tls(self, ends: tuple[Endpoint, Endpoint]) -> None:
         """A connection does, the second of whose ends was opened."""
@@ -260,8 +277,8 @@ class Dissector:
         return not any(each.speaks_tls for each in self._table.values())
 
     def share_forms(self, other: Dissector) -> None:
-        """Share the forms of exchanges with another dissector of the same reading. Each then knows what the
-        other one finds. To find them again for each part took as long as to dissect half a megabyte."""
+        """Have the same forms of exchanges as another dissector of the same reading. To find them for each part
+        again took as long as to dissect half a megabyte."""
         self._forms = other._forms
 
     @property

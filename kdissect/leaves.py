@@ -79,6 +79,7 @@ LEAVES = (
     "kdissect.dissect",
     "kdissect.parts.journal",
     "kdissect.parts.numbers",
+    "kdissect.parts.ticks",
     "kdissect.analysis.batches",
     "kdissect.analysis.clients",
     "kdissect.analysis.connections",

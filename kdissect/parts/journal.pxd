@@ -1,17 +1,17 @@
 cimport cython
 from libc.stdint cimport int64_t
+from kdissect.dissect cimport Journal
+from kdissect.parts.ticks cimport Ticks
 from kdissect.telling cimport Numbering
 from kdissect.model cimport Segment
 from kdissect.session.briefs cimport Brief
 
-cdef int64_t _LINGER_NS
+cdef int64_t _BEFORE_ALL, _LINGER_NS
 
-cdef class PartJournal:
-    cdef public int64_t now
+cdef class PartJournal(Journal):
     cdef public list steps
     cdef public list forgets
-    cdef public list tick_packets
-    cdef public list tick_ns
+    cdef public Ticks ticks
     cdef public list segments
     cdef public dict own
     cdef public bint is_tunnelled
@@ -27,6 +27,9 @@ cdef class PartJournal:
     @cython.locals(ends=tuple, one=bytes, other=bytes)
     cpdef bint takes(self, Segment segment) except -1
     cpdef gave(self, Py_ssize_t events)
+
+cdef class SeamJournal(Journal):
+    cdef public list forgets
 
 cdef class PartNumbering(Numbering):
     cdef public list firsts

@@ -6,16 +6,17 @@ from __future__ import annotations
 from collections.abc import Callable, Collection
 from typing import NamedTuple
 
-from kdissect.dissect import LINGER_NS
+from kdissect.dissect import BEFORE_ALL, LINGER_NS, Journal
 from kdissect.exchange import Exchange
 from kdissect.model import ACK, SYN, Endpoint, Segment
 from kdissect.names import TopicNames
+from kdissect.parts.ticks import Ticks
 from kdissect.session.briefs import Brief
 from kdissect.telling import Numbering
 
 Ends = tuple[Endpoint, Endpoint]
 
-_BEFORE_ALL = -(1 << 63)
+_BEFORE_ALL = BEFORE_ALL
 _LINGER_NS = LINGER_NS
 
 
@@ -42,7 +43,7 @@ class Told(NamedTuple):
     """The one that told it."""
 
 
-class PartJournal:
+class PartJournal(Journal):
     """Goes along with a part. Steps are packets, by their numbers in the whole capture.
 
     :param may_go_on: whether a connection between two ends may have begun before the part.
@@ -50,15 +51,11 @@ class PartJournal:
     """
 
     def __init__(self, may_go_on: Callable[[Ends], bool], set_aside: Collection[Endpoint] = ()) -> None:
-        self.now = 0
-        """The packet that is dissected."""
+        super().__init__()
         self.steps: list[int] = []
         """Of each event, in their order."""
         self.forgets: list[Forgot] = []
-        self.tick_packets: list[int] = []
-        """Packets that are later than all before them …"""
-        self.tick_ns: list[int] = []
-        """… and their times."""
+        self.ticks = Ticks()
         self.segments: list[Segment] = []
         """What was set aside."""
         self.own: dict[Ends, None] = {}
@@ -82,8 +79,7 @@ class PartJournal:
         self.now = packet
         if timestamp_ns > self._latest_ns:
             self._latest_ns = timestamp_ns
-            self.tick_packets.append(packet)
-            self.tick_ns.append(timestamp_ns)
+            self.ticks.add(packet, timestamp_ns)
         else:
             back_ns = (
                 self._latest_ns - timestamp_ns
@@ -120,27 +116,15 @@ class PartJournal:
             self.steps.extend([self.now] * events)
 
 
-class SeamJournal:
+class SeamJournal(Journal):
     """Goes along with the true dissector, while that goes over a part."""
 
     def __init__(self) -> None:
-        self.now = 0
+        super().__init__()
         self.forgets: list[Forgot] = []
-
-    def tick(self, packet: int, timestamp_ns: int) -> None:
-        """It is told what is dissected."""
-
-    def takes(self, _: Segment) -> bool:
-        return False
-
-    def speaks_tls(self, ends: Ends) -> None:
-        """It may: it has all of them."""
 
     def forgot(self, since_ns: int, number: int, events: int) -> None:
         self.forgets.append(Forgot(self.now, since_ns, number, events))
-
-    def gave(self, events: int) -> None:
-        """It is given the events themselves."""
 
 
 class PartNumbering(Numbering):

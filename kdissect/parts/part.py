@@ -16,10 +16,11 @@ from kdissect.model import Endpoint, Packet, Segment
 from kdissect.names import TopicNames
 from kdissect.parts.journal import Ends, Forgot, PartJournal, PartNumbering, Told, ToldNames
 from kdissect.parts.numbers import exchange_numbers, number_events
+from kdissect.parts.ticks import Ticks
 from kdissect.session.briefs import Interest
 from kdissect.session.conversation import Connection, Conversation
 
-VERSION = 3
+VERSION = 4
 """Of :class:`PartEdge` and :class:`Seam`: both ends of a seam must be of the same."""
 
 
@@ -43,8 +44,7 @@ class PartEdge(NamedTuple):
     recognised: Sequence[int] = ()
     """Of each of its exchanges, the packet by which it was recognised."""
     told: Sequence[Told] = ()
-    tick_packets: Sequence[int] = ()
-    tick_ns: Sequence[int] = ()
+    ticks: Ticks | None = None
     tls: Sequence[Endpoint] = ()
     """Endpoints whose connections with TLS were set aside, for the stitcher has the secrets."""
     conversations: Sequence[tuple[Conversation, int | None]] = ()
@@ -176,7 +176,7 @@ def dissect_part(
         journal.others,
         list(journal.own),
         *(_packed(numbering.firsts), _packed(numbering.recognised), names.news),
-        *(_packed(journal.tick_packets), _packed(journal.tick_ns)),
+        journal.ticks,
         sorted(known.difference(tls)),
         dissector.handed_over(),
         dissector.had_fragments,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from bisect import bisect_left, bisect_right
+from bisect import bisect_left
 from collections.abc import Iterator, Sequence
 
 from kdissect.dissect import LINGER_NS, Dissector, Event
@@ -107,11 +107,12 @@ class Stitcher:
 
     def _expiries(self, edge: PartEdge, before: int | None) -> Iterator[tuple[int, int]]:
         """The packets before one at which connections have lingered long enough, and their times."""
-        while (since_ns := self._dissector.lingers_since) is not None:
-            at = bisect_right(edge.tick_ns, since_ns + LINGER_NS)
-            if at == len(edge.tick_ns) or (before is not None and edge.tick_packets[at] >= before):
+        ticks = edge.ticks
+        while ticks is not None and (since_ns := self._dissector.lingers_since) is not None:
+            later = ticks.later_than(since_ns + LINGER_NS)
+            if later is None or (before is not None and later[0] >= before):
                 return
-            yield edge.tick_packets[at], edge.tick_ns[at]
+            yield later
 
     def _adopt(
         self,

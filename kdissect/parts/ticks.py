@@ -1,0 +1,91 @@
+"""The packets of a part that are later than all before them, and their times: when connections have lingered
+long enough. There are nearly as many as packets, so each takes some bytes only."""
+
+from __future__ import annotations
+
+from array import array
+from bisect import bisect_right
+from collections.abc import Sequence
+
+from kdissect.dissect import BEFORE_ALL
+
+_BEFORE_ALL = BEFORE_ALL
+_STEP_BYTES = 5
+"""How many packets further a tick is than the one before it, a byte; and how much later it is, in
+nanoseconds, four bytes, the lowest first."""
+_MOST_STEP, _MOST_LATER = 0xFF, 0xFFFF_FFFF
+_RUN = 32
+"""So many ticks follow each whole number, at most: what to walk through to find one."""
+
+
+class Ticks:
+    """Each is told after the ones before it; then any can be found. It can be pickled."""
+
+    def __init__(
+        self,
+        packets: Sequence[int] = (),
+        times: Sequence[int] = (),
+        places: Sequence[int] = (),
+        steps: bytes = b"",
+    ) -> None:
+        self._packets = list(packets)
+        """Of the first tick of each run …"""
+        self._times = list(times)
+        """… its time …"""
+        self._places = list(places)
+        """… and where the steps from it to those after it begin."""
+        self._steps = bytearray(steps)
+        self._size = len(steps)
+        """How many bytes of these count."""
+        self._left = 0
+        """So many ticks may follow in the run."""
+        self._packet = 0
+        """The latest …"""
+        self._latest_ns = _BEFORE_ALL
+        """… and its time."""
+
+    def __reduce__(self) -> tuple[type[Ticks], tuple[Sequence[int], Sequence[int], Sequence[int], bytes]]:
+        numbers = array("q", self._packets), array("q", self._times), array("q", self._places)
+        return Ticks, (*numbers, bytes(self._steps[: self._size]))
+
+    def add(self, packet: int, timestamp_ns: int) -> None:
+        """A packet is later than all before it."""
+        step = packet - self._packet
+        later = timestamp_ns - self._latest_ns  # compiled, it overflows between absurd times: negative then
+        self._packet, self._latest_ns = packet, timestamp_ns
+        if self._left == 0 or step < 0 or step > _MOST_STEP or later < 0 or later > _MOST_LATER:
+            self._packets.append(packet)
+            self._times.append(timestamp_ns)
+            self._places.append(self._size)
+            self._left = _RUN
+            return
+        steps, at = self._steps, self._size
+        if at + _STEP_BYTES > len(steps):
+            steps.extend(bytes(4_096 + len(steps)))
+        steps[at] = step
+        steps[at + 1] = later & 0xFF
+        steps[at + 2] = later >> 8 & 0xFF
+        steps[at + 3] = later >> 16 & 0xFF
+        steps[at + 4] = later >> 24
+        self._size = at + _STEP_BYTES
+        self._left -= 1
+
+    def later_than(self, timestamp_ns: int) -> tuple[int, int] | None:
+        """The first packet that is later than this, and its time; None where none is."""
+        run = bisect_right(self._times, timestamp_ns)
+        if run:
+            at, packet, time_ns = self._places[run - 1], self._packets[run - 1], self._times[run - 1]
+            end = self._places[run] if run < len(self._places) else self._size
+            silent_ns = min(timestamp_ns - time_ns, _RUN * _MOST_LATER)
+            steps = self._steps
+            passed_ns = 0
+            while at < end:
+                packet += steps[at]
+                later = steps[at + 4]
+                passed_ns += later << 24 | steps[at + 3] << 16 | steps[at + 2] << 8 | steps[at + 1]
+                if passed_ns > silent_ns:
+                    return packet, time_ns + passed_ns
+                at += _STEP_BYTES
+        if run == len(self._times):
+            return None
+        return self._packets[run], self._times[run]
