@@ -277,8 +277,8 @@ class Dissector:
         return not any(each.speaks_tls for each in self._table.values())
 
     def share_forms(self, other: Dissector) -> None:
-        """Have the same forms of exchanges as another dissector of the same reading. To find them for each part
-        again took as long as to dissect half a megabyte."""
+        """Have the same forms of exchanges as another dissector of the same reading. To find them for each
+        part again took as long as to dissect half a megabyte."""
         self._forms = other._forms
 
     @property
