@@ -72,8 +72,8 @@ class _Replay:
         self.open: list[_OpenRebalance] = []
         """Those that not all members have come to."""
         self.members: dict[str, MemberNow] = {}
-        self.gone: dict[str, int] = {}
-        """Static members that will come back: by instance id, when they went."""
+        self.gone: dict[str, str] = {}
+        """Static members that will come back: by instance id, who they were."""
         self.epoch: int | None = None
         self.last_ns: int | None = None
         """When a heartbeat was last answered."""
@@ -153,9 +153,13 @@ class _Replay:
 
     def _join(self, beat: Beat) -> None:
         if beat.instance is not None and beat.instance in self.gone:
-            del self.gone[beat.instance]
+            before = self.gone.pop(beat.instance)
             if self.epoch is not None and (beat.epoch or 0) <= self.epoch:
-                return  # it came back to what it had
+                # It came back to what it had, under another name.
+                self.members[beat.member].target = beat.given
+                own = [place for place, owner in self.owners.items() if owner == before]
+                self.owners.update(dict.fromkeys(own, beat.member))
+                return
             out = self._begin(beat, "static-restart", CERTAIN, beat.ns)
         else:
             out = self._begin(beat, "new-member", CERTAIN, beat.ns)
@@ -168,7 +172,7 @@ class _Replay:
         if beat.asked_epoch == GOES_FOR_NOW:
             instance = beat.instance or (member.instance if member is not None else None)
             if instance is not None:
-                self.gone[instance] = beat.ns
+                self.gone[instance] = beat.member
             return
         for each in self.open:
             each.waited_for = [name for name in each.waited_for if name != beat.member]

@@ -185,7 +185,7 @@ class GroupTimeline(Fold):
             for topic_id, _ in held or ():
                 self.labels.topic(None, topic_id)
         told = (mark.owned, mark.given, mark.tasks or None, mark.topics, mark.status or None)
-        if mark.error == 0 and mark.epoch == mark.asked_epoch and told == (None,) * 5:
+        if mark.error == 0 and mark.epoch == mark.asked_epoch > 0 and told == (None,) * 5:
             key = BeatKey(request["groupId"], mark.member, mark.asked_epoch)
             self._run(self.beats, key, exchange, counts)
         else:

@@ -25,6 +25,7 @@ def beat(
     owned: Held | None = None,
     given: Held | None = None,
     api: str = "ConsumerGroupHeartbeat",
+    instance: str | None = None,
 ) -> Exchange:
     """A heartbeat at a time in milliseconds, answered after one: with the epoch ``told``, and perhaps with
     what the member is given. ``owned`` is what it says that it has."""
@@ -35,7 +36,7 @@ def beat(
     answered |= {"memberId": member, "memberEpoch": told, "heartbeatIntervalMs": 5000}
     if api == "ConsumerGroupHeartbeat":
         topics = None if owned is None else _held(owned)
-        asked |= {"instanceId": None, "rebalanceTimeoutMs": 300_000 if epoch == 0 else -1}
+        asked |= {"instanceId": instance, "rebalanceTimeoutMs": 300_000 if epoch == 0 else -1}
         asked |= {"subscribedTopicRegex": None, "serverAssignor": None, "topicPartitions": topics}
     times = round(at * MS), round((at + 1) * MS)
     return made(api, 1, asked, answered | {"assignment": assignment}, times, ord(member))
@@ -76,6 +77,26 @@ def test_what_is_told_once_more_changes_nothing() -> None:
     """As a new coordinator does when a member tells it all."""
     again = [beat(60_000, "b", 2, 2, (1,), (1,)), beat(61_000, "a", 2, 2, (0,), (0,))]
     assert told("rebalances", joined_by_a_second() + again) == told("rebalances", joined_by_a_second())
+
+
+def test_a_static_member_that_restarts_gets_what_it_had_and_begins_nothing() -> None:
+    restarted = [
+        beat(30_000, "b", -2, -2, instance="i"),
+        beat(33_000, "c", 0, 2, (), (1,), instance="i"),
+        beat(33_100, "c", 2, 2, (1,)),
+        beat(36_000, "c", -2, -2, instance="i"),
+        beat(39_000, "d", 0, 2, (), (1,), instance="i"),
+        beat(39_100, "d", 2, 2, (1,)),
+        beat(60_000, "a", 2, 2),
+    ]
+    rows = told("rebalances", joined_by_a_second() + restarted)
+    assert [row["generation"] for row in rows] == [1, 2]
+    assert (rows[-1]["completed"], rows[-1]["stopped_ns"]) == (True, 4_000 * MS)
+
+
+def test_a_member_that_leaves_need_not_say_what_it_has() -> None:
+    left = told("rebalances", [*joined_by_a_second(), beat(30_000, "b", -1, -1), beat(31_000, "a", 2, 3)])
+    assert (left[-1]["trigger"], left[-1]["trigger_member"]) == ("member-left", "b")
 
 
 def test_what_nobody_says_that_he_has_waits_to_the_end() -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
 from kdissect.analysis.cluster import ClusterBrokers, ClusterChanges
@@ -22,7 +22,7 @@ from kdissect.insight.finding import (
     key_of,
 )
 from kdissect.insight.repeated import once
-from kdissect.insight.rule import Facts, rule
+from kdissect.insight.rule import RULES, Facts, rule
 from kdissect.wording import plural
 
 HANDED = ("leader-moved", "isr-shrunk", "broker-stopping")
@@ -119,15 +119,31 @@ def _came_to_nothing(failed: list[Row]) -> bool:
 @once
 def broker_gone(facts: Facts) -> Iterator[Finding]:
     """All connections of a broker end at once, and nobody reaches it after."""
-    within_ns, patience_ns = facts.limit("together_s") * SECOND, facts.limit("patience_s") * SECOND
+    for stop in _stops(facts, facts.limit):
+        yield _gone(facts, stop)
+
+
+def _stops(facts: Facts, limit: Callable[[str], float]) -> Iterator[_BrokerStop]:
+    """Brokers that went.
+
+    :param limit: tells a threshold of the rule ``broker-gone``.
+    """
+    within_ns = limit("together_s") * SECOND
     nodes = nodes_by_address(facts.rows(ClusterBrokers))
-    losses = [
-        each
-        for each in _losses(facts.rows(Tcp), within_ns, patience_ns)
-        if each.failed >= facts.limit("tries")
+    losses = _losses(facts.rows(Tcp), within_ns, limit("patience_s") * SECOND)
+    several = [each for each in losses if each.failed >= limit("tries")]
+    for each in _of_one_broker(several, nodes, within_ns, limit("stopping_s") * SECOND):
+        yield _stop(facts, each, nodes)
+
+
+def restarts(facts: Facts) -> list[tuple[int, int, int]]:
+    """Brokers that somebody stopped in an orderly way and that came back: the node, and from when to when it
+    was away. The facts need :class:`Tcp`, :class:`ClusterBrokers` and :class:`ClusterChanges`."""
+    return [
+        (each.node, each.first_ns, each.back_ns)
+        for each in _stops(facts, RULES["broker-gone"].thresholds.__getitem__)
+        if each.node is not None and each.back_ns is not None and each.is_orderly
     ]
-    for several in _of_one_broker(losses, nodes, within_ns, facts.limit("stopping_s") * SECOND):
-        yield _gone(facts, several, nodes)
 
 
 def _of_one_broker(
@@ -176,10 +192,26 @@ def _down_together(one: _LostBroker, other: _LostBroker, stopping_ns: float) -> 
     return overlap and abs(one.last_ns - other.last_ns) <= stopping_ns
 
 
-def _gone(facts: Facts, several: list[_LostBroker], nodes: dict[str, int]) -> Finding:
-    first = several[0]
-    node = nodes.get(first.address)
-    ended, failed = sum(each.ended for each in several), sum(each.failed for each in several)
+class _BrokerStop(NamedTuple):
+    """A broker that is gone, with all of its listeners."""
+
+    several: list[_LostBroker]
+    node: int | None
+    first_ns: int
+    """When it began to stop."""
+    last_ns: int
+    """When the last of its connections had ended."""
+    back_ns: int | None
+    before: list[Row]
+    """Leaders that moved away before that."""
+    after: list[Row]
+    """And after it."""
+    is_orderly: bool
+
+
+def _stop(facts: Facts, several: list[_LostBroker], nodes: dict[str, int]) -> _BrokerStop:
+    """What is told of a broker that is gone."""
+    node = nodes.get(several[0].address)
     last_ns = max(each.last_ns for each in several)
     mine = [
         row
@@ -189,12 +221,24 @@ def _gone(facts: Facts, several: list[_LostBroker], nodes: dict[str, int]) -> Fi
     back = [each.back_ns for each in several if each.back_ns is not None]
     # It may be back, and no client needs it.
     back += [row["ns"] for row in mine if row["what"] == "broker-registered" and row["ns"] > last_ns]
-    back_ns = min(back, default=None)
     near = [row for row in mine if abs(row["ns"] - last_ns) <= 30 * SECOND]
     before = [row for row in near if row["what"] == "leader-moved" and row["ns"] < last_ns - SECOND // 10]
-    after = [row for row in near if row["what"] == "leader-moved" and row["ns"] >= last_ns - SECOND // 10]
-    is_orderly = bool(before) or any(row["what"] == "broker-stopping" for row in near)
-    first_ns = min([last_ns, *(row["ns"] for row in near if row["what"] in HANDED)])
+    return _BrokerStop(
+        several,
+        node,
+        min([last_ns, *(row["ns"] for row in near if row["what"] in HANDED)]),
+        last_ns,
+        min(back, default=None),
+        before,
+        [row for row in near if row["what"] == "leader-moved" and row["ns"] >= last_ns - SECOND // 10],
+        bool(before) or any(row["what"] == "broker-stopping" for row in near),
+    )
+
+
+def _gone(facts: Facts, stop: _BrokerStop) -> Finding:
+    several, node, first_ns, last_ns, back_ns, before, after, is_orderly = stop
+    first = several[0]
+    ended, failed = sum(each.ended for each in several), sum(each.failed for each in several)
     name = f"Broker {node}" if node is not None else f"The broker at {first.address}"
     tries = plural(failed, "later try", "later tries")
     took_ns = last_ns - min(each.last_ns for each in several)
@@ -220,7 +264,7 @@ def _gone(facts: Facts, several: list[_LostBroker], nodes: dict[str, int]) -> Fi
     return facts.finding(
         subject,
         message,
-        severity=WARNING if is_orderly and back_ns is not None else CRITICAL,
+        severity=NOTICE if is_orderly and back_ns is not None else CRITICAL,
         subject_text=subject.text(first.address),
         count=failed,
         measure=None if back_ns is None else (back_ns - last_ns) / 1e9,

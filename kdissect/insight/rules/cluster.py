@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
-from kdissect.analysis.cluster import ClusterChanges, ClusterPartitions
+from kdissect.analysis.cluster import ClusterBrokers, ClusterChanges, ClusterPartitions
 from kdissect.analysis.fold import SECOND, Row
 from kdissect.analysis.stale_leaders import StaleLeaders
+from kdissect.analysis.tcp import Tcp
 from kdissect.insight.causes import explains
 from kdissect.insight.finding import (
     CERTAIN,
@@ -20,6 +21,7 @@ from kdissect.insight.finding import (
 )
 from kdissect.insight.repeated import once
 from kdissect.insight.rule import Facts, rule
+from kdissect.insight.rules.brokers import restarts
 from kdissect.insight.words import having
 from kdissect.wording import plural
 
@@ -150,13 +152,14 @@ def leader_flaps(facts: Facts) -> Iterator[Finding]:
             )
 
 
-@rule("isr-shrunk", WARNING, CERTAIN, needs=(ClusterChanges,))
+@rule("isr-shrunk", WARNING, CERTAIN, needs=(ClusterChanges, ClusterBrokers, Tcp))
 @once
 def isr_shrunk(facts: Facts) -> Iterator[Finding]:
     """A replica is not in sync any more. Where the last one goes there is no leader either, and nothing is
     written that it could lack."""
     rows = [row for row in _changes(facts, "isr-shrunk") if row["after"]]
     grown = _changes(facts, "isr-grown")
+    restarted = restarts(facts)
     for node in sorted({row["node_id"] for row in rows}):
         for burst in _bursts(row for row in rows if row["node_id"] == node):
             subjects = {row["subject"] for row in burst}
@@ -169,6 +172,10 @@ def isr_shrunk(facts: Facts) -> Iterator[Finding]:
             ]
             is_back = {row["subject"] for row in back} == subjects
             back_ns = max(row["ns"] for row in back) if is_back else None
+            is_restart = back_ns is not None and any(
+                node == other and from_ns - TOGETHER_NS <= burst[0]["ns"] <= to_ns
+                for other, from_ns, to_ns in restarted
+            )
             message = (
                 f"Broker {node} fell out of sync for {plural(len(subjects), 'partition')} "
                 f"({_names(burst)}): its replicas there lack what was written since"
@@ -179,6 +186,7 @@ def isr_shrunk(facts: Facts) -> Iterator[Finding]:
             yield facts.finding(
                 FindingSubject(broker=str(node), topic=_topic_of(burst)),
                 message,
+                severity=NOTICE if is_restart else WARNING,
                 count=len(subjects),
                 measure=len(subjects),
                 unit="partitions",

@@ -28,6 +28,7 @@ explains("request-refused-by-close", "connection-churn", shares=("client_id",))
 for cause in ("tls-on-plaintext-port", "tls-handshake-failed", "listener-unreachable", "broker-gone"):
     explains(cause, "connection-churn")
 
+METADATA_LOG = "__cluster_metadata"
 MISSING = ("UNKNOWN_TOPIC_OR_PARTITION", "UNKNOWN_TOPIC_ID")
 WRONG_NAME = "INVALID_TOPIC_EXCEPTION"
 SETTING_UP = ("ApiVersions", "SaslHandshake", "SaslAuthenticate")
@@ -47,9 +48,20 @@ def _by_client(rows: list[Row]) -> dict[tuple[str | None, str], list[Row]]:
     return found
 
 
-@rule("retry-without-backoff", CRITICAL, CERTAIN, needs=(Repeats,), refused=20, equal=50, seconds=1)
+@rule(
+    "retry-without-backoff",
+    CRITICAL,
+    CERTAIN,
+    needs=(Repeats,),
+    refused=20,
+    equal=50,
+    seconds=1,
+    of_brokers_s=1,
+)
 def retry_without_backoff(facts: Facts) -> Iterator[Finding]:
-    """The same request is sent again and again without a pause."""
+    """The same request is sent again and again without a pause. Brokers do so for a moment when a controller
+    gives its leadership up: it still names itself to those that ask."""
+    brief_ns = facts.limit("of_brokers_s") * SECOND
     looping = [
         row
         for row in facts.rows(Repeats)
@@ -61,12 +73,14 @@ def retry_without_backoff(facts: Facts) -> Iterator[Finding]:
         worst = max(rows, key=lambda row: row["at_once"])
         rate = worst["at_once"] * SECOND / max(1, worst["at_once_ns"])
         outcome = f"was refused each time ({worst['error']})" if worst["error"] else "got the same answer"
+        is_brief = worst["topic"] == METADATA_LOG and worst["at_once_ns"] < brief_ns
         about = f" for {worst['topic']}" if worst["topic"] else ""
         yield facts.finding(
             FindingSubject(client_id=client_id, client=client, topic=worst["topic"]),
             f"The client sent {worst['api']}{about} {worst['at_once']:,} times in "
             f"{span(worst['at_once_ns'])}, without "
             f"a pause ({rate:,.0f} a second), and {outcome}.",
+            severity=NOTICE if is_brief else CRITICAL,
             count=sum(row["at_once"] for row in rows),
             measure=rate,
             unit="requests/s",

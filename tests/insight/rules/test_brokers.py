@@ -11,7 +11,7 @@ from kdissect.analysis.fold import MILLISECOND, SECOND, Row
 from kdissect.analysis.quorum import Quorum
 from kdissect.analysis.tcp import Tcp
 from kdissect.insight.catalogue import RULES
-from kdissect.insight.finding import CRITICAL, WARNING, Finding
+from kdissect.insight.finding import CRITICAL, NOTICE, Finding
 from kdissect.insight.judge import judge
 from tests.insight.judged import CAPTURES, judged_file
 from tests.insight.made import WHOLE, row, said
@@ -96,7 +96,7 @@ def test_a_broker_that_hands_over_and_comes_back_was_stopped_in_an_orderly_way()
     rows = connection(0, 1, 10), refused(1, 11), connection(2, 25, 90), at_node()
     handed = change("leader-moved", 8, node_id=1, before="1", after="2")
     (found,) = said("broker-gone", *rows, handed)
-    assert found.severity == WARNING
+    assert found.severity == NOTICE
     assert "orderly" in found.message
     assert (found.first_ns, found.resolved_ns, found.measure) == (8 * SECOND, 25 * SECOND, 15.0)
     (killed,) = said("broker-gone", *rows)
@@ -197,9 +197,20 @@ def test_a_killed_broker_explains_what_follows() -> None:
 
 
 def test_an_orderly_stop_is_told_so() -> None:
-    found = {each.id: each for each in of_capture("controlled-shutdown")}
-    assert found["broker-gone"].severity == WARNING
+    path = CAPTURES / "incidents" / "controlled-shutdown.pcapng.gz"
+    found = {each.id: each for each in judged_file(path).findings}
+    assert found["broker-gone"].severity == found["isr-shrunk"].severity == NOTICE
     assert "orderly" in found["broker-gone"].message
+    assert found["isr-shrunk"].because == found["broker-gone"].key
+
+
+def test_a_broker_that_does_not_come_back_is_told_as_gone() -> None:
+    rows = connection(0, 1, 10), refused(1, 11)
+    stopping = change("broker-stopping", 9, node_id=1)
+    (found,) = said("broker-gone", *rows, at_node(), stopping)
+    assert (found.severity, "It had said before that it would stop." in found.message) == (CRITICAL, True)
+    (found,) = said("broker-gone", *rows, connection(2, 12, 20), at_node(), stopping)
+    assert found.severity == NOTICE
 
 
 def test_idle_brokers_are_well() -> None:

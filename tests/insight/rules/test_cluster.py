@@ -9,6 +9,7 @@ import pytest
 from kdissect.analysis.cluster import ClusterChanges, ClusterPartitions
 from kdissect.analysis.fold import MILLISECOND, SECOND, Row
 from kdissect.analysis.stale_leaders import StaleLeaders
+from kdissect.insight.finding import WARNING
 from tests.insight.judged import CAPTURES, judged_file
 from tests.insight.made import WHOLE, row, said
 
@@ -131,6 +132,7 @@ def test_a_copy_out_of_sync_says_how_long() -> None:
     assert "until 4.0 s later" in found.message
     (still,) = said("isr-shrunk", shrunk)
     assert still.resolved_ns is None
+    assert found.severity == still.severity == WARNING
 
 
 def test_a_partition_is_offline_after_five_seconds() -> None:

@@ -57,6 +57,18 @@ def repeat(**values: Any) -> Row:
     return row | {"first_ns": 0, "last_ns": 0} | values
 
 
+@pytest.mark.parametrize(("lasted_ms", "severity"), [(999, NOTICE), (1_000, CRITICAL)])
+def test_brokers_that_ask_a_controller_that_gives_up_do_so_for_a_moment(
+    lasted_ms: int, severity: str
+) -> None:
+    refused = {"api": "Fetch", "error": "NOT_LEADER_OR_FOLLOWER", "topic": "__cluster_metadata"}
+    row = repeat(**refused, count=40, at_once=40, at_once_ns=lasted_ms * MILLISECOND)
+    (found,) = said("retry-without-backoff", [row])
+    assert found.severity == severity
+    (found,) = said("retry-without-backoff", [row | {"topic": "orders"}])
+    assert found.severity == CRITICAL
+
+
 @pytest.mark.parametrize(
     ("change", "fires"),
     [
