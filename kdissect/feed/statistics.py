@@ -185,8 +185,9 @@ class Statistics:
 
     def _new_faults(self) -> Iterator[CountedFault]:
         """Faults that were not sent, of those that say what was not captured or could not be read."""
-        unread = [(key, each) for key, each in self._index.faults.items() if is_unread(each.first)]
-        told: list[tuple[int | tuple[str, str], CountedFault]] = [*self._index.cut.items(), *unread]
+        unread = {key: each for key, each in self._index.faults.items() if is_unread(each.first)}
+        told: list[tuple[int | tuple[str, str], CountedFault]]
+        told = [*self._index.cut.items(), *unread.items()]
         for key, (number, first) in told:
             sent = self._faults.get(key, 0)
             if number > sent:

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from contextlib import suppress
 from functools import cached_property
 from typing import Any, ClassVar
 
 from rich.console import RenderableType
-from textual.app import App, SystemCommand
 from textual.binding import BindingType
 from textual.command import Provider
 from textual.events import Event, InputEvent, Key
@@ -72,7 +71,7 @@ class Kdissect(Host):
     """
     BINDINGS: ClassVar[list[BindingType]] = bindings_of("everywhere")
     BINDING_GROUP_TITLE = PLACES["everywhere"]
-    COMMANDS: ClassVar[set[type[Provider] | Callable[[], type[Provider]]]] = {*App.COMMANDS, Commands}
+    COMMANDS: ClassVar[set[type[Provider] | Callable[[], type[Provider]]]] = {Commands}
 
     def __init__(
         self,
@@ -413,9 +412,6 @@ class Kdissect(Host):
             self.show_exchange(place)
         elif isinstance(self.screen, Page):
             self.screen.say(nothing_at(target))
-
-    def get_system_commands(self, screen: Screen[object]) -> Iterable[SystemCommand]:
-        yield SystemCommand("Theme", "other colours", self.action_change_theme)
 
     def action_help(self) -> None:
         self.clear_notifications()  # the hint that leads here would lie on it

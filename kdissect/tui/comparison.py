@@ -9,7 +9,7 @@ from typing import ClassVar, NamedTuple
 from rich.cells import cell_len
 from rich.text import Text
 from textual import on
-from textual.app import App, ComposeResult, SuspendNotSupported
+from textual.app import ComposeResult, SuspendNotSupported
 from textual.binding import BindingType
 from textual.command import Provider
 
@@ -316,7 +316,7 @@ class Comparison(QuietApp):
     TITLE = "kdissect diff"
     BINDINGS: ClassVar[list[BindingType]] = bindings_of("everywhere")
     BINDING_GROUP_TITLE = PLACES["everywhere"]
-    COMMANDS: ClassVar[set[type[Provider] | Callable[[], type[Provider]]]] = {*App.COMMANDS, Commands}
+    COMMANDS: ClassVar[set[type[Provider] | Callable[[], type[Provider]]]] = {Commands}
 
     def __init__(
         self,

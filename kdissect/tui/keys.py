@@ -80,6 +80,8 @@ MOVES = (
     *("earlier", "later", "pane-before", "pane-after"),
 )
 """What arrow keys do, and others that everybody finds: the palette lists it last."""
+_LAST = {"theme": 1, **dict.fromkeys(MOVES, 2)}
+"""What the palette lists after all else, in which order."""
 _CALLED = 1_000.0
 """More than for any text in which only the letters occur in that order."""
 _NOT_LISTED = ("palette",)
@@ -119,9 +121,10 @@ class Commands(Provider):
             text = f"{label}: {help_text}" if label.lower() not in help_text.lower() else help_text
             run = partial(self.app.run_action, at[0], nodes[at])
             yield _Command(names[at], text[:1].upper() + text[1:], " ".join(keys), run)
+        yield _Command("theme", "Theme: other colours (colors), dark or light", "", partial(self.app.run_action, "change_theme"))
 
     async def discover(self) -> Hits:
-        for command in sorted(self._commands(), key=lambda each: each.name in MOVES):
+        for command in sorted(self._commands(), key=lambda each: _LAST.get(each.name, 0)):
             yield DiscoveryHit(command.text, command.run, help=command.help)
 
     async def search(self, query: str) -> Hits:

@@ -87,9 +87,11 @@ def columns_of(name: str, clock: Clock) -> tuple[FigureColumn, ...]:
     """
     columns = TABLES[name].columns
     names = {each.name for each in columns}
-    # The cells have units, so a title needs none, unless another column is called so.
+    # The cells have units, so a title needs none. Where another column is called so, this one is a time.
     titles = [
-        short if (short := each.name.removesuffix("_ns")) not in names else each.name for each in columns
+        each.name if short == each.name else f"{short}_time" if short in names else short
+        for each in columns
+        for short in (each.name.removesuffix("_ns"),)
     ]
     return tuple(
         _column(at, each, title, clock) for at, (each, title) in enumerate(zip(columns, titles, strict=True))

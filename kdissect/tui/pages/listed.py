@@ -86,7 +86,7 @@ class OrderedScreen(PanesScreen):
         tables = [each for each in self.query(VirtualTable) if each.columns and each.display]
         hints = [each.hint for each in tables if each.hint and not each.has_room_for_hint]
         if hints:
-            told.insert(1, f"columns: {', '.join(hints)}")
+            told.insert(1, f"columns: {', '.join(dict.fromkeys(hints))}")
         while len(told) > 1 and cell_len("   ".join(told)) >= self.app.size.width:
             told.pop()
         self.say("   ".join(told))
