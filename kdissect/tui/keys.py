@@ -121,7 +121,8 @@ class Commands(Provider):
             text = f"{label}: {help_text}" if label.lower() not in help_text.lower() else help_text
             run = partial(self.app.run_action, at[0], nodes[at])
             yield _Command(names[at], text[:1].upper() + text[1:], " ".join(keys), run)
-        yield _Command("theme", "Theme: other colours (colors), dark or light", "", partial(self.app.run_action, "change_theme"))
+        change = partial(self.app.run_action, "change_theme")
+        yield _Command("theme", "Theme: other colours (colors), dark or light", "", change)
 
     async def discover(self) -> Hits:
         for command in sorted(self._commands(), key=lambda each: _LAST.get(each.name, 0)):

@@ -87,7 +87,9 @@ def test_no_table_has_two_columns_with_one_title() -> None:
         titles = [each.title for each in facts.columns_of(name, Clock())]
         assert len(set(titles)) == len(titles), name
     titles = [each.title for each in facts.columns_of("repeats", Clock())]
-    assert {"soon", "soon_ns"} <= set(titles)
+    assert {"soon", "soon_time"} <= set(titles)
+    every = (each.title for name in STATISTICS for each in facts.columns_of(name, Clock()))
+    assert not [title for title in every if title.endswith("_ns")]
 
 
 def test_what_is_rare_is_not_said_where_it_is_0() -> None:
