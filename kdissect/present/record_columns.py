@@ -169,7 +169,8 @@ class RecordBatches:
             "crc_valid": _where(pc.greater_equal(crc_valid, zeros), crc_valid),
         }
         assert found.keys() == set(_OF_BATCH)
-        return {name: each.cast(self.schema.field(name).type) for name, each in found.items()}
+        wanted = [name for name in found if name in self.schema.names]
+        return {name: found[name].cast(self.schema.field(name).type) for name in wanted}
 
     def _of_records(self, shifts: pa.Array, sequence_shifts: pa.Array) -> dict[str, pa.Array]:
         """The columns that differ from record to record.
@@ -202,6 +203,8 @@ class RecordBatches:
 
     def _headers(self, counts: pa.Array) -> pa.Array:
         """:param counts: how many each record has."""
+        if "headers" not in self.schema.names:
+            return pa.nulls(len(counts))
         records, kind = self._gathered.records, self.schema.field("headers").type
         sizes = records.header_sizes()
         names = _contents(_numbers(sizes[::2]), records.header_names.take(), pa.string())

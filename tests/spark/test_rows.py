@@ -26,7 +26,7 @@ def events_of(path: Path) -> list[Event]:
 
 
 def made(events: list[Event], settings: TableSettings) -> pa.Table:
-    table = settings.full_table("records")
+    table = settings.chosen_table()
     batches = list(batches_of(events, table, "here", settings, Choice(settings), Note(None, "")))
     return pa.Table.from_batches(batches, PointRows(table, "", settings, Choice(settings)).schema)
 
@@ -59,3 +59,10 @@ def test_where_rows_are_left_out_or_cut_they_are_made_one_by_one() -> None:
     chosen = made(events, TableSettings(table="records", filter="record.offset == 0"))
     assert 0 < chosen.num_rows < whole.num_rows
     assert set(chosen["offset"].to_pylist()) == {0}
+
+
+def test_any_columns_may_be_chosen() -> None:
+    events = events_of(CAPTURES / "basic-kafka43.pcapng")
+    whole = made(events, TableSettings(table="records"))
+    for names in (*((name,) for name in whole.column_names), ("headers", "offset", "codec")):
+        assert made(events, TableSettings(table="records", columns=names)).equals(whole.select(names)), names
