@@ -6,13 +6,17 @@ What a user did wrong, or a path that is not there, is one line, without the sta
 from __future__ import annotations
 
 import json
-import os
-from collections.abc import Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from pyspark.sql.datasource import DataSource, DataSourceReader, DataSourceStreamReader, InputPartition
+from pyspark.sql.datasource import (
+    DataSource,
+    DataSourceReader,
+    DataSourceStreamReader,
+    DataSourceWriter,
+    InputPartition,
+)
 from pyspark.sql.types import StructType
 
 from kdissect.capture.reader import Points
@@ -21,15 +25,19 @@ from kdissect.model import CaptureError, Fault
 from kdissect.present.arrow import RowBatches
 from kdissect.present.columns import Table
 from kdissect.present.findings import FINDINGS
+from kdissect.spark.catalog_tables import PLACES, is_created, is_ours, options_of, remembering
 from kdissect.spark.choice import Choice
 from kdissect.spark.fold_question import FoldQuestion
 from kdissect.spark.folds import counted_alone, several_points
+from kdissect.spark.launch import STREAMS_SINCE, can_stream
+from kdissect.spark.one_line import in_one_line
 from kdissect.spark.plan import capture_points, replicas_of, task_numbers
 from kdissect.spark.progress import Note
 from kdissect.spark.questions import AskedStatistics, Judgement
 from kdissect.spark.replay import damage_of, packets_of, share_of
 from kdissect.spark.rows import PacketRows, batches_of
 from kdissect.spark.settings import TableSettings
+from kdissect.spark.states import StateError
 from kdissect.spark.storage import list_files, refuse_absent
 from kdissect.spark.tables import ddl, table_at, types, with_point
 
@@ -47,34 +55,26 @@ class CaptureSource(DataSource):
     def name(cls) -> str:
         return "kdissect"
 
-    @property
-    def _settings(self) -> TableSettings:
-        return TableSettings.of({key: value for key, value in self.options.items() if _is_ours(key.lower())})
-
-    @property
-    def _paths(self) -> list[str]:
-        """What ``load`` was given."""
-        several = self.options.get("paths")
-        if several is not None:
-            return [str(each) for each in json.loads(several)]
-        one = self.options.get("path")
-        if one is None:
-            raise CaptureError(
-                "no capture is given: load(paths) names files or directories. Spark forgets the options "
-                "of CREATE TABLE: use CREATE TEMPORARY VIEW … USING kdissect OPTIONS (path '…')"
-            )
-        return [one]
-
-    def schema(self) -> str:
+    def schema(self) -> str | StructType:
+        options = self.options
         with in_one_line():
-            return ddl(self._settings.chosen_table())
+            table = _settings_of(options, _OF_STREAMS).chosen_table()
+            return remembering(table, options) if is_created(options) else ddl(table)
 
     def streamReader(self, schema: StructType) -> DataSourceStreamReader:  # noqa: N802 - Spark's name
-        return _NoStream()
+        try:
+            return _stream_of(self.options, schema)
+        except (LookupError, ValueError, CaptureError, StateError) as error:
+            return _NoStream(error)
+
+    def writer(self, schema: StructType, overwrite: bool) -> DataSourceWriter:
+        with in_one_line():
+            raise ValueError("kdissect reads captures, and writes none")
 
     def reader(self, schema: StructType) -> DataSourceReader:
         with in_one_line():
-            settings, paths = self._settings, self._paths
+            options = options_of(schema, self.options)
+            settings, paths = _settings_of(options), _paths_of(options)
             names = tuple(schema.fieldNames())
             table = _selected(settings._replace(columns=()).chosen_table(), schema)
             refuse_absent(list_files(paths))  # what is not there is told before any task starts
@@ -84,37 +84,60 @@ class CaptureSource(DataSource):
 
 
 class _NoStream(DataSourceStreamReader):
-    """Says that there is none when it is asked where to begin. Spark 4.3 loses what is said before that."""
+    """Says why there is no stream when it is asked where to begin. Spark 4.3 loses what is said before."""
+
+    def __init__(self, why: Exception) -> None:
+        self._why = why
 
     def initialOffset(self) -> dict[str, int]:  # noqa: N802 - Spark's name
         with in_one_line():
-            raise ValueError(
-                "kdissect has no readStream: kdissect spark stream DIR --out TABLES makes tables of captures"
-                " as they appear, which readStream reads as Parquet"
-            )
+            raise self._why
 
     def read(self, partition: InputPartition) -> Iterator[tuple[Any, ...]]:
         return iter(())
 
 
-@contextmanager
-def in_one_line() -> Iterator[None]:
-    """What is wrong with options or captures reaches the user without a stack. PySpark's workers end after an
-    error, so what is set here holds for this one only."""
-    try:
-        yield
-    except (LookupError, ValueError, CaptureError) as error:
-        os.environ["SPARK_HIDE_TRACEBACK"] = "1"
-        kind = CaptureError if isinstance(error, CaptureError) else ValueError
-        raise kind(str(error.args[0] if error.args else error)) from None
+_OF_STREAMS = frozenset(("state", "statekey", "maxbytesperbatch", "settleseconds"))
+"""The options that only streams have, in the form of :func:`_plain`."""
 
 
-_OF_CATALOGS = ("path", "paths", "owner", "provider", "location", "comment", "collation", "external")
-"""Where captures are, and what ``CREATE TABLE`` adds to options."""
+def _stream_of(options: Mapping[str, str], schema: StructType) -> DataSourceStreamReader:
+    """What follows a folder.
+
+    :raises ValueError: this Spark has no such streams, or an option is wrong.
+    """
+    if not can_stream():
+        raise ValueError(f"a stream needs Spark {STREAMS_SINCE} or newer")
+    from kdissect.spark import table_stream
+
+    options = options_of(schema, options)
+    settings = _settings_of(options, _OF_STREAMS)
+    named = {_plain(name): name for name in table_stream.OPTIONS}
+    own = {named[_plain(key)]: value for key, value in options.items() if _plain(key) in named}
+    (path, *more) = _paths_of(options)
+    if more:
+        raise ValueError("a stream reads one folder")
+    table = _selected(settings._replace(columns=()).chosen_table(), schema)
+    return table_stream.TableStream({**own, "path": path}, settings, table)
 
 
-def _is_ours(key: str) -> bool:
-    return key not in _OF_CATALOGS and not key.startswith("option.")
+def _settings_of(options: Mapping[str, str], without: Container[str] = ()) -> TableSettings:
+    """What the options ask for, but where captures are.
+
+    :param without: options that do not count, in the form of :func:`_plain`.
+    """
+    own = {key: value for key, value in options.items() if is_ours(key) and key.lower() not in PLACES}
+    return TableSettings.of({key: value for key, value in own.items() if _plain(key) not in without})
+
+
+def _paths_of(options: Mapping[str, str]) -> list[str]:
+    """What ``load`` was given."""
+    several = options.get("paths")
+    return [options["path"]] if several is None else [str(each) for each in json.loads(several)]
+
+
+def _plain(name: str) -> str:
+    return name.replace("_", "").lower()
 
 
 def _selected(table: Table, schema: StructType) -> Table:

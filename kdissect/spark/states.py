@@ -123,6 +123,11 @@ class States:
         """The latest batch that left a state."""
         return max((each.batch for each in self._all()), default=None)
 
+    def last_of(self, point: str, before: int) -> int:
+        """The latest batch before one that left a state of a capture point; 0 where none did."""
+        found = self._latest(point, before)
+        return 0 if found is None else found.batch
+
     def load(self, point: str, batch: int) -> Carried | Drained | None:
         """What batches before this one left of a capture point; None if no batch came before.
 

@@ -192,7 +192,7 @@ def _found(
         return states.load(point, batch)
     except OtherBuildError as error:
         trail = [[FileSpan(*values) for values in spans] for spans in error.trail or ()]
-        if not trail or not all(_is_there(span) for spans in trail for span in spans):
+        if not trail or not all(is_there(span) for spans in trail for span in spans):
             raise
         carried = made_again(trail, settings, error.has_secrets, judgement)
         if carried is None:
@@ -236,7 +236,7 @@ def made_again(
     return None if has_secrets is None and sees_tls else carried
 
 
-def _is_there(span: FileSpan) -> bool:
+def is_there(span: FileSpan) -> bool:
     """Whether a file is still there, with all that was read of it."""
     now = found_file(span.path)
     return now is not None and now.size >= span.size

@@ -1,0 +1,214 @@
+"""``spark.readStream.format("kdissect")``: a folder in which captures appear → the rows of a table.
+
+    folder ─► which bytes are next ─► one task a capture point: its state + these bytes ─► rows, next state
+
+A notebook may look at the first rows of a batch only (``show``), or at all of it twice. So what a batch reads
+is written down before it runs. A task that finds an older state than it needs does the batches between first.
+
+The option ``state`` names a folder, in which each query has its own:
+
+    QUERY/batches/7.json    what the batch 7 reads, and after which batches of its capture points
+    QUERY/state/7/…         what it left (:mod:`kdissect.spark.states`)
+"""
+
+from __future__ import annotations
+
+import json
+import uuid
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from pyspark.sql.datasource import InputPartition
+from pyspark.sql.streaming.datasource import ReadLimit, ReadMaxBytes
+
+from kdissect.model import CaptureError
+from kdissect.present.columns import Table
+from kdissect.spark.choice import Choice
+from kdissect.spark.folders import SmallFiles, small_files
+from kdissect.spark.one_line import in_one_line
+from kdissect.spark.progress import Note
+from kdissect.spark.rows import batches_of
+from kdissect.spark.settings import TableSettings
+from kdissect.spark.spool import FileSpan, of_offset, spans_between, to_offset
+from kdissect.spark.states import StateError, States, state_key
+from kdissect.spark.step import events_of_batch, is_there
+from kdissect.spark.storage import is_folder, is_inside, is_remote, join
+from kdissect.spark.stream import FolderReader
+
+OPTIONS = ("state", "state_key", "max_bytes_per_batch", "settle_seconds")
+"""Those that only ``readStream`` has."""
+
+
+class BatchTask(InputPartition):
+    """What a task does: a capture point in a batch of a query."""
+
+    def __init__(self, query: str, batch: int, point: str) -> None:
+        super().__init__(point)
+        self.query = query
+        self.batch = batch
+        self.point = point
+
+
+class TableStream(FolderReader):
+    """Follows the folder, and makes the rows of what is new.
+
+    :param own: by name the options of :data:`OPTIONS` that were given, and the folder as ``path``.
+    :param table: the columns that are made.
+    :raises ValueError: an option is missing or wrong, or the table cannot be made batch by batch.
+    :raises CaptureError: there is no such folder.
+    :raises StateError: there is no key for the state.
+    """
+
+    def __init__(self, own: Mapping[str, str], settings: TableSettings, table: Table) -> None:
+        _refuse_whole(settings)
+        folder, state = own["path"], own.get("state")
+        if state is None:
+            raise ValueError(
+                "state: is missing; it names a folder that all machines share, for what goes on from batch to"
+                " batch"
+            )
+        if not is_folder(folder):
+            raise CaptureError(f"{folder}: is not a folder")
+        if is_inside(state, folder):
+            raise ValueError(f"state: {state} is in {folder}, whose files are read; take another folder")
+        super().__init__(_of_folder(folder, own, settings))
+        self._state = state
+        self._key = state_key(own.get("state_key")) if "state_key" in own or is_remote(state) else None
+        self._settings = settings
+        self._table = table
+        Choice(settings)  # a filter that is none is told before any task starts
+
+    def initialOffset(self) -> dict[str, Any]:  # noqa: N802 - Spark's name
+        return {"query": uuid.uuid4().hex, "batch": 0, "lasts": {}, **to_offset({})}
+
+    def latestOffset(self, start: dict[str, Any], limit: ReadLimit) -> dict[str, Any]:  # noqa: N802
+        most = limit.max_bytes if isinstance(limit, ReadMaxBytes) else None
+        before = of_offset(start)
+        with in_one_line():
+            after = self._spool.next(before, most, self._end)
+        if after is before:
+            return start
+        batch = start["batch"] + 1
+        lasts = dict(start["lasts"])
+        for span in spans_between(before, after, self._spool.rule):
+            lasts[span.point] = batch
+        return {"query": start["query"], "batch": batch, "lasts": lasts, **to_offset(after)}
+
+    def partitions(self, start: dict[str, Any], end: dict[str, Any]) -> Sequence[InputPartition]:
+        spans = spans_between(of_offset(start), of_offset(end), self._spool.rule)
+        points = list(dict.fromkeys(span.point for span in spans))
+        # Where the first batch runs again, Spark has made a new beginning: only the end names the query.
+        query, batch = end["query"], end["batch"]
+        with in_one_line():
+            self._states(query)
+            befores = {point: start["lasts"].get(point, 0) for point in points}
+            plan = {"befores": befores, "spans": spans}
+            self._files(query).write(_plan_name(batch), json.dumps(plan).encode())
+        return [BatchTask(query, batch, point) for point in points]
+
+    def commit(self, end: dict[str, Any]) -> None:
+        with in_one_line():
+            states, files = self._states(end["query"]), self._files(end["query"])
+            states.forget()
+            for name in files.names():
+                batch = _batch_of(name)
+                if batch is None or batch > end["batch"]:
+                    continue
+                points = json.loads(files.read(name))["befores"]
+                if all(states.last_of(point, end["batch"] + 1) >= batch for point in points):
+                    files.remove(name)
+
+    def read(self, partition: InputPartition) -> Iterator[Any]:
+        assert isinstance(partition, BatchTask)
+        with in_one_line():
+            yield from self._rows(partition)
+
+    def _rows(self, task: BatchTask) -> Iterator[Any]:
+        settings, states = self._settings, self._states(task.query)
+        *missed, (_, spans) = self._planned(states, task)
+        for batch, before in missed:
+            _refuse_gone(before, batch)
+            for _ in events_of_batch(states, batch, task.point, before, settings, Note(None, "")):
+                pass
+        note = Note(settings.progress, f"{settings.table}-{task.batch}-{task.point}")
+        events = events_of_batch(states, task.batch, task.point, spans, settings, note)
+        yield from batches_of(events, self._table, task.point, settings, Choice(settings), note)
+
+    def _planned(self, states: States, task: BatchTask) -> list[tuple[int, list[FileSpan]]]:
+        """What the batches read that nobody did to their end, up to this one.
+
+        :raises StateError: that is not known any more.
+        """
+        files, last = self._files(task.query), states.last_of(task.point, task.batch)
+        found, batch = [], task.batch
+        while batch > last:
+            try:
+                plan = json.loads(files.read(_plan_name(batch)))
+            except FileNotFoundError:
+                where = join(join(self._state, task.query), _plan_name(batch))
+                raise StateError(
+                    f"{where}: is not there; begin a query with another checkpointLocation"
+                ) from None
+            spans = [FileSpan(*values) for values in plan["spans"]]
+            found.append((batch, [span for span in spans if span.point == task.point]))
+            batch = plan["befores"][task.point]
+        return found[::-1]
+
+    def _states(self, query: str) -> States:
+        """:raises StateError: the folder is another user's, or cannot be made."""
+        states = States(join(join(self._state, query), "state"), self._key)
+        states.prepare()
+        return states
+
+    def _files(self, query: str) -> SmallFiles:
+        return small_files(join(self._state, query))
+
+
+def _of_folder(folder: str, own: Mapping[str, str], settings: TableSettings) -> dict[str, str]:
+    """The options with which the folder is followed.
+
+    :raises ValueError: one is wrong.
+    """
+    found = {"path": folder, **settings.options()}
+    most, settle = own.get("max_bytes_per_batch"), own.get("settle_seconds")
+    if most is not None:
+        if not most.isdigit() or int(most) < 1:
+            raise ValueError(f"max_bytes_per_batch: a whole number above 0, not {most!r}")
+        found["most_bytes"] = most
+    if settle is not None:
+        if not settle.replace(".", "", 1).isdigit():
+            raise ValueError(f"settle_seconds: a number of seconds, not {settle!r}")
+        found["settle_seconds"] = settle
+    return found
+
+
+def _refuse_whole(settings: TableSettings) -> None:
+    """:raises ValueError: what is asked for needs all batches together."""
+    if settings.stats is not None:
+        raise ValueError("stats: a stream has tables; kdissect spark stream --findings tells findings")
+    if settings.table == "packets":
+        raise ValueError("table: a stream has no packets")
+    if settings.two_pass:
+        raise ValueError("two_pass: a stream is read once")
+    if settings.table == "connections" and settings.filter is not None:
+        raise ValueError("filter: chooses connections by exchanges, which may be in earlier batches")
+
+
+def _refuse_gone(spans: Sequence[FileSpan], batch: int) -> None:
+    """:raises StateError: a file is gone, so that a batch before cannot be done."""
+    for span in spans:
+        if not span.is_gone and not is_there(span):
+            raise StateError(
+                f"{span.path}: is gone, but nobody has taken all rows of batch {batch}, which read it; begin"
+                " a query with another checkpointLocation"
+            )
+
+
+def _plan_name(batch: int) -> str:
+    return f"batches/{batch}.json"
+
+
+def _batch_of(name: str) -> int | None:
+    """The batch of a plan's name."""
+    number = name.removeprefix("batches/").removesuffix(".json")
+    return int(number) if number.isdigit() and name == _plan_name(int(number)) else None

@@ -1,0 +1,84 @@
+"""``CREATE TABLE … USING kdissect``: the table has its rows whenever it is read."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+from pyspark.sql.types import StructType, _parse_datatype_string
+
+import kdissect.spark
+from kdissect.spark.catalog_tables import options_of, remembering
+from kdissect.spark.settings import TableSettings
+from kdissect.spark.tables import TABLES, ddl
+from tests.spark.same import CAPTURES, read_rows, spark_rows
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from pyspark.sql import SparkSession
+
+ERRORS = CAPTURES / "errors.pcapng"
+BASIC = CAPTURES / "basic-kafka43.pcapng"
+
+
+@pytest.fixture
+def table(spark: SparkSession, tmp_path: Path) -> Iterator[str]:
+    """The name of a table that is not there."""
+    kdissect.spark.register(spark)
+    yield "captured"
+    spark.sql("DROP TABLE IF EXISTS captured")
+
+
+def test_a_table_of_the_catalog(spark: SparkSession, table: str, tmp_path: Path) -> None:
+    folder = tmp_path / "captures"
+    folder.mkdir()
+    (folder / "a.pcapng").write_bytes(ERRORS.read_bytes())
+    spark.sql(f"CREATE TABLE {table} USING kdissect OPTIONS (path '{folder}/*', table 'connections')")
+    expected = read_rows("connections", [folder / "a.pcapng"])
+    assert spark_rows(spark.table(table)) == spark_rows(spark.sql(f"SELECT * FROM {table}")) == expected
+    # What is there counts when it is read.
+    (folder / "b.pcapng").write_bytes(BASIC.read_bytes())
+    assert spark.table(table).count() > len(expected)
+    # Options of a query come before those of the table.
+    only = spark.sql(f"SELECT * FROM {table} WITH (path '{folder}/a.pcapng', table 'connections')")
+    assert spark_rows(only) == expected
+    assert spark.sql(f"SELECT * FROM {table} WITH (filter 'number < 0')").isEmpty()
+    spark.sql(f"DROP TABLE {table}")
+    assert len(list(folder.iterdir())) == 2
+
+
+def test_a_statistic_and_columns(spark: SparkSession, table: str) -> None:
+    options = f"path '{ERRORS}', stats 'errors', columns 'error,api'"
+    spark.sql(f"CREATE TABLE {table} USING kdissect OPTIONS ({options})")
+    expected = kdissect.spark.stats(spark, ERRORS, "errors").select("error", "api")
+    assert spark_rows(spark.table(table)) == spark_rows(expected) != []
+
+
+def test_what_a_table_cannot_be_is_one_line(spark: SparkSession, table: str) -> None:
+    with pytest.raises(Exception, match="did you mean connections"):
+        spark.sql(f"CREATE TABLE {table} USING kdissect OPTIONS (path '{ERRORS}', table 'conections')")
+    spark.sql(f"CREATE TABLE {table} (api string) USING kdissect OPTIONS (path '{ERRORS}')")
+    with pytest.raises(Exception, match="CREATE TABLE … USING kdissect names no columns") as caught:
+        spark.table(table).count()
+    assert "Traceback" not in str(caught.value)
+    with pytest.raises(Exception, match="kdissect reads captures, and writes none") as caught:
+        spark.sql(f"INSERT INTO {table} VALUES ('Fetch')")
+    assert "Traceback" not in str(caught.value)
+
+
+@pytest.mark.parametrize("name", TABLES)
+@pytest.mark.usefixtures("spark")
+def test_the_schema_is_that_of_a_data_frame(name: str) -> None:
+    chosen = TableSettings(table=name).chosen_table()
+    given = {"path": "/captures", "table": name, "option.table": name, "provider": "kdissect", "owner": "me"}
+    schema = remembering(chosen, given)
+    usual = _parse_datatype_string(ddl(chosen))
+    assert isinstance(usual, StructType)
+    assert [(each.name, each.dataType, each.nullable) for each in schema] == [
+        (each.name, each.dataType, each.nullable) for each in usual
+    ]
+    assert options_of(schema, {}) == {"path": "/captures", "table": name}
+    assert options_of(schema, {"table": "x"}) == {"path": "/captures", "table": "x"}
+    assert options_of(schema, {"path": "/others"}) == {"path": "/others"}
