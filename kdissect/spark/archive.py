@@ -22,7 +22,7 @@ from typing import NamedTuple
 
 import kdissect
 
-EXTRAS = ("arrow", "spark")
+EXTRAS = ("arrow", "spark", "hdfs")
 """What tasks use. Targets are committed by the driver."""
 _OF_SPARK = frozenset(("pyspark", "py4j"))
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")

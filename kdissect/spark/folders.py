@@ -13,6 +13,7 @@ from pathlib import Path
 from shutil import rmtree
 from typing import Any, Protocol
 
+from kdissect.spark.hdfs import is_hdfs
 from kdissect.spark.storage import file_system, is_remote, plain_path
 
 
@@ -132,7 +133,11 @@ class LocalFiles:
 
 
 class ElsewhereFiles:
-    """In another file system. An object store puts a file there as a whole. Nobody can tell who may write."""
+    """In another file system. Nobody can tell who may write.
+
+    An object store puts a file there as a whole. In HDFS others see a file that is being written, so it gets
+    its name when it is whole.
+    """
 
     def __init__(self, uri: str) -> None:
         self._uri = uri.rstrip("/")
@@ -155,12 +160,7 @@ class ElsewhereFiles:
         system.create_dir(inner, recursive=True)
 
     def names(self) -> list[str]:
-        from pyarrow import fs
-
-        system, inner = self._system
-        found = system.get_file_info(fs.FileSelector(inner, allow_not_found=True, recursive=True))
-        size = len(inner) + 1
-        return [each.path[size:] for each in found if each.type == fs.FileType.File]
+        return [name for name in self._all() if not _is_partial(name)]
 
     def read(self, name: str) -> bytes:
         with self._system[0].open_input_stream(self._path(name), compression=None) as file:
@@ -179,8 +179,11 @@ class ElsewhereFiles:
     def write(self, name: str, data: bytes) -> None:
         path = self._path(name)
         self._system[0].create_dir(path.rpartition("/")[0], recursive=True)
-        with self._system[0].open_output_stream(path, compression=None) as file:
+        partial = f"{path}.{os.getpid()}~" if is_hdfs(self._uri) else path
+        with self._system[0].open_output_stream(partial, compression=None) as file:
             file.write(data)
+        if partial != path:
+            self._system[0].move(partial, path)
 
     def move(self, old: str, new: str) -> None:
         for name in self.names():
@@ -203,6 +206,9 @@ class ElsewhereFiles:
     def tidy(self) -> None:
         from pyarrow import fs
 
+        for name in self._all():
+            if _is_partial(name):
+                self.remove(name)
         system, inner = self._system
         used = {name.rpartition("/")[0] for name in self.names()}
         for each in system.get_file_info(fs.FileSelector(inner, allow_not_found=True)):
@@ -214,6 +220,14 @@ class ElsewhereFiles:
 
     def refuse_others(self, name: str = "") -> None:
         pass  # a signature tells who wrote
+
+    def _all(self) -> list[str]:
+        from pyarrow import fs
+
+        system, inner = self._system
+        found = system.get_file_info(fs.FileSelector(inner, allow_not_found=True, recursive=True))
+        size = len(inner) + 1
+        return [each.path[size:] for each in found if each.type == fs.FileType.File]
 
 
 def _is_partial(name: str) -> bool:

@@ -1,5 +1,5 @@
 """Names of captures → files, here or wherever ``pyarrow.fs`` reaches: ``s3://`` (``s3a://`` is the same),
-``gs://``, ``abfss://``, ``hdfs://``.
+``gs://``, ``abfss://``, ``hdfs://`` (:mod:`kdissect.spark.hdfs`).
 
 A directory stands for the files in it, without those whose names begin with ``.`` or ``_``: that is Spark's
 rule. A glob stands for what it matches. On other file systems only the last part of a path may be a glob
@@ -20,6 +20,7 @@ from urllib.parse import unquote
 
 from kdissect.capture.files import open_capture, read_packets
 from kdissect.model import CaptureError
+from kdissect.spark.hdfs import hdfs, is_hdfs
 
 
 class InputFile(NamedTuple):
@@ -333,7 +334,7 @@ def file_system(uri: str) -> tuple[Any, str]:
     from pyarrow import ArrowInvalid, fs
 
     try:
-        system, inner = fs.FileSystem.from_uri(_as_s3(uri))
+        system, inner = hdfs(uri) if is_hdfs(uri) else fs.FileSystem.from_uri(_as_s3(uri))
     except ArrowInvalid as error:
         known = ", ".join(f"{each}://" for each in _ELSEWHERE)
         raise CaptureError(f"{uri}: {_first_line(error)}; files may be at {known}") from None

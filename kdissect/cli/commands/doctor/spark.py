@@ -4,7 +4,7 @@ from __future__ import annotations
 
 HOW_TO = """\
 Driver and workers need kdissect, the same minor version of Python, and the captures, under the same names.
-Files that each machine has at another path are elsewhere for them: use a share, or s3://, gs://, abfss://.
+Files that each machine has at another path are elsewhere for them: use a share, or s3://, gs://, abfss://, hdfs://.
 
 This machine      kdissect with its extra spark, beside Java 17 or newer; spark-local brings a Java.
                     kdissect spark batch CAPTURES --out TABLES
@@ -33,6 +33,6 @@ workers lack kdissect, have another version, or do not reach a path.
 Workers write the tables into --out, so driver and workers must share that folder too. Where they do not, as
 with Spark Connect, or where pyarrow cannot write, Spark writes the tables. That takes more memory and time.
 
-Tried: this machine, a standalone cluster, Spark Connect, s3://. Not tried: YARN, Kubernetes, gs://, abfss://,
-hdfs:// (which needs libhdfs of a Hadoop installation).
+Tried: this machine, a standalone cluster, Spark Connect, s3://, hdfs:// (with the extra hdfs, and without
+Kerberos). Not tried: YARN, Kubernetes, gs://, abfss://.
 """

@@ -1,0 +1,60 @@
+"""Hadoop's file system ``hdfs://host:port/path``, as ``pyarrow.fs`` has file systems.
+
+``hdfs-native`` speaks Hadoop's protocol without Java. It reads ``core-site.xml`` and ``hdfs-site.xml`` in the
+folder that ``HADOOP_CONF_DIR`` names, and ``HADOOP_USER_NAME``. Without it, ``pyarrow.fs`` loads libhdfs of
+a Hadoop installation.
+"""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from importlib.util import find_spec
+from typing import Any
+from urllib.parse import unquote, urlsplit
+
+from kdissect.wording import how_to_install
+
+
+def is_hdfs(path: str) -> bool:
+    """Whether it is the URI of a file there."""
+    return path.startswith("hdfs:")
+
+
+def hdfs(uri: str) -> tuple[Any, str]:
+    """The file system, and the path in it.
+
+    :raises OSError: it cannot be reached.
+    :raises ImportError: nothing is installed that speaks its protocol.
+    """
+    if find_spec("hdfs_native") is not None:
+        address = urlsplit(uri)
+        try:
+            return _native(address.hostname, address.port), unquote(address.path) or "/"
+        except RuntimeError as error:  # what Hadoop's configuration lacks
+            raise OSError(str(error)) from None
+    from pyarrow import fs
+
+    try:
+        return fs.FileSystem.from_uri(uri)  # type: ignore[no-any-return]
+    except OSError:
+        raise ImportError(f"hdfs:// needs hdfs-native: {how_to_install('hdfs')}") from None
+
+
+@lru_cache(maxsize=8)
+def _native(host: str | None, port: int | None) -> Any:
+    from hdfs_native.fsspec import HdfsFileSystem
+    from pyarrow import fs
+
+    class _HdfsFileSystem(HdfsFileSystem):
+        """With the times of files, and with renaming that replaces, as pyarrow wants them."""
+
+        def _convert_file_status(self, file_status: Any) -> dict[str, Any]:
+            found: dict[str, Any] = super()._convert_file_status(file_status)
+            return {**found, "mtime": found["modification_time"] / 1_000}
+
+        def mv(self, path1: str, path2: str, **_: Any) -> None:
+            super().mv(path1, path2, overwrite=True)
+
+    # A port names one machine, where trying again for minutes would help nobody.
+    options = {} if port is None else {"dfs.client.failover.max.attempts": "1"}
+    return fs.PyFileSystem(fs.FSSpecHandler(_HdfsFileSystem(host, port, **options)))
