@@ -21,6 +21,11 @@ KINDS: dict[str, tuple[str, str]] = {
     "index-mismatch": ("file", "an index entry does not match the segment that it points into"),
     "torn-tail": ("file", "the segment ends inside a batch"),
     "late-file": ("file", "packets of this file are older than packets that were already read"),
+    "rewritten-file": (
+        "file",
+        "a file of a stream was replaced after kdissect had read it in part; as many packets as it had read "
+        "are left out",
+    ),
     "waiting-file": (
         "file",
         "a file of a stream is empty or ends inside a record, and has not grown for long; kdissect reads "

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 from kdissect.insight.judge import Judge
 from kdissect.source import Pass
-from kdissect.spark.growing import Bookmark
+from kdissect.spark.growing import Bookmark, ReadSum
 
 Trail = list[list[list[Any]]]
 """What was read, batch by batch: the values of spans (:class:`~kdissect.spark.spool.FileSpan`)."""
@@ -37,6 +37,8 @@ class Carried:
     bookmarks: dict[str, Bookmark] = field(default_factory=dict)
     """By path, where one goes on when a file has grown. Without one, a file is read from its beginning
     again, and what was taken in is passed over."""
+    sums: dict[str, ReadSum] = field(default_factory=dict)
+    """By path, what was read of a file that is not final, by which it is known again."""
     trail: Trail | None = field(default_factory=list)
     """From what the state can be made again; None if it cannot be, because a file is gone, for example."""
     has_secrets: bool = False
@@ -58,13 +60,14 @@ class Carried:
             each[new] = each.pop(old)
         self.firsts[new] = self.firsts.pop(old)
         self.bookmarks.pop(old, None)
+        self.sums.pop(old, None)
         if old in self.final:
             self.final.remove(old)
             self.final.add(new)
 
     def forget(self, path: str) -> None:
         """The file is gone, or another one has its name now."""
-        for each in (self.items, self.sizes, self.firsts, self.bookmarks):
+        for each in (self.items, self.sizes, self.firsts, self.bookmarks, self.sums):
             each.pop(path, None)
         self.final.discard(path)
 

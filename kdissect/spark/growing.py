@@ -1,17 +1,20 @@
 """The part of a file that a batch reads → its items. Reading goes on from where the last batch stopped.
 
 A compressed file cannot be read on: it is read from its beginning. So is one whose reader was not kept, and
-one that was written anew. The bytes before the place where reading stopped tell that.
+one that was written anew. The bytes before the place where reading stopped tell that. A file that has another
+inode is compared as a whole with what was read.
 """
 
 from __future__ import annotations
 
 import hashlib
+import os
 from collections.abc import Iterator
 from contextlib import closing
 from copy import deepcopy
 from itertools import islice
 from typing import NamedTuple
+from zlib import crc32
 
 from kdissect.capture.compressed import PIECE_BYTES
 from kdissect.capture.files import read_packets
@@ -20,7 +23,7 @@ from kdissect.faults import fault
 from kdissect.limits import Limits
 from kdissect.model import CaptureError, Fault
 from kdissect.spark.spool import FileSpan, limited
-from kdissect.spark.storage import open_file
+from kdissect.spark.storage import is_remote, open_file, plain_path
 
 OTHERS_ARE_READ = "; the other files are read"
 END_BYTES = 4096
@@ -34,21 +37,46 @@ class Bookmark(NamedTuple):
     """What goes on there."""
     end: bytes
     """The digest of the last bytes that it was fed."""
+    inode: int | None
+    """That of the file; None where there is none."""
+
+
+class ReadSum(NamedTuple):
+    """What was read of a file, by which it is known again."""
+
+    size: int = 0
+    """Bytes from its beginning."""
+    checksum: int = 0
+    """Their CRC-32."""
+
+    def plus(self, piece: bytes) -> ReadSum:
+        """With the bytes that come next."""
+        return ReadSum(self.size + len(piece), crc32(piece, self.checksum))
 
 
 class SpanReading:
     """Reads a span once.
 
     :param bookmark: where reading of the file stopped before, if that was kept.
+    :param before: what was read of the file before, if that was kept.
     """
 
-    def __init__(self, span: FileSpan, limits: Limits, bookmark: Bookmark | None) -> None:
+    def __init__(
+        self, span: FileSpan, limits: Limits, bookmark: Bookmark | None, before: ReadSum | None = None
+    ) -> None:
         self._span = span
         self._limits = limits
+        self._before = before
+        self.is_other = before is not None
+        """Whether the file does not begin with what was read of it before, once all items were given."""
+        self.sum = ReadSum()
+        """What was read of it by now."""
         self._end = b""
         """The last bytes that were read."""
         self.goes_on = bookmark is not None and self._fits(bookmark)
         """Whether the items are those behind what was read before; else they are those of the whole file."""
+        if self.goes_on and before is not None:
+            self.is_other, self.sum = False, before
         self.bookmark = bookmark if self.goes_on else None
         """Where one can go on when the file has grown further, once all items were given."""
 
@@ -74,6 +102,8 @@ class SpanReading:
         fed = bookmark.reader.fed_bytes
         if fed > self._span.size:
             return False
+        if self._before is not None and bookmark.inode != _inode(self._span.path):
+            return self._begins_with(self._before)
         start = max(0, fed - END_BYTES)
         try:
             with closing(open_file(self._span.path, start)) as file:
@@ -83,9 +113,20 @@ class SpanReading:
             return True  # reading on fails as well, and tells why
         return _digest(self._end) == bookmark.end
 
+    def _begins_with(self, before: ReadSum) -> bool:
+        """Whether the file begins with what was read before."""
+        found = ReadSum()
+        try:
+            with closing(limited(before.size, self._keep_end)(self._span.path)) as file:
+                while piece := file.read1(PIECE_BYTES):
+                    found = found.plus(piece)
+        except OSError:
+            return True  # reading on fails as well, and tells why
+        return found == before
+
     def _whole(self, *, is_final: bool, keeps: bool) -> Iterator[Item]:
         span = self._span
-        self._end = b""
+        self._end, self.sum = b"", ReadSum()
         unfinished = () if is_final else (span.path,)
         try:
             capture = read_packets([span.path], self._limits, limited(span.size, self._note), unfinished)
@@ -114,19 +155,35 @@ class SpanReading:
         self.bookmark = self._if_all(reader)
 
     def _note(self, piece: bytes) -> None:
-        """Keep the end of what is read. It is taken from what was fed: the file may be another one by now."""
+        """Keep the end and the sum of what is read. They are taken from what was fed: the file may be another one
+        by now.
+        """
+        self._keep_end(piece)
+        before, now = self._before, self.sum
+        if before is not None and now.size < before.size <= now.size + len(piece):
+            self.is_other = now.plus(piece[: before.size - now.size]) != before
+        self.sum = now.plus(piece)
+
+    def _keep_end(self, piece: bytes) -> None:
         self._end = (self._end + piece[-END_BYTES:])[-END_BYTES:]
 
     def _if_all(self, reader: Reader | None) -> Bookmark | None:
         """Where one can go on, if the reader was fed all of the span."""
         if reader is None or not (reader.stopped or reader.fed_bytes == self._span.size):
             return None
-        return Bookmark(reader, _digest(self._end))
+        return Bookmark(reader, _digest(self._end), _inode(self._span.path))
 
     def _named(self, item: Item) -> Item:
         return (
             item._replace(message=f"{self._span.path}: {item.message}") if isinstance(item, Fault) else item
         )
+
+
+def _inode(path: str) -> int | None:
+    try:
+        return None if is_remote(path) else os.stat(plain_path(path)).st_ino
+    except OSError:
+        return None
 
 
 def _digest(end: bytes) -> bytes:

@@ -141,9 +141,9 @@ class SpoolFolder(NamedTuple):
             if now.first_ns is None and not now.is_settled:
                 continue
             known = before.size if before is not None and before.first_ns in (None, now.first_ns) else 0
-            if now.size < known or (before is not None and now[:4] == before[:4]):
+            if before is not None and now[:4] == before[:4]:
                 continue
-            new_bytes = now.size - known
+            new_bytes = now.size - known if now.size >= known else 0
             if budget is not None and new_bytes > budget and budget != most_bytes:
                 break
             end[path], is_any = now, True

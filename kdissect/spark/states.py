@@ -153,7 +153,9 @@ class States:
         if head["point"] != point:
             raise StateError(f"{path} is damaged: it is the state of another capture point")
         if _is_of_others(head):
-            raise OtherBuildError(path, _maker(head), head["trail"], head["has_secrets"])
+            # The old form does not sign whether secrets were given.
+            is_told = self._key is None or not _is_before_7(head)
+            raise OtherBuildError(path, _maker(head), head["trail"], head["has_secrets"] if is_told else None)
         data = self._files.read(found.name).partition(b"\n")[2]
         if hashlib.sha256(data).hexdigest() != head["sha256"]:
             raise StateError(f"{path} is damaged: its digest does not fit")

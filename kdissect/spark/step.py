@@ -317,20 +317,30 @@ def _new_items(
         carried.forget(path)
     _know_again(carried, span)
     if path in carried.final:
-        if grown := span.size - carried.sizes[path]:
+        grown = span.size - carried.sizes[path]
+        if grown > 0:
             words = f"{path}: grew by {grown} bytes after a later file was read; kdissect left these out"
             yield fault("late-file", words, offset=carried.sizes[path])
+        elif grown:
+            carried.trail = None
+            yield fault("rewritten-file", _rewritten_words(path, carried.sizes[path]))
         carried.sizes[path] = span.size
         return
     known = carried.items.get(path, 0)
     if not known and span.first_ns and last_ns is not None and span.first_ns < last_ns:
         yield fault("late-file", _late_words(path, span.first_ns, last_ns))
-    reading = SpanReading(span, settings.limits, carried.bookmarks.pop(path, None))
+    before = carried.sums.pop(path, None)
+    reading = SpanReading(span, settings.limits, carried.bookmarks.pop(path, None), before)
     taken = known if reading.goes_on else 0
     for item in reading.items():
         taken += 1
         if taken > known:
             yield item
+    if reading.is_other and known:
+        carried.trail = None  # what was read is not there any more
+        yield fault("rewritten-file", _rewritten_words(path, carried.sizes[path], known))
+    if not span.is_final:
+        carried.sums[path] = reading.sum
     if span.is_settled:
         yield from _waiting(reading, taken)
     if reading.bookmark is not None and not span.is_final:
@@ -360,6 +370,13 @@ def _renumbered(item: Item, carried: Carried) -> Item:
     if isinstance(item, Fault) and item.packet is not None:
         return item._replace(packet=carried.packets)
     return item
+
+
+def _rewritten_words(path: str, size: int, known: int | None = None) -> str:
+    left_out = "kdissect did not read it again"
+    if known is not None:
+        left_out = f"kdissect left out as many packets as it had read: {known:,}"
+    return f"{path}: was replaced after {size:,} bytes of it were read; {left_out}"
 
 
 def _late_words(path: str, first_ns: int, last_ns: int) -> str:

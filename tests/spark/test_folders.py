@@ -183,6 +183,11 @@ def test_what_was_signed_before_format_7_counts_as_it_was_signed(
         with pytest.raises(OtherBuildError) as raised:
             kept.load("one", 1)
         assert (raised.value.trail, raised.value.has_secrets) == (carried.trail, None)
+        for said in (True, False):  # nobody signed it
+            path.write_bytes(json.dumps({**head, "has_secrets": said}).encode() + b"\n" + data)
+            with pytest.raises(OtherBuildError) as raised:
+                kept.load("one", 1)
+            assert raised.value.has_secrets is None
         path.write_bytes(json.dumps({**head, "drained": 1}).encode() + b"\n" + data)
         with pytest.raises(StateError, match="says that it is drained; its old form does not sign that"):
             kept.load("one", 1)

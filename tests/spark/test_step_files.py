@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import gzip
 import os
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
 
 from kdissect.dissect import Event
 from kdissect.model import Fault
+from kdissect.spark.growing import END_BYTES
 from kdissect.spark.progress import Note
 from kdissect.spark.settings import TableSettings
 from kdissect.spark.spool import Position, SpoolFolder, of_offset, spans_between, to_offset
@@ -174,6 +175,53 @@ def test_what_grows_late_is_told(stream: Stream) -> None:
     (fault,) = stream.run()
     assert (fault.kind, fault.offset) == ("late-file", cut)
     assert f"grew by {len(FIRST) - cut} bytes" in fault.message
+
+
+@pytest.mark.parametrize("packs", [bytes, gzip.compress], ids=["plain", "compressed"])
+@pytest.mark.parametrize("anew", [True, False], ids=["another file", "in place"])
+def test_what_was_replaced_is_told(tmp_path: Path, packs: Callable[[bytes], bytes], anew: bool) -> None:
+    """Its first packet has the same time, and in place of the file, it ends with the same bytes."""
+    stream = Stream(tmp_path, 60)
+    stream.put("a.pcap", packs(FIRST))
+    assert stream.run() == []
+    changed = bytearray(pcap(PACKETS[: 2 * THIRD]))
+    place = len(FIRST) - (END_BYTES + 100 if anew else 1)
+    changed[place] ^= 1
+    if anew:
+        os.rename(stream.folder / "a.pcap", tmp_path / "old")
+    stream.put("a.pcap", packs(bytes(changed)))
+    (fault,) = stream.run()
+    assert (fault.layer, fault.kind) == ("file", "rewritten-file")
+    words = f"was replaced after {len(packs(FIRST)):,} bytes of it were read; kdissect left out as many"
+    assert words in fault.message
+    assert stream.packets == 2 * THIRD
+    assert stream.run() == []
+
+
+def test_a_copy_that_is_longer_is_the_same_file(tmp_path: Path) -> None:
+    """So does rsync: it makes a file beside the old one."""
+    stream = Stream(tmp_path, 60)
+    stream.put("a.pcap", FIRST)
+    assert stream.run() == []
+    stream.put(".a.pcap.x", pcap(PACKETS[: 2 * THIRD]))
+    os.rename(stream.folder / ".a.pcap.x", stream.folder / "a.pcap")
+    assert stream.run() == []
+    assert stream.close() == []
+    assert stream.exchanges() == read_rows("exchanges", [stream.folder / "a.pcap"])
+
+
+@pytest.mark.parametrize("is_final", [True, False])
+def test_what_became_shorter_is_told(tmp_path: Path, is_final: bool) -> None:
+    stream = Stream(tmp_path, 60)
+    stream.put("a.pcap", FIRST)
+    if is_final:
+        stream.put("b.pcap", SECOND)
+    assert stream.run() == []
+    stream.put("a.pcap", FIRST[:9_000])
+    (fault,) = stream.run()
+    assert fault.kind == "rewritten-file"
+    assert f"was replaced after {len(FIRST):,} bytes of it were read" in fault.message
+    assert stream.run() == []
 
 
 def test_a_file_that_overlaps_is_told(stream: Stream) -> None:
