@@ -3,6 +3,7 @@
     python -m benchmarks.spark --make CAPTURE --gigabytes 1 [--skew 0.9]
     python -m benchmarks.spark CAPTURE [--rounds 3] [--tasks 1] [--kdissect FOLDER]
     python -m benchmarks.spark --start CAPTURE
+    python -m benchmarks.spark --many CAPTURE [--counts 100 20000]
 
 Both make six tables as Parquet: exchanges, records, batches, connections, faults, packets. The one process
 dissects once, and has the writers of ``kdissect read``. CPU seconds are summed over all processes of a run,
@@ -12,7 +13,8 @@ captures it read. ``--kdissect`` names the checkout whose ``spark batch`` is mea
 
 ``--make`` makes a capture of any size from real client traffic (:mod:`benchmarks.traffic`); with ``--skew``
 one connection has that share of its bytes. ``--start`` compares the whole command, with its usual tables,
-with the start of a plain session of PySpark that counts to ten, in turns; for a small capture.
+with the start of a plain session of PySpark that counts to ten, in turns; for a small capture. ``--many``
+cuts a classic pcap file into so many files, and tells the memory of the driver with each number of them.
 """
 
 # ruff: noqa: T201
@@ -27,6 +29,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Iterable, Mapping
+from itertools import pairwise
 from pathlib import Path
 from statistics import median
 from typing import NamedTuple
@@ -107,6 +110,48 @@ def compare_starts(capture: str) -> None:
     for name, runs in taken.items():
         seconds, cpu = (median(figures) for figures in zip(*runs, strict=True))
         print(f"{name}: {seconds:.1f} s, {cpu:.1f} CPU s (medians of {_STARTS})")
+
+
+def compare_counts(capture: str, counts: Iterable[int]) -> None:
+    """Print what the driver takes for the packets of a capture in few files and in many."""
+    for count in counts:
+        with tempfile.TemporaryDirectory() as folder:
+            (captures := Path(folder, "captures")).mkdir()
+            _cut(Path(capture).read_bytes(), captures, count)
+            batch = [
+                sys.executable,
+                "-m",
+                "kdissect",
+                "spark",
+                "batch",
+                str(captures),
+                "--out",
+                f"{folder}/out",
+            ]
+            seconds, used = measure([*batch, "--master", "local[2]"])
+            driver = next(iter(used.values()))  # it is there before it starts others
+            java = max(each.peak for each in used.values() if each.name == "java")
+            workers = max(each.peak for each in used.values() if each.name.startswith("python"))
+        print(
+            f"{count:,} files: the driver's Python {driver.peak / 1e6:.0f} MB, its JVM {java / 1e6:.0f} MB, "
+            f"the largest Python {workers / 1e6:.0f} MB; {seconds:.0f} s"
+        )
+
+
+def _cut(data: bytes, folder: Path, count: int) -> None:
+    """Write the packets of a classic pcap file, little-endian, into so many files.
+
+    :raises ValueError: it has not so many.
+    """
+    starts, at = [], 24
+    while at < len(data):
+        starts.append(at)
+        at += 16 + int.from_bytes(data[at + 8 : at + 12], "little")
+    if len(starts) < count:
+        raise ValueError(f"there are {len(starts):,} packets")
+    ends = [*(starts[len(starts) * number // count] for number in range(count)), len(data)]
+    for number, (start, end) in enumerate(pairwise(ends)):
+        (folder / f"{number:06}.pcap").write_bytes(data[:24] + data[start:end])
 
 
 def _processes(session: int) -> dict[int, Process]:
@@ -240,8 +285,12 @@ def main() -> None:
     parser.add_argument("--gigabytes", type=float, default=1.0)
     parser.add_argument("--skew", type=float, default=0.0)
     parser.add_argument("--start", action="store_true")
+    parser.add_argument("--many", action="store_true")
+    parser.add_argument("--counts", type=int, nargs="+", default=[100, 20_000], metavar="N")
     given = parser.parse_args()
-    if given.make:
+    if given.many:
+        compare_counts(given.capture, given.counts)
+    elif given.make:
         grow(Path(given.capture), int(given.gigabytes * 1e9), given.skew)
     elif given.start:
         compare_starts(given.capture)
