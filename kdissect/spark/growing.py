@@ -155,9 +155,7 @@ class SpanReading:
         self.bookmark = self._if_all(reader)
 
     def _note(self, piece: bytes) -> None:
-        """Keep the end and the sum of what is read. They are taken from what was fed: the file may be another one
-        by now.
-        """
+        """Keep the end and the sum of what is read, as it was fed: the file may be another by now."""
         self._keep_end(piece)
         before, now = self._before, self.sum
         if before is not None and now.size < before.size <= now.size + len(piece):
