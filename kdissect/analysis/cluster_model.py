@@ -18,6 +18,7 @@ from kdissect.analysis.cluster_topics import TopicHistory
 from kdissect.analysis.fold import Fold, most
 from kdissect.analysis.labels import Labels
 from kdissect.analysis.metadata_log import CARRIERS, MetadataLog, may_have_log
+from kdissect.analysis.sets import answer_bytes
 from kdissect.analysis.statements import Kept, Source, Statement, Statements
 from kdissect.exchange import Exchange
 from kdissect.limits import DEFAULTS, Limits
@@ -46,10 +47,10 @@ def _words(exchange: Exchange, api: str) -> tuple[Any, ...] | None:
     if request is None or response is None:
         return None
     if api in LED:  # the answer alone tells who leads instead
-        answer = response.frame.payload[response.body_start :]
+        answer = answer_bytes(exchange, response)
         is_short = len(answer) <= _MOST_BYTES
         return (exchange.api_key, exchange.api_version, answer, response.is_cut) if is_short else None
-    asked, answer = request.frame.payload[request.body_start :], response.frame.payload[response.body_start :]
+    asked, answer = request.frame.payload[request.body_start :], answer_bytes(exchange, response)
     if len(asked) + len(answer) > _MOST_BYTES:
         return None
     is_cut = request.is_cut or response.is_cut

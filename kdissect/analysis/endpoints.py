@@ -11,8 +11,9 @@ refused or closed is told apart by what went over the wire:
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TypeVar
+from typing import Any, TypeVar
 
+from kdissect.analysis.answers import KnownAnswers
 from kdissect.analysis.declared import column, time_column
 from kdissect.analysis.fold import OneTable, Row, address, least, most
 from kdissect.analysis.packed import packed
@@ -113,27 +114,21 @@ class Endpoints(OneTable[str, _Endpoint]):
     def _exchange(self, exchange: Exchange) -> None:
         if exchange.api not in TELLING or exchange.request is None or exchange.response is None:
             return
-        body = exchange.response.body()
-        told = body.get("brokers") or body.get("coordinators") or [body]
-        for each in told:
-            host, port, node = (
-                each.get("host"),
-                each.get("port", -1),
-                each.get("nodeId", each.get("brokerId")),
-            )
-            if not host or not isinstance(host, str) or port <= 0:
-                continue
-            row = self._rows.row(f"[{host}]:{port}" if ":" in host else f"{host}:{port}")
+        ns, number = exchange.told_ns, exchange.number
+        client = exchange.client_id or "", address(exchange.client)
+        for place, node in _addresses_in(exchange, exchange.response):
+            row = self._rows.row(place)
             if row is None:
                 continue
             row.told += 1
             if node is not None and node >= 0:
                 self._keep(row.nodes, node)
-            self._keep(row.told_to, (exchange.client_id or "", address(exchange.client)))
+            self._keep(row.told_to, client)
             self._keep(row.told_by, exchange.broker)
-            row.told_first_ns = least(row.told_first_ns, exchange.told_ns)
-            row.told_last_ns = most(row.told_last_ns, exchange.told_ns)
-            row.exchanges = sorted({*row.exchanges, exchange.number})[:EVIDENCE]
+            row.told_first_ns = least(row.told_first_ns, ns)
+            row.told_last_ns = most(row.told_last_ns, ns)
+            if len(row.exchanges) < EVIDENCE or number < row.exchanges[-1]:
+                row.exchanges = sorted({*row.exchanges, number})[:EVIDENCE]
 
     def _connection(self, connection: Connection) -> None:
         row = self._rows.row(connection.broker)
@@ -184,6 +179,19 @@ class Endpoints(OneTable[str, _Endpoint]):
 
     def result(self) -> list[Row]:
         return [_result(name, row) for name, row in sorted(self._rows.rows.items())]
+
+
+def _addresses(answer: dict[str, Any]) -> tuple[tuple[str, int | None], ...]:
+    """The addresses in an answer, each with its node."""
+    found: list[tuple[str, int | None]] = []
+    for each in answer.get("brokers") or answer.get("coordinators") or [answer]:
+        host, port, node = each.get("host"), each.get("port", -1), each.get("nodeId", each.get("brokerId"))
+        if host and isinstance(host, str) and port > 0:
+            found.append((f"[{host}]:{port}" if ":" in host else f"{host}:{port}", node))
+    return tuple(found)
+
+
+_addresses_in = KnownAnswers(_addresses).of
 
 
 def _result(name: str, row: _Endpoint) -> Row:

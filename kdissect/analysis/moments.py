@@ -9,10 +9,12 @@ from collections.abc import Iterator
 from itertools import pairwise
 from typing import Any, NamedTuple
 
+from kdissect.analysis.answers import KnownAnswers
 from kdissect.analysis.labels import Labels, Topic
 from kdissect.analysis.latest import Latest
 from kdissect.analysis.room import Room
 from kdissect.exchange import Exchange
+from kdissect.message import Response, Token
 from kdissect.protocol.schema import ZERO_UUID
 
 MOST_TEXTS = 20
@@ -39,6 +41,27 @@ class Moment(NamedTuple):
     text: str
 
 
+_Leaders = tuple[tuple[str | None, int, int, str], ...]
+"""Topic, partition, epoch of the leader, leader."""
+_MOST_TOLD = 64
+
+
+def _leaders(answer: dict[str, Any]) -> _Leaders:
+    """The leaders that an answer to Metadata tells."""
+    found: list[tuple[str | None, int, int, str]] = []
+    for topic in answer.get("topics") or ():
+        for each in topic.get("partitions") or ():
+            partition, epoch, leader = (
+                each.get("partitionIndex"),
+                each.get("leaderEpoch", -1),
+                each.get("leaderId", -1),
+            )
+            if partition is not None and epoch >= 0 and leader >= 0:
+                found.append((topic.get("name"), partition, epoch, str(leader)))
+    return tuple(found)
+
+
+_leaders_in = KnownAnswers(_leaders, _MOST_TOLD, 16_384).of
 _FIRST_BYTES = 400
 """About what one of them takes."""
 
@@ -56,6 +79,11 @@ class Moments:
         self._ended: dict[tuple[str, int], _First] = {}
         """Of transactional ids, by the exchange that ends a transaction."""
         self._most = room.limits.rows
+        self._told: dict[int, tuple[_Leaders, int]] = {}
+        """Leaders that answers told lately, by the object that stands for them, and when first."""
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {**self.__dict__, "_told": {}}
 
     def see(self, exchange: Exchange, counts: bool) -> None:
         """To be called with every exchange of :data:`MARKING`; others tell nothing."""
@@ -63,12 +91,7 @@ class Moments:
         if api in _MEMBERS or api in _EPOCHS:
             self._member(exchange, counts)
         elif api == "Metadata" and exchange.response is not None:
-            for topic in exchange.response.body().get("topics") or ():
-                name = self._labels.topic(topic.get("name"), None)
-                for partition in topic.get("partitions") or ():
-                    self._leader(
-                        exchange, name, partition.get("partitionIndex"), partition, counts, "leaderId"
-                    )
+            self._metadata(exchange, exchange.response, counts)
         elif api in ("Produce", "Fetch") and exchange.error is not None:
             self._hints(exchange, counts)
         elif api == "EndTxn" and exchange.request is not None and exchange.response is not None:
@@ -100,6 +123,18 @@ class Moments:
             if generation >= 0:
                 self._add(self._generations, (group, generation), (exchange.begun_ns, False, counts, ""))
 
+    def _metadata(self, exchange: Exchange, response: Response | Token, counts: bool) -> None:
+        leaders, ns = _leaders_in(exchange, response), exchange.told_ns
+        known = self._told.get(id(leaders))
+        if known is not None and known[1] <= ns:
+            return  # the very same was told before
+        if len(self._told) >= _MOST_TOLD:
+            self._told.clear()
+        self._told[id(leaders)] = leaders, ns
+        for name, partition, epoch, leader in leaders:
+            key = self._labels.topic(name, None), partition, epoch
+            self._add(self._leaders, key, (ns, True, counts, leader))
+
     def _hints(self, exchange: Exchange, counts: bool) -> None:
         """Brokers that are not the leader tell who is (KIP-951)."""
         answer = exchange.response.body() if exchange.response is not None else {}
@@ -112,18 +147,12 @@ class Moments:
                 hint = partition.get("currentLeader")
                 if isinstance(hint, dict):
                     number = partition.get("partitionIndex", partition.get("index"))
-                    self._leader(exchange, name, number, hint, counts, "leaderId")
+                    self._leader(exchange, name, number, hint, counts)
 
     def _leader(
-        self,
-        exchange: Exchange,
-        topic: Topic,
-        partition: int | None,
-        told: dict[str, Any],
-        counts: bool,
-        name: str,
+        self, exchange: Exchange, topic: Topic, partition: int | None, told: dict[str, Any], counts: bool
     ) -> None:
-        epoch, leader = told.get("leaderEpoch", -1), told.get(name, -1)
+        epoch, leader = told.get("leaderEpoch", -1), told.get("leaderId", -1)
         if partition is not None and epoch >= 0 and leader >= 0:
             first = exchange.told_ns, True, counts, str(leader)
             self._add(self._leaders, (topic, partition, epoch), first)

@@ -50,7 +50,7 @@ class Offers(OneTable[tuple[str, Ranges], _Offer]):
             return
         if exchange.response.is_cut:
             return
-        ranges = self._ordered(ranges_in(exchange.response))
+        ranges = self._ordered(ranges_in(exchange, exchange.response))
         row = self._rows.row((exchange.broker, ranges)) if ranges else None
         if row is not None:
             row.span.add(exchange.begun_ns, exchange.number)

@@ -5,14 +5,13 @@ Each connection asks, and brokers of one release offer the same on all of them. 
 
 from __future__ import annotations
 
-from collections import OrderedDict
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import Any, NamedTuple
 
+from kdissect.analysis.answers import KnownAnswers
 from kdissect.analysis.packed import packed
-from kdissect.message import Response, Token
 
 MOST_VERSIONS = 4_096
 """Of one client on one connection: more than all APIs have."""
@@ -35,30 +34,14 @@ def ranges_of(answer: Mapping[str, Any]) -> Ranges:
     return _shared(told) if len(told) <= _MOST_SHARED else dict(told)
 
 
-_known: OrderedDict[tuple[int | None, bool, bytes], Ranges] = OrderedDict()
-"""What answers offer, by version, whether they are cut, and bytes: brokers answer all clients the same."""
-_MOST_KNOWN, _MOST_BYTES = 64, 4_096
-
-
-def ranges_in(response: Response | Token) -> Ranges:
-    """What an answer to ApiVersions offers."""
-    body = response.frame.payload[response.body_start :]
-    if len(body) > _MOST_BYTES:
-        return ranges_of(response.body())
-    key = response.api_version, response.is_cut, body
-    found = _known.get(key)
-    if found is None:
-        found = ranges_of(response.body())
-        while len(_known) >= _MOST_KNOWN:
-            _known.popitem(last=False)
-        _known[key] = found
-    return found
-
-
 @lru_cache(maxsize=64)
 def _shared(told: tuple[tuple[int, tuple[int, int]], ...]) -> Ranges:
     """The same for all connections: brokers of one release offer the same."""
     return dict(told)
+
+
+ranges_in = KnownAnswers(ranges_of).of
+"""``ranges_in(exchange, response)``: what an answer to ApiVersions offers."""
 
 
 class _BrokerOffer(NamedTuple):

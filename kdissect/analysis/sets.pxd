@@ -1,6 +1,7 @@
 cimport cython
 from kdissect.analysis.batches cimport Batches
 from kdissect.exchange cimport Exchange
+from kdissect.message cimport Message
 
 cdef int _MAGIC_AT
 cdef Batches _NO_BATCHES
@@ -19,6 +20,7 @@ cdef class SharedParts:
     cdef public object split
     cdef public list topics
     cdef public object replica_id
+    cdef public object answer
     cdef public list errors
     cdef public object error_class
 
@@ -26,6 +28,8 @@ cdef class SharedParts:
 cpdef list record_sets(Exchange exchange, limits)
 @cython.locals(shared=SharedParts, found=list)
 cpdef list topics_of(Exchange exchange)
+@cython.locals(shared=SharedParts)
+cpdef answer_bytes(Exchange exchange, Message response)
 @cython.locals(shared=SharedParts, found=list)
 cpdef list errors_of(Exchange exchange)
 @cython.locals(shared=SharedParts)

@@ -12,7 +12,7 @@ from kdissect.analysis.batches import Batches
 from kdissect.analysis.headers import Header, headers, sets_of
 from kdissect.exchange import Exchange, RecordSetPlace
 from kdissect.limits import Limits
-from kdissect.message import Response, Token
+from kdissect.message import Message, Response, Token
 from kdissect.protocol.topics import partition_of
 
 if TYPE_CHECKING:
@@ -84,7 +84,7 @@ class ErrorPlace(NamedTuple):
 class SharedParts:
     """What statistics found in an exchange while they look at many in turn (``Exchange.shared``)."""
 
-    __slots__ = ("error_class", "errors", "limits", "replica_id", "sets", "split", "topics")
+    __slots__ = ("answer", "error_class", "errors", "limits", "replica_id", "sets", "split", "topics")
 
     def __init__(self) -> None:
         self.limits: Limits | None = None
@@ -96,6 +96,8 @@ class SharedParts:
         """Its topics."""
         self.replica_id: int | None = None
         """Of a Fetch, who follows with it."""
+        self.answer: bytes | None = None
+        """The bytes of its response's body: one object, of which the hash is computed once."""
         self.errors: list[ErrorPlace] | None = None
         """The error codes in its response that are not 0."""
         self.error_class: str | None = None
@@ -141,6 +143,17 @@ def topics_of(exchange: Exchange) -> list[str]:
     found = shared.topics
     if found is None:
         found = shared.topics = exchange.topics
+    return found
+
+
+def answer_bytes(exchange: Exchange, response: Message) -> bytes:
+    """The bytes of the body of its response."""
+    shared: SharedParts | None = exchange.shared
+    found = None if shared is None else shared.answer
+    if found is None:
+        found = response.frame.payload[response.body_start :]
+        if shared is not None:
+            shared.answer = found
     return found
 
 

@@ -6,7 +6,7 @@ somebody deletes or makes it.
 
 from __future__ import annotations
 
-from collections.abc import Hashable
+from collections.abc import Hashable, Sequence
 from typing import TypeVar
 
 from kdissect.analysis.cluster_told import topics_told
@@ -14,9 +14,11 @@ from kdissect.analysis.fold import SECOND
 from kdissect.analysis.labels import Labels
 from kdissect.analysis.room import Room
 from kdissect.exchange import Exchange
+from kdissect.protocol.apis import api_key
 
 K = TypeVar("K", bound=Hashable)
 
+METADATA = api_key("Metadata")
 TELLING = ("Metadata", "CreateTopics", "DeleteTopics", "UpdateMetadata")
 STALE_NS = 5 * SECOND
 """So long a broker may name a topic that others know to be gone. Ids that are told in turn for longer are
@@ -48,6 +50,9 @@ class TopicLives:
         whose first id is told may be, as an earlier part of the capture may tell another."""
         anew: list[str] = []
         ns = exchange.told_ns
+        taught = _taught(exchange)
+        if taught is not None:
+            return [name for topic_id, name in taught if self._note(self._ids, name, topic_id, (ns, ns))]
         for statement in topics_told(exchange, labels):
             name, values = statement.subject[0].name, dict(statement.fields)  # type: ignore[attr-defined]
             topic_id = values.get("topic_id")
@@ -94,6 +99,16 @@ class TopicLives:
         """The times from which on the name is another topic's, ascending."""
         ids = self._ids.get(name)
         return _begun_without_ids(self._without_ids.get(name, {})) if ids is None else _begun(ids)
+
+
+def _taught(exchange: Exchange) -> Sequence[tuple[str, str]] | None:
+    """The ids and names that an answer to Metadata tells, by its survey: such answers come often, and are
+    long. None where its body has to be decoded."""
+    response = exchange.response
+    if exchange.api_key != METADATA or response is None:
+        return None
+    seen = response.survey()
+    return None if seen is None else seen.taught or ()
 
 
 def _begun(ids: dict[str, _Span]) -> list[int]:

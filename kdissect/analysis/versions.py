@@ -372,7 +372,9 @@ class Versions(Batched, Statistic):
         request = exchange.request
         if request is None or request.api_key is None or request.api_version is None:
             if exchange.api_key == apis.API_VERSIONS and exchange.response is not None:
-                self._facts.asked(_talker(exchange), exchange.number, {}, ranges_in(exchange.response))
+                self._facts.asked(
+                    _talker(exchange), exchange.number, {}, ranges_in(exchange, exchange.response)
+                )
             return
         api_key, api_version = request.api_key, request.api_version
         talker = Talker(exchange.connection, address(exchange.client), exchange.client_id, exchange.broker)
@@ -382,7 +384,7 @@ class Versions(Batched, Statistic):
         if is_news and exchange.error != REFUSED:
             self._facts.answered(talker.broker, api_key, api_version)
         if api_key == apis.API_VERSIONS:
-            ranges = ranges_in(exchange.response) if exchange.response is not None else {}
+            ranges = ranges_in(exchange, exchange.response) if exchange.response is not None else {}
             self._facts.asked(talker, exchange.number, request.body(), ranges)
         elif not (counts and self._facts.was_spoken(talker, api_key, api_version)):  # else it was looked at
             api = exchange.api or ""
