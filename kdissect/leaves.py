@@ -94,6 +94,7 @@ LEAVES = (
     "kdissect.analysis.pace",
     "kdissect.analysis.position",
     "kdissect.analysis.production",
+    "kdissect.analysis.profile",
     "kdissect.analysis.quotas",
     "kdissect.analysis.repeats",
     "kdissect.analysis.room",

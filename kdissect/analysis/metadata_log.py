@@ -116,9 +116,13 @@ class MetadataLog:
 
 
 def may_have_log(exchange: Exchange, api: str) -> bool:
-    """Whether records of the log may be in it, by its API and topics alone."""
+    """Whether records of the log may be in it: by its API, its topics, and the sizes of its record sets."""
     if exchange.response is None or api not in CARRIERS or not exchange.may_carry_metadata():
         return False
+    if api == "Fetch":
+        seen = exchange.response.survey()
+        if seen is not None and not any(map(int.__sub__, seen.records[1::2], seen.records[::2])):
+            return False  # as nearly always: who follows the log asks several times a second
     topics = topics_of(exchange)
     return METADATA_TOPIC in topics or METADATA_TOPIC_ID in topics
 
@@ -131,7 +135,7 @@ def _read(exchange: Exchange, counts: bool, limits: Limits) -> Iterator[tuple[Lo
         if each.data and each.message is exchange.response and is_metadata_topic(each.topic, each.topic_id)
     ]
     if not carried:
-        return  # as nearly always: who follows the log asks several times a second
+        return
     cluster = request_of(exchange).get("clusterId") or None
     high_watermark, snapshot_end = _ends(response_of(exchange))
     for data in carried:

@@ -131,13 +131,13 @@ class Profile(Statistic):
         ns, api = exchange.begun_ns, exchange.api or "unknown"
         errors = self._errors(exchange) if exchange.error is not None else _NO_ERRORS
         broker_ns = split(exchange).broker_ns
-        groups, topics = exchange.groups, self._topics(exchange)
+        groups, topics = exchange.groups, topics_of(exchange)
         self._of_broker(exchange, ns, api, bool(errors), broker_ns)
-        if not errors and len(groups) < _FEW and len(topics) < _FEW:
-            self._alike_in(exchange, ns, api, False, broker_ns, tuple(groups), tuple(topics))
-        else:
+        if errors or len(groups) >= _FEW or len(topics) >= _FEW or (topics and _may_be_ids(topics)):
             self._alike_in(exchange, ns, api, bool(errors), broker_ns, (), ())
-            self._each(exchange, ns, errors, groups, topics)
+            self._each(exchange, ns, errors, groups, self._topics(exchange))
+        else:
+            self._alike_in(exchange, ns, api, False, broker_ns, tuple(groups), tuple(topics))
         if errors:
             client, broker = _client(exchange), _named(exchange.broker)
             for area, who in ((API, _named(api)), (BROKER, broker), (CLIENT, client)):
@@ -165,9 +165,9 @@ class Profile(Statistic):
         has_errors: bool,
         broker_ns: int | None,
         groups: tuple[str, ...],
-        topics: tuple[Topic, ...],
+        topics: tuple[str, ...],
     ) -> None:
-        """Count by API and client, and by these groups and topics."""
+        """Count by API and client, and by these groups and topics, which all have names."""
         network_ns = None if exchange.latency_ns is None else exchange.network_ns
         is_answered = exchange.response is not None
         which = (
@@ -190,7 +190,7 @@ class Profile(Statistic):
         broker_ns: int | None,
         network_ns: int | None,
         groups: tuple[str, ...],
-        topics: tuple[Topic, ...],
+        topics: tuple[str, ...],
     ) -> AlikeExchanges:
         """Where exchanges like this one are counted."""
         out, version, client = AlikeExchanges(), exchange.api_version, _client(exchange)
@@ -200,7 +200,7 @@ class Profile(Statistic):
             out.asked.append((self._sums(client, CLIENT, f"{api} v{version}", SHARE, api), 1, 0))
             out.asked.append((self._sums(client, CLIENT, api, _BASE), 0, 1))
         if exchange.response is not None:
-            answered = *subjects, *((TOPIC_AREA, topic) for topic in topics)
+            answered = *subjects, *((TOPIC_AREA, self._labels.topic(topic, None)) for topic in topics)
             out.answers = [self._sums(who, area, "errors", SHARE) for area, who in answered]
         for group in groups:
             who = _named(stem(group))
@@ -277,7 +277,7 @@ class Profile(Statistic):
         topics = topics_of(exchange)
         if not topics:
             return []
-        ids = exchange.topic_ids() if any(len(each) == _ID_LENGTH for each in topics) else None
+        ids = exchange.topic_ids() if _may_be_ids(topics) else None
         if not ids:
             return [self._labels.topic(each, None) for each in topics]
         return [
@@ -373,6 +373,11 @@ class Profile(Statistic):
         named = {_Named(*key): row for key, row in found.items()}
         rows = [each for key, row in named.items() for each in _rows(key, row, named)]
         return sorted(rows, key=_order)
+
+
+def _may_be_ids(topics: list[str]) -> bool:
+    """Whether one of these may be the id of a topic whose name is not known."""
+    return _ID_LENGTH in map(len, topics)
 
 
 def _client(exchange: Exchange) -> Topic:
