@@ -24,7 +24,7 @@ from kdissect.analysis.fold import Row, Statistic
 from kdissect.analysis.labels import Labels, Topic
 from kdissect.analysis.lag_course import COMMIT, PENDING, TOLD, CommittedOffset, LagCourse, LagKey, whole_row
 from kdissect.analysis.ledgers import Ledgers
-from kdissect.analysis.sets import record_sets
+from kdissect.analysis.sets import follows_log, record_sets
 from kdissect.analysis.timelines import Mark, Timelines
 from kdissect.analysis.topic_lives import TELLING, TopicLives
 from kdissect.exchange import Exchange
@@ -105,7 +105,7 @@ class Lag(Statistic):
             self._produce(exchange)
         elif exchange.api in TELLING:
             self._forget(self._lives.take(exchange, self._labels))
-        elif take is not None:
+        elif take is not None and not follows_log(exchange):
             take(self, exchange, exchange.request.body(), exchange.response.body(), counts)
 
     # -- where logs end ---------------------------------------------------------------------------------

@@ -38,7 +38,7 @@ from kdissect.analysis.resends import (
     account_of,
     unpacked,
 )
-from kdissect.analysis.sets import SharedSet, record_sets
+from kdissect.analysis.sets import SharedSet, follows_log, record_sets
 from kdissect.exchange import Exchange, RecordSetPlace
 from kdissect.limits import DEFAULTS, Limits
 from kdissect.protocol.schema import ZERO_UUID
@@ -194,7 +194,7 @@ class Producers(OneTable[_Key, Production]):
             self._see_no_more(exchange.connection)
         elif exchange.api == "Produce":
             self._produced(exchange, counts)
-        if exchange.api == "Fetch" and exchange.response is not None:
+        if exchange.api == "Fetch" and exchange.response is not None and not follows_log(exchange):
             for found in record_sets(exchange, self.limits):
                 self._read(found)
 

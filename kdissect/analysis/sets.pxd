@@ -2,6 +2,7 @@ cimport cython
 from kdissect.analysis.batches cimport Batches
 from kdissect.exchange cimport Exchange
 from kdissect.message cimport Message
+from kdissect.protocol.survey cimport Survey
 
 cdef int _MAGIC_AT
 cdef Batches _NO_BATCHES
@@ -23,6 +24,7 @@ cdef class SharedParts:
     cdef public object answer
     cdef public list errors
     cdef public object error_class
+    cdef public int follows_log
 
 @cython.locals(shared=SharedParts, found=list)
 cpdef list record_sets(Exchange exchange, limits)
@@ -34,5 +36,10 @@ cpdef answer_bytes(Exchange exchange, Message response)
 cpdef list errors_of(Exchange exchange)
 @cython.locals(shared=SharedParts)
 cpdef error_class_of(Exchange exchange)
+@cython.locals(shared=SharedParts)
+cpdef bint follows_log(Exchange exchange) except -1
+@cython.locals(request=Message, response=Message, asked=Survey, answered=Survey)
+cdef bint _follows_log(Exchange exchange) except -1
+cdef bint _are_of_log(list mentions) except -1
 cdef list _errors(Exchange exchange)
 cdef list _find(Exchange exchange, limits)

@@ -13,6 +13,8 @@ from kdissect.analysis.headers import Header, headers, sets_of
 from kdissect.exchange import Exchange, RecordSetPlace
 from kdissect.limits import Limits
 from kdissect.message import Message, Response, Token
+from kdissect.names import METADATA_TOPIC, METADATA_TOPIC_ID
+from kdissect.protocol.apis import FETCH
 from kdissect.protocol.topics import partition_of
 
 if TYPE_CHECKING:
@@ -84,7 +86,10 @@ class ErrorPlace(NamedTuple):
 class SharedParts:
     """What statistics found in an exchange while they look at many in turn (``Exchange.shared``)."""
 
-    __slots__ = ("answer", "error_class", "errors", "limits", "replica_id", "sets", "split", "topics")
+    __slots__ = (
+        *("answer", "error_class", "errors", "follows_log", "limits", "replica_id"),
+        *("sets", "split", "topics"),
+    )
 
     def __init__(self) -> None:
         self.limits: Limits | None = None
@@ -102,6 +107,8 @@ class SharedParts:
         """The error codes in its response that are not 0."""
         self.error_class: str | None = None
         """The class of the gravest."""
+        self.follows_log = -1
+        """What :func:`follows_log` gives; -1 until it is asked for."""
 
 
 class _AskedLast:
@@ -177,6 +184,32 @@ def error_class_of(exchange: Exchange) -> str | None:
     if found is None:
         found = shared.error_class = exchange.error_class
     return found
+
+
+def follows_log(exchange: Exchange) -> bool:
+    """Whether it is a Fetch of ``__cluster_metadata`` and nothing else. Brokers and controllers follow that
+    log all the time (KIP-595). It belongs to no producer, consumer or group."""
+    shared: SharedParts | None = exchange.shared
+    if shared is None:
+        return _follows_log(exchange)
+    if shared.follows_log < 0:
+        shared.follows_log = _follows_log(exchange)
+    return shared.follows_log > 0
+
+
+def _follows_log(exchange: Exchange) -> bool:
+    request, response = exchange.request, exchange.response
+    if request is None or response is None or request.api_key != FETCH:
+        return False
+    asked, answered = request.survey(), response.survey()
+    if asked is None or answered is None or not asked.mentions:
+        return False
+    return _are_of_log(asked.mentions) and _are_of_log(answered.mentions)
+
+
+def _are_of_log(mentions: list[tuple[str | None, str | None]]) -> bool:
+    others = [each for each in mentions if each[0] != METADATA_TOPIC and each[1] != METADATA_TOPIC_ID]
+    return not others
 
 
 def _errors(exchange: Exchange) -> list[ErrorPlace]:

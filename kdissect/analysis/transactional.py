@@ -15,7 +15,7 @@ from typing import Any, Self
 from kdissect.analysis.fold import Fold
 from kdissect.analysis.headers import headers
 from kdissect.analysis.labels import Labels, Topic
-from kdissect.analysis.sets import record_sets
+from kdissect.analysis.sets import follows_log, record_sets
 from kdissect.analysis.timelines import Timelines
 from kdissect.analysis.topics import replica_id
 from kdissect.analysis.transaction_marks import (
@@ -75,7 +75,8 @@ class Transactional(Fold):
         if exchange.request is None and api != "Fetch":
             self.orphans.add(exchange.connection, _orphan(exchange))
         elif api == "Fetch":
-            self._fetched(exchange, counts)
+            if not follows_log(exchange):
+                self._fetched(exchange, counts)
         elif api == "Produce":
             self._produced(exchange, counts)
         elif api in _TAKEN:

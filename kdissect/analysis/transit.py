@@ -28,7 +28,7 @@ from kdissect.analysis.headers import SAMPLE, Header, sets_of, stamps_of
 from kdissect.analysis.labels import Labels, Topic
 from kdissect.analysis.ledgers import NONE, Ledgers, known, told
 from kdissect.analysis.packed import packed
-from kdissect.analysis.sets import SharedSet, record_sets
+from kdissect.analysis.sets import SharedSet, follows_log, record_sets
 from kdissect.analysis.topic_lives import TELLING, TopicLives
 from kdissect.analysis.topics import replica_id as replica_id_in
 from kdissect.exchange import Exchange
@@ -128,7 +128,8 @@ class Transit(Fold):
         if api == "Produce":
             self._produce(exchange, flags)
         elif api in FETCHES:
-            self._fetch(exchange, flags)
+            if not follows_log(exchange):
+                self._fetch(exchange, flags)
         elif api in TELLING:
             self._lives.take(exchange, self._labels)
 
