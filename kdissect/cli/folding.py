@@ -28,7 +28,7 @@ from kdissect.cli.tally import Tally
 from kdissect.collector import look_again
 from kdissect.dissect import Event
 from kdissect.jobs.batches import EventBatch
-from kdissect.jobs.serving import Piece, Write
+from kdissect.jobs.serving import Before, Piece, Write
 from kdissect.limits import Limits
 from kdissect.present.options import Options
 from kdissect.present.statistics_text import left_out_text
@@ -249,6 +249,9 @@ class FoldingWork(Generic[C]):
     def is_light(self) -> bool:
         """As :class:`~kdissect.cli.jobs.SharedWork` has it: of exchanges in brief only numbers are asked."""
         return self._reading.source.briefs is not None
+
+    def expected(self, state: None, before: Before) -> None:
+        """As :class:`~kdissect.jobs.serving.Work` has it."""
 
     def go_on(self, state: None) -> None:
         """As :class:`~kdissect.cli.jobs.SharedWork` has it. Batches have no state."""

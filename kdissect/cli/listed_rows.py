@@ -12,7 +12,7 @@ from kdissect.cli.reading import Reading
 from kdissect.cli.shown_packets import ShownPackets
 from kdissect.cli.tally import Tally
 from kdissect.dissect import Event
-from kdissect.jobs.serving import Maybe, Piece, Write
+from kdissect.jobs.serving import Before, Maybe, Piece, Write
 from kdissect.present.form import Clock
 from kdissect.protocol.library import Problem
 from kdissect.session.conversation import Connection
@@ -75,6 +75,11 @@ class ListedRows:
     def state(self) -> Any:
         """What the next row depends on."""
         return self._printer.state
+
+    def expected(self, state: Any, before: Before) -> Any:
+        """As :class:`~kdissect.jobs.serving.Work` has it. Where a filter chooses, nobody knows what was
+        printed."""
+        return state if self._chooser is not None else self._printer.expected(state, before)
 
     def go_on(self, state: Any) -> None:
         """As :class:`~kdissect.cli.jobs.SharedWork` has it."""

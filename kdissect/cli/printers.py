@@ -10,6 +10,7 @@ from kdissect.cli.interrupts import WholeRows, held
 from kdissect.cli.output import TextOutput
 from kdissect.dissect import Event
 from kdissect.exchange import Exchange
+from kdissect.jobs.serving import Before
 from kdissect.message import Message, Token
 from kdissect.names import is_metadata_topic
 from kdissect.present.batches import may_hide
@@ -55,6 +56,12 @@ class Printer(Protocol):
     state: Any
     """What its next row depends on, beside the event: how wide columns have grown."""
 
+    def expected(self, state: Any, before: Before) -> Any:
+        """The state that is likely after all rows before a part of a capture.
+
+        :param state: that after some of them.
+        """
+
     def show(self, event: Event) -> Iterable[Event]:
         """Print its rows; gives the event once for each row that was printed."""
 
@@ -69,6 +76,9 @@ class TablePrinter:
     """Rows of one table in one of the :data:`FORMATS`."""
 
     state: Any = None
+
+    def expected(self, state: Any, before: Before) -> Any:
+        return state
 
     def __init__(
         self,
@@ -134,6 +144,9 @@ class RecordsPrinter:
     """The table ``records`` in a format of :data:`IN_PIECES`, many rows at a time."""
 
     state: Any = None
+
+    def expected(self, state: Any, before: Before) -> Any:
+        return state
 
     def __init__(self, table: Table, form: str, file: BinaryIO, options: Options) -> None:
         self._writer: LinesWriter | ColumnsWriter | RecordColumns | DecodedLinesWriter
@@ -231,6 +244,9 @@ class LinePrinter:
     def state(self, widths: Any) -> None:
         self._lines.widths = list(widths)
 
+    def expected(self, state: Any, before: Before) -> Any:
+        return self._lines.expected(state, before.exchanges, before.connections, before.latest_ns)
+
     def show(self, event: Event) -> Iterable[Event]:
         if isinstance(event, Brief):
             event = event.exchange()
@@ -284,6 +300,9 @@ class TreePrinter:
     why they stay dark. Those count for no row: what is listed are exchanges."""
 
     state: Any = None
+
+    def expected(self, state: Any, before: Before) -> Any:
+        return state
 
     def __init__(self, output: TextOutput, options: Options, dump: bool) -> None:
         self._output = output

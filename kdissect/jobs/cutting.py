@@ -28,7 +28,7 @@ from kdissect.capture.runs import PacketRun
 from kdissect.dissect import Dissector, Event
 from kdissect.exchange import Exchange
 from kdissect.jobs.batches import Batch
-from kdissect.jobs.serving import dump, load
+from kdissect.jobs.serving import Before, dump, load
 from kdissect.jobs.workers import Workers
 from kdissect.limits import Limits
 from kdissect.model import Endpoint
@@ -184,6 +184,7 @@ def in_parts(
     waiting: deque[tuple[Any, _CutTask]] = deque()
     tls: set[Endpoint] = set()
     size, poor, seams, given_up = FIRST_BYTES, 0, 0, 0
+    latest_ns: int | None = None
     try:
         while not is_over():
             while len(waiting) < count and poor < MOST_POOR:
@@ -198,11 +199,12 @@ def in_parts(
             if not waiting:
                 break
             begun, task = waiting.popleft()
+            before = Before(true.numbering.exchanges, true.numbering.connections, latest_ns)
             if begun is None:
                 here = _here(task.part, true, source.limits)
                 if task.part.is_plain:
                     flush()
-                    workers.do_here(here, count_events)
+                    workers.do_here(here, count_events, before)
                 else:
                     yield from here
                 continue
@@ -218,11 +220,13 @@ def in_parts(
             tls.update(edge.tls)
             known = true.names.order[task.known :]
             seam = stitcher.take(edge)
+            if edge.ticks is not None:
+                latest_ns = edge.ticks.latest_ns
             plain = [(step, [_plain(event) for event in found]) for step, found in seam.events]
             flush()
             news = dump((known, seam._replace(events=plain)), (true.names,))
             task.known = len(true.names.order)
-            workers.submit_part(begun, news)
+            workers.submit_part(begun, news, before)
     finally:
         for begun, _ in waiting:
             if begun is not None:

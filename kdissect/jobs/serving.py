@@ -67,8 +67,24 @@ OBJECTS_BEFORE_A_LOOK = 1_000_000
 _PIECE_BYTES = 256 << 10
 
 
+class Before(NamedTuple):
+    """What is known of all that comes before a part of a capture."""
+
+    exchanges: int
+    """How many have a number."""
+    connections: int
+    latest_ns: int | None
+    """About the latest time; None where it is not known."""
+
+
 class Work(Protocol):
     """What is done with each batch."""
+
+    def expected(self, state: Any, before: Before) -> Any:
+        """How the work before a part is likely to end.
+
+        :param state: how what is done of it ended.
+        """
 
     def do(self, events: Iterable[Sequence[Event]], state: Any, write: Write) -> tuple[Any, Any]:
         """Do a batch; what it writes are whole lines.

@@ -6,7 +6,8 @@ Rules
    that forks must have no other threads. A process that had a part of a capture may have others after it.
 2. As many processes work at a time as were asked for. If all of them do, whoever brings the next batch waits.
 3. What a batch writes may depend on how the one before it ended (columns of text grow). A batch is begun with
-   the state that is known then. If a batch before it ends in another state, it is begun anew.
+   the state that is known then, or expected of the batches before it. If a batch before it ends in another
+   state, it is begun anew.
 4. Memory is bounded: a limited amount of what is written out of turn is kept here; a process that writes more
    waits.
 5. A process that dies ends the work at its batch; what came before is written.
@@ -43,6 +44,7 @@ from kdissect.jobs.serving import (
     QUESTION,
     SEAM,
     WHOLE,
+    Before,
     PartTask,
     Piece,
     WholePiece,
@@ -60,6 +62,8 @@ AHEAD = 2
 """So many batches for each process may be begun before the first of them is written: their events stay in
 memory."""
 _PIPE_BYTES = 1 << 20
+MOST_MISTAKEN = 4
+"""After so many parts that were begun with a wrong state, which was expected, none is expected any more."""
 IS_POSSIBLE = hasattr(os, "fork")
 """Whether this system can have processes begin as they are needed here."""
 
@@ -96,6 +100,7 @@ class _PendingBatch:
         *(
             "after",
             "batch",
+            "before",
             "counted",
             "died",
             "edge",
@@ -109,7 +114,11 @@ class _PendingBatch:
         *("stale", "state", "task"),
     )
 
-    def __init__(self, batch: Batch | None, state: Any, task: PartTask | None = None) -> None:
+    def __init__(
+        self, batch: Batch | None, state: Any, task: PartTask | None = None, before: Before | None = None
+    ) -> None:
+        self.before = before
+        """What is known of all before it, where something is."""
         self.batch = batch
         """None for a part of a capture, which its process has."""
         self.task = task
@@ -196,6 +205,8 @@ class Workers:
         """Those that are being done, by the descriptor that their answers come from."""
         self._idle: list[tuple[_WorkerProcess, PartTask]] = []
         """Those that have done a part and may have another one, with that part."""
+        self._mistaken = 0
+        """How many parts were begun with a state that was expected, and wrong."""
         self._is_full = False
         """Whether only the first is listened to, because enough is kept of the others."""
 
@@ -252,26 +263,32 @@ class Workers:
         assert part.edge is not None
         return part.edge
 
-    def submit_part(self, part: _PendingBatch, seam: bytes) -> None:
+    def submit_part(self, part: _PendingBatch, seam: bytes, before: Before | None = None) -> None:
         """The seam of a part is known: have it done as the next batch."""
         while len(self._parts) >= AHEAD * self._count:
             self._receive(None)
             self._settle()
-        part.begin_with(self._state)
+        part.before = before
+        part.begin_with(self._expected(before, len(self._parts)))
         self._parts.append(part)
         self._ask(part, seam)
         self.attend()
 
-    def do_here(self, lists: Iterator[Sequence[Event]], count: Callable[[Sequence[Event]], Any]) -> None:
+    def do_here(
+        self,
+        lists: Iterator[Sequence[Event]],
+        count: Callable[[Sequence[Event]], Any],
+        before: Before | None = None,
+    ) -> None:
         """Do events here, as the next batch, while others work. What the batches before it write comes first.
 
         :param lists: the events, in lists. Between two of them there is time to attend to the others.
         :param count: what is to be said of events.
         :raises JobError: a process died.
         """
-        state, kept = self._state, _KeptPieces()
+        state, kept = self._expected(before, len(self._parts)), _KeptPieces()
         again: Batch = []
-        part = _PendingBatch(again, state)
+        part = _PendingBatch(again, state, None, before)
         try:
             part.after, part.result = self._work.do(self._attended(lists, again, count), state, kept.write)
         except Exception:
@@ -281,7 +298,7 @@ class Workers:
             for piece in kept.pieces:
                 self._write(piece)
             raise
-        if self._state != state:
+        if self._expected(before, len(self._parts)) != state:
             self.submit(again)
             return
         part.pieces, part.size, part.is_done = kept.pieces, kept.size, True
@@ -544,23 +561,36 @@ class Workers:
             if part.counted is not None:
                 self._counted(part.counted)
 
+    def _expected(self, before: Before | None, place: int) -> Any:
+        """With which state to begin a batch.
+
+        :param place: of how many others the outcome is not known that come before it.
+        """
+        if not place or before is None or self._state is None or self._mistaken >= MOST_MISTAKEN:
+            return self._state
+        return self._work.expected(self._state, before)
+
     def _go_on(self, state: Any) -> None:
         """The batch before the first ended so: begin anew those that were begun with another state."""
-        if state == self._state:
-            return
-        self._state = state
-        for part in self._parts:
-            if part.state == state:
-                continue
-            self._drop(part)
-            if part.batch is None:
-                part.stale += not part.is_done and part.error is None
-                part.begin_with(state)
-                self._ask(part, None)
-            else:
-                self._end(part, kills=True)
-                part.begin(state)
-                self._begin(part)
+        is_new, self._state = state != self._state, state
+        for place, part in enumerate(self._parts):
+            wanted = self._expected(part.before, place)
+            if part.state != wanted:
+                self._mistaken += place == 0 and part.before is not None and not is_new
+                self._begin_anew(part, wanted)
+            if not is_new:
+                return  # those behind it were begun with what is expected now
+
+    def _begin_anew(self, part: _PendingBatch, state: Any) -> None:
+        self._drop(part)
+        if part.batch is None:
+            part.stale += not part.is_done and part.error is None
+            part.begin_with(state)
+            self._ask(part, None)
+        else:
+            self._end(part, kills=True)
+            part.begin(state)
+            self._begin(part)
 
 
 def _nowhere(_: object) -> None:

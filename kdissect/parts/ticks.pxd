@@ -13,7 +13,7 @@ cdef class Ticks:
     cdef public Py_ssize_t _size
     cdef public Py_ssize_t _left
     cdef public int64_t _packet
-    cdef public int64_t _latest_ns
+    cdef public int64_t latest_ns
 
     @cython.locals(step=int64_t, later=int64_t, steps=bytearray, at=Py_ssize_t)
     cpdef add(self, int64_t packet, int64_t timestamp_ns)

@@ -27,6 +27,7 @@ class Ticks:
         times: Sequence[int] = (),
         places: Sequence[int] = (),
         steps: bytes = b"",
+        latest_ns: int = _BEFORE_ALL,
     ) -> None:
         self._packets = list(packets)
         """Of the first tick of each run …"""
@@ -41,18 +42,20 @@ class Ticks:
         """So many ticks may follow in the run."""
         self._packet = 0
         """The latest …"""
-        self._latest_ns = _BEFORE_ALL
+        self.latest_ns = latest_ns
         """… and its time."""
 
-    def __reduce__(self) -> tuple[type[Ticks], tuple[Sequence[int], Sequence[int], Sequence[int], bytes]]:
+    def __reduce__(
+        self,
+    ) -> tuple[type[Ticks], tuple[Sequence[int], Sequence[int], Sequence[int], bytes, int]]:
         numbers = array("q", self._packets), array("q", self._times), array("q", self._places)
-        return Ticks, (*numbers, bytes(self._steps[: self._size]))
+        return Ticks, (*numbers, bytes(self._steps[: self._size]), self.latest_ns)
 
     def add(self, packet: int, timestamp_ns: int) -> None:
         """A packet is later than all before it."""
         step = packet - self._packet
-        later = timestamp_ns - self._latest_ns  # compiled, it overflows between absurd times: negative then
-        self._packet, self._latest_ns = packet, timestamp_ns
+        later = timestamp_ns - self.latest_ns  # compiled, it overflows between absurd times: negative then
+        self._packet, self.latest_ns = packet, timestamp_ns
         if self._left == 0 or step < 0 or step > _MOST_STEP or later < 0 or later > _MOST_LATER:
             self._packets.append(packet)
             self._times.append(timestamp_ns)

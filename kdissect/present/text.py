@@ -103,6 +103,18 @@ class Lines:
         self._errors: dict[tuple[int, ...], str] = {}
         """By the codes of a response, those of them that are routine, and the count of the former."""
 
+    def expected(
+        self, widths: Sequence[int], exchanges: int, connections: int, latest_ns: int | None
+    ) -> tuple[int, ...]:
+        """The widths that columns are likely to have when so many exchanges and connections had a number."""
+        out = list(widths)
+        out[NUMBER] = max(out[NUMBER], len(str(exchanges)))
+        out[CONNECTION] = max(out[CONNECTION], len(str(connections - 1)))
+        first_ns = self._clock.first_ns
+        if self._clock.letter == "r" and first_ns is not None and latest_ns is not None:
+            out[TIME] = max(out[TIME], len(Clock("r", first_ns).text(latest_ns)))
+        return tuple(out)
+
     def line(self, exchange: Exchange) -> str:
         """One line, without its end."""
         out = JsonText()

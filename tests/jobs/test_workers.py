@@ -13,7 +13,7 @@ import pytest
 import kdissect.jobs.workers as module
 from kdissect.dissect import Event
 from kdissect.jobs.batches import Batch
-from kdissect.jobs.serving import Maybe, Piece, Write
+from kdissect.jobs.serving import Before, Maybe, Piece, Write
 from kdissect.jobs.workers import JobError, Workers
 from kdissect.model import Fault
 from tests.amount import some
@@ -22,6 +22,13 @@ from tests.amount import some
 class Echo:
     """Writes what batches say, each line numbered by its place; the width of the widest word so far is its
     state."""
+
+    def __init__(self) -> None:
+        self.asked = 0
+
+    def expected(self, state: int, before: Before) -> int:
+        self.asked += 1
+        return max(state, before.exchanges)
 
     def do(self, lists: Iterable[Sequence[Event]], state: int, write: Write) -> tuple[int, Any]:
         for word in words_of(chain.from_iterable(lists)):
@@ -227,6 +234,57 @@ class WordsTask:
 
     def take(self, order: bytes) -> None:
         self.text = order.decode()
+
+
+def in_parts(several: Bench, words: Sequence[str], known: Sequence[int], own: Sequence[int] = ()) -> int:
+    """Have words done as parts, with what is known before each of how wide words are; gives how often a part
+    was begun anew."""
+    anew = 0
+    begin_anew = several.workers._begin_anew
+
+    def counted(*what: Any) -> None:
+        nonlocal anew
+        anew += 1
+        begin_anew(*what)
+
+    several.workers._begin_anew = counted  # type: ignore[method-assign]
+    for at, word in enumerate(words):
+        before = Before(known[at], 0, None)
+        if at in own:
+            several.workers.do_here(iter([batch_of(f"{word} seam")]), lambda events: None, before)
+            continue
+        part = several.workers.begin_part(WordsTask(word))
+        several.workers.edge_of(part)
+        several.workers.submit_part(part, b"seam", before)
+    several.workers.finish()
+    return anew
+
+
+@pytest.mark.parametrize("own", [(), (1, 3), (2, 5)])
+def test_a_part_is_begun_with_the_state_that_is_expected(own: Sequence[int]) -> None:
+    words = ["sleep0.2", "a" * 5, "b", "c" * 7, "sleep0.1", "d", "e" * 9]
+    with bench(4, 1) as several:
+        assert in_parts(several, words, [1, 4, 5, 5, 7, 7, 7], own) == 0
+        assert several.text == alone([f"{word} seam" for word in words], 1)
+        assert len(several.done) == len(words)
+
+
+@pytest.mark.parametrize("own", [(), (1, 3), (2, 5)])
+def test_where_another_state_was_expected_a_part_is_done_again(own: Sequence[int]) -> None:
+    words = ["sleep0.2", "a" * 5, "b", "c" * 7, "sleep0.1", "d", "e" * 9]
+    with bench(4, 1) as several:
+        in_parts(several, words, [1, 9, 2, 20, 3, 7, 30], own)
+        assert several.text == alone([f"{word} seam" for word in words], 1)
+
+
+def test_what_is_expected_wrongly_again_and_again_is_expected_no_more() -> None:
+    words = [f"sleep0.05 {number}" for number in range(20)]
+    with bench(3, 4) as several:
+        assert in_parts(several, words, [9] * 20) <= 3 * module.MOST_MISTAKEN
+        assert several.text == alone([f"{word} seam" for word in words], 4)
+        asked = several.work.asked
+        in_parts(several, words, [9] * 20)
+        assert several.work.asked == asked
 
 
 @pytest.mark.parametrize("kills", [False, True])
