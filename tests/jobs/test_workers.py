@@ -247,7 +247,7 @@ def in_parts(several: Bench, words: Sequence[str], known: Sequence[int], own: Se
         anew += 1
         begin_anew(*what)
 
-    several.workers._begin_anew = counted  # type: ignore[method-assign]
+    several.workers._begin_anew = counted  # type: ignore[method-assign,assignment]
     for at, word in enumerate(words):
         before = Before(known[at], 0, None)
         if at in own:
