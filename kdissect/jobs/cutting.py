@@ -4,8 +4,8 @@ Processes read the parts of a file by themselves, one after another. What cannot
 (several files, which may overlap; compressed ones) is read here. A process has its part of that from its
 birth.
 
-With few processes, this one takes its turn among them. A part that is dissected and done here needs no seam,
-and nothing of it is handed over.
+With few processes, this one has parts of its own, so many that all have about the same to do. A part that is
+dissected and done here needs no seam, and nothing of it is handed over.
 
 The first part is dissected here, and what is wanted of it is done here (:func:`beginning`), before any
 process begins. The next ones are small, so that first rows come early. Cutting ends where most segments in
@@ -19,7 +19,7 @@ import pickle
 from array import array
 from collections import deque
 from collections.abc import Callable, Collection, Iterator, Sequence
-from itertools import cycle
+from time import process_time
 from typing import Any, NamedTuple
 
 from kdissect.capture.cuts import CapturePart, Cutter, FilePart
@@ -151,6 +151,42 @@ class _Blocks:
         return self._part.in_runs(self._limits)
 
 
+class _Turns:
+    """Tells whose the next part is, so that this process and the others have about the same to do. This one
+    stitches and writes, too. What others do is not seen: bytes take them as long as they take here."""
+
+    def __init__(self, count: int) -> None:
+        self._others = count - 1 if 1 < count <= MOST_WITH_OWN else 0
+        self._since = process_time()
+        self._given = 0
+        """Bytes that others have …"""
+        self._own: deque[int] = deque()
+        """… and those of each part that is to be done here."""
+        self._done = 0
+        """Bytes that were done here …"""
+        self._seconds = 0.0
+        """… and how long it took."""
+
+    def is_own(self, size: int) -> bool:
+        """Whether the next part, of about so many bytes, is to be done here."""
+        if not self._others:
+            return False
+        mine = self._done + sum(self._own)
+        if self._seconds:
+            rate = self._seconds / self._done
+            mine = round((process_time() - self._since) / rate) + sum(self._own)
+        if mine * self._others > self._given:
+            self._given += size
+            return False
+        self._own.append(size)
+        return True
+
+    def was_done(self, seconds: float) -> None:
+        """The first part of those that were to be done here was: so long it took."""
+        self._done += self._own.popleft()
+        self._seconds += seconds
+
+
 def beginning(cuts: Cutter, true: Dissector, limits: Limits) -> Iterator[Sequence[Event]]:
     """The events of the first part, for the work of this process. What that reads, imports and finds once,
     each process that is forked later has from its birth. It takes as long as to count some hundred exchanges.
@@ -179,8 +215,7 @@ def in_parts(
     :param is_over: whether nothing more is wanted.
     """
     stitcher = Stitcher(true, source.limits)
-    own = [True] if 1 < count <= MOST_WITH_OWN else []
-    turns = cycle([*own, *(count - len(own)) * [False]])
+    turns = _Turns(count)
     waiting: deque[tuple[Any, _CutTask]] = deque()
     tls: set[Endpoint] = set()
     size, poor, seams, given_up = FIRST_BYTES, 0, 0, 0
@@ -189,12 +224,13 @@ def in_parts(
         while not is_over():
             while len(waiting) < count and poor < MOST_POOR:
                 share = cuts.left // (2 * count)
-                part = cuts.next(min(size, max(share, LAST_BYTES)))
+                wanted = min(size, max(share, LAST_BYTES))
+                part = cuts.next(wanted)
                 if part is None:
                     break
                 size = min(GROWTH * size, PART_BYTES)
                 task = _CutTask(part, source, true, count_events, tls)
-                is_own = not part.is_plain or next(turns)
+                is_own = not part.is_plain or turns.is_own(wanted)
                 waiting.append((None if is_own else workers.begin_part(task), task))
             if not waiting:
                 break
@@ -204,7 +240,9 @@ def in_parts(
                 here = _here(task.part, true, source.limits)
                 if task.part.is_plain:
                     flush()
+                    begin, attended = process_time(), workers.attended
                     workers.do_here(here, count_events, before)
+                    turns.was_done(process_time() - begin - (workers.attended - attended))
                 else:
                     yield from here
                 continue

@@ -30,6 +30,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from functools import partial
 from itertools import islice
+from time import process_time
 from typing import Any
 
 from kdissect.dissect import Event
@@ -207,6 +208,8 @@ class Workers:
         """Those that have done a part and may have another one, with that part."""
         self._mistaken = 0
         """How many parts were begun with a state that was expected, and wrong."""
+        self.attended = 0.0
+        """CPU seconds of this process for what others have done, in :meth:`attend`."""
         self._is_full = False
         """Whether only the first is listened to, because enough is kept of the others."""
 
@@ -329,10 +332,12 @@ class Workers:
 
         :raises JobError: a process died.
         """
+        before = process_time()
         if self._running:
             self._receive(0)
         if self._parts:
             self._settle()
+        self.attended += process_time() - before
 
     def finish(self) -> None:
         """Wait for what is not done yet.
