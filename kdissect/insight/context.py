@@ -85,6 +85,11 @@ class JudgingContext(NamedTuple):
         slept = (min(to_ns, end) - max(from_ns, begin) for begin, end in self.pauses)
         return to_ns - from_ns - sum(each for each in slept if each > 0)
 
+    def seen_ns(self, from_ns: int, to_ns: int) -> int:
+        """How much of this time lies outside the silences, that is, when somebody at least did something."""
+        silent = (min(to_ns, end) - max(from_ns, begin) for begin, end in self.silences)
+        return to_ns - from_ns - sum(each for each in silent if each > 0)
+
     @property
     def is_unread(self) -> bool:
         """Whether nothing at all could be read."""

@@ -183,7 +183,7 @@ def consumer_stopped(facts: Facts) -> Iterator[Finding]:
         lag = ends.get(key)
         if group is None or lag is None or lag["log_end"] is None or last["fetched_last_ns"] is None:
             continue
-        quiet_ns = facts.context.awake_ns(last["fetched_last_ns"], end_ns)
+        quiet_ns = facts.context.seen_ns(last["fetched_last_ns"], end_ns)
         times = sum(row["fetches"] for row in rows)
         usual_ns = (last["fetched_last_ns"] - min(row["first_ns"] for row in rows)) / max(1, times)
         if quiet_ns < max(facts.limit("quiet_s") * SECOND, 20 * usual_ns):

@@ -95,7 +95,15 @@ def retry_without_backoff(facts: Facts) -> Iterator[Finding]:
 
 
 @rule(
-    "metadata-storm", WARNING, CERTAIN, needs=(Repeats,), per_s=2, seconds=10, slow_per_s=1, slow_seconds=30
+    "metadata-storm",
+    WARNING,
+    CERTAIN,
+    needs=(Repeats,),
+    requests=30,
+    per_s=2,
+    seconds=10,
+    slow_per_s=1,
+    slow_seconds=30,
 )
 def metadata_storm(facts: Facts) -> Iterator[Finding]:
     """A client asks for metadata far more often than it needs."""
@@ -105,6 +113,7 @@ def metadata_storm(facts: Facts) -> Iterator[Finding]:
         storms = [
             each
             for each in found
+            if each[2] >= facts.limit("requests")
             if (each[0] > facts.limit("per_s") and each[1] >= facts.limit("seconds") * SECOND)
             or (each[0] > facts.limit("slow_per_s") and each[1] >= facts.limit("slow_seconds") * SECOND)
         ]

@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterable, Iterator
 from kdissect.analysis.errors import Errors
 from kdissect.analysis.exposure import ENCRYPTED_ALERT, Exposure
 from kdissect.analysis.fold import SECOND, Row, address
+from kdissect.analysis.tcp import Tcp
 from kdissect.insight.finding import CERTAIN, CRITICAL, INFO, LIKELY, NOTICE, WARNING, Finding, FindingSubject
 from kdissect.insight.rule import Facts, rule
 from kdissect.insight.words import having, named, of_numbers, span
@@ -481,21 +482,24 @@ def _grant(principal: str | None, operations: list[str], option: str, name: str 
     )
 
 
-@rule("reauthentication-missed", WARNING, CERTAIN, needs=(Exposure,), within_s=5)
+@rule("reauthentication-missed", WARNING, CERTAIN, needs=(Exposure, Tcp), within_s=5)
 def reauthentication_missed(facts: Facts) -> Iterator[Finding]:
     """The broker closed a connection because its log-in had run out."""
+    by_client = {row["connection"] for row in facts.rows(Tcp) if row["closed_by"] == "client"}
     late = [
         row
         for row in facts.rows(Exposure)
         if row["login_ends_ns"] is not None
         and row["end"] in ("fin", "rst")
+        and row["connection"] not in by_client
+        and facts.context.awake_ns(row["first_ns"], row["last_ns"]) == row["last_ns"] - row["first_ns"]
         and 0 <= row["last_ns"] - row["login_ends_ns"] <= facts.limit("within_s") * SECOND
     ]
     for subject, rows in _groups(late, _who).items():
         yield facts.finding(
             subject,
-            f"{plural(len(rows), 'connection')} of {subject.client_id or 'a client'} ended when the login "
-            "expired: the client did not log in again before.",
+            f"The broker closed {plural(len(rows), 'connection')} of {subject.client_id or 'a client'} when "
+            "the login expired: the client did not log in again before.",
             count=len(rows),
             measure=len(rows),
             unit="connections",

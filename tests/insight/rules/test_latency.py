@@ -74,6 +74,10 @@ def test_times_of_one_api_are_told_together() -> None:
     assert (found.first_ns, found.last_ns) == (T0, T0 + 10 * S)
 
 
+def test_no_spike_is_told_without_one() -> None:
+    assert not said_by(("latency-spike",), stall())
+
+
 def stall(**values: Any) -> tuple[type[Stalls], Row]:
     made = {"broker": "b:1", "from_ns": T0, "to_ns": T0 + 2 * S, "stalled_ns": 2 * S, "waiting": 2}
     return Stalls, zeros(
@@ -85,6 +89,11 @@ def test_a_broker_that_answers_nobody_stands_still() -> None:
     ((found,),) = said_by(("broker-stalled",), stall(), stall(from_ns=T0 + 5 * S)).values()
     assert (found.subject.broker, found.count, found.measure) == ("b:1", 2, 2)
     assert found.exchanges == (7, 8)
+
+
+@pytest.mark.parametrize(("quiet_ms", "told"), [(1_500, True), (1_501, False), (2_000, False)])
+def test_where_nobody_asks_meanwhile_the_clock_may_have_been_set(quiet_ms: int, told: bool) -> None:
+    assert bool(said_by(("broker-stalled",), stall(quiet_ns=quiet_ms * MS))) == told
 
 
 def told_at(node: int, port: int) -> tuple[type[ClusterBrokers], Row]:

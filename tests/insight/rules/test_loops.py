@@ -87,7 +87,15 @@ def test_a_loop_without_a_pause_is_told(change: dict[str, Any], fires: bool) -> 
 
 @pytest.mark.parametrize(
     ("count", "seconds", "fires"),
-    [(22, 10, True), (20, 10, False), (29, 30, False), (35, 31, True), (500, 9, False)],
+    [
+        (30, 10, True),
+        (29, 10, False),
+        (30, 15, False),
+        (32, 15, True),
+        (29, 30, False),
+        (35, 31, True),
+        (500, 9, False),
+    ],
 )
 def test_a_storm_lasts_and_is_quick(count: int, seconds: int, fires: bool) -> None:
     row = repeat(count=count, last_ns=seconds * SECOND)

@@ -9,6 +9,7 @@ import pytest
 from kdissect.analysis.errors import Errors
 from kdissect.analysis.exposure import Exposure
 from kdissect.analysis.fold import SECOND, Row
+from kdissect.analysis.tcp import Tcp
 from kdissect.insight.catalogue import RULES
 from kdissect.insight.context import JudgingContext
 from kdissect.insight.finding import CERTAIN, CRITICAL, INFO, LIKELY, NOTICE, WARNING, Finding
@@ -252,6 +253,10 @@ def test_a_connection_that_ends_with_its_log_in() -> None:
     assert not judged("reauthentication-missed", connection(login_ends_ns=84 * SECOND))
     assert not judged("reauthentication-missed", connection(login_ends_ns=91 * SECOND))
     assert not judged("reauthentication-missed", connection(login_ends_ns=85 * SECOND, end="open"))
+    for closed_by, told in (("client", False), ("broker", True), (None, True)):
+        over = row(Tcp, connection=3, closed_by=closed_by)
+        late = connection(login_ends_ns=85 * SECOND)
+        assert bool(said("reauthentication-missed", {Exposure: [late], Tcp: [over]})) == told
 
 
 def test_no_finding_holds_a_password() -> None:
