@@ -445,6 +445,17 @@ def test_where_bytes_are_missing_a_member_may_have_left(gaps: int, silent_s: flo
     assert len(judge({rule.id: rule}, rows, context).findings) == found
 
 
+@pytest.mark.parametrize(
+    ("detail", "gaps", "found"), [("its connection had ended", 9, 0), ("it stayed open", 9, 1), (None, 0, 1)]
+)
+def test_nor_is_a_session_known_whose_length_nobody_tells(detail: str | None, gaps: int, found: int) -> None:
+    rule = RULES["session-timeout"]
+    expired = step("expired", 60, member_id="m-id", silent_ns=3 * SECOND, detail=detail)
+    rows = {need: [expired] if need.name == "rebalance_steps" else [] for need in rule.needs}
+    context = JudgingContext(first_ns=0, last_ns=600 * SECOND, gap_bytes=gaps)
+    assert len(judge({rule.id: rule}, rows, context).findings) == found
+
+
 @pytest.mark.parametrize(("joined_s", "found"), [(0.5, 1), (3, 0)])
 def test_a_coordinator_that_is_made_at_first_use_has_not_moved(joined_s: float, found: int) -> None:
     refused = [error("NOT_COORDINATOR", "JoinGroup", first_ns=SECOND, last_ns=2 * SECOND)]

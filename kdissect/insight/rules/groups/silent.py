@@ -59,6 +59,13 @@ def _session_ns(members: dict[tuple[str, str], Row], step: Row) -> int:
     return (member["session_timeout_ms"] or 0) * MILLISECOND if member is not None else 0
 
 
+def _may_have_left(step: Row, session_ns: int) -> bool:
+    """Whether the request with which a member left may be among what is missing."""
+    if session_ns:
+        return bool(step["silent_ns"] < session_ns)
+    return "had ended" in (step["detail"] or "")
+
+
 @rule("session-timeout", CRITICAL, LIKELY, needs=(RebalanceSteps, Members))
 def session_timeout(facts: Facts) -> Iterator[Finding]:
     """A member was removed because it was silent."""
@@ -66,8 +73,8 @@ def session_timeout(facts: Facts) -> Iterator[Finding]:
     found: dict[tuple[str, str], list[Row]] = {}
     for step in facts.rows(RebalanceSteps):
         if step["step"] == "expired" and step["silent_ns"] is not None:
-            if facts.context.gap_bytes and step["silent_ns"] < _session_ns(members, step):
-                continue  # the request with which it left may be among what is missing
+            if facts.context.gap_bytes and _may_have_left(step, _session_ns(members, step)):
+                continue
             who = name_of(members, step["group"], step["member_id"])
             found.setdefault((step["group"], who), []).append(step)
     for (group, who), steps in found.items():
