@@ -57,6 +57,7 @@ class Story:
     :param tells: what of an exchange belongs to the story. The empty text stands for what the exchange did;
         another text replaces that. None: the exchange does not belong.
     :param names: names of the kind that an exchange has; for saying what there is.
+    :param nearest: what is nearest to what was asked for; None if nothing is.
     """
 
     def __init__(
@@ -64,7 +65,9 @@ class Story:
         tells: Callable[[Exchange], str | None],
         names: Callable[[Exchange], list[str]],
         limits: Limits = DEFAULTS,
+        nearest: Callable[[], str | None] = lambda: None,
     ) -> None:
+        self.nearest = nearest
         self.lines: list[StoryLine] = []
         self.left_out = 0
         self.names: set[str] = set()
@@ -155,6 +158,8 @@ def of_offset(asked: Offset, limits: Limits = DEFAULTS) -> Story:
     past: dict[str, bool] = {}
     """By group, whether its commit is past the offset."""
     where = f"{asked.topic}-{asked.partition}"
+    near: list[int] = []
+    """The offset of a record that is nearest to the one asked for."""
 
     def tells(each: Exchange) -> str | None:
         if asked.topic not in each.topics:
@@ -166,6 +171,7 @@ def of_offset(asked: Offset, limits: Limits = DEFAULTS) -> Story:
                 continue
             if records.first is None or records.last is None:
                 continue
+            near[:] = [min((*near, records.first, records.last), key=lambda at: abs(at - asked.offset))]
             if records.first <= asked.offset <= records.last:
                 verb = "wrote" if each.api == "Produce" else "read"
                 if records.first == records.last:
@@ -192,4 +198,7 @@ def of_offset(asked: Offset, limits: Limits = DEFAULTS) -> Story:
             return []
         return [f"{one.topic}/{one.partition}" for one in records_of(each, limits)]
 
-    return Story(tells, names, limits)
+    def nearest() -> str | None:
+        return f"{asked.topic}/{asked.partition}/{near[0]}" if near else None
+
+    return Story(tells, names, limits, nearest)

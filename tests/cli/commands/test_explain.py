@@ -111,7 +111,7 @@ def test_only_what_is_asked_for(explain: Command) -> None:
         (("--id", "mid-strem"), "--id mid-strem: there is no such rule; did you mean mid-stream?"),
         (("--rule", "mid-strem"), "--rule mid-strem: there is no such rule; did you mean mid-stream?"),
         (("--error", "NOT_LEADER"), "--error NOT_LEADER: there is no such error"),
-        (("--error", "4711"), "--error 4711: there is no such error"),
+        (("--error", "4711"), "--error 4711: there is no such error; their codes are -1 to "),
         (("--severity", "bad"), "--severity bad: there is no such severity"),
         (("--category", "captur"), "--category captur: there is no such category; did you mean capture?"),
         (("--subject", "grup=x"), "did you mean group?"),
@@ -134,6 +134,12 @@ def test_what_does_not_exist_is_told_in_one_line(
     assert told in ran.err
     assert len(ran.err.splitlines()) == 1
     assert ran.out == b""
+
+
+def test_the_nearest_offset_is_told(explain: Command) -> None:
+    ran = explain(CAPTURES / "basic-kafka43.pcapng", "--offset", "java43-basic/1/99999")
+    assert ran.code == 2
+    assert "with that offset is in the capture; the nearest is java43-basic/1/" in ran.err
 
 
 def test_fail_on_tells_by_the_exit_code(explain: Command) -> None:

@@ -44,7 +44,8 @@ def error_of(text: str) -> ErrorPage:
     if known is None and re.fullmatch(r"-?[0-9]{1,5}", text.strip()):
         known = errors().get(int(text))
     if known is None:
-        raise Wrong(f"--error {text}: there is no such error{nearest(name, by_name)}")
+        codes = f"; their codes are {min(errors())} to {max(errors())}" if text.strip().isdigit() else ""
+        raise Wrong(f"--error {text}: there is no such error{codes or nearest(name, by_name)}")
     return error_page(known)
 
 

@@ -102,7 +102,9 @@ def _nothing(kind: str, name: str, story: Story) -> str:
     if kind == "offset":
         place = name.rpartition("/")[0]
         if place in story.names:
-            return f"no record of {place} with that offset is in the capture"
+            near = story.nearest()
+            hint = "" if near is None else f"; the nearest is {near}"
+            return f"no record of {place} with that offset is in the capture{hint}"
         return f"no records of {place} are in the capture{_hint(place, story)}"
     return f"it is not in the capture{_hint(name, story)}"
 
