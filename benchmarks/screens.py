@@ -1,6 +1,8 @@
 """The screens over a large capture: how soon they are there, how soon a key is answered, what they take.
 
-    python -m benchmarks.screens [--exchanges 1000000] [--capture FILE]
+    python -m benchmarks.screens [--exchanges 1000000] [--capture FILE] [--all-screens]
+
+``--all-screens`` opens each screen in turn and presses keys there, while the capture is read and after that.
 
 The application runs as it does for a user, with its decoder beside it, only that no terminal is attached:
 what would be written to it ends a measurement. From a key to its frame everything is counted, the wait for
@@ -31,6 +33,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
     parser.add_argument("--exchanges", type=int, default=EXCHANGES)
     parser.add_argument("--capture", type=Path, help="a capture to use instead of one that is made")
+    parser.add_argument("--all-screens", action="store_true", help="open each screen, and press keys there")
     parser.add_argument("--since", type=float, help=argparse.SUPPRESS)
     given = parser.parse_args()
     if given.since is not None:
@@ -41,7 +44,7 @@ def main() -> int:
 
             keep_what_there_is()
 
-        figures = asyncio.run(measure(decoder, given.since))
+        figures = asyncio.run(measure(decoder, given.since, all_screens=given.all_screens))
         sys.stdout.write("".join(f"{figure}\n" for figure in figures))
         return 0 if all(figure.is_met for figure in figures) else 1
     with tempfile.TemporaryDirectory(prefix="kdissect-bench-") as folder:
@@ -52,6 +55,7 @@ def main() -> int:
             capture = Path(folder) / "traffic.pcap"
             multiply(capture, given.exchanges)
         command = [sys.executable, "-m", "benchmarks.screens", "--capture", str(capture)]
+        command += ["--all-screens"] if given.all_screens else []
         sys.stdout.write(f"load average {os.getloadavg()[0]:.1f} on {os.cpu_count()} processors\n")
         sys.stdout.flush()
         return subprocess.run([*command, "--since", repr(time.time())], check=False).returncode

@@ -12,12 +12,15 @@ from typing import Any, NamedTuple
 from textual.pilot import Pilot
 
 from kdissect.feed.batches import Feed
+from kdissect.settings.actions import PAGE_KEYS, PAGES
 from kdissect.tui.app import Kdissect
 from kdissect.tui.pages.findings import FindingsPage
 
 KEYS = ("j", "j", "k", "pagedown", "pagedown", "pageup", "end", "k", "home", "e", "e", "E")
 """Pressed again and again. Each changes what is shown: one that changes nothing would be answered by the next
 frame of the reading."""
+KEYS_OF_ALL = ("j", "j", "k", "pagedown", "pageup", "end", "home", "j")
+"""Pressed on each screen."""
 COLUMN_FILTERS = (
     "api == Fetch and latency > 5ms",
     "error",
@@ -26,6 +29,8 @@ COLUMN_FILTERS = (
     "not error and response_size > 1KiB and client.port > 40000",
 )
 DEEP_FILTER = "fetch.request.maxWaitMs == 500"
+LOOKED_AT_SECONDS = 4.0
+"""How long people look at the first page before they open another."""
 FRAME_SECONDS = 1.0
 """A key that changes nothing has no frame; that is told after so long."""
 
@@ -141,13 +146,21 @@ def _of_keys(name: str, answers: Sequence[Answer], limit: float | None = None) -
         yield _ms("  of processor time", worked)
 
 
-async def measure(feed: Feed, since: float, keys: int = 300, wait: float = 3_600) -> list[Figure]:
-    """All figures of one run over a capture."""
+async def measure(
+    feed: Feed, since: float, keys: int = 300, wait: float = 3_600, *, all_screens: bool = False
+) -> list[Figure]:
+    """All figures of one run over a capture.
+
+    :param keys: how many keys are pressed.
+    :param wait: seconds for which reading may go on.
+    :param all_screens: whether each screen is opened, and keys are pressed there, instead of all else.
+    """
     app = Watched(feed)
     app.since, app.drawn = since, asyncio.Event()
     try:
         async with app.run_test(size=(160, 48)) as pilot:
-            return await _measure(Bench(app, pilot), keys, wait)
+            bench = Bench(app, pilot)
+            return await (_measure_all_screens(bench, wait) if all_screens else _measure(bench, keys, wait))
     finally:
         app.feed.close()
 
@@ -170,6 +183,43 @@ async def _measure(bench: Bench, keys: int, wait: float) -> list[Figure]:
     limit = 120 * 1024 + 120 * rows / 1024
     out.append(Figure("memory of the screens", memory() / 1024, "KiB", limit))
     return out
+
+
+async def _measure_all_screens(bench: Bench, wait: float) -> list[Figure]:
+    """Each screen while the capture is read, when it was read, and once more."""
+    app = bench.app
+    await bench.until(lambda: app.first_page > 0, 60)
+    out = [_ms("start to first page", app.first_page, 1_500)]
+    await asyncio.sleep(LOOKED_AT_SECONDS)
+    out += await _all_screens(bench, "while reading")
+    was_reading = app.ended is None
+    out.append(_ms("the rest of the reading", await bench.until(lambda: app.ended is not None, wait)))
+    if not was_reading:
+        out.append(Figure("the capture was too small: it was read by then", 1, "", 0))
+    await bench.pilot.pause(0.5)
+    out += await _all_screens(bench, "when all is read")
+    return out
+
+
+async def _all_screens(bench: Bench, when: str) -> list[Figure]:
+    """How soon each screen is there, and how soon it answers keys."""
+    opened, pressed, out = [], [], []
+    for name, key in PAGE_KEYS.items():
+        answer = await bench.key_to_frame(key)
+        if answer is not None:
+            opened.append(answer)
+            out.append(_ms(f"  {PAGES[name]}", answer.waited))
+        await asyncio.sleep(0.3)
+        for each in KEYS_OF_ALL:
+            answer = await bench.key_to_frame(each)
+            if answer is not None:
+                pressed.append(answer)
+            await asyncio.sleep(0.05)
+    return [
+        *_of_keys(f"key to another screen {when}", opened),
+        *out,
+        *_of_keys(f"key on all screens {when}", pressed, 50),
+    ]
 
 
 async def _filters(bench: Bench) -> list[Figure]:

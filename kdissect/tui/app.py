@@ -57,6 +57,11 @@ from kdissect.tui.widgets.dialogs import Help
 TICK_SECONDS = 0.15
 """How often the screens take in new exchanges. A live capture redraws the list each time, which takes 30 ms.
 Ten times a second would be a third of a core."""
+PREPARE_SECONDS = 0.25
+"""How often a screen is made that nobody has opened yet. That takes as long as some frames; so each is made
+alone, while no key comes."""
+FIRST_PAGE_SECONDS = 1.5
+"""How long the first page has the processor for itself."""
 REST_SECONDS = 0.2
 """How long no key must come before memory is tidied up, which takes as long as a frame or some."""
 
@@ -71,6 +76,8 @@ class Kdissect(Host):
     """
     BINDINGS: ClassVar[list[BindingType]] = bindings_of("everywhere")
     BINDING_GROUP_TITLE = PLACES["everywhere"]
+    prepares_pages = True
+    """Whether screens are made before somebody opens them."""
     COMMANDS: ClassVar[set[type[Provider] | Callable[[], type[Provider]]]] = {Commands}
 
     def __init__(
@@ -159,6 +166,24 @@ class Kdissect(Host):
             self._go_on_from(self.settings.before)
         if self.ended is None:
             self._timer = self.set_interval(TICK_SECONDS, self._tick)
+        if self.prepares_pages:
+            self.set_timer(FIRST_PAGE_SECONDS, self._begin_to_prepare)
+
+    def _begin_to_prepare(self) -> None:
+        self._preparing = self.set_interval(PREPARE_SECONDS, self._prepare)
+
+    def _prepare(self) -> None:
+        """Make the next screen that is not made yet, unless the user is busy. To open it takes less then."""
+        if time.monotonic() < self._touched_at + REST_SECONDS or self._here() is None:
+            return
+        page = next((each for each in self.pages.values() if not each.is_running), None)
+        if page is None:
+            self._preparing.stop()
+            keep_what_there_is()
+        elif page.is_ready:
+            self._get_screen(page)  # as Textual does before it shows one
+        else:
+            page.make_ready()
 
     def _go_on_from(self, before: LastSession) -> None:
         """Begin as the screens were left, and say so."""

@@ -81,6 +81,7 @@ def among_others() -> Iterator[None]:
     with (
         mock.patch("kdissect.tui.app.keep_what_there_is"),
         mock.patch("kdissect.tui.pages.page.keep_what_there_is"),
+        mock.patch.object(Kdissect, "prepares_pages", False),
     ):
         yield
 

@@ -9,11 +9,12 @@ from pathlib import Path
 import pytest
 from textual.containers import VerticalScroll
 from textual.pilot import Pilot
-from textual.widgets import Footer, Input
+from textual.widgets import Input
 
 from kdissect.tui.app import Kdissect
 from kdissect.tui.host import WayBack, WayStep
 from kdissect.tui.pages.exchanges import ExchangesPage
+from kdissect.tui.widgets.bars import KeysFooter
 from kdissect.tui.widgets.dialogs import Help
 from tests.cli.run import CAPTURES
 from tests.feed.feeds import decoded
@@ -134,7 +135,7 @@ def test_back_from_an_exchange_of_the_ladder_is_the_ladder_and_then_the_exchange
 
 def test_the_footer_says_quit_where_q_ends() -> None:
     async def step(pilot: Pilot[None], app: Kdissect) -> None:
-        app.screen.query_one(Footer)
+        app.screen.query_one(KeysFooter)
         assert "q Quit" in last_line(app)
         for key, before in (("2", "Exchanges"), ("enter", "Connections"), ("i", "Exchanges")):
             await press(pilot, key)

@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 import asyncio
+import time
 from collections.abc import Iterator
 
 import pytest
 from textual.dom import DOMNode
 from textual.screen import Screen
 
-from kdissect.settings.actions import PAGES
+from kdissect.settings.actions import PAGE_KEYS, PAGES
 from kdissect.tui.app import Kdissect
 from tests.cli.run import CAPTURES
-from tests.tui.snapshots import app_of, press, running, settle
+from tests.tui.snapshots import app_of, press, running, settle, shown_after
 
 
 def running_timers(app: Kdissect) -> Iterator[str]:
@@ -71,5 +72,37 @@ def test_so_does_an_idle_dialog() -> None:
                 assert app.focused is not app.pages["exchanges"].query_one("#list")
                 await at_rest(app)
                 await press(pilot, "escape", "escape")
+
+    asyncio.run(run())
+
+
+def test_a_screen_that_was_made_before_it_is_opened_shows_the_same() -> None:
+    async def texts(is_prepared: bool) -> list[str]:
+        app = app_of(CAPTURES / "errors.pcapng")
+        async with running(app) as pilot:
+            if is_prepared:
+                app._begin_to_prepare()
+                for _ in range(200):
+                    app._prepare()
+                    await settle(pilot)
+                    if all(page.is_running for page in app.pages.values()):
+                        break
+                assert all(page.is_running for page in app.pages.values())
+            return [await shown_after(pilot, key) for key in PAGE_KEYS.values()]
+
+    assert asyncio.run(texts(True)) == asyncio.run(texts(False))
+
+
+def test_no_screen_is_made_while_keys_come_or_a_dialog_is_open() -> None:
+    async def run() -> None:
+        app = app_of(CAPTURES / "errors.pcapng")
+        async with running(app) as pilot:
+            before = [page.is_running for page in app.pages.values()]
+            app._touched_at = time.monotonic()
+            app._prepare()
+            await press(pilot, "question_mark")
+            app._touched_at = 0.0
+            app._prepare()
+            assert [page.is_running for page in app.pages.values()] == before
 
     asyncio.run(run())

@@ -6,13 +6,12 @@ import asyncio
 from collections.abc import Awaitable, Callable
 
 from textual.pilot import Pilot
-from textual.widgets import Footer
 
 from kdissect import read
 from kdissect.settings.actions import PAGE_KEYS, PAGES, SHORT_TITLES
 from kdissect.tui.app import Kdissect
 from kdissect.tui.pages.exchanges import ExchangesPage
-from kdissect.tui.widgets.bars import Tabs
+from kdissect.tui.widgets.bars import KeysFooter, Tabs
 from kdissect.tui.widgets.bytes_pane import BytesPane
 from kdissect.tui.widgets.field_tree import FieldTree
 from kdissect.tui.widgets.table import VirtualTable
@@ -105,7 +104,7 @@ def test_clicks_in_tree_and_bytes_lead_to_each_other() -> None:
 
 def test_a_click_on_the_footer_does_what_the_key_does() -> None:
     async def step(pilot: Pilot[None], page: ExchangesPage) -> None:
-        y = page.query_one(Footer).region.y
+        y = page.query_one(KeysFooter).region.y
         line = screen_text(page.kdissect).splitlines()[y]
         await pilot.click(offset=(line.index("Next error"), y))
         await settle(pilot)

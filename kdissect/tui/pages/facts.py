@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Hashable, Iterable, Sequence
 from functools import cached_property
+from threading import Thread
 from typing import Any
 
 from rich.cells import cell_len
@@ -180,6 +181,7 @@ class FactsPage(StatisticsPage):
         self._names = tuple(name for name in STATISTICS if name not in elsewhere)
         self.chosen = self._names[0]
         """The statistic whose rows are shown."""
+        self._is_made_ready = False
         super().__init__()
 
     def figures(self) -> Figures:
@@ -190,6 +192,15 @@ class FactsPage(StatisticsPage):
         """The list of statistics. Its texts are in their modules; importing these takes time, so only this
         screen does it."""
         return list_of(self._names)
+
+    @property
+    def is_ready(self) -> bool:
+        return "tables" in self.__dict__
+
+    def make_ready(self) -> None:
+        if not self._is_made_ready:
+            self._is_made_ready = True
+            Thread(target=lambda: self.tables, daemon=True).start()
 
     def body(self) -> ComposeResult:
         yield VirtualTable(self.tables, id="tables")

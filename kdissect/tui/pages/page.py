@@ -97,6 +97,14 @@ class Page(Screen[None]):
         yield SaidLine(id="where")
         yield KeysFooter()
 
+    @property
+    def is_ready(self) -> bool:
+        """Whether all that takes long is there, of what the page is made of."""
+        return True
+
+    def make_ready(self) -> None:
+        """Begin with what takes long, beside the screens."""
+
     def body(self) -> ComposeResult:
         """What the page has between the lines that all have."""
         yield from ()

@@ -3,18 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import ClassVar
+from typing import Any, ClassVar, NamedTuple
 
 from rich.cells import cell_len, set_cell_size
 from rich.segment import Segment
+from rich.style import Style
 from rich.text import Text
 from textual import events
-from textual.app import ComposeResult
 from textual.message import Message
+from textual.screen import Screen
 from textual.strip import Strip
-from textual.widget import Widget
-from textual.widgets import Footer
-from textual.widgets._footer import FooterKey
 
 from kdissect.present.paragraphs import fold_text
 from kdissect.settings.actions import SHORT_TITLES
@@ -183,46 +181,118 @@ COMMON = "save", "app.story", "filter"
 """Actions of most screens, in the order in which the footer leaves them out."""
 
 
-class KeysFooter(Footer):
-    """The keys that mean something here, without that of the palette.
+class FooterKey(NamedTuple):
+    """A key of the footer."""
 
-    Textual makes each key compact first and wide then, and computes its style anew both times. This footer
-    makes each key in its final form at once. Where there is no room for all, it first leaves out keys that
-    most screens have, then the last ones, but never the very last. That one opens the help, which has them
-    all.
+    key: str
+    """As Textual names it."""
+    text: str
+    """As it stands there."""
+    what: str
+    """The word for what it does."""
+    action: str
+    help: str
+    enabled: bool
+
+    @property
+    def cells(self) -> int:
+        """Of the key with its word, and of the blanks around them."""
+        return cell_len(self.text) + cell_len(self.what) + 3
+
+
+class KeysFooter(Legible):
+    """The keys that mean something here; a click is as good as the key. Where there is no room for all, it
+    first leaves out keys that most screens have, then the last ones, but never the very last. That one opens
+    the help, which has them all.
+
+    Textual's own has a widget for each key, and makes all of them anew when one changes: that was half of the
+    time to another screen.
     """
 
+    COMPONENT_CLASSES: ClassVar[set[str]] = {"keys--key", "keys--what"}
     DEFAULT_CSS = """
-    KeysFooter:light FooterKey .footer-key--key { color: $foreground; }
+    KeysFooter { dock: bottom; height: 1; background: $footer-background; }
+    KeysFooter .keys--key { background: $footer-background; color: $footer-key-foreground; text-style: bold; }
+    KeysFooter .keys--what { background: $footer-background; color: $footer-description-foreground; }
+    KeysFooter:light .keys--key { color: $foreground; }
     """
 
     def __init__(self) -> None:
-        super().__init__(show_command_palette=False)
-        self._room = 0
-        """The cells for which the keys were made."""
+        super().__init__()
+        self._keys: tuple[FooterKey, ...] = ()
+        self._under_mouse: FooterKey | None = None
 
-    def compose(self) -> ComposeResult:
-        self._room = self.app.size.width
-        made = list(super().compose())
-        while len(made) > 2 and sum(map(_cells, made)) > self._room:
-            known = (each for action in COMMON for each in made if _action(each) == action)
-            made.remove(next(known, made[-2]))
-        for each in made:
-            if isinstance(each, FooterKey):
-                each.set_reactive(FooterKey.compact, self.compact)
-            yield each
+    def on_mount(self) -> None:
+        self.screen.bindings_updated_signal.subscribe(self, self._bindings_changed)
+
+    def _bindings_changed(self, screen: Screen[Any]) -> None:
+        if screen.app.app_focus and self.is_attached and screen is self.screen:
+            self.call_after_refresh(self._look)
 
     def on_resize(self) -> None:
-        if self._room != self.app.size.width:
-            self.refresh(recompose=True)
+        if self._keys:  # before, nothing is known of any
+            self._look()  # the words may be others where there is more room
 
+    def _look(self) -> None:
+        """See which keys there are now."""
+        if not self.is_attached:
+            return
+        found: dict[str, FooterKey] = {}
+        for active in self.screen.active_bindings.values():
+            binding = active.binding
+            if binding.show and binding.action not in found:
+                text = self.app.get_key_display(binding)
+                what, help_text = binding.description, active.tooltip
+                key = FooterKey(binding.key, text, what, binding.action, help_text, active.enabled)
+                found[binding.action] = key
+        keys = tuple(found.values())
+        if keys != self._keys:
+            self._keys = keys
+            self.refresh()
 
-def _action(key: Widget) -> str | None:
-    return key.action if isinstance(key, FooterKey) else None
+    @property
+    def keys(self) -> Sequence[FooterKey]:
+        """Those for which there is room."""
+        kept = list(self._keys)
+        while len(kept) > 2 and sum(each.cells for each in kept) > self.size.width:
+            known = (each for action in COMMON for each in kept if each.action == action)
+            kept.remove(next(known, kept[-2]))
+        return kept
 
+    def render_line(self, y: int) -> Strip:
+        key, what = (self.get_component_rich_style(f"keys--{each}") for each in ("key", "what"))
+        segments: list[Segment] = []
+        for each in self.keys:
+            more = Style(dim=not each.enabled or None, underline=each == self._under_mouse or None)
+            segments += (
+                Segment(f" {each.text} ", key + Style(dim=more.dim)),
+                Segment(each.what, what + more),
+                Segment(" ", what),
+            )
+        return Strip(segments).adjust_cell_length(self.size.width, what)
 
-def _cells(key: Widget) -> int:
-    """Cells of a key with its word, and of the blanks around them."""
-    if not isinstance(key, FooterKey):
-        return 0
-    return cell_len(key.key_display) + cell_len(key.description) + 3
+    # -- the mouse ------------------------------------------------------------------------------------
+
+    def _at(self, x: int) -> FooterKey | None:
+        for each in self.keys:
+            if x < each.cells:
+                return each
+            x -= each.cells
+        return None
+
+    def _points_at(self, key: FooterKey | None) -> None:
+        if key != self._under_mouse:
+            self._under_mouse = key
+            self.tooltip = key.help if key is not None else None
+            self.refresh()
+
+    def on_mouse_move(self, event: events.MouseMove) -> None:
+        self._points_at(self._at(event.x))
+
+    def on_leave(self) -> None:
+        self._points_at(None)
+
+    def on_mouse_down(self, event: events.MouseDown) -> None:
+        key = self._at(event.x)
+        if key is not None and key.enabled:
+            self.app.simulate_key(key.key)
