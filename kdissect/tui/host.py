@@ -12,13 +12,13 @@ and there makes no long way.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Container, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple, Protocol
 
 from textual.screen import Screen
 
 from kdissect.exchange import Exchange
-from kdissect.faults import fault, is_unread
+from kdissect.faults import KINDS, fault, is_unread
 from kdissect.feed.batches import CountedFault, Ended, Feed, FeedBatch
 from kdissect.feed.filtering import Shown
 from kdissect.feed.index import Index
@@ -124,8 +124,15 @@ _STOPPED = "file", "unreadable"
 """Layer and kind of the fault that stands for the end of reading before the end of the files."""
 
 
-def _at_byte(offset: int | None) -> str:
-    return "" if offset is None else f" (at byte {offset:,})"
+OF_FILES = "not-a-capture", "unreadable"
+"""Kinds of faults because of which nothing at all is read of a file."""
+
+
+def _told(found: CountedFault) -> str:
+    """Faults of one kind in a line."""
+    first, more = found.first, found.number - 1
+    place = "" if first.offset is None else f" (at byte {first.offset:,})"
+    return f"{sanitise(first.message, None)}{place}{f'; and {more:,} more' if more else ''}"
 
 
 class Host(QuietApp):
@@ -208,19 +215,22 @@ class Host(QuietApp):
             found.add(each)
         return found.lines(index.packets)
 
-    def unread(self) -> list[str]:
-        """What could not be read of the files, a line for each kind; sanitised."""
-        faults = (each.first for each in self.index.faults.values() if is_unread(each.first))
-        return [f"{sanitise(each.message, None)}{_at_byte(each.offset)}" for each in faults]
+    def unread(self, kinds: Container[str] = KINDS) -> list[str]:
+        """What could not be read of the files, a line for each kind of fault; sanitised.
+
+        :param kinds: of these.
+        """
+        found = (each for each in self.index.faults.values() if each.first.kind in kinds)
+        return [_told(each) for each in found if is_unread(each.first)]
 
     def why_stopped(self) -> list[str]:
-        """Why there is nothing, or nothing more, to show, in some lines; sanitised. None where the files
-        were read to their end, or only a part of them is damaged."""
+        """Why there is nothing, or nothing more, to show of a file, in some lines; sanitised. None where all
+        files were read to their end, or only a part of one is damaged."""
         index, ended = self.index, self.ended
         if ended is not None and ended.reason is not None:
             return [f"stopped: {sanitise(ended.reason, None)}"]
         if ended is None or len(index):
-            return []
+            return self.unread(OF_FILES)
         unread = self.unread()
         if unread and not index.packets:
             unread[0] = f"nothing could be read: {unread[0]}"

@@ -71,6 +71,15 @@ def test_nothing_is_said_of_kafka_where_nothing_could_be_read(damaged: Path) -> 
     asyncio.run(run())
 
 
+def test_of_several_files_one_that_cannot_be_read_is_told_on_every_screen(tmp_path: Path) -> None:
+    async def run() -> None:
+        async with running(app_of(CAPTURES / "errors.pcapng", tmp_path / "gone.pcapng")) as pilot:
+            for key in ("1", "6", "9"):
+                assert "gone.pcapng: cannot be read: No such file" in await shown_after(pilot, key), key
+
+    asyncio.run(run())
+
+
 def test_the_first_screen_tells_what_was_not_read_of_a_damaged_file(tmp_path: Path) -> None:
     cut = tmp_path / "cut.pcapng"
     cut.write_bytes((CAPTURES / "errors.pcapng").read_bytes()[:30_000])

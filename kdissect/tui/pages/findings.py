@@ -15,6 +15,7 @@ from textual.message import Message
 from textual.worker import get_current_worker
 
 from kdissect.analysis.fold import Row
+from kdissect.faults import KINDS
 from kdissect.feed.counting import FINDINGS, LOOKED_AT, MARKS, Asked
 from kdissect.feed.statistics import CountedTables, Statistics
 from kdissect.feed.stories import CLIENT, GROUP, TOPIC, TRANSACTION, Subject, subject
@@ -25,6 +26,7 @@ from kdissect.present.form import plural
 from kdissect.present.paragraphs import fold_text
 from kdissect.present.whole_record import TextLine
 from kdissect.settings.words import ABOUT
+from kdissect.tui.host import OF_FILES
 from kdissect.tui.keys import bindings_of
 from kdissect.tui.lists.figures import Figures
 from kdissect.tui.lists.findings import figures, finding_of, is_in, nothing_found, text_of
@@ -266,8 +268,10 @@ class FindingsPage(StatisticsPage):
 
     def _before_the_first(self, room: int) -> Sequence[TextLine]:
         """What stands there until something is judged: what the screen is for."""
-        is_read = self.kdissect.ended is not None
-        heading = "Judging what was captured …" if is_read else "Reading; findings come as they are known …"
+        if self.kdissect.ended is None:
+            heading = "Reading; findings come as they are known …"
+        else:
+            heading = "Judging what was captured …" if self.kdissect.index.packets else "Nothing was read."
         lines = [TextLine(part) for line in ABOUT["findings"] for part in fold_text(line, room)]
         return [TextLine(heading, "heading"), TextLine(""), *lines]
 
@@ -317,7 +321,8 @@ class FindingsPage(StatisticsPage):
         looked_at = self._looked_at()
         notes = super().notes()
         if self.kdissect.ended is not None and len(self.kdissect.index):
-            notes[1:1] = [f"not all was read: {each}" for each in self.kdissect.unread()]
+            damaged = [kind for kind in KINDS if kind not in OF_FILES]  # which stands above
+            notes[1:1] = [f"not all was read: {each}" for each in self.kdissect.unread(damaged)]
         if looked_at is not None and len(self.rows):
             is_wide = cell_len("   ".join([*notes, looked_at["judged"]])) < self.app.size.width
             notes.append(looked_at["judged"] if is_wide else looked_at["short"])

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import ClassVar
+from typing import ClassVar, TypeVar
 
 from rich.cells import cell_len
 from rich.table import Table
 from rich.text import Text
 from textual.app import ComposeResult
+from textual.await_complete import AwaitComplete
 from textual.binding import Binding, BindingType
 from textual.containers import Vertical, VerticalScroll
 from textual.events import Key
@@ -20,8 +21,19 @@ from kdissect.help import TOPICS, page, title
 from kdissect.present.help_tables import HELP_TABLES
 from kdissect.tui.widgets.legible import LegibleInput, LegibleOptions, LegibleText
 
+Answer = TypeVar("Answer")
 
-class HelpTopics(ModalScreen[None]):
+
+class Dialog(ModalScreen[Answer]):
+    """A small screen that is left once: the next key may come before it is gone."""
+
+    def dismiss(self, result: Answer | None = None) -> AwaitComplete:
+        if self.is_current:
+            return super().dismiss(result)
+        return AwaitComplete.nothing()
+
+
+class HelpTopics(Dialog[None]):
     """The list of pages. Enter opens one."""
 
     DEFAULT_CSS = """
@@ -50,7 +62,7 @@ class HelpTopics(ModalScreen[None]):
         getattr(self.query_one(OptionList), f"action_cursor_{where}")()
 
 
-class HelpPage(ModalScreen[None]):
+class HelpPage(Dialog[None]):
     """One page.
 
     :param topic: one of :data:`kdissect.help.TOPICS`.
@@ -108,7 +120,7 @@ def _aligned(rows: Sequence[tuple[str, str]]) -> Table:
 _DOCUMENTATION = ("Documentation", [("d", "the pages of kdissect help")])
 
 
-class Help(ModalScreen[None]):
+class Help(Dialog[None]):
     """The keys of what has the focus, in parts.
 
     :param parts: heading, and keys with what they do.
@@ -153,7 +165,7 @@ class Help(ModalScreen[None]):
         self.app.push_screen(HelpTopics())
 
 
-class Choose(ModalScreen[str | None]):
+class Choose(Dialog[str | None]):
     """One of several words, by its number or with the cursor."""
 
     DEFAULT_CSS = """
@@ -190,7 +202,7 @@ class Choose(ModalScreen[str | None]):
         self.dismiss(self._words[event.option_index])
 
 
-class Ask(ModalScreen[str | None]):
+class Ask(Dialog[str | None]):
     """A line of text; Escape gives None.
 
     :param value: what stands there at first.
@@ -226,7 +238,7 @@ class Ask(ModalScreen[str | None]):
         self.dismiss(text if text or self._may_be_empty else None)
 
 
-class Pick(ModalScreen[list[str] | None]):
+class Pick(Dialog[list[str] | None]):
     """Some of several words, each of which can be ticked; Escape gives None.
 
     :param words: name, text and whether it is ticked.

@@ -6,11 +6,12 @@ import asyncio
 
 import pytest
 from textual.containers import VerticalScroll
+from textual.events import Key
 
 from kdissect.help import TOPICS, title
-from kdissect.tui.widgets.dialogs import KEYS_CELLS, Help, Pick
+from kdissect.tui.widgets.dialogs import KEYS_CELLS, Choose, Help, Pick
 from tests.cli.run import CAPTURES
-from tests.tui.snapshots import app_of, press, running, shown_after
+from tests.tui.snapshots import app_of, press, running, settle, shown_after
 
 pytest.importorskip("textual")
 
@@ -22,6 +23,22 @@ def test_what_a_key_does_goes_on_below_its_beginning() -> None:
             at = next(at for at, line in enumerate(lines) if "mark all exchanges that are shown" in line)
             first, second = (line.partition("│")[2] for line in lines[at : at + 2])
             assert first.index("mark all") == second.index("their marks") == KEYS_CELLS + 2
+
+    asyncio.run(run())
+
+
+def test_a_second_key_that_comes_before_the_dialog_is_gone_costs_nothing() -> None:
+    async def run() -> None:
+        app = app_of(CAPTURES / "errors.pcapng")
+        async with running(app) as pilot:
+            await press(pilot, "y")
+            assert isinstance(app.screen, Choose)
+            dialog = app.screen
+            for key in "12":
+                dialog.on_key(Key(key, key))
+            await settle(pilot)
+            assert app.screen is app.pages["exchanges"]
+            assert "copied" in await shown_after(pilot)
 
     asyncio.run(run())
 
