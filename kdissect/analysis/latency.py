@@ -67,7 +67,7 @@ def _columns() -> tuple[Declared, ...]:
     out = []
     for name, meaning in _ALL.items():
         out += [
-            column(f"{name}_sum_ns", "int64", f"{meaning}: the sum"),
+            column(f"{name}_sum_ns", "int64", f"{meaning} (sum)"),
             column(f"{name}_p50_ns", "int64", "median of that time (within 0.4 %)"),
             column(f"{name}_p99_ns", "int64", "99th percentile of that time (within 0.4 %)"),
             column(f"{name}_max_ns", "int64", "the longest such time"),

@@ -252,7 +252,7 @@ class Tcp(Batched, OneTable[int, _ConnectionTcp]):
             unit="bytes",
             rare=True,
         ),
-        column("slow_large_exchanges", "int64s", "exchanges of the 8 slowest"),
+        column("slow_large_exchanges", "int64s", "exchanges of the 8 slowest of these messages"),
         column(
             "hit_exchanges",
             "int64s",

@@ -157,7 +157,7 @@ CONNECTIONS = Table(
         attribute_column(
             "capture_point",
             "text",
-            "capture point, if there are several of one traffic (each has a row); null if there is only one",
+            "capture point, if several captured the same traffic (each has a row); null if there is only one",
         ),
         attribute_column(
             "clock_ahead_ns",

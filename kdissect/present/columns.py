@@ -326,7 +326,7 @@ EXCHANGES = Table(
         attribute_column(
             "capture_point",
             "text",
-            "capture point, if there are several of one traffic; null if there is only one",
+            "capture point, if several captured the same traffic; null if there is only one",
         ),
         Column("also_at", "texts", "the other capture points that saw it", partial(_names, "also_at")),
         attribute_column(

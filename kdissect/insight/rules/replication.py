@@ -107,11 +107,7 @@ def replication_slow(facts: Facts) -> Iterator[Finding]:
                 "writes",
                 "writes",
             )
-            yield (
-                found
-                if stood is None
-                else found.changed(because=key_of("broker-stalled", FindingSubject(broker=stood)))
-            )
+            yield (found if stood is None else found.changed(because=_stalled(stood)))
 
 
 @rule(
@@ -165,11 +161,7 @@ def follower_lags(facts: Facts) -> Iterator[Finding]:
             "s",
             "gap_s",
         )
-        yield (
-            found
-            if stood is None
-            else found.changed(because=key_of("broker-stalled", FindingSubject(broker=stood)))
-        )
+        yield (found if stood is None else found.changed(because=_stalled(stood)))
 
 
 @rule("log-truncated", NOTICE, CERTAIN, needs=(Replication,))

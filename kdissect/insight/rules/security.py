@@ -218,7 +218,7 @@ def tls_weak(facts: Facts) -> Iterator[Finding]:
 
 @rule("certificate-expires", WARNING, CERTAIN, needs=(Exposure,), days=30, critical_days=3)
 def certificate_expires(facts: Facts) -> Iterator[Finding]:
-    """The certificate of a broker is over, or soon will be."""
+    """A broker's certificate has expired, or expires soon."""
     told = [row for row in facts.rows(Exposure) if row["certificate_ends_ns"] is not None]
     for subject, rows in _groups(told, lambda row: FindingSubject(broker=row["broker"])).items():
         ends_ns = min(row["certificate_ends_ns"] for row in rows)
