@@ -22,7 +22,7 @@ from kdissect.payload.json_schema import Checked
 from kdissect.payload.packed import Unpacker
 from kdissect.payload.plain import decode_json
 from kdissect.payload.plain_text import plain_text, said_shortly
-from kdissect.payload.proto_text import ProtoMessage
+from kdissect.payload.proto_types import ProtoMessage
 from kdissect.payload.protobuf import decode_protobuf, has_unknown, messages_at
 from kdissect.payload.recognise import (
     CERTAIN,

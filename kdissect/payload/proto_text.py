@@ -8,32 +8,20 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator
-from typing import NamedTuple
 
 from kdissect.payload.avro import SchemaError
+from kdissect.payload.proto_types import MAP_KEYS, SCALARS, ProtoEnum, ProtoField, ProtoFile, ProtoMessage
 
 LONGEST = 4 << 20
 """Characters of one file."""
 MOST_FILES = 1_000
 """That import each other."""
-UNKNOWN = "_unknownFields"
-"""In values, the name of what the schema does not have."""
 LONGEST_NAME = 1_000
 """Characters of a name: it is looked for in every scope around it."""
 DEEPEST_MESSAGE = 64
 """Messages that are written one in the other."""
 
-SCALARS = frozenset(
-    (
-        *("double", "float", "bool", "string", "bytes"),
-        *("int32", "int64", "uint32", "uint64", "sint32", "sint64"),
-        *("fixed32", "fixed64", "sfixed32", "sfixed64"),
-    )
-)
-
 _MOST_WORDS = 64
-_KEYS = sorted(SCALARS - {"double", "float", "bytes"})
-"""What a map's keys may be."""
 _ENTRY = "option map_entry = true ;"
 
 _TOKEN = re.compile(
@@ -42,107 +30,6 @@ _TOKEN = re.compile(
     r"|[-+]?(?:\d[\w.]*(?:(?<=[eE])[-+]\d+)?|\.\d\w*)|[-{}\[\]()<>=;,:+/])",
     re.DOTALL,
 )
-
-
-class ProtoField:
-    """A field of a message."""
-
-    __slots__ = (
-        "enum",
-        "has_presence",
-        "is_map",
-        "is_repeated",
-        "kind",
-        "message",
-        "name",
-        "number",
-        "oneof",
-    )
-
-    def __init__(self, name: str, number: int, kind: str) -> None:
-        self.name = name
-        self.number = number
-        self.kind = kind
-        """One of :data:`SCALARS`, ``message``, ``group`` or ``enum``; until it is resolved, a name."""
-        self.message: ProtoMessage | None = None
-        self.enum: ProtoEnum | None = None
-        self.is_repeated = False
-        self.is_map = False
-        self.has_presence = False
-        """Whether it can be absent, rather than have its default."""
-        self.oneof = ""
-        """The oneof around it; its message keeps under this key which of them came last. No field has a name
-        like it."""
-
-
-class ProtoMessage:
-    """A message type."""
-
-    __slots__ = ("_names", "by_number", "described", "fields", "is_entry", "name", "nested", "types")
-
-    def __init__(self, name: str) -> None:
-        self.name = name
-        """The full name."""
-        self.fields: list[ProtoField] = []
-        self.by_number: dict[int, ProtoField] = {}
-        self._names: set[str] = set()
-        self.nested: list[ProtoMessage] = []
-        """In the order of the file."""
-        self.described: list[ProtoMessage] = []
-        """The same with the entries of its maps, as protoc's descriptors have them."""
-        self.is_entry = False
-        """Whether it is the entry of a map; registries write those out (``option map_entry``)."""
-        self.types: dict[str, ProtoMessage | ProtoEnum] | None = None
-        """Of ``google.protobuf.Any``: the types that it may hold, by full name."""
-
-    def add(self, field: ProtoField) -> None:
-        """Add a field.
-
-        :raises SchemaError: there is one with its name or number, or its name stands for something else.
-        """
-        if field.name == UNKNOWN:
-            raise SchemaError(f"message {self.name} has a field {UNKNOWN!r}, which stands for unknown fields")
-        if field.number in self.by_number or field.name in self._names:
-            raise SchemaError(f"message {self.name} has {field.name!r} or its number {field.number} twice")
-        self._names.add(field.name)
-        self.fields.append(field)
-        self.by_number[field.number] = field
-
-    def nest(self, message: ProtoMessage) -> None:
-        """Add a message that is written inside it."""
-        self.nested.append(message)
-        self.described.append(message)
-
-    @property
-    def has_entry_form(self) -> bool:
-        """Whether it has the two fields of a map's entry."""
-        key, value = self.by_number.get(1), self.by_number.get(2)
-        if key is None or value is None or (key.name, value.name) != ("key", "value"):
-            return False
-        return len(self.fields) == 2 and key.kind in _KEYS and not key.is_repeated and not value.is_repeated
-
-
-class ProtoEnum:
-    """An enum type."""
-
-    __slots__ = ("by_number", "first", "is_closed", "name")
-
-    def __init__(self, name: str) -> None:
-        self.name = name
-        self.by_number: dict[int, str] = {}
-        self.first = 0
-        """The number that stands first, which is the default."""
-        self.is_closed = False
-        """Whether a number that it does not have is an unknown field (proto2)."""
-
-
-class ProtoFile(NamedTuple):
-    """One file with what it imports."""
-
-    messages: list[ProtoMessage]
-    """At the top, in the order of the file."""
-    named: dict[str, ProtoMessage | ProtoEnum]
-    """By full name, those that are imported too."""
 
 
 Import = Callable[[str], str | None]
@@ -362,7 +249,7 @@ class _ProtoParser:
 
     def _map(self, message: ProtoMessage, scope: str) -> None:
         self._want("<")
-        key = ProtoField("key", 1, self._want(*_KEYS))
+        key = ProtoField("key", 1, self._want(*MAP_KEYS))
         self._want(",")
         value = ProtoField("value", 2, self._name())
         self._want(">")

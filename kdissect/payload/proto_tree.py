@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from kdissect.faults import fault
 from kdissect.model import DecodeError, Node
-from kdissect.payload.proto_text import ProtoField, ProtoMessage
+from kdissect.payload.proto_types import ProtoField, ProtoMessage
 from kdissect.payload.protobuf import (
     DEEPEST,
     I64,

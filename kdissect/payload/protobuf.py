@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 from kdissect.model import DecodeError
 from kdissect.payload.avro_values import as_json
 from kdissect.payload.proto_known import SHOWN
-from kdissect.payload.proto_text import UNKNOWN, ProtoField, ProtoFile, ProtoMessage
+from kdissect.payload.proto_types import UNKNOWN, ProtoField, ProtoFile, ProtoMessage
 from kdissect.protocol.cursor import Cursor
 
 DEEPEST = 100

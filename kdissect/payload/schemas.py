@@ -17,7 +17,8 @@ from kdissect.payload.avro import SchemaError, avro_type
 from kdissect.payload.avro_values import ARRAY, RECORD, UNION, AvroType
 from kdissect.payload.json_schema import JsonSchema, json_schema
 from kdissect.payload.proto_known import KNOWN
-from kdissect.payload.proto_text import ProtoFile, ProtoMessage, parse_proto
+from kdissect.payload.proto_text import parse_proto
+from kdissect.payload.proto_types import ProtoFile, ProtoMessage
 
 AVRO, PROTOBUF, JSON = KINDS = ("AVRO", "PROTOBUF", "JSON")
 """As registries call them."""

@@ -18,7 +18,7 @@ from typing import Any
 
 from kdissect.payload.avro import SchemaError
 from kdissect.payload.decoder import SIDES, DecodingRule, Span
-from kdissect.payload.proto_text import ProtoFile, ProtoMessage
+from kdissect.payload.proto_types import ProtoFile, ProtoMessage
 from kdissect.payload.recognise import FORMS
 from kdissect.payload.schemas import AVRO, PROTOBUF, RegistrySchema, Schemas
 from kdissect.registry.folders import LARGEST_FILE

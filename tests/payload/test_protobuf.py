@@ -21,7 +21,8 @@ from hypothesis import strategies as st
 from kdissect.model import DecodeError
 from kdissect.payload.avro import SchemaError
 from kdissect.payload.proto_known import KNOWN
-from kdissect.payload.proto_text import LONGEST_NAME, UNKNOWN, ProtoFile, ProtoMessage, parse_proto
+from kdissect.payload.proto_text import LONGEST_NAME, parse_proto
+from kdissect.payload.proto_types import UNKNOWN, ProtoFile, ProtoMessage
 from kdissect.payload.protobuf import decode_protobuf, messages_at, raw_fields
 from tests.amount import patient, times
 
