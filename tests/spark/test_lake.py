@@ -288,6 +288,7 @@ def test_runs_read_what_is_new_and_die_harmlessly(
         (("--to", "iceberg:x"), "iceberg:CATALOG.NAMESPACE"),
         (("--to", "table:x", "--append"), "keeps no runs"),
         (("--to", "iceberg:a.b", "--append"), "--runs names the folder"),
+        (("--out", "x", "--append", "--runs", "s3://b/runs"), "--runs s3://b/runs: must be a folder on this"),
         (("--out", "x", "--append", "--overwrite"), "--overwrite cannot be combined with --append"),
         (("--out", "x", "--append", "-Y", "api == Fetch"), "-Y cannot be combined with --append"),
         (("--out", "x", "--runs", "y"), "--runs needs --append"),

@@ -1,7 +1,8 @@
 """Other versions of Spark: ``python -m tests.spark.versions [VERSION…]``, else 4.1 and 4.2.
 
 Each gets an environment of its own with PySpark of that version, which finds all other packages in this one.
-Tables, partitions, statistics, the data source, and (from 4.2 on) a stream have the rows of ``read``.
+Tables, partitions, statistics, the data source, and (from 4.2 on) streams have the rows of ``read``. What
+Spark does not do for a source in Python (:mod:`tests.spark.test_sources_in_python`) is the same in each.
 """
 
 # ruff: noqa: T201
@@ -43,6 +44,27 @@ assert 0 < exchanges.where("api = 'Fetch'").count() < exchanges.count()
 (fold,) = on_one_machine(events_of(path), ["srt"])
 found = kdissect.spark.stats(spark, path, "srt").toArrow().to_pylist()
 assert found == rows_of(STATISTICS["srt"], fold.result())
+spark.sql(f"CREATE TABLE captured USING kdissect OPTIONS (path '{path}')")
+assert spark_rows(spark.table("captured")) == read_rows("exchanges", [path])
+from tests.spark import test_sources_in_python as of_spark
+of_spark.test_no_columns_are_told(spark)
+of_spark.test_a_plan_tells_no_files(spark)
+of_spark.test_filters_are_kept_for_the_next_query(spark)
+folder = Path(sys.argv[2]).parent
+(folder / "spool").mkdir()
+(folder / "spool" / path.name).write_bytes(path.read_bytes())
+reader = spark.readStream.format("kdissect").option("state", str(folder / "state"))
+writer = reader.load(str(folder / "spool")).writeStream.format("memory").queryName("live")
+query = writer.option("checkpointLocation", str(folder / "checkpoint")).trigger(availableNow=True).start()
+try:
+    query.awaitTermination()
+except Exception as error:
+    assert spark.version < "4.2", error
+    assert "a stream needs Spark 4.2 or newer" in str(error), error
+else:
+    assert spark.version >= "4.2"
+    assert set(spark_rows(spark.table("live"))) <= set(read_rows("exchanges", [path]))
+    assert spark.table("live").count() >= exchanges.count() - 3
 """
 
 

@@ -229,8 +229,11 @@ class _SparkBatchCommand:
 
         :raises Wrong: it must be named.
         """
-        if self._given["runs_folder"] is not None:
-            return os.path.abspath(str(self._given["runs_folder"]))
+        named = self._given["runs_folder"]
+        if named is not None and is_remote(named):
+            raise Wrong(f"--runs {named}: must be a folder on this machine")
+        if named is not None:
+            return os.path.abspath(str(named))
         if isinstance(self._target, Iceberg) or is_remote(self._target.where):
             raise Wrong("--append: --runs names the folder on this machine that keeps what was read")
         return os.path.abspath(os.path.join(self._target.where, RUNS_FOLDER))
