@@ -7,7 +7,8 @@ a Hadoop installation.
 
 from __future__ import annotations
 
-from functools import lru_cache
+from collections.abc import Callable
+from functools import lru_cache, wraps
 from importlib.util import find_spec
 from typing import Any
 from urllib.parse import unquote, urlsplit
@@ -31,7 +32,7 @@ def hdfs(uri: str) -> tuple[Any, str]:
         try:
             return _native(address.hostname, address.port), unquote(address.path) or "/"
         except RuntimeError as error:  # what Hadoop's configuration lacks
-            raise OSError(str(error)) from None
+            raise _as_os_error(error) from None
     from pyarrow import fs
 
     try:
@@ -55,6 +56,27 @@ def _native(host: str | None, port: int | None) -> Any:
         def mv(self, path1: str, path2: str, **_: Any) -> None:
             super().mv(path1, path2, overwrite=True)
 
+    for name in ("info", "ls", "mkdir", "mv", "rm", "rmdir", "_open"):
+        setattr(_HdfsFileSystem, name, _telling(getattr(_HdfsFileSystem, name)))
+
     # A port names one machine, where trying again for minutes would help nobody.
     options = {} if port is None else {"dfs.client.failover.max.attempts": "1"}
     return fs.PyFileSystem(fs.FSSpecHandler(_HdfsFileSystem(host, port, **options)))
+
+
+def _telling(method: Callable[..., Any]) -> Callable[..., Any]:
+    """The method, which tells what Hadoop refused as an :class:`OSError`."""
+
+    @wraps(method)
+    def called(*arguments: Any, **options: Any) -> Any:
+        try:
+            return method(*arguments, **options)
+        except RuntimeError as error:
+            raise _as_os_error(error) from None
+
+    return called
+
+
+def _as_os_error(error: RuntimeError) -> OSError:
+    """The first line of what may be the stack of a server."""
+    return OSError(str(error).replace("\\n", "\n").partition("\n")[0])

@@ -15,7 +15,7 @@ from socket import create_server
 from kdissect.spark.hdfs import hdfs
 
 _NODES = "org.apache.hadoop.hdfs.server"
-_START_SECONDS = 120.0
+_START_SECONDS = 600.0
 
 
 @contextmanager

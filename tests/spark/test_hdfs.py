@@ -73,3 +73,16 @@ def test_a_file_gets_its_name_when_it_is_whole(tmp_path: Any, monkeypatch: pytes
     files.remove("3/a.state")
     files.tidy()
     assert not list(tmp_path.iterdir())
+
+
+def test_what_hadoop_refuses_is_told_without_its_stack(monkeypatch: pytest.MonkeyPatch) -> None:
+    native = pytest.importorskip("hdfs_native.fsspec")
+
+    def refuse(*_: object) -> None:
+        raise RuntimeError('RPCError("AccessControlException", "Permission denied: user=me\\n\\tat Server")')
+
+    monkeypatch.setattr(native.HdfsFileSystem, "info", refuse)
+    hdfs._native.cache_clear()
+    with pytest.raises(CaptureError, match=r"Permission denied: user=me$"):
+        list_files(["hdfs://127.0.0.1:2/x"])
+    hdfs._native.cache_clear()
