@@ -116,7 +116,7 @@ def add_new(
     died = runs.plan(number)
     before = died or runs.plan(number - 1)
     if before is not None and (change := difference(before.asked, _text_of(asked))) is not None:
-        raise RunsError(f"{change}, as in run {before.number}, or give another --out")
+        raise RunsError(f"{change}, as in run {before.number}, or give another --out or --to")
     if died is not None:
         if asked.settings.has_secrets and not died.has_secrets:
             died = died._replace(has_secrets=True)

@@ -98,6 +98,8 @@ def test_the_plan_is_shown_without_spark(tmp_path: Path, capsys: pytest.CaptureF
     assert point.endswith("1 task reads it, 5 make its rows")
     assert [Path(line.split()[0]).name for line in files] == ["broker-0.9.pcap", "errors.pcapng"]
     assert list(tmp_path.iterdir()) == []
+    assert run(ERRORS, "--plan") == 0
+    assert capsys.readouterr().out.startswith("1 task to read ")
 
 
 def test_what_is_there_is_not_replaced_unasked(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -117,7 +119,7 @@ def test_what_is_there_is_not_replaced_unasked(tmp_path: Path, capsys: pytest.Ca
         (("--partition-by", "apo"), "did you mean api"),
         (("--payload", "half"), "none, head:N or full"),
         (("-Y", "api =="), "filter"),
-        (("--capture-point", "("), "not a regular expression"),
+        (("--capture-point", "("), "--capture-point: '(' is not a regular expression"),
         (("--capture-point", "nowhere"), "'nowhere' matches nothing"),
         (("--conf", "nonsense"), "KEY=VALUE"),
         (("--explain",), "--explain is --plan now"),

@@ -152,7 +152,7 @@ class _SparkBatchCommand:
         except CaptureError as error:
             raise Unreadable(str(error)) from None
         except (ValueError, LookupError, NoSparkError) as error:
-            raise Wrong(str(error)) from None
+            raise Wrong(_as_option(str(error))) from None
         self._talks = sys.stderr.isatty() and not given["quiet"]
 
     def run(self) -> int:
@@ -291,11 +291,22 @@ class _SparkBatchCommand:
         return FAULTS_SEEN if made.tally.faults else DONE
 
 
+def _as_option(words: str) -> str:
+    """What is wrong with a setting, which has the name of an option here."""
+    return (
+        f"--capture-point: {words.removeprefix(name)}"
+        if words.startswith(name := "capture_point: ")
+        else words
+    )
+
+
 def _target(given: dict[str, Any]) -> Target:
     """Where tables go.
 
     :raises Wrong: that is not said, or cannot be.
     """
+    if given["plans"] and given["out"] is given["to"] is None:
+        return target_of("parquet:.")  # nothing is written
     if (given["out"] is None) == (given["to"] is None):
         raise Wrong("--out DIR or --to KIND:PLACE says where the tables go: give one of them")
     text = f"parquet:{given['out']}" if given["to"] is None else given["to"]
