@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import sys
 from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
@@ -293,11 +294,7 @@ class _SparkBatchCommand:
 
 def _as_option(words: str) -> str:
     """What is wrong with a setting, which has the name of an option here."""
-    return (
-        f"--capture-point: {words.removeprefix(name)}"
-        if words.startswith(name := "capture_point: ")
-        else words
-    )
+    return re.sub("^capture_point: ", "--capture-point: ", words)
 
 
 def _target(given: dict[str, Any]) -> Target:
