@@ -42,7 +42,7 @@ from kdissect.tui.lists.differences import (
 )
 from kdissect.tui.lists.findings import text_of
 from kdissect.tui.pages.listed import COPIED_CELLS, Copies, OrderedScreen, Saved
-from kdissect.tui.widgets.bars import KeysFooter, OneLine, SaidLine, Tabs
+from kdissect.tui.widgets.bars import Foot, OneLine, SaidLine, Tabs
 from kdissect.tui.widgets.dialogs import Choose, Help
 from kdissect.tui.widgets.table import VirtualTable, cut_name
 from kdissect.tui.widgets.text_pane import TextPane
@@ -93,8 +93,7 @@ class ComparisonScreen(OrderedScreen):
         yield self._tabs()
         yield VirtualTable(self.rows, id="list")
         yield TextPane(id="said")
-        yield SaidLine(id="where")
-        yield KeysFooter()
+        yield Foot()
 
     def _tabs(self) -> Tabs:
         return Tabs(

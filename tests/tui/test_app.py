@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import subprocess
 import sys
+from unittest import mock
 
 import pytest
 from textual.app import App
@@ -17,6 +18,8 @@ from kdissect.insight.context import JudgingContext
 from kdissect.live.journal import Status
 from kdissect.tui.app import Kdissect
 from kdissect.tui.comparison import ComparedCapture, Comparison
+from kdissect.tui.pages.latency import LatencyPage
+from kdissect.tui.pages.records import RecordsPage
 from tests.cli.run import CAPTURES
 from tests.feed.feeds import decoded, source_of
 from tests.tui.snapshots import EXCHANGES, press, running, screen_text, settle, shown_after
@@ -173,3 +176,14 @@ def test_what_other_processes_and_later_screens_need_is_not_imported_for_the_fir
     )
     ran = subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True, timeout=60)
     assert ran.stdout == "[]\n", ran.stderr
+
+
+def test_a_timer_that_goes_off_when_panes_are_gone_harms_nothing() -> None:
+    """Panes go one by one at the end."""
+    records, latency = RecordsPage(), LatencyPage()
+    for page in (records, latency):
+        assert not page.has_panes
+    records.rows = mock.Mock()
+    records._step()
+    latency._poll()
+    assert not records.rows.method_calls

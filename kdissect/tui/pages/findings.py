@@ -85,6 +85,7 @@ class FindingsPage(StatisticsPage):
     FindingsPage.-none #list { display: none; }
     FindingsPage.-whole #list, FindingsPage.-whole #time { display: none; }
     FindingsPage.-low #time { height: 5; }
+    FindingsPage.-least #time { height: 2; }
     FindingsPage.-no-bars #list, FindingsPage.-no-bars #finding { border-top: none; }
     FindingsPage.-high #time { height: 12; }
     """

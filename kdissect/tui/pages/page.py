@@ -23,12 +23,13 @@ from kdissect.tui.colors import alarm_color
 from kdissect.tui.host import Host
 from kdissect.tui.keys import bindings_of
 from kdissect.tui.widgets import status
-from kdissect.tui.widgets.bars import KeysFooter, OneLine, SaidLine, Tabs
+from kdissect.tui.widgets.bars import Foot, OneLine, SaidLine, Tabs
 from kdissect.tui.widgets.filter_line import FilterLine
 from kdissect.tui.widgets.status import Item, status_line
 
-LOW, BARS, TINY = 30, 24, 20
-"""With fewer lines than these drawings are lower; panes have no bars between them; no screen is named."""
+LOW, BARS, TINY, LEAST = 30, 24, 20, 14
+"""With fewer lines than these drawings are lower; panes have no bars between them; no screen is named;
+drawings are as low as can be."""
 
 BACK, FILTER_BACK, QUIT = "Back", "Filter back", "Quit"
 """What one level out from a page can be: the page or pane before, the filter or range before, the end."""
@@ -94,8 +95,12 @@ class Page(Screen[None]):
         yield FilterLine(self.kdissect.shown, self.kdissect.remembered)
         yield Static(id="no-kafka", markup=False)
         yield from self.body()
-        yield SaidLine(id="where")
-        yield KeysFooter()
+        yield Foot()
+
+    @property
+    def has_panes(self) -> bool:
+        """Whether its panes are there. At the end they go one by one, and a timer may go off meanwhile."""
+        return bool(self.query("VirtualTable"))
 
     @property
     def is_ready(self) -> bool:
@@ -184,6 +189,7 @@ class Page(Screen[None]):
         self.set_class(self.app.size.height < LOW, "-low")
         self.set_class(self.app.size.height < BARS, "-no-bars")
         self.set_class(self.app.size.height < TINY, "-tiny")
+        self.set_class(self.app.size.height < LEAST, "-least")
         if self.kdissect.is_open:
             self._show_status()
 

@@ -123,6 +123,8 @@ class RecordsPage(Page, PanesScreen):
     def _step(self) -> None:
         rows = self.rows
         assert rows is not None
+        if not self.has_panes:
+            return
         before = len(rows)
         if rows.step():
             self.table.rows_changed()

@@ -24,7 +24,7 @@ from kdissect.present.sanitise import sanitise
 from kdissect.settings.actions import PLACES
 from kdissect.tui.host import CAPTURE, Host, is_of_interfaces
 from kdissect.tui.keys import bindings_of
-from kdissect.tui.widgets.bars import KeysFooter, SaidLine
+from kdissect.tui.widgets.bars import Foot, SaidLine
 from kdissect.tui.widgets.legible import LegibleInput, LegibleOptions
 
 LOOK_SECONDS = 1.0
@@ -127,8 +127,7 @@ class Start(Screen[None]):
             if self._rates is not None:
                 yield InterfaceList(self._rates)
         yield Static(HOW, id="how", markup=False)
-        yield SaidLine(id="where")
-        yield KeysFooter()
+        yield Foot()
 
     def on_mount(self) -> None:
         self.field.focus()

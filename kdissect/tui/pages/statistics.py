@@ -147,6 +147,8 @@ class StatisticsPage(Page, OrderedScreen):
             self._polling = None
 
     def _poll(self) -> None:
+        if not self.has_panes:
+            return
         statistics = self.statistics
         statistics.poll()
         counted = statistics.result(self.asked())

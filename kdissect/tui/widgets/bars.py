@@ -10,6 +10,8 @@ from rich.segment import Segment
 from rich.style import Style
 from rich.text import Text
 from textual import events
+from textual.app import ComposeResult
+from textual.containers import Vertical
 from textual.message import Message
 from textual.screen import Screen
 from textual.strip import Strip
@@ -200,6 +202,16 @@ class FooterKey(NamedTuple):
         return cell_len(self.text) + cell_len(self.what) + 3
 
 
+class Foot(Vertical):
+    """What is said, and the keys: always at the bottom, however little room there is for the rest."""
+
+    DEFAULT_CSS = "Foot { dock: bottom; height: auto; }"
+
+    def compose(self) -> ComposeResult:
+        yield SaidLine(id="where")
+        yield KeysFooter()
+
+
 class KeysFooter(Legible):
     """The keys that mean something here; a click is as good as the key. Where there is no room for all, it
     first leaves out keys that most screens have, then the last ones, but never the very last. That one opens
@@ -211,7 +223,7 @@ class KeysFooter(Legible):
 
     COMPONENT_CLASSES: ClassVar[set[str]] = {"keys--key", "keys--what"}
     DEFAULT_CSS = """
-    KeysFooter { dock: bottom; height: 1; background: $footer-background; }
+    KeysFooter { height: 1; background: $footer-background; }
     KeysFooter .keys--key { background: $footer-background; color: $footer-key-foreground; text-style: bold; }
     KeysFooter .keys--what { background: $footer-background; color: $footer-description-foreground; }
     KeysFooter:light .keys--key { color: $foreground; }
