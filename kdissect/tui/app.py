@@ -335,6 +335,8 @@ class Kdissect(Host):
 
     def on_key(self, event: Key) -> None:
         """A key that no pane used. If it works only on other screens, a line says so."""
+        if not self.screen_stack:  # one more key, at the end
+            return
         found = self.screen.active_bindings.get(event.key)
         if found is None or found.binding.id != "out-or-end":
             self.is_asking = False

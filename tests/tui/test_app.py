@@ -9,6 +9,7 @@ from unittest import mock
 
 import pytest
 from textual.app import App
+from textual.events import Key
 
 from kdissect.exchange import Exchange
 from kdissect.feed.batches import Ended, FeedBatch
@@ -187,3 +188,9 @@ def test_a_timer_that_goes_off_when_panes_are_gone_harms_nothing() -> None:
     records._step()
     latency._poll()
     assert not records.rows.method_calls
+
+
+def test_a_key_when_all_screens_are_gone_harms_nothing() -> None:
+    app = Kdissect(decoded(ERRORS), settings=EXCHANGES)
+    app.on_key(Key("n", "n"))
+    app.feed.close()
