@@ -1,6 +1,6 @@
-"""Which requests change something on a broker: what the definitions say, and the exceptions that bodies make.
+"""Which requests change something on a broker. The definitions say it; for some, the body decides.
 
-If they do not say that an API only reads, it counts as one that changes something. So a new API is not asked
+An API counts as changing something unless the definitions say that it only reads. So nobody sends a new API
 by accident.
 """
 
@@ -20,7 +20,7 @@ _COORDINATOR_KEYS = ("key", "coordinatorKeys")
 def changes(api_key: int, body: Body | None) -> bool:
     """Whether a request may change data, or what a broker remembers of groups and topics.
 
-    :param body: its decoded values; None where it cannot be read.
+    :param body: its decoded values; None if it cannot be read.
     """
     reads = api_traits(api_key).reads
     if reads is None or body is None:

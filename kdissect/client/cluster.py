@@ -1,7 +1,7 @@
-"""The brokers of one cluster: connected to when they are needed, found by Metadata, asked directly.
+"""The brokers of one cluster. Metadata finds them. Each is connected to when needed, and asked directly.
 
-A connection begins with the negotiation of versions, unless everything to be asked has a forced version and
-nobody logs in. If a login is wanted, it comes next.
+A connection begins with the negotiation of versions, and then the login if one is wanted. Without a login,
+requests in forced versions need no negotiation.
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ class Cluster:
 
     :param bootstrap: the broker that is asked first.
     :param show: is given every exchange when it is complete.
-    :param tell: is given lines for people: what they should know though it is done all the same.
+    :param tell: is given lines for people: warnings that do not stop the work.
     """
 
     def __init__(
@@ -86,7 +86,7 @@ class Cluster:
         """A connection to a broker, by default to the first one. It is kept for the next request.
 
         :param negotiate: whether versions must be known.
-        :raises OtherSideError: it cannot be had.
+        :raises OtherSideError: there is no connection.
         """
         address = address or self.bootstrap
         ready = self._ready.get(address)
@@ -105,7 +105,7 @@ class Cluster:
         return ready
 
     async def connect(self, address: BrokerAddress) -> BrokerConnection:
-        """A new connection, on which nothing was said."""
+        """A new connection, on which nothing has been sent."""
         return await BrokerConnection.open(
             address,
             self._transcript,
@@ -121,7 +121,7 @@ class Cluster:
             await ready.connection.close()
 
     def defects(self) -> Iterator[str]:
-        """What brokers sent that belongs to no answer, a line for each. Ask when no answer is awaited."""
+        """What brokers sent that belongs to no answer, a line for each. Call it when no answer is awaited."""
         for ready in self._ready.values():
             stray = ready.connection.session.stray
             if ready.connection.broken is not None:
@@ -134,7 +134,7 @@ class Cluster:
     def pick(
         self, ready: Ready, api_key: int, low: int = 0, high: int | None = None, *, forced: int | None = None
     ) -> int:
-        """The version to ask in. If a forced version is known not to be advertised, the user is told once.
+        """The version of the request. Warns once about a forced version that the broker does not advertise.
 
         :raises AskingError: there is no such version.
         """
@@ -171,10 +171,10 @@ class Cluster:
     async def metadata(
         self, topics: list[str] | None, *, version: int | None = None, create: bool = False
     ) -> Exchange:
-        """Ask for the brokers and for topics, all of them for None.
+        """Ask for the brokers and for topics; None asks for all topics.
 
         :param version: forced.
-        :param create: whether topics that are not there may come to be.
+        :param create: whether the broker may make topics that are not there.
         """
         ready = await self.broker(negotiate=version is None)
         forced = version
@@ -194,8 +194,8 @@ class Cluster:
     async def topic(self, name: str, *, create: bool | None = None) -> TopicMetadata:
         """A topic, once all of its partitions have leaders. It waits for a topic that is being created.
 
-        :param create: whether the broker may make it; None: that is no choice of the user's.
-        :raises OtherSideError: there is no such topic, or it stays without leaders.
+        :param create: whether the broker may make it; None: the user did not choose.
+        :raises OtherSideError: there is no such topic, or its partitions have no leaders.
         """
         for _ in range(_TRIES):
             found = topics_of(await self.metadata([name], create=bool(create))).get(name)
@@ -216,7 +216,7 @@ class Cluster:
     async def leader(self, topic: TopicMetadata, partition: int) -> Ready:
         """The connection to a partition's leader.
 
-        :raises OtherSideError: there is no such partition, or its leader is not to be had.
+        :raises OtherSideError: there is no such partition, or its leader cannot be reached.
         """
         found = next((each for each in topic.partitions if each.number == partition), None)
         if found is None:

@@ -2,14 +2,14 @@
 
 The checks, each a row:
 
-``advertised``  the list of ApiVersions itself: no API twice, no range upside down, known to kdissect.
+``advertised``  the list of ApiVersions: no API is in it twice, each range goes up, kdissect knows each.
 ``answer``      one API in one version: it answers, with the right header, and to the last byte as the
                 schema says. An error code in it is a right answer too.
 ``order``       requests sent at once are answered in their order.
 ``outside``     a version beyond the range is not answered as if it were known. The connection is closed,
                 or ApiVersions says UNSUPPORTED_VERSION in version 0 (KIP-511).
 
-Only requests that change nothing are sent (:mod:`kdissect.client.changing`), unless all are asked for.
+It sends only requests that change nothing (:mod:`kdissect.client.changing`), unless the user wants all.
 """
 
 from __future__ import annotations
@@ -73,7 +73,7 @@ class BrokerCheck(NamedTuple):
 
 
 def default_body(api_key: int, version: int) -> dict[str, Any]:
-    """Values for a request that asks for as little as it can. Every field that is left out has its
+    """Values for a request that asks for as little as possible. Every field that is left out has its
     default."""
     if api_key == API_VERSIONS:
         return api_versions_body(version)
@@ -83,7 +83,7 @@ def default_body(api_key: int, version: int) -> dict[str, Any]:
 
 
 def advertised_checks(ready: Ready, said: list[dict[str, Any]]) -> list[BrokerCheck]:
-    """What is wrong with the list of APIs; one row that says it is right if nothing is.
+    """What is wrong with the list of APIs. If nothing is wrong, one row says so.
 
     :param said: the field ``apiKeys`` of the answer.
     """
@@ -114,7 +114,7 @@ def advertised_checks(ready: Ready, said: list[dict[str, Any]]) -> list[BrokerCh
 
 
 async def conformance(cluster: Cluster, everything: bool = False) -> AsyncIterator[BrokerCheck]:
-    """The checks, as they are made.
+    """Make the checks, and give each one when it is done.
 
     :param everything: also requests that may change data, with default values.
     :raises OtherSideError: there is no broker that could be checked.
@@ -168,7 +168,7 @@ async def _answer(cluster: Cluster, key: int, version: int, everything: bool) ->
 
 
 def defect(exchange: Exchange) -> str | None:
-    """What is wrong with an answer; None where nothing is."""
+    """What is wrong with an answer; None if nothing is wrong."""
     response = exchange.response
     if not isinstance(response, Response):
         return "no answer"

@@ -1,4 +1,4 @@
-"""What it means that a broker does not answer as one: a line that says what happened and what to do."""
+"""Why a broker does not answer as a broker should: a line that says what happened and what to do."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ MOST_BYTES = 16
 
 
 class ConnectionFacts(NamedTuple):
-    """What is known of a connection, and needs no guess."""
+    """Facts about a connection, without a guess."""
 
     is_tls: bool
     shows_certificate: bool
@@ -30,7 +30,7 @@ class ConnectionFacts(NamedTuple):
 
 
 def not_kafka(heard: Heard, session: ClientSession, has_answered: bool) -> str | None:
-    """Whether what came cannot be answers of a broker; None where it can.
+    """Why these bytes cannot be answers of a broker; None if they can.
 
     :param has_answered: whether it has answered a request before.
     """
@@ -81,7 +81,7 @@ def what_closing_means(
 
 
 def _why(exchange: Exchange, answered: Collection[int | None], known: ConnectionFacts) -> str:
-    """The possible reasons that nothing known contradicts."""
+    """The possible reasons that agree with all facts."""
     key, version = exchange.api_key, exchange.api_version
     said = ""
     if known.advertised is not None and key is not None and version is not None:

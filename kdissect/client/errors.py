@@ -1,10 +1,11 @@
-"""How the other side fails, and how a question cannot be asked."""
+"""Errors: the other side failed, or a question cannot be asked."""
 
 from __future__ import annotations
 
 
 class OtherSideError(Exception):
-    """A broker did not do what was asked of it: not there, not Kafka, not authenticated, garbage, an error.
+    """A broker did not do what the client asked: it is absent, is not Kafka, refuses the login, sends
+    garbage, or sends an error.
 
     The text is one line that says what happened and what to do.
     """
@@ -17,5 +18,5 @@ class OtherSideError(Exception):
 
 
 class AskingError(Exception):
-    """What the user asked for cannot be said to this broker: a version that neither side has, a field
+    """This broker cannot be asked for what the user wants: a version that neither side has, a field
     that the version does not have. The text is one line."""

@@ -1,6 +1,6 @@
 """Fetch requests → records: from where, up to where, and which of them count.
 
-Every request is a full one, without a fetch session (KIP-227): what it asks for is all in it. A broker gives
+Every request is complete in itself, without a fetch session (KIP-227). A broker gives
 whole batches, also those that begin before the offset that was asked for. With read_committed it tells which
 transactions were aborted, and the client must pass over their records. :class:`WantedRecords` says of each
 record that came whether it was asked for.
@@ -229,8 +229,8 @@ async def begin(cluster: Cluster, topic: TopicMetadata, indexes: list[int], mann
 async def fetch(
     cluster: Cluster, topic: TopicMetadata, leaders: Leaders, manner: FetchOptions, limits: Limits
 ) -> AsyncIterator[tuple[Exchange, WantedRecords]]:
-    """Each answer with the part of it that was asked for. It ends when all partitions are read up to where
-    they ended when reading began; with ``follow`` it never ends.
+    """Give each answer with the part of it that was asked for. Reading stops where each partition ended at
+    the start; with ``follow`` it never stops.
 
     :raises OtherSideError: a broker fails or refuses.
     :raises AskingError: it cannot be said in the version.
@@ -287,10 +287,10 @@ async def _begin(
 
 
 def why_nothing(topic: str, leaders: Leaders, offset: int | None, shown: int) -> str | None:
-    """What to say if fewer records came than the user may expect; None if there is nothing to say.
+    """Why fewer records came than the user may expect; None if there is nothing to explain.
 
-    :param offset: that reading was to begin at; None: a time, or an end.
-    :param shown: how many records were, or what else is shown.
+    :param offset: where reading should begin; None: at a time or an end.
+    :param shown: how many records were shown, or what else was.
     """
     positions = sorted((each for _, of in leaders for each in of.values()), key=lambda each: each.index)
     empty = [each for each in positions if each.is_empty]

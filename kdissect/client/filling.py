@@ -10,7 +10,7 @@ from kdissect.protocol.schema import Struct
 
 def filled(struct: Struct, given: Any) -> Any:
     """Kafka's JSON with the fields that are missing, each with its default, at every depth. Anything that
-    is no object is left for the schema to judge."""
+    is not an object stays as it is; the schema judges it."""
     if not isinstance(given, dict):
         return given
     out = dict(given)
@@ -33,7 +33,7 @@ def _default(struct: Struct, name: str, value: Any) -> Any:
 
 
 def values_of(struct: Struct, given: Any) -> dict[str, Any]:
-    """Values to encode, from Kafka's JSON of which anything may be left out.
+    """Values to encode, from Kafka's JSON. Any field may be missing in it.
 
     :raises ValueError: it does not fit the schema; the text begins with the path.
     """

@@ -43,7 +43,7 @@ class BrokerAddress(NamedTuple):
 class BrokerConnection:
     """One connection to a broker. :meth:`open` makes it.
 
-    :param show: is given every exchange when it is complete, and every fault that is of none.
+    :param show: is given every complete exchange, and every fault that belongs to no exchange.
     """
 
     def __init__(
@@ -86,7 +86,7 @@ class BrokerConnection:
     ) -> BrokerConnection:
         """Connect.
 
-        :param timeout: seconds that connecting may take, and each answer from its request to its last byte.
+        :param timeout: seconds for connecting, and for each answer from its request to its last byte.
         :raises OtherSideError: there is nobody, or TLS fails.
         :raises ValueError: a file of certificates or keys cannot be used.
         """
@@ -134,14 +134,14 @@ class BrokerConnection:
         return cls(address, session, reader, writer, security, timeout, show)
 
     async def ask(self, api_key: int, api_version: int, body: bytes) -> Exchange:
-        """Send a request and wait for its answer. Without one (acks=0) it is complete when it is sent.
+        """Send a request and wait for its answer. A request without one (acks=0) is complete when it is sent.
 
         :raises OtherSideError: no whole answer comes.
         """
         return await self.answer(await self.send(self.session.request(api_key, api_version, body)))
 
     async def send(self, data: bytes) -> Exchange | None:
-        """Send bytes; gives the first exchange that they begin, None where they begin none.
+        """Send bytes. Gives the first exchange that they begin, or None if they begin no exchange.
 
         :raises OtherSideError: the connection is closed.
         """
@@ -192,9 +192,9 @@ class BrokerConnection:
         return exchange
 
     async def _silence(self) -> Exchange:
-        """What a broker does with bytes that begin no request.
+        """Say what a broker does with bytes that begin no request.
 
-        :raises OtherSideError: always, for an answer is impossible.
+        :raises OtherSideError: always, because there can be no answer.
         """
         deadline = asyncio.get_running_loop().time() + self._timeout
         while self.is_open:
@@ -206,8 +206,8 @@ class BrokerConnection:
     async def _listen(self, deadline: float, what: str) -> None:
         """Take in what comes next, or the end.
 
-        :param what: is waited for, until the deadline of the event loop's clock.
-        :raises OtherSideError: it is past, or TLS fails.
+        :param what: what to wait for, until the deadline by the event loop's clock.
+        :raises OtherSideError: the deadline passed, or TLS failed.
         """
         try:
             # A server that never pauses would never let the deadline come by itself.

@@ -13,9 +13,9 @@ T = TypeVar("T")
 def run(flow: Coroutine[Any, Any, T], pipe: int | None = None) -> T:
     """Run a flow to its end, in an event loop of its own.
 
-    :param pipe: the descriptor of a pipe that is written to. When nobody reads it any more, the flow is
-        cancelled, even if it waits and has nothing to write.
-    :raises BrokenPipeError: that happened.
+    :param pipe: the descriptor of a pipe for output. When nobody reads it any more, the flow is cancelled,
+        even if it waits and has nothing to write.
+    :raises BrokenPipeError: nobody reads from the pipe any more.
     """
     return asyncio.run(flow if pipe is None else _while_read(flow, pipe))
 

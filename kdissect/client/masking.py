@@ -14,8 +14,8 @@ MASK = b"*"
 def secret_ranges(message: Message) -> Iterator[tuple[int, int]]:
     """Start and end, in the frame's payload, of every value that no output shows: passwords, tokens, keys.
 
-    The lengths before them are no secret; without those the rest could not be read. What stands inside
-    compressed records cannot be masked and is left.
+    The lengths before them are not secret: they are needed to read the rest. Values inside
+    compressed records cannot be masked and stay as they are.
     """
     if may_hide(message, PLAIN):
         for branch in message_branches(message, PLAIN):

@@ -1,4 +1,4 @@
-"""What a client said and heard → packets, as if they had been captured.
+"""What a client sent and received → packets, as if they had been captured.
 
 A socket gives bytes, not packets. Packets are made up around the bytes: IP and TCP headers with the real
 addresses and ports, and sequence numbers from 0. A handshake comes before and FINs after. With TLS the
@@ -21,7 +21,7 @@ _TTL, _TCP, _WINDOW = 64, 6, 65_535
 
 
 class SentPacket(NamedTuple):
-    """A packet before it has its bytes: they may have to be masked first."""
+    """A packet without its final bytes: secrets in it may have to be masked first."""
 
     number: int
     time_ns: int
@@ -59,7 +59,7 @@ class ConnectionPackets:
         ]
 
     def close(self, number: int, time_ns: int, first: Direction) -> list[SentPacket]:
-        """The end, of which ``first`` spoke first: two packets."""
+        """The end of the connection, which the side ``first`` begins: two packets."""
         other = next(each for each in Direction if each is not first)
         return [
             self._sent(number, time_ns, first, FIN | ACK),

@@ -76,9 +76,9 @@ def magics_of(version: int) -> range:
 
 
 def bounds(manner: ProduceOptions) -> tuple[int, int | None]:
-    """The versions of Produce that take records in this manner: the lowest, the highest.
+    """The lowest and the highest version of Produce that take records in this way.
 
-    :raises AskingError: the manner contradicts itself.
+    :raises AskingError: the wishes contradict each other.
     """
     lowest, highest = 0, None
     if manner.magic is not None:
@@ -94,7 +94,7 @@ def bounds(manner: ProduceOptions) -> tuple[int, int | None]:
 def check(manner: ProduceOptions, version: int) -> int:
     """The magic to use with a version.
 
-    :raises AskingError: there is no such version, or it does not take records in this manner.
+    :raises AskingError: there is no such version, or it does not take records in this way.
     """
     request_struct(PRODUCE, version)
     taken = magics_of(version)
@@ -110,7 +110,7 @@ def check(manner: ProduceOptions, version: int) -> int:
 def record_set(drafts: Sequence[Draft], magic: int, codec: int, now_ms: int) -> bytes:
     """The bytes of one batch or message set, offsets from 0.
 
-    :raises AskingError: the format has no place for something.
+    :raises AskingError: the format cannot hold something that is in a record.
     """
     records = [
         Record(
@@ -137,7 +137,7 @@ def request_body(
 ) -> dict[str, Any]:
     """The body of a Produce request: record sets by partition.
 
-    :raises AskingError: the version names topics by id, and the broker has told none.
+    :raises AskingError: the version names topics by id, and the broker sent no id.
     """
     struct = request_struct(PRODUCE, version)
     of_topic = struct.by_name["topicData"].struct
@@ -162,7 +162,7 @@ async def produce(
     went to which partition.
 
     :raises OtherSideError: a broker does not answer.
-    :raises AskingError: they cannot be said in the version.
+    :raises AskingError: the version cannot express the request.
     """
     count = len(topic.partitions)
     by_partition: dict[int, list[Draft]] = {}
@@ -213,7 +213,7 @@ def outcome(exchange: Exchange, topic: str, counts: dict[int, int]) -> RequestOu
 
 
 def batches(drafts: Iterable[Draft], most: int, most_bytes: int) -> Iterator[list[Draft]]:
-    """Records in groups for one request each, of so many records and about so many bytes."""
+    """Records in groups, one for each request, with limits for their number and (roughly) their bytes."""
     group: list[Draft] = []
     size = 0
     for draft in drafts:

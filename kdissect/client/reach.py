@@ -1,6 +1,6 @@
 """A host's name and a port → a TCP connection: its addresses are tried in turn.
 
-asyncio tries them too. But for a host with several (``localhost`` is ``::1`` and ``127.0.0.1``) it tells only
+asyncio tries them too. But for a host with several (``localhost`` is ``::1`` and ``127.0.0.1``) it says only
 in prose why all failed. Then a refused connection could not be told from an unreachable network.
 """
 
@@ -16,7 +16,7 @@ _PORTS = range(1, 1 << 16)
 async def connected(host: str, port: int) -> socket.socket:
     """A socket that is connected.
 
-    :raises OSError: no address takes a connection; where all refuse it, ConnectionRefusedError.
+    :raises OSError: no address takes a connection; ConnectionRefusedError if all of them refuse it.
     :raises ValueError: no host can have this name, or there is no such port.
     """
     if port not in _PORTS or "\0" in host:  # the system would look up what stands before a NUL
@@ -42,7 +42,7 @@ async def _connected(sock: socket.socket, target: tuple[object, ...]) -> socket.
 
 
 def _summed(failures: dict[str, OSError]) -> OSError:
-    """One error for those of all addresses, in the system's words: asyncio's own say only where."""
+    """One error for those of all addresses, in the system's words. asyncio's words name only the place."""
     codes = {where: error.errno or 0 for where, error in failures.items()}
     if len(set(codes.values())) == 1:
         code = next(iter(codes.values()))

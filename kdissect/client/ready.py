@@ -1,4 +1,4 @@
-"""A connection on which everything can be asked: what has to be settled on it before, and how it is asked.
+"""A connection that is ready for questions: how it becomes ready, and how to ask.
 
 First come the versions, by ApiVersions; then the login, if one is wanted. The login is SaslHandshake, and
 then SaslAuthenticate or, after a handshake of version 0, tokens without Kafka headers.
@@ -46,10 +46,10 @@ class Ready(NamedTuple):
         return self.versions is not NOTHING
 
     async def ask(self, api_key: int, version: int, values: dict[str, Any]) -> Exchange:
-        """Ask, and see that the answer can be read.
+        """Send a request, and check that the answer can be read.
 
         :raises OtherSideError: no answer comes, or one that does not fit its schema.
-        :raises AskingError: the version cannot say it.
+        :raises AskingError: the version cannot express the request.
         """
         struct = request_struct(api_key, version)
         try:
@@ -60,10 +60,10 @@ class Ready(NamedTuple):
 
 
 def readable(exchange: Exchange, address: BrokerAddress) -> Exchange:
-    """The exchange, if its answer fits its schema. Bytes that are left after the last field spoil nothing
-    that was read; they are a fault of the exchange.
+    """The exchange, if its answer fits its schema. Bytes left over after the last field are only a fault of
+    the exchange: what was read before them is right.
 
-    :raises OtherSideError: it does not.
+    :raises OtherSideError: the answer does not fit.
     """
     if exchange.response is None:
         return exchange
@@ -78,7 +78,7 @@ def readable(exchange: Exchange, address: BrokerAddress) -> Exchange:
 
 
 def body_of(exchange: Exchange) -> dict[str, Any]:
-    """What an answer that came says."""
+    """The decoded body of an answer."""
     assert exchange.response is not None
     return exchange.response.body()
 
@@ -86,7 +86,7 @@ def body_of(exchange: Exchange) -> dict[str, Any]:
 async def negotiated(connection: BrokerConnection) -> Ready:
     """Ask for the versions, in the newest version of ApiVersions that both sides know.
 
-    :raises OtherSideError: the broker does not tell.
+    :raises OtherSideError: the broker does not answer with its versions.
     """
     version: int | None = apis.versions(API_VERSIONS).stop - 1
     body: dict[str, Any] = {}
@@ -106,10 +106,10 @@ async def negotiated(connection: BrokerConnection) -> Ready:
 
 
 async def log_in(ready: Ready, security: Security) -> None:
-    """The login that is wanted.
+    """Log in as the user wants.
 
     :raises OtherSideError: it fails, or the broker cannot be trusted.
-    :raises AskingError: the broker knows no logins that kdissect knows.
+    :raises AskingError: broker and kdissect know no login in common.
     """
     name = security.mechanism or ""
     try:
@@ -136,7 +136,7 @@ async def log_in(ready: Ready, security: Security) -> None:
 
 
 async def _authenticate(ready: Ready, token: bytes, name: str, raw: bool) -> bytes:
-    """One token there, one back; ``raw`` without Kafka headers."""
+    """Send a token and wait for the broker's; ``raw`` means without Kafka headers."""
     if raw:
         connection = ready.connection
         exchange = await connection.answer(await connection.send(sized(token)))

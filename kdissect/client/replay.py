@@ -1,8 +1,7 @@
 """Requests from a broker's request log or a capture → the same requests, sent again.
 
-A line of the request log has the header and the body as JSON. It has only the size of records, so a Produce
-cannot be sent again from it. From a capture a request is taken byte by byte; only the correlation id is a new
-one.
+A line of the request log has the header and the body as JSON. It has only the size of records, so kdissect
+cannot send a Produce again from it. It sends a captured request byte by byte, with a new correlation id.
 """
 
 from __future__ import annotations
@@ -39,12 +38,12 @@ class ReplayedRequest(NamedTuple):
 
 
 class DamagedLineError(ValueError):
-    """A line that no broker wrote so: it is cut, or something else was written into it."""
+    """A damaged line of a log: it is cut, or something else was written into it."""
 
 
 def from_log_line(line: str, number: int) -> ReplayedRequest | None:
-    """The request of a line of a request log: as a broker prints it, or the JSON alone; None of a line that
-    has none.
+    """The request in a line of a request log. It is as a broker prints it, or only the JSON. None if there
+    is no request in it.
 
     :raises ValueError: it cannot be sent again; the text says why.
     """
@@ -103,7 +102,7 @@ def from_exchange(exchange: Exchange) -> ReplayedRequest | None:
 
 
 def from_log(lines: Iterator[str]) -> Iterator[ReplayedRequest | ValueError]:
-    """The requests of a log, in order. In the place of one that cannot be sent stands the reason."""
+    """The requests of a log, in order. A text in the place of a request says why it cannot be sent."""
     for number, line in enumerate(lines, 1):
         try:
             found = from_log_line(line, number)

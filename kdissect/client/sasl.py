@@ -7,7 +7,7 @@
 PLAIN: RFC 4616. SCRAM: RFC 5802 and 7677, without channel binding; like Kafka's own client names and
 passwords are taken as UTF-8, not through SASLprep. The server must prove that it knows the password too:
 its signature is compared in constant time, and a login without it counts as failed. OAUTHBEARER: RFC 7628
-(KIP-255); the token is somebody else's affair.
+(KIP-255); kdissect does not look into the token.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ class SaslError(Exception):
 
 
 class SaslCredentials(NamedTuple):
-    """What proves who the client is. Never printed: it has no text form but this name."""
+    """What proves who the client is. Its text form has no secrets, so that nobody prints them by accident."""
 
     user: str | None = None
     password: str | None = None
@@ -46,7 +46,7 @@ class Mechanism(Protocol):
     """One login."""
 
     def first(self) -> bytes:
-        """What the client says first."""
+        """The first token of the client."""
 
     def answer(self, received: bytes) -> bytes | None:
         """The client's answer; None if the login is over.
@@ -83,7 +83,7 @@ class _Plain:
         return self._token
 
     def answer(self, received: bytes) -> None:
-        """The server says nothing that matters."""
+        """The server's answer has nothing that matters."""
 
 
 class _Bearer:
@@ -97,7 +97,7 @@ class _Bearer:
         return f"n,,\x01auth=Bearer {self._token}\x01\x01".encode()
 
     def answer(self, received: bytes) -> bytes | None:
-        """Where the server refuses it sends why, and waits for a byte of ours (RFC 7628, 3.2.3)."""
+        """A server that refuses sends the reason, and waits for one byte of the client (RFC 7628, 3.2.3)."""
         if self._is_refused:
             raise SaslError("the server continues the login after it has refused the token")
         self._is_refused = bool(received)

@@ -1,4 +1,4 @@
-"""What a connection is protected with: TLS and SASL, as the user chose them."""
+"""How a connection is protected: TLS and SASL, as the user chose."""
 
 from __future__ import annotations
 

@@ -9,8 +9,8 @@ Rules
 
 1. Correlation ids count from 1; each connection has its own.
 2. A request is encoded with its header's version, by the same schema that decodes it.
-3. A frame that lost its boundary is the end: a client that asked knows where answers begin.
-4. Bytes that are given raw are sent as they are; what they mean is found by reading them back.
+3. If the boundary of a frame is lost, the connection ends: a client must know where answers begin.
+4. Raw bytes are sent as they are. The session reads them back to learn what they mean.
 """
 
 from __future__ import annotations
@@ -108,11 +108,11 @@ class ClientSession:
 
     @property
     def stray(self) -> bytes:
-        """The last bytes that belong to no answer. Ask when no answer is waited for."""
+        """The last bytes that belong to no answer. Call it when no answer is awaited."""
         return self._latest[-self.unframed :] if self.unframed else b""
 
     def close(self, now_ns: int, by_broker: bool) -> Heard:
-        """The connection is over: what waits gets no answer any more."""
+        """The connection is over: requests that wait get no answer."""
         heard = Heard([], [], [])
         self._session.end("connection closed")
         for direction in Direction:
@@ -163,7 +163,7 @@ class ClientSession:
 
 
 def sized(payload: bytes) -> bytes:
-    """A frame: the int32 size, and what it counts."""
+    """A frame: the size as int32, and the bytes."""
     return len(payload).to_bytes(4, "big") + payload
 
 

@@ -1,4 +1,4 @@
-"""TLS of the client's sockets: what :class:`~kdissect.client.security.TlsOptions` says → a context, and what
+"""TLS of the client's sockets: :class:`~kdissect.client.security.TlsOptions` → a context, and what
 its failures mean. It is made once for a run: a broker that closes is connected to again, and files
 may change.
 """
@@ -42,7 +42,7 @@ def context_of(tls: TlsOptions) -> ssl.SSLContext:
 
 
 def can_be_named(name: str) -> bool:
-    """Whether a certificate can name a host so."""
+    """Whether a certificate can have this name of a host."""
     try:
         ssl.create_default_context().wrap_bio(ssl.MemoryBIO(), ssl.MemoryBIO(), server_hostname=name)
     except ValueError:

@@ -1,12 +1,12 @@
-"""What was said in a run of the client, over all its connections: numbers, names, packets.
+"""All that a run of the client sent and received, on all its connections: numbers, names, packets.
 
-It stands where the Dissector stands for a capture. Connections, packets and exchanges get the numbers that a
+It does what the Dissector does for a capture. Connections, packets and exchanges get the numbers that a
 capture of the run would give them. Names of topic ids count from the packet that told them. So what a client
 prints, and what is read from the file that it wrote, have the same numbers.
 
-With ``keeps_packets`` it makes the packets themselves. The secrets in a packet are masked. So it is held
-until every message that has bytes in it is known whole. Then :meth:`Transcript.take_packets` gives it out, in
-the order of the numbers.
+With ``keeps_packets`` it makes the packets themselves. The secrets in a packet are masked. So the
+transcript holds a packet until all messages in it are complete. Then :meth:`Transcript.take_packets` gives it
+out, in the order of the numbers.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ class Recording:
         return chunks
 
     def settle(self, message: Message) -> None:
-        """A message is known whole: the packets with its bytes may go."""
+        """A message is complete: the packets with its bytes may be given out."""
         frame = message.frame
         start = frame.offset + 4
         if self._transcript.masks:
@@ -62,7 +62,7 @@ class Recording:
         self.settled[frame.direction] = max(self.settled[frame.direction], start + len(frame.payload))
 
     def close(self, first: Direction, now_ns: int) -> None:
-        """Both ends have said FIN, ``first`` before the other."""
+        """Both ends sent FIN, ``first`` before the other."""
         if not self.is_over:
             self.is_over = True
             for sent in self.line.close(self._transcript.packets + 1, now_ns, first):
@@ -111,7 +111,7 @@ class Transcript:
             self._held.append((recording, sent))
 
     def take_packets(self) -> list[Packet]:
-        """The packets that can be written: nothing in them, or in a packet before them, must still be
+        """The packets that can be written. Nothing in them, or in packets before them, still has to be
         masked."""
         out = []
         while self._held and _is_settled(*self._held[0]):

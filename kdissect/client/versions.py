@@ -1,4 +1,4 @@
-"""Which version of an API to ask in: what the broker advertises, what kdissect knows, what was forced.
+"""The version of each request: what the broker advertises, what kdissect knows, what the user forces.
 
 A client asks for ApiVersions in the newest version that it knows. A broker that does not know this version
 answers in version 0 with error 35, and with its range of ApiVersions where it can (KIP-511). Then the client
@@ -34,14 +34,14 @@ def request_struct(api_key: int, version: int) -> Struct:
 
 
 def api_versions_body(version: int) -> Values:
-    """What to say in an ApiVersions request (from version 3 on, who asks)."""
+    """The body of an ApiVersions request (from version 3 on, it says who asks)."""
     if version < 3:
         return {}
     return {"clientSoftwareName": "kdissect", "clientSoftwareVersion": __version__}
 
 
 class Advertised:
-    """What one broker says that it can."""
+    """The versions that a broker advertises."""
 
     def __init__(self, ranges: Mapping[int, range]) -> None:
         self.ranges = dict(ranges)
@@ -78,7 +78,7 @@ NOTHING = Advertised({})
 
 
 def advertised(body: Values) -> Advertised:
-    """What the body of an ApiVersions response says."""
+    """The versions in the body of an ApiVersions response."""
     return Advertised(
         {
             each["apiKey"]: range(each["minVersion"], each["maxVersion"] + 1)
@@ -88,7 +88,7 @@ def advertised(body: Values) -> Advertised:
 
 
 def next_try(tried: int, body: Values) -> int | None:
-    """The version of ApiVersions to ask in after this answer; None if this answer has the versions."""
+    """The next version of ApiVersions to try; None if this answer has the versions."""
     if body.get("errorCode") != UNSUPPORTED_VERSION or tried == 0:
         return None
     theirs = advertised(body).ranges.get(apis.API_VERSIONS, range(1))
