@@ -30,7 +30,7 @@ class Dialog(ModalScreen[Answer]):
     def dismiss(self, result: Answer | None = None) -> AwaitComplete:
         if self.is_current:
             return super().dismiss(result)
-        return AwaitComplete.nothing()
+        return AwaitComplete()
 
 
 class HelpTopics(Dialog[None]):

@@ -32,8 +32,8 @@ def test_a_second_key_that_comes_before_the_dialog_is_gone_costs_nothing() -> No
         app = app_of(CAPTURES / "errors.pcapng")
         async with running(app) as pilot:
             await press(pilot, "y")
-            assert isinstance(app.screen, Choose)
             dialog = app.screen
+            assert isinstance(dialog, Choose)
             for key in "12":
                 dialog.on_key(Key(key, key))
             await settle(pilot)
