@@ -41,7 +41,9 @@ cdef class Gathered:
     cdef Py_ssize_t _add_set(self, tuple told, dict more) except -1
     @cython.locals(control=Py_ssize_t)
     cdef _add_plain(self, dict context, Batch batch, Columns columns, assigned)
-    @cython.locals(at=Py_ssize_t, numbers="long long*", base=int64_t, sequence=int64_t)
+    @cython.locals(
+        at=Py_ssize_t, numbers="long long*", base=int64_t, sequence=int64_t, start=Py_ssize_t, end=Py_ssize_t
+    )
     cdef int _add_columns(self, dict context, Batch batch, Columns columns, assigned, Py_ssize_t control) except -1
     @cython.locals(at=Py_ssize_t, numbers="long long*", control=Py_ssize_t)
     cdef int _add_row(self, dict context, Batch batch, dict row) except -1

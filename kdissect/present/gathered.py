@@ -146,19 +146,25 @@ class Gathered:
     def _add_columns(
         self, context: dict[str, Any], batch: Batch, columns: Columns, assigned: int | None, control: int
     ) -> None:
-        """Add records as a batch.
+        """Add records as a batch; as several, where they alone are more than enough. A column of Arrow's has
+        room for 2 GiB.
 
         :param assigned: the offset that the broker gave its base offset.
         """
-        at = self._begin_batch(context, batch, columns.count, control)
-        numbers = self._numbers.numbers
+        start, end = 0, columns.count
         base, sequence = columns.base_offset, columns.base_sequence
-        if assigned is not None:
-            numbers[at + SHIFT], numbers[at + IS_ASSIGNED] = wrap64(assigned - base), 1
-        if sequence >= 0:
-            numbers[at + SEQUENCE_SHIFT], numbers[at + HAS_SEQUENCE] = sum64(sequence, -base), 1
-        self.records.add(columns)
-        self._end_batch()
+        while start < columns.count:
+            if len(columns.data) > self._most_bytes:
+                end = columns.within(start, self._most_bytes)
+            at = self._begin_batch(context, batch, end - start, control)
+            numbers = self._numbers.numbers
+            if assigned is not None:
+                numbers[at + SHIFT], numbers[at + IS_ASSIGNED] = wrap64(assigned - base), 1
+            if sequence >= 0:
+                numbers[at + SEQUENCE_SHIFT], numbers[at + HAS_SEQUENCE] = sum64(sequence, -base), 1
+            self.records.add(columns, start, end)
+            self._end_batch()
+            start = end
 
     def _add_row(self, context: dict[str, Any], batch: Batch, row: dict[str, Any]) -> None:
         """Add a record as :mod:`kdissect.present.records` gives it."""

@@ -27,7 +27,7 @@ cdef class GatheredRecords:
         data=bytes, step=Py_ssize_t, cursor=Cursor, to=Py_ssize_t, rows="long long*", mine="long long*", index=Py_ssize_t,
         at=Py_ssize_t,
     )
-    cpdef add(self, Columns columns)
+    cpdef add(self, Columns columns, Py_ssize_t start, Py_ssize_t end)
     @cython.locals(to=Py_ssize_t, mine="long long*")
     cpdef add_one(self, int64_t offset, int64_t timestamp, bytes key, bytes value, headers)
     @cython.locals(

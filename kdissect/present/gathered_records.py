@@ -47,14 +47,14 @@ class GatheredRecords:
         """Begin anew; the bytes of the texts are taken by themselves."""
         self.count = self.header_count = 0
 
-    def add(self, columns: Columns) -> None:
-        """Add the records of a batch."""
+    def add(self, columns: Columns, start: int, end: int) -> None:
+        """Add the records of a batch, from the one at ``start`` to that before ``end``."""
         data, step = columns.data, ROW
         cursor: Cursor | None = None
         to = self.count * step
-        self._numbers.reserve(to + columns.count * step)
+        self._numbers.reserve(to + (end - start) * step)
         rows, mine = columns.rows.numbers, self._numbers.numbers
-        for index in range(columns.count):
+        for index in range(start, end):
             at = index * step
             mine[to], mine[to + 1], mine[to + 2], mine[to + 3] = rows[at], rows[at + 1], 0, rows[at + 3]
             mine[to + 4], mine[to + 5], mine[to + 6] = 0, rows[at + 5], 0
@@ -68,7 +68,7 @@ class GatheredRecords:
                 cursor.position = rows[at + 6]
                 mine[to + 6] = self._add_headers(cursor)
             to += step
-        self.count += columns.count
+        self.count += end - start
 
     def add_one(
         self, offset: int, timestamp: int, key: bytes | None, value: bytes | None, headers: Headers

@@ -28,6 +28,8 @@ cdef class Columns:
     cpdef add(self, int64_t offset, int64_t timestamp, int64_t key_at, int64_t key_size, int64_t value_at, int64_t value_size)
     @cython.locals(one=Columns, rows="long long*", at=Py_ssize_t)
     cpdef Columns only(self, Py_ssize_t index)
+    @cython.locals(rows="long long*", at=Py_ssize_t, index=Py_ssize_t, step=Py_ssize_t, begin=int64_t, key_end=int64_t)
+    cpdef Py_ssize_t within(self, Py_ssize_t start, Py_ssize_t most) except -1
     @cython.locals(rows="long long*", at=Py_ssize_t, index=Py_ssize_t, step=Py_ssize_t)
     cpdef shift(self, int64_t base)
     @cython.locals(rows="long long*", index=Py_ssize_t, step=Py_ssize_t, base=int64_t)

@@ -120,6 +120,18 @@ class Columns:
         one.rows.numbers[6] = rows[at + 6]
         return one
 
+    def within(self, start: int, most: int) -> int:
+        """The end of the records from ``start`` on that have ``most`` bytes together; one at least."""
+        rows, step = self.rows.numbers, ROW
+        begin, index = rows[start * step + 2], start + 1
+        while index < self.count:
+            at = index * step
+            key_end = rows[at + 2] + max(rows[at + 3], 0)
+            if max(key_end, rows[at + 4] + rows[at + 5]) - begin > most:
+                break
+            index += 1
+        return index
+
     def shift(self, base: int) -> None:
         """Add a number to all offsets."""
         rows, step = self.rows.numbers, ROW

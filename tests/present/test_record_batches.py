@@ -204,6 +204,25 @@ def test_a_batch_is_given_out_when_it_is_full(
     assert pa.Table.from_batches(found).equals(pa.Table.from_batches([*found_at_once, rest]))
 
 
+def test_a_batch_of_very_many_bytes_is_given_out_in_parts(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    records = [Record(at, at, b"k", bytes(1_000), (("h", bytes(500)),)) for at in range(100)]
+    data = write_batch(records, 4, producer_id=5, producer_epoch=1, base_sequence=2**31 - 9)
+    exchange = produced(tmp_path / "x", data + write_batch(AWKWARD))
+    whole = RecordBatches(TABLE, Options(), no_batch)
+    count = whole.add(exchange)
+    monkeypatch.setattr(record_columns, "BYTES_AT_ONCE", 4_000)
+    found: list[pa.RecordBatch] = []
+    batches = RecordBatches(TABLE, Options(), found.append)
+    assert batches.add(exchange) == count == 104
+    rest = batches.take()
+    assert rest is not None
+    assert {each.num_rows for each in found} == {4}
+    taken = whole.take()
+    assert pa.Table.from_batches([*found, rest]).equals(pa.Table.from_batches([taken]))
+
+
 def read_table(file: BytesIO) -> pa.Table:
     with pa.ipc.open_stream(file.getvalue()) as stream:
         return stream.read_all()
