@@ -436,7 +436,7 @@ class Dissector:
         size = _append(self._feed_segment(segment), size, out)
         if self._uses_lanes and (ends is not None or segment.flags & (SYN | ACK) == SYN | ACK):
             conversation = self._table.get((segment.source, segment.destination))
-            if conversation is not None:
+            if conversation is not None and (segment.length or not conversation.was_reset):
                 self._lanes.open(conversation, segment)
         return size
 
@@ -692,6 +692,11 @@ class Dissector:
             self._awaiting.forget(conversation)
 
     def _wait_for(self, conversation: Conversation, since_ns: int) -> None:
+        """Let a connection linger that is over. Less is kept of one that was reset: tens of thousands may be
+        reset in a few seconds."""
+        if conversation.was_reset:
+            self._lanes.close(conversation)
+            conversation.let_go()
         self._closed[conversation.number] = conversation
         entry = (since_ns, conversation.number)
         if not self._lingering or entry > self._lingering[-1]:  # as nearly always

@@ -18,12 +18,12 @@ from kdissect.dissect import Dissector, Event
 from kdissect.exchange import Exchange
 from kdissect.limits import DEFAULTS
 from kdissect.message import Message
-from kdissect.model import Packet, parts
+from kdissect.model import ACK, PSH, RST, SYN, Packet, parts
 from kdissect.present.text import Lines
 from kdissect.protocol.json_text import JsonText
 from kdissect.session.briefs import Brief, Interest
 from kdissect.session.conversation import Connection, Listener
-from tests.capture.build import ends_of
+from tests.capture.build import ends_of, ethernet, ipv4, packet, tcp
 from tests.cli.run import CAPTURES
 from tests.damaged import packets_left, packets_of
 from tests.lab import LAB
@@ -273,3 +273,25 @@ def test_a_connection_that_is_forgotten_leaves_no_short_way() -> None:
     assert len(dissector._lanes.by_ends) <= 4
     assert list(dissector.close())
     assert not dissector._lanes.by_ends
+
+
+def test_a_connection_that_was_reset_has_no_short_way_until_data_come() -> None:
+    dissector = Dissector()
+
+    def feed(seq: int, flags: int, payload: bytes = b"") -> None:
+        number = dissector.packets + 1
+        given = packet(ethernet(ipv4(tcp(payload, seq, flags=flags))), number=number, timestamp_ns=number)
+        for _ in dissector.feed_all([given]):
+            pass
+
+    feed(999, SYN)
+    feed(1_000, ACK | PSH, b"GET / HTTP/1.1")
+    assert len(dissector._lanes.by_ends) == 2
+    feed(1_014, RST)
+    assert not dissector._lanes.by_ends
+    feed(1_014, RST | ACK)
+    assert not dissector._lanes.by_ends
+    feed(1_014, ACK | PSH, b"more")
+    assert len(dissector._lanes.by_ends) == 2
+    (row,) = [each for each in dissector.close() if isinstance(each, Connection)]
+    assert (row.packets, row.end, row.bytes_to_broker) == (5, "rst", 18)

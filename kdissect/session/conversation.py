@@ -357,6 +357,16 @@ class Conversation:
     def _is_over(self) -> bool:
         return self._flushed or self._duplex.reset or self._duplex.is_finished()
 
+    @property
+    def was_reset(self) -> bool:
+        """Whether a reset was seen."""
+        return self._duplex.reset
+
+    def let_go(self) -> None:
+        """Keep no bytes of streams at hand: hardly any come any more."""
+        for stream in self._duplex.streams:
+            stream.let_go()
+
     def has_lingered(self, now_ns: int, linger_ns: int) -> bool:
         """Whether it is over and was silent for ``linger_ns`` since."""
         last_ns = self._duplex.last_ns

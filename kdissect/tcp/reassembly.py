@@ -314,6 +314,11 @@ class Reassembler:
         self._last_data, self._last_start, self._last_size = data, start, length
         self._last_offset, self._last_packet, self._last_ns = offset, packet, timestamp_ns
 
+    def let_go(self) -> None:
+        """Keep no bytes at hand: hardly any come any more."""
+        if self._last_data is not None:
+            self._last_data, self._last_start, self._last_size = b"", 0, 0
+
     def acknowledge(
         self, ack: int, packet: int, timestamp_ns: int, is_bare: bool = True
     ) -> Sequence[Chunk | Gap | Fault]:

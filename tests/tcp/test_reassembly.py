@@ -54,6 +54,18 @@ def test_a_retransmission_is_counted_and_not_delivered_again() -> None:
     assert reassembler.retransmitted == 4
 
 
+def test_bytes_that_were_let_go_are_not_held_against_what_comes_again() -> None:
+    wire = Wire()
+    reassembler = opened(wire)
+    feed(reassembler, wire.segment(CLIENT, 0, b"ab"))
+    reassembler.let_go()
+    assert not feed(reassembler, wire.segment(CLIENT, 0, b"XY"))
+    assert feed(reassembler, wire.segment(CLIENT, 1, b"Ycd")) == [Chunk(2, b"cd", 4, 4000)]
+    pieces = feed(reassembler, wire.segment(CLIENT, 2, b"ZZ"))
+    assert [p.kind for p in pieces if isinstance(p, Fault)] == ["different-retransmission"]
+    assert reassembler.retransmitted == 5
+
+
 def test_an_overlap_adds_only_its_new_bytes() -> None:
     wire = Wire()
     pieces = feed(opened(wire), wire.segment(CLIENT, 0, b"abcd"), wire.segment(CLIENT, 2, b"cdef"))
