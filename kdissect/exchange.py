@@ -5,11 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from functools import cache, lru_cache
 from itertools import chain
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
-from kdissect.embedded.decoded import Context
-from kdissect.embedded.faults import embedded_faults
-from kdissect.embedded.internal import topic_names_in_metadata, topic_record_start
+from kdissect.later import Later
 from kdissect.limits import Limits
 from kdissect.message import SASL_TOKEN, Message, Request, Response, Token
 from kdissect.model import Endpoint, Fault, endpoint_text
@@ -33,6 +31,12 @@ from kdissect.protocol.survey import Place, Survey, find_places, route
 from kdissect.protocol.topics import mentioned_topics, partition_of, taught_topics
 from kdissect.record.sets import read_record_set
 from kdissect.record.sound import is_sound, may_have_value
+
+if TYPE_CHECKING:
+    from kdissect.embedded import decoded, faults, internal
+else:  # what few messages need
+    decoded, faults = Later("kdissect.embedded.decoded"), Later("kdissect.embedded.faults")
+    internal = Later("kdissect.embedded.internal")
 
 PartitionKey = tuple[str | None, str | None, int | None]
 """Topic name, or else topic id; partition."""
@@ -553,10 +557,10 @@ class Exchange:
 
     def _embedded_faults(self, message: Message) -> Iterator[Fault]:
         asked = self.request.body() if self.request is not None and message is self.response else None
-        context = Context(asked, limits=message.limits)
+        context = decoded.Context(asked, limits=message.limits)
         body = message.decoded()
         if body.struct is not None:
-            for each in embedded_faults(body.struct.name, body.values, context):
+            for each in faults.embedded_faults(body.struct.name, body.values, context):
                 yield each._replace(packet=message.frame.last_packet)
 
     def record_sets(self) -> Iterator[RecordSetPlace]:
@@ -639,7 +643,7 @@ class Exchange:
             if not is_metadata_topic(place.topic, place.topic_id):
                 continue
             values = (record.value for record in read_record_set(data, message.limits).records())
-            for topic_id, name in topic_names_in_metadata(values, message.limits):
+            for topic_id, name in internal.topic_names_in_metadata(values, message.limits):
                 yield topic_id, name, message.frame.last_packet
 
 
@@ -685,7 +689,7 @@ def may_name_topics(data: bytes, seen: Survey, limits: Limits) -> bool:
     places, at = seen.records, 0
     while at < len(places):
         start, end = places[at], places[at + 1]
-        if start < end and may_have_value(data, start, end, topic_record_start(), limits):
+        if start < end and may_have_value(data, start, end, internal.topic_record_start(), limits):
             return True
         at += 2
     return False

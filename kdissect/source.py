@@ -13,24 +13,24 @@ import math
 import os
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from typing import NamedTuple, cast
+from typing import TYPE_CHECKING, NamedTuple, cast
 
-from kdissect.capture.cuts import Cuts, FilePart, PartPackets
 from kdissect.capture.files import Capture, Opener, open_capture, read_packets
 from kdissect.capture.following import Following
-from kdissect.capture.keylogs import KeyLogs
-from kdissect.capture.points import find_points
 from kdissect.capture.reader import Interface, Item, Packets, Points
 from kdissect.capture.runs import PacketRun
 from kdissect.dissect import Dissector, Event, Numbering
 from kdissect.limits import DEFAULTS, Limits
 from kdissect.model import CaptureError
 from kdissect.names import TopicNames
-from kdissect.points.dissector import PointsDissector, dissector_of
 from kdissect.session.briefs import Interest
 from kdissect.session.conversation import Connection, Listener
-from kdissect.tls.crypto import load_rsa_key
 from kdissect.tls.keylog import TlsSecrets
+
+if TYPE_CHECKING:
+    from kdissect.capture.cuts import Cuts, FilePart, PartPackets
+    from kdissect.capture.keylogs import KeyLogs
+    from kdissect.points.dissector import PointsDissector
 
 
 class Input(NamedTuple):
@@ -58,8 +58,10 @@ class Input(NamedTuple):
 
     def with_points(self) -> Input:
         """The same, with the capture points that the files tell. Those that are followed tell none."""
-        if self.open_packets is not None:
+        if self.open_packets is not None or len(self.paths) < 2:
             return self
+        from kdissect.capture.points import find_points
+
         return self._replace(points=find_points(self.paths, self.limits, self.open_file))
 
     def packets(self) -> Packets:
@@ -92,17 +94,9 @@ class Pass:
         self._input = source
         self._key_logs = key_logs
         self._packets: Packets | None = None
-        self._dissector = dissector_of(
-            source.points,
-            source.limits,
-            source.ports,
-            names,
-            embedded=source.embedded,
-            secrets=secrets,
-            tells_tcp=source.tells_tcp,
-            listener=listener,
-            briefs=source.briefs,
-        )
+        self._part: PartPackets | None = None
+        """The same, where only a part of the file is read."""
+        self._dissector = _dissector_of(source, names, secrets, listener)
         teach(self._dissector.names, source.topics)
 
     def again(self, *, with_names: bool = False, listener: Listener | None = None) -> Pass:
@@ -158,7 +152,7 @@ class Pass:
 
     def seen_where(self) -> str:
         """How many exchanges which capture points saw, in words; empty where there is one point."""
-        return self._dissector.summary() if isinstance(self._dissector, PointsDissector) else ""
+        return "" if isinstance(self._dissector, Dissector) else self._dissector.summary()
 
     # -- in parts -----------------------------------------------------------------------------------
 
@@ -192,6 +186,8 @@ class Pass:
         source = self._input
         if len(source.paths) != 1:
             return None
+        from kdissect.capture.cuts import Cuts
+
         try:
             return Cuts(source.paths[0], source.limits)
         except CaptureError:
@@ -199,8 +195,10 @@ class Pass:
 
     def go_on_with(self, part: FilePart) -> None:
         """Read this part of the file, and nothing else."""
+        from kdissect.capture.cuts import PartPackets
+
         self.close()
-        self._packets = PartPackets(part, self._input.limits)
+        self._packets = self._part = PartPackets(part, self._input.limits)
 
     # -- reading ------------------------------------------------------------------------------------
 
@@ -239,8 +237,8 @@ class Pass:
         packets = self.open()
         if self._key_logs is not None and isinstance(packets, Following):
             return (() if item is None else (item,) for item in packets.with_pauses())
-        if isinstance(packets, PartPackets) and not one_by_one:
-            return packets.in_runs()
+        if self._part is not None and not one_by_one:
+            return self._part.in_runs()
         if isinstance(packets, Capture) and not one_by_one:
             return packets.in_runs() if isinstance(self._dissector, Dissector) else packets.blocks()
         return ((item,) for item in packets)
@@ -276,6 +274,36 @@ class Pass:
         yield from self._dissector.close()
 
 
+def _dissector_of(
+    source: Input, names: TopicNames | None, secrets: TlsSecrets | None, listener: Listener | None
+) -> Dissector | PointsDissector:
+    """What dissects an input."""
+    if source.points is not None:
+        from kdissect.points.dissector import dissector_of
+
+        return dissector_of(
+            source.points,
+            source.limits,
+            source.ports,
+            names,
+            embedded=source.embedded,
+            secrets=secrets,
+            tells_tcp=source.tells_tcp,
+            listener=listener,
+            briefs=source.briefs,
+        )
+    return Dissector(
+        source.limits,
+        source.ports,
+        names,
+        embedded=source.embedded,
+        secrets=secrets,
+        tells_tcp=source.tells_tcp,
+        listener=listener,
+        briefs=source.briefs,
+    )
+
+
 def teach(names: TopicNames, topics: Mapping[str, str]) -> None:
     """Let names of topic ids hold from the start that no capture tells."""
     for topic_id, name in topics.items():
@@ -287,6 +315,8 @@ def secrets_of(key_logs: Iterable[str], rsa_keys: Iterable[str], limits: Limits)
 
     :raises CaptureError: a file cannot be read, or a key cannot be used; the text has one line.
     """
+    from kdissect.capture.keylogs import KeyLogs
+
     secrets = TlsSecrets(limits)
     for path in rsa_keys:
         secrets.add_rsa_key(read_rsa_key(path))
@@ -300,6 +330,8 @@ def read_rsa_key(path: str) -> bytes:
 
     :raises CaptureError: it cannot be read, or cannot be used; the text has one line.
     """
+    from kdissect.tls.crypto import load_rsa_key
+
     try:
         with open(path, "rb") as file:
             data = file.read()

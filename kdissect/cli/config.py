@@ -55,7 +55,6 @@ from kdissect.limits import DEFAULTS, LARGEST, Limits
 from kdissect.present.form import TIMES
 from kdissect.present.nearest import nearest
 from kdissect.settings.actions import PAGES
-from kdissect.settings.list_columns import listed, printed
 
 KEYS = (
     *("columns", "ports", "color", "time", "slow_ms", "theme", "page", "topics", "filters", "keymap"),
@@ -190,6 +189,8 @@ def _set(config: Config, key: str, value: Any) -> Config:
     if key not in KEYS:
         raise _WrongKeyError(key, f"there is no key {key!r}{nearest(key, KEYS)}")
     if key == "columns":
+        from kdissect.settings.list_columns import printed
+
         names = _columns(value)
         return config._replace(columns=printed(value), list_columns=names)
     if key == "ports":
@@ -301,6 +302,8 @@ def _findings(config: Config, table: dict[str, Any]) -> Config:
 def _columns(value: Any) -> tuple[str, ...]:
     if not isinstance(value, list) or not all(isinstance(name, str) for name in value):
         raise _WrongKeyError("columns", "columns: a list of names is needed")
+    from kdissect.settings.list_columns import listed
+
     try:
         return tuple(listed(value))
     except LookupError as error:

@@ -11,7 +11,7 @@ import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from itertools import chain
-from typing import Any, BinaryIO, Generic, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, Any, BinaryIO, Generic, NamedTuple, TypeVar
 
 import click
 
@@ -28,12 +28,14 @@ from kdissect.cli.tally import Tally
 from kdissect.collector import look_again
 from kdissect.dissect import Event
 from kdissect.jobs.batches import EventBatch
-from kdissect.jobs.serving import Before, Piece, Write
 from kdissect.limits import Limits
 from kdissect.present.options import Options
 from kdissect.present.statistics_text import left_out_text
 from kdissect.protocol.library import Problem
 from kdissect.session.briefs import Interest
+
+if TYPE_CHECKING:
+    from kdissect.jobs.serving import Before, Piece, Write
 
 COUNTED_BYTES, COUNTED_EVENTS = 2 << 20, 2_048
 """A batch that is counted is larger than one that is printed: what it comes to must be added, too."""

@@ -16,7 +16,6 @@ from kdissect.present.nearest import nearest
 from kdissect.present.options import Options
 from kdissect.present.tables import BINARY, FORMATS, JoiningWriter, Writer
 from kdissect.present.writers import table_writer
-from kdissect.settings.list_columns import OWN
 from kdissect.wording import NotInstalledError
 
 LINES = ("text", "tree")
@@ -77,10 +76,12 @@ def columns_of(table: Table, names: list[str], embedded: bool, payloads: bool = 
     """
     if not names and not payloads:
         left_out = "Format" if embedded else ("Decoded", "Format")
-        names = [column.name for column in table.columns if not column.name.endswith(left_out)]
+        return Table(table.name, tuple(each for each in table.columns if not each.name.endswith(left_out)))
     try:
         return table.select(names) if names else table
     except LookupError as error:
+        from kdissect.settings.list_columns import OWN
+
         if own := next((name for name in names if name in OWN), None):
             several = ",".join(OWN[own].columns)
             raise Wrong(f"-e: {own} is a column of the screens only; use -e {several}") from None

@@ -11,11 +11,10 @@ import stat
 import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
-from typing import Any, BinaryIO, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Any, BinaryIO, NamedTuple, Protocol
 
 import click
 
-from kdissect.capture.cuts import Cutter, ReadCuts
 from kdissect.cli.errors import Unreadable, Wrong
 from kdissect.cli.inputs import reads_once
 from kdissect.cli.interrupts import EndOfInput
@@ -23,12 +22,14 @@ from kdissect.cli.reading import Reading
 from kdissect.cli.tally import Tally
 from kdissect.dissect import Dissector, Event
 from kdissect.exchange import Exchange
-from kdissect.jobs.batches import EventBatch
-from kdissect.jobs.cutting import PartCounts, beginning, first_ns, in_parts
-from kdissect.jobs.serving import Work, Write
-from kdissect.jobs.workers import IS_POSSIBLE, JobError, Workers
+from kdissect.jobs.batches import IS_POSSIBLE, EventBatch, PartCounts
 from kdissect.protocol.library import Problem, library
 from kdissect.session.briefs import Brief
+
+if TYPE_CHECKING:
+    from kdissect.capture.cuts import Cutter
+    from kdissect.jobs.serving import Write
+    from kdissect.jobs.workers import Workers
 
 CUT_BYTES = 4 << 20
 """A smaller file is not cut."""
@@ -95,8 +96,12 @@ class BatchResult(Protocol):
     problems: list[Problem]
 
 
-class SharedWork(Work, Protocol):
-    """Work that may be done by one process, event by event, or shared."""
+class SharedWork(Protocol):
+    """Work that may be done by one process, event by event, or shared: a :class:`kdissect.jobs.serving.Work`
+    too."""
+
+    def do(self, events: Iterable[Sequence[Event]], state: Any, write: Write) -> tuple[Any, Any]:
+        """Do a batch, as another process does it."""
 
     @property
     def is_light(self) -> bool:
@@ -175,6 +180,9 @@ class _Sharing:
         dissector = reading.seams(CUT_BYTES)
         if dissector is None:
             return
+        from kdissect.capture.cuts import ReadCuts
+        from kdissect.jobs.cutting import first_ns
+
         file = reading.cuts()
         if file is not None:
             with closing(file):
@@ -200,6 +208,8 @@ class _Sharing:
 
     def _parts(self, cuts: Cutter, dissector: Dissector, end: EndOfInput) -> Iterator[Sequence[Event]]:
         """Have done in parts what ``cuts`` gives."""
+        from kdissect.jobs.cutting import beginning, in_parts
+
         reading, source = self._reading, self._reading.source
         if self._workers is None:
             self._is_alone, reading.is_counted_elsewhere = True, False
@@ -271,6 +281,8 @@ class _Sharing:
             self._workers.close()
 
     def _begun(self) -> Workers:
+        from kdissect.jobs.workers import Workers
+
         self._reading.is_counted_elsewhere = self._reading.tally.looks_inside
         whose = (self._work, self._jobs.processes, self._write, self._done, self._work.state)
         return Workers(*whose, shared=(self._reading.names,), counted=self._counted)
@@ -283,6 +295,8 @@ class _Sharing:
 
 @contextmanager
 def _told() -> Iterator[None]:
+    from kdissect.jobs.workers import JobError
+
     try:
         yield
     except JobError as error:

@@ -9,16 +9,17 @@ from kdissect.cli.filters import Chooser
 from kdissect.cli.jobs import Outlet, problems_so_far
 from kdissect.cli.printers import Printer
 from kdissect.cli.reading import Reading
-from kdissect.cli.shown_packets import ShownPackets
 from kdissect.cli.tally import Tally
 from kdissect.dissect import Event
-from kdissect.jobs.serving import Before, Maybe, Piece, Write
+from kdissect.jobs.batches import Maybe
 from kdissect.present.form import Clock
 from kdissect.protocol.library import Problem
 from kdissect.session.conversation import Connection
 
 if TYPE_CHECKING:
     from kdissect.cli.printers import RecordsPrinter, TablePrinter
+    from kdissect.cli.shown_packets import ShownPackets
+    from kdissect.jobs.serving import Before, Piece, Write
     from kdissect.present.arrow_parts import BatchColumns
 
 
@@ -122,7 +123,7 @@ class ListedRows:
     def _do(self, printer: Printer, lists: Iterable[Sequence[Event]], write: Write) -> ListedBatch:
         self._clock.first_ns = self._reading.first_ns
         tally = self._reading.tally.part()
-        found = None if self._found is None else ShownPackets()
+        found = None if self._found is None else self._found.part()
         chooser = None if self._chooser is None else self._chooser.part()
         rows = 0
         for events in lists:

@@ -34,7 +34,6 @@ from kdissect.cli.row_options import (
     options_of,
     printer_of,
 )
-from kdissect.cli.shown_packets import ShownPackets
 from kdissect.cli.tls_keys import key_options
 from kdissect.dissect import Event
 from kdissect.present.catalogue import TABLES
@@ -44,6 +43,7 @@ from kdissect.present.tables import BINARY
 from kdissect.session.briefs import Interest
 
 if TYPE_CHECKING:
+    from kdissect.cli.shown_packets import ShownPackets
     from kdissect.payload.decoder import PayloadDecoder
 
 _OPTIONS = (

@@ -10,17 +10,12 @@ from kdissect.cli.interrupts import WholeRows, held
 from kdissect.cli.output import TextOutput
 from kdissect.dissect import Event
 from kdissect.exchange import Exchange
-from kdissect.jobs.serving import Before
 from kdissect.message import Message, Token
 from kdissect.names import is_metadata_topic
-from kdissect.present.batches import may_hide
 from kdissect.present.catalogue import TABLES
 from kdissect.present.columns import EXCHANGES, Table
 from kdissect.present.form import Clock
 from kdissect.present.options import Options
-from kdissect.present.record_lines import LinesWriter
-from kdissect.present.secret_names import tells_of_secrets
-from kdissect.present.sources import sources_of
 from kdissect.present.tables import DelimitedWriter, ManyWriter, Writer
 from kdissect.present.text import Lines
 from kdissect.protocol.json_text import JsonText
@@ -28,26 +23,27 @@ from kdissect.session.briefs import Brief
 from kdissect.session.conversation import Connection
 
 if TYPE_CHECKING:
+    from kdissect.jobs.serving import Before
     from kdissect.present.arrow_parts import BatchColumns
     from kdissect.present.decoded_lines import DecodedLinesWriter
     from kdissect.present.record_columns import ColumnsWriter, RecordColumns
+    from kdissect.present.record_lines import LinesWriter
 
 Keep = Callable[[Event, Any], bool]
 """Whether a row is shown, by the event that brought it and its source."""
 
 IN_PIECES = ("ndjson", "parquet", "arrow")
 
-_RECORDS = columns_of(TABLES["records"], [], embedded=False)
-"""All columns that there are without ``--embedded`` and ``--decode-as``."""
-_DECODED_RECORDS = columns_of(TABLES["records"], [], embedded=False, payloads=True)
-"""All columns that there are."""
-
 
 def goes_in_pieces(table: Table, form: str, options: Options) -> bool:
     """Whether a table may be written many rows at a time, if no row is left out or still incomplete."""
+    records = TABLES["records"]
+    if table.name != records.name:
+        return False
     if options.payloads is not None:
-        return table == _DECODED_RECORDS and form == "ndjson" and not options.embedded
-    return table == _RECORDS and form in IN_PIECES
+        every = columns_of(records, [], embedded=False, payloads=True)
+        return table == every and form == "ndjson" and not options.embedded
+    return form in IN_PIECES and table == columns_of(records, [], embedded=False)
 
 
 class Printer(Protocol):
@@ -102,6 +98,8 @@ class TablePrinter:
     def show(self, event: Event) -> Iterator[Event]:
         if isinstance(event, Brief):
             event = event.exchange()
+        from kdissect.present.sources import sources_of
+
         for source in sources_of(self._name, event, self._options):
             if self._keep is not None and not self._keep(event, source):
                 continue
@@ -157,6 +155,8 @@ class RecordsPrinter:
 
             self._writer = DecodedLinesWriter(table, file, options)
         elif form == "ndjson":
+            from kdissect.present.record_lines import LinesWriter
+
             self._writer = LinesWriter(table, file, options)
         else:
             from kdissect.present.record_columns import ColumnsWriter
@@ -285,6 +285,9 @@ class LinePrinter:
 
     def _may_hide(self, exchange: Exchange, message: Message) -> bool:
         """Whether records in it, or bytes that no field accounts for, may be secrets."""
+        from kdissect.present.batches import may_hide
+        from kdissect.present.secret_names import tells_of_secrets
+
         for place in exchange.record_sets():
             is_metadata = is_metadata_topic(place.topic, place.topic_id)
             if is_metadata or (place.message is message and may_hide(place.data, self._options)):

@@ -8,9 +8,8 @@ import time
 from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
 from itertools import chain
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from kdissect.capture.cuts import Cuts, FilePart
 from kdissect.capture.reader import PACKET_OVERHEAD, Interface, Item, Packets, Points, first_time
 from kdissect.capture.runs import PacketRun
 from kdissect.cli.config import Config
@@ -31,6 +30,9 @@ from kdissect.session.briefs import Brief, Interest, are_briefs
 from kdissect.session.conversation import Listener
 from kdissect.source import Input, Pass
 from kdissect.tls.keylog import TlsSecrets
+
+if TYPE_CHECKING:
+    from kdissect.capture.cuts import Cuts, FilePart
 
 PROGRESS_AFTER, PROGRESS_EVERY = 1.0, 0.2
 """Seconds."""

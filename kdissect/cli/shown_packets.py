@@ -48,6 +48,10 @@ class ShownPackets:
         self.logins: set[int] = set()
         """Connections on which somebody logged in at a proxy."""
 
+    def part(self) -> ShownPackets:
+        """An empty one, for a batch."""
+        return ShownPackets()
+
     def add(self, event: Event) -> None:
         """This was shown."""
         if isinstance(event, Exchange):

@@ -4,17 +4,19 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
-from kdissect.capture.keylogs import KeyLogs
 from kdissect.cli.errors import Unreadable, complain
 from kdissect.limits import DEFAULTS, Limits
 from kdissect.model import CaptureError
 from kdissect.present.form import plural
 from kdissect.source import read_rsa_key
 from kdissect.tls.keylog import TlsSecrets
+
+if TYPE_CHECKING:
+    from kdissect.capture.keylogs import KeyLogs
 
 ENVIRONMENT = "SSLKEYLOGFILE"
 """Where programs write their key log; what it names is read too, if it is there."""
@@ -74,6 +76,10 @@ def keys_of(
     usual = environment.get(ENVIRONMENT)
     if not paths and usual and (growing or os.path.exists(usual)):
         paths = (usual,)
+    if not paths and not growing:
+        return Keys(secrets)
+    from kdissect.capture.keylogs import KeyLogs
+
     if growing:
         for path in paths:
             if not os.path.exists(path):

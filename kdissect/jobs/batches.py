@@ -1,4 +1,5 @@
-"""Events of a capture → batches, each the work of one process.
+"""Events of a capture → batches, each the work of one process. Programs that may share work import this; what
+shares it, only once there is enough to do.
 
 The first batch is small, so that first rows come early. Each one after it is twice as large, up to a bound.
 A fork costs some milliseconds. The events of a batch stay in memory until its rows are written.
@@ -6,7 +7,9 @@ A fork costs some milliseconds. The events of a batch stay in memory until its r
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterable, Iterator
+from typing import NamedTuple
 
 from kdissect.dissect import Event
 from kdissect.exchange import Exchange
@@ -14,12 +17,36 @@ from kdissect.session.briefs import Brief
 
 Batch = list[Event]
 
+IS_POSSIBLE = hasattr(os, "fork")
+"""Whether this system can have processes begin as they are needed here."""
+
 FIRST_EVENTS = 256
 """Events of the first batch."""
 BATCH_BYTES = 4 << 20
 """A batch is full when its messages have so many bytes …"""
 BATCH_EVENTS = 8_192
 """… or it has so many events: some hundred milliseconds of work, next to which a fork is little."""
+
+
+class PartCounts(NamedTuple):
+    """How the parts of a capture went."""
+
+    seams: int = 0
+    """Parts whose edge was enough."""
+    given_up: int = 0
+    """Parts that were dissected with the true state."""
+    is_poor: bool = False
+    """Whether it ended for that."""
+
+
+class Maybe(NamedTuple):
+    """Lines of which only all batches before them tell whether they are wanted."""
+
+    key: int
+    """By which that is told."""
+    rows: int
+    """How many rows they are."""
+    data: bytes
 
 
 class EventBatch:

@@ -20,14 +20,14 @@ from array import array
 from collections import deque
 from collections.abc import Callable, Collection, Iterator, Sequence
 from time import process_time
-from typing import Any, NamedTuple
+from typing import Any
 
 from kdissect.capture.cuts import CapturePart, Cutter, FilePart
 from kdissect.capture.reader import Item, first_time
 from kdissect.capture.runs import PacketRun
 from kdissect.dissect import Dissector, Event
 from kdissect.exchange import Exchange
-from kdissect.jobs.batches import Batch
+from kdissect.jobs.batches import Batch, PartCounts
 from kdissect.jobs.serving import Before, dump, load
 from kdissect.jobs.workers import Workers
 from kdissect.limits import Limits
@@ -50,17 +50,6 @@ MOST_WITH_OWN = 4
 """With more processes the first one has no parts of its own: it would be late with seams."""
 MOST_POOR = 3
 """After so many parts in a row that one process had to dissect for the most part, it dissects the rest."""
-
-
-class PartCounts(NamedTuple):
-    """How the parts of a capture went."""
-
-    seams: int = 0
-    """Parts whose edge was enough."""
-    given_up: int = 0
-    """Parts that were dissected with the true state."""
-    is_poor: bool = False
-    """Whether it ended for that."""
 
 
 class _CutTask:

@@ -23,21 +23,11 @@ from contextlib import suppress
 from copyreg import dispatch_table
 from io import BufferedReader
 from struct import Struct
-from typing import Any, NamedTuple, NoReturn, Protocol
+from typing import Any, NoReturn, Protocol
 
 from kdissect.dissect import Event
 from kdissect.jobs.batches import Batch, used_up
 from kdissect.system.confining import confine
-
-
-class Maybe(NamedTuple):
-    """Lines of which only all batches before them tell whether they are wanted."""
-
-    key: int
-    """By which that is told."""
-    rows: int
-    """How many rows they are."""
-    data: bytes
 
 
 class WholePiece(Protocol):

@@ -65,8 +65,6 @@ memory."""
 _PIPE_BYTES = 1 << 20
 MOST_MISTAKEN = 4
 """After so many parts that were begun with a wrong state, which was expected, none is expected any more."""
-IS_POSSIBLE = hasattr(os, "fork")
-"""Whether this system can have processes begin as they are needed here."""
 
 
 class JobError(Exception):

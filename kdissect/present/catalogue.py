@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from kdissect.present.batches import BATCH_COLUMNS
+from kdissect.present.batch_columns import BATCH_COLUMNS
 from kdissect.present.columns import EXCHANGES, Table, attribute_column, dict_column
 
 _RECORD_COLUMNS = (

@@ -16,17 +16,23 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from functools import partial
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from kdissect.analysis.declared import PLAIN as PLAIN_UNIT
 from kdissect.analysis.declared import unit_of
-from kdissect.analysis.waits import split
 from kdissect.exchange import Exchange
+from kdissect.later import Later
 from kdissect.model import Fault
-from kdissect.present.body import side_object
 from kdissect.present.nearest import nearest
 from kdissect.present.options import PLAIN, Options
 from kdissect.present.sanitise import valid_text
+
+if TYPE_CHECKING:
+    from kdissect.analysis import waits
+    from kdissect.present import body
+else:  # what lines and statistics do not need
+    waits = Later("kdissect.analysis.waits")
+    body = Later("kdissect.present.body")
 
 Source = Any
 """What a row is made from: an Exchange, a Connection, a Fault or a dict."""
@@ -63,14 +69,20 @@ class Table(NamedTuple):
 
         :raises LookupError: there is no such column; the text names the nearest.
         """
-        return Table(self.name, tuple(self.column(name) for name in names))
+        known = self._known()
+        return Table(self.name, tuple(self._found(known, name) for name in names))
 
     def column(self, name: str) -> Column:
         """A column by its name or an alias; case and underscores do not count.
 
         :raises LookupError: no column has that name; the text names the nearest.
         """
-        known = {_plain(word): column for column in self.columns for word in (column.name, *column.aliases)}
+        return self._found(self._known(), name)
+
+    def _known(self) -> dict[str, Column]:
+        return {_plain(word): column for column in self.columns for word in (column.name, *column.aliases)}
+
+    def _found(self, known: dict[str, Column], name: str) -> Column:
         found = known.get(_plain(name))
         if found is None:
             raise LookupError(f"{self.name} have no column {name!r}{nearest(name, self.words())}")
@@ -106,11 +118,11 @@ def _item(name: str, source: Source, _: Options) -> Any:
 
 
 def _message(side: str, exchange: Exchange, options: Options) -> dict[str, Any] | None:
-    return side_object(exchange, side, options)
+    return body.side_object(exchange, side, options)
 
 
 def _known(name: str, exchange: Exchange, _: Options) -> int | None:
-    value: int | None = getattr(split(exchange), name)
+    value: int | None = getattr(waits.split(exchange), name)
     return value
 
 

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from kdissect.model import DecodeError, Fault
-from kdissect.present.batches import BATCH_COLUMNS, control_of, record_object
+from kdissect.present.batch_columns import BATCH_COLUMNS
+from kdissect.present.batches import control_of, record_object
 from kdissect.present.options import Options
 from kdissect.present.plain_records import are_plain, plain_columns
 from kdissect.present.record_text import write_nested, write_value

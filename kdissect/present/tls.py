@@ -4,11 +4,16 @@ JSON."""
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
+from kdissect.later import Later
 from kdissect.present.sanitise import sanitise
 from kdissect.session.conversation import Connection
-from kdissect.tls.handshake import TLS_1_3, version_name
+
+if TYPE_CHECKING:
+    from kdissect.tls import handshake
+else:
+    handshake = Later("kdissect.tls.handshake")
 
 LONGEST_LINE = 2_000
 """Characters of one fact; a certificate may have ten thousand names."""
@@ -62,7 +67,7 @@ def _lines(tls: Mapping[str, Any]) -> Iterator[tuple[str, str, bool]]:
         for number, certificate in enumerate(shown):
             place = f" {number + 1} of {len(shown)}" if len(shown) > 1 else ""
             yield f"{whose}{place}", _certificate(certificate), "warning" in certificate
-    if tls["version"] == version_name(TLS_1_3) and not tls["decrypted"]:
+    if tls["version"] == handshake.version_name(handshake.TLS_1_3) and not tls["decrypted"]:
         yield "certificate", "encrypted, as always in TLS 1.3", False
     for alert in tls["alerts"]:
         text = f"{alert['name']} ({alert['level']}) from the {alert['from']}, packet {alert['packet']}"

@@ -27,8 +27,9 @@ connection's end, the evidence up to then decides. What settles it:
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
+from kdissect.later import Later
 from kdissect.limits import DEFAULTS, Limits
 from kdissect.model import Chunk, Gap
 from kdissect.protocol.framing import PART_BYTES
@@ -41,7 +42,11 @@ from kdissect.session.evidence import (
     is_telling_response,
 )
 from kdissect.tcp.duplex import Side
-from kdissect.tls.records import LONGEST_FRAGMENT
+
+if TYPE_CHECKING:
+    from kdissect.tls import records as tls_records
+else:
+    tls_records = Later("kdissect.tls.records")
 
 GSSAPI_TOKEN = 0x60
 """The ASN.1 tag that opens a GSSAPI initial token (RFC 2743, 3.1)."""
@@ -395,7 +400,7 @@ def _is_record_header(head: bytes) -> bool:
     """Whether a TLS record begins here that may be the first of what was captured (RFC 8446, 5.1): data, a
     ChangeCipherSpec, or an alert."""
     if head[:3] == b"\x17\x03\x03":
-        return int.from_bytes(head[3:5], "big") <= LONGEST_FRAGMENT
+        return int.from_bytes(head[3:5], "big") <= tls_records.LONGEST_FRAGMENT
     return head.startswith((b"\x14\x03\x03\0\x01\x01", b"\x15\x03\x03\0"))
 
 

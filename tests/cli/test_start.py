@@ -12,7 +12,13 @@ from tests.cli.run import CAPTURES, ROOT
 
 CAPTURE = CAPTURES / "errors.pcapng"
 HEAVY = ("cryptography", "numpy", "pyarrow", "pyspark", "rich", "scapy", "textual")
-NEEDLESS = ("kdissect.payload.decoder", "kdissect.present.tree", "kdissect.tls.decrypting", "tempfile")
+NEEDLESS = (
+    *("kdissect.payload.decoder", "kdissect.present.tree", "kdissect.tls.decrypting", "tempfile", "pickle"),
+    *("kdissect.embedded.fields", "kdissect.present.body", "kdissect.present.record_lines"),
+    *("kdissect.capture.cuts", "kdissect.capture.points", "kdissect.points.dissector"),
+    *("kdissect.jobs.workers", "kdissect.parts.stitch", "kdissect.tls.crypto", "kdissect.tls.records"),
+    *("kdissect.cli.shown_packets", "kdissect.settings.list_columns"),
+)
 """What lines of text do not need."""
 MOST_OF_CLICK = 4
 """What ``kdissect --help`` may cost, in what it costs to import click."""

@@ -174,7 +174,7 @@ def test_standard_input_and_compressed_files_are_shared_too(traffic: Path, alone
 
 def test_a_small_capture_is_the_work_of_one(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(kdissect.cli.jobs, "_processors", lambda: 4)
-    monkeypatch.setattr(kdissect.cli.jobs, "Workers", None)
+    monkeypatch.setattr(kdissect.jobs.workers, "Workers", None)
     assert said("read", CAPTURES / "basic-kafka43.pcapng").code == 0
     assert said("stats", CAPTURES / "basic-kafka43.pcapng", "-z", "srt").code == 0
 
@@ -192,7 +192,7 @@ def test_a_large_one_is_shared_behind_its_beginning(
     monkeypatch.setattr(kdissect.cli.jobs, "_processors", lambda: 2)
     monkeypatch.setattr(kdissect.cli.jobs, "WORTH_BYTES", 200_000)
     monkeypatch.setattr(kdissect.cli.jobs, "CUT_BYTES", 1 << 40)
-    monkeypatch.setattr(kdissect.cli.jobs, "Workers", Counted)
+    monkeypatch.setattr(kdissect.jobs.workers, "Workers", Counted)
     assert said("read", traffic, "-T", "records", "-c", 1).code == 0
     assert begun == []
     assert said("read", traffic).out == alone

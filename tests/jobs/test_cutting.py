@@ -16,7 +16,7 @@ from kdissect.capture.files import read_packets
 from kdissect.capture.writer import PcapngWriter
 from kdissect.cli.folding import FoldingWork
 from kdissect.dissect import Event
-from kdissect.jobs.cutting import PartCounts
+from kdissect.jobs.batches import PartCounts
 from kdissect.jobs.workers import Workers
 from kdissect.model import TLS_KEY_LOG, Fault, Packet, Secrets
 from tests.amount import LONG

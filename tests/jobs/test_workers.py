@@ -12,8 +12,8 @@ import pytest
 
 import kdissect.jobs.workers as module
 from kdissect.dissect import Event
-from kdissect.jobs.batches import Batch
-from kdissect.jobs.serving import Before, Maybe, Piece, Write
+from kdissect.jobs.batches import Batch, Maybe
+from kdissect.jobs.serving import Before, Piece, Write
 from kdissect.jobs.workers import JobError, Workers
 from kdissect.model import Fault
 from tests.amount import some

@@ -7,7 +7,8 @@ import json
 import pytest
 
 from kdissect.embedded.internal import encode_internal
-from kdissect.present.batches import BATCH_COLUMNS, batch_objects, shown
+from kdissect.present.batch_columns import BATCH_COLUMNS
+from kdissect.present.batches import batch_objects, shown
 from kdissect.present.options import Options
 from kdissect.present.plain_records import plain_columns
 from kdissect.present.record_text import bytes_form

@@ -6,11 +6,10 @@ import os
 import sys
 from collections.abc import Generator, Sequence
 from contextlib import AbstractContextManager, closing, nullcontext
-from typing import Any, BinaryIO
+from typing import TYPE_CHECKING, Any, BinaryIO
 
 import click
 
-from kdissect.capture.following import FollowedFiles
 from kdissect.capture.reader import Packets
 from kdissect.cli.annotating import FINDINGS, KINDS, Annotated
 from kdissect.cli.config import Config, load_config
@@ -21,10 +20,13 @@ from kdissect.cli.jobs import ALONE, jobs_of, jobs_option
 from kdissect.cli.listing import OutputListing, listing_options
 from kdissect.cli.output import inputs_of, open_output
 from kdissect.cli.reading import Reading, reading_of
-from kdissect.cli.shown_packets import ShownPacketsWriter
 from kdissect.cli.tls_keys import with_secrets_option
 from kdissect.dissect import Event
 from kdissect.present.columns import EXCHANGES
+
+if TYPE_CHECKING:
+    from kdissect.capture.following import FollowedFiles
+    from kdissect.cli.shown_packets import ShownPacketsWriter
 
 
 @click.command()
@@ -179,6 +181,8 @@ class _ReadCommand:
                 shown.write(capture, reading.packets, reading.secrets, reading.interfaces)
 
     def _shown(self, paths: tuple[str, ...], annotations: Annotated | None) -> ShownPacketsWriter:
+        from kdissect.cli.shown_packets import ShownPacketsWriter
+
         given, listing = self._given, self._listing
         chooses = listing.chooser is not None or given["count"] is not None
         return ShownPacketsWriter(
@@ -191,6 +195,8 @@ class _ReadCommand:
         )
 
     def _follow(self) -> Packets:
+        from kdissect.capture.following import FollowedFiles
+
         following = self._following = FollowedFiles(self._paths, self._config.limits)
         return following
 
