@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
+from typing import Any
 
 from kdissect.analysis.fold import most
-from kdissect.analysis.labels import Topic
+from kdissect.analysis.labels import Labels, Topic
 from kdissect.analysis.packed import packed
 from kdissect.analysis.position import Position
+from kdissect.protocol.schema import ZERO_UUID
 
 NEW_SESSION, NO_SESSION = 0, -1
 """Session epochs with which a request names all that is fetched (``FetchMetadata``)."""
@@ -47,3 +50,27 @@ class Fetcher:
             self.began_anew = self.steps + later.began_anew
         self.steps += later.steps
         self.sessions += later.sessions
+
+
+def partitions_in(
+    labels: Labels, topics: Iterable[dict[str, Any]] | None
+) -> list[tuple[Topic, dict[str, Any]]]:
+    """The partitions of the topics that a request or an answer names, each with its topic."""
+    found = []
+    for each in topics or ():
+        topic = _topic(labels, each)
+        found += [(topic, partition) for partition in each.get("partitions") or ()]
+    return found
+
+
+def forgotten(labels: Labels, body: dict[str, Any]) -> Iterator[Place]:
+    """The partitions that a request asks for no longer."""
+    for each in body.get("forgottenTopicsData") or ():
+        topic = _topic(labels, each)
+        for number in each.get("partitions") or ():
+            yield topic, number
+
+
+def _topic(labels: Labels, values: dict[str, Any]) -> Topic:
+    topic_id = values.get("topicId", ZERO_UUID)
+    return labels.topic(values.get("topic"), topic_id if topic_id != ZERO_UUID else None)

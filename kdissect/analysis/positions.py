@@ -26,7 +26,7 @@ anew. The later part keeps the step at which it did.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from typing import Any, Self
 
 from kdissect.analysis.aborted import first_beyond, has_unnamed
@@ -43,7 +43,7 @@ from kdissect.analysis.declared import (
     graded_errors,
     time_column,
 )
-from kdissect.analysis.fetcher import NEW_SESSION, NO_SESSION, Fetcher, Place
+from kdissect.analysis.fetcher import NEW_SESSION, NO_SESSION, Fetcher, Place, forgotten, partitions_in
 from kdissect.analysis.fold import Row, Rows, Statistic, address, least, most
 from kdissect.analysis.labels import Labels, Topic
 from kdissect.analysis.ledgers import NONE, Ledgers
@@ -54,7 +54,6 @@ from kdissect.analysis.topics import replica_id
 from kdissect.exchange import Exchange
 from kdissect.limits import DEFAULTS, Limits
 from kdissect.protocol.apis import api_key
-from kdissect.protocol.schema import ZERO_UUID
 
 FETCH = api_key("Fetch")
 READ_COMMITTED = 1
@@ -248,13 +247,13 @@ class Positions(Statistic):
                 asked.let_go(step)
             fetcher.asked.clear()
             fetcher.sessions += body.get("sessionEpoch") == NEW_SESSION
-        for topic, number in self._forgotten(body):
+        for topic, number in forgotten(self._labels, body):
             row = self._row(exchange, topic, number, touched)
             if row is not None:
                 row.forget(step)
                 fetcher.asked.pop((topic, number), None)
         ns, number = exchange.begun_ns, exchange.number
-        for topic, partition in self._partitions(body.get("topics")):
+        for topic, partition in partitions_in(self._labels, body.get("topics")):
             at, offset = partition.get("partition"), partition.get("fetchOffset")
             row = self._row(exchange, topic, at, touched)
             if row is not None and at is not None and offset is not None:
@@ -281,7 +280,7 @@ class Positions(Statistic):
         ns, number, connection = exchange.told_ns, exchange.number, exchange.connection
         brought: list[tuple[Position, int]] = []
         size = 0
-        for topic, partition in self._partitions(body.get("responses")):
+        for topic, partition in partitions_in(self._labels, body.get("responses")):
             at = partition.get("partitionIndex")
             row = self._row(exchange, topic, at, touched)
             if row is not None and at is not None:
@@ -331,23 +330,6 @@ class Positions(Statistic):
         if row is not None:
             touched[topic, partition] = row
         return row
-
-    def _partitions(self, topics: Iterable[dict[str, Any]] | None) -> list[tuple[Topic, dict[str, Any]]]:
-        found = []
-        for each in topics or ():
-            topic = self._topic(each)
-            found += [(topic, partition) for partition in each.get("partitions") or ()]
-        return found
-
-    def _forgotten(self, body: dict[str, Any]) -> Iterator[Place]:
-        for each in body.get("forgottenTopicsData") or ():
-            topic = self._topic(each)
-            for number in each.get("partitions") or ():
-                yield topic, number
-
-    def _topic(self, values: dict[str, Any]) -> Topic:
-        topic_id = values.get("topicId", ZERO_UUID)
-        return self._labels.topic(values.get("topic"), topic_id if topic_id != ZERO_UUID else None)
 
     def merge(self, later: Self) -> None:
         self._labels.merge(later._labels)

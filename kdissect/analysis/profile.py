@@ -8,7 +8,6 @@ number. So client ids and group names that differ in such parts only are one; ``
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
 from functools import lru_cache
 from typing import Any, NamedTuple, Self
 
@@ -16,8 +15,23 @@ from kdissect.analysis.declared import column, first_and_last
 from kdissect.analysis.fold import Row, Rows, Statistic
 from kdissect.analysis.labels import Labels, Topic
 from kdissect.analysis.measures import AlikeExchanges, DirectMeasures, Measure
+from kdissect.analysis.profile_rows import (
+    API,
+    BASE,
+    BROKER,
+    CLIENT,
+    GROUP_AREA,
+    MEAN,
+    PERCENTILE,
+    RATE,
+    SHARE,
+    TOPIC_AREA,
+    NamedKey,
+    in_order,
+    rows_of,
+)
 from kdissect.analysis.sets import errors_of, record_sets, topics_of
-from kdissect.analysis.slices import Estimate, SlicedSums, SlicedTimes, count_each
+from kdissect.analysis.slices import SlicedSums, SlicedTimes, count_each
 from kdissect.analysis.topics import replica_id
 from kdissect.analysis.waits import split
 from kdissect.exchange import Exchange
@@ -26,11 +40,6 @@ from kdissect.protocol.apis import API_VERSIONS
 from kdissect.protocol.entities import TOPIC
 from kdissect.protocol.errors import FATAL, ROUTINE, error_name
 
-AREAS = API, BROKER, CLIENT, TOPIC_AREA, GROUP_AREA = ("api", "broker", "client", "topic", "group")
-RATE, MEAN, SHARE, PERCENTILE = ("rate", "mean", "share", "percentile")
-_BASE = ""
-"""Of what only counts what others are a share of; it has no row."""
-PERCENTS = (50, 90, 99)
 _DIRECTIONS = {"Produce": "written", "Fetch": "read", "ShareFetch": "read"}
 
 
@@ -63,16 +72,6 @@ class _Error(NamedTuple):
 
 _NO_ERRORS: set[_Error] = set()
 """Of most exchanges; nobody adds to it."""
-
-
-class _Named(NamedTuple):
-    """A key whose topic has its name."""
-
-    subject: str | None
-    area: str
-    what: str
-    kind: str
-    of: str
 
 
 class Profile(Statistic):
@@ -198,7 +197,7 @@ class Profile(Statistic):
         out.asked = [(self._sums(who, area, "requests", RATE), 1, 1) for area, who in subjects]
         if exchange.api_key != API_VERSIONS and version is not None:
             out.asked.append((self._sums(client, CLIENT, f"{api} v{version}", SHARE, api), 1, 0))
-            out.asked.append((self._sums(client, CLIENT, api, _BASE), 0, 1))
+            out.asked.append((self._sums(client, CLIENT, api, BASE), 0, 1))
         if exchange.response is not None:
             answered = *subjects, *((TOPIC_AREA, self._labels.topic(topic, None)) for topic in topics)
             out.answers = [self._sums(who, area, "errors", SHARE) for area, who in answered]
@@ -337,7 +336,7 @@ class Profile(Statistic):
                 self._batches.clear()
             kinds = [(f"records {done}", RATE), (f"bytes {done}", RATE)]
             if done == "written":
-                kinds += [("batch size", MEAN), ("records per batch", MEAN), ("codec", _BASE)]
+                kinds += [("batch size", MEAN), ("records per batch", MEAN), ("codec", BASE)]
             found = [self._sums(topic, TOPIC_AREA, what, kind) for what, kind in kinds]
             self._batches[topic, done] = found
         return found
@@ -370,9 +369,9 @@ class Profile(Statistic):
     def result(self) -> list[Row]:
         self._settle()
         found = self._labels.by_name(self._rows.rows, Measure)
-        named = {_Named(*key): row for key, row in found.items()}
-        rows = [each for key, row in named.items() for each in _rows(key, row, named)]
-        return sorted(rows, key=_order)
+        named = {NamedKey(*key): row for key, row in found.items()}
+        rows = [each for key, row in named.items() for each in rows_of(key, row, named)]
+        return sorted(rows, key=in_order)
 
 
 def _may_be_ids(topics: list[str]) -> bool:
@@ -406,73 +405,3 @@ _BY_LOT = re.compile(
 def stem(name: str) -> str:
     """A name with ``*`` for what was drawn by lot or counted up in it: UUIDs, long numbers, names of pods."""
     return _BY_LOT.sub(lambda found: "-*" if found[0].startswith("-") else "*", name)
-
-
-def _rows(key: _Named, measure: Measure, named: Mapping[_Named, Measure]) -> Iterator[Row]:
-    """The rows of a measure."""
-    if measure.times is not None:
-        whole = measure.times.all()
-        estimates = measure.times.percentiles(whole, PERCENTS)
-        for percent, estimate in zip(PERCENTS, estimates, strict=True):
-            yield _row(key, f"{key.what} p{percent}", "ns", (whole.count, None), estimate, measure.times)
-    counted = measure.counted
-    if counted is None or key.kind == _BASE:
-        return
-    if key.of:
-        kind = SHARE if key.of == "errors" else _BASE
-        base = named.get(_Named(key.subject, key.area, key.of, kind, ""))
-        if base is None or base.counted is None:
-            return  # there was no room for it
-        counted = _part_of(counted, base.counted)
-    estimate = {RATE: counted.rate, MEAN: counted.mean, SHARE: counted.share}[key.kind]()
-    yield _row(key, key.what, _unit(key), (counted.count, counted.total), estimate, counted)
-
-
-def _part_of(part: SlicedSums, base: SlicedSums) -> SlicedSums:
-    """What a part comes to among all that were counted."""
-    out = SlicedSums()
-    out.merge(base)
-    for each in out.slices.values():
-        each.total = 0
-    out.merge(part)
-    return out
-
-
-def _unit(key: _Named) -> str | None:
-    if key.kind == SHARE:
-        return None
-    unit = "records" if "records" in key.what else "bytes" if key.area == TOPIC_AREA else key.what
-    return f"{unit}/s" if key.kind == RATE else unit
-
-
-def _row(
-    key: _Named,
-    what: str,
-    unit: str | None,
-    counts: tuple[int, int | None],
-    estimate: Estimate,
-    span: SlicedSums | SlicedTimes,
-) -> Row:
-    count, total = counts
-    return {
-        "area": key.area,
-        "subject": key.subject,
-        "what": what,
-        "kind": key.kind,
-        "unit": unit,
-        "count": count,
-        "total": total,
-        "value": _number(estimate.value),
-        "low": _number(estimate.low),
-        "high": _number(estimate.high),
-        "first_ns": span.first_ns,
-        "last_ns": span.last_ns,
-    }
-
-
-def _number(value: float | None) -> float | None:
-    return None if value is None else float(value)
-
-
-def _order(row: Row) -> tuple[int, str, str, str]:
-    return AREAS.index(row["area"]), row["subject"] or "", row["what"], row["kind"]

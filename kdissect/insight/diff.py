@@ -14,7 +14,8 @@ from math import sqrt
 from typing import Any
 
 from kdissect.analysis.fold import MILLISECOND, SECOND, Row
-from kdissect.analysis.profile import AREAS, BROKER, CLIENT, GROUP_AREA, PERCENTILE, RATE, SHARE, stem
+from kdissect.analysis.profile import stem
+from kdissect.analysis.profile_rows import AREAS, BROKER, CLIENT, GROUP_AREA, PERCENTILE, RATE, SHARE
 from kdissect.insight.context import JudgingContext
 from kdissect.insight.diff_filters import filter_of
 from kdissect.insight.diff_findings import changed_findings

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Collection, Iterator
 
-from kdissect.analysis.profile import API, BROKER, CLIENT, GROUP_AREA, TOPIC_AREA
+from kdissect.analysis.profile_rows import API, BROKER, CLIENT, GROUP_AREA, TOPIC_AREA
 from kdissect.insight.words import quoted
 
 _FIELDS = {CLIENT: "client_id", GROUP_AREA: "group", TOPIC_AREA: "topic"}

@@ -14,7 +14,8 @@ from typing import Any
 from kdissect import __version__
 from kdissect.analysis.catalogue import STATISTICS as FOLDS
 from kdissect.analysis.fold import Row
-from kdissect.analysis.profile import AREAS, PERCENTILE, Profile
+from kdissect.analysis.profile import Profile
+from kdissect.analysis.profile_rows import AREAS, PERCENTILE
 from kdissect.insight.context import JudgingContext, Some, Spoken
 from kdissect.insight.difference import FINDING
 from kdissect.insight.finding import CONFIDENCES, SEVERITIES, EvidenceStep, Finding, FindingSubject

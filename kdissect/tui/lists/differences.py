@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import NamedTuple
 
 from kdissect.analysis.fold import Row
-from kdissect.analysis.profile import AREAS
+from kdissect.analysis.profile_rows import AREAS
 from kdissect.insight.difference import (
     BETTER,
     CHANGED,
