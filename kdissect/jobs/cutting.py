@@ -45,7 +45,9 @@ GROWTH = 2
 PART_BYTES = 16 << 20
 """Of the largest: the events of a part are in memory together."""
 LAST_BYTES = 4 << 20
-"""Parts of the end of a file are smaller, down to these, so that all processes end about together."""
+"""Parts of the end of a file are smaller, down to these, so that all processes end about together. With more
+than :data:`MOST_WITH_OWN` processes they are twice as large: each part costs the first process some
+milliseconds, and all others wait for it."""
 MOST_WITH_OWN = 4
 """With more processes the first one has no parts of its own: it would be late with seams."""
 MOST_POOR = 3
@@ -205,15 +207,16 @@ def in_parts(
     """
     stitcher = Stitcher(true, source.limits)
     turns = _Turns(count)
+    least = LAST_BYTES if count <= MOST_WITH_OWN else 2 * LAST_BYTES
     waiting: deque[tuple[Any, _CutTask]] = deque()
     tls: set[Endpoint] = set()
     size, poor, seams, given_up = FIRST_BYTES, 0, 0, 0
     latest_ns: int | None = None
     try:
         while not is_over():
-            while len(waiting) < count and poor < MOST_POOR:
+            while len(waiting) < count and poor < MOST_POOR and (not waiting or workers.may_begin):
                 share = cuts.left // (2 * count)
-                wanted = min(size, max(share, LAST_BYTES))
+                wanted = min(size, max(share, least))
                 part = cuts.next(wanted)
                 if part is None:
                     break

@@ -63,6 +63,8 @@ AHEAD = 2
 """So many batches for each process may be begun before the first of them is written: their events stay in
 memory."""
 _PIPE_BYTES = 1 << 20
+MOST_SPARE = 1
+"""So many more processes than were asked for may be there, since some wait for their turn to be written."""
 MOST_MISTAKEN = 4
 """After so many parts that were begun with a wrong state, which was expected, none is expected any more."""
 
@@ -228,6 +230,12 @@ class Workers:
         self._parts.append(part)
         self._begin(part)
         self.attend()
+
+    @property
+    def may_begin(self) -> bool:
+        """Whether a part should be begun at once. A new process costs much, for its memory is new. Where
+        there are enough, one of them soon has done its part."""
+        return bool(self._idle) or len(self._running) < self._count + MOST_SPARE
 
     def begin_part(self, task: PartTask) -> _PendingBatch:
         """Have a part of a capture dissected.

@@ -1,8 +1,8 @@
-"""Every capture, every form, with 1, 2 and 3 jobs: ``python -m tests.jobs.long [--only GLOB] [--seconds N]``.
+"""Every capture, every form, with 1 job and more: ``python -m tests.jobs.long [--only GLOB] [--seconds N]``.
 
 The captures of this repository and, where it is there, all of the shared material: real traffic, made-up
-TCP, malicious and damaged files. Each is split into batches of 3 events, all files of a folder are also one
-capture, and TLS is read with its key log.
+TCP, malicious and damaged files. Each is split into batches of 3 events, or with ``--parts BYTES`` cut into
+parts of about so many bytes. All files of a folder are also one capture, and TLS is read with its key log.
 """
 
 # ruff: noqa: T201
@@ -13,10 +13,11 @@ import sys
 import time
 from argparse import ArgumentParser, RawDescriptionHelpFormatter
 from collections.abc import Iterator
+from contextlib import nullcontext
 from fnmatch import fnmatch
 from pathlib import Path
 
-from tests.jobs.same import FORMS, differences
+from tests.jobs.same import FORMS, differences, small_parts
 from tests.shared import SHARED, shared
 from tests.spark.same import CAPTURES
 
@@ -44,6 +45,8 @@ def main() -> int:
     parser = ArgumentParser(description=__doc__, formatter_class=RawDescriptionHelpFormatter)
     parser.add_argument("--only", default="*", help="captures whose path matches")
     parser.add_argument("--seconds", type=float, default=3_600, help="after so many none is begun")
+    parser.add_argument("--parts", type=int, help="cut captures into parts of about so many bytes")
+    parser.add_argument("--jobs", type=int, nargs="+", default=(2, 3), help="how many jobs")
     given = parser.parse_args()
     end = time.monotonic() + given.seconds
     chosen = [case for case in cases() if fnmatch(case[0], f"*{given.only}*")]
@@ -52,7 +55,8 @@ def main() -> int:
     for case in chosen:
         if time.monotonic() > end:
             break
-        found = differences(case, FORMS, (2, 3), _EVENTS)
+        with nullcontext() if given.parts is None else small_parts(given.parts):
+            found = differences(case, FORMS, given.jobs, _EVENTS)
         wrong += found
         done += 1
         print(f"{'differs' if found else 'equal'}  {Path(case[0]).name} of {len(case)}", flush=True)

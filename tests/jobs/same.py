@@ -11,7 +11,9 @@ from typing import NamedTuple
 from unittest import mock
 
 import kdissect.cli.folding
+import kdissect.cli.jobs
 import kdissect.jobs.batches
+import kdissect.jobs.cutting
 from kdissect.analysis.catalogue import STATISTICS
 from kdissect.cli import main
 
@@ -35,6 +37,9 @@ FORMS: tuple[tuple[str, ...], ...] = (
     ("read", "-T", "text", "-x", "--exit-status", "-Y", "api == Fetch or topic contains e"),
     ("stats", *_EVERY_TABLE, "-T", "ndjson", "--strict"),
     ("stats", *_EVERY_TABLE, "-Y", "latency > 5ms or error"),
+    ("read", "-T", "parquet", "-o", "-"),
+    ("read", "-T", "records.arrow", "-o", "-"),
+    ("explain", "--all", "-T", "ndjson"),
 )
 """Commands whose output must not depend on how many share the work."""
 
@@ -70,6 +75,20 @@ def small_batches(events: int) -> Iterator[None]:
     with (
         mock.patch.object(kdissect.jobs.batches, "BATCH_EVENTS", events),
         mock.patch.object(kdissect.cli.folding, "COUNTED_EVENTS", events),
+    ):
+        yield
+
+
+@contextmanager
+def small_parts(size: int) -> Iterator[None]:
+    """Parts of about so many bytes, so that a small capture has many."""
+    cutting = kdissect.jobs.cutting
+    with (
+        mock.patch.object(kdissect.cli.jobs, "CUT_BYTES", 1),
+        mock.patch.object(cutting, "FIRST_BYTES", size),
+        mock.patch.object(cutting, "PART_BYTES", 4 * size),
+        mock.patch.object(cutting, "LAST_BYTES", size),
+        mock.patch.object(cutting, "MOST_POOR", sys.maxsize),
     ):
         yield
 
