@@ -142,7 +142,7 @@ class _Blocks:
         return self._part.in_runs(self._limits)
 
 
-class _Turns:
+class _Balance:
     """Tells whose the next part is, so that this process and the others have about the same to do. This one
     stitches and writes, too. What others do is not seen: bytes take them as long as they take here."""
 
@@ -206,7 +206,7 @@ def in_parts(
     :param is_over: whether nothing more is wanted.
     """
     stitcher = Stitcher(true, source.limits)
-    turns = _Turns(count)
+    balance = _Balance(count)
     least = LAST_BYTES if count <= MOST_WITH_OWN else 2 * LAST_BYTES
     waiting: deque[tuple[Any, _CutTask]] = deque()
     tls: set[Endpoint] = set()
@@ -222,7 +222,7 @@ def in_parts(
                     break
                 size = min(GROWTH * size, PART_BYTES)
                 task = _CutTask(part, source, true, count_events, tls)
-                is_own = not part.is_plain or turns.is_own(wanted)
+                is_own = not part.is_plain or balance.is_own(wanted)
                 waiting.append((None if is_own else workers.begin_part(task), task))
             if not waiting:
                 break
@@ -234,7 +234,7 @@ def in_parts(
                     flush()
                     begin, attended = process_time(), workers.attended
                     workers.do_here(here, count_events, before)
-                    turns.was_done(process_time() - begin - (workers.attended - attended))
+                    balance.was_done(process_time() - begin - (workers.attended - attended))
                 else:
                     yield from here
                 continue
