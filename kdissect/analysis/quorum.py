@@ -40,6 +40,8 @@ class _Turns:
     count: int = 0
     gaps: Histogram = field(default_factory=Histogram)
     late: int = 0
+    longest: tuple[int, int] = (0, 0)
+    """Of the gaps: how long, and minus the time at which it began. So the first of equal ones counts."""
     first: tuple[int, int] | None = None
     """Time and epoch; gaps between lives of a node are none."""
     last: tuple[int, int] | None = None
@@ -59,12 +61,14 @@ class _Turns:
             gap = max(0, later[0] - last[0])
             self.gaps.add(gap)
             self.late += gap >= LATE_NS
+            self.longest = max(self.longest, (gap, -last[0]))
 
     def merge(self, later: _Turns) -> None:
         if later.first is None:
             return
         self.gaps.merge(later.gaps)
         self.late += later.late
+        self.longest = max(self.longest, later.longest)
         self.count += later.count
         if self.first is None or self.last is None:
             self.first, self.last = later.first, later.last
@@ -155,6 +159,7 @@ class Quorum(Statistic):
         column("heartbeats", "int64", "its heartbeats to the controller"),
         column("heartbeat_p50_ns", "int64", "median time between heartbeats"),
         column("heartbeat_max_ns", "int64", "longest time between heartbeats"),
+        time_column("heartbeat_gap_ns", "beginning of that longest time"),
         column(
             "heartbeat_late",
             "int32",
@@ -349,6 +354,7 @@ class Quorum(Statistic):
             "heartbeats": row.beats.count,
             "heartbeat_p50_ns": row.beats.gaps.percentiles(50)[0],
             "heartbeat_max_ns": row.beats.gaps.most,
+            "heartbeat_gap_ns": -row.beats.longest[1] if row.beats.longest[0] else None,
             "heartbeat_late": row.beats.late,
         }
 

@@ -53,4 +53,5 @@ def test_a_late_heartbeat_is_counted_and_a_new_life_is_none() -> None:
     (row,) = quorum.result()
     assert (row["role"], row["heartbeats"], row["heartbeat_late"]) == ("broker", 5, 1)
     assert row["heartbeat_max_ns"] == 5 * SECOND
+    assert row["heartbeat_gap_ns"] == heartbeat(3).begun_ns
     assert row["fenced"] is True

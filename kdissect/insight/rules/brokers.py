@@ -397,16 +397,18 @@ def heartbeat_late(facts: Facts) -> Iterator[Finding]:
         facts.cannot_judge("bytes are missing in the capture, heartbeats perhaps among them")
         return
     for row in facts.rows(Quorum):
-        gap_ns = row["heartbeat_max_ns"] or 0
+        gap_ns, from_ns = row["heartbeat_max_ns"] or 0, row["heartbeat_gap_ns"]
         if gap_ns >= facts.limit("gap_s") * SECOND:
             yield facts.finding(
                 FindingSubject(broker=str(row["node"])),
-                f"Broker {row['node']} let {gap_ns / 1e9:.1f} s pass between two heartbeats to the "
+                f"{gap_ns / 1e9:.1f} s passed between two heartbeats of broker {row['node']} to the "
                 "controller; 2 s are usual, and after 9 s the controller fences it.",
                 count=max(1, row["heartbeat_late"]),
                 measure=gap_ns / 1e9,
                 unit="s",
                 threshold=facts.limit("gap_s"),
+                first_ns=from_ns,
+                last_ns=from_ns + gap_ns if from_ns is not None else None,
                 filter="api == BrokerHeartbeat",
             )
 

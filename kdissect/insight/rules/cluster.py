@@ -21,7 +21,7 @@ from kdissect.insight.finding import (
 )
 from kdissect.insight.repeated import once
 from kdissect.insight.rule import Facts, rule
-from kdissect.insight.rules.brokers import restarts
+from kdissect.insight.rules.brokers import nodes_by_address, restarts
 from kdissect.insight.words import having
 from kdissect.wording import plural
 
@@ -381,13 +381,14 @@ def topic_created_by_metadata(facts: Facts) -> Iterator[Finding]:
     "stale-leader",
     WARNING,
     CERTAIN,
-    needs=(StaleLeaders, ClusterPartitions),
+    needs=(StaleLeaders, ClusterPartitions, ClusterBrokers),
     refusals=5,
     for_s=2,
 )
 @once
 def stale_leader(facts: Facts) -> Iterator[Finding]:
     """A client goes on asking a broker that does not lead, or with what it knew before the last election."""
+    nodes = nodes_by_address(facts.rows(ClusterBrokers))
     held: dict[tuple[str, int], list[Row]] = {}
     for row in facts.rows(ClusterPartitions):
         held.setdefault((row["topic"], row["partition"]), []).append(row)
@@ -405,6 +406,8 @@ def stale_leader(facts: Facts) -> Iterator[Finding]:
             continue
         name = row["client_id"] or row["client"]
         leader = known[-1]["leader"] if known else None
+        if leader is not None and row["error"] not in _EPOCH_WORDS and nodes.get(row["broker"]) == leader:
+            continue  # the client asks the right broker, which does not know yet
         led = f"; the leader was broker {leader}" if leader is not None else ""
         refused = _EPOCH_WORDS.get(row["error"], f"which that broker does not lead{led}")
         yield facts.finding(

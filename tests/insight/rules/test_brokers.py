@@ -268,8 +268,10 @@ def test_a_failed_disk_is_told_once_a_broker() -> None:
 
 
 def test_a_heartbeat_is_late_from_four_and_a_half_seconds_on() -> None:
-    (found,) = said("heartbeat-late", node(2, heartbeat_max_ns=4_500 * MILLISECOND, heartbeat_late=1))
+    late = {"heartbeat_max_ns": 4_500 * MILLISECOND, "heartbeat_late": 1, "heartbeat_gap_ns": 9 * SECOND}
+    (found,) = said("heartbeat-late", node(2, **late))
     assert found.measure == 4.5
+    assert (found.first_ns, found.last_ns) == (9 * SECOND, 13_500 * MILLISECOND)
     assert said("heartbeat-late", node(2, heartbeat_max_ns=4_499 * MILLISECOND)) == []
     lossy = WHOLE._replace(gap_bytes=10)
     assert said("heartbeat-late", node(2, heartbeat_max_ns=9 * SECOND), context=lossy) == []

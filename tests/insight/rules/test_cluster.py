@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from kdissect.analysis.cluster import ClusterChanges, ClusterPartitions
+from kdissect.analysis.cluster import ClusterBrokers, ClusterChanges, ClusterPartitions
 from kdissect.analysis.fold import MILLISECOND, SECOND, Row
 from kdissect.analysis.stale_leaders import StaleLeaders
 from kdissect.insight.finding import WARNING
@@ -220,6 +220,14 @@ def test_a_broker_that_knows_another_election_may_lead(error: str, words: str) -
     (found,) = said("stale-leader", stale(9, 11, 12, error), partition(2, 10))
     assert words in found.message
     assert ("does not lead" in found.message) == (error == "NOT_LEADER_OR_FOLLOWER")
+
+
+@pytest.mark.parametrize(("leader", "told"), [(1, False), (2, True)])
+def test_a_client_that_asks_the_right_broker_is_not_accused(leader: int, told: bool) -> None:
+    late = stale(9, 11, 12, "NOT_LEADER_OR_FOLLOWER")
+    host, _, port = late[1]["broker"].rpartition(":")
+    asked = ClusterBrokers, row(ClusterBrokers, node_id=1, host=host, port=int(port), from_ns=0)
+    assert bool(said("stale-leader", late, partition(leader, 10), asked)) is told
 
 
 def test_one_refusal_a_client_is_how_it_learns() -> None:
