@@ -230,9 +230,8 @@ def _elected(exchange: Exchange, labels: Labels) -> Told:
         for each in topic.get("partitionResult") or ():
             if each.get("errorCode") == 0:
                 label = labels.topic(topic.get("topic"), None)
-                yield Statement(
-                    "order", (label, each.get("partitionId")), fields(what="ElectLeaders"), who(exchange)
-                )
+                what = fields(what="ElectLeaders", at_ns=exchange.told_ns)  # each order is one of its own
+                yield Statement("order", (label, each.get("partitionId")), what, who(exchange))
 
 
 def _reassigned(exchange: Exchange, labels: Labels) -> Told:
@@ -240,7 +239,7 @@ def _reassigned(exchange: Exchange, labels: Labels) -> Told:
         for each in topic.get("partitions") or ():
             if each.get("errorCode") == 0:
                 label = labels.topic(topic.get("name"), None)
-                what = fields(what="AlterPartitionReassignments")
+                what = fields(what="AlterPartitionReassignments", at_ns=exchange.told_ns)
                 yield Statement("order", (label, each.get("partitionIndex")), what, who(exchange))
 
 

@@ -222,17 +222,15 @@ def _stop(facts: Facts, several: list[_LostBroker], nodes: dict[str, int]) -> _B
     # It may be back, and no client needs it.
     back += [row["ns"] for row in mine if row["what"] == "broker-registered" and row["ns"] > last_ns]
     near = [row for row in mine if abs(row["ns"] - last_ns) <= 30 * SECOND]
-    before = [row for row in near if row["what"] == "leader-moved" and row["ns"] < last_ns - SECOND // 10]
-    return _BrokerStop(
-        several,
-        node,
-        min([last_ns, *(row["ns"] for row in near if row["what"] in HANDED)]),
-        last_ns,
-        min(back, default=None),
-        before,
-        [row for row in near if row["what"] == "leader-moved" and row["ns"] >= last_ns - SECOND // 10],
-        bool(before) or any(row["what"] == "broker-stopping" for row in near),
-    )
+    moves = [row for row in near if row["what"] == "leader-moved"]
+    before = [row for row in moves if row["ns"] < last_ns - SECOND // 10]
+    after = [row for row in moves if row["ns"] >= last_ns - SECOND // 10]
+    if len(before) <= len(after):
+        before = []  # they moved for another reason
+    is_orderly = bool(before) or any(row["what"] == "broker-stopping" for row in near)
+    handed = [row["ns"] for row in near if is_orderly and row["what"] in HANDED]
+    back_ns = min(back, default=None)
+    return _BrokerStop(several, node, min([last_ns, *handed]), last_ns, back_ns, before, after, is_orderly)
 
 
 def _gone(facts: Facts, stop: _BrokerStop) -> Finding:

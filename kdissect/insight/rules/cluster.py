@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 
 from kdissect.analysis.cluster import ClusterBrokers, ClusterChanges, ClusterPartitions
-from kdissect.analysis.fold import SECOND, Row
+from kdissect.analysis.fold import MILLISECOND, SECOND, Row
 from kdissect.analysis.stale_leaders import StaleLeaders
 from kdissect.analysis.tcp import Tcp
 from kdissect.insight.causes import explains
@@ -384,6 +384,7 @@ def topic_created_by_metadata(facts: Facts) -> Iterator[Finding]:
     needs=(StaleLeaders, ClusterPartitions, ClusterBrokers),
     refusals=5,
     for_s=2,
+    at_once_ms=300,
 )
 @once
 def stale_leader(facts: Facts) -> Iterator[Finding]:
@@ -401,13 +402,20 @@ def stale_leader(facts: Facts) -> Iterator[Finding]:
         lasted_ns = row["last_ns"] - row["first_ns"]
         told_ns = max((each["from_ns"] for each in known), default=None)
         after_ns = row["last_ns"] - told_ns if told_ns is not None else 0
-        is_long = row["refusals"] >= 2 and after_ns >= facts.limit("for_s") * SECOND and lasted_ns > 0
+        if lasted_ns < facts.limit("at_once_ms") * MILLISECOND:
+            continue  # they were on their way together, and the refusal is how the client learns
+        is_long = row["refusals"] >= 2 and after_ns >= facts.limit("for_s") * SECOND
         if row["refusals"] < facts.limit("refusals") and not is_long:
             continue
         name = row["client_id"] or row["client"]
         leader = known[-1]["leader"] if known else None
-        if leader is not None and row["error"] not in _EPOCH_WORDS and nodes.get(row["broker"]) == leader:
-            continue  # the client asks the right broker, which does not know yet
+        leads = any(
+            each["leader"] == nodes.get(row["broker"])
+            and (each is known[-1] or each["from_ns"] > row["first_ns"])
+            for each in known
+        )
+        if leads and row["error"] not in _EPOCH_WORDS:
+            continue  # the client asks the right broker, which does not know yet, or which led in between
         led = f"; the leader was broker {leader}" if leader is not None else ""
         refused = _EPOCH_WORDS.get(row["error"], f"which that broker does not lead{led}")
         yield facts.finding(

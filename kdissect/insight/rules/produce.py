@@ -164,9 +164,9 @@ def under_min_isr(facts: Facts) -> Iterator[Finding]:
         told = _errors(rows)
         yield facts.finding(
             subject,
-            f"Writes of {clients} to {subject.topic} failed {plural(int(str(told['count'])), 'time')} over "
-            f"{span(lasted)}: fewer replicas of {plural(len(parts), 'partition')} are in sync than "
-            "min.insync.replicas asks for.",
+            f"Writes of {clients} to {subject.topic} failed {plural(int(str(told['count'])), 'time')}"
+            f"{f' over {span(lasted)}' if lasted else ''}: fewer replicas of "
+            f"{plural(len(parts), 'partition')} are in sync than min.insync.replicas asks for.",
             cost_ns=lasted,
             filter=having(topic=subject.topic, error=rows[0]["error"]),
             **told,

@@ -204,6 +204,16 @@ def test_an_orderly_stop_is_told_so() -> None:
     assert found["isr-shrunk"].because == found["broker-gone"].key
 
 
+def test_a_leader_that_moved_before_for_another_reason_makes_no_orderly_stop() -> None:
+    rows = connection(0, 1, 30), refused(1, 31), at_node()
+    one = change("leader-moved", 5, node_id=1, before="1", after="2")
+    others = [change("leader-moved", 40, node_id=1, before="1", after="2") for _ in range(2)]
+    (found,) = said("broker-gone", *rows, one, *others)
+    assert "orderly" not in found.message
+    assert "2 partitions had to get another leader" in found.message
+    assert (found.severity, found.first_ns) == (CRITICAL, 30 * SECOND)
+
+
 def test_a_broker_that_does_not_come_back_is_told_as_gone() -> None:
     rows = connection(0, 1, 10), refused(1, 11)
     stopping = change("broker-stopping", 9, node_id=1)

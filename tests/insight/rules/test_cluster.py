@@ -197,8 +197,8 @@ def test_a_topic_that_was_only_asked_for_is_told() -> None:
 @pytest.mark.parametrize(
     ("rows", "is_told"),
     [
-        ((stale(5, 1, 1.2),), True),
-        ((stale(4, 1, 1.2),), False),
+        ((stale(5, 1, 1.4),), True),
+        ((stale(4, 1, 1.4),), False),
         ((stale(2, 10, 12), partition(2, 10)), True),  # two seconds after the leader was told
         ((stale(2, 10, 11.9), partition(2, 10)), False),
         ((stale(1, 13, 13), partition(2, 10)), False),
@@ -228,6 +228,20 @@ def test_a_client_that_asks_the_right_broker_is_not_accused(leader: int, told: b
     host, _, port = late[1]["broker"].rpartition(":")
     asked = ClusterBrokers, row(ClusterBrokers, node_id=1, host=host, port=int(port), from_ns=0)
     assert bool(said("stale-leader", late, partition(leader, 10), asked)) is told
+
+
+def test_nor_one_that_asks_a_broker_that_led_in_between() -> None:
+    late = stale(10, 11, 30, "NOT_LEADER_OR_FOLLOWER")
+    host, _, port = late[1]["broker"].rpartition(":")
+    asked = ClusterBrokers, row(ClusterBrokers, node_id=1, host=host, port=int(port), from_ns=0)
+    moves = partition(2, 10), partition(1, 20), partition(2, 25)
+    assert not said("stale-leader", late, *moves, asked)
+    assert said("stale-leader", late, partition(1, 5), partition(2, 10), asked)
+
+
+@pytest.mark.parametrize(("lasted_s", "told"), [(0.299, False), (0.3, True)])
+def test_what_was_on_its_way_together_is_refused_together(lasted_s: float, told: bool) -> None:
+    assert bool(said("stale-leader", stale(9, 11, 11 + lasted_s), partition(2, 10))) is told
 
 
 def test_one_refusal_a_client_is_how_it_learns() -> None:
