@@ -122,7 +122,7 @@ _VERDICT = FigureColumn(
     least=13,
 )
 _CHANGE = FigureColumn(
-    "Change", lambda row: sanitise(difference_of(row).delta_text, None), None, 1, False, 200
+    "Change", lambda row: sanitise(difference_of(row).delta_text, None), None, 1, False, 200, least=24
 )
 _SIDES = (
     FigureColumn("Before", lambda row: measured(difference_of(row), difference_of(row).before), None, 2),
