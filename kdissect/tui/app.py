@@ -213,6 +213,8 @@ class Kdissect(Host):
 
     async def on_event(self, event: Event) -> None:
         if isinstance(event, InputEvent):
+            if not self.screen_stack:  # one more key, at the end
+                return
             self._touched_at = time.monotonic()
             self._tidy_at_rest()
         await super().on_event(event)
@@ -335,8 +337,6 @@ class Kdissect(Host):
 
     def on_key(self, event: Key) -> None:
         """A key that no pane used. If it works only on other screens, a line says so."""
-        if not self.screen_stack:  # one more key, at the end
-            return
         found = self.screen.active_bindings.get(event.key)
         if found is None or found.binding.id != "out-or-end":
             self.is_asking = False

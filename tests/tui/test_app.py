@@ -192,5 +192,5 @@ def test_a_timer_that_goes_off_when_panes_are_gone_harms_nothing() -> None:
 
 def test_a_key_when_all_screens_are_gone_harms_nothing() -> None:
     app = Kdissect(decoded(ERRORS), settings=EXCHANGES)
-    app.on_key(Key("n", "n"))
+    asyncio.run(app.on_event(Key("n", "n")))
     app.feed.close()
