@@ -1,7 +1,7 @@
-"""What runs that add to the same tables asked for. All of them must ask for the same.
+"""What runs that add to the same tables ask for. All of them must ask for the same.
 
-Rows of another capture point, of other columns or of other options would not fit to those that are there.
-Much of it is also kept in what is carried from run to run, and would not change there at all.
+Rows of another capture point, with other columns or other options, would not fit the rows that are there.
+Much of it is also part of the state that one run hands to the next, and would not change there.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Which code made a state: only the code that pickled objects can use them.
 
-The version does not tell it: between two releases it stays the same, and classes change.
+The version is not enough: classes change between two releases, and the version stays the same.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Findings as they change from batch to batch of a stream.
 
-Each batch is judged together with all batches before it. What differs from what was found then becomes rows:
+Each batch is judged together with all batches before it. Findings that differ from those before become rows:
 the latest row of a ``key``, by ``batch_number``, is how that finding stands now.
 """
 
@@ -34,7 +34,7 @@ FINDING_CHANGES = Table(
 
 
 def changes(before: dict[str, dict[str, Any]], rows: Iterable[dict[str, Any]]) -> list[dict[str, Any]]:
-    """How findings differ from those of the batch before. ``before`` then holds what is found now.
+    """How findings differ from those of the batch before. Afterwards ``before`` holds the new findings.
 
     :param before: by key.
     :param rows: all that is found now, as columns have it.

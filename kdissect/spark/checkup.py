@@ -54,7 +54,7 @@ def check_cluster(spark: SparkSession, master: str, paths: Sequence[str]) -> Ite
 
 
 def judge(told: Iterable[Mapping[str, Any]], paths: Sequence[str]) -> Iterator[Row]:
-    """What the answers of :func:`kdissect.spark.probe.facts` mean. Files that were written go."""
+    """What the answers of :func:`kdissect.spark.probe.facts` mean. It deletes the files of the test."""
     told = list(told)
     by_host = {(each["host"], each["program"]): each for each in told}
     yield "workers", "ok", f"{plural(len(told), 'task')} ran on {plural(len(by_host), 'host')}"
@@ -94,7 +94,7 @@ def judge(told: Iterable[Mapping[str, Any]], paths: Sequence[str]) -> Iterator[R
 
 
 def _ask(spark: SparkSession, paths: Sequence[str]) -> list[dict[str, Any]] | None:
-    """The answers; None where none comes."""
+    """The answers; None if there is no answer."""
     from pyspark import cloudpickle
 
     pickling: Any = cloudpickle  # which has no types

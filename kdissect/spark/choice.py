@@ -1,7 +1,7 @@
 """Which rows are made: those that a display filter shows.
 
-Spark's own filters come after. It can hand them down to a source in Python, but keeps what it handed down in
-the table. The next query of the same DataFrame then reads only what the filters of the query before it left.
+Spark applies its own filters later. It can hand them to a source in Python, but then keeps them in the table.
+The next query of the same DataFrame then reads only the rows that passed the filters of the query before it.
 This was seen with Spark 4.1.4, 4.2.1 and 4.3.0. So kdissect takes none.
 """
 
@@ -19,7 +19,7 @@ from kdissect.spark.settings import TableSettings
 
 
 class Choice:
-    """What is chosen of one table.
+    """Which rows of one table are chosen.
 
     :raises ValueError: the display filter is wrong, or needs to know the whole capture.
     """
@@ -32,7 +32,7 @@ class Choice:
         """Connections with an exchange that the filter shows."""
 
     def event(self, event: Event) -> bool:
-        """Whether an event may bring rows; :meth:`row` has the last word on those that are not it."""
+        """Whether an event may bring rows. :meth:`row` then decides about rows that are parts of it."""
         if self._table == "connections":
             return self._connection(event)
         if (
@@ -44,7 +44,7 @@ class Choice:
         return True
 
     def counts(self, event: Event) -> bool:
-        """Whether an event counts in statistics: an exchange that is shown, a connection that has one."""
+        """Whether an event counts in statistics: a shown exchange, or a connection with one."""
         if isinstance(event, Exchange) and (self._filter is None or self._filter.matches(event)):
             self.chosen.add(event.connection)
             return True

@@ -1,7 +1,7 @@
-"""What becomes of a capture of a stream's folder when all of it was read.
+"""What happens to a capture in a stream's folder when all of it was read.
 
-The folder is listed before each batch. If captures stay there, that takes longer from day to day. So they may
-be deleted or moved when the batch that read their end is there for good, and nothing more is to come.
+The folder is listed before each batch. If captures stay there, this takes longer from day to day. So they may
+be deleted or moved when the batch that read their end is final, and nothing more will come.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ KEEP, DELETE, MOVE = "keep", "delete", "move:"
 
 
 def destination(when_read: str) -> str | None:
-    """Where captures are moved; None where they are not.
+    """Where captures are moved; None if they are not moved.
 
     :raises ValueError: it is not ``keep``, ``delete`` or ``move:DIR``.
     """
@@ -73,7 +73,7 @@ def _delete(path: str) -> None:
 
 
 def _move(path: str, target: str) -> None:
-    """Never over another file: names of rings come again."""
+    """Move a file, never over another one: ring buffers use the same names again."""
     free, number = target, 1
     base, query = split_query(target)
     while found_file(free) is not None:

@@ -1,13 +1,13 @@
 """Many small folders of a stream's table → few larger ones, with the same rows in the same order.
 
-A batch has a folder of its own, so that a batch that is repeated replaces what it wrote. A batch behind which
-another one has begun is never repeated. Thirty-two of these that follow one another become one, as
-``batch=31``, ``batch=63``, …; thirty-two of those become one again, and so on. So a table has some ninety
+A batch has a folder of its own, so that a batch that is repeated replaces what it wrote. Once the next batch
+has begun, a batch is never repeated. Then 32 batches in a row become one folder: ``batch=31``,
+``batch=63``, …; 32 of those become one again, and so on. So a table has some ninety
 folders, and one for each thirty-two thousand batches. A row is written again at most three times.
 
-What is merged stands in a folder that readers pass over. A note beside it then says which folders it
-replaces; they go, and it takes the place of the last. If the process dies in between, the note is there, and
-the next batch does the rest. So no row is lost, and no two files have the same row. A query that runs at the
+The merged rows are first in a folder that readers pass over. A note beside it then says which folders it
+replaces. They are removed, and it takes the place of the last one. If the process dies meanwhile, the next
+batch finds the note and does the rest. So no row is lost, and no two files have the same row. A query at this
 very moment may miss the rows that are moved.
 """
 
@@ -38,7 +38,7 @@ _MERGED_FILE = f"{_MERGED}/part-0.parquet"
 
 
 def compact(folder: str, batch: int) -> None:
-    """Merge what can be merged of a table.
+    """Merge the folders of a table that can be merged.
 
     :param folder: that of the table.
     :param batch: the latest batch; it may be repeated, and stays as it is.
@@ -52,7 +52,7 @@ def compact(folder: str, batch: int) -> None:
 
 
 def finish(folder: str) -> None:
-    """Do the rest of what a process that died had begun."""
+    """Finish what a process began that died."""
     _finish(small_files(folder), folder)
 
 
@@ -74,7 +74,7 @@ def _merge(files: SmallFiles, folder: str, batches: range) -> None:
 
 
 def _finish(files: SmallFiles, folder: str) -> None:
-    """Put what is merged in the place of what it replaces, if a note says so."""
+    """Put the merged folder in the place of those that it replaces, if a note says so."""
     try:
         note: dict[str, Any] = json.loads(files.read(_NOTE))
     except FileNotFoundError:
@@ -88,7 +88,7 @@ def _finish(files: SmallFiles, folder: str) -> None:
 
 
 def _write_together(paths: Sequence[str], target: str) -> bool:
-    """The rows of these files in one; whether it was worth it."""
+    """Write the rows of these files into one; gives whether it was worth it."""
     import pyarrow as pa
     import pyarrow.parquet as pq
 
@@ -119,7 +119,7 @@ def _bytes_of(file: Any) -> int:
 
 
 def _as(table: pa.Table, schema: pa.Schema) -> pa.Table:
-    """With the columns of later releases, which are null."""
+    """The same rows, with the columns of later releases as nulls."""
     import pyarrow as pa
 
     columns = [

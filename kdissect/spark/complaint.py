@@ -32,7 +32,7 @@ def why(error: BaseException) -> str:
 
 
 def why_in(log: str) -> str | None:
-    """What a log of a JVM that did not come up says of the reason; None if nothing is found."""
+    """The reason in the log of a JVM that did not start; None if nothing is found."""
     try:
         with open(log, encoding="utf-8", errors="replace") as file:
             found = [line.strip() for line in file if _FAILED.search(line)]

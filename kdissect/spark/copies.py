@@ -4,9 +4,9 @@ was seen.
 Two captures of one conversation agree in what was on the wire: both ends' addresses and the correlation id.
 They also agree in API, version and sizes where both have them; one may have lost a side. Their clocks do not
 agree, so the time only says that copies are not far apart. A client may use one correlation id again and
-again. Then copies are told by their order, if all capture points have the same number of them. If not,
-nothing shows which belong together, and they are left as they are. They are also left where an address is
-translated between the points.
+again. Then their order says which copies belong together, if all capture points have the same number of
+them. If not, nothing shows it, and they stay as they are. They also do if an address is translated between
+the points.
 """
 
 from __future__ import annotations
@@ -31,12 +31,12 @@ _OF_COPIES = ("number", "connection", "request_time_ns", "response_start_ns", "l
 
 
 def merged(exchanges: DataFrame, apart_ns: int = APART_NS) -> DataFrame:
-    """Exchanges of several capture points → each once: the copy that lacks the least.
+    """Exchanges of several capture points → each once: the most complete copy.
 
     The column ``seen_at`` has all copies: ``capture_point``, ``number``, ``connection``, and the times there.
     The difference of their latencies is the time that the network between the points took.
 
-    :raises ValueError: the exchanges do not say which capture point they are of.
+    :raises ValueError: the exchanges do not name their capture point.
     """
     from pyspark.sql import Window
     from pyspark.sql import functions as f
@@ -66,7 +66,7 @@ def merged(exchanges: DataFrame, apart_ns: int = APART_NS) -> DataFrame:
 
 
 def has_points(exchanges: DataFrame) -> bool:
-    """Whether exchanges say which capture point they are of; of those of one capture the column is null."""
+    """Whether exchanges name their capture point. The column is null if there is only one."""
     return POINT in exchanges.columns and bool(exchanges.where(f"{POINT} is not null").head(1))
 
 

@@ -7,8 +7,8 @@
              capture point, so that numbers and names are those of ``kdissect read``, and takes its parts
     add      one task for each capture point adds the parts in their order, and makes the rows
 
-Events of one connection alone are not enough for a fold: what a group or a transaction does is told on many.
-So there is no form in which a task has some of the connections.
+A fold needs the events of all connections: a group or a transaction uses many. So no task gets only some of
+the connections.
 """
 
 from __future__ import annotations
@@ -67,7 +67,7 @@ _DAMAGE = -1
 
 
 class CountedPoints(NamedTuple):
-    """What came of all capture points."""
+    """The results of all capture points."""
 
     tables: tuple[pa.Table, ...]
     left_out: tuple[int, ...]
@@ -99,7 +99,7 @@ class _KeptTask(NamedTuple):
 
 
 class _SentPart(NamedTuple, Generic[C]):
-    """A part, and what is wrong with files where its events were read."""
+    """A part, and the damage to files among its events."""
 
     part: Part[C]
     damage: list[Fault]
@@ -204,7 +204,7 @@ def counted_alone(
 
 
 def several_points(point: CapturePoint, settings: TableSettings) -> Points | None:
-    """The capture points that files turn out to be of, where it was not said which are."""
+    """The capture points of files, if the user did not name them."""
     return find_points(point.paths, settings.limits) if settings.capture_point is None else None
 
 
@@ -324,9 +324,9 @@ def _add(
 
 
 def part_batch(point: int, number: int, part: Part[C], damage: list[Fault]) -> pa.RecordBatch:
-    """A part on its way to who adds it.
+    """A part on its way to the task that adds it.
 
-    :param damage: what is wrong with files where its events were read.
+    :param damage: the damage to files among its events.
     """
     data = pickle.dumps(_SentPart(part, damage), pickle.HIGHEST_PROTOCOL)
     return _batch(_PARTS, (point, number, data))

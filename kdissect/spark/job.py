@@ -1,6 +1,6 @@
-"""What the tasks that make tables do, and what they give back.
+"""What tasks do that make tables, and what they give back.
 
-Units read. A :class:`Unit` reads a capture point, and a :class:`BatchUnit` what is new at one. It makes all
+A :class:`Unit` reads a capture point, and a :class:`BatchUnit` what is new at one. It makes all
 rows itself, or keeps the events for others (:mod:`kdissect.spark.kept`). A :class:`RowMaker` makes rows of
 what was kept.
 """
@@ -107,7 +107,7 @@ class WantedTable(NamedTuple):
 
     @property
     def schema(self) -> pa.Schema:
-        """That of its files."""
+        """The schema of its files."""
         return moments_in(arrow_schema(self.table), self.epochs)
 
     def is_of(self, unit: Unit | BatchUnit | RowMaker) -> bool:
@@ -120,7 +120,7 @@ class WantedTable(NamedTuple):
 
 
 class RunCounts(NamedTuple):
-    """What a run is described by, whether tables tell it or not."""
+    """Counts that describe a run, for tables and for messages."""
 
     exchanges: int = 0
     not_captured: int = 0
@@ -135,7 +135,7 @@ class RunCounts(NamedTuple):
 
 
 class TaskOutcome(NamedTuple):
-    """What came of a task."""
+    """The result of a task."""
 
     read: int
     """Bytes of captures."""
@@ -179,7 +179,7 @@ def _words_of(units: Sequence[Unit | BatchUnit | RowMaker]) -> str:
 
 
 def units_of(points: Sequence[CapturePoint], tasks: Sequence[int], *, keeps: bool) -> tuple[Unit, ...]:
-    """The largest first, so that none is begun when the others are over.
+    """The units, the largest first: so no large one begins when the others are finished.
 
     :param keeps: whether tasks can keep events for others.
     """
@@ -219,7 +219,7 @@ def batch_units(
 
 
 def rows_of(point: str, files: Sequence[KeptFile], names: KeptFile, tasks: int) -> tuple[RowMaker, ...]:
-    """What so many tasks do with kept events: each has files that follow one another. There is always one,
+    """What the tasks do with kept events: each gets files that follow one another. There is always one task,
     which makes the files of tables without rows."""
     total = sum(each.size for each in files)
     shares: list[list[KeptFile]] = [[] for _ in range(tasks)]

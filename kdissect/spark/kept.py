@@ -3,11 +3,11 @@
     Keeper ─► file: piece, piece, …   ─► kept_pieces
               file: names of topic ids ─► kept_names
 
-To dissect a capture takes about a tenth of the work; the rows take the rest. One dissector must go over a
-capture in order. So it dissects everything once, and keeps the events as plain values. How they are made into
+Dissecting a capture is about a tenth of the work; rows are the rest. One dissector must go over a capture in
+order. So one task dissects everything once, and keeps the events as plain values. How they are made into
 rows depends on no other event.
 
-A piece is pickled, and to load it runs what it says. So each piece has a digest that only the tasks of the
+A piece is pickled, and loading it runs code from it. So each piece has a digest that only the tasks of the
 same job can make: they have its key from the driver.
 """
 
@@ -67,7 +67,7 @@ class KeptError(OSError):
 
 
 class Keeper:
-    """Keeps what one task finds.
+    """Keeps the events that one task finds.
 
     :param folder: where its files go.
     :param key: with which digests are made.
@@ -106,7 +106,7 @@ class Keeper:
             self._flush()
 
     def close(self, names: TopicNames) -> KeptFile:
-        """Keep the rest, and the names of topic ids; gives the file of these."""
+        """Keep the rest, and the names of topic ids; gives the file of the names."""
         self._flush()
         self._end_file()
         self._write(pickle.dumps(names.order, pickle.HIGHEST_PROTOCOL))

@@ -1,4 +1,4 @@
-"""A Spark session of our own: quiet, with this Python for its workers, and Java found or asked for.
+"""A Spark session of our own: quiet, with this Python for its workers, and a Java that is found or named.
 
 Spark starts a JVM as a child process, which writes to our stderr. What it and the workers write there goes
 into a log file instead, unless the user asks for it.
@@ -83,9 +83,9 @@ def bundled_java() -> str | None:
 
 
 def check(master: str) -> None:
-    """See whether a session can be had.
+    """Check whether a session can be made.
 
-    :raises NoSparkError: pyspark is not installed, no Java is found, or nobody answers where the master is.
+    :raises NoSparkError: pyspark is not installed, no Java is found, or the master does not answer.
     """
     try:
         import pyspark  # noqa: F401
@@ -103,7 +103,7 @@ def check(master: str) -> None:
 
 
 def _refuse_absent(master: str) -> None:
-    """Spark itself asks for minutes, in silence, where nobody answers.
+    """Refuse a master that does not answer. Spark itself would try for minutes, in silence.
 
     :raises NoSparkError: none of the named machines takes a connection.
     """

@@ -3,7 +3,7 @@
 Each time in nanoseconds has its ``TIMESTAMP`` beside it, in microseconds: ``request_time_ns`` and
 ``request_time_ts``. Partitions are ``date`` (UTC), ``hour`` (UTC), or any column.
 
-Records, batches and faults have no time and no broker of their own. They take those of their exchange
+Records, batches and faults have no time and no broker of their own. They take the values of their exchange
 (:data:`kdissect.spark.tables.PLACED`). A fault without an exchange takes the broker of its connection, and
 the time at which that began.
 """
@@ -51,7 +51,7 @@ def moment_name(name: str) -> str:
 
 
 def with_moments(frame: DataFrame, names: Sequence[str]) -> DataFrame:
-    """With a ``TIMESTAMP`` behind each of these columns that the table has."""
+    """The table with a ``TIMESTAMP`` behind each of these columns that it has."""
     from pyspark.sql import functions as f
 
     columns: list[Column] = []
@@ -78,7 +78,7 @@ def needs_places(by: Sequence[str]) -> bool:
 
 
 def of_connections(faults: DataFrame, connections: DataFrame) -> DataFrame:
-    """Faults, of which those without an exchange have the time and the broker of their connection."""
+    """Faults. Those without an exchange get the time and the broker of their connection."""
     from pyspark.sql import functions as f
 
     keys = [POINT, "connection"] if POINT in faults.columns else ["connection"]
@@ -92,13 +92,13 @@ def of_connections(faults: DataFrame, connections: DataFrame) -> DataFrame:
 
 
 def parts_of(columns: Sequence[str], name: str, by: Sequence[str]) -> list[str]:
-    """What a table with these columns is partitioned by: those of ``by`` that it can have."""
+    """The partition columns of a table with these columns: those of ``by`` that it can have."""
     is_timed = any(each in columns for each in _WHEN.get(name, ("time_ns",)))
     return [part for part in dict.fromkeys(by) if part in columns or (part in TIME_PARTS and is_timed)]
 
 
 def partitioned(frame: DataFrame, name: str, by: Sequence[str]) -> tuple[DataFrame, list[str]]:
-    """A table, and what it is partitioned by: those of ``by`` that it can have.
+    """A table, and its partition columns: those of ``by`` that it can have.
 
     Spark brings the rows of a partition together, so that it is few files. It joins small ones and splits
     large ones as its adaptive execution is set.

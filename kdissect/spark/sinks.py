@@ -1,7 +1,7 @@
 """Record batches of a table → a file of Parquet, which a task writes itself.
 
-Spark would turn each row into an object of Java's, and that into Parquet: several times as much work. A file
-has the task's own name and a word of chance, so that two attempts of a task never meet.
+Spark would turn each row into a Java object, and that into Parquet: several times as much work. The name of a
+file has the task's number and a random word, so that two attempts of a task never write the same file.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ class FileSink:
     """Takes the record batches of one table.
 
     :param folder: where its file goes.
-    :param table: by which the table was asked for.
+    :param table: the name by which the table was asked for.
     :param task: the number of the task.
     :param epochs: the columns that get a moment beside them.
     :param is_first: whether the file is made even without rows: a table has one file at least.

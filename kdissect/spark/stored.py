@@ -29,8 +29,8 @@ _STATISTICS = "stats"
 def stored(spark: SparkSession, path: str, schema: str) -> DataFrame:
     """A table of Parquet or Delta.
 
-    :param schema: what it has where nothing was written: of a table without rows, a partition has no file.
-    :raises NotInstalledError: it is of Delta, whose library is not installed.
+    :param schema: its schema if nothing was written: a partition of a table without rows has no file.
+    :raises NotInstalledError: the table is Delta, and its library is not installed.
     """
     paths = [path]
     if is_folder(join(path, "_delta_log")):
@@ -61,11 +61,11 @@ class StoredTables:
 
     @property
     def is_seen(self) -> bool:
-        """Whether it can be told without Spark which tables are there."""
+        """Whether kdissect can find out without Spark which tables are there."""
         return isinstance(self._target, Iceberg) or (self.folder is not None and not is_remote(self.folder))
 
     def has(self, name: str) -> bool:
-        """Whether a table is there; where only Spark can tell, it does so when it reads them.
+        """Whether a table is there. If only Spark can find out, it does so when it reads the table.
 
         :raises TargetError: a catalog does not answer.
         """

@@ -43,7 +43,7 @@ _KINDS = ("request", "response")
 
 
 class StoredExchange(NamedTuple):
-    """What a row has that is counted; :class:`~kdissect.analysis.traffic.ExchangeColumns`."""
+    """The values of a row that are counted; :class:`~kdissect.analysis.traffic.ExchangeColumns`."""
 
     number: int
     api: str | None
@@ -87,8 +87,8 @@ _OF_REQUESTS = ("group", "member")
 
 
 class StoredTraffic(Traffic):
-    """The statistic of rows. They may be told apart by more: by what their connections tell, and by fields
-    of their requests. A topic has its name wherever one of the rows tells it."""
+    """The statistic of rows. It can group by more: by facts of their connections, and by fields of their
+    requests. A topic has its name if any of the rows tells it."""
 
     columns = (
         column("software", "text", "software of the client, as its connection tells it"),
@@ -143,7 +143,7 @@ class StoredTraffic(Traffic):
 
 @dataclass(frozen=True)
 class TrafficQuestion:
-    """Traffic, told apart in several ways.
+    """Traffic, grouped in several ways.
 
     :param ways: groupings of each.
     """
@@ -163,7 +163,7 @@ class TrafficQuestion:
 
 
 def traffic_of(exchanges: DataFrame, ways: Sequence[tuple[str, ...]], limits: Limits) -> CountedPoints:
-    """The rows of ``traffic``, told apart in several ways; the exchanges are read once.
+    """The rows of ``traffic``, grouped in several ways. The exchanges are read once.
 
     :param exchanges: rows of the table, of any number of captures, with the column ``software`` of their
         connections beside its own.

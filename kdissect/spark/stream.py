@@ -3,8 +3,8 @@
     folder ─► which bytes are next (the source below) ─► one task a capture point: what is carried + bytes
            ─► its rows, by several tasks where much is new ─► the tables' folders ``batch=N``
 
-Spark keeps which batch read what before it runs. A batch that is repeated reads the same bytes and the same
-state, and replaces its folders. So each row is there once in the end, whenever a process is killed.
+Before a batch runs, Spark writes down what it reads. A repeated batch reads the same bytes and the same
+state, and replaces its folders. So in the end each row is there once, whenever a process is killed.
 """
 
 from __future__ import annotations
@@ -136,8 +136,8 @@ class Tables:
         metrics: StreamMetrics | None = None,
     ) -> None:
         """:param tell: is given the damage to files that a batch met.
-        :param shown: what is open while a batch of this number is run: a line that tells how far it is.
-        :param judgement: how findings are told, as a further table.
+        :param shown: gives a context for a batch with this number: it shows a line with its progress.
+        :param judgement: how findings become a further table.
         """
         self._tell = tell
         self._shown = shown
@@ -148,7 +148,7 @@ class Tables:
         self._metrics = metrics
 
     def recover(self) -> None:
-        """Do the rest of what a process that died had begun."""
+        """Finish what a process began that died."""
         for name in self._asked.written:
             if can_write(self._target.where):
                 finish(self._target.folder(name))

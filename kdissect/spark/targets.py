@@ -6,9 +6,8 @@
     --to table:NAMESPACE           each table one of Spark's catalog
 
 The files of Delta and Iceberg are Parquet too. ``deltalake`` and ``pyiceberg`` then commit
-them. They need no version of Spark; the packages of Delta and Iceberg for Spark follow its versions late. A
-commit is whole or not there. It says which run made it, so that a run that is repeated commits nothing
-twice.
+them. They work with every version of Spark; Spark's packages for Delta and Iceberg follow its versions late.
+A commit is there as a whole or not at all. It names its run, so that a repeated run commits nothing twice.
 
 Columns that a table does not have yet are added to it by name; columns that it has and rows lack are null.
 """
@@ -58,7 +57,7 @@ class Target(Protocol):
 
     @property
     def where(self) -> str:
-        """What a user knows it by."""
+        """The name by which a user knows it."""
 
     @property
     def room(self) -> str | None:
@@ -66,21 +65,21 @@ class Target(Protocol):
         writes: it reads such files wherever they are."""
 
     def has(self, name: str) -> bool:
-        """Whether a table is there. Spark itself tells it of its catalog, when it writes."""
+        """Whether a table is there. For its own catalog, Spark finds out when it writes."""
 
     def write(
         self, frame: DataFrame | Staged, name: str, parts: Sequence[str], run: int | None, overwrite: bool
     ) -> None:
         """Write a table, or add a run's rows to it: all of them or none.
 
-        :param frame: files on their way go, and have no partitions.
+        :param frame: its rows. Files on their way are removed, and have no partitions.
         :param run: the number of the run that adds; None where the table is made whole.
         :raises TargetError: they cannot be written.
         """
 
 
 def target_of(text: str) -> Target:
-    """What ``--to`` names.
+    """The target that ``--to`` names.
 
     :raises ValueError: it has another form.
     :raises NotInstalledError: the library that commits there is not installed.
@@ -104,9 +103,9 @@ def target_of(text: str) -> Target:
 
 
 def needs(module: str, extra: str) -> None:
-    """See that a target's library is there.
+    """Check that a target's library is there.
 
-    :raises NotInstalledError: it is not.
+    :raises NotInstalledError: it is not there.
     """
     from importlib.util import find_spec
 
@@ -173,9 +172,9 @@ class Catalog:
         return False
 
     def refuse_existing(self, spark: SparkSession, names: Iterable[str]) -> None:
-        """See that no table of these names is there.
+        """Check that there is no table with one of these names.
 
-        :raises TargetError: one is.
+        :raises TargetError: there is one.
         """
         for name in names:
             if spark.catalog.tableExists(f"{self.where}.{name}"):

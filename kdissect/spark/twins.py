@@ -1,8 +1,8 @@
-"""A capture that is compressed, or unpacked, where it lies: one file that has two names for a while.
+"""A capture that somebody compresses or unpacks in its folder: for a while, one file has two names.
 
-So ``tcpdump -z gzip`` makes ``a.pcap.gz`` of ``a.pcap`` and then removes that. Names that differ in such an
-ending are of one file where the first packets have the same time. Only one of them counts: the one that was
-read before, while it is there. Then the other one goes on at the packet where the first ended.
+For example, ``tcpdump -z gzip`` makes ``a.pcap.gz`` of ``a.pcap``, which it then removes. Two names that
+differ in such an ending are one file if their first packets have the same time. Only one of them counts: the
+one that was read before, while it is there. Then the other one goes on at the packet where the first ended.
 """
 
 from __future__ import annotations

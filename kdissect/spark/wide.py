@@ -31,7 +31,7 @@ def table_in(wide: DataFrame, name: str) -> DataFrame:
 
 
 class Widener:
-    """Makes record batches of the DataFrame from those of its tables."""
+    """Makes record batches of the DataFrame from record batches of its tables."""
 
     def __init__(self, schemas: Sequence[tuple[str, pa.Schema]]) -> None:
         self._kinds = [pa.struct(list(schema)) for _, schema in schemas]

@@ -16,7 +16,7 @@ ENDED = "_SUCCESS"
 
 
 def can_write(folder: str) -> bool:
-    """Whether a folder can be made, here or elsewhere, without Spark; it is there then."""
+    """Make a folder, here or elsewhere, without Spark; gives whether that worked."""
     try:
         if not is_remote(folder):
             _make_folder(plain_path(folder))
@@ -29,7 +29,7 @@ def can_write(folder: str) -> bool:
 
 
 def create_file(path: str) -> BinaryIO:
-    """A new file, for its owner only where that can be said; its folder is made.
+    """A new file, readable by its owner only if the file system can do that. Makes its folder.
 
     :raises OSError: it cannot be made.
     """
@@ -53,12 +53,12 @@ def read_file(path: str) -> BinaryIO:
 
 
 def is_there(path: str) -> bool:
-    """Whether a file that a worker wrote is found. What is elsewhere all find."""
+    """Whether a file that a worker wrote is found. Everybody finds files in an object store."""
     return is_remote(path) or os.path.exists(plain_path(path))
 
 
 def remove(path: str) -> None:
-    """Remove a file, or a folder with what is in it; what is not there is removed already."""
+    """Remove a file, or a folder with all files in it. It may be gone already."""
     if is_remote(path):
         from pyarrow import fs
 
@@ -80,10 +80,10 @@ def remove(path: str) -> None:
 def move_files(files: Sequence[str], old: str, new: str) -> None:
     """Move some files of a folder to a new one, and remove the old folder with the rest.
 
-    Here the folder is renamed, so that all files are there at once. Elsewhere they come one by one, and the
-    file ``_SUCCESS`` last, by which readers know that all are there.
+    A local folder is renamed, so that all files are there at once. Elsewhere they come one by one. The file
+    ``_SUCCESS`` is the last: it tells readers that all are there.
 
-    :raises OSError: it cannot be.
+    :raises OSError: they cannot be moved.
     """
     if not is_remote(old) and not is_remote(new):
         old, new = plain_path(old), plain_path(new)
@@ -114,7 +114,7 @@ def move_files(files: Sequence[str], old: str, new: str) -> None:
 
 
 def _make_folder(path: str) -> None:
-    """Make a folder, and those that it is in, for their owner only."""
+    """Make a folder and the folders around it, for their owner only."""
     parent = os.path.dirname(path)
     if parent and not os.path.isdir(parent):
         _make_folder(parent)
