@@ -1,4 +1,4 @@
-"""Which modules are compiled where a compiler is there. What to know before you edit one of them:
+"""The modules that are compiled if there is a C compiler. What to know before you edit one of them:
 
 1. A leaf is an ordinary module. It runs as it is, and compiled several times faster; both do the same.
 2. The ``.pxd`` beside it has the C types of its classes, functions and variables. Only Cython reads it. An

@@ -165,8 +165,8 @@ class CapturePart(Protocol):
         """Whether it has packets only."""
 
     def in_runs(self, limits: Limits) -> Iterator[Sequence[Item | PacketRun]]:
-        """Its packets, or what else it has, in lists; ordinary packets in a row may come as a run. They can
-        be asked for again."""
+        """Its packets and other items, in lists. Ordinary packets in a row may come as a run. Each call gives
+        all of them again."""
 
 
 class ReadPart(NamedTuple):

@@ -80,7 +80,7 @@ def _names_inside(context: click.Context) -> dict[str, str]:
 
 
 def a_column_of(tables: Mapping[str, Table]) -> Complete:
-    """After ``-e``: the columns of the table that ``-T`` names, else of the first."""
+    """After ``-e``: the columns of the table that ``-T`` names, or of the first table without ``-T``."""
 
     def found(context: click.Context, _: click.Parameter, incomplete: str) -> list[CompletionItem]:
         name = str(context.params.get("form") or "").partition(".")[0]

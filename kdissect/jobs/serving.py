@@ -23,7 +23,7 @@ from contextlib import suppress
 from copyreg import dispatch_table
 from io import BufferedReader
 from struct import Struct
-from typing import Any, NoReturn, Protocol
+from typing import Any, NamedTuple, NoReturn, Protocol
 
 from kdissect.dissect import Event
 from kdissect.jobs.batches import Batch, used_up

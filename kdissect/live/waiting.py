@@ -20,7 +20,7 @@ class WayToWait(Protocol):
     """One way to wait."""
 
     def wait(self, seconds: float) -> bool:
-        """Wait until there may be packets, so long at most; gives whether the pipe was shut."""
+        """Wait until there may be packets, for at most so many seconds. Gives whether the pipe was closed."""
 
     def forget(self, source: PacketSource) -> None:
         """A source is over."""

@@ -1,7 +1,7 @@
-"""Connections as several capture points saw them: which are the same, and what they say of the clocks.
+"""Connections that several capture points saw: which are the same, and what they show about the clocks.
 
-Two points saw the same connection if both ends are the same, and the initial sequence numbers that SYNs tell.
-If one point saw it from mid-stream only, the connection of the other must still go on.
+Two points saw the same connection if both ends are the same, and the initial sequence numbers in their SYNs.
+If one point has no SYN, because it began later, the connection of the other point must still go on.
 """
 
 from __future__ import annotations

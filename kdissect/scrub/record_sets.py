@@ -4,7 +4,7 @@ Keys become other keys of the same length, so that equal ones stay equal. Names 
 tokens. Values are filled up with zeros, compressed records with bytes that begin with
 :data:`~kdissect.scrub.allowed.MARK`. Checksums that were right are right again; wrong ones stay wrong.
 
-What brokers tell each other in ``__cluster_metadata``, and control records, are no values of users. They are
+Control records, and the records of brokers in ``__cluster_metadata``, are not values of users. They are
 rewritten field by field.
 """
 

@@ -56,10 +56,10 @@ def _as_one(before: Row, later: Row) -> Row:
 
 
 class MemberLines:
-    """The members of one group, each with a time line: from the first that any of them did to the last.
+    """The members of one group, each with a time line: from the first to the last thing that any of them did.
 
-    A static member has one line, however often it came back. What others did, such as an administrator's
-    requests a day later, does not squeeze the lines: a mark at the edge stands for it.
+    A static member has one line, however often it came back. The lines do not stretch to what others did,
+    such as an administrator's requests a day later: a mark at the edge shows it.
     """
 
     inks: Mapping[str, str] = {
