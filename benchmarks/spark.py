@@ -37,6 +37,7 @@ from typing import NamedTuple
 import pyarrow.parquet as pq
 
 from benchmarks.traffic import CAPTURES, grow
+from kdissect.capture.files import read_packets
 from kdissect.capture.segments import SegmentReader
 from kdissect.collector import rarely_collected
 from kdissect.dissect import Event
@@ -186,7 +187,8 @@ def alone(capture: str, folder: str) -> None:
     segments, rows = SegmentReader(), writers["packets"]
     with rarely_collected():
         reading = Pass(Input((capture,)))
-        for items in reading.items():
+        # One by one, as Spark's tasks take them: a run of packets has no rows.
+        for items in read_packets([capture]).blocks():
             for item in items:
                 if isinstance(item, Packet):
                     found = segments.feed(item)
