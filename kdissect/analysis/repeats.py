@@ -7,6 +7,7 @@ a stretch. The longest stretch with a second between them at most shows storms.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from zlib import crc32
 
 from kdissect.analysis.counters import Span
@@ -52,9 +53,9 @@ class _Stretch:
         self.content = content
         """What they ask for; 0 where that does not matter."""
 
-    def __reduce__(self) -> tuple[type[_Stretch], tuple[int, ...]]:
-        parts = self.requests, self.first_ns, self.last_ns, self.first_exchange, self.content
-        return _Stretch, parts
+    def parts(self) -> tuple[int, ...]:
+        """What it is made of."""
+        return self.requests, self.first_ns, self.last_ns, self.first_exchange, self.content
 
     def joined(self, later: _Stretch) -> _Stretch:
         requests = self.requests + later.requests
@@ -66,10 +67,20 @@ class _LongestStretches:
 
     __slots__ = ("best", "head", "tail")
 
-    def __init__(self) -> None:
-        self.head: _Stretch | None = None
-        self.best: _Stretch | None = None
-        self.tail: _Stretch | None = None
+    def __init__(self, parts: Sequence[tuple[int, ...] | None] = (None, None, None)) -> None:
+        head, best, tail = parts
+        self.head: _Stretch | None = None if head is None else _Stretch(*head)
+        self.best: _Stretch | None = None if best is None else _Stretch(*best)
+        self.tail: _Stretch | None = None if tail is None else _Stretch(*tail)
+
+    def parts(self) -> tuple[tuple[int, ...] | None, ...]:
+        """What it is made of."""
+        head, best, tail = self.head, self.best, self.tail
+        return (
+            None if head is None else head.parts(),
+            None if best is None else best.parts(),
+            None if tail is None else tail.parts(),
+        )
 
     def go_on(self, ns: int, number: int, content: int, gap_ns: int) -> None:
         """The next request."""
@@ -120,16 +131,32 @@ class _Repeat:
         *("span",),
     )
 
-    def __init__(self) -> None:
-        self.client = ""
-        self.broker = ""
-        self.client_id: str | None = None
-        self.replica_id: int = -1
-        self.span = Span()
-        self.count = 0
-        self.at_once = _LongestStretches()
-        self.soon = _LongestStretches()
-        self.exchanges: list[int] = []
+    def __init__(
+        self,
+        client: str = "",
+        broker: str = "",
+        client_id: str | None = None,
+        replica_id: int = -1,
+        count: int = 0,
+        exchanges: Sequence[int] = (),
+        span: tuple[int | None, ...] = (None, None, None, None),
+        at_once: Sequence[tuple[int, ...] | None] = (None, None, None),
+        soon: Sequence[tuple[int, ...] | None] = (None, None, None),
+    ) -> None:
+        self.client = client
+        self.broker = broker
+        self.client_id = client_id
+        self.replica_id = replica_id
+        self.span = Span(*span)
+        self.count = count
+        self.at_once = _LongestStretches(at_once)
+        self.soon = _LongestStretches(soon)
+        self.exchanges = list(exchanges)
+
+    def __reduce__(self) -> tuple[type[_Repeat], tuple[object, ...]]:
+        # One call for all of it: there is a row for each API of each connection.
+        whose = self.client, self.broker, self.client_id, self.replica_id, self.count, self.exchanges
+        return _Repeat, (*whose, self.span._parts(), self.at_once.parts(), self.soon.parts())
 
     def add(self, exchange: Exchange, code: int) -> None:
         """Count an exchange with this error code, or 0."""
