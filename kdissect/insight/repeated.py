@@ -7,6 +7,7 @@ from functools import wraps
 
 from kdissect.insight.finding import MOST_EVIDENCE, SEVERITIES, Finding
 from kdissect.insight.rule import Facts
+from kdissect.insight.words import of_numbers
 
 Judge = Callable[[Facts], Iterable[Finding]]
 
@@ -48,8 +49,16 @@ def _together(several: list[Finding]) -> Finding:
         exchanges=_first(each.exchanges for each in order),
         packets=_first(each.packets for each in order),
         connections=_first(each.connections for each in order),
+        filter=_filter(order, worst),
         steps=tuple(sorted({step for each in order for step in each.steps}))[:MOST_STEPS],
     )
+
+
+def _filter(several: list[Finding], worst: Finding) -> str:
+    """What shows them all, where each names exchanges by number."""
+    if all(each.filter.startswith("number ") for each in several):
+        return of_numbers(_first(each.exchanges for each in several))
+    return worst.filter
 
 
 def _first(parts: Iterable[tuple[int, ...]]) -> tuple[int, ...]:

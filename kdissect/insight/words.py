@@ -6,6 +6,7 @@ import json
 from collections.abc import Iterable
 
 from kdissect.analysis.fold import MILLISECOND, SECOND
+from kdissect.insight.finding import MOST_EVIDENCE
 
 _MINUTE = 60 * SECOND
 _MOST_NAMED = 4
@@ -47,6 +48,12 @@ def of_numbers(numbers: Iterable[int]) -> str:
     """The filter for exchanges by number."""
     found = sorted(set(numbers))
     return f"number in {{{', '.join(map(str, found))}}}" if found else ""
+
+
+def showing(numbers: Iterable[int], filter: str) -> str:
+    """A filter that shows exchanges beside those that another one shows."""
+    found = of_numbers(tuple(dict.fromkeys(numbers))[:MOST_EVIDENCE])
+    return f"{filter} or {found}" if filter and found else filter or found
 
 
 def quoted(text: str) -> str:

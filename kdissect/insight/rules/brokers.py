@@ -23,6 +23,7 @@ from kdissect.insight.finding import (
 )
 from kdissect.insight.repeated import once
 from kdissect.insight.rule import RULES, Facts, rule
+from kdissect.insight.words import showing
 from kdissect.wording import plural
 
 HANDED = ("leader-moved", "isr-shrunk", "broker-stopping")
@@ -274,7 +275,7 @@ def _gone(facts: Facts, stop: _BrokerStop) -> Finding:
         connections=tuple(number for each in several for number in each.connections),
         exchanges=tuple(row["exchange"] for row in (*before, *after)),
         steps=tuple(sorted(steps)),
-        filter=f'broker == "{first.address}"',
+        filter=showing((row["exchange"] for row in (*before, *after)), f'broker == "{first.address}"'),
     )
 
 

@@ -22,7 +22,7 @@ from kdissect.insight.finding import (
 from kdissect.insight.repeated import once
 from kdissect.insight.rule import Facts, rule
 from kdissect.insight.rules.brokers import nodes_by_address, restarts
-from kdissect.insight.words import having
+from kdissect.insight.words import having, showing
 from kdissect.wording import plural
 
 TOGETHER_NS = 10 * SECOND
@@ -243,7 +243,7 @@ def partition_offline(facts: Facts) -> Iterator[Finding]:
             if any(each["to_ns"] is None for _, _, each in found)
             else max(to for _, to, _ in found),
             exchanges=tuple(each["source_exchange"] for _, _, each in found),
-            filter=having(topic=topic),
+            filter=showing((each["source_exchange"] for _, _, each in found), having(topic=topic)),
         )
 
 
@@ -373,7 +373,7 @@ def topic_created_by_metadata(facts: Facts) -> Iterator[Finding]:
             first_ns=row["ns"],
             last_ns=row["ns"],
             exchanges=(row["exchange"],),
-            filter=having(topic=row["topic"], api="Metadata"),
+            filter=showing((row["exchange"],), having(topic=row["topic"], api="Metadata")),
         )
 
 

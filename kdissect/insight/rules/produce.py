@@ -13,7 +13,7 @@ from kdissect.analysis.producers import Producers
 from kdissect.insight.causes import explains
 from kdissect.insight.finding import CERTAIN, CRITICAL, INFO, LIKELY, NOTICE, WARNING, Finding, FindingSubject
 from kdissect.insight.rule import Facts, rule
-from kdissect.insight.words import having, named, of_numbers, span
+from kdissect.insight.words import having, named, of_numbers, showing, span
 from kdissect.wording import plural
 
 explains("under-min-isr", "produce-retries-exhausted", "duplicate-appended", shares=("topic",), within_s=60)
@@ -369,7 +369,10 @@ def producer_id_churn(facts: Facts) -> Iterator[Finding]:
             measure=len(first) * 60 * SECOND / max(lasted_ns, SECOND),
             unit="producers/min",
             threshold=facts.limit("per_minute"),
-            filter=having(client_id=subject.client_id, api="InitProducerId"),
+            filter=showing(
+                (number for row in rows for number in row["exchanges"]),
+                having(client_id=subject.client_id, api="InitProducerId"),
+            ),
             **sent(rows),
         )
 

@@ -26,7 +26,7 @@ from kdissect.insight.repeated import once
 from kdissect.insight.rule import Facts, rule
 from kdissect.insight.rules.brokers import nodes_by_address
 from kdissect.insight.rules.latency import stalls
-from kdissect.insight.words import having
+from kdissect.insight.words import having, showing
 from kdissect.wording import plural
 
 
@@ -47,8 +47,9 @@ def _finding(
         steps=(EvidenceStep(gap_ns, f"it sends no Fetch for {row['gap_max_ns'] / 1e9:.1f} s"),)
         if gap_ns is not None
         else (),
-        filter=(
-            f'broker == "{row["broker"]}" and api == Fetch and client_id contains "broker-{row["node_id"]}-"'
+        filter=showing(
+            row["exchanges"],
+            f'broker == "{row["broker"]}" and api == Fetch and client_id contains "broker-{row["node_id"]}-"',
         ),
     )
 
@@ -177,7 +178,6 @@ def log_truncated(facts: Facts) -> Iterator[Finding]:
                 count=row["truncations"],
                 first_ns=row["first_ns"],
                 last_ns=row["last_ns"],
-                exchanges=tuple(row["exchanges"]),
                 filter=f'broker == "{row["broker"]}" and api == Fetch',
             )
 

@@ -22,7 +22,7 @@ from kdissect.insight.finding import (
     FindingSubject,
 )
 from kdissect.insight.rule import Facts, rule
-from kdissect.insight.words import having, named, of_numbers, share, span
+from kdissect.insight.words import having, named, of_numbers, share, showing, span
 from kdissect.wording import plural
 
 _WAITED = ("CONCURRENT_TRANSACTIONS", "COORDINATOR_LOAD_IN_PROGRESS")
@@ -235,7 +235,10 @@ def concurrent_transactions(facts: Facts) -> Iterator[Finding]:
             first_ns=rows[0]["begin_ns"],
             last_ns=rows[-1]["last_ns"],
             exchanges=_numbers(rows),
-            filter=having(transactional_id=subject.transactional_id, error="CONCURRENT_TRANSACTIONS"),
+            filter=showing(
+                _numbers(rows),
+                having(transactional_id=subject.transactional_id, error="CONCURRENT_TRANSACTIONS"),
+            ),
         )
 
 
@@ -368,7 +371,7 @@ def offsets_outside_transaction(facts: Facts) -> Iterator[Finding]:
             first_ns=done[0]["begin_ns"],
             last_ns=done[-1]["last_ns"],
             exchanges=_numbers(done),
-            filter=having(client_id=next(iter(readers)), api="OffsetCommit"),
+            filter=showing(_numbers(done), having(client_id=next(iter(readers)), api="OffsetCommit")),
         )
 
 

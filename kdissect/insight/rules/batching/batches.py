@@ -13,7 +13,7 @@ from kdissect.analysis.topics import Topics
 from kdissect.insight.finding import CERTAIN, INFO, NOTICE, WARNING, Finding, FindingSubject
 from kdissect.insight.rule import Facts, rule
 from kdissect.insight.rules.produce import by, sent
-from kdissect.insight.words import having, named, share
+from kdissect.insight.words import having, named, share, showing
 from kdissect.wording import plural
 
 OWN_TOPICS = ("__consumer_offsets", "__transaction_state", "__share_group_state", "__cluster_metadata")
@@ -144,7 +144,10 @@ def down_converted(facts: Facts) -> Iterator[Finding]:
             count=sum(row["converted"] for row in rows),
             measure=sum(row["converted"] for row in rows),
             unit="batches",
-            filter=having(topic=subject.topic, api="Fetch"),
+            filter=showing(
+                (number for row in rows for number in row["exchanges"]),
+                having(topic=subject.topic, api="Fetch"),
+            ),
             **sent(rows),
         )
 
