@@ -508,6 +508,15 @@ def test_one_refusal_shows_two_processes_if_the_other_lives_on(holder: dict[str,
     assert len(told("static-member-conflict", errors=[rows[0] | {"count": 3}])) == 1
 
 
+@pytest.mark.parametrize(("last_s", "found"), [(0.5, 0), (600, 1)])
+def test_a_restart_that_comes_before_the_session_has_ended_is_no_second_process(
+    last_s: float, found: int
+) -> None:
+    rows = [error("UNRELEASED_INSTANCE_ID", "ConsumerGroupHeartbeat") | {"count": 9}]
+    both = [refused(instance_id="pod-0"), member("old", instance_id="pod-0", last_s=last_s)]
+    assert len(told("static-member-conflict", errors=rows, members=both)) == found
+
+
 def test_a_commit_of_who_was_never_a_member_is_no_loss() -> None:
     rows = [error("UNKNOWN_MEMBER_ID", "OffsetCommit")]
     assert not told("commit-after-rebalance", errors=rows)

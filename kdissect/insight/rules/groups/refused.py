@@ -116,10 +116,10 @@ def static_member_conflict(facts: Facts) -> Iterator[Finding]:
         if not row["group"] or row["api"] not in MEMBERSHIP:
             continue
         lasted_s = (row["last_ns"] - row["first_ns"]) / SECOND
+        known = members.get(row["group"], [])
+        often = row["count"] >= facts.limit("unreleased") or lasted_s >= facts.limit("unreleased_s")
         unreleased = row["error"] == UNRELEASED and (
-            row["count"] >= facts.limit("unreleased")
-            or lasted_s >= facts.limit("unreleased_s")
-            or _is_held(members.get(row["group"], []), row)
+            _is_held(known, row) or (often and not _was_left(known, row))
         )
         if row["error"] == "FENCED_INSTANCE_ID" or unreleased:
             groups.setdefault(row["group"], []).append(row)
@@ -160,6 +160,21 @@ def _is_held(members: list[Row], refusal: Row) -> bool:
         and row["left_ns"] is None
         for row in members
     )
+
+
+def _was_left(members: list[Row], refusal: Row) -> bool:
+    """Whether the member whose place a refused one wants is silent since before. It died, and its place is
+    free when its session ends: a restart that comes too early is no second process."""
+    refused = {row["instance_id"] for row in members if row["client_id"] == refusal["client_id"]}
+    before = [
+        row
+        for row in members
+        if row["instance_id"] is not None
+        and row["instance_id"] in refused
+        and row["first_generation"] is not None
+        and row["first_ns"] < refusal["first_ns"]
+    ]
+    return bool(before) and all(row["last_ns"] < refusal["first_ns"] for row in before)
 
 
 LOST_MEMBERSHIP = ("ILLEGAL_GENERATION", "UNKNOWN_MEMBER_ID", "FENCED_MEMBER_EPOCH", "FENCED_INSTANCE_ID")
