@@ -198,7 +198,7 @@ class FooterKey(NamedTuple):
 
     @property
     def cells(self) -> int:
-        """The cells of the key, its word and the blanks around them."""
+        """How many cells the key takes with its word, and the blanks around them."""
         return cell_len(self.text) + cell_len(self.what) + 3
 
 
@@ -217,8 +217,8 @@ class KeysFooter(Legible):
     first leaves out keys that most screens have, then the last ones, but never the very last. That one opens
     the help, which has them all.
 
-    Textual's own footer has a widget for each key, and makes all of them anew when one changes. That took
-    half of the time to another screen.
+    Textual's own footer has a widget for each key, and makes all of them anew when one changes. That was half
+    of the time to another screen.
     """
 
     COMPONENT_CLASSES: ClassVar[set[str]] = {"keys--key", "keys--what"}

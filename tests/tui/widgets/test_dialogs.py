@@ -37,7 +37,7 @@ def test_a_second_key_that_comes_before_the_dialog_is_gone_costs_nothing() -> No
             for key in "12":
                 dialog.on_key(Key(key, key))
             await settle(pilot)
-            assert app.screen is app.pages["exchanges"]
+            assert app.name_of(app.screen) == "exchanges"
             assert "copied" in await shown_after(pilot)
 
     asyncio.run(run())
