@@ -113,12 +113,22 @@ def _extension(name: str, has_loops: bool, kind: Callable[..., Any]) -> Any:
     flags: list[str] = []
     if sys.platform != "win32":
         level = "-O2" if has_loops else "-O1" if name in _BUSY else "-Og"
-        flags = [level, "-g0", "-w", "-fwrapv", *(_WITHOUT[level] if _is_gcc() else ())]
-    return kind(name, [str(_source(name))], extra_compile_args=flags)
+        flags = [level, "-g0", "-w", "-fwrapv", *([*_WITHOUT[level], *_CHEAPER] if _is_gcc() else ())]
+    return kind(name, [str(_source(name))], extra_compile_args=flags, define_macros=MACROS)
 
+
+MACROS = [("CYTHON_CLINE_IN_TRACEBACK", "0")]
+"""Tracebacks name lines of the sources, not of the C that Cython made of them."""
+
+_CHEAPER = (
+    '-DCYTHON_SMALL_CODE=__attribute__((cold,optimize("O0")))',
+    "-fno-asynchronous-unwind-tables",
+)
+"""GCC does not optimise what sets a module up: that runs once, and is a quarter of the code. Tables to unwind
+the stack are for debuggers and C++."""
 
 _WITHOUT = {
-    "-Og": (),
+    "-Og": ("-fno-forward-propagate", "-fno-ipa-profile", "-fno-ipa-pure-const"),
     "-O1": ("-fno-tree-dominator-opts", "-fno-tree-fre", "-fno-tree-pta"),
     "-O2": (
         *("-fno-tree-dominator-opts", "-fno-tree-pre", "-fno-tree-vrp", "-fno-tree-tail-merge"),
