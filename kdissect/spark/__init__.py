@@ -26,8 +26,9 @@ from typing import TYPE_CHECKING, Any
 
 from kdissect.spark.copies import merged
 from kdissect.spark.settings import TableSettings
-from kdissect.spark.storage import list_files, refuse_absent
+from kdissect.spark.storage import InputFile, list_files, refuse_absent, without_query
 from kdissect.spark.stored import all_stored
+from kdissect.wording import plural
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -43,6 +44,9 @@ __all__ = [
     "table",
     "views",
 ]
+
+_MOST = 200
+"""Characters of paths in a plan."""
 
 Paths = str | PathLike[str] | Iterable[str | PathLike[str]]
 
@@ -86,10 +90,28 @@ def table(
         from kdissect.spark.source import replicated
 
         return replicated(spark, settings, given)
-    if not _is_elsewhere(spark):
-        refuse_absent(list_files(given))  # what is not there is told at once
-    register(spark)
-    return spark.read.format("kdissect").options(**settings.options()).load(given)
+    from kdissect.spark.source import called
+
+    files = None if _is_elsewhere(spark) else list_files(given)
+    if files is not None:
+        refuse_absent(files)  # what is not there is told at once
+    title = _title(name, given, files)
+    spark.dataSource.register(called(title))
+    return spark.read.format(title).options(**settings.options()).load(given)
+
+
+def _title(name: str, given: list[str], files: list[InputFile] | None) -> str:
+    """What ``explain`` shows: which table of which captures.
+
+    :param files: those that the paths stand for; None where only Spark sees them.
+    """
+    if files is None:
+        what = plural(len(given), "path")
+    else:
+        size = sum(file.size for file in files)
+        what = f"{plural(len(files), 'file')}, {size / (1 << 20):,.1f} MiB"
+    paths = ", ".join(map(without_query, given))
+    return f"kdissect: {name} of {what}: {paths if len(paths) <= _MOST else paths[:_MOST] + '…'}"
 
 
 def _is_elsewhere(spark: SparkSession) -> bool:

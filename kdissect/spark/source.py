@@ -83,6 +83,11 @@ class CaptureSource(DataSource):
             return CaptureReader(settings, paths, table)
 
 
+def called(title: str) -> type[CaptureSource]:
+    """The source under another name. A plan shows nothing else of a source in Python."""
+    return type("NamedSource", (CaptureSource,), {"name": classmethod(lambda _: title)})
+
+
 class _NoStream(DataSourceStreamReader):
     """Says why there is no stream when it is asked where to begin. Spark 4.3 loses what is said before."""
 

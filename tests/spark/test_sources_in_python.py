@@ -13,9 +13,9 @@ from tests.spark.same import CAPTURES
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
-    from pyspark.sql import SparkSession
+    from pyspark.sql import DataFrame, SparkSession
 
-BASIC = CAPTURES / "basic-kafka43.pcapng"
+BASIC, ERRORS = CAPTURES / "basic-kafka43.pcapng", CAPTURES / "errors.pcapng"
 _PYTHON = "org.apache.spark.sql.execution.datasources.v2.python"
 
 
@@ -30,14 +30,21 @@ def test_no_columns_are_told(spark: SparkSession) -> None:
     assert _interfaces(spark, "PythonScanBuilder") == {"SupportsPushDownFilters"}
 
 
-def test_a_plan_tells_no_files(spark: SparkSession) -> None:
-    frame = kdissect.spark.exchanges(spark, BASIC).where("api = 'Fetch'")
-    for mode in ("extended", "formatted", "cost"):
-        plan = frame._jdf.queryExecution().explainString(
-            spark._jvm.org.apache.spark.sql.execution.ExplainMode.fromString(mode)  # type: ignore[union-attr]
-        )
+def _plan(spark: SparkSession, frame: DataFrame, mode: str) -> str:
+    modes = spark._jvm.org.apache.spark.sql.execution.ExplainMode  # type: ignore[union-attr]
+    return str(frame._jdf.queryExecution().explainString(modes.fromString(mode)))
+
+
+def test_a_plan_tells_a_source_s_name_only(spark: SparkSession) -> None:
+    """So the name says which captures are read, where kdissect itself chooses the name."""
+    kdissect.spark.register(spark)
+    plain = spark.read.format("kdissect").load(str(BASIC)).where("api = 'Fetch'")
+    titled = kdissect.spark.exchanges(spark, [BASIC, ERRORS]).where("api = 'Fetch'")
+    for mode in ("simple", "extended", "formatted", "cost"):
+        plan = _plan(spark, plain, mode)
         assert "kdissect" in plan
         assert BASIC.name not in plan, mode
+        assert f"kdissect: exchanges of 2 files, 0.2 MiB: {BASIC}, {ERRORS}" in _plan(spark, titled, mode)
 
 
 def test_filters_are_kept_for_the_next_query(spark: SparkSession) -> None:
