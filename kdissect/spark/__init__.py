@@ -95,6 +95,7 @@ def table(
     files = None if _is_elsewhere(spark) else list_files(given)
     if files is not None:
         refuse_absent(files)  # what is not there is told at once
+    register(spark)
     title = _title(name, given, files)
     spark.dataSource.register(called(title))
     return spark.read.format(title).options(**settings.options()).load(given)
