@@ -28,7 +28,7 @@ from kdissect.session.briefs import Brief
 
 if TYPE_CHECKING:
     from kdissect.capture.cuts import Cutter
-    from kdissect.jobs.serving import Write
+    from kdissect.jobs.serving import Before, Write
     from kdissect.jobs.workers import Workers
 
 CUT_BYTES = 4 << 20
@@ -99,6 +99,9 @@ class BatchResult(Protocol):
 class SharedWork(Protocol):
     """Work that may be done by one process, event by event, or shared: a :class:`kdissect.jobs.serving.Work`
     too."""
+
+    def expected(self, state: Any, before: Before) -> Any:
+        """How the work before a part is likely to end."""
 
     def do(self, events: Iterable[Sequence[Event]], state: Any, write: Write) -> tuple[Any, Any]:
         """Do a batch, as another process does it."""
