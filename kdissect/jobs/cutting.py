@@ -25,7 +25,7 @@ from typing import Any
 from kdissect.capture.cuts import CapturePart, Cutter, FilePart
 from kdissect.capture.reader import Item, first_time
 from kdissect.capture.runs import PacketRun
-from kdissect.dissect import Dissector, Event
+from kdissect.dissect import BEFORE_ALL, Dissector, Event
 from kdissect.exchange import Exchange
 from kdissect.jobs.batches import Batch, PartCounts
 from kdissect.jobs.serving import Before, dump, load
@@ -250,8 +250,8 @@ def in_parts(
             tls.update(edge.tls)
             known = true.names.order[task.known :]
             seam = stitcher.take(edge)
-            if edge.ticks is not None:
-                latest_ns = edge.ticks.latest_ns
+            if edge.ticks is not None and edge.ticks.latest_ns != BEFORE_ALL:
+                latest_ns = max(edge.ticks.latest_ns, BEFORE_ALL if latest_ns is None else latest_ns)
             plain = [(step, [_plain(event) for event in found]) for step, found in seam.events]
             flush()
             news = dump((known, seam._replace(events=plain)), (true.names,))

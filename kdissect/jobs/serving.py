@@ -63,6 +63,7 @@ class Before(NamedTuple):
     exchanges: int
     """How many have a number."""
     connections: int
+    """How many have a number."""
     latest_ns: int | None
     """About the latest time; None where it is not known."""
 

@@ -304,8 +304,9 @@ class Workers:
             self.finish()
             if self._state != state:
                 self._work.do(used_up(again), self._state, self._write)
-            for piece in kept.pieces:
-                self._write(piece)
+            else:
+                for piece in kept.pieces:
+                    self._write(piece)
             raise
         if self._expected(before, len(self._parts)) != state:
             self.submit(again)

@@ -196,6 +196,19 @@ def test_what_fails_fails_here_after_what_came_before_was_written() -> None:
         assert several.text.split() == ["a", "b", "c"]
 
 
+@pytest.mark.parametrize("expected", [1, 9])
+def test_what_is_done_here_is_written_once_where_reading_fails(expected: int) -> None:
+    def read() -> Iterator[list[Event]]:
+        yield batch_of("bb")
+        raise OSError("the disk does not answer")
+
+    with bench(3, state=1) as several:
+        several.workers.submit(batch_of("sleep0.1 aaaaa"))
+        with pytest.raises(OSError, match="does not answer"):
+            several.workers.do_here(read(), lambda events: None, Before(expected, 0, None))
+        assert several.text == alone(["aaaaa", "bb"], 1)
+
+
 @pytest.mark.parametrize(("number", "how"), [(9, "was killed by signal 9"), (10, "was killed by signal 10")])
 def test_a_process_that_dies_ends_the_work_behind_what_came_before(number: int, how: str) -> None:
     with bench(2, state=1) as both:
