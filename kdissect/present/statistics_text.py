@@ -7,7 +7,6 @@ what is rare are left out where they are all 0.
 from __future__ import annotations
 
 import json
-import sys
 from collections.abc import Callable, Collection, Iterable, Iterator
 from itertools import repeat
 from operator import itemgetter
@@ -60,10 +59,10 @@ def table_lines(
     shown: dict[int, _ColumnTexts] = {}
     widths: dict[int, int] = {}
     for at, column in enumerate(table.columns):  # by columns: one way to show all of it is chosen once
-        texts = _column_texts(rows, column, options, clock)
-        if whole or texts.says:
+        texts = _all_shown(_values(rows, column, options), column, clock)
+        if whole or not _NOT_SAID[column.rare].issuperset(texts.different):
             shown[at] = texts
-            widths[at] = max(width(headings[at]), texts.widest)
+            widths[at] = max(map(width, (headings[at], *texts.different)))
     if room is not None:
         widths = _fitting(table, widths, room, whole)
     gap = " " * _GAP
@@ -112,16 +111,12 @@ _NOT_SAID = (frozenset(("",)), frozenset(("", "0", "0 B")))
 class _ColumnTexts(NamedTuple):
     """The texts of a column."""
 
-    of: Callable[[slice], list[Any]]
-    """Of some rows: their texts, or their values where few are different."""
+    values: list[Any]
+    """Of each row: the text, or the value where few are different."""
     by_value: dict[Any, str] | None
     """Then the texts by value."""
-    says: bool
-    """Whether it says anything."""
-    widest: int
-    """Cells of the widest text."""
-    most_plain: int
-    """In so many cells and more, the texts are padded without looking at each."""
+    different: Collection[str]
+    """All texts that occur."""
 
 
 class _PaddedColumn:
@@ -129,8 +124,8 @@ class _PaddedColumn:
 
     def __init__(self, shown: _ColumnTexts, cells: int, is_right: bool) -> None:
         self._cells, self._is_right = cells, is_right
-        self._is_plain = cells >= shown.most_plain
-        self._of = shown.of
+        self._is_plain = all(len(text) <= cells and text.isascii() for text in shown.different)
+        self._values = shown.values
         self._by_value: dict[Any, str] | None = None
         if shown.by_value is not None:
             self._by_value = {value: self.heading(text) for value, text in shown.by_value.items()}
@@ -141,7 +136,7 @@ class _PaddedColumn:
 
     def texts(self, part: slice) -> Iterable[str]:
         """Those of some rows."""
-        values = self._of(part)
+        values = self._values[part]
         if self._by_value is not None:
             return map(self._by_value.__getitem__, values)
         if self._is_plain:
@@ -165,43 +160,20 @@ def _values(rows: list[dict[str, Any]], column: Column, options: Options) -> lis
     return [value(row, options) for row in rows]
 
 
-def _column_texts(rows: list[dict[str, Any]], column: Column, options: Options, clock: Clock) -> _ColumnTexts:
-    """What a column shows. What is there often is made a text once."""
-    values, show = _values(rows, column, options), _way_to_show(column, clock)
-    texts: dict[Any, str] | None = None
-    if column.type in _OFTEN_THE_SAME and column.unit != BANDS:
-        texts = {value: "" if value is None else show(value) for value in set(values)}
-    every = _each_shown(values, show) if texts is None else list(map(texts.__getitem__, values))
-    different: Collection[str] = set(every) if texts is None else texts.values()
-    if texts is not None and len(texts) > len(values) // _OFTEN:
-        texts = None
-
-    def made_anew(part: slice) -> list[Any]:
-        some = _values(rows[part], column, options)
-        return some if texts is not None else _each_shown(some, show)
-
-    of: Callable[[slice], list[Any]] = made_anew
-    if len(rows) <= _MOST_HELD:
-        of = (every if texts is None else values).__getitem__
-    widest = max(map(width, different))
-    return _ColumnTexts(
-        of,
-        texts,
-        not _NOT_SAID[column.rare].issuperset(different),
-        widest,
-        widest if all(map(str.isascii, different)) else sys.maxsize,
-    )
-
-
-def _each_shown(values: list[Any], show: Callable[[Any], str]) -> list[str]:
-    return ["" if value is None else show(value) for value in values]
+def _all_shown(values: list[Any], column: Column, clock: Clock) -> _ColumnTexts:
+    """The values of a column. What is there often is made a text once."""
+    show = _way_to_show(column, clock)
+    if column.type not in _OFTEN_THE_SAME or column.unit == BANDS:
+        every = ["" if value is None else show(value) for value in values]
+        return _ColumnTexts(every, None, set(every))
+    texts = {value: "" if value is None else show(value) for value in set(values)}
+    if len(texts) <= len(values) // _OFTEN:
+        return _ColumnTexts(values, texts, texts.values())
+    return _ColumnTexts(list(map(texts.__getitem__, values)), None, texts.values())
 
 
 _OFTEN = 4
 """Values that are there so often, in the mean, are brought to their width once."""
-_MOST_HELD = 10_000
-"""Of tables with more rows, texts are made anew for each part. All at once would take more memory than what
-was counted."""
 _OFTEN_THE_SAME = frozenset(("text", "bool", "int16", "int32", "int64"))
 """Types of which equal values have equal texts."""
 

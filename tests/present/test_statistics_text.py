@@ -4,7 +4,6 @@ from typing import Any
 
 import pytest
 
-from kdissect.present import statistics_text
 from kdissect.present.form import Clock
 from kdissect.present.options import Options
 from kdissect.present.sanitise import width
@@ -65,22 +64,3 @@ def test_columns_that_were_asked_for_all_stay() -> None:
 def test_a_wide_character_is_never_cut_in_half() -> None:
     _, line, *_ = lines(60, False, row("題" * 100))
     assert width(line) <= 60
-
-
-@pytest.mark.parametrize("room", [None, 80])
-@pytest.mark.parametrize("held", [0, 10_000])
-def test_a_large_table_is_printed_part_by_part_as_a_small_one_is(
-    monkeypatch: pytest.MonkeyPatch, room: int | None, held: int
-) -> None:
-    monkeypatch.setattr(statistics_text, "_MOST_HELD", held)
-    rows = [
-        row(f"topic {'ü' * (at % 3)}{at // 300}", batches=at, records_per_s=at / 7) for at in range(1_300)
-    ]
-    expected = [text for one in rows for text in lines(None, True, one)[1:]]
-    printed = list(table_lines(TABLE, rows, Options(), Clock("r", 0), True, None))
-    assert [" ".join(each.split()) for each in printed[1:]] == [" ".join(each.split()) for each in expected]
-    assert len({width(each) for each in printed if not each.endswith(" ")}) == 1
-    if room is not None:
-        few = list(table_lines(TABLE, rows, Options(), Clock("r", 0), room=room))
-        assert len(few) == 1 + len(rows) + 1
-        assert all(width(each) <= room for each in few[:-1])
