@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections import Counter
 from dataclasses import dataclass, field
-from itertools import pairwise
 from typing import NamedTuple
 
 from kdissect.analysis.declared import BROKER_COLUMN, column, time_column
@@ -87,7 +86,6 @@ class Stalls(OneTable[str, _Broker]):
         column("clients", "texts", "clients that waited, by client id or address"),
         column("exchanges", "int64s", "exchanges that waited, the longest wait first"),
         column("waiting", "int64", "number of exchanges that waited"),
-        column("quiet_ns", "int64", "longest part of it in which nobody sent one of these requests"),
     )
 
     def __init__(self, limits: Limits = DEFAULTS) -> None:
@@ -147,16 +145,9 @@ class Stalls(OneTable[str, _Broker]):
                         "clients": sorted({each.client_id or each.client for each in waited}),
                         "exchanges": [each.number for each in waited[:8]],
                         "waiting": len(waited),
-                        "quiet_ns": _longest_quiet(waited, begin_ns, end_ns),
                     }
                 )
         return out
-
-
-def _longest_quiet(waited: list[_Long], begin_ns: int, end_ns: int) -> int:
-    """The longest time between two requests, or between one and the end."""
-    asked = sorted(each.asked_ns for each in waited if begin_ns < each.asked_ns < end_ns)
-    return max(after - before for before, after in pairwise((begin_ns, *asked, end_ns)))
 
 
 @packed

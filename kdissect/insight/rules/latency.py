@@ -43,8 +43,6 @@ MUST_NOT_WAIT = (
     *("StreamsGroupHeartbeat", "JoinGroup", "SyncGroup", "FindCoordinator"),
 )
 """Requests that do harm when they are late."""
-ATTESTED_NS = SECOND // 2
-"""So much of the time in which a broker stands still lies between requests of its clients."""
 MAY_BE_LATE = ("ListOffsets", "OffsetForLeaderEpoch")
 """Those that Kafka's own client sends behind its long polls, by design, as long as they are few."""
 
@@ -308,8 +306,7 @@ def slow_consumer_loop(facts: Facts) -> Iterator[Finding]:
 
 
 def stalls(facts: Facts) -> dict[str, list[Row]]:
-    """Times in which brokers stood still, by broker; not those in which the network was cut. Clients must
-    have asked meanwhile: where nobody does anything, the clock of the capture was set, or all stood still."""
+    """Times in which brokers stood still, by broker; not those in which the network was cut."""
     outages = [
         (row["connection"], row["outage_from_ns"], row["outage_from_ns"] + row["outage_ns"])
         for row in facts.rows(Tcp)
@@ -317,7 +314,7 @@ def stalls(facts: Facts) -> dict[str, list[Row]]:
     ]
     stood: dict[str, list[Row]] = defaultdict(list)
     for row in facts.rows(Stalls):
-        if row["stalled_ns"] - row["quiet_ns"] >= ATTESTED_NS and not _was_the_network(row, outages):
+        if not _was_the_network(row, outages):
             stood[row["broker"]].append(row)
     return stood
 
@@ -378,8 +375,8 @@ def broker_stalled(facts: Facts) -> Iterator[Finding]:
         yield facts.finding(
             FindingSubject(broker=broker),
             f"The broker answered none of {plural(len(connections), 'connection')} for up to "
-            f"{span(longest['stalled_ns'])}, {times}, although requests came and waited; then it answered "
-            "all at once. Its machine was up, because it acknowledged the packets of these requests.",
+            f"{span(longest['stalled_ns'])}, {times}, although requests waited; then it answered all at "
+            "once. Its machine was up, because it went on acknowledging packets.",
             count=len(own),
             measure=round(longest["stalled_ns"] / SECOND, 3),
             unit="s",

@@ -15,6 +15,7 @@ from kdissect.insight.catalogue import RULES
 from kdissect.insight.context import JudgingContext
 from kdissect.insight.finding import INFO, WARNING, Finding
 from kdissect.insight.judge import judge
+from tests.analysis.test_pace import beat, fed
 from tests.insight.judged import CAPTURES, judged_file
 from tests.insight.made import MS, T0, S, check_pages, said_by, zeros
 from tests.shared import requires_shared, shared
@@ -74,8 +75,10 @@ def test_times_of_one_api_are_told_together() -> None:
     assert (found.first_ns, found.last_ns) == (T0, T0 + 10 * S)
 
 
-def test_no_spike_is_told_without_one() -> None:
-    assert not said_by(("latency-spike",), stall())
+@pytest.mark.parametrize(("slow", "told"), [(2, False), (3, True)])
+def test_no_spike_is_told_below_the_limit(slow: int, told: bool) -> None:
+    exchanges = [*(beat(100 + at, 1) for at in range(90)), *(beat(5_000 + at, 150) for at in range(slow))]
+    assert bool(said_by(("latency-spike",), *((Spikes, row) for row in fed(Spikes(), *exchanges)))) == told
 
 
 def stall(**values: Any) -> tuple[type[Stalls], Row]:
@@ -89,11 +92,6 @@ def test_a_broker_that_answers_nobody_stands_still() -> None:
     ((found,),) = said_by(("broker-stalled",), stall(), stall(from_ns=T0 + 5 * S)).values()
     assert (found.subject.broker, found.count, found.measure) == ("b:1", 2, 2)
     assert found.exchanges == (7, 8)
-
-
-@pytest.mark.parametrize(("quiet_ms", "told"), [(1_500, True), (1_501, False), (2_000, False)])
-def test_where_nobody_asks_meanwhile_the_clock_may_have_been_set(quiet_ms: int, told: bool) -> None:
-    assert bool(said_by(("broker-stalled",), stall(quiet_ns=quiet_ms * MS))) == told
 
 
 def told_at(node: int, port: int) -> tuple[type[ClusterBrokers], Row]:
