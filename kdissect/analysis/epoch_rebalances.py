@@ -154,11 +154,11 @@ class _Replay:
     def _join(self, beat: Beat) -> None:
         if beat.instance is not None and beat.instance in self.gone:
             before = self.gone.pop(beat.instance)
+            # What it had is its own under another name.
+            own = [place for place, owner in self.owners.items() if owner == before]
+            self.owners.update(dict.fromkeys(own, beat.member))
             if self.epoch is not None and (beat.epoch or 0) <= self.epoch:
-                # It came back to what it had, under another name.
                 self.members[beat.member].target = beat.given
-                own = [place for place, owner in self.owners.items() if owner == before]
-                self.owners.update(dict.fromkeys(own, beat.member))
                 return
             out = self._begin(beat, "static-restart", CERTAIN, beat.ns)
         else:

@@ -38,6 +38,7 @@ from kdissect.protocol.schema import Struct
 from kdissect.protocol.select import Selection, pick, selection
 from kdissect.protocol.traits import field_traits
 from kdissect.session.conversation import Connection
+from kdissect.tls.seen import NOTHING_SHOWN, SOMETHING_SHOWN
 
 CLEAR, TOKEN, HASHED, NONE, ENCRYPTED = "clear", "token-clear", "hashed", "none", "encrypted"
 _LOGINS = frozenset(("SaslAuthenticate", SASL_TOKEN))
@@ -49,8 +50,9 @@ _MOST_TOPICS = 64
 """That are named of a connection."""
 _MOST_SETTINGS = 64
 MOST_EXCHANGES = 8
-ENCRYPTED_ALERT = "broker: encrypted"
-"""One of ``alerts``: that nobody can read, and that is all that the broker sent after the client's part."""
+NO_CERTIFICATE = f"broker: {NOTHING_SHOWN}"
+ENCRYPTED_ALERTS = NO_CERTIFICATE, f"broker: {SOMETHING_SHOWN}"
+"""Those of ``alerts`` that nobody can read, and that are all that the broker sent after the client's part."""
 
 
 class _ConnectionExposure:

@@ -183,9 +183,9 @@ class GroupLine:
         last_ns = self.last_sign(member, ns - 1)
         end = self._timeline.ends.get(who.connection) if who is not None else None
         if end is not None and end[0] <= ns:
-            detail = f"its connection had ended ({end[1]})"
+            detail = f"{CONNECTION_ENDED} ({end[1]})"
         elif end is not None or who is not None:
-            detail = "its connection stayed open"
+            detail = CONNECTION_OPEN
         else:
             detail = "not heard of any more"
         silent_ns = ns - last_ns if last_ns is not None else None
@@ -228,6 +228,8 @@ class GroupLine:
         return None if found is None else found.first_from(ns)
 
 
+CONNECTION_ENDED, CONNECTION_OPEN = "its connection had ended", "its connection stayed open"
+"""What is told of the connection of a member that is silent: the beginning of the text, and all of it."""
 M = TypeVar("M", Leave, Join)
 
 

@@ -74,6 +74,8 @@ class Grown(NamedTuple):
     """Topic ids with their names and the packets that told them."""
     faults: tuple[CountedFault, ...] = ()
     """Faults that the snap length made, a connection each; and those of files that could not be read."""
+    packets: int = 0
+    """How many were read so far, whatever they carry."""
 
 
 class AskTables(NamedTuple):
@@ -141,14 +143,17 @@ class _Count:
         if self._judging is not None:
             self._judging.feed(event)
 
-    def tables(self) -> Iterator[tuple[str, list[Row], int]]:
-        """The rows as of now, with how often something was left out."""
+    def tables(self, packets: int) -> Iterator[tuple[str, list[Row], int]]:
+        """The rows as of now, with how often something was left out.
+
+        :param packets: how many were read.
+        """
         for text, fold in self._folds.items():
             yield text, fold.result(), fold.left_out
         for text, story in self._stories.items():
             yield text, story.rows(), story.left_out
         if self._judging is not None:
-            found, looked_at = self._judging.rows()
+            found, looked_at = self._judging.rows(packets)
             yield FINDINGS, found, 0
             yield LOOKED_AT, [looked_at], 0
             yield MARKS, self._judging.marks(), 0
@@ -170,6 +175,7 @@ class Counting:
         self._connections: list[Connection] = []
         self._names = TopicNames()
         self._faults: list[CountedFault] = []
+        self._packets = 0
         self._counts: dict[Asked, _Count] = {}
 
     def take(self, order: Order) -> None:
@@ -186,6 +192,7 @@ class Counting:
             self._lengths.frombytes(order.lengths)
             self._connections += order.connections
             self._faults += order.faults
+            self._packets = order.packets
             for told in order.names:
                 self._names.learn(*told)
 
@@ -254,7 +261,7 @@ class Counting:
         count.given = count.fed
         state = count.exchanges, len(self._places), count.connections
         faults = count.faults
-        pieces = [piece for table in count.tables() for piece in _pieces(*table)]
+        pieces = [piece for table in count.tables(self._packets) for piece in _pieces(*table)]
         for number, (text, rows, left_out) in enumerate(pieces):
             is_last = number == len(pieces) - 1
             yield CountedRows(

@@ -45,13 +45,15 @@ class Judging:
             self._latest.see(event)
             self._moments.see(event, True)
 
-    def rows(self) -> tuple[list[Row], Row]:
+    def rows(self, packets: int | None = None) -> tuple[list[Row], Row]:
         """What is found as of now: worst first, each effect below its cause; and what was looked at.
 
         A row of the first has the ``finding``, what was measured as a text, and how ``deep`` it stands below
         a cause.
+
+        :param packets: how many were read, whatever they carry.
         """
-        judged = self._judge.judged(self._thresholds, self._ignored)
+        judged = self._judge.judged(self._thresholds, self._ignored, packets)
         looked_at = {
             "captured": captured_text(judged.context),
             "judged": judged_text(judged),

@@ -150,7 +150,7 @@ class Statistics:
         found = tuple(self._index.connections.row(place) for place in connections)
         places = self._index.column("place")[new].astype("<i8").tobytes()
         lengths = self._index.column("length")[new].astype("<u4").tobytes()
-        counter.send(Grown(places, lengths, found, names, faults))
+        counter.send(Grown(places, lengths, found, names, faults, self._index.packets))
 
     def _look(self, text: str) -> None:
         """See what there is to be counted; begins anew where something came before what was sent."""

@@ -63,6 +63,8 @@ class JudgingContext(NamedTuple):
     spoken: tuple[Spoken, ...] = ()
     """What there was, the most frequent first."""
 
+    packets_read: int | None = None
+    """All that were read, whatever they carry; None where nobody tells."""
     unread: str = ""
     """What the first damage of the files is; empty where all of them could be read."""
 
@@ -92,8 +94,8 @@ class JudgingContext(NamedTuple):
 
     @property
     def is_unread(self) -> bool:
-        """Whether nothing at all could be read."""
-        return bool(self.unread) and not self.connections and not self.exchanges
+        """Whether nothing at all could be read: not even a packet of another protocol."""
+        return bool(self.unread) and self.packets_read == 0 and not self.connections and not self.exchanges
 
     @property
     def span_ns(self) -> int:

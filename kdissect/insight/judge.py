@@ -242,13 +242,15 @@ class Judge:
         self,
         thresholds: Mapping[str, Mapping[str, float]] | None = None,
         ignored: Collection[str] = (),
+        packets: int | None = None,
     ) -> Judged:
         """What the rules say as of now; feeding may go on.
 
         :param thresholds: those of the configuration, by rule.
         :param ignored: rules that are not run, by id or pattern.
+        :param packets: how many were read, whatever they carry.
         """
-        return self._judged(RowsInTurn(self._statistics), thresholds, ignored)
+        return self._judged(RowsInTurn(self._statistics), thresholds, ignored, packets)
 
     def report(
         self,
@@ -273,8 +275,9 @@ class Judge:
         rows: Mapping[type[Statistic], list[Row]],
         thresholds: Mapping[str, Mapping[str, float]] | None,
         ignored: Collection[str],
+        packets: int | None = None,
     ) -> Judged:
-        context = self.context()
+        context = self.context()._replace(packets_read=packets)
         rules = {
             id: each
             for id, each in self._rules.items()

@@ -69,6 +69,7 @@ class Facts:
         self._rule = rule
         self._rows = rows
         self.context = context
+        self._configured = thresholds
         self._thresholds = {**rule.thresholds, **thresholds.get(rule.id, {})}
         self.not_judged: str | None = None
         """Why the rule could say nothing; None where it could."""
@@ -86,6 +87,11 @@ class Facts:
     def limit(self, name: str) -> float:
         """A threshold."""
         return self._thresholds[name]
+
+    def limit_of(self, rule: str, name: str) -> float:
+        """A threshold of another rule, on whose findings this one builds."""
+        configured = self._configured.get(rule, {})
+        return configured[name] if name in configured else RULES[rule].thresholds[name]
 
     def may_be_kafka(self, broker: str) -> bool:
         """Whether a port may be a broker's. Where no Kafka was recognised at all, ports below 1024 are

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 else:
     hashlib = Later("hashlib")
 
-NOTHING_SHOWN, SOMETHING_SHOWN = "encrypted, after no certificate", "encrypted, after a certificate"
+NOTHING_SHOWN, SOMETHING_SHOWN = "encrypted after no certificate", "encrypted after a certificate"
 """The names of an alert that nobody can read: what the client showed when it was asked for a certificate."""
 
 SOON = timedelta(days=30)

@@ -94,6 +94,18 @@ def test_a_static_member_that_restarts_gets_what_it_had_and_begins_nothing() -> 
     assert (rows[-1]["completed"], rows[-1]["stopped_ns"]) == (True, 4_000 * MS)
 
 
+def test_a_static_member_whose_return_raises_the_epoch_has_what_it_had() -> None:
+    restarted = [
+        beat(30_000, "b", -2, -2, instance="i"),
+        beat(33_000, "c", 0, 3, (), (1,), instance="i"),
+        beat(37_000, "c", 3, 3, (1,)),
+        beat(38_000, "a", 2, 3),
+        beat(60_000, "a", 3, 3),
+    ]
+    row = told("rebalances", joined_by_a_second() + restarted)[-1]
+    assert (row["trigger"], row["moved"], row["completed"]) == ("static-restart", 0, True)
+
+
 def test_a_member_that_leaves_need_not_say_what_it_has() -> None:
     left = told("rebalances", [*joined_by_a_second(), beat(30_000, "b", -1, -1), beat(31_000, "a", 2, 3)])
     assert (left[-1]["trigger"], left[-1]["trigger_member"]) == ("member-left", "b")

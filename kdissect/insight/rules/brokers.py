@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from functools import partial
 from typing import NamedTuple
 
 from kdissect.analysis.cluster import ClusterBrokers, ClusterChanges
@@ -22,7 +23,7 @@ from kdissect.insight.finding import (
     key_of,
 )
 from kdissect.insight.repeated import once
-from kdissect.insight.rule import RULES, Facts, rule
+from kdissect.insight.rule import Facts, rule
 from kdissect.insight.words import showing
 from kdissect.wording import plural
 
@@ -116,6 +117,7 @@ def _came_to_nothing(failed: list[Row]) -> bool:
     patience_s=30,
     stopping_s=60,
     tries=1,
+    orderly_s=300,
 )
 @once
 def broker_gone(facts: Facts) -> Iterator[Finding]:
@@ -138,12 +140,17 @@ def _stops(facts: Facts, limit: Callable[[str], float]) -> Iterator[_BrokerStop]
 
 
 def restarts(facts: Facts) -> list[tuple[int, int, int]]:
-    """Brokers that somebody stopped in an orderly way and that came back: the node, and from when to when it
-    was away. The facts need :class:`Tcp`, :class:`ClusterBrokers` and :class:`ClusterChanges`."""
+    """Brokers that somebody stopped in an orderly way and that came back soon (``orderly_s`` of the rule
+    ``broker-gone``): the node, and from when to when it was away. The facts need :class:`Tcp`,
+    :class:`ClusterBrokers` and :class:`ClusterChanges`."""
+    limit = partial(facts.limit_of, "broker-gone")
     return [
         (each.node, each.first_ns, each.back_ns)
-        for each in _stops(facts, RULES["broker-gone"].thresholds.__getitem__)
-        if each.node is not None and each.back_ns is not None and each.is_orderly
+        for each in _stops(facts, limit)
+        if each.node is not None
+        and each.back_ns is not None
+        and each.is_orderly
+        and each.back_ns - each.last_ns <= limit("orderly_s") * SECOND
     ]
 
 
@@ -208,6 +215,8 @@ class _BrokerStop(NamedTuple):
     after: list[Row]
     """And after it."""
     is_orderly: bool
+    """Whether somebody stopped it: it said so, or it still answered after its leaders had moved. A machine
+    that dies answers nobody, though its clients may hang on until after it is fenced."""
 
 
 def _stop(facts: Facts, several: list[_LostBroker], nodes: dict[str, int]) -> _BrokerStop:
@@ -228,10 +237,29 @@ def _stop(facts: Facts, several: list[_LostBroker], nodes: dict[str, int]) -> _B
     after = [row for row in moves if row["ns"] >= last_ns - SECOND // 10]
     if len(before) <= len(after):
         before = []  # they moved for another reason
-    is_orderly = bool(before) or any(row["what"] == "broker-stopping" for row in near)
-    handed = [row["ns"] for row in near if is_orderly and row["what"] in HANDED]
+    is_orderly = any(row["what"] == "broker-stopping" for row in near) or bool(
+        before and _answered_until(facts, several) > max(row["ns"] for row in before)
+    )
+    handed = [row["ns"] for row in near if (before or is_orderly) and row["what"] in HANDED]
     back_ns = min(back, default=None)
     return _BrokerStop(several, node, min([last_ns, *handed]), last_ns, back_ns, before, after, is_orderly)
+
+
+def _answered_until(facts: Facts, several: list[_LostBroker]) -> int:
+    """When the last message of a connection that ended was an answer; the latest of these times, else 0."""
+    numbers = {number for each in several for number in each.connections}
+    return max(
+        (
+            row["closed_ns"] - row["idle_ns"]
+            for row in facts.rows(Tcp)
+            if row["connection"] in numbers
+            and row["exchanges"]
+            and row["closed_ns"] is not None
+            and row["idle_ns"] is not None
+            and row["last_missing"] is None
+        ),
+        default=0,
+    )
 
 
 def _gone(facts: Facts, stop: _BrokerStop) -> Finding:
@@ -242,12 +270,12 @@ def _gone(facts: Facts, stop: _BrokerStop) -> Finding:
     tries = plural(failed, "later try", "later tries")
     took_ns = last_ns - min(each.last_ns for each in several)
     message = f"{name} is gone: {_ended(ended, took_ns)}, and {tries} to connect failed."
-    if before:
+    if before and is_orderly:
         message += " It had handed over its partitions before, so somebody stopped it in an orderly way."
     elif is_orderly:
         message += " It had said before that it would stop."
-    elif after:
-        message += f" {plural(len(after), 'partition')} had to get another leader."
+    elif before or after:
+        message += f" {plural(len(before or after), 'partition')} had to get another leader."
     if back_ns is not None:
         message += f" It came back {(back_ns - last_ns) / 1e9:.1f} s later."
     steps = [EvidenceStep(last_ns, f"{ended} of its connections had ended")]
@@ -260,10 +288,14 @@ def _gone(facts: Facts, stop: _BrokerStop) -> Finding:
     if back_ns is not None:
         steps.append(EvidenceStep(back_ns, "it answers again"))
     subject = FindingSubject(broker=str(node) if node is not None else first.address)
+    severity = CRITICAL
+    if back_ns is not None and (before or is_orderly):
+        is_short = back_ns - last_ns <= facts.limit("orderly_s") * SECOND
+        severity = NOTICE if is_orderly and is_short else WARNING
     return facts.finding(
         subject,
         message,
-        severity=NOTICE if is_orderly and back_ns is not None else CRITICAL,
+        severity=severity,
         subject_text=subject.text(first.address),
         count=failed,
         measure=None if back_ns is None else (back_ns - last_ns) / 1e9,

@@ -152,11 +152,11 @@ def leader_flaps(facts: Facts) -> Iterator[Finding]:
             )
 
 
-@rule("isr-shrunk", WARNING, CERTAIN, needs=(ClusterChanges, ClusterBrokers, Tcp))
+@rule("isr-shrunk", WARNING, CERTAIN, needs=(ClusterChanges, ClusterBrokers, Tcp), catch_up_s=300)
 @once
 def isr_shrunk(facts: Facts) -> Iterator[Finding]:
     """A replica is not in sync any more. Where the last one goes there is no leader either, and nothing is
-    written that it could lack."""
+    written that it could lack. A broker that somebody restarts catches up soon after it is back."""
     rows = [row for row in _changes(facts, "isr-shrunk") if row["after"]]
     grown = _changes(facts, "isr-grown")
     restarted = restarts(facts)
@@ -173,7 +173,9 @@ def isr_shrunk(facts: Facts) -> Iterator[Finding]:
             is_back = {row["subject"] for row in back} == subjects
             back_ns = max(row["ns"] for row in back) if is_back else None
             is_restart = back_ns is not None and any(
-                node == other and from_ns - TOGETHER_NS <= burst[0]["ns"] <= to_ns
+                node == other
+                and from_ns - TOGETHER_NS <= burst[0]["ns"] <= to_ns
+                and back_ns - to_ns <= facts.limit("catch_up_s") * SECOND
                 for other, from_ns, to_ns in restarted
             )
             message = (

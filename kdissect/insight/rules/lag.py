@@ -183,10 +183,11 @@ def consumer_stopped(facts: Facts) -> Iterator[Finding]:
         lag = ends.get(key)
         if group is None or lag is None or lag["log_end"] is None or last["fetched_last_ns"] is None:
             continue
-        quiet_ns = facts.context.seen_ns(last["fetched_last_ns"], end_ns)
+        quiet_ns = end_ns - last["fetched_last_ns"]
+        seen_ns = facts.context.seen_ns(last["fetched_last_ns"], end_ns)
         times = sum(row["fetches"] for row in rows)
         usual_ns = (last["fetched_last_ns"] - min(row["first_ns"] for row in rows)) / max(1, times)
-        if quiet_ns < max(facts.limit("quiet_s") * SECOND, 20 * usual_ns):
+        if seen_ns < max(facts.limit("quiet_s") * SECOND, 20 * usual_ns):
             continue
         waiting = lag["log_end"] - max(row["position"] or 0 for row in rows)
         if waiting < facts.limit("records"):

@@ -48,6 +48,11 @@ def _by_client(rows: list[Row]) -> dict[tuple[str | None, str], list[Row]]:
     return found
 
 
+def _is_brief(row: Row, brief_ns: float) -> bool:
+    """Whether a broker asked for the metadata log only for a moment."""
+    return bool(row["topic"] == METADATA_LOG and row["at_once_ns"] < brief_ns)
+
+
 @rule(
     "retry-without-backoff",
     CRITICAL,
@@ -69,18 +74,20 @@ def retry_without_backoff(facts: Facts) -> Iterator[Finding]:
         and row["api"] not in SETTING_UP
         and not (row["api"] == "Fetch" and row["error"] is None)
     ]
-    for (client_id, client), rows in _by_client(looping).items():
+    for (client_id, client), own in _by_client(looping).items():
+        rows = [row for row in own if not _is_brief(row, brief_ns)]
+        severity = CRITICAL if rows else NOTICE
+        rows = rows or own
         worst = max(rows, key=lambda row: row["at_once"])
         rate = worst["at_once"] * SECOND / max(1, worst["at_once_ns"])
         outcome = f"was refused each time ({worst['error']})" if worst["error"] else "got the same answer"
-        is_brief = worst["topic"] == METADATA_LOG and worst["at_once_ns"] < brief_ns
         about = f" for {worst['topic']}" if worst["topic"] else ""
         yield facts.finding(
             FindingSubject(client_id=client_id, client=client, topic=worst["topic"]),
             f"The client sent {worst['api']}{about} {worst['at_once']:,} times in "
             f"{span(worst['at_once_ns'])}, without "
             f"a pause ({rate:,.0f} a second), and {outcome}.",
-            severity=NOTICE if is_brief else CRITICAL,
+            severity=severity,
             count=sum(row["at_once"] for row in rows),
             measure=rate,
             unit="requests/s",

@@ -227,7 +227,7 @@ class _BrokerEnds:
         return closed > 1 or (closed == 1 and not self.serves(ns - within_ns, ns + within_ns))
 
 
-@rule("request-refused-by-close", WARNING, CERTAIN, needs=(Tcp, Connections), young_ms=50, stops_s=1)
+@rule("request-refused-by-close", WARNING, CERTAIN, needs=(Tcp,), young_ms=50, stops_s=1)
 def request_refused_by_close(facts: Facts) -> Iterator[Finding]:
     """The broker closed the connection instead of answering. One that stops refuses nothing: it closes all
     connections at once."""
@@ -236,12 +236,10 @@ def request_refused_by_close(facts: Facts) -> Iterator[Finding]:
         for row in facts.rows(Tcp)
         for api in row["answered_apis"] or ()
     }
-    holed = {row["connection"] for row in facts.rows(Connections) if row["gap_bytes"]}
     refused = [
         row
         for row in facts.rows(Tcp)
         if row["closed_by"] == "broker"
-        and row["connection"] not in holed  # the answer may be among what is missing
         and row["waiting_exchanges"]
         and row["waiting_ns"] is not None
         and 0 <= row["waiting_ns"] <= facts.limit("young_ms") * MILLISECOND

@@ -143,11 +143,12 @@ def follower_lags(facts: Facts) -> Iterator[Finding]:
         gap_ns, from_ns = row["gap_max_ns"] or 0, row["gap_from_ns"]
         if gap_ns < facts.limit("gap_s") * SECOND or from_ns is None or facts.context.gap_bytes:
             continue
-        if facts.context.seen_ns(from_ns, from_ns + gap_ns) < gap_ns:
-            continue  # nobody else did anything either
+        if facts.context.awake_ns(from_ns, from_ns + gap_ns) < gap_ns:
+            continue  # nothing at all was captured
         if any(from_ns - SECOND <= ns <= from_ns + gap_ns + SECOND for ns in moves):
             continue  # there was nothing to fetch from that broker for a while
-        if not row["held_writes"] and gap_ns < 10 * SECOND:
+        seen_ns = facts.context.seen_ns(from_ns, from_ns + gap_ns)  # when others did something
+        if not row["held_writes"] and seen_ns < 10 * SECOND:
             continue
         stood = standing.explains(row)
         if stood == row["broker"]:

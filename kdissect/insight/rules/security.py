@@ -6,7 +6,7 @@ import re
 from collections.abc import Callable, Iterable, Iterator
 
 from kdissect.analysis.errors import Errors
-from kdissect.analysis.exposure import ENCRYPTED_ALERT, Exposure
+from kdissect.analysis.exposure import ENCRYPTED_ALERTS, NO_CERTIFICATE, Exposure
 from kdissect.analysis.fold import SECOND, Row, address
 from kdissect.analysis.tcp import Tcp
 from kdissect.insight.finding import CERTAIN, CRITICAL, INFO, LIKELY, NOTICE, WARNING, Finding, FindingSubject
@@ -269,7 +269,7 @@ def tls_handshake_failed(facts: Facts) -> Iterator[Finding]:
 
 
 def _is_encrypted(alert: str) -> bool:
-    return alert.startswith(ENCRYPTED_ALERT)
+    return alert in ENCRYPTED_ALERTS
 
 
 def _alert(text: str) -> str:
@@ -277,7 +277,7 @@ def _alert(text: str) -> str:
     if _is_encrypted(text):
         shown = (
             "the client shows no certificate though the broker asks for one"
-            if "no certificate" in text
+            if text == NO_CERTIFICATE
             else "the broker does not accept the certificate that the client shows"
         )
         return f"{shown} (the broker answers with an encrypted alert alone)"
@@ -482,24 +482,33 @@ def _grant(principal: str | None, operations: list[str], option: str, name: str 
     )
 
 
+LOGIN_NS = 3600 * SECOND
+"""Log-ins seldom last longer (``connections.max.reauth.ms``): what was before has nothing to do with it."""
+
+
 @rule("reauthentication-missed", WARNING, CERTAIN, needs=(Exposure, Tcp), within_s=5)
 def reauthentication_missed(facts: Facts) -> Iterator[Finding]:
     """The broker closed a connection because its log-in had run out."""
-    by_client = {row["connection"] for row in facts.rows(Tcp) if row["closed_by"] == "client"}
+    closed_by = {row["connection"]: row["closed_by"] for row in facts.rows(Tcp)}
     late = [
         row
         for row in facts.rows(Exposure)
         if row["login_ends_ns"] is not None
         and row["end"] in ("fin", "rst")
-        and row["connection"] not in by_client
-        and facts.context.awake_ns(row["first_ns"], row["last_ns"]) == row["last_ns"] - row["first_ns"]
+        and closed_by.get(row["connection"]) != "client"
+        and not any(
+            begin < row["last_ns"] and max(row["first_ns"], row["login_ends_ns"] - LOGIN_NS) < end
+            for begin, end in facts.context.pauses
+        )
         and 0 <= row["last_ns"] - row["login_ends_ns"] <= facts.limit("within_s") * SECOND
     ]
     for subject, rows in _groups(late, _who).items():
+        what = f"{plural(len(rows), 'connection')} of {subject.client_id or 'a client'}"
+        is_known = all(closed_by.get(row["connection"]) == "broker" for row in rows)
         yield facts.finding(
             subject,
-            f"The broker closed {plural(len(rows), 'connection')} of {subject.client_id or 'a client'} when "
-            "the login expired: the client did not log in again before.",
+            f"{f'The broker closed {what}' if is_known else f'{what} ended'} when the login expired: the "
+            "client did not log in again before.",
             count=len(rows),
             measure=len(rows),
             unit="connections",

@@ -56,13 +56,6 @@ def test_tiny_batches_are_many_fast_and_small() -> None:
     assert not judged("tiny-batches", tiny(lasted_s=20))  # 24.95 a second, between the first and the last
 
 
-@pytest.mark.parametrize(("partitions", "told"), [(1, True), (2, True), (3, False)])
-def test_who_has_little_to_send_cannot_batch(partitions: int, told: bool) -> None:
-    """50 a second, spread over the partitions."""
-    rows = [tiny(batches=600 // partitions, lasted_s=12) | {"partition": at} for at in range(partitions)]
-    assert bool(judged("tiny-batches", *rows)) == told
-
-
 def test_partitions_are_added_up() -> None:
     small, large = tiny(batches=300), producer(batches=300, records_p50=9, bytes_p50=900, last_ns=11 * SECOND)
     assert judged("tiny-batches", small, tiny(batches=300) | {"partition": 1})

@@ -7,11 +7,11 @@ from typing import Any
 import pytest
 
 from kdissect.analysis.cluster import ClusterBrokers, ClusterChanges
-from kdissect.analysis.fold import MILLISECOND, SECOND, Row
+from kdissect.analysis.fold import MILLISECOND, SECOND, Row, Statistic
 from kdissect.analysis.quorum import Quorum
 from kdissect.analysis.tcp import Tcp
 from kdissect.insight.catalogue import RULES
-from kdissect.insight.finding import CRITICAL, NOTICE, Finding
+from kdissect.insight.finding import CRITICAL, NOTICE, WARNING, Finding
 from kdissect.insight.judge import judge
 from tests.insight.judged import CAPTURES, judged_file
 from tests.insight.made import WHOLE, row, said
@@ -92,8 +92,17 @@ def test_without_the_cluster_the_address_is_named() -> None:
     assert found.subject.broker == BROKER
 
 
+def served(last_s: float, idle_s: float = 0, **more: Any) -> tuple[type[Tcp], Row]:
+    """A connection on which the broker answered until so long before the end."""
+    times = {"closed_ns": int(last_s * SECOND), "idle_ns": int(idle_s * SECOND)}
+    return connection(0, 1, last_s, closed_by="broker", **{**times, **more})
+
+
+HANDED_OVER = change("leader-moved", 8, node_id=1, before="1", after="2")
+
+
 def test_a_broker_that_hands_over_and_comes_back_was_stopped_in_an_orderly_way() -> None:
-    rows = connection(0, 1, 10), refused(1, 11), connection(2, 25, 90), at_node()
+    rows = served(10), refused(1, 11), connection(2, 25, 90), at_node()
     handed = change("leader-moved", 8, node_id=1, before="1", after="2")
     (found,) = said("broker-gone", *rows, handed)
     assert found.severity == NOTICE
@@ -101,6 +110,58 @@ def test_a_broker_that_hands_over_and_comes_back_was_stopped_in_an_orderly_way()
     assert (found.first_ns, found.resolved_ns, found.measure) == (8 * SECOND, 25 * SECOND, 15.0)
     (killed,) = said("broker-gone", *rows)
     assert killed.severity == CRITICAL
+
+
+@pytest.mark.parametrize(
+    ("last", "severity"),
+    [
+        (served(10, 1.9), NOTICE),
+        (served(10, 2.1), WARNING),  # it answered nobody after its leaders had moved
+        (served(10, last_missing="no response"), WARNING),
+        (connection(0, 1, 10), WARNING),
+    ],
+)
+def test_a_machine_that_dies_is_fenced_while_its_clients_hang_on(
+    last: tuple[type[Tcp], Row], severity: str
+) -> None:
+    rows = last, refused(1, 11), connection(2, 25, 90), at_node()
+    (found,) = said("broker-gone", *rows, HANDED_OVER)
+    assert found.severity == severity
+    assert ("orderly" in found.message) == (severity == NOTICE)
+    assert ("1 partition had to get another leader" in found.message) == (severity == WARNING)
+
+
+@pytest.mark.parametrize(("back_s", "severity"), [(310, NOTICE), (311, WARNING)])
+def test_a_broker_that_is_away_for_long_is_a_warning(back_s: int, severity: str) -> None:
+    rows = served(10), refused(1, 11), connection(2, back_s, back_s + 9), at_node()
+    (found,) = said("broker-gone", *rows, HANDED_OVER)
+    assert found.severity == severity
+
+
+@pytest.mark.parametrize(
+    ("back_s", "grown_s", "limits", "severity"),
+    [
+        (25, 325, {}, NOTICE),
+        (25, 326, {}, WARNING),
+        (311, 312, {}, WARNING),
+        (25, 30, {"tries": 5}, WARNING),
+        (25, 30, {"orderly_s": 14}, WARNING),
+    ],
+)
+def test_copies_catch_up_soon_after_a_restart(
+    back_s: int, grown_s: int, limits: dict[str, float], severity: str
+) -> None:
+    made = (
+        *(served(10), refused(1, 11), connection(2, back_s, 900), at_node(), HANDED_OVER),
+        change("isr-shrunk", 9, node_id=1, before="1,2", after="2"),
+        change("isr-grown", grown_s, node_id=1, before="2", after="1,2"),
+    )
+    rows: dict[type[Statistic], list[Row]] = {need: [] for need in RULES["isr-shrunk"].needs}
+    for kind, each in made:
+        rows[kind].append(each)
+    rule = {"isr-shrunk": RULES["isr-shrunk"]}
+    (found,) = judge(rule, rows, WHOLE._replace(last_ns=999 * SECOND), {"broker-gone": limits}).findings
+    assert found.severity == severity
 
 
 @pytest.mark.parametrize(

@@ -92,7 +92,10 @@ def test_a_capture_without_kafka_says_what_was_there_instead() -> None:
 def test_what_could_not_be_read_is_not_said_to_be_without_kafka() -> None:
     damage = Fault("file", "bad-compression", "the gzip data is damaged", offset=0)
     assert context_of([damage]).unread == "the gzip data is damaged"
-    assert not said(context_of([damage]))
+    assert not said(context_of([damage])._replace(packets_read=0))
+    for packets in (999, None):
+        of_others = said(context_of([damage])._replace(packets_read=packets))["no-kafka"]
+        assert "in what could be read of the capture: there is no TCP connection" in of_others.message
     some = JudgingContext(connections=1, spoken=(Spoken("http", "8083", 1),), unread="it is damaged")
     assert said(some)["no-kafka"].message == (
         "No Kafka was found in what could be read of the capture: 1 TCP connection (1 of HTTP on port 8083)."

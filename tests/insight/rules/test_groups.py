@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from kdissect.analysis.fold import SECOND, Row
+from kdissect.analysis.group_rebalance import CONNECTION_ENDED, CONNECTION_OPEN
 from kdissect.analysis.rebalances import RebalanceSteps
 from kdissect.analysis.triggers import DID_NOT_POLL
 from kdissect.insight.catalogue import RULES
@@ -215,7 +216,7 @@ def test_in_newer_groups_partitions_change_hands_with_heartbeats(stopped_ms: int
     found = told("rebalance-long", rebalances=[row])
     assert len(found) == count
     if found:
-        assert found[0].message.startswith("Nobody read a partition that moved for 10.00 s")
+        assert found[0].message.startswith("A partition that moved was read by nobody for 10.00 s")
         assert found[0].message.endswith("took 11.00 s to give partitions back and to take them over.")
         assert found[0].threshold == 10
 
@@ -440,19 +441,32 @@ def test_where_bytes_are_missing_a_member_may_have_left(gaps: int, silent_s: flo
     rule = RULES["session-timeout"]
     expired = step("expired", 60, member_id="m-id", silent_ns=round(silent_s * SECOND))
     given = {"rebalance_steps": [expired], "members": [member("m", session_timeout_ms=6_000)]}
-    rows = {need: given[need.name] for need in rule.needs}
+    rows = {need: given.get(need.name, []) for need in rule.needs}
     context = JudgingContext(first_ns=0, last_ns=600 * SECOND, gap_bytes=gaps)
     assert len(judge({rule.id: rule}, rows, context).findings) == found
 
 
 @pytest.mark.parametrize(
-    ("detail", "gaps", "found"), [("its connection had ended", 9, 0), ("it stayed open", 9, 1), (None, 0, 1)]
+    ("detail", "lossy", "silent_s", "found"),
+    [
+        (f"{CONNECTION_ENDED} (rst)", "10.0.0.1:5000", 120, 0),
+        (f"{CONNECTION_ENDED} (rst)", "10.0.0.2:5000", 120, 1),  # another's bytes are missing
+        (CONNECTION_OPEN, "10.0.0.1:5000", 120, 1),
+        (None, "10.0.0.1:5000", 120, 1),
+        (f"{CONNECTION_ENDED} (rst)", None, 120, 0),  # nothing was captured for a while
+        (f"{CONNECTION_ENDED} (rst)", None, 45, 1),
+    ],
 )
-def test_nor_is_a_session_known_whose_length_nobody_tells(detail: str | None, gaps: int, found: int) -> None:
+def test_nor_is_a_session_known_whose_length_nobody_tells(
+    detail: str | None, lossy: str | None, silent_s: int, found: int
+) -> None:
     rule = RULES["session-timeout"]
-    expired = step("expired", 60, member_id="m-id", silent_ns=3 * SECOND, detail=detail)
-    rows = {need: [expired] if need.name == "rebalance_steps" else [] for need in rule.needs}
-    context = JudgingContext(first_ns=0, last_ns=600 * SECOND, gap_bytes=gaps)
+    silent = {"member_id": "m-id", "silent_ns": silent_s * SECOND, "client": "10.0.0.1:5000"}
+    expired = step("expired", 200, detail=detail, **silent)
+    given = {"rebalance_steps": [expired], "connections": [{"client": lossy, "gap_bytes": 9}]}
+    rows = {need: given.get(need.name, []) for need in rule.needs}
+    silences = ((90 * SECOND, 150 * SECOND),) if lossy is None else ()
+    context = JudgingContext(first_ns=0, last_ns=600 * SECOND, gap_bytes=9, silences=silences)
     assert len(judge({rule.id: rule}, rows, context).findings) == found
 
 

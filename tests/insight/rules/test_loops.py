@@ -67,6 +67,10 @@ def test_brokers_that_ask_a_controller_that_gives_up_do_so_for_a_moment(
     assert found.severity == severity
     (found,) = said("retry-without-backoff", [row | {"topic": "orders"}])
     assert found.severity == CRITICAL
+    other = repeat(**{**refused, "topic": "orders"}, count=30, at_once=30, at_once_ns=900 * MILLISECOND)
+    (found,) = said("retry-without-backoff", [row, other])
+    assert found.severity == CRITICAL, "the worst of those that are more than a moment counts"
+    assert found.subject.topic == ("orders" if severity == NOTICE else "__cluster_metadata")
 
 
 @pytest.mark.parametrize(

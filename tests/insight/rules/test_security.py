@@ -256,7 +256,18 @@ def test_a_connection_that_ends_with_its_log_in() -> None:
     for closed_by, told in (("client", False), ("broker", True), (None, True)):
         over = row(Tcp, connection=3, closed_by=closed_by)
         late = connection(login_ends_ns=85 * SECOND)
-        assert bool(said("reauthentication-missed", {Exposure: [late], Tcp: [over]})) == told
+        found = said("reauthentication-missed", {Exposure: [late], Tcp: [over]})
+        assert bool(found) == told
+        assert all(("The broker closed" in each.message) == (closed_by == "broker") for each in found)
+
+
+@pytest.mark.parametrize(("begin_s", "told"), [(6_280, True), (6_281, False), (8_000, False)])
+def test_a_pause_of_the_capture_excuses_the_log_in_after_it(begin_s: int, told: bool) -> None:
+    """One that ended an hour and more before the log-in did has nothing to do with it."""
+    late = connection(login_ends_ns=10_000 * SECOND, first_ns=0, last_ns=10_001 * SECOND)
+    silences = ((begin_s * SECOND, (begin_s + 120) * SECOND),)
+    context = JudgingContext(first_ns=0, last_ns=10_001 * SECOND, silences=silences)
+    assert bool(said("reauthentication-missed", {Exposure: [late]}, context=context)) == told
 
 
 def test_no_finding_holds_a_password() -> None:

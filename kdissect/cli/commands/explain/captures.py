@@ -78,13 +78,13 @@ class Explanation:
             context = judge.context()
             self._within.check(context.first_ns, context.last_ns)
         if self._state is None or reading.is_interrupted:
-            judged = self._judged(judge)
+            judged = self._judged(judge, reading.packets)
             self._print(file, judged, reading.first_ns)
             if self._given["state"] is not None and not reading.is_interrupted:
                 states.save(self._given["state"], judge)
             return judged
         self._state.merge(judge)
-        judged = self._judged(self._state)
+        judged = self._judged(self._state, reading.packets)
         self._print(file, judged, judged.context.first_ns)
         states.save(self._given["state"], self._state)
         return judged
@@ -100,8 +100,8 @@ class Explanation:
             self._print(file, judged, judged.context.first_ns)
         return self._failed(judged)
 
-    def _judged(self, judge: Judge) -> Judged:
-        return judge.judged(self._config.thresholds, self._config.ignored)
+    def _judged(self, judge: Judge, packets: int | None = None) -> Judged:
+        return judge.judged(self._config.thresholds, self._config.ignored, packets)
 
     def _failed(self, judged: Judged) -> int:
         """The exit code of ``--fail-on``."""

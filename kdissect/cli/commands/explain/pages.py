@@ -41,10 +41,11 @@ def error_of(text: str) -> ErrorPage:
     by_name = {each.name: each for each in errors().values()}
     name = text.strip().upper().replace("-", "_")
     known = by_name.get(name)
-    if known is None and re.fullmatch(r"-?[0-9]{1,5}", text.strip()):
+    is_code = re.fullmatch(r"-?[0-9]{1,9}", text.strip())
+    if known is None and is_code:
         known = errors().get(int(text))
     if known is None:
-        codes = f"; their codes are {min(errors())} to {max(errors())}" if text.strip().isdigit() else ""
+        codes = f"; their codes are {min(errors())} to {max(errors())}" if is_code else ""
         raise Wrong(f"--error {text}: there is no such error{codes or nearest(name, by_name)}")
     return error_page(known)
 

@@ -30,27 +30,13 @@ def _median(rows: list[Row], name: str) -> int:
     return 0
 
 
-@rule(
-    "tiny-batches",
-    WARNING,
-    CERTAIN,
-    needs=(Producers,),
-    batches=500,
-    per_s=25,
-    partition_per_s=20,
-    records=2,
-    bytes=1024,
-)
+@rule("tiny-batches", WARNING, CERTAIN, needs=(Producers,), batches=500, per_s=25, records=2, bytes=1024)
 def tiny_batches(facts: Facts) -> Iterator[Finding]:
-    """Records travel nearly one by one, and more would come together if the producer waited a little. A
-    producer that has fewer than 20 a second for each partition cannot do better."""
+    """Records travel nearly one by one."""
     for subject, rows in by(facts.rows(Producers), "client", "client_id", "topic").items():
         batches = sum(row["batches"] for row in rows)
         lasted_ns = max(row["last_ns"] for row in rows) - min(row["first_ns"] for row in rows)
         if batches < facts.limit("batches") or (batches - 1) * SECOND < facts.limit("per_s") * lasted_ns:
-            continue
-        busiest = max(row["batches"] - 1 for row in rows)
-        if busiest * SECOND < facts.limit("partition_per_s") * lasted_ns:
             continue
         records, size = _median(rows, "records_p50"), _median(rows, "bytes_p50")
         if records > facts.limit("records") or size > facts.limit("bytes"):

@@ -154,9 +154,12 @@ def rebalance_long(facts: Facts) -> Iterator[Finding]:
         begun = "" if worst["completed"] is not False else ", and was not finished"
         times = "" if len(found) == 1 else f" It is the longest of {len(found)}."
         generation = f" of generation {worst['generation']}" if worst["generation"] is not None else ""
+        stood = (
+            "Nobody read partitions" if _is_classic(worst) else "A partition that moved was read by nobody"
+        )
         yield facts.finding(
             FindingSubject(group=group),
-            f"{'Nobody read partitions' if _is_classic(worst) else 'Nobody read a partition that moved'} for "
+            f"{stood} for "
             f"{seconds(worst['stopped_ns'])}: the rebalance{generation} took long{begun}. "
             f"{_phase(worst, members)}{times}",
             count=len(found),

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from kdissect.analysis.connections import Connections
 from kdissect.analysis.fold import MILLISECOND, SECOND, Row
+from kdissect.analysis.group_rebalance import CONNECTION_ENDED, CONNECTION_OPEN
 from kdissect.analysis.groups import Members, Stays
 from kdissect.analysis.rebalances import RebalanceSteps
 from kdissect.analysis.triggers import DID_NOT_POLL
@@ -59,21 +61,31 @@ def _session_ns(members: dict[tuple[str, str], Row], step: Row) -> int:
     return (member["session_timeout_ms"] or 0) * MILLISECOND if member is not None else 0
 
 
-def _may_have_left(step: Row, session_ns: int) -> bool:
-    """Whether the request with which a member left may be among what is missing."""
+def _has_ended(step: Row) -> bool:
+    """Whether the connection of a member that is silent had ended."""
+    return (step["detail"] or "").startswith(CONNECTION_ENDED)
+
+
+def _may_have_left(facts: Facts, step: Row, session_ns: int, lossy: set[str]) -> bool:
+    """Whether the request with which a member left may be among what is missing.
+
+    :param lossy: clients of which bytes are missing, address and port.
+    """
     if session_ns:
-        return bool(step["silent_ns"] < session_ns)
-    return "had ended" in (step["detail"] or "")
+        return facts.context.gap_bytes > 0 and bool(step["silent_ns"] < session_ns)
+    is_missing = step["client"] in lossy or facts.context.may_lack(step["ns"] - step["silent_ns"], step["ns"])
+    return _has_ended(step) and is_missing
 
 
-@rule("session-timeout", CRITICAL, LIKELY, needs=(RebalanceSteps, Members))
+@rule("session-timeout", CRITICAL, LIKELY, needs=(RebalanceSteps, Members, Connections))
 def session_timeout(facts: Facts) -> Iterator[Finding]:
     """A member was removed because it was silent."""
     members = names_of(facts.rows(Members))
+    lossy = {row["client"] for row in facts.rows(Connections) if row["gap_bytes"]}
     found: dict[tuple[str, str], list[Row]] = {}
     for step in facts.rows(RebalanceSteps):
         if step["step"] == "expired" and step["silent_ns"] is not None:
-            if facts.context.gap_bytes and _may_have_left(step, _session_ns(members, step)):
+            if _may_have_left(facts, step, _session_ns(members, step), lossy):
                 continue
             who = name_of(members, step["group"], step["member_id"])
             found.setdefault((step["group"], who), []).append(step)
@@ -82,12 +94,11 @@ def session_timeout(facts: Facts) -> Iterator[Finding]:
         row = members.get((group, worst["member_id"]))
         limit_ms = row["session_timeout_ms"] if row is not None else None
         allowed = f" (it may be silent for {seconds(limit_ms * MILLISECOND)})" if limit_ms else ""
-        ended = "had ended" in (worst["detail"] or "")
         why = (
             "Its connection had ended: the process died, or was stopped without closing its consumer."
-            if ended
+            if _has_ended(worst)
             else "Its connection stayed open: the process was paused, hung, or the network lost its packets."
-            if "stayed open" in (worst["detail"] or "")
+            if worst["detail"] == CONNECTION_OPEN
             else ""
         )
         times = "" if len(steps) == 1 else f" {len(steps)} times"
