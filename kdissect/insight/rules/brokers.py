@@ -140,9 +140,11 @@ def _stops(facts: Facts, limit: Callable[[str], float]) -> Iterator[_BrokerStop]
 
 
 def restarts(facts: Facts) -> list[tuple[int, int, int]]:
-    """Brokers that somebody stopped in an orderly way and that came back soon (``orderly_s`` of the rule
-    ``broker-gone``): the node, and from when to when it was away. The facts need :class:`Tcp`,
-    :class:`ClusterBrokers` and :class:`ClusterChanges`."""
+    """Brokers that were stopped in an orderly way and that came back within ``orderly_s`` of ``broker-gone``.
+
+    Each is the node, and from when to when it was away. The facts need :class:`Tcp`, :class:`ClusterBrokers`
+    and :class:`ClusterChanges`.
+    """
     limit = partial(facts.limit_of, "broker-gone")
     return [
         (each.node, each.first_ns, each.back_ns)

@@ -112,6 +112,7 @@ def test_only_what_is_asked_for(explain: Command) -> None:
         (("--rule", "mid-strem"), "--rule mid-strem: there is no such rule; did you mean mid-stream?"),
         (("--error", "NOT_LEADER"), "--error NOT_LEADER: there is no such error"),
         (("--error", "4711"), "--error 4711: there is no such error; their codes are -1 to "),
+        (("--error=-4711",), "--error -4711: there is no such error; their codes are -1 to "),
         (("--severity", "bad"), "--severity bad: there is no such severity"),
         (("--category", "captur"), "--category captur: there is no such category; did you mean capture?"),
         (("--subject", "grup=x"), "did you mean group?"),

@@ -171,6 +171,17 @@ def test_a_partition_that_nobody_fetches_any_more_is_stopped() -> None:
     assert [(each.rule, each.why) for each in short.not_judged] == [("consumer-stopped", "needs 60 s")]
 
 
+@pytest.mark.parametrize(("silent_s", "told"), [(10, True), (11, False)])
+def test_silence_of_everybody_is_no_proof_though_the_whole_time_is_told(silent_s: int, told: bool) -> None:
+    row = position(fetches=40, fetched_last_ns=30 * SECOND, position=7)
+    rows: dict[type[Statistic], list[Row]] = {Positions: [row], Lag: [lag(log_end=20)]}
+    silences = ((40 * SECOND, (40 + silent_s) * SECOND),)
+    context = JudgingContext(first_ns=0, last_ns=100 * SECOND, silences=silences)
+    found = said("consumer-stopped", rows, context=context)
+    assert [(each.measure, each.cost_ns) for each in found] == [(70, 70 * SECOND)] * told
+    assert all("for 70" in each.message for each in found)
+
+
 def test_a_partition_far_behind_its_siblings_is_told() -> None:
     rows = [lag(partition=number, lag=value) for number, value in enumerate((1_000, 100, 90))]
     (found,) = said("partition-lags", {Lag: rows})

@@ -18,7 +18,7 @@ from kdissect.exchange import Exchange
 from tests.analysis.folds import events_of, made
 from tests.dissecting import dissect
 from tests.insight.judged import CAPTURES
-from tests.insight.made import row, said, said_by
+from tests.insight.made import WHOLE, row, said, said_by
 
 
 def follower(gap_s: float = 0.5, **more: Any) -> tuple[type[Replication], Row]:
@@ -216,3 +216,15 @@ def test_parts_are_the_whole(kind: type[Racks] | type[StaleLeaders] | type[Repli
         parts = pickle.loads(pickle.dumps(fed(events[:at])))
         parts.merge(fed(events[at:]))
         assert parts.result() == whole
+
+
+@pytest.mark.parametrize(
+    ("gap_s", "held_writes", "told"),
+    [(13.9, 0, False), (14, 0, True), (6, 5, True), (60, 5, True)],
+)
+def test_silence_of_everybody_counts_for_no_follower_that_nobody_waits_for(
+    gap_s: float, held_writes: int, told: bool
+) -> None:
+    context = WHOLE._replace(silences=((12 * SECOND, 16 * SECOND),))
+    late = follower(gap_s, held_writes=held_writes, held_ns=2 * SECOND)
+    assert bool(said("follower-lags", late, context=context)) == told
