@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import pickle
 import stat
+import struct
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -167,6 +168,16 @@ def test_of_what_cannot_be_read_nothing_is_found(explain: Command, tmp_path: Pat
     assert ran.out.decode() == "nothing was judged: nothing of the capture could be read\n"
     assert "no Kafka was found" not in ran.err
     assert "the gzip data is damaged" in ran.err
+
+
+def test_packets_of_another_protocol_are_read_too(explain: Command, tmp_path: Path) -> None:
+    ip = bytes.fromhex("450000200000000040110000 0a000001 0a000002 00350035000c0000")
+    packet = bytes(12) + b"\x08\x00" + ip + b"abcd"
+    record = struct.pack("<IIII", 1, 0, len(packet), len(packet)) + packet
+    path = tmp_path / "udp.pcap"
+    path.write_bytes(struct.pack("<IHHiIII", 0xA1B2C3D4, 2, 4, 0, 0, 65535, 1) + 3 * record + record[:-1])
+    ran = explain(path)
+    assert "No Kafka was found in what could be read of the capture" in " ".join(ran.out.decode().split())
 
 
 def test_an_input_that_cannot_be_read(explain: Command, tmp_path: Path) -> None:

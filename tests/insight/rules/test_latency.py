@@ -94,6 +94,15 @@ def test_a_broker_that_answers_nobody_stands_still() -> None:
     assert found.exchanges == (7, 8)
 
 
+@pytest.mark.parametrize(("clients", "lasted_ms", "apart_ms"), [(20, 10_000, 20), (48, 1_460, 30)])
+def test_a_stall_is_told_though_its_last_requests_wait_for_less_than_a_second(
+    clients: int, lasted_ms: int, apart_ms: int
+) -> None:
+    late = [beat(10 + at * apart_ms, lasted_ms - at * apart_ms, at + 1) for at in range(clients)]
+    rows = fed(Stalls(), beat(0, 1), *late)
+    assert said_by(("broker-stalled",), *((Stalls, row) for row in rows))
+
+
 def told_at(node: int, port: int) -> tuple[type[ClusterBrokers], Row]:
     return ClusterBrokers, zeros(ClusterBrokers, node_id=node, host="b", port=port, from_ns=0)
 
