@@ -216,7 +216,10 @@ class ElsewhereFiles:
             if each.type == fs.FileType.Directory and not any(
                 folder == name or folder.startswith(f"{name}/") for folder in used
             ):
-                system.delete_dir(each.path)
+                # Somebody may have written since: only a folder that is empty now goes.
+                inside = system.get_file_info(fs.FileSelector(each.path, recursive=True))
+                if all(found.type == fs.FileType.Directory for found in inside):
+                    system.delete_dir(each.path)
 
     def refuse_others(self, name: str = "") -> None:
         pass  # a signature tells who wrote

@@ -47,7 +47,8 @@ def _native(host: str | None, port: int | None) -> Any:
     from pyarrow import fs
 
     class _HdfsFileSystem(HdfsFileSystem):
-        """With the times of files, and with renaming that replaces, as pyarrow wants them."""
+        """With the times of files, and with renaming that replaces, as pyarrow wants them. What cannot be
+        listed or looked at is an :class:`OSError`."""
 
         def _convert_file_status(self, file_status: Any) -> dict[str, Any]:
             found: dict[str, Any] = super()._convert_file_status(file_status)
@@ -55,6 +56,24 @@ def _native(host: str | None, port: int | None) -> Any:
 
         def mv(self, path1: str, path2: str, **_: Any) -> None:
             super().mv(path1, path2, overwrite=True)
+
+        def walk(self, path: str, *arguments: Any, **options: Any) -> Any:
+            # fsspec takes a folder that cannot be listed for an empty one, and says nothing. It walks
+            # through folders in folders by this method.
+            return super().walk(path, *arguments, **{**options, "on_error": _unless_gone})
+
+        def isdir(self, path: str) -> bool:
+            return self._type(path) == "directory"
+
+        def isfile(self, path: str) -> bool:
+            return self._type(path) == "file"
+
+        def _type(self, path: str) -> str | None:
+            """fsspec's own methods take a file system that does not answer for one without the file."""
+            try:
+                return str(self.info(path)["type"])
+            except FileNotFoundError:
+                return None
 
     for name in ("info", "ls", "mkdir", "mv", "rm", "rmdir", "_open"):
         setattr(_HdfsFileSystem, name, _telling(getattr(_HdfsFileSystem, name)))
@@ -75,6 +94,12 @@ def _telling(method: Callable[..., Any]) -> Callable[..., Any]:
             raise _as_os_error(error) from None
 
     return called
+
+
+def _unless_gone(error: OSError) -> None:
+    """What was removed while it was listed has no files; whatever else is wrong is told."""
+    if not isinstance(error, FileNotFoundError):
+        raise error
 
 
 def _as_os_error(error: RuntimeError) -> OSError:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from socket import create_server
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -11,7 +13,89 @@ from pyarrow import fs
 from kdissect.model import CaptureError
 from kdissect.spark import folders, hdfs
 from kdissect.spark.folders import small_files
-from kdissect.spark.storage import list_files
+from kdissect.spark.storage import files_below, list_files
+
+ROOT = "hdfs://127.0.0.1:2/x"
+
+
+class FakeClient:
+    """What hdfs_native has of a file system whose files are in a dictionary."""
+
+    files: dict[str, bytes]
+    broken: set[str]
+    """The paths of which Hadoop refuses to tell anything."""
+    made: list[tuple[str, int | None]]
+    """Each file and folder that was made, and its permissions."""
+    deleted: list[str]
+
+    def __init__(self, url: str, options: dict[str, str]) -> None:
+        pass
+
+    def get_file_info(self, path: str) -> Any:
+        self._refuse(path)
+        path = path.rstrip("/")
+        if path in self.files:
+            return self._status(path, False)
+        if any(each.startswith(f"{path}/") for each in self.files):
+            return self._status(path, True)
+        raise FileNotFoundError(path)
+
+    def list_status(self, path: str, recursive: bool) -> Iterator[Any]:
+        assert not recursive
+        self._refuse(f"{path}/*")
+        path = path.rstrip("/")
+        inside = {
+            each[len(path) + 1 :].partition("/")[0] for each in self.files if each.startswith(f"{path}/")
+        }
+        return iter([self.get_file_info(f"{path}/{name}") for name in sorted(inside)])
+
+    def delete(self, path: str, recursive: bool) -> bool:
+        self.deleted.append(path)
+        return True
+
+    def _refuse(self, path: str) -> None:
+        if path in self.broken:
+            raise RuntimeError("no DataNode answers\\n\\tat Server")
+
+    def _status(self, path: str, isdir: bool) -> Any:
+        times = {"modification_time": 1_000, "access_time": 0}
+        who = {"permission": 0, "owner": "me", "group": "us"}
+        return SimpleNamespace(path=path, length=len(self.files.get(path, b"")), isdir=isdir, **times, **who)
+
+
+@pytest.fixture
+def client(monkeypatch: pytest.MonkeyPatch) -> Iterator[type[FakeClient]]:
+    """In place of Hadoop."""
+    native = pytest.importorskip("hdfs_native.fsspec")
+    monkeypatch.setattr(native, "Client", FakeClient)
+    FakeClient.files, FakeClient.broken, FakeClient.made, FakeClient.deleted = {}, set(), [], []
+    hdfs._native.cache_clear()
+    yield FakeClient
+    hdfs._native.cache_clear()
+
+
+def test_a_folder_that_cannot_be_listed_is_not_empty(client: type[FakeClient]) -> None:
+    """Else captures come twice, and states are deleted."""
+    client.files = {"/x/1/a.state": b"1", "/x/2/b.state": b"2"}
+    assert sorted(files_below(ROOT)) == [f"{ROOT}/1/a.state", f"{ROOT}/2/b.state"]
+    files = small_files(ROOT)
+    files.tidy()
+    client.broken = {"/x/2/*"}
+    with pytest.raises(CaptureError, match=r"cannot be listed: no DataNode answers$"):
+        files_below(ROOT)
+    for does in (files.names, files.tidy):
+        with pytest.raises(OSError, match=r"no DataNode answers$"):
+            does()
+    assert not client.deleted
+
+
+def test_a_file_that_cannot_be_looked_at_is_not_absent(client: type[FakeClient]) -> None:
+    client.files, client.broken = {"/x/1/a.state": b"1"}, {"/x/1/a.state", "/x"}
+    files = small_files(ROOT)
+    for does in (lambda: files.read("1/a.state"), files.names):
+        with pytest.raises(OSError, match=r"no DataNode answers$") as caught:
+            does()
+        assert not isinstance(caught.value, FileNotFoundError)
 
 
 def test_who_does_not_answer_is_told_in_one_line_and_soon(monkeypatch: pytest.MonkeyPatch) -> None:
