@@ -190,6 +190,13 @@ def _refuse_whole(settings: TableSettings) -> None:
         raise ValueError("table: a stream has no packets")
     if settings.two_pass:
         raise ValueError("two_pass: a stream is read once")
+    for name, given in (("keylog", settings.keylog), ("rsa_key", settings.rsa_key)):
+        if given:
+            # A batch that is looked at twice would find other secrets the second time, and other rows.
+            raise ValueError(
+                f"{name}: readStream reads no secrets from files; kdissect spark stream takes them, and so do"
+                " captures with secrets in them"
+            )
     if settings.table == "connections" and settings.filter is not None:
         raise ValueError("filter: chooses connections by exchanges, which may be in earlier batches")
 

@@ -174,6 +174,8 @@ def test_what_was_taken_is_forgotten(folders: Folders) -> None:
         ({"table": "connections", "filter": "api == Fetch"}, "filter: chooses connections by exchanges"),
         ({"stats": "srt"}, "stats: a stream has tables"),
         ({"two_pass": "true"}, "two_pass: a stream is read once"),
+        ({"keylog": "keys.log"}, "keylog: readStream reads no secrets from files"),
+        ({"rsa_key": "key.pem"}, "rsa_key: readStream reads no secrets from files"),
         ({"filter": "api ="}, "filter: "),
         ({"state": None}, "state: is missing; it names a folder"),
         ({"state": "in/below"}, "whose files are read; take another folder"),
