@@ -15,7 +15,7 @@ from kdissect.spark.settings import TableSettings
 from kdissect.spark.storage import join
 
 FILE = "asked.json"
-"""In the folder of a stream: what its first start asked for."""
+"""In the folder of a stream, or of a query: what its first start asked for."""
 _OF_A_RUN = ("keylog", "rsa_key", "progress", "tasks")
 """The settings that may be others in each run: rows do not depend on them, or secrets have come."""
 _NAMES = {"ports": "-d", "topics": "topics", "limits": "limits", "shown_fields": "shown_fields"}
@@ -31,9 +31,12 @@ def told(tables: Sequence[str], by: Sequence[str], settings: TableSettings) -> d
     return {"tables": list(tables), "by": list(by), "options": kept.options()}
 
 
-def difference(before: Mapping[str, Any], now: Mapping[str, Any]) -> str | None:
+def difference(before: Mapping[str, Any], now: Mapping[str, Any], *, of_commands: bool = True) -> str | None:
     """What differs from the runs before, and which option to give; None if nothing differs. Tables may come
-    in another order. Both are as :func:`told` gives them."""
+    in another order. Both are as :func:`told` gives them.
+
+    :param of_commands: whether options are told as those of commands, not of the data source.
+    """
     if set(before["tables"]) != set(now["tables"]):
         return _line("--table", sorted(now["tables"]), sorted(before["tables"]))
     if before["by"] != now["by"]:
@@ -41,7 +44,7 @@ def difference(before: Mapping[str, Any], now: Mapping[str, Any]) -> str | None:
     old, new = before["options"], now["options"]
     for name in TableSettings._fields:
         if name not in _OF_A_RUN and old.get(name) != new.get(name):
-            word = _NAMES.get(name, f"--{name.replace('_', '-')}")
+            word = _NAMES.get(name, f"--{name.replace('_', '-')}") if of_commands else name
             return _line(word, _value(new.get(name)), _value(old.get(name)))
     return None
 

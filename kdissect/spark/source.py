@@ -136,9 +136,20 @@ def _settings_of(options: Mapping[str, str], without: Container[str] = ()) -> Ta
 
 
 def _paths_of(options: Mapping[str, str]) -> list[str]:
-    """What ``load`` was given."""
+    """What ``load`` was given.
+
+    :raises CaptureError: that is no path.
+    """
     several = options.get("paths")
-    return [options["path"]] if several is None else [str(each) for each in json.loads(several)]
+    if several is None:
+        return [options["path"]]
+    try:
+        found = json.loads(several)
+    except ValueError:
+        found = None
+    if not isinstance(found, list) or not found or not all(isinstance(each, str) for each in found):
+        raise CaptureError(f"paths: a list of paths in JSON, not {several!r}; load(paths) makes one")
+    return found
 
 
 def _plain(name: str) -> str:

@@ -7,6 +7,7 @@ is written down before it runs. A task that finds an older state than it needs d
 
 The option ``state`` names a folder, in which each query has its own:
 
+    QUERY/asked.json        the options of its first batch, which all batches must have
     QUERY/batches/7.json    what the batch 7 reads, and after which batches of its capture points
     QUERY/state/7/…         what it left (:mod:`kdissect.spark.states`)
 """
@@ -14,6 +15,7 @@ The option ``state`` names a folder, in which each query has its own:
 from __future__ import annotations
 
 import json
+import re
 import uuid
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
@@ -23,6 +25,7 @@ from pyspark.sql.streaming.datasource import ReadLimit, ReadMaxBytes
 
 from kdissect.model import CaptureError
 from kdissect.present.columns import Table
+from kdissect.spark.asked import difference, first, told
 from kdissect.spark.choice import Choice
 from kdissect.spark.folders import SmallFiles, small_files
 from kdissect.spark.one_line import in_one_line
@@ -76,6 +79,8 @@ class TableStream(FolderReader):
         self._key = state_key(own.get("state_key")) if "state_key" in own or is_remote(state) else None
         self._settings = settings
         self._table = table
+        self._same: set[str] = set()
+        """The queries that are known to have had these options before."""
         Choice(settings)  # a filter that is none is told before any task starts
 
     def initialOffset(self) -> dict[str, Any]:  # noqa: N802 - Spark's name
@@ -85,6 +90,8 @@ class TableStream(FolderReader):
         most = limit.max_bytes if isinstance(limit, ReadMaxBytes) else None
         before = of_offset(start)
         with in_one_line():
+            if start["batch"]:  # else it is not known yet which query goes on
+                self._refuse_change(start["query"])
             after = self._spool.next(before, most, self._end)
         if after is before:
             return start
@@ -94,13 +101,17 @@ class TableStream(FolderReader):
             lasts[span.point] = batch
         return {"query": start["query"], "batch": batch, "lasts": lasts, **to_offset(after)}
 
+    def prepareForTriggerAvailableNow(self) -> None:  # noqa: N802 - Spark's name
+        with in_one_line():
+            super().prepareForTriggerAvailableNow()
+
     def partitions(self, start: dict[str, Any], end: dict[str, Any]) -> Sequence[InputPartition]:
         spans = spans_between(of_offset(start), of_offset(end), self._spool.rule)
         points = list(dict.fromkeys(span.point for span in spans))
         # Where the first batch runs again, Spark has made a new beginning: only the end names the query.
         query, batch = end["query"], end["batch"]
         with in_one_line():
-            self._states(query)
+            self._refuse_change(query)
             befores = {point: start["lasts"].get(point, 0) for point in points}
             plan = {"befores": befores, "spans": spans}
             self._files(query).write(_plan_name(batch), json.dumps(plan).encode())
@@ -154,6 +165,22 @@ class TableStream(FolderReader):
             batch = plan["befores"][task.point]
         return found[::-1]
 
+    def _refuse_change(self, query: str) -> None:
+        """See that a query asks for what it asked for at first. Else rows came twice, or were missing.
+
+        :raises ValueError: it asks for something else.
+        """
+        if query in self._same:
+            return
+        self._states(query)
+        now = told((), (), self._settings)
+        change = difference(first(join(self._state, query), now), now, of_commands=False)
+        if change is not None:
+            raise ValueError(
+                f"{change}, as in the batches before, or begin a query with another checkpointLocation"
+            )
+        self._same.add(query)
+
     def _states(self, query: str) -> States:
         """:raises StateError: the folder is another user's, or cannot be made."""
         states = States(join(join(self._state, query), "state"), self._key)
@@ -172,11 +199,11 @@ def _of_folder(folder: str, own: Mapping[str, str], settings: TableSettings) -> 
     found = {"path": folder, **settings.options()}
     most, settle = own.get("max_bytes_per_batch"), own.get("settle_seconds")
     if most is not None:
-        if not most.isdigit() or int(most) < 1:
+        if not re.fullmatch("[0-9]+", most) or int(most) < 1:
             raise ValueError(f"max_bytes_per_batch: a whole number above 0, not {most!r}")
         found["most_bytes"] = most
     if settle is not None:
-        if not settle.replace(".", "", 1).isdigit():
+        if not re.fullmatch(r"[0-9]+(\.[0-9]*)?|\.[0-9]+", settle):
             raise ValueError(f"settle_seconds: a number of seconds, not {settle!r}")
         found["settle_seconds"] = settle
     return found

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
+from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -112,7 +113,7 @@ def test_tables_columns_and_capture_points(spark: SparkSession, folders: Folders
 
 
 def of(folders: Folders, **options: Any) -> TableStream:
-    settings = TableSettings.of({key: value for key, value in options.items() if key in ("table", "filter")})
+    settings = TableSettings.of(options)
     own = {"path": str(folders.spool), "state": str(folders.state), "max_bytes_per_batch": "1"}
     return TableStream(own, settings, settings.chosen_table())
 
@@ -164,7 +165,7 @@ def test_what_was_taken_is_forgotten(folders: Folders) -> None:
             (task,) = stream.partitions(begin, end)
             assert rows_of(stream, task)
         stream.commit(end)
-        assert not list(folders.state.rglob("*.json"))
+        assert not list(folders.state.rglob("batches/*.json"))
 
 
 @pytest.mark.parametrize(
@@ -183,7 +184,12 @@ def test_what_was_taken_is_forgotten(folders: Folders) -> None:
         ({"maxBytesPerBatch": "0"}, "max_bytes_per_batch: a whole number above 0, not '0'"),
         ({"settleSeconds": "1m"}, "settle_seconds: a number of seconds, not '1m'"),
         ({"when_read": "delete"}, "there is no option 'when_read'"),
+        ({"maxBytesPerBatch": "²"}, "max_bytes_per_batch: a whole number above 0, not '²'"),
+        ({"settleSeconds": "²"}, "settle_seconds: a number of seconds, not '²'"),
         ({"paths": '["a", "b"]'}, "a stream reads one folder"),
+        ({"paths": "[]"}, r"paths: a list of paths in JSON, not '\[\]'"),
+        ({"paths": '"in"'}, "paths: a list of paths in JSON"),
+        ({"paths": "in"}, "paths: a list of paths in JSON"),
     ],
 )
 def test_what_a_stream_cannot_do_is_one_line(
@@ -207,6 +213,52 @@ def kdissect_schema(options: dict[str, str | None]) -> Any:
     return from_arrow_schema(
         arrow_schema(TableSettings.of({key: options[key] for key in names}).chosen_table())
     )
+
+
+@pytest.mark.parametrize(
+    ("options", "line"),
+    [
+        ({"table": "records"}, "table is records; leave it out"),
+        ({"capture_point": "directory"}, "capture_point is not given; give directory"),
+        ({"ports": "9092"}, "ports is 9092; leave it out"),
+        ({"filter": "api == Fetch"}, "filter is api == Fetch; leave it out"),
+    ],
+)
+def test_a_query_that_goes_on_with_other_options_is_refused(
+    folders: Folders, monkeypatch: pytest.MonkeyPatch, options: dict[str, str], line: str
+) -> None:
+    """Its rows would come twice."""
+    monkeypatch.setitem(os.environ, "SPARK_HIDE_TRACEBACK", "")
+    folders.put(2)
+    point = {"capture_point": "directory"} if "capture_point" in options else {}
+    stream = of(folders, **point)
+    (begin, first), second = batches(stream)
+    stream.partitions(begin, first)
+    other = of(folders, **({} if point else options))
+    # Before a batch is planned; where it is planned again; and where it is the first one.
+    for does in (
+        lambda: other.latestOffset(first, other.getDefaultReadLimit()),
+        lambda: other.partitions(*second),
+        lambda: other.partitions(other.initialOffset(), first),
+    ):
+        with pytest.raises(ValueError, match=line) as caught:
+            does()
+        assert str(caught.value).endswith("or begin a query with another checkpointLocation")
+    again = of(folders, **point, progress="elsewhere")  # no row depends on it
+    assert again.partitions(*second)
+
+
+def test_a_folder_that_goes_away_is_one_line(folders: Folders, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(os.environ, "SPARK_HIDE_TRACEBACK", "")
+    stream = of(folders)
+
+    def refuse(*_: object) -> None:
+        raise CaptureError("hdfs://host/x: cannot be listed: no answer")
+
+    monkeypatch.setattr(stream, "_spool", SimpleNamespace(next=refuse))
+    with pytest.raises(CaptureError, match="no answer"):
+        stream.prepareForTriggerAvailableNow()
+    assert os.environ["SPARK_HIDE_TRACEBACK"] == "1"
 
 
 def test_options_of_streams_are_none_of_batches(spark: SparkSession, tmp_path: Path) -> None:
