@@ -47,7 +47,8 @@ def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
         for name, value in SOMEBODY.items():
             environment.setenv(name, value)
         warnings.simplefilter("ignore")  # pyspark's own, while it is imported
-        made = session("local[2]", CHEAPER, str(folder / "spark.log"))
+        conf = {**CHEAPER, "spark.sql.warehouse.dir": str(folder / "warehouse")}
+        made = session("local[2]", conf, str(folder / "spark.log"))
     yield made
     made.stop()
 
