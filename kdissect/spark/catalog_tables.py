@@ -51,12 +51,14 @@ def options_of(schema: StructType, given: Mapping[str, str]) -> dict[str, str]:
     :param given: those that Spark gives: all, or for a table of a catalog those of the query.
     :raises CaptureError: nothing says where captures are.
     """
-    if any(each in given for each in PLACES):
-        return dict(given)
     kept = [field.metadata[_KEY] for field in schema.fields if _KEY in field.metadata]
-    if not kept:
+    own: dict[str, str] = json.loads(kept[0]) if kept else {}
+    is_elsewhere = any(key.lower() in PLACES for key in given)
+    if is_elsewhere:
+        own = {key: value for key, value in own.items() if key.lower() not in PLACES}
+    if not kept and not is_elsewhere:
         raise CaptureError(
             "no capture is given: load(paths) names files or directories; CREATE TABLE … USING kdissect names"
             " no columns, and has OPTIONS (path '…')"
         )
-    return {**json.loads(kept[0]), **given}
+    return {**own, **given}

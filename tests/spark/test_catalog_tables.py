@@ -42,7 +42,7 @@ def test_a_table_of_the_catalog(spark: SparkSession, table: str, tmp_path: Path)
     (folder / "b.pcapng").write_bytes(BASIC.read_bytes())
     assert spark.table(table).count() > len(expected)
     # Options of a query come before those of the table.
-    only = spark.sql(f"SELECT * FROM {table} WITH (path '{folder}/a.pcapng', table 'connections')")
+    only = spark.sql(f"SELECT * FROM {table} WITH (path '{folder}/a.pcapng')")
     assert spark_rows(only) == expected
     assert spark.sql(f"SELECT * FROM {table} WITH (filter 'number < 0')").isEmpty()
     spark.sql(f"DROP TABLE {table}")
@@ -81,4 +81,7 @@ def test_the_schema_is_that_of_a_data_frame(name: str) -> None:
     ]
     assert options_of(schema, {}) == {"path": "/captures", "table": name}
     assert options_of(schema, {"table": "x"}) == {"path": "/captures", "table": "x"}
-    assert options_of(schema, {"path": "/others"}) == {"path": "/others"}
+    # Captures that the query names take the place of the table's; the other options stay.
+    for others in ({"path": "/others"}, {"paths": '["/a", "/b"]'}):
+        assert options_of(schema, others) == {**others, "table": name}
+    assert options_of(usual, {"path": "/others"}) == {"path": "/others"}
