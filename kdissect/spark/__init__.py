@@ -26,7 +26,7 @@ from typing import TYPE_CHECKING, Any
 
 from kdissect.spark.copies import merged
 from kdissect.spark.settings import TableSettings
-from kdissect.spark.storage import InputFile, list_files, refuse_absent, without_query
+from kdissect.spark.storage import InputFile, list_files, refuse_absent, refuse_password, without_query
 from kdissect.spark.stored import all_stored
 from kdissect.wording import plural
 
@@ -77,7 +77,7 @@ def table(
         Python: it starts some seconds sooner, and may use another Python there. The option ``filter`` chooses
         rows before they are made. Spark's own filters come after (:mod:`kdissect.spark.choice` tells why).
     :param options: those of :class:`~kdissect.spark.settings.TableSettings`.
-    :raises ValueError: an option cannot have this value.
+    :raises ValueError: an option cannot have this value, or a URI has a password in it.
     :raises LookupError: there is no such option or table.
     :raises CaptureError: the paths match no file.
     """
@@ -86,6 +86,8 @@ def table(
         raise ValueError("stats: is an option of the data source; kdissect.spark.stats gives statistics")
     settings.chosen_table()  # a column that is none is told at once
     given = _listed(paths)
+    for path in given:
+        refuse_password(path)  # the plan shows paths
     if not pushdown:
         from kdissect.spark.source import replicated
 

@@ -2,7 +2,9 @@
 
 Spark keeps the options of such a table. But when it reads the table, it gives a source in Python none of them
 (seen with 4.1 to 4.3). It does give the schema. So kdissect writes the options into the schema of such a
-table: into the metadata of the first column, where nobody sees them.
+table: into the metadata of the first column. The metadata goes where the column goes: into tables that are
+made of it, and into their files of Parquet. So no password may be in them. A schema that is taken from such a
+table and given to another read has these options too.
 """
 
 from __future__ import annotations

@@ -38,7 +38,7 @@ from kdissect.spark.replay import damage_of, packets_of, share_of
 from kdissect.spark.rows import PacketRows, batches_of
 from kdissect.spark.settings import TableSettings
 from kdissect.spark.states import StateError
-from kdissect.spark.storage import list_files, refuse_absent
+from kdissect.spark.storage import list_files, refuse_absent, refuse_password
 from kdissect.spark.tables import ddl, table_at, types, with_point
 
 if TYPE_CHECKING:
@@ -59,6 +59,9 @@ class CaptureSource(DataSource):
         options = self.options
         with in_one_line():
             table = _settings_of(options, _OF_STREAMS).chosen_table()
+            if any(each in options for each in PLACES):
+                for path in _paths_of(options):
+                    refuse_password(path)  # the catalog would keep it, for everybody to see
             return remembering(table, options) if is_created(options) else ddl(table)
 
     def streamReader(self, schema: StructType) -> DataSourceStreamReader:  # noqa: N802 - Spark's name
@@ -122,6 +125,8 @@ def _stream_of(options: Mapping[str, str], schema: StructType) -> DataSourceStre
     (path, *more) = _paths_of(options)
     if more:
         raise ValueError("a stream reads one folder")
+    for each in (path, own.get("state", "")):
+        refuse_password(each)  # Spark keeps it in its checkpoint
     table = _selected(settings._replace(columns=()).chosen_table(), schema)
     return table_stream.TableStream({**own, "path": path}, settings, table)
 

@@ -217,6 +217,13 @@ class _CountedFile:
         self._file.close()
 
 
+def refuse_password(path: str) -> None:
+    """:raises ValueError: it is a URI with a password in it, which would be printed and kept with it."""
+    if _PASSWORD.match(path):
+        where = path.partition("://")[0] + "://…@" + path.partition("@")[2]
+        raise ValueError(f"{where}: everybody sees a password in a URI; put it into the environment")
+
+
 def refuse_absent(files: list[InputFile]) -> None:
     """See whether one of these files is there: some that are not are damage, all of them are a mistake.
 
@@ -299,9 +306,7 @@ def plain_path(path: str) -> str:
 def _remote(uri: str) -> list[InputFile]:
     from pyarrow import fs
 
-    if _PASSWORD.match(uri):
-        where = uri.partition("://")[0] + "://…@" + uri.partition("@")[2]
-        raise ValueError(f"{where}: everybody sees a password in a URI; put it into the environment")
+    refuse_password(uri)
     path, query = split_query(uri)
     parent, _, name = path.rstrip("/").rpartition("/")
     pattern = name if _MAGIC.search(name) else None

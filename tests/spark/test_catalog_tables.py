@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, cast
 
 import pytest
 from pyspark.sql.types import StructType, _parse_datatype_string
@@ -11,6 +12,7 @@ from pyspark.sql.types import StructType, _parse_datatype_string
 import kdissect.spark
 from kdissect.spark.catalog_tables import options_of, remembering
 from kdissect.spark.settings import TableSettings
+from kdissect.spark.source import CaptureSource
 from kdissect.spark.tables import TABLES, ddl
 from tests.spark.same import CAPTURES, read_rows, spark_rows
 
@@ -81,7 +83,33 @@ def test_the_schema_is_that_of_a_data_frame(name: str) -> None:
     ]
     assert options_of(schema, {}) == {"path": "/captures", "table": name}
     assert options_of(schema, {"table": "x"}) == {"path": "/captures", "table": "x"}
-    # Captures that the query names take the place of the table's; the other options stay.
+
+
+def test_a_query_names_other_captures() -> None:
+    """They take the place of the table's. The other options stay."""
+    chosen = TableSettings(table="connections").chosen_table()
+    schema = remembering(chosen, {"path": "/captures", "table": "connections", "provider": "kdissect"})
     for others in ({"path": "/others"}, {"paths": '["/a", "/b"]'}):
-        assert options_of(schema, others) == {**others, "table": name}
-    assert options_of(usual, {"path": "/others"}) == {"path": "/others"}
+        assert options_of(schema, others) == {**others, "table": "connections"}
+    schema.fields[0].metadata = {}
+    assert options_of(schema, {"path": "/others"}) == {"path": "/others"}
+
+
+@pytest.mark.parametrize("of_a_catalog", [{}, {"provider": "kdissect"}])
+@pytest.mark.parametrize("place", [{"path": "s3://me:secret@x/y"}, {"paths": '["a", "s3://me:secret@x/y"]'}])
+def test_no_password_is_kept(
+    monkeypatch: pytest.MonkeyPatch, place: dict[str, str], of_a_catalog: dict[str, str]
+) -> None:
+    monkeypatch.setitem(os.environ, "SPARK_HIDE_TRACEBACK", "")  # is set, and goes again
+    with pytest.raises(ValueError, match=r"^s3://…@x/y: everybody sees a password in a URI"):
+        CaptureSource({**place, **of_a_catalog}).schema()
+
+
+def test_no_plan_shows_a_password() -> None:
+    """Also where only a server of Spark Connect sees the captures."""
+
+    class Session:
+        __module__ = "pyspark.sql.connect.session"
+
+    with pytest.raises(ValueError, match=r"^s3://…@x/y: everybody sees a password in a URI"):
+        kdissect.spark.table(cast(Any, Session()), "exchanges", ["s3://me:secret@x/y"])

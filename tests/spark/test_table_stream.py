@@ -178,6 +178,8 @@ def test_what_was_taken_is_forgotten(folders: Folders) -> None:
         ({"keylog": "keys.log"}, "keylog: readStream reads no secrets from files"),
         ({"rsa_key": "key.pem"}, "rsa_key: readStream reads no secrets from files"),
         ({"filter": "api ="}, "filter: "),
+        ({"state": "s3://me:secret@x/y"}, "s3://…@x/y: everybody sees a password in a URI"),
+        ({"path": "s3://me:secret@x/y"}, "s3://…@x/y: everybody sees a password in a URI"),
         ({"state": None}, "state: is missing; it names a folder"),
         ({"state": "in/below"}, "whose files are read; take another folder"),
         ({"path": "nowhere"}, "nowhere: is not a folder"),
