@@ -7,13 +7,17 @@ a Hadoop installation.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from functools import lru_cache, wraps
 from importlib.util import find_spec
 from typing import Any
-from urllib.parse import unquote, urlsplit
+from urllib.parse import quote, urlsplit
 
 from kdissect.wording import how_to_install
+
+_NO_LIBRARY = re.compile("Unable to load lib(hdfs|jvm)")
+"""What pyarrow says where no Hadoop or no Java is installed."""
 
 
 def is_hdfs(path: str) -> bool:
@@ -27,22 +31,28 @@ def hdfs(uri: str) -> tuple[Any, str]:
     :raises OSError: it cannot be reached.
     :raises ImportError: nothing is installed that speaks its protocol.
     """
+    # As in Hadoop, a path is not quoted: "%" and "#" are characters of names.
+    authority, slash, inner = uri.partition("?")[0].removeprefix("hdfs://").partition("/")
+    path = slash + inner or "/"
     if find_spec("hdfs_native") is not None:
-        address = urlsplit(uri)
+        address = urlsplit(f"hdfs://{authority}")
         try:
-            return _native(address.hostname, address.port), unquote(address.path) or "/"
+            return _native(address.hostname, address.port), path
         except RuntimeError as error:  # what Hadoop's configuration lacks
             raise _as_os_error(error) from None
     from pyarrow import fs
 
     try:
-        return fs.FileSystem.from_uri(uri)  # type: ignore[no-any-return]
-    except OSError:
+        return fs.FileSystem.from_uri(f"hdfs://{authority}{quote(path)}")[0], path
+    except OSError as error:
+        if not _NO_LIBRARY.search(str(error)):
+            raise
         raise ImportError(f"hdfs:// needs hdfs-native: {how_to_install('hdfs')}") from None
 
 
 @lru_cache(maxsize=8)
 def _native(host: str | None, port: int | None) -> Any:
+    from hdfs_native import WriteOptions
     from hdfs_native.fsspec import HdfsFileSystem
     from pyarrow import fs
 
@@ -56,6 +66,26 @@ def _native(host: str | None, port: int | None) -> Any:
 
         def mv(self, path1: str, path2: str, **_: Any) -> None:
             super().mv(path1, path2, overwrite=True)
+
+        @classmethod
+        def _strip_protocol(cls, path: str) -> str:
+            return path if path.startswith("/") else str(super()._strip_protocol(path))
+
+        # States may have secrets of TLS. Here too, files are for their owner only.
+
+        def mkdir(self, path: str, create_parents: bool = True, **_: Any) -> None:
+            self.client.mkdirs(path, 0o700, create_parents)
+
+        def _open(self, path: str, mode: str = "rb", *_: Any, **__: Any) -> Any:
+            file: Any
+            if mode == "wb":
+                file = self.client.create(path, WriteOptions(permission=0o600, overwrite=True))
+            elif mode == "rb":
+                file = self.client.read(path)
+            else:
+                raise ValueError(f"a file is read or written, not opened as {mode!r}")
+            file.inner = _Telling(file.inner)
+            return file
 
         def walk(self, path: str, *arguments: Any, **options: Any) -> Any:
             # fsspec takes a folder that cannot be listed for an empty one, and says nothing. It walks
@@ -94,6 +124,16 @@ def _telling(method: Callable[..., Any]) -> Callable[..., Any]:
             raise _as_os_error(error) from None
 
     return called
+
+
+class _Telling:
+    """An open file of Hadoop, whose methods tell what it refused as an :class:`OSError`."""
+
+    def __init__(self, file: Any) -> None:
+        self._file = file
+
+    def __getattr__(self, name: str) -> Any:
+        return _telling(getattr(self._file, name))
 
 
 def _unless_gone(error: OSError) -> None:

@@ -13,7 +13,7 @@ from pyarrow import fs
 from kdissect.model import CaptureError
 from kdissect.spark import folders, hdfs
 from kdissect.spark.folders import small_files
-from kdissect.spark.storage import files_below, list_files
+from kdissect.spark.storage import files_below, list_files, open_file
 
 ROOT = "hdfs://127.0.0.1:2/x"
 
@@ -49,6 +49,21 @@ class FakeClient:
         }
         return iter([self.get_file_info(f"{path}/{name}") for name in sorted(inside)])
 
+    def mkdirs(self, path: str, permission: int, create_parent: bool) -> None:
+        assert create_parent
+        self.made.append((path, permission))
+
+    def create(self, path: str, write_options: Any) -> Any:
+        self.made.append((path, write_options.permission))
+        return native().FileWriter(FakeFile(self, path))
+
+    def read(self, path: str) -> Any:
+        return native().FileReader(FakeFile(self, path))
+
+    def rename(self, old: str, new: str, overwrite: bool) -> None:
+        assert overwrite
+        self.files[new] = self.files.pop(old)
+
     def delete(self, path: str, recursive: bool) -> bool:
         self.deleted.append(path)
         return True
@@ -63,11 +78,47 @@ class FakeClient:
         return SimpleNamespace(path=path, length=len(self.files.get(path, b"")), isdir=isdir, **times, **who)
 
 
+class FakeFile:
+    """What it has of an open file."""
+
+    def __init__(self, client: FakeClient, path: str) -> None:
+        self.client, self.path, self.at, self.data = client, path, 0, b""
+
+    def file_length(self) -> int:
+        return len(self.client.files[self.path])
+
+    def seek(self, at: int) -> None:
+        self.client._refuse(f"seek {self.path}")
+        self.at = at
+
+    def tell(self) -> int:
+        return self.at
+
+    def read(self, size: int) -> bytes:
+        self.client._refuse(f"read {self.path}")
+        begin, whole = self.at, self.client.files[self.path]
+        self.at = len(whole) if size < 0 else min(begin + size, len(whole))
+        return whole[begin : self.at]
+
+    def write(self, data: bytes) -> int:
+        self.client._refuse("write")
+        self.data += bytes(data)
+        return len(data)
+
+    def close(self) -> None:
+        self.client._refuse("close")
+        self.client.files[self.path] = self.data
+
+
+def native() -> Any:
+    return pytest.importorskip("hdfs_native")
+
+
 @pytest.fixture
 def client(monkeypatch: pytest.MonkeyPatch) -> Iterator[type[FakeClient]]:
     """In place of Hadoop."""
-    native = pytest.importorskip("hdfs_native.fsspec")
-    monkeypatch.setattr(native, "Client", FakeClient)
+    fsspec = pytest.importorskip("hdfs_native.fsspec")
+    monkeypatch.setattr(fsspec, "Client", FakeClient)
     FakeClient.files, FakeClient.broken, FakeClient.made, FakeClient.deleted = {}, set(), [], []
     hdfs._native.cache_clear()
     yield FakeClient
@@ -96,6 +147,56 @@ def test_a_file_that_cannot_be_looked_at_is_not_absent(client: type[FakeClient])
         with pytest.raises(OSError, match=r"no DataNode answers$") as caught:
             does()
         assert not isinstance(caught.value, FileNotFoundError)
+
+
+def test_files_are_for_their_owner_only(client: type[FakeClient]) -> None:
+    """States may have secrets of TLS."""
+    files = small_files(ROOT)
+    files.prepare()
+    files.write("3/a.state", b"data")
+    assert files.read("3/a.state") == b"data"
+    assert {permission for path, permission in client.made if path.endswith("~")} == {0o600}
+    assert {permission for path, permission in client.made if not path.endswith("~")} == {0o700}
+    assert len(client.made) == 3
+
+
+def test_what_goes_wrong_while_data_are_read_or_written_is_an_error_of_files(
+    client: type[FakeClient],
+) -> None:
+    client.files = {"/x/a": b"data"}
+    files = small_files(ROOT)
+    client.broken = {"read /x/a", "seek /x/a"}
+    with pytest.raises(OSError, match=r"no DataNode answers$"):
+        files.read("a")
+    with pytest.raises(OSError, match=r"no DataNode answers$"):
+        open_file(f"{ROOT}/a", 2)
+    for what in ("write", "close"):
+        client.broken = {what}
+        with pytest.raises(OSError, match=r"no DataNode answers$"):
+            files.write("b", b"data")
+        client.broken = set()
+    assert "/x/b" not in client.files
+
+
+@pytest.mark.parametrize("name", ["a#1.pcap", "a%201.pcap", "a;b.pcap", "a b.pcap", "ä.pcap"])
+def test_names_are_taken_as_they_are(client: type[FakeClient], name: str) -> None:
+    client.files = {f"/x/{name}": b"data"}
+    (found,) = list_files([ROOT])
+    assert found.path == f"{ROOT}/{name}"
+    assert list_files([found.path]) == [found]
+    assert list(files_below(ROOT)) == [found.path]
+    with open_file(found.path) as file:
+        assert file.read() == b"data"
+
+
+def test_what_libhdfs_says_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(uri: str) -> Any:
+        raise OSError("HDFS connection failed: no route to host")
+
+    monkeypatch.setattr(hdfs, "find_spec", lambda _: None)
+    monkeypatch.setattr(fs, "FileSystem", SimpleNamespace(from_uri=refuse))
+    with pytest.raises(CaptureError, match=r"^hdfs://host/x: HDFS connection failed: no route to host$"):
+        list_files(["hdfs://host/x"])
 
 
 def test_who_does_not_answer_is_told_in_one_line_and_soon(monkeypatch: pytest.MonkeyPatch) -> None:
