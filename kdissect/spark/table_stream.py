@@ -221,8 +221,8 @@ def _refuse_whole(settings: TableSettings) -> None:
         if given:
             # A batch that is looked at twice would find other secrets the second time, and other rows.
             raise ValueError(
-                f"{name}: readStream takes none; use kdissect spark stream, or captures that have the secrets in"
-                " them"
+                f"{name}: readStream takes none; use kdissect spark stream, or captures that have the secrets"
+                " in them"
             )
     if settings.table == "connections" and settings.filter is not None:
         raise ValueError("filter: chooses connections by exchanges, which may be in earlier batches")
