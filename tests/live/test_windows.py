@@ -39,7 +39,9 @@ from tests.live.requires import requires_namespaces
 from tests.tui.terminals import Terminal
 
 pytest.importorskip("scapy")
-requires_libpcap = pytest.mark.skipif(not libpcap.is_there(), reason="libpcap is not installed")
+pytestmark = pytest.mark.skipif(
+    not libpcap.is_there(), reason="the stand-in for Npcap is libpcap, which is not installed"
+)
 
 BASIC, ERRORS = CAPTURES / "basic-kafka43.pcapng", CAPTURES / "errors.pcapng"
 PACKETS = sum(isinstance(item, Packet) for item in read_packets([BASIC]))
@@ -137,7 +139,6 @@ def rows_of(out: bytes) -> list[Any]:
 
 
 @requires_namespaces
-@requires_libpcap
 @pytest.mark.parametrize("key", some([CTRL_C, CTRL_BREAK], 1), ids=lambda key: key.name)
 def test_rows_are_those_that_reading_the_spool_gives(tmp_path: Path, key: signal.Signals) -> None:
     path = tmp_path / "out.pcapng"
@@ -160,7 +161,6 @@ def test_rows_are_those_that_reading_the_spool_gives(tmp_path: Path, key: signal
 
 
 @requires_namespaces
-@requires_libpcap
 def test_with_a_filter_the_packets_of_what_is_shown_are_written(tmp_path: Path) -> None:
     path = tmp_path / "out.pcapng"
     with live(tmp_path, "-T", "ndjson", "-w", path, "-Y", "api == Produce") as capture:
@@ -172,7 +172,6 @@ def test_with_a_filter_the_packets_of_what_is_shown_are_written(tmp_path: Path) 
 
 
 @requires_namespaces
-@requires_libpcap
 def test_files_that_turn_are_read_and_go_when_nobody_reads_them_any_more(tmp_path: Path) -> None:
     turning = ("-w", tmp_path / "out.pcapng", "-b", "packets:40", "-b", "files:3")
     rows = tmp_path / "rows"
@@ -187,7 +186,6 @@ def test_files_that_turn_are_read_and_go_when_nobody_reads_them_any_more(tmp_pat
 
 
 @requires_namespaces
-@requires_libpcap
 def test_the_capture_ends_when_who_started_it_is_killed(tmp_path: Path) -> None:
     path = tmp_path / "out.pcapng"
     with live(tmp_path, "-T", "ndjson", "-w", path) as capture:
@@ -199,7 +197,6 @@ def test_the_capture_ends_when_who_started_it_is_killed(tmp_path: Path) -> None:
 
 
 @requires_namespaces
-@requires_libpcap
 def test_a_capture_process_that_dies_is_told_and_what_it_wrote_is_read(tmp_path: Path) -> None:
     with live(tmp_path, "-T", "ndjson", "-w", tmp_path / "out.pcapng") as capture:
         os.kill(children(capture.pid)["capture"], signal.SIGKILL)
@@ -209,7 +206,6 @@ def test_a_capture_process_that_dies_is_told_and_what_it_wrote_is_read(tmp_path:
     assert len(rows_of(out)) == len(run_with(b"", "read", BASIC, "-T", "ndjson").lines)
 
 
-@requires_libpcap
 @pytest.mark.parametrize(
     ("arguments", "code", "words"),
     [
@@ -242,7 +238,6 @@ sys.exit(main(["tui", "-"]))
     assert "give --follow" in error
 
 
-@requires_libpcap
 def test_interfaces_have_the_names_of_windows() -> None:
     code, out, error = run("interfaces", "-T", "ndjson")
     assert (code, error) == (0, "")
@@ -251,7 +246,6 @@ def test_interfaces_have_the_names_of_windows() -> None:
     assert "lo" not in found
 
 
-@requires_libpcap
 @pytest.mark.parametrize(
     ("lacks", "state", "words"),
     [
@@ -273,7 +267,6 @@ main(["doctor", "-T", "ndjson"])
     assert (row["state"], words in row["details"]) == (state, True), row
 
 
-@requires_libpcap
 def test_who_may_not_capture_is_told_what_to_do() -> None:
     script = f"""
 import sys
@@ -342,7 +335,6 @@ def test_the_screens_decode_filter_count_and_list(begin: Any, tmp_path: Path) ->
     assert [row["api"] for row in rows] == ["Produce"] * 14
 
 
-@requires_libpcap
 def test_the_screens_list_the_interfaces_and_end_at_ctrl_break(begin: Any) -> None:
     pytest.importorskip("textual")
     terminal = begin("tui")
