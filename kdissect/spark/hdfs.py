@@ -84,7 +84,7 @@ def _native(host: str | None, port: int | None) -> Any:
                 file = self.client.read(path)
             else:
                 raise ValueError(f"a file is read or written, not opened as {mode!r}")
-            file.inner = _Telling(file.inner)
+            file.inner = _OpenFile(file.inner)
             return file
 
         def walk(self, path: str, *arguments: Any, **options: Any) -> Any:
@@ -126,7 +126,7 @@ def _telling(method: Callable[..., Any]) -> Callable[..., Any]:
     return called
 
 
-class _Telling:
+class _OpenFile:
     """An open file of Hadoop, whose methods tell what it refused as an :class:`OSError`."""
 
     def __init__(self, file: Any) -> None:
