@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Hashable, Iterable, Sequence
-from functools import cached_property
-from threading import Thread
+from threading import Lock, Thread
 from typing import Any
 
 from rich.cells import cell_len
@@ -182,20 +181,25 @@ class FactsPage(StatisticsPage):
         self.chosen = self._names[0]
         """The statistic whose rows are shown."""
         self._is_made_ready = False
+        self._tables: Figures | None = None
+        self._making = Lock()
         super().__init__()
 
     def figures(self) -> Figures:
         return figures()
 
-    @cached_property
+    @property
     def tables(self) -> Figures:
         """The list of statistics. Its texts are in their modules; importing these takes time, so only this
         screen does it."""
-        return list_of(self._names)
+        with self._making:  # a thread may make it while a key opens the screen
+            if self._tables is None:
+                self._tables = list_of(self._names)
+            return self._tables
 
     @property
     def is_ready(self) -> bool:
-        return "tables" in self.__dict__
+        return self._tables is not None
 
     def make_ready(self) -> None:
         if not self._is_made_ready:
