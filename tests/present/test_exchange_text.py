@@ -12,7 +12,7 @@ import pytest
 
 from kdissect.dissect import Dissector
 from kdissect.exchange import Exchange
-from kdissect.present import columns
+from kdissect.present import body
 from kdissect.present.columns import EXCHANGES
 from kdissect.present.exchange_text import ExchangeLines
 from kdissect.present.options import BYTES_FORMS, Options
@@ -102,7 +102,7 @@ def test_all_lines_but_of_what_is_wrong_are_written_from_bytes(monkeypatch: pyte
     def side_object(exchange: Exchange, side: str, options: Options) -> None:
         over_values.append(exchange)
 
-    monkeypatch.setattr(columns, "side_object", side_object)
+    monkeypatch.setattr(body, "side_object", side_object)
     found = [each for path in CAPTURES for each in exchanges(path)]
     for options in (Options(), Options(records=True), Options(show_secrets=True)):
         writer = ExchangeLines(BytesIO(), options)

@@ -119,7 +119,7 @@ LAB = (
         "one consumer's rebalance",
         "kip848-member-silent/capture.pcapng.gz",
         ("4", "left_square_bracket"),
-        ("generation 4 → 5", "partitions stood still 764 ms", "new-member by feeder-c-2"),
+        ("generation 5 → ?", "not finished", "member-left by feeder-c-2"),
     ),
     Job(
         "a transaction from begin to commit",
