@@ -13,6 +13,7 @@ import math
 import os
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from functools import partial
 from typing import TYPE_CHECKING, NamedTuple, cast
 
 from kdissect.capture.files import Capture, Opener, open_capture, read_packets
@@ -278,21 +279,12 @@ def _dissector_of(
     source: Input, names: TopicNames | None, secrets: TlsSecrets | None, listener: Listener | None
 ) -> Dissector | PointsDissector:
     """What dissects an input."""
+    made: Callable[..., Dissector | PointsDissector] = Dissector
     if source.points is not None:
         from kdissect.points.dissector import dissector_of
 
-        return dissector_of(
-            source.points,
-            source.limits,
-            source.ports,
-            names,
-            embedded=source.embedded,
-            secrets=secrets,
-            tells_tcp=source.tells_tcp,
-            listener=listener,
-            briefs=source.briefs,
-        )
-    return Dissector(
+        made = partial(dissector_of, source.points)
+    return made(
         source.limits,
         source.ports,
         names,
