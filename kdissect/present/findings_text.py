@@ -142,7 +142,7 @@ def closing_lines(judged: Judged, shown: int, left_out: int) -> Iterator[str]:
         yield "nothing was judged: nothing of the capture could be read"
         return
     if not shown and judged.findings:
-        yield f"none of the {plural(len(judged.findings), 'finding')} is what was asked for"
+        yield f"none of the {plural(len(judged.findings), 'finding')} matches what you asked for"
         yield f"captured: {captured_text(judged.context)}"
     elif not shown:
         yield f"nothing found: {plural(judged.rules, 'rule')} looked at {captured_text(judged.context)}"

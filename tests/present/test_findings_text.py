@@ -122,6 +122,6 @@ def test_what_is_not_asked_for_was_found_all_the_same() -> None:
         [finding("a"), finding("b")], [], 118, JudgingContext(0, 3_370_000_000, exchanges=71, kafka=15)
     )
     assert list(closing_lines(judged, 0, 0))[:2] == [
-        "none of the 2 findings is what was asked for",
+        "none of the 2 findings matches what you asked for",
         "captured: 3.37 s, 71 exchanges, 15 connections with Kafka",
     ]

@@ -280,7 +280,7 @@ def _alert(text: str) -> str:
             if text == NO_CERTIFICATE
             else "the broker does not accept the certificate that the client shows"
         )
-        return f"{shown} (the broker answers with an encrypted alert alone)"
+        return f"{shown} (the broker answers only with an encrypted alert)"
     side, _, name = text.partition(": ")
     words = (_OF_CLIENTS if side == "broker" else {}).get(name) or _ALERTS.get(name, name)
     return f"the {side} says {words}"

@@ -69,7 +69,7 @@ def test_with_no_finding_one_line_says_what_was_looked_at(explain: Command) -> N
     ran = explain(HEALTHY, "--id", "no-kafka")
     assert (ran.code, ran.err) == (0, "")
     assert ran.lines[:2] == [
-        "none of the 4 findings is what was asked for",
+        "none of the 4 findings matches what you asked for",
         "captured: 3.37 s, 71 exchanges, 15 connections with Kafka",
     ]
 
