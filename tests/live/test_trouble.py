@@ -178,7 +178,9 @@ def test_a_spool_whose_size_is_given_loses_what_is_too_much_and_tells_it_in_a_ro
         assert status.lost > 0
         said = capturing.end(3)
     (row,) = [json.loads(line) for line in capturing.out.splitlines()]
-    assert (row["layer"], row["kind"], row["packet"]) == ("file", "packets-lost", status.written)
+    assert (row["layer"], row["kind"]) == ("file", "packets-lost")
+    # Packets are written in batches. A small one may still fit after the first one that did not.
+    assert 0 < row["packet"] <= status.written < row["packet"] + status.lost
     assert f"{status.lost:,} packets lost from " in row["message"]
     assert said[-1].endswith(f"{status.lost:,} could not be written")
 
