@@ -60,6 +60,10 @@ def _native(host: str | None, port: int | None) -> Any:
         """With the times of files, and with renaming that replaces, as pyarrow wants them. What cannot be
         listed or looked at is an :class:`OSError`."""
 
+        cachable = False
+        """fsspec would keep the file system, and drop it in each process that is forked. There, the client
+        waits for its threads for ever: they are not forked with it."""
+
         def _convert_file_status(self, file_status: Any) -> dict[str, Any]:
             found: dict[str, Any] = super()._convert_file_status(file_status)
             return {**found, "mtime": found["modification_time"] / 1_000}

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import signal
 from collections.abc import Iterator
 from socket import create_server
 from types import SimpleNamespace
@@ -14,6 +16,7 @@ from kdissect.model import CaptureError
 from kdissect.spark import folders, hdfs
 from kdissect.spark.folders import small_files
 from kdissect.spark.storage import files_below, list_files, open_file
+from tests.waiting import wait_until
 
 ROOT = "hdfs://127.0.0.1:2/x"
 
@@ -211,6 +214,24 @@ def test_who_does_not_answer_is_told_in_one_line_and_soon(monkeypatch: pytest.Mo
     monkeypatch.delenv("HADOOP_HOME", raising=False)
     with pytest.raises(CaptureError, match=r"^hdfs:///x: .*fs\.defaultFS"):
         list_files(["hdfs:///x"])
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="processes are not forked on this system")
+def test_a_process_that_is_forked_does_not_wait_for_a_client_that_was_let_go() -> None:
+    pytest.importorskip("hdfs_native")
+    with pytest.raises(CaptureError, match="cannot be listed"):
+        list_files(["hdfs://127.0.0.1:1/x"])  # the client has its threads now
+    hdfs._native.cache_clear()  # it is let go, and nobody else must have kept it
+    pid = os.fork()
+    if pid == 0:
+        os._exit(0)
+    try:
+        assert wait_until(
+            lambda: os.waitid(os.P_PID, pid, os.WEXITED | os.WNOHANG | os.WNOWAIT) is not None, 60
+        )
+    finally:
+        os.kill(pid, signal.SIGKILL)
+        os.waitpid(pid, 0)
 
 
 def test_what_is_missing_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
