@@ -21,37 +21,31 @@ Rules
 
 from __future__ import annotations
 
-import os
 import pickle
 import select
-import signal
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from functools import partial
-from itertools import islice
+from itertools import chain, islice
 from time import process_time
 from typing import Any
 
 from kdissect.dissect import Event
 from kdissect.jobs.batches import Batch, used_up
+from kdissect.jobs.pending import KeptPieces, PendingBatch
+from kdissect.jobs.process import WorkerProcess, fork
 from kdissect.jobs.serving import (
-    ANSWER,
     DONE,
     EDGE,
-    ENDING,
     NEXT,
     PIECE,
-    QUESTION,
     SEAM,
     WHOLE,
     Before,
     PartTask,
     Piece,
-    WholePiece,
     Work,
-    become,
-    dump,
     load,
     serve_batch,
     serve_part,
@@ -62,7 +56,6 @@ MOST_HELD = 16 << 20
 AHEAD = 2
 """So many batches for each process may be begun before the first of them is written: their events stay in
 memory."""
-_PIPE_BYTES = 1 << 20
 MOST_SPARE = 1
 """So many more processes than were asked for may be there, since some wait for their turn to be written."""
 MOST_MISTAKEN = 4
@@ -71,103 +64,6 @@ MOST_MISTAKEN = 4
 
 class JobError(Exception):
     """A process died; the text says how."""
-
-
-class _WorkerProcess:
-    """A process, and what came from it that is not a whole answer yet."""
-
-    __slots__ = ("answers", "asks", "kind", "pid", "received", "size", "there")
-
-    def __init__(self, pid: int, answers: int, asks: int | None) -> None:
-        self.pid = pid
-        self.answers = answers
-        """The descriptor that its answers come from."""
-        self.asks = asks
-        """The one that what it must know goes to; None where it has a batch."""
-        self.kind: int | None = None
-        """Of the answer that comes, once that and its size are there."""
-        self.size = 0
-        self.received: list[bytes] = []
-        """What came of it, or of its kind and size. It is read so that a piece that is there as a whole is
-        not copied."""
-        self.there = 0
-        """Bytes of that."""
-
-
-class _PendingBatch:
-    """A batch on its way."""
-
-    __slots__ = (
-        *(
-            "after",
-            "batch",
-            "before",
-            "counted",
-            "died",
-            "edge",
-            "error",
-            "is_done",
-            "pieces",
-            "process",
-            "result",
-            "size",
-        ),
-        *("stale", "state", "task"),
-    )
-
-    def __init__(
-        self, batch: Batch | None, state: Any, task: PartTask | None = None, before: Before | None = None
-    ) -> None:
-        self.before = before
-        """What is known of all before it, where something is."""
-        self.batch = batch
-        """None for a part of a capture, which its process has."""
-        self.task = task
-        """The part."""
-        self.edge: bytes | None = None
-        """Of a part, when it is dissected."""
-        self.stale = 0
-        """So many outcomes of it, and what is written before each, count no more."""
-        self.begin(state)
-
-    def begin(self, state: Any) -> None:
-        """Nothing was done of it yet."""
-        self.process: _WorkerProcess | None = None
-        """What does it, until it is done."""
-        self.died: str | None = None
-        """How its process ended before its time."""
-        self.begin_with(state)
-
-    def begin_with(self, state: Any) -> None:
-        """The same, and its process is to begin again."""
-        self.state = state
-        self.pieces: list[Piece] = []
-        """What it wrote before its turn came."""
-        self.size = 0
-        """Bytes of the pieces."""
-        self.is_done = False
-        self.after: Any = None
-        self.result: Any = None
-        self.counted: Any = None
-        """What a part says of its events, which nobody here has seen."""
-        self.error: Exception | None = None
-
-
-class _KeptPieces:
-    """What is written before its turn has come."""
-
-    def __init__(self) -> None:
-        self.pieces: list[Piece] = []
-        self.size = 0
-
-    def write(self, piece: Piece) -> None:
-        if isinstance(piece, bytes):
-            self.size += len(piece)
-        else:
-            whole: WholePiece = load(dump(piece, ()), ())  # whoever wrote it may use what it is made of again
-            piece = whole
-            self.size += len(whole.data)
-        self.pieces.append(piece)
 
 
 class Workers:
@@ -198,13 +94,13 @@ class Workers:
         self._done = done
         self._state = state
         self._shared = tuple(shared)
-        self._parts: deque[_PendingBatch] = deque()
+        self._parts: deque[PendingBatch] = deque()
         """Those that are not written yet, in order."""
         self._held = 0
         self._poll = select.poll()
-        self._running: dict[int, _PendingBatch] = {}
+        self._running: dict[int, PendingBatch] = {}
         """Those that are being done, by the descriptor that their answers come from."""
-        self._idle: list[tuple[_WorkerProcess, PartTask]] = []
+        self._idle: list[tuple[WorkerProcess, PartTask]] = []
         """Those that have done a part and may have another one, with that part."""
         self._mistaken = 0
         """How many parts were begun with a state that was expected, and wrong."""
@@ -226,7 +122,7 @@ class Workers:
         while self._busy() >= self._count or len(self._parts) >= AHEAD * self._count:
             self._receive(None)
             self._settle()
-        part = _PendingBatch(batch, self._state)
+        part = PendingBatch(batch, self._state)
         self._parts.append(part)
         self._begin(part)
         self.attend()
@@ -237,12 +133,12 @@ class Workers:
         there are enough, one of them soon has done its part."""
         return bool(self._idle) or len(self._running) < self._count + MOST_SPARE
 
-    def begin_part(self, task: PartTask) -> _PendingBatch:
+    def begin_part(self, task: PartTask) -> PendingBatch:
         """Have a part of a capture dissected.
 
         :raises OSError: no process may begin.
         """
-        part = _PendingBatch(None, None, task)
+        part = PendingBatch(None, None, task)
         self._end_those_that_died()
         process, latest = self._idle[-1] if self._idle else (None, None)
         order = None if process is None else task.order(latest)
@@ -250,14 +146,11 @@ class Workers:
             self._fork(part, task)
             return part
         self._idle.pop()
-        part.process = process
-        self._running[process.answers] = part
-        if not self._is_full:
-            self._poll.register(process.answers, select.POLLIN)
-        _tell(process, NEXT, order)
+        self._give(part, process)
+        process.tell(NEXT, order)
         return part
 
-    def edge_of(self, part: _PendingBatch) -> bytes:
+    def edge_of(self, part: PendingBatch) -> bytes:
         """Wait for the edge of a part.
 
         :raises JobError: its process died.
@@ -272,7 +165,7 @@ class Workers:
         assert part.edge is not None
         return part.edge
 
-    def submit_part(self, part: _PendingBatch, seam: bytes, before: Before | None = None) -> None:
+    def submit_part(self, part: PendingBatch, seam: bytes, before: Before | None = None) -> None:
         """The seam of a part is known: have it done as the next batch."""
         while len(self._parts) >= AHEAD * self._count:
             self._receive(None)
@@ -295,9 +188,9 @@ class Workers:
         :param count: what is to be said of events.
         :raises JobError: a process died.
         """
-        state, kept = self._expected(before, len(self._parts)), _KeptPieces()
+        state, kept = self._expected(before, len(self._parts)), KeptPieces()
         again: Batch = []
-        part = _PendingBatch(again, state, None, before)
+        part = PendingBatch(again, state, None, before)
         try:
             part.after, part.result = self._work.do(self._attended(lists, again, count), state, kept.write)
         except Exception:
@@ -326,7 +219,7 @@ class Workers:
             yield events
             self.attend()
 
-    def drop_part(self, part: _PendingBatch) -> None:
+    def drop_part(self, part: PendingBatch) -> None:
         """A part is given up."""
         if part.edge is None:
             self._end(part, kills=True)
@@ -366,43 +259,27 @@ class Workers:
     def end_idle(self) -> None:
         """No further part is to come."""
         while self._idle:
-            _end_process(self._idle.pop()[0], kills=False)
+            self._idle.pop()[0].end(kills=False)
 
     # -- processes ----------------------------------------------------------------------------------
 
-    def _begin(self, part: _PendingBatch) -> None:
+    def _begin(self, part: PendingBatch) -> None:
         """Have a process do a batch; where no process may begin, it is done in its turn, here."""
         with suppress(OSError):
             self._fork(part)
 
-    def _fork(self, part: _PendingBatch, task: PartTask | None = None) -> None:
-        answers, answered = os.pipe()
-        asked, asks = (None, None) if task is None else os.pipe()
-        before = signal.pthread_sigmask(signal.SIG_BLOCK, ENDING)  # until it is settled whom they concern
-        try:
-            _widen(answered)
-            pid = os.fork()
-            if pid == 0:
-                others = [each for each in (answers, asks, *self._descriptors()) if each is not None]
-                become(self._serving(part, task, asked), answered, others)
-        except OSError:
-            os.close(answers)
-            if asks is not None:
-                os.close(asks)
-            raise
-        finally:
-            signal.pthread_sigmask(signal.SIG_SETMASK, before)
-            os.close(answered)
-            if asked is not None:
-                os.close(asked)
-        part.process = _WorkerProcess(pid, answers, asks)
-        self._running[answers] = part
-        if not self._is_full:
-            self._poll.register(answers, select.POLLIN)
+    def _fork(self, part: PendingBatch, task: PartTask | None = None) -> None:
+        serving = partial(self._serving, part, task)
+        self._give(part, fork(serving, self._descriptors(), is_asked=task is not None))
 
-    def _serving(
-        self, part: _PendingBatch, task: PartTask | None, asked: int | None
-    ) -> Callable[[int], None]:
+    def _give(self, part: PendingBatch, process: WorkerProcess) -> None:
+        """A process has a batch: listen to it."""
+        part.process = process
+        self._running[process.answers] = part
+        if not self._is_full:
+            self._poll.register(process.answers, select.POLLIN)
+
+    def _serving(self, part: PendingBatch, task: PartTask | None, asked: int | None) -> Callable[[int], None]:
         """What a process does."""
         if task is not None and asked is not None:
             return partial(serve_part, self._work, task, self._shared, asked)
@@ -413,23 +290,21 @@ class Workers:
         """How many of the batches are being done."""
         return sum(part.process is not None and not part.is_done for part in self._parts)
 
-    def _descriptors(self) -> Iterator[int | None]:
-        for part in self._running.values():
-            if part.process is not None:
-                yield part.process.answers
-                yield part.process.asks
-        for process, _ in self._idle:
+    def _descriptors(self) -> Iterator[int]:
+        busy = (part.process for part in self._running.values() if part.process is not None)
+        for process in chain(busy, (process for process, _ in self._idle)):
             yield process.answers
-            yield process.asks
+            if process.asks is not None:
+                yield process.asks
 
-    def _ask(self, part: _PendingBatch, seam: bytes | None) -> None:
+    def _ask(self, part: PendingBatch, seam: bytes | None) -> None:
         """Tell a process with a part what it must know, and from which state to go on."""
         process = part.process
         if process is None or process.asks is None:
             return
-        _tell(process, SEAM, pickle.dumps((seam, part.state)))
+        process.tell(SEAM, pickle.dumps((seam, part.state)))
 
-    def _let_go(self, part: _PendingBatch) -> None:
+    def _let_go(self, part: PendingBatch) -> None:
         """A part is done, or given up: its process may have another one."""
         process = part.process
         if process is None or part.task is None:
@@ -447,18 +322,18 @@ class Workers:
         ended = {descriptor for descriptor, _ in poll.poll(0)}  # an idle process says nothing
         for process, _ in self._idle:
             if process.answers in ended:
-                _end_process(process, kills=True)
+                process.end(kills=True)
         self._idle = [each for each in self._idle if each[0].answers not in ended]
 
-    def _end(self, part: _PendingBatch, *, kills: bool = False) -> str | None:
+    def _end(self, part: PendingBatch, *, kills: bool = False) -> str | None:
         """Let go of the process of a batch; gives how it ended, if that was before its time."""
         process, part.process = part.process, None
         if process is None:
             return None
         self._forget(process)
-        return _end_process(process, kills=kills)
+        return process.end(kills=kills)
 
-    def _forget(self, process: _WorkerProcess) -> None:
+    def _forget(self, process: WorkerProcess) -> None:
         """Listen to a process no more."""
         del self._running[process.answers]
         with suppress(KeyError):
@@ -466,7 +341,7 @@ class Workers:
 
     # -- what comes back ----------------------------------------------------------------------------
 
-    def _receive(self, seconds: float | None, wanted: _PendingBatch | None = None) -> None:
+    def _receive(self, seconds: float | None, wanted: PendingBatch | None = None) -> None:
         """Take in what came.
 
         :param seconds: how long to wait for something; None for as long as it takes.
@@ -480,7 +355,7 @@ class Workers:
             if part is not None:
                 self._take(part)
 
-    def _listen(self, wanted: _PendingBatch | None) -> None:
+    def _listen(self, wanted: PendingBatch | None) -> None:
         """Listen to all processes; where enough is kept to the first one's alone, and to what is wanted."""
         first = {each.process.answers for each in (*islice(self._parts, 1), wanted) if each and each.process}
         is_full = self._held >= MOST_HELD
@@ -494,30 +369,17 @@ class Workers:
                 with suppress(KeyError):
                     self._poll.unregister(descriptor)
 
-    def _take(self, part: _PendingBatch) -> None:
-        process = part.process
-        assert process is not None
-        wanted = process.size - process.there if process.kind is not None else ANSWER.size - process.there
-        data = os.read(process.answers, wanted)
-        if not data:
+    def _take(self, part: PendingBatch) -> None:
+        assert part.process is not None
+        try:
+            answer = part.process.take()
+        except EOFError:
             part.died = self._end(part)
             return
-        process.there += len(data)
-        process.received.append(data)
-        if len(data) < wanted:
-            return
-        whole = data if len(process.received) == 1 else b"".join(process.received)
-        process.received, process.there = [], 0
-        if process.kind is None:
-            process.kind, process.size = ANSWER.unpack(whole)
-            if process.size:
-                return
-            whole = b""
-        kind, process.kind = process.kind, None
-        assert kind is not None
-        self._answered(part, kind, whole)
+        if answer is not None:
+            self._answered(part, *answer)
 
-    def _answered(self, part: _PendingBatch, kind: int, data: bytes) -> None:
+    def _answered(self, part: PendingBatch, kind: int, data: bytes) -> None:
         if kind == EDGE:
             part.edge = data
             return
@@ -539,7 +401,7 @@ class Workers:
         if part.batch is not None:
             self._end(part)  # a part may be asked for again
 
-    def _drop(self, part: _PendingBatch) -> list[Piece]:
+    def _drop(self, part: PendingBatch) -> list[Piece]:
         pieces, part.pieces = part.pieces, []
         self._held -= part.size
         part.size = 0
@@ -593,7 +455,7 @@ class Workers:
             if not is_new:
                 return  # those behind it were begun with what is expected now
 
-    def _begin_anew(self, part: _PendingBatch, state: Any) -> None:
+    def _begin_anew(self, part: PendingBatch, state: Any) -> None:
         self._drop(part)
         if part.batch is None:
             part.stale += not part.is_done and part.error is None
@@ -607,41 +469,3 @@ class Workers:
 
 def _nowhere(_: object) -> None:
     """What is written was written before."""
-
-
-def _tell(process: _WorkerProcess, kind: int, data: bytes) -> None:
-    """Tell a process with a part what it must know."""
-    assert process.asks is not None
-    with suppress(BrokenPipeError):  # it died, which shows at the other pipe
-        for each in (QUESTION.pack(kind, len(data)), data):
-            left = memoryview(each)
-            while left:
-                left = left[os.write(process.asks, left) :]
-
-
-def _end_process(process: _WorkerProcess, *, kills: bool) -> str | None:
-    """Let go of a process; gives how it ended, if that was before its time."""
-    if kills:
-        with suppress(OSError):
-            os.kill(process.pid, signal.SIGKILL)
-    os.close(process.answers)
-    if process.asks is not None:
-        os.close(process.asks)
-    return _wait_for(process.pid)
-
-
-def _widen(descriptor: int) -> None:
-    """Have a pipe hold much, so that whoever writes to it goes on at once."""
-    with suppress(ImportError, AttributeError, OSError):  # a system, or a user, that cannot have that
-        import fcntl
-
-        fcntl.fcntl(descriptor, fcntl.F_SETPIPE_SZ, _PIPE_BYTES)
-
-
-def _wait_for(pid: int) -> str:
-    """How a process ended."""
-    try:
-        code = os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
-    except ChildProcessError:
-        return "is gone"
-    return f"was killed by signal {-code}" if code < 0 else f"stopped with exit code {code}"
