@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 from textual.pilot import Pilot
 
 from kdissect.feed.batches import Feed
-from kdissect.settings.actions import PAGE_KEYS, PAGES
+from kdissect.settings.places import PAGE_KEYS, PAGES
 from kdissect.tui.app import Kdissect
 from kdissect.tui.pages.findings import FindingsPage
 

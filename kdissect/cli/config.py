@@ -54,7 +54,7 @@ from kdissect.leaves import PURE
 from kdissect.limits import DEFAULTS, LARGEST, Limits
 from kdissect.present.form import TIMES
 from kdissect.present.nearest import nearest
-from kdissect.settings.actions import PAGES
+from kdissect.settings.places import PAGES
 
 KEYS = (
     *("columns", "ports", "color", "time", "slow_ms", "theme", "page", "topics", "filters", "keymap"),

@@ -13,78 +13,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import NamedTuple
 
-PAGES = {
-    "exchanges": "Exchanges",
-    "connections": "Connections",
-    "topics": "Topics",
-    "groups": "Groups",
-    "latency": "Latency",
-    "problems": "Errors",
-    "records": "Records",
-    "capture": "Capture",
-    "findings": "Findings",
-    "facts": "Facts",
-    "transactions": "Transactions",
-    "cluster": "Cluster",
-}
-"""The screens that a key leads to, in that order, and their titles."""
-
-_SHOWN = {
-    "exchanges": "every request with its response",
-    "connections": "who talks to whom, and how much",
-    "topics": "what is written and read, lag",
-    "groups": "members, what each owns, rebalances",
-    "latency": "response times, their parts, over time",
-    "problems": "what was refused or broken, and whose",
-    "records": "every record written or read",
-    "capture": "files, interfaces, what was not decoded",
-    "findings": "what happened, why, and what to do",
-    "facts": "every table that no other screen shows",
-    "transactions": "each from its beginning to its end",
-    "cluster": "brokers, leaders, settings at a time",
-}
-"""What each of them shows."""
-
-SHORT_TITLES = {"Connections": "Conns", "Transactions": "Txns"}
-"""Titles where there is not room for all."""
-
-DIFF_VIEWS = {
-    "changes": "Changes",
-    "findings": "Findings",
-    "api": "APIs",
-    "broker": "Brokers",
-    "client": "Clients",
-    "topic": "Topics",
-    "group": "Groups",
-}
-"""The lists of ``kdissect diff``, and their titles."""
-
-PAGE_KEYS = dict(zip(PAGES, (*"1234567890", "T", "C"), strict=True))
-"""The key of each of them by default: numbers first, then letters."""
-
-PLACES = {
-    "everywhere": "Everywhere",
-    "page": "On every screen",
-    **PAGES,
-    "statistics": "On the screens of figures",
-    "grouped": "On the screens of figures",
-    "ladder": "Ladder",
-    "story": "Story",
-    "list": "In the list",
-    "tree": "In the tree",
-    "bytes": "In the bytes",
-    "panes": "In tree and bytes",
-    "text": "In the text",
-    "time": "In the time line",
-    "filter": "In the filter line",
-    "start": "At the start",
-    "diff": "Differences",
-}
-"""Where actions work, and the heading that help gives them."""
-
-
-PANES = ("list", "tree", "bytes", "text", "time", "panes", "ladder")
-"""The places within a screen."""
+from kdissect.settings.places import DIFF_VIEWS, PAGE_CONTENTS, PAGE_KEYS, PAGES
 
 
 class Action(NamedTuple):
@@ -93,7 +22,7 @@ class Action(NamedTuple):
     id: str
     """The name, as ``[keymap]`` has it."""
     where: str
-    """One or more of :data:`PLACES`, with blanks between."""
+    """One or more of :data:`~kdissect.settings.places.PLACES`, with blanks between."""
     keys: str
     """The default keys, with blanks between, as :func:`kdissect.settings.key_names.key_name` takes them."""
     label: str
@@ -142,7 +71,14 @@ ACTIONS: tuple[Action, ...] = (
     ),
     # -- every screen
     *(
-        _A(name, "page", PAGE_KEYS[name], title, f"show {title}: {_SHOWN[name]}", f"app.page('{name}')")
+        _A(
+            name,
+            "page",
+            PAGE_KEYS[name],
+            title,
+            f"show {title}: {PAGE_CONTENTS[name]}",
+            f"app.page('{name}')",
+        )
         for name, title in PAGES.items()
     ),
     _A("page-before", "page", "[", "Previous screen", "show the previous screen", "app.turn_page(-1)"),
@@ -505,5 +441,5 @@ IDS = tuple(dict.fromkeys(action.id for action in ACTIONS))
 
 
 def actions_of(where: str) -> Iterator[Action]:
-    """What works in one of the :data:`PLACES`."""
+    """What works in one of the :data:`~kdissect.settings.places.PLACES`."""
     return (action for action in ACTIONS if where in action.where.split())

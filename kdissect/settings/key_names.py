@@ -8,7 +8,8 @@ from __future__ import annotations
 import unicodedata
 from collections.abc import Iterator, Mapping
 
-from kdissect.settings.actions import PAGES, PANES, actions_of
+from kdissect.settings.actions import actions_of
+from kdissect.settings.places import PAGES, PANES
 
 _NAMED = {
     *("up", "down", "left", "right", "home", "end", "pageup", "pagedown", "insert", "delete", "backspace"),

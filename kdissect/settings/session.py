@@ -13,7 +13,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from kdissect.settings.actions import PAGES
+from kdissect.settings.places import PAGES
 
 MOST_BYTES = 1 << 16
 """More is not read of the file."""

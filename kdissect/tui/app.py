@@ -22,8 +22,9 @@ from kdissect.feed.targets import Destination, nothing_at, place_of
 from kdissect.filter.errors import FilterError
 from kdissect.model import CaptureError
 from kdissect.present.options import Options
-from kdissect.settings.actions import ACTIONS, PAGES, PLACES, actions_of
+from kdissect.settings.actions import ACTIONS, actions_of
 from kdissect.settings.key_names import key_names
+from kdissect.settings.places import PAGES, PLACES
 from kdissect.settings.recent import recent_files
 from kdissect.settings.remembered import Remembered
 from kdissect.settings.screens import Settings

@@ -21,7 +21,7 @@ from kdissect.present.form import duration, plural
 from kdissect.present.options import PLAIN, Options
 from kdissect.present.sanitise import sanitise
 from kdissect.present.whole_record import TextLine
-from kdissect.settings.actions import DIFF_VIEWS, PLACES
+from kdissect.settings.places import DIFF_VIEWS, PLACES
 from kdissect.settings.words import ABOUT
 from kdissect.system.terminal import end_with_signals, end_with_terminal
 from kdissect.tui.defects import QuietApp

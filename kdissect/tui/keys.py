@@ -17,8 +17,9 @@ from textual.keys import format_key
 from textual.screen import Screen
 
 from kdissect.feed.targets import targets
-from kdissect.settings.actions import IDS, PLACES, actions_of
+from kdissect.settings.actions import IDS, actions_of
 from kdissect.settings.key_names import key_names
+from kdissect.settings.places import PLACES
 from kdissect.settings.words import WORDS
 from kdissect.tui.host import Host
 
@@ -26,7 +27,7 @@ from kdissect.tui.host import Host
 def bindings_of(where: str) -> list[BindingType]:
     """The bindings of a page or pane, for its ``BINDINGS``.
 
-    :param where: one of :data:`kdissect.settings.actions.PLACES`.
+    :param where: one of :data:`kdissect.settings.places.PLACES`.
     """
     return [
         Binding(

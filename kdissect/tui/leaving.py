@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 
 from textual.screen import Screen
 
-from kdissect.settings.actions import PAGES
+from kdissect.settings.places import PAGES
 from kdissect.settings.session import LastSession
 from kdissect.tui.host import Host
 from kdissect.tui.pages.chosen import USUAL_SHARE

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from kdissect.settings.actions import IDS, PAGES
+from kdissect.settings.actions import IDS
+from kdissect.settings.places import PAGES
 from kdissect.settings.words import ABOUT, WORDS
 
 

@@ -13,8 +13,9 @@ from textual.widgets import Input
 
 from kdissect import read
 from kdissect.analysis.fold import SECOND
-from kdissect.settings.actions import ACTIONS, IDS, PAGE_KEYS, PAGES, PLACES, actions_of
+from kdissect.settings.actions import ACTIONS, IDS, actions_of
 from kdissect.settings.key_names import clash, key_names
+from kdissect.settings.places import PAGE_KEYS, PAGES, PLACES
 from kdissect.settings.screens import Settings
 from kdissect.tui.app import Kdissect
 from kdissect.tui.keys import Commands, help_of, is_called

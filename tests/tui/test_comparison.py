@@ -15,7 +15,8 @@ from kdissect.analysis.fold import Row
 from kdissect.insight.diff import differences
 from kdissect.insight.difference import Difference
 from kdissect.insight.judge import CaptureReport
-from kdissect.settings.actions import DIFF_VIEWS, actions_of
+from kdissect.settings.actions import actions_of
+from kdissect.settings.places import DIFF_VIEWS
 from kdissect.tui.comparison import ComparedCapture, Comparison, ComparisonScreen
 from tests.cli.run import CAPTURES
 from tests.insight.test_diff import MS, finding, measured, report

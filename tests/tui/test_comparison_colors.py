@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from textual.pilot import Pilot
 
-from kdissect.settings.actions import DIFF_VIEWS
+from kdissect.settings.places import DIFF_VIEWS
 from tests.tui.test_colors import THEMES, illegible
 from tests.tui.test_comparison import press, with_screen
 

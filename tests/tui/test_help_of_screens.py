@@ -8,7 +8,7 @@ from collections.abc import Iterator
 
 from textual.screen import Screen
 
-from kdissect.settings.actions import PAGES
+from kdissect.settings.places import PAGES
 from kdissect.settings.words import ABOUT
 from tests.cli.run import CAPTURES
 from tests.tui.snapshots import app_of, press, running, settle

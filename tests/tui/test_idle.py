@@ -10,7 +10,7 @@ import pytest
 from textual.dom import DOMNode
 from textual.screen import Screen
 
-from kdissect.settings.actions import PAGE_KEYS, PAGES
+from kdissect.settings.places import PAGE_KEYS, PAGES
 from kdissect.tui.app import Kdissect
 from tests.cli.run import CAPTURES
 from tests.tui.snapshots import app_of, press, running, settle, shown_after

@@ -8,7 +8,7 @@ from collections.abc import Awaitable, Callable
 from textual.pilot import Pilot
 
 from kdissect import read
-from kdissect.settings.actions import PAGE_KEYS, PAGES, SHORT_TITLES
+from kdissect.settings.places import PAGE_KEYS, PAGES, SHORT_TITLES
 from kdissect.tui.app import Kdissect
 from kdissect.tui.pages.exchanges import ExchangesPage
 from kdissect.tui.widgets.bars import KeysFooter, Tabs

@@ -23,8 +23,9 @@ from kdissect.present.nearest import nearest
 from kdissect.present.tables import json_line
 from kdissect.protocol import apis
 from kdissect.protocol.errors import errors
-from kdissect.settings.actions import PLACES, actions_of
+from kdissect.settings.actions import actions_of
 from kdissect.settings.list_columns import OWN
+from kdissect.settings.places import PLACES
 
 _LIST, _FILTER = "list", "filter"
 

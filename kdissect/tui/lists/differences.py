@@ -27,7 +27,7 @@ from kdissect.present.diffs import measured
 from kdissect.present.paragraphs import fold_text
 from kdissect.present.sanitise import pad, sanitise, width
 from kdissect.present.whole_record import TextLine
-from kdissect.settings.actions import DIFF_VIEWS
+from kdissect.settings.places import DIFF_VIEWS
 from kdissect.tui.lists.figures import USEFUL, FigureColumn, Figures
 
 SIGNS = {WORSE: "▲", BETTER: "▽", CHANGED: "◆", ONLY_AFTER: "+", ONLY_BEFORE: "−", SAME: " "}

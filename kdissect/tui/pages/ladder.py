@@ -14,7 +14,7 @@ from textual.binding import BindingType
 from kdissect.feed.index import Places
 from kdissect.present.form import plural
 from kdissect.present.sanitise import sanitise
-from kdissect.settings.actions import PLACES
+from kdissect.settings.places import PLACES
 from kdissect.tui.keys import bindings_of
 from kdissect.tui.lists.ladder import (
     Ladder,

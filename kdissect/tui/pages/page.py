@@ -17,7 +17,7 @@ from textual.widgets import Static
 from kdissect.feed.stories import Subject
 from kdissect.present.form import plural
 from kdissect.present.sanitise import sanitise
-from kdissect.settings.actions import PLACES
+from kdissect.settings.places import PLACES
 from kdissect.system.heap import keep_what_there_is
 from kdissect.tui.colors import alarm_color
 from kdissect.tui.host import Host

@@ -19,7 +19,7 @@ from kdissect.present.form import plural
 from kdissect.present.payload import FORMS
 from kdissect.present.records import addressed_rows
 from kdissect.present.whole_record import COPY_FORMS, TextLine, record_copied, record_lines, value_file
-from kdissect.settings.actions import PLACES
+from kdissect.settings.places import PLACES
 from kdissect.system.editor import CannotEditError, edit, editor_of
 from kdissect.tui.copying import told
 from kdissect.tui.keys import bindings_of

@@ -21,7 +21,7 @@ from kdissect.capture.paths import captures_in, completed
 from kdissect.live.rates import InterfaceRate
 from kdissect.present.form import plural, size
 from kdissect.present.sanitise import sanitise
-from kdissect.settings.actions import PLACES
+from kdissect.settings.places import PLACES
 from kdissect.tui.host import CAPTURE, Host, is_of_interfaces
 from kdissect.tui.keys import bindings_of
 from kdissect.tui.widgets.bars import Foot, SaidLine

@@ -17,7 +17,7 @@ from textual.screen import Screen
 from textual.strip import Strip
 
 from kdissect.present.paragraphs import fold_text
-from kdissect.settings.actions import SHORT_TITLES
+from kdissect.settings.places import SHORT_TITLES
 from kdissect.tui.colors import Legible
 from kdissect.tui.widgets.legible import LegibleText
 

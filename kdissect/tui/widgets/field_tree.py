@@ -16,7 +16,7 @@ from textual.widgets.tree import TreeNode
 
 from kdissect.model import Node
 from kdissect.present.detail import TreeSpot
-from kdissect.settings.actions import PLACES
+from kdissect.settings.places import PLACES
 from kdissect.tui.colors import legible_strip
 from kdissect.tui.keys import bindings_of
 from kdissect.tui.widgets.steady import Steady

@@ -30,7 +30,7 @@ from kdissect.filter.saved import hints_of_saved
 from kdissect.filter.syntax import LONGEST
 from kdissect.present.form import plural
 from kdissect.present.sanitise import sanitise
-from kdissect.settings.actions import PLACES
+from kdissect.settings.places import PLACES
 from kdissect.settings.remembered import Remembered
 from kdissect.tui.colors import alarm_color
 from kdissect.tui.keys import bindings_of

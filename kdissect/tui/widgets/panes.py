@@ -23,7 +23,7 @@ from kdissect.present.arrival import packet_lines, timing_lines
 from kdissect.present.detail import Detail, TreeSpot
 from kdissect.present.form import plural
 from kdissect.present.records import Address
-from kdissect.settings.actions import PLACES
+from kdissect.settings.places import PLACES
 from kdissect.system.heap import uncollected
 from kdissect.tui.host import Host
 from kdissect.tui.keys import bindings_of

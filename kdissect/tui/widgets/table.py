@@ -23,7 +23,7 @@ from textual.strip import Strip
 
 from kdissect.present.paragraphs import fold_text
 from kdissect.present.sanitise import CUT
-from kdissect.settings.actions import PLACES
+from kdissect.settings.places import PLACES
 from kdissect.tui.colors import Legible, legible
 from kdissect.tui.keys import bindings_of
 from kdissect.tui.widgets.steady import Steady

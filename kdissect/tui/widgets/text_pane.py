@@ -15,7 +15,7 @@ from textual.strip import Strip
 
 from kdissect.present.paragraphs import fold_text
 from kdissect.present.whole_record import TextLine
-from kdissect.settings.actions import PLACES
+from kdissect.settings.places import PLACES
 from kdissect.tui.colors import Legible
 from kdissect.tui.keys import bindings_of
 

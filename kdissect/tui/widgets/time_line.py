@@ -24,7 +24,7 @@ from kdissect.analysis.fold import Row
 from kdissect.analysis.moments import LEADER, REBALANCE, TRANSACTION
 from kdissect.feed.summary import NONE, OverTime
 from kdissect.present.form import duration, size
-from kdissect.settings.actions import PLACES
+from kdissect.settings.places import PLACES
 from kdissect.tui.colors import Legible
 from kdissect.tui.keys import bindings_of
 

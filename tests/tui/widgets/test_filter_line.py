@@ -10,7 +10,7 @@ from textual.pilot import Pilot
 from textual.widgets import Input, OptionList
 
 from kdissect.filter.compiled import compile_filter
-from kdissect.settings.actions import PAGES
+from kdissect.settings.places import PAGES
 from kdissect.settings.remembered import Remembered
 from kdissect.tui.app import Kdissect
 from kdissect.tui.widgets.filter_line import COUNT_SECONDS, FilterLine
