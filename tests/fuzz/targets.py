@@ -69,10 +69,11 @@ class Target(NamedTuple):
     look: Look
     seeds: Seeds
     """Inputs to begin with: what real brokers and clients said."""
+    guides: tuple[str, ...]
+    """Packages and modules whose branches tell the fuzzer what is new: what the inputs come to. Each that is
+    watched runs three times as long."""
     largest: int = LARGEST
     """Bytes of an input that the fuzzer makes."""
-    guides: tuple[str, ...] = ("kdissect",)
-    """Packages whose branches tell the fuzzer what is new. Each that is watched runs three times as long."""
 
 
 class TooSlowError(Exception):
@@ -345,35 +346,54 @@ def logdir_seeds() -> Iterator[bytes]:
 
 
 TARGETS = {
-    "capture": Target(capture, capture_seeds),
+    "capture": Target(capture, capture_seeds, ("kdissect.capture",)),
     "streams": Target(
         streams,
         stream_seeds,
+        ("kdissect.tcp", "kdissect.session", "kdissect.protocol.framing", "kdissect.dissect"),
         largest=1_024,  # a dozen segments; bytes in the midst of which a frame is searched cost most
-        guides=("kdissect.tcp", "kdissect.session", "kdissect.protocol.framing", "kdissect.dissect"),
     ),
-    "messages": Target(messages, message_seeds, largest=8_192),
-    "records": Target(records, record_seeds),
-    "tls": Target(tls, tls_seeds, largest=8_192, guides=("kdissect.tls",)),
-    "logdir": Target(logdir, logdir_seeds),
+    "messages": Target(messages, message_seeds, ("kdissect.message", "kdissect.protocol"), largest=8_192),
+    "records": Target(
+        records,
+        record_seeds,
+        (
+            *(
+                "kdissect.record",
+                "kdissect.embedded",
+                "kdissect.protocol.cursor",
+                "kdissect.protocol.json_text",
+            ),
+            *("kdissect.present.batches", "kdissect.present.plain_records", "kdissect.present.record_text"),
+        ),
+    ),
+    "tls": Target(tls, tls_seeds, ("kdissect.tls",), largest=8_192),
+    "logdir": Target(
+        logdir, logdir_seeds, ("kdissect.logdir", "kdissect.record", "kdissect.protocol.cursor")
+    ),
     "log": Target(
         log,
         log_seeds,
+        ("kdissect.cli.commands.log", "kdissect.logdir", "kdissect.present"),
         largest=8_192,
-        guides=("kdissect.cli.commands.log", "kdissect.logdir", "kdissect.present"),
     ),
     "schema": Target(
         schema,
         schema_seeds,
-        largest=8_192,
-        guides=(
+        (
             "kdissect.cli.commands.schema",
             "kdissect.protocol.importing",
             "kdissect.protocol.vetting",
             "kdissect.protocol.merging",
             "kdissect.protocol.definition",
         ),
+        largest=8_192,
     ),
-    "payload": Target(payload, payload_seeds, largest=4_096, guides=("kdissect.payload",)),
-    "config": Target(config, config_seeds, largest=4_096, guides=("kdissect.cli.config", "tomllib")),
+    "payload": Target(payload, payload_seeds, ("kdissect.payload",), largest=4_096),
+    "config": Target(
+        config,
+        config_seeds,
+        ("kdissect.cli.config", "kdissect.settings", "kdissect.present.columns", "tomllib"),
+        largest=4_096,
+    ),
 }
