@@ -149,6 +149,23 @@ def test_fail_on_tells_by_the_exit_code(explain: Command) -> None:
     assert explain(MIDSTREAM, "--fail-on", "critical").code == 0
 
 
+def test_fail_on_follows_what_is_chosen(explain: Command) -> None:
+    def code(*chosen: str) -> int:
+        return explain(MIDSTREAM, *chosen, "--fail-on", "notice", "-q").code
+
+    assert code("--id", "mid-*") == code("--category", "capture") == code("--severity", "notice") == 1
+    assert code("--id", "rebalance-*") == code("--category", "groups") == code("--subject", "group=x") == 0
+    assert code("--id", "mid-*", "-T", "ndjson") == code("--id", "mid-*", "--not-judged") == 1
+
+
+def test_fail_on_is_not_weakened_by_what_is_left_out(explain: Command) -> None:
+    ran = explain(MIDSTREAM, "--severity", "critical", "--fail-on", "notice")
+    assert ran.code == 2
+    assert ran.err.splitlines() == [
+        "kdissect: --fail-on notice: --severity critical leaves out such findings; give --severity notice"
+    ]
+
+
 def test_a_capture_without_kafka_is_a_finding(explain: Command, tmp_path: Path) -> None:
     empty = tmp_path / "empty.pcap"
     empty.write_bytes(bytes.fromhex("d4c3b2a1020004000000000000000000ffff000001000000"))

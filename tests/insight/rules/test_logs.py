@@ -128,6 +128,7 @@ def test_the_command_takes_log_directories(explain: Command, tmp_path: Path) -> 
     ran = explain(tmp_path, "--fail-on", "notice")
     assert ran.code == 1
     assert ran.lines[0].startswith("NOTICE   log-offset-gaps   topic orders-0")
+    assert explain(tmp_path, "--fail-on", "notice", "--id", "log-damaged").code == 0
 
 
 def test_what_only_captures_have_is_refused(explain: Command) -> None:

@@ -66,7 +66,7 @@ kdissect explain --rule ID    what is known of a rule
     "--fail-on",
     metavar="SEVERITY",
     shell_complete=a_severity,
-    help="Exit code 1 if a finding has this severity or worse.",
+    help="Exit code 1 if a finding that is chosen has this severity or worse.",
 )
 @click.option("--rule", "rule", metavar="ID", shell_complete=a_rule, help="Explain a rule. Needs no capture.")
 @click.option(

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, BinaryIO
 
-from kdissect.cli.commands.explain.wanted import WantedFindings, is_so_grave, severity_of
+from kdissect.cli.commands.explain.wanted import WantedFindings
 from kdissect.cli.config import load_config
 from kdissect.cli.errors import Unreadable, Wrong, complain
 from kdissect.cli.exit_codes import DONE, NOTHING_MATCHED
@@ -41,7 +41,6 @@ class Explanation:
         self._given = given
         self._form: str = given["form"]
         self._wanted = WantedFindings(given)
-        self._fails_on = None if given["fail_on"] is None else severity_of(given["fail_on"], "--fail-on")
         see_that_it_can_be_written(self._form, given["output"])
         refuse_same(given["output"], given["state"], "--state")
         self._config = load_config()
@@ -104,10 +103,9 @@ class Explanation:
         return judge.judged(self._config.thresholds, self._config.ignored, packets)
 
     def _failed(self, judged: Judged) -> int:
-        """The exit code of ``--fail-on``."""
-        grave = self._fails_on
-        failed = grave is not None and any(is_so_grave(each, grave) for each in judged.findings)
-        return NOTHING_MATCHED if failed else DONE
+        """The exit code of ``--fail-on``. It follows the findings that are wanted, whether or not there are
+        too many to print them all."""
+        return NOTHING_MATCHED if self._wanted.fail(self._wanted.of(judged.findings)) else DONE
 
     # -- output -------------------------------------------------------------------------------------
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from kdissect.cli.commands.explain.wanted import WantedFindings, is_so_grave, severity_of
+from kdissect.cli.commands.explain.wanted import WantedFindings
 from kdissect.cli.config import load_config
 from kdissect.cli.errors import Complaints, Unreadable, Wrong, complain
 from kdissect.cli.exit_codes import DONE, NOTHING_MATCHED, UNREADABLE
@@ -39,7 +39,6 @@ def explain_logs(paths: tuple[str, ...], given: dict[str, Any]) -> int:
             raise Wrong(f"{option}: log directories have no exchanges; give a capture")
     config = load_config()
     wanted = WantedFindings(given)
-    fails_on = None if given["fail_on"] is None else severity_of(given["fail_on"], "--fail-on")
     see_that_it_can_be_written(given["form"], given["output"])
     logs, complaints = Logs(config.limits), Complaints()
     is_damaged = False
@@ -81,5 +80,4 @@ def explain_logs(paths: tuple[str, ...], given: dict[str, Any]) -> int:
                 complain(judged_text(judged))
     if is_damaged:
         return UNREADABLE
-    failed = fails_on is not None and any(is_so_grave(each, fails_on) for each in judged.findings)
-    return NOTHING_MATCHED if failed else DONE
+    return NOTHING_MATCHED if wanted.fail(found) else DONE

@@ -1,4 +1,5 @@
-"""Which findings are shown: ``--severity``, ``--category``, ``--id``, ``--subject``."""
+"""Which findings are wanted, and which of them make a script fail: ``--severity``, ``--category``, ``--id``,
+``--subject``, ``--fail-on``."""
 
 from __future__ import annotations
 
@@ -12,11 +13,13 @@ from kdissect.insight.finding import SEVERITIES, Finding, FindingSubject
 from kdissect.present.nearest import nearest
 
 
-def severity_of(text: str, option: str) -> int:
+def _severity_of(text: str | None, option: str) -> int | None:
     """The place of a severity; 0 is the worst.
 
     :raises Wrong: no severity has that name.
     """
+    if text is None:
+        return None
     if text not in SEVERITIES:
         raise Wrong(
             f"{option} {text}: there is no such severity"
@@ -25,7 +28,7 @@ def severity_of(text: str, option: str) -> int:
     return SEVERITIES.index(text)
 
 
-def is_so_grave(finding: Finding, severity: int) -> bool:
+def _is_so_grave(finding: Finding, severity: int) -> bool:
     """Whether a finding is as grave as that, or graver."""
     return SEVERITIES.index(finding.severity) <= severity
 
@@ -35,8 +38,13 @@ class WantedFindings:
 
     def __init__(self, given: Mapping[str, Any]) -> None:
         """:raises Wrong: something that is asked for does not exist."""
-        severity = given["severity"]
-        self._severity = None if severity is None else severity_of(severity, "--severity")
+        self._severity = _severity_of(given["severity"], "--severity")
+        self._fails_on = _severity_of(given["fail_on"], "--fail-on")
+        if self._severity is not None and self._fails_on is not None and self._severity < self._fails_on:
+            raise Wrong(
+                f"--fail-on {given['fail_on']}: --severity {given['severity']} leaves out such findings; "
+                f"give --severity {given['fail_on']}"
+            )
         self._categories = _words(given["category"])
         known = {each.category for each in RULES.values()}
         for name in self._categories:
@@ -53,9 +61,14 @@ class WantedFindings:
         """Those that are wanted, in their order."""
         return [each for each in findings if self._is_wanted(each)]
 
+    def fail(self, wanted: Iterable[Finding]) -> bool:
+        """Whether one of those that are wanted is as grave as ``--fail-on`` says."""
+        grave = self._fails_on
+        return grave is not None and any(_is_so_grave(each, grave) for each in wanted)
+
     def _is_wanted(self, each: Finding) -> bool:
         return (
-            (self._severity is None or is_so_grave(each, self._severity))
+            (self._severity is None or _is_so_grave(each, self._severity))
             and (not self._categories or each.category in self._categories)
             and (not self._ids or any(fnmatchcase(each.id, pattern) for pattern in self._ids))
             and all(_is_of(each.subject, name, value) for name, value in self._subject)
