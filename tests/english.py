@@ -184,7 +184,7 @@ def _rules() -> Iterator[Text]:
     """The pages of rules."""
     for path in sorted((ROOT / "kdissect" / "insight" / "pages").glob("*.txt")):
         text = re.sub(r"(?m)^(configs|sources|see):.*$", "", path.read_text("utf-8"))
-        yield Text("pages of rules", path.stem, re.sub(r"(?m)^(\w+): ", "\n", text), True)
+        yield Text("pages of rules", path.stem, re.sub(r"(?m)^(  )?\w+:\s", "\n\n", text), True)
 
 
 def _errors() -> Iterator[Text]:

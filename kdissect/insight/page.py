@@ -4,6 +4,8 @@
 
     why: What the largest part of the time was, …
     do: Remove the member, or …
+    thresholds:
+      stopped_s: seconds for which nobody read
     configs: session.timeout.ms, max.poll.interval.ms
     sources: KIP-345, KIP-62
 
@@ -17,7 +19,7 @@ from functools import cache
 from pathlib import Path
 from typing import NamedTuple
 
-_PART = re.compile(r"^(why|do|configs|sources):", re.MULTILINE)
+_PART = re.compile(r"^(why|do|thresholds|configs|sources):", re.MULTILINE)
 
 
 class RulePage(NamedTuple):
@@ -26,6 +28,8 @@ class RulePage(NamedTuple):
     what: str
     why: str
     do: str
+    thresholds: dict[str, str]
+    """What each number is that the configuration may change, by its name."""
     configs: tuple[str, ...]
     sources: tuple[str, ...]
 
@@ -38,11 +42,12 @@ def page(id: str) -> RulePage:
     """
     text = _text(id)
     what, *rest = _PART.split(text)
-    parts = {name: _flowed(part) for name, part in zip(rest[::2], rest[1::2], strict=True)}
+    parts = dict(zip(rest[::2], rest[1::2], strict=True))
     return RulePage(
         _flowed(what),
-        parts.get("why", ""),
-        parts.get("do", ""),
+        _flowed(parts.get("why", "")),
+        _flowed(parts.get("do", "")),
+        _named(parts.get("thresholds", "")),
         _listed(parts.get("configs", "")),
         _listed(parts.get("sources", "")),
     )
@@ -63,5 +68,11 @@ def _flowed(text: str) -> str:
     return "\n".join(" ".join(each.split()) for each in re.split(r"\n\s*\n", text.strip()))
 
 
+def _named(text: str) -> dict[str, str]:
+    """Lines ``name: text``."""
+    lines = (line.partition(":") for line in text.splitlines() if line.strip())
+    return {name.strip(): said.strip() for name, _, said in lines}
+
+
 def _listed(text: str) -> tuple[str, ...]:
-    return tuple(each.strip() for each in text.split(",") if each.strip())
+    return tuple(each for each in (" ".join(part.split()) for part in text.split(",")) if each)

@@ -206,16 +206,23 @@ def page_lines(rule: Rule) -> Iterator[str]:
     yield ""
     for part in page.what.split("\n"):
         yield from paragraph(part, "  ")
-    limits = [f"{name} = {value:g}" for name, value in rule.thresholds.items()]
-    for label, text in (
-        ("why", page.why),
-        ("do", page.do),
-        ("configurations", ", ".join(page.configs)),
-        (f"thresholds, [findings.{rule.id}] of the configuration", "\n".join(limits)),
-        ("sources", ", ".join(page.sources)),
-    ):
-        if text:
-            yield ""
-            yield label
-            for part in text.split("\n"):
-                yield from paragraph(part, "  ")
+    yield from _part("why", page.why)
+    yield from _part("do", page.do)
+    yield from _part("configurations", ", ".join(page.configs))
+    if rule.thresholds:
+        yield ""
+        yield f"thresholds, [findings.{rule.id}] of the configuration"
+        limits = {name: f"  {name} = {value}" for name, value in rule.thresholds.items()}
+        room = max(map(len, limits.values()))
+        for name, limit in limits.items():
+            for at, line in enumerate(paragraph(page.thresholds[name], " " * (room + 3))):
+                yield f"{limit:<{room}}{line[room:]}" if at == 0 else line
+    yield from _part("sources", ", ".join(page.sources))
+
+
+def _part(label: str, text: str) -> Iterator[str]:
+    if text:
+        yield ""
+        yield label
+        for part in text.split("\n"):
+            yield from paragraph(part, "  ")

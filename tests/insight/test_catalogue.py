@@ -28,6 +28,17 @@ def test_a_rule_has_a_page(id: str) -> None:
     assert not any(name.strip() != name or " " in name for name in page.configs)
 
 
+@pytest.mark.parametrize("id", sorted(each.id for each in RULES.values() if each.thresholds))
+def test_a_page_says_what_each_threshold_is(id: str) -> None:
+    rule = RULES[id]
+    assert list(rule.page.thresholds) == list(rule.thresholds)
+    assert all(rule.page.thresholds.values())
+
+
+def test_a_page_without_thresholds_names_none() -> None:
+    assert not any(each.page.thresholds for each in RULES.values() if not each.thresholds)
+
+
 def test_a_page_has_a_rule() -> None:
     from importlib.resources import files
 

@@ -269,6 +269,18 @@ def test_a_page_needs_no_capture(id: str, explain: Command) -> None:
     assert {"why", "do", "sources"} <= set(ran.lines)
 
 
+def test_a_page_says_what_a_threshold_is(explain: Command) -> None:
+    lines = explain("--rule", "broker-gone").lines
+    at = lines.index("thresholds, [findings.broker-gone] of the configuration")
+    assert lines[at + 1] == "  together_s = 1    connections that end within so many seconds end together"
+    assert lines[at + 5 : at + 7] == [
+        "  orderly_s = 300   seconds that a broker may be away for an orderly restart (a",
+        "                    notice)",
+    ]
+    lines = explain("--rule", "log-large-batch").lines
+    assert "  bytes = 1048588   bytes of a batch, to be exceeded" in lines
+
+
 def test_an_error_by_name_and_by_code(explain: Command) -> None:
     ran = explain("--error", "not_leader_or_follower")
     assert ran.code == 0
