@@ -35,6 +35,7 @@ from kdissect.analysis.resends import (
     UNANSWERED,
     UNKNOWN,
     WIDTH,
+    SentBatch,
     account_of,
     unpacked,
 )
@@ -154,6 +155,13 @@ class Producers(OneTable[_Key, Production]):
             "batches with timestamps more than 5 s later than the packet",
             rare=True,
             kept=True,
+        ),
+        column(
+            "set_back_ns",
+            "int64",
+            "how far the clock of the capture went back between two of the requests; null without such "
+            "timestamps",
+            unit=DURATION,
         ),
         *graded_errors("error codes of the partition in responses"),
         column("error_codes", "texts", "names of the errors"),
@@ -389,12 +397,24 @@ class Producers(OneTable[_Key, Production]):
             "skew_min_ms": row.skew.least,
             "skew_max_ms": row.skew.most,
             "ahead": row.ahead,
+            "set_back_ns": _set_back_ns(batches) if row.ahead else None,
             **row.errors.columns(),
             "error_codes": sorted(row.error_names),
             "exchanges": sorted(set(found.telling or _ends(row.span))),
             "first_ns": row.span.first_ns,
             "last_ns": row.span.last_ns,
         }
+
+
+def _set_back_ns(batches: list[SentBatch]) -> int:
+    """How far the capture's clock went back: requests of a connection are numbered as they came."""
+    latest: dict[int, int] = {}
+    furthest = 0
+    for each in sorted(batches, key=lambda batch: batch.number):
+        before_ns = latest.get(each.connection, each.ns)
+        furthest = max(furthest, before_ns - each.ns)
+        latest[each.connection] = max(before_ns, each.ns)
+    return furthest
 
 
 def _answers(exchange: Exchange) -> dict[tuple[str | None, Any], int]:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+import pytest
+
 from kdissect.analysis.fold import Row
 from kdissect.exchange import Exchange
 from tests.analysis.folds import events_of, fold, rows_of
@@ -172,6 +174,29 @@ def test_what_is_fetched_with_another_codec_was_compressed_anew() -> None:
 def test_records_dated_ahead_are_counted() -> None:
     row = only_row(produce(0, batch("a", at_ms=START_MS + 60_000), 0))
     assert (row["ahead"], row["skew_max_ms"]) == (1, 60_000)
+
+
+def ahead(ms: int, number: int, connection: int = 0) -> Exchange:
+    """A request with a record dated ahead, numbered as it came."""
+    out = produce(ms, batch("a", at_ms=START_MS + 100_000), number, connection=connection)
+    out.number = number
+    return out
+
+
+@pytest.mark.parametrize(
+    ("at_ms", "set_back_ms"), [((0, 9, 20), 0), ((90_000, 0, 10), 90_000), ((0, 60_000, 1_000), 59_000)]
+)
+def test_a_clock_that_was_set_back_shows_by_the_order_of_the_requests(
+    at_ms: tuple[int, ...], set_back_ms: int
+) -> None:
+    assert (
+        only_row(*(ahead(at, number) for number, at in enumerate(at_ms)))["set_back_ns"] == set_back_ms * MS
+    )
+    assert only_row(produce(0, batch("a"), 0))["set_back_ns"] is None
+
+
+def test_connections_that_are_told_late_set_no_clock_back() -> None:
+    assert only_row(ahead(50_000, 7), ahead(0, 8, connection=1))["set_back_ns"] == 0
 
 
 def test_records_and_batches_are_those_of_the_topics_table() -> None:

@@ -380,7 +380,9 @@ def producer_id_churn(facts: Facts) -> Iterator[Finding]:
 @rule("time-in-future", WARNING, CERTAIN, needs=(Producers, Pace), batches=10)
 def time_in_future(facts: Facts) -> Iterator[Finding]:
     """Records are dated after they were sent."""
-    backwards_ns = max((row["backwards_max_ns"] or 0 for row in facts.rows(Pace)), default=0)
+    told = [row["backwards_max_ns"] for row in facts.rows(Pace)]
+    told += [row["set_back_ns"] for row in facts.rows(Producers)]
+    backwards_ns = max((ns for ns in told if ns is not None), default=0)
 
     def is_taken(row: Row) -> bool:  # what is refused for its time says so itself
         return row["ahead"] > 0 and "INVALID_TIMESTAMP" not in row["error_codes"]

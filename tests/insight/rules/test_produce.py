@@ -203,6 +203,8 @@ def test_nobody_lives_in_the_future_of_a_clock_that_was_set_back(set_back_s: int
     backwards = {"backwards_max_ns": set_back_s * SECOND if set_back_s is not None else None}
     rows = {Producers: [producer(ahead=10, skew_max_ms=30_000)], Pace: [backwards]}
     assert len(said("time-in-future", rows)) == count
+    set_back = producer(ahead=10, skew_max_ms=30_000, set_back_ns=(set_back_s or 0) * SECOND)
+    assert len(judged("time-in-future", set_back)) == count
 
 
 def test_a_wrong_unit_of_time_is_recognised() -> None:
