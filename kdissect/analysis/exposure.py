@@ -154,7 +154,12 @@ class Exposure(Batched, OneTable[int, _ConnectionExposure]):
         time_column("login_ends_ns", "time at which the login expires (KIP-368)"),
         column("tls", "text", "version of TLS; null without TLS, or if its handshake was not captured"),
         column("suite", "text", "the cipher suite"),
-        column("alerts", "texts", "fatal TLS alerts, each after its sender: client or broker"),
+        column(
+            "alerts",
+            "texts",
+            "fatal TLS alerts, each after its sender: client or broker; none if no part of the handshake was "
+            "captured",
+        ),
         column("certificate", "text", "subject of the broker's certificate, if the handshake shows it"),
         time_column("certificate_ends_ns", "time at which the certificate expires"),
         column(
@@ -229,11 +234,7 @@ class Exposure(Batched, OneTable[int, _ConnectionExposure]):
             "login_ends_ns": _ms(login.get("expires_ms")),
             "tls": tls.get("version") or ("TLS" if encrypted else None),
             "suite": tls.get("suite"),
-            "alerts": [
-                f"{each['from']}: {each['name']}"
-                for each in tls.get("alerts") or ()
-                if each["level"] == "fatal"
-            ],
+            "alerts": _fatal_alerts(tls),
             "certificate": certificates[0].get("subject") if certificates else None,
             "certificate_ends_ns": _ns(certificates[0].get("not_after")) if certificates else None,
             "credentials": _credentials(row, mechanism, encrypted, over),
@@ -249,6 +250,14 @@ class Exposure(Batched, OneTable[int, _ConnectionExposure]):
             "first_ns": over.start_ns if over is not None else row.span.first_ns,
             "last_ns": over.end_ns if over is not None else row.span.last_ns,
         }
+
+
+def _fatal_alerts(tls: dict[str, Any]) -> list[str]:
+    """Fatal alerts. Where nothing of a handshake was captured, nobody knows what an alert answers, and which
+    end is the broker."""
+    if not tls.get("offered") and tls.get("version") is None:
+        return []
+    return [f"{each['from']}: {each['name']}" for each in tls["alerts"] if each["level"] == "fatal"]
 
 
 def _take(

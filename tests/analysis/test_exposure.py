@@ -11,6 +11,7 @@ from kdissect.client.filling import values_of
 from kdissect.protocol.apis import api_key
 from kdissect.protocol.json_form import to_json
 from kdissect.protocol.schema import message_struct
+from tests.analysis.connected import over
 from tests.analysis.folds import fold, made, rows_of
 
 
@@ -28,6 +29,25 @@ def test_credentials_by_mechanism(case: str, mechanism: str | None, credentials:
     assert rows
     assert {row["credentials"] for row in rows} == {credentials}
     assert all(row["tls"] is None for row in rows)
+
+
+@pytest.mark.parametrize(
+    ("seen", "told"),
+    [
+        ({"offered": {"versions": ["TLS 1.3"]}}, ["broker: internal_error"]),
+        ({"version": "TLS 1.2"}, ["broker: internal_error"]),
+        ({}, []),
+    ],
+)
+def test_without_a_handshake_nobody_knows_what_an_alert_answers(
+    seen: dict[str, Any], told: list[str]
+) -> None:
+    alert = {"from": "broker", "level": "fatal", "name": "internal_error", "packet": 9}
+    closing = {"from": "client", "level": "warning", "name": "close_notify", "packet": 10}
+    tls = {"version": None, "offered": {}, "alerts": [alert, closing], "certificates": [], **seen}
+    connection = over()._replace(protocol="tls", tls=tls)
+    (row,) = fold("exposure", [connection]).result()
+    assert row["alerts"] == told
 
 
 def test_where_the_begin_is_missing_nobody_knows() -> None:

@@ -9,7 +9,7 @@ import pytest
 from kdissect.analysis.versions import limit, verdict
 from kdissect.dissect import Event
 from kdissect.exchange import Exchange
-from kdissect.session.conversation import Connection
+from tests.analysis.connected import over
 from tests.analysis.folds import events_of, fold, made, rows_of
 from tests.lab import LAB, Case
 
@@ -42,30 +42,6 @@ def produced(version: int, connection: int = 0) -> Exchange:
 def fetched(version: int, replica_id: int, connection: int = 0) -> Exchange:
     body = {"replicaId": replica_id, "maxWaitMs": 1, "minBytes": 1, "maxBytes": 1, "topics": []}
     return made("Fetch", version, body, None, (5, 6), connection)
-
-
-def over(connection: int = 0, opened: bool = True, gaps: int = 0) -> Connection:
-    return Connection(
-        connection=connection,
-        client="10.0.0.1:1",
-        broker="10.0.0.2:2",
-        start_ns=0,
-        end_ns=9,
-        end="fin",
-        packets=9,
-        bytes_to_broker=9,
-        bytes_from_broker=9,
-        retransmitted=0,
-        gaps=gaps,
-        gap_bytes=gaps,
-        skipped_bytes=0,
-        exchanges=2,
-        protocol="kafka",
-        client_id=None,
-        software=None,
-        sasl=None,
-        opened=opened,
-    )
 
 
 def judged(events: list[Event], api: str = "Produce") -> list[tuple[Any, ...]]:

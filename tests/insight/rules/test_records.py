@@ -16,7 +16,7 @@ from kdissect.record.write import write_batch
 from tests.analysis.folds import fold
 from tests.analysis.produced import START_MS, batch, fetch
 from tests.analysis.produced import produce as sent
-from tests.insight.made import row, said
+from tests.insight.made import WHOLE, row, said
 
 
 def topic(direction: str, corrupt: int = 1) -> Row:
@@ -127,6 +127,12 @@ def cut(number: int, at_s: float, idle_ms: int = 3, **values: Any) -> Row:
 
 def silent(*rows: Row) -> list[Finding]:
     return said("acks0-closed", {Tcp: list(rows)})
+
+
+def test_where_packets_are_missing_one_close_may_be_the_clients() -> None:
+    lossy = WHOLE._replace(gap_bytes=1)
+    assert not said("acks0-closed", {Tcp: [line(0), cut(1, 10)]}, context=lossy)
+    assert said("acks0-closed", {Tcp: [line(0), cut(1, 10), cut(2, 20)]}, context=lossy)
 
 
 def test_a_connection_that_is_closed_after_a_silent_write_is_told() -> None:
