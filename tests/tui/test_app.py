@@ -8,7 +8,7 @@ import sys
 from unittest import mock
 
 import pytest
-from textual.app import App
+from textual.app import App, ScreenStackError
 from textual.events import Key
 
 from kdissect.exchange import Exchange
@@ -192,5 +192,11 @@ def test_a_timer_that_goes_off_when_panes_are_gone_harms_nothing() -> None:
 
 def test_a_key_when_all_screens_are_gone_harms_nothing() -> None:
     app = Kdissect(decoded(ERRORS), settings=EXCHANGES)
-    asyncio.run(app.on_event(Key("n", "n")))
+    assert not app.screen_stack
+    with mock.patch.object(app, "set_timer") as timer, mock.patch.object(app, "_running", True):
+        try:
+            asyncio.run(app.on_event(Key("n", "n")))
+        except ScreenStackError:
+            pytest.fail("a key asks for a screen when there is none: that ends kdissect with an error")
     app.feed.close()
+    timer.assert_not_called()

@@ -70,12 +70,16 @@ _AT = {heading.title: at for at, heading in enumerate(_HEADINGS)}
 _KEPT = ("Part", "Offset")
 """Columns that stand beside those without room for all."""
 _ALL = 1_000
+_SHORT_TIME = 13
+"""Cells of a long time in short: :meth:`RecordRows._time_in`."""
+_LONG_TIME = 24
+"""From so many cells on a time is long: it has a date."""
 _MUST = (("Topic", 8), ("Part", _ALL), ("Offset", _ALL), ("Key", 8), ("Value", 10))
 _WANTS = (
-    *(("Topic", 12), ("Key", 14), ("Value", 28), ("Direction", _ALL), ("Topic", 18), ("Key", 18)),
-    *(("Client id", 12), ("Value", 30), ("Time", _ALL), ("Client id", 20), ("Size", _ALL), ("Value", 40)),
-    *(("Hdr", _ALL), ("Topic", 26), ("Key", 30), ("No.", _ALL)),
-    *(("Codec", _ALL), ("Value", 60), ("Client id", _ALL), ("Topic", _ALL), ("Key", _ALL)),
+    *(("Topic", 12), ("Direction", _ALL), ("Time", _SHORT_TIME), ("Key", 10), ("Value", 18), ("Key", 14)),
+    *(("Value", 28), ("Topic", 18), ("Key", 18), ("Client id", 12), ("Value", 30), ("Time", _ALL)),
+    *(("Client id", 20), ("Size", _ALL), ("Value", 40), ("Hdr", _ALL), ("Topic", 26), ("Key", 30)),
+    *(("No.", _ALL), ("Codec", _ALL), ("Value", 60), ("Client id", _ALL), ("Topic", _ALL), ("Key", _ALL)),
 )
 """Cells that columns have before others have any, or more; of each no more than it needs, but of the value,
 which has what is left."""
@@ -242,6 +246,8 @@ class RecordRows:
         must = [Want(_AT[title], self._cells_of(title, cells)) for title, cells in _MUST]
         wants = [Want(_AT[title], self._cells_of(title, cells)) for title, cells in _WANTS]
         widths = granted(must, wants, len(_HEADINGS), room)
+        if _SHORT_TIME < widths[_AT["Time"]] < self._needs[_AT["Time"]]:
+            widths[_AT["Time"]] = _SHORT_TIME
         if not all(widths):  # what is too little for the next column: the value would have to give it back
             widths[_AT["Key"]] += max(0, room - taken(widths))
         return widths
@@ -254,6 +260,8 @@ class RecordRows:
 
     def _cells_of(self, title: str, cells: int) -> int:
         most = _HEADINGS[_AT[title]].width
+        if title == "Time" and cells == _SHORT_TIME and self._needs[_AT[title]] < _LONG_TIME:
+            cells = _ALL
         return min(self._needs[_AT[title]], cells, most) if most else cells
 
     def _measure(self) -> None:
@@ -284,7 +292,11 @@ class RecordRows:
 
     def cells(self, row: int, width: int) -> Sequence[str]:
         texts = self._texts_of(row)
-        return [texts[_AT[heading.title]] for heading in self.headings(width)]
+        headings = self.headings(width)
+        room = next((each.width for each in headings if each.title == "Time"), 0)
+        if room:
+            texts[_AT["Time"]] = self._time_in(room, texts[_AT["Time"]], row)
+        return [texts[_AT[heading.title]] for heading in headings]
 
     def _texts_of(self, row: int) -> list[str]:
         """What stands in a row in each of :data:`_HEADINGS`."""
@@ -311,6 +323,16 @@ class RecordRows:
         """A time, no finer than it is."""
         whole, _, part = self.clock.text(milliseconds * 1_000_000).partition(".")
         return f"{whole}.{part[:3]}" + ("Z" if part.endswith("Z") else "")
+
+    def _time_in(self, room: int, whole: str, row: int) -> str:
+        """A time; in short, if there is not room for all of it: the time of day on the day of the exchange,
+        the date of another day. A time of day alone would be read as one of that day."""
+        if len(whole) <= room or "T" not in whole:
+            return whole
+        line = self.line(row)
+        date, _, of_day = whole.partition("T")
+        day = None if line is None else self.clock.text(self._index.value("time_ns", line.place))
+        return of_day if day is not None and day.startswith(f"{date}T") else date
 
     def _cell(self, data: bytes, count: int, is_said: bool, has_schema: bool) -> str:
         if is_said and self.form != "hex":

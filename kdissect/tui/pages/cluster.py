@@ -292,7 +292,25 @@ class ClusterPage(GroupedScreen):
         at = next((at for at in range(len(self.state)) if self.state.row(at)["is_new"]), 0)
         brokers.rows_changed(0)
         state.rows_changed(at)
+        state.say_nothing(self._why_nothing(counted, row["ns"]))
         self.tell()
+
+    def _why_nothing(self, counted: CountedTables, at_ns: int) -> str:
+        """What stands below the heads of the lower list while it has no row."""
+        what, known = self.grouping, counted.tables[VIEWS[self.grouping]]
+        if self.statistics.is_busy:
+            return ""
+        if not known:
+            return f"No message of the capture tells of {what}."
+        first = min(row["from_ns"] for row in known)
+        if at_ns < first:
+            return (
+                f"No message before {self.clock.text(first)} tells of {what}. "
+                "End shows the cluster at the end of the capture, ↓ the next change."
+            )
+        if then(known, at_ns, self.clock):
+            return f"All {what} known at this time have their default value."
+        return f"No {what} are known at this time."
 
     def what(self) -> str:
         changes = sum(

@@ -138,6 +138,25 @@ def test_cells(width: int) -> None:
     assert "76 77" in rows.cells(0, width)
 
 
+DAY_MS = 24 * 3_600_000
+
+
+@pytest.mark.parametrize(
+    ("timestamp", "cell"), [(1_000, "00:00:01.000Z"), (DAY_MS - 1, "23:59:59.999Z"), (DAY_MS, "1970-01-02")]
+)
+def test_a_narrow_list_has_the_time_of_day_or_the_date_of_another_day(timestamp: int, cell: str) -> None:
+    rows, answers = rows_of(4)  # all exchanges are of 1970-01-01
+    answers.line = LINE._replace(timestamp=timestamp)
+    answers.waiting = [FoundRecords(rows._generation, 1, 3, ["t", "zstd"])]
+    rows.step()
+    for width in range(62, 80):
+        titles = [heading.title for heading in rows.headings(width)]
+        assert rows.cells(0, width)[titles.index("Time")] == cell
+    rows.clock.letter = "e"
+    titles = [heading.title for heading in rows.headings(79)]
+    assert rows.cells(0, 79)[titles.index("Time")] == f"{timestamp // 1_000}.{timestamp % 1_000:03}"
+
+
 def test_words_are_not_shown_as_bytes() -> None:
     rows, answers = rows_of(4)
     answers.line = LINE._replace(flags=VALUE_IS_SAID, value=b'OffsetCommit v3 {"group":"g')

@@ -11,7 +11,7 @@ from kdissect.tui.pages.cluster import HERE, ClusterPage
 from kdissect.tui.pages.findings import FindingsPage
 from tests.amount import some
 from tests.cli.run import CAPTURES
-from tests.tui.snapshots import app_of, press, running, settle, shown_after
+from tests.tui.snapshots import app_of, press, running, screen_text, settle, shown_after
 
 KILLED = CAPTURES / "incidents" / "leader-killed.pcapng.gz"
 
@@ -40,7 +40,12 @@ def test_it_shows_the_cluster_at_the_time_under_the_cursor(size: tuple[int, int]
             assert {page.brokers.row(at)["node_id"] for at in range(len(page.brokers))} == {2, 3}
             await press(pilot, "home")
             assert leaders(page) == []
-            assert "no information before that time" in await shown_after(pilot, "g")
+            text = " ".join(screen_text(app).split())
+            assert "No message before 1.012323 tells of partitions. End shows the cluster at" in text
+            text = " ".join((await shown_after(pilot, "g")).split())
+            assert "no information before that time" in text
+            assert "No message before 1.012323 tells of topics." in text
+            assert "tells of" not in await shown_after(pilot, "end")
 
     asyncio.run(run())
 
