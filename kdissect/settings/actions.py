@@ -150,6 +150,22 @@ ACTIONS: tuple[Action, ...] = (
     _A("order", "exchanges statistics diff", "O", "Order by", "choose the column to order by", "order"),
     _A("turn", "exchanges statistics diff", "S", "Turn", "reverse the order", "turn"),
     _A("connection", "exchanges", "f", "Connection", "only this connection", "connection"),
+    _A(
+        "next-of-connection",
+        "exchanges",
+        "}",
+        "Next of connection",
+        "go to the next exchange of this connection",
+        "next_of_connection(1)",
+    ),
+    _A(
+        "before-of-connection",
+        "exchanges",
+        "{",
+        "Previous of connection",
+        "go to the previous exchange of this connection",
+        "next_of_connection(-1)",
+    ),
     _A("follow", "exchanges", "F", "Follow", "stay at the last exchange", "follow"),
     _A(
         "times",

@@ -41,6 +41,8 @@ WORDS: Mapping[str, str] = {
     "next-error": "failed problem fault",
     "error-before": "failed problem fault previous",
     "connection": "stream tcp follow this",
+    "next-of-connection": "stream tcp conversation same following",
+    "before-of-connection": "stream tcp conversation same previous",
     "only-this": "equals filter value",
     "not-this": "exclude without",
     "and-this": "narrow more",

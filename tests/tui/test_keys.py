@@ -6,6 +6,7 @@ import asyncio
 import re
 from base64 import b64encode
 from collections.abc import Awaitable, Callable
+from itertools import pairwise
 from pathlib import Path
 
 import pytest
@@ -109,6 +110,28 @@ def test_sorting() -> None:
         fastest = min(read(ERRORS), key=lambda exchange: exchange.latency_ns or 0)
         await press(pilot, "g")
         assert cursor(pilot) == fastest.number
+
+    with_app(step)
+
+
+def test_from_exchange_to_exchange_of_one_connection() -> None:
+    here = [each.number for each in read(ERRORS) if each.connection == 1]
+    assert any(number - before > 1 for before, number in pairwise(here))  # others are between them
+
+    async def step(pilot: Pilot[None]) -> None:
+        page_of(pilot).go_to(here[0] - 1)
+        await settle(pilot)
+        for number in here[1:4]:
+            await press(pilot, "right_curly_bracket")
+            assert cursor(pilot) == shown(pilot) == number
+        await press(pilot, "enter", "left_curly_bracket")  # also from the tree
+        assert cursor(pilot) == shown(pilot) == here[2]
+        assert page_of(pilot).panes.has_focus_within
+        page_of(pilot).go_to(here[-1] - 1)
+        await settle(pilot)
+        text = await shown_after(pilot, "right_curly_bracket")
+        assert "no exchange of this connection after this one is in the list" in text
+        assert cursor(pilot) == here[-1]
 
     with_app(step)
 

@@ -6,6 +6,7 @@ from collections.abc import Callable, Hashable, Mapping, Sequence
 from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 from rich.cells import cell_len
 
 from kdissect.feed.index import Index, Places
@@ -60,6 +61,15 @@ class ListColumn(NamedTuple):
     def name(self) -> str:
         """What tells it from the others."""
         return self.alone or self.heading.title
+
+
+def _beside(row: int, step: int, wanted: NDArray[np.bool_]) -> int | None:
+    """The next wanted row after (1) or before (-1) one."""
+    rows = np.flatnonzero(wanted)
+    rows = rows[rows > row] if step > 0 else rows[rows < row]
+    if not len(rows):
+        return None
+    return int(rows[0] if step > 0 else rows[-1])
 
 
 class Exchanges:
@@ -122,11 +132,12 @@ class Exchanges:
 
     def next_bad(self, row: int, step: int) -> int | None:
         """The next row after (1) or before (-1) one with a fault, or an error that is not routine."""
-        bad = np.flatnonzero(self.index.is_bad()[self.view])
-        bad = bad[bad > row] if step > 0 else bad[bad < row]
-        if not len(bad):
-            return None
-        return int(bad[0] if step > 0 else bad[-1])
+        return _beside(row, step, self.index.is_bad()[self.view])
+
+    def next_of_connection(self, row: int, step: int) -> int | None:
+        """The next row after (1) or before (-1) one with an exchange of the same connection."""
+        connections = self.index.column("connection")[self.view]
+        return _beside(row, step, connections == connections[row]) if row < len(self) else None
 
     # -- how ----------------------------------------------------------------------------------------
 

@@ -290,6 +290,14 @@ class ExchangesPage(SplitPage):
             self._wanted_error = self.kdissect.index.value("number", self.rows.place(row))
             self.list_pane.cursor = row
 
+    def action_next_of_connection(self, step: int) -> None:
+        row = self.rows.next_of_connection(self.list_pane.cursor, step)
+        if row is not None:
+            self.list_pane.cursor = row
+        elif len(self.rows):
+            where = "after" if step > 0 else "before"
+            self.say(f"no exchange of this connection {where} this one is in the list")
+
     def action_sort(self) -> None:
         column = self._column()
         if column is not None:
