@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import tempfile
 from collections.abc import Iterable, Iterator
@@ -17,7 +18,7 @@ from kdissect.cli.payloads import payload_options, refuse_registry, rules_of
 from kdissect.cli.tls_keys import rsa_key_of
 from kdissect.model import Fault
 from kdissect.spark.complaint import is_of_spark, why
-from kdissect.spark.storage import is_remote
+from kdissect.spark.storage import is_remote, plain_path
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -125,17 +126,37 @@ def within_reach(path: str, master: str) -> str:
     return path if "://" in path or master.startswith("local") else os.path.abspath(path)
 
 
-def refuse_file(out: str) -> None:
-    """:raises Wrong: tables cannot be written there: it is a file, or in one."""
+def refuse_unwritable(out: str, master: str, option: str = "--out") -> None:
+    """See before Spark starts whether tables can be written to a folder.
+
+    :param option: how the folder was named.
+    :raises Wrong: it is a file, or in one, or this machine cannot make it or write in it. If the workers are
+        on other machines, the last two are no matter here.
+    """
     if is_remote(out):
         return
-    path = os.path.abspath(out)
+    path = whole = os.path.abspath(plain_path(out))
+    missing = None
     while not os.path.lexists(path):
-        path = os.path.dirname(path)
+        missing, path = path, os.path.dirname(path)
     if os.path.isfile(path):
-        is_it = os.path.abspath(out) == path
-        what = "is a file" if is_it else f"{path} is a file"
-        raise Wrong(f"--out {out}: {what}; name a folder, in which each table gets one")
+        what = "is a file" if whole == path else f"{path} is a file"
+        raise Wrong(f"{option} {out}: {what}; name a folder")
+    if not master.startswith("local"):
+        return
+    try:
+        if missing is not None:
+            os.mkdir(missing, 0o700)
+            os.rmdir(missing)
+        elif not os.access(path, os.W_OK | os.X_OK):
+            raise PermissionError(errno.EACCES, os.strerror(errno.EACCES))
+    except FileExistsError:
+        pass  # somebody else made it
+    except OSError as error:
+        verb = "made" if missing is not None else "written to"
+        raise Wrong(
+            f"{option} {out}: this folder cannot be {verb} ({error.strerror}); name another one"
+        ) from None
 
 
 class Running(NamedTuple):

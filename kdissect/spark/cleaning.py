@@ -55,7 +55,7 @@ def clear(position: Position, folder: str, when_read: str) -> None:
         if not read.is_final:
             continue
         now = found_file(path)
-        if now is None or now.size != read.size:
+        if now is None or now.is_folder or now.size != read.size:
             continue
         with suppress(FileNotFoundError):
             if place is None:

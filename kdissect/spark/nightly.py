@@ -32,7 +32,7 @@ from kdissect.spark.several import BatchOptions, add_batch
 from kdissect.spark.spool import FileSpan, Position, SpoolFolder, SpoolRead, spans_between
 from kdissect.spark.states import StateError, States
 from kdissect.spark.step import WAITED, keep, made_again
-from kdissect.spark.storage import found_file, is_remote, list_files
+from kdissect.spark.storage import found_file, is_remote, list_files, unlisted
 from kdissect.spark.targets import Target
 
 if TYPE_CHECKING:
@@ -61,19 +61,21 @@ class Inputs:
         """Files that are copies of others that were read, and those."""
 
     def __call__(self) -> dict[str, SpoolRead]:
-        """By path, size and time of change.
+        """By path, size and time of change. A folder that cannot be listed stands for its files, and is
+        final: reading it tells why.
 
         :raises CaptureError: a directory is empty, or no file has such a name.
         """
         names = [_whole_path(file.path) for file in list_files(self._paths)]
         found = {}
         for path in dict.fromkeys((*names, *self._known)):
-            if (now := found_file(path)) is None:
+            now = found_file(path)
+            if now is None or (now.is_folder and unlisted(path) is None):
                 continue
-            if path not in self._known and (other := self._digests.get(digest_of(path, now.size))):
+            if path not in self._known and (other := self._digests.get(_digest_of(path, now.size))):
                 self.doubles[path] = other
                 continue
-            found[path] = SpoolRead(now.size, False, None, modified_ns=now.modified_ns)
+            found[path] = SpoolRead(now.size, now.is_folder, None, modified_ns=now.modified_ns)
         return found
 
 
@@ -136,7 +138,7 @@ def add_new(
         if is_closed:
             raise RunsError(f"{runs.folder}: run {number - 1} closed these tables; give another --out")
         changed = [path for path, read in end.items() if start.get(path) != read]
-        digests = {path: digest_of(path, end[path].size) for path in changed}
+        digests = {path: _digest_of(path, end[path].size) for path in changed}
         plan = RunPlan(number, end, digests, _text_of(asked), has_secrets=settings.has_secrets)
         runs.begin(plan)
         out.append(RunOutcome(_run(spark, plan, target, runs, asked, tell), False))
@@ -148,6 +150,16 @@ def add_new(
         runs.begin(plan)
         out.append(RunOutcome(_run(spark, plan, target, runs, asked, tell), False, reads=False))
     return out
+
+
+def _digest_of(path: str, size: int) -> str:
+    """As :func:`digest_of`. What cannot be read on this machine is like no other file; reading tells why."""
+    try:
+        return digest_of(path, size)
+    except OSError:
+        if is_remote(path):
+            raise
+        return f"unreadable: {path}"
 
 
 def _whole_path(path: str) -> str:

@@ -49,7 +49,8 @@ class SpoolRead(NamedTuple):
     size: int
     is_final: bool
     first_ns: int | None
-    """Time of its first packet; None where there is none yet, 0 where the file is no capture."""
+    """Time of its first packet, ns; None where there is none yet, 0 where it is no capture, or a folder that
+    cannot be listed."""
     is_settled: bool = False
     """Whether nobody wrote to it for the settle time, before it was final."""
     modified_ns: int = 0
@@ -132,7 +133,9 @@ class SpoolFolder(NamedTuple):
         budget = most_bytes
         for path in sorted(found, key=lambda path: (found[path].first_ns or 0, path)):
             now, before = found[path], start.get(path)
-            is_final = now.first_ns is not None and now.first_ns < latest[point_of(path, self.rule)]
+            is_final = now.is_final or (
+                now.first_ns is not None and now.first_ns < latest[point_of(path, self.rule)]
+            )
             if before is not None and before.first_ns == now.first_ns:
                 is_final = is_final or before.is_final
             if path in renamed:
@@ -155,6 +158,8 @@ class SpoolFolder(NamedTuple):
 
     def _look(self, path: str, now: SpoolRead, before: SpoolRead | None) -> SpoolRead:
         """What is there of a file."""
+        if now.is_final:
+            return now._replace(first_ns=0)
         first = None if before is None else before.first_ns
         is_touched = before is None or (before.size, before.modified_ns) != (now.size, now.modified_ns)
         if first is None or is_touched:
@@ -194,9 +199,13 @@ class _Head:
 
 
 def files_in(folder: str) -> dict[str, SpoolRead]:
-    """By path the size and time of the files that count, also those of the folders in it."""
+    """By path the size and time of the files that count, also those of the folders in it. A folder inside it
+    that cannot be listed stands for its files, and is final: reading it tells why.
+
+    :raises CaptureError: the folder cannot be listed, or another file system cannot be asked.
+    """
     return {
-        path: SpoolRead(found.size, False, None, modified_ns=found.modified_ns)
+        path: SpoolRead(found.size, found.is_folder, None, modified_ns=found.modified_ns)
         for path, found in files_below(folder).items()
     }
 

@@ -2,7 +2,8 @@
 ``gs://``, ``abfss://``, ``hdfs://`` (:mod:`kdissect.spark.hdfs`).
 
 A directory stands for the files in it, without those whose names begin with ``.`` or ``_``: that is Spark's
-rule. A glob stands for what it matches. On other file systems only the last part of a path may be a glob
+rule. A glob stands for what it matches. A directory of this machine that cannot be listed stands for itself:
+reading it tells why. On other file systems only the last part of a path may be a glob
 (``*`` and ``[``). What is known of an object store by its environment, such as ``AWS_ACCESS_KEY_ID``, workers
 must know too.
 """
@@ -11,6 +12,7 @@ from __future__ import annotations
 
 import os
 import re
+import stat
 from collections.abc import Callable
 from fnmatch import fnmatchcase
 from glob import glob, has_magic
@@ -32,11 +34,14 @@ class InputFile(NamedTuple):
 
 
 class FoundFile(NamedTuple):
-    """A file that is there."""
+    """A file that is there, or a folder."""
 
     size: int
+    """Bytes; 0 of a folder."""
     modified_ns: int
     """When it was written to last; 0 where that cannot be told."""
+    is_folder: bool = False
+    """Whether it is a folder of this machine. Where files are listed, it is one that cannot be listed."""
 
 
 _ELSEWHERE = ("s3", "gs", "abfss", "hdfs")
@@ -112,7 +117,8 @@ def found_file(path: str) -> FoundFile | None:
             status = os.stat(plain_path(path))
         except OSError:
             return None
-        return FoundFile(status.st_size, status.st_mtime_ns)
+        is_folder = stat.S_ISDIR(status.st_mode)
+        return FoundFile(0 if is_folder else status.st_size, status.st_mtime_ns, is_folder)
     from pyarrow import fs
 
     system, inner = file_system(path)
@@ -145,10 +151,13 @@ def folders_in(folder: str) -> list[str]:
     """The names of the folders in a folder, but those whose names do not count.
 
     :raises FileNotFoundError: it is not there.
-    :raises CaptureError: another file system cannot be asked.
+    :raises CaptureError: it cannot be listed, or another file system cannot be asked.
     """
     if not is_remote(folder):
-        found = [each.name for each in os.scandir(plain_path(folder)) if each.is_dir()]
+        try:
+            found = [each.name for each in os.scandir(plain_path(folder)) if each.is_dir()]
+        except PermissionError as error:
+            raise CaptureError(f"{folder}: cannot be listed: {error.strerror}") from error
         return sorted(filter(counts, found))
     from pyarrow import fs
 
@@ -165,9 +174,10 @@ def folders_in(folder: str) -> list[str]:
 
 
 def files_below(folder: str) -> dict[str, FoundFile]:
-    """By path the files that count in a folder and in those inside it.
+    """By path the files that count in a folder and in those inside it. A folder inside it that cannot be
+    listed stands for its files; opening it tells why.
 
-    :raises CaptureError: another file system cannot be asked.
+    :raises CaptureError: the folder cannot be listed, or another file system cannot be asked.
     """
     return _remote_below(folder) if is_remote(folder) else _local_below(plain_path(folder))
 
@@ -177,9 +187,11 @@ def open_file(path: str, at: int = 0) -> BufferedIOBase:
 
     :param at: the first byte that is read.
     :raises CaptureError: it is a directory.
-    :raises OSError: it cannot be opened.
+    :raises OSError: it cannot be opened, or it is a directory that cannot be listed.
     """
     if not is_remote(path):
+        if (error := unlisted(path)) is not None:
+            raise OSError(error.errno, f"the files in it cannot be listed ({error.strerror})", path)
         file = open_capture(path)
         if at:
             file.seek(at)
@@ -254,23 +266,58 @@ def refuse_unreadable(paths: list[str]) -> None:
         )
 
 
+def unlisted(path: str) -> OSError | None:
+    """Why a folder of this machine cannot be listed; None where it can, or where it is no folder."""
+    if not os.path.isdir(path):
+        return None
+    try:
+        os.scandir(path).close()
+    except (FileNotFoundError, NotADirectoryError):
+        return None  # it is gone by now
+    except OSError as error:
+        return error
+    return None
+
+
 def _local(path: str) -> list[InputFile]:
+    if unlisted(path) is not None:
+        return [InputFile(path, 0)]
     if os.path.isdir(path):
         inside = [entry for entry in os.scandir(path) if counts(entry.name) and entry.is_file()]
         if not inside:
             raise CaptureError(f"{path}: no file is in this directory")
         return sorted(InputFile(entry.path, entry.stat().st_size) for entry in inside)
     if has_magic(path) and not os.path.exists(path):
-        matched = sorted(each for each in glob(path) if os.path.isfile(each))
+        matched = [InputFile(each, os.path.getsize(each)) for each in glob(path) if os.path.isfile(each)]
+        matched += [InputFile(each, 0) for each in _unlisted_by(path)]
         if not matched:
             raise CaptureError(f"{path}: no file has such a name")
-        return [InputFile(each, os.path.getsize(each)) for each in matched]
+        return sorted(matched)
     return [InputFile(path, os.path.getsize(path) if os.path.isfile(path) else 0)]
 
 
+def _unlisted_by(pattern: str) -> list[str]:
+    """The folders in which a glob looks for files or folders, and that cannot be listed."""
+    head, tail = os.path.split(pattern)
+    if not has_magic(head):
+        folders, found = [head or os.curdir], []
+    else:
+        folders, found = glob(head), _unlisted_by(head)
+    if has_magic(tail):
+        found += [each for each in folders if unlisted(each) is not None]
+    return found
+
+
 def _local_below(folder: str) -> dict[str, FoundFile]:
-    found = {}
-    for parent, folders, names in os.walk(folder):
+    if (error := unlisted(folder)) is not None:
+        raise CaptureError(f"{folder}: cannot be listed: {error.strerror}") from error
+    found: dict[str, FoundFile] = {}
+
+    def refused(error: OSError) -> None:
+        if unlisted(str(error.filename)) is not None:
+            found[str(error.filename)] = FoundFile(0, 0, True)
+
+    for parent, folders, names in os.walk(folder, onerror=refused):
         folders[:] = filter(counts, folders)
         for name in filter(counts, names):
             path = os.path.join(parent, name)

@@ -304,6 +304,37 @@ def test_what_cannot_be_is_told_before_spark_starts(
     assert words in line
 
 
+@pytest.mark.skipif(not Path("/proc/self").exists(), reason="no folder in which even root makes none")
+@pytest.mark.parametrize(
+    ("arguments", "option"),
+    [
+        (("batch", ERRORS, "--out", "/proc/x/y"), "--out /proc/x/y"),
+        (("batch", ERRORS, "--to", "delta:/proc/x"), "--to /proc/x"),
+        (("batch", ERRORS, "--out", "x", "--append", "--runs", "/proc/x"), "--runs /proc/x"),
+        (("stats", ERRORS, "-z", "srt", "--out", "/proc/x"), "--out /proc/x"),
+        (("stream", ERRORS.parent, "--out", "/proc/x"), "--out /proc/x"),
+        (("stream", ERRORS.parent, "--out", "/x", "--checkpoint", "/proc/x"), "--checkpoint /proc/x"),
+    ],
+)
+def test_a_folder_that_cannot_be_made_is_told_before_spark_starts(
+    capsys: pytest.CaptureFixture[str], arguments: tuple[object, ...], option: str
+) -> None:
+    assert main(["spark", *map(str, arguments)]) == 2
+    told = "this folder cannot be made (No such file or directory); name another one"
+    assert capsys.readouterr().err == f"kdissect: {option}: {told}\n"
+
+
+def test_a_folder_that_is_not_ours_is_told_before_spark_starts(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    usual = os.access
+    monkeypatch.setattr(os, "access", lambda path, mode: path != str(tmp_path) and usual(path, mode))
+    assert batch(ERRORS, "--out", tmp_path) == 2
+    told = "this folder cannot be written to (Permission denied); name another one"
+    assert capsys.readouterr().err == f"kdissect: --out {tmp_path}: {told}\n"
+    assert list(tmp_path.iterdir()) == []
+
+
 @pytest.mark.usefixtures("spark")
 def test_a_damaged_delta_table_is_one_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     pytest.importorskip("deltalake")

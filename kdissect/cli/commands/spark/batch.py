@@ -18,7 +18,7 @@ from kdissect.cli.spark_sessions import (
     USUAL_TABLES,
     conf_of,
     content_options,
-    refuse_file,
+    refuse_unwritable,
     running,
     session_options,
     settings_of,
@@ -36,7 +36,7 @@ from kdissect.spark.shape import BROKER, TIME_PARTS
 from kdissect.spark.states import StateError
 from kdissect.spark.storage import found_file, is_folder, is_remote, join
 from kdissect.spark.tables import POINT, TABLES
-from kdissect.spark.targets import Catalog, Iceberg, ParquetFolder, Target, TargetError, target_of
+from kdissect.spark.targets import Catalog, Delta, Iceberg, ParquetFolder, Target, TargetError, target_of
 from kdissect.spark.writing import ENDED
 from kdissect.wording import NotInstalledError
 
@@ -162,8 +162,9 @@ class _SparkBatchCommand:
             for line in self._plan.lines():
                 print(line)  # noqa: T201
             return DONE
-        if isinstance(self._target, ParquetFolder):
-            refuse_file(self._target.where)
+        if isinstance(self._target, ParquetFolder | Delta):
+            option = "--out" if given["out"] is not None else "--to"
+            refuse_unwritable(self._target.where, given["master"], option)
         if given["append"]:
             return self._append()
         self._refuse_existing()
@@ -241,7 +242,10 @@ class _SparkBatchCommand:
 
     def _append(self) -> int:
         """Add what is new."""
-        runs = Runs(self._runs_folder())
+        folder = self._runs_folder()
+        if self._given["runs_folder"] is not None:
+            refuse_unwritable(folder, "local", "--runs")  # it is on this machine, whatever the master is
+        runs = Runs(folder)
         try:
             with runs.held():
                 return self._add(runs)

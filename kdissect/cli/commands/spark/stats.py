@@ -20,7 +20,7 @@ from kdissect.cli.output import open_output
 from kdissect.cli.spark_sessions import (
     conf_of,
     reading_options,
-    refuse_file,
+    refuse_unwritable,
     running,
     session_options,
     settings_of,
@@ -185,7 +185,7 @@ class _SparkStatsCommand:
             raise Wrong(
                 f"-z: {twice} is given twice, but has one folder: run it twice, each time with another --out"
             )
-        refuse_file(out)
+        refuse_unwritable(out, self._given["master"])
         folder = join(out, FOLDER)
         if not self._given["overwrite"]:
             refuse_existing(folder, self._names)

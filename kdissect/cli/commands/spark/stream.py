@@ -15,7 +15,7 @@ from kdissect.cli.spans import SpanOption
 from kdissect.cli.spark_sessions import (
     USUAL_TABLES,
     content_options,
-    refuse_file,
+    refuse_unwritable,
     running,
     session_options,
     settings_of,
@@ -136,7 +136,9 @@ def command(**given: Any) -> int:
     for option in ("out", "checkpoint"):
         _refuse_inside(folder, option, given[option])
     when_read = _when_read(given, folder)
-    refuse_file(given["out"])
+    refuse_unwritable(given["out"], given["master"])
+    if given["checkpoint"] is not None:
+        refuse_unwritable(given["checkpoint"], given["master"], "--checkpoint")
     settings = settings_of(given)
     names = tuple(dict.fromkeys(given["tables"])) or USUAL_TABLES
     written = (*names, FINDING_CHANGES.name) if given["finds"] else names

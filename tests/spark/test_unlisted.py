@@ -1,0 +1,146 @@
+"""Folders that cannot be listed: what is in them is not left out in silence."""
+
+from __future__ import annotations
+
+import errno
+import os
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from kdissect.cli import main
+from kdissect.limits import DEFAULTS
+from kdissect.model import CaptureError, Fault
+from kdissect.spark.growing import SpanReading
+from kdissect.spark.nightly import Inputs
+from kdissect.spark.spool import SpoolFolder, spans_between
+from kdissect.spark.storage import files_below, folders_in, list_files, open_file
+from tests.spark.same import CAPTURES
+
+WHY = "the files in it cannot be listed (Permission denied)"
+
+
+@pytest.fixture
+def lock(monkeypatch: pytest.MonkeyPatch) -> Callable[[Path], None]:
+    """What makes a folder one that cannot be listed, for root too."""
+    locked: set[str] = set()
+    usual = os.scandir
+
+    def scandir(path: Any = ".") -> Any:
+        if os.fspath(path).rstrip("/") in locked:
+            raise PermissionError(errno.EACCES, os.strerror(errno.EACCES), path)
+        return usual(path)
+
+    monkeypatch.setattr(os, "scandir", scandir)
+    return lambda folder: locked.add(str(folder))
+
+
+@pytest.fixture
+def places(tmp_path: Path) -> list[Path]:
+    """Two folders with a capture each."""
+    out = [tmp_path / "in" / name for name in ("a", "b")]
+    for place in out:
+        place.mkdir(parents=True)
+        shutil.copy(CAPTURES / "broker-0.9.pcap", place / f"{place.name}.pcap")
+    return out
+
+
+def paths(*patterns: object) -> list[str]:
+    return [file.path for file in list_files(list(map(str, patterns)))]
+
+
+def test_a_folder_or_a_glob_names_the_folder_itself(places: list[Path], lock: Callable[[Path], None]) -> None:
+    first, second = places
+    lock(second)
+    whole = first.parent
+    assert paths(second) == [str(second)]
+    assert paths(f"{whole}/*/*.pcap") == [f"{first}/a.pcap", str(second)]
+    assert paths(f"{second}/*.pcap") == [str(second)]
+    assert paths(f"{whole}/*/a.pcap") == [f"{first}/a.pcap"]  # looks into no folder
+    lock(whole)
+    assert paths(f"{whole}/*/*.pcap", f"{whole}/*/b.pcap") == [str(whole)]
+
+
+def test_a_glob_of_names_in_this_folder(
+    places: list[Path], lock: Callable[[Path], None], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(places[0])
+    assert paths("*.pcap") == ["a.pcap"]
+    with pytest.raises(CaptureError, match="no file has such a name"):
+        list_files(["*.zip"])
+
+
+def test_opening_it_tells_why(places: list[Path], lock: Callable[[Path], None]) -> None:
+    lock(places[1])
+    with pytest.raises(PermissionError) as caught:
+        open_file(str(places[1]))
+    assert caught.value.strerror == WHY
+
+
+def test_batch_tells_it_in_one_line(
+    places: list[Path], lock: Callable[[Path], None], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    lock(places[1])
+    assert main(["spark", "batch", str(places[1]), "--out", str(tmp_path / "out")]) == 3
+    assert capsys.readouterr().err == f"kdissect: {places[1]}: cannot be read: {WHY}\n"
+
+
+def test_a_stream_reads_the_other_files_and_tells_it_once(
+    places: list[Path], lock: Callable[[Path], None]
+) -> None:
+    first, second = places
+    lock(second)
+    folder = SpoolFolder(str(first.parent))
+    position = folder.next({})
+    assert set(position) == {f"{first}/a.pcap", str(second)}
+    (span,) = [span for span in spans_between({}, position, None) if span.path == str(second)]
+    (told,) = SpanReading(span, DEFAULTS, None).items()
+    assert isinstance(told, Fault)
+    assert (told.kind, told.message) == (
+        "unreadable",
+        f"{second}: cannot be read: {WHY}; the other files are read",
+    )
+    assert folder.next(position) == position
+
+
+def test_a_stream_reads_a_folder_once_it_can_be_listed(
+    places: list[Path], lock: Callable[[Path], None], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = SpoolFolder(str(places[0].parent))
+    lock(places[1])
+    position = folder.next({})
+    monkeypatch.undo()
+    assert set(folder.next(position)) == {f"{place}/{place.name}.pcap" for place in places}
+
+
+def test_the_folder_of_a_stream_has_to_be_listed(places: list[Path], lock: Callable[[Path], None]) -> None:
+    whole = places[0].parent
+    lock(whole)
+    for listed in (files_below, folders_in):
+        with pytest.raises(CaptureError, match="in: cannot be listed: Permission denied"):
+            listed(str(whole))
+
+
+def test_a_night_reads_the_other_files_and_tells_it(places: list[Path], lock: Callable[[Path], None]) -> None:
+    first, second = places
+    lock(second)
+    inputs = Inputs([str(first), str(second)], {}, {})
+    position = SpoolFolder("", there=inputs).next({})
+    assert {path: read.is_final for path, read in position.items()} == {
+        f"{first}/a.pcap": False,
+        str(second): True,
+    }
+    assert inputs.doubles == {}
+
+
+def test_a_night_forgets_a_folder_once_it_can_be_listed(
+    places: list[Path], lock: Callable[[Path], None], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    lock(places[1])
+    named = [str(place) for place in places]
+    position = SpoolFolder("", there=Inputs(named, {}, {})).next({})
+    monkeypatch.undo()
+    assert set(Inputs(named, position, {})()) == {f"{place}/{place.name}.pcap" for place in places}
