@@ -73,30 +73,34 @@ def check(
     for key, count in asked.items():  # a response may have several: one of them is the exchange's
         assert count["exchanges"] <= by_error[key]["count"]
     assert asked
-    lag = _summed(alone(whole, "lag"), lambda row: (row["group"], row["topic"]), "lag")
+    assert _summed(errors, lambda row: row["error"], "exchanges") == _summed(
+        [row for row in alone(tables, "traffic,error") if row["error"]], lambda row: row["error"], "exchanges"
+    )
+    lag = alone(whole, "lag")
+    of_group = _summed(lag, lambda row: (row["group"], row["topic"]), "lag")
     assert {(row["group"], row["topic"]): row["lag"] or 0 for row in behind} == {
-        key: count["lag"] for key, count in lag.items()
+        key: count["lag"] for key, count in of_group.items()
     }
+    assert max(row["worst"] or 0 for row in behind) == max(row["lag_max"] or 0 for row in lag)
+    begun = alone(whole, "rebalances")
+    by_trigger = _summed(begun, lambda row: (row["group"], row["trigger"]))
     assert {(row["group"], row["trigger"]): row["rebalances"] for row in rebalances} == {
-        key: count["rows"]
-        for key, count in _summed(
-            alone(whole, "rebalances"), lambda row: (row["group"], row["trigger"])
-        ).items()
+        key: count["rows"] for key, count in by_trigger.items()
     }
-    assert _summed(throttled, lambda row: row["client_id"], "exchanges") == {
-        key: Counter(exchanges=count["throttled"])
-        for key, count in _summed(
-            alone(tables, "srt,client_id"), lambda row: row["client_id"], "throttled"
-        ).items()
+    assert sum(row["stopped_ns"] or 0 for row in rebalances) == sum(row["stopped_ns"] or 0 for row in begun)
+    quotas = _summed(alone(tables, "srt,client_id"), lambda row: row["client_id"], "throttled", "throttle_ms")
+    assert _summed(throttled, lambda row: row["client_id"], "exchanges", "told_ms") == {
+        key: Counter(exchanges=count["throttled"], told_ms=count["throttle_ms"])
+        for key, count in quotas.items()
         if count["throttled"]
     }
     assert sum(row["exchanges"] for row in versions) == sum(
         row["count"] for row in alone(whole, "versions") if row["verdict"] != "ok"
     )
-    for name in ("request_bytes", "response_bytes"):
-        assert sum(row[name] or 0 for row in hosts) == sum(
-            row[name] or 0 for row in alone(tables, "connections")
-        )
+    sizes = ("request_bytes", "response_bytes")
+    assert _summed(hosts, lambda row: (row["client_host"], row["broker_host"]), *sizes) == _summed(
+        alone(tables, "connections"), lambda row: (_host(row["client"]), _host(row["broker"])), *sizes
+    )
     assert sorted((row["number"], row["taken_ns"]) for row in slowest) == sorted(
         (row["number"], row["taken_ns"]) for row in alone(whole, "slowest")
     )
@@ -106,6 +110,10 @@ def check(
             alone(whole, "findings"), lambda row: (row["severity"], row["finding"])
         ).items()
     }
+
+
+def _host(end: str) -> str:
+    return end.rpartition(":")[0]
 
 
 def _check_times(slow: Rows, tables: Sequence[Sequence[Event]]) -> None:

@@ -9,6 +9,8 @@ import pytest
 
 import kdissect.spark
 from kdissect.cli import main
+from tests.kafka import Talk, request, response
+from tests.present.captures import write_capture
 from tests.spark.answers import check, questions
 from tests.spark.same import CAPTURES
 from tests.spark.test_stats import events_of
@@ -16,18 +18,33 @@ from tests.spark.test_stats import events_of
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-CAPTURE = CAPTURES / "transactions-kafka39.pcapng"
+OLD = CAPTURES / "broker-0.9.pcap"
+"""It has something for each question, but for the one on quotas."""
 
 
 def test_there_are_ten() -> None:
     assert len(questions()) == 10
 
 
-def test_answers_are_those_of_stats(spark: SparkSession, stored: Path, tmp_path: Path) -> None:
-    more = [str(CAPTURE), "--out", str(tmp_path), "--master", "local[2]", "-q"]
+def _throttled(path: Path) -> Path:
+    """A client that a broker throttles twice, and another one that it does not."""
+    talks = [Talk(bytes((10, 0, 0, last, 200, 0))) for last in (1, 3)]
+    for talk, client, times in zip(talks, ("quick", "modest"), ((0, 100, 250), (0, 0, 0)), strict=True):
+        asked = {"groupId": "g", "generationId": 1, "memberId": client}
+        for number, throttle_ms in enumerate(times):
+            talk.ask(request("Heartbeat", 1, number, client, **asked))
+            talk.answer(response("Heartbeat", 1, number, throttleTimeMs=throttle_ms, errorCode=0))
+    return write_capture(path, *talks)
+
+
+def test_answers_are_those_of_stats(spark: SparkSession, tmp_path: Path) -> None:
+    captures = [OLD, _throttled(tmp_path / "throttled.pcapng")]
+    more = [*map(str, captures), "--out", str(tmp_path), "--master", "local[2]", "-q"]
     tables = ("exchanges", "records", "connections")
     assert main(["spark", "batch", *(word for name in tables for word in ("--table", name)), *more]) == 0
-    (tmp_path / "stats").symlink_to(stored / "stats")
+    statistics = ("lag", "rebalances", "versions", "slowest")
+    asked = [word for name in statistics for word in ("-z", name)]
+    assert main(["spark", "stats", *asked, "--findings", *more]) == 0
     made = kdissect.spark.views(spark, tmp_path)
     assert {*tables, "stats_findings", "stats_lag"} <= set(made)
     try:
@@ -38,7 +55,9 @@ def test_answers_are_those_of_stats(spark: SparkSession, stored: Path, tmp_path:
     finally:
         for name in made:
             spark.catalog.dropTempView(name)
-    events = [events_of(CAPTURE)]
+    assert [question for question, rows in answers.items() if not rows] == []
+    assert [row["client_id"] for row in answers["Which clients are throttled?"]] == ["quick"]
+    events = [events_of(*captures)]
     check(answers, events, events)
 
 

@@ -6,6 +6,7 @@ import errno
 import os
 import shutil
 from collections.abc import Callable
+from io import BufferedIOBase
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +15,7 @@ import pytest
 from kdissect.cli import main
 from kdissect.limits import DEFAULTS
 from kdissect.model import CaptureError, Fault
+from kdissect.spark import runs
 from kdissect.spark.growing import SpanReading
 from kdissect.spark.nightly import Inputs
 from kdissect.spark.spool import SpoolFolder, spans_between
@@ -133,6 +135,22 @@ def test_a_night_reads_the_other_files_and_tells_it(places: list[Path], lock: Ca
         f"{first}/a.pcap": False,
         str(second): True,
     }
+    assert inputs.doubles == {}
+
+
+def test_a_night_reads_the_other_files_where_one_cannot_be_read(
+    places: list[Path], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    closed = str(places[1] / "b.pcap")
+
+    def refusing(path: str) -> BufferedIOBase:
+        if path == closed:
+            raise PermissionError(errno.EACCES, os.strerror(errno.EACCES), path)
+        return open_file(path)
+
+    monkeypatch.setattr(runs, "open_file", refusing)
+    inputs = Inputs([str(place) for place in places], {}, {"digest of nothing": "/elsewhere.pcap"})
+    assert set(inputs()) == {str(places[0] / "a.pcap"), closed}
     assert inputs.doubles == {}
 
 
