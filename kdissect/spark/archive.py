@@ -69,7 +69,8 @@ def pack(path: str) -> Packed:
 
 
 def needed() -> list[Distribution]:
-    """The distributions that tasks need, of those that are installed here; kdissect is the first."""
+    """The distributions that tasks need: kdissect first, and then what it requires, with the extras that
+    tasks use. What is not installed here is left out."""
     found: dict[str, Distribution] = {}
     waiting: list[tuple[str, tuple[str, ...]]] = [("kdissect", EXTRAS)]
     while waiting:

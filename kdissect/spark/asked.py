@@ -25,7 +25,11 @@ _MOST = 60
 
 
 def told(tables: Sequence[str], by: Sequence[str], settings: TableSettings) -> dict[str, Any]:
-    """What a run asks for, as it is kept."""
+    """What a run asks for, as it is kept: ``tables`` and ``by`` are lists, and ``options`` has settings as
+    text, by name. Those that may be others in each run are left out.
+
+    :param by: the columns by which tables are partitioned.
+    """
     usual = TableSettings()
     kept = settings._replace(**{name: getattr(usual, name) for name in _OF_A_RUN})
     return {"tables": list(tables), "by": list(by), "options": kept.options()}
@@ -61,7 +65,8 @@ def is_told(value: object) -> TypeGuard[dict[str, Any]]:
 def first(folder: str, now: Mapping[str, Any]) -> dict[str, Any]:
     """What was asked for when this folder was new, which is now if it tells nothing.
 
-    :raises OSError: it cannot be written or read.
+    :param now: as :func:`told` gives it.
+    :raises OSError: it cannot be written or read, or is damaged.
     """
     files = small_files(folder)
     try:

@@ -25,7 +25,7 @@ class Carried:
     packets: int = 0
     """How many were read."""
     last_ns: int | None = None
-    """The latest time of a packet."""
+    """The latest time of a packet, ns since the epoch; None before any."""
     items: dict[str, int] = field(default_factory=dict)
     """By path, how many packets and other things of a file were taken in."""
     final: set[str] = field(default_factory=set)
@@ -33,7 +33,8 @@ class Carried:
     sizes: dict[str, int] = field(default_factory=dict)
     """By path, up to which byte it was read."""
     firsts: dict[str, int | None] = field(default_factory=dict)
-    """By path, the time of the first packet, by which a file is known under a name that comes again."""
+    """By path, the time of the first packet, ns since the epoch, by which a file is known under a name that
+    comes again."""
     bookmarks: dict[str, Bookmark] = field(default_factory=dict)
     """By path, where one goes on when a file has grown. Without one, a file is read from its beginning
     again, and what was taken in is passed over."""
@@ -55,7 +56,10 @@ class Carried:
         return sum(self.sizes.values())
 
     def rename(self, old: str, new: str) -> None:
-        """The file has a new name: what was read of it stays known."""
+        """The file has a new name: what was read of it stays known.
+
+        :raises KeyError: nothing was read under the old name.
+        """
         for each in (self.items, self.sizes):
             each[new] = each.pop(old)
         self.firsts[new] = self.firsts.pop(old)
@@ -102,7 +106,8 @@ class Carried:
 
 
 class Drained(NamedTuple):
-    """A state of which nothing is open any more: how far files were read, numbers, and names of topic ids."""
+    """A state of which nothing is open any more: how far files were read, numbers, and names of topic ids.
+    The first six fields are those of :class:`Carried`."""
 
     packets: int
     last_ns: int | None
@@ -118,7 +123,10 @@ class Drained(NamedTuple):
     """Topic id, name, and the packet that told it."""
 
     def begun(self, reading: Pass) -> Carried:
-        """The state with a new reading, which goes on with the numbers."""
+        """The state with a new reading, which goes on with the numbers, and has the names.
+
+        :param reading: one that has read nothing. It is changed.
+        """
         numbering = reading.numbering
         numbering.connections, numbering.exchanges = self.connections, self.exchanges
         for each in self.names:

@@ -38,6 +38,7 @@ def changes(before: dict[str, dict[str, Any]], rows: Iterable[dict[str, Any]]) -
 
     :param before: by key.
     :param rows: all that is found now, as columns have it.
+    :returns: rows that are new, that changed, and, as they were, those that are over; ``change`` says which.
     """
     found: list[dict[str, Any]] = []
     now: dict[str, dict[str, Any]] = {}
@@ -66,7 +67,7 @@ def as_columns(findings: Iterable[Any]) -> Iterator[dict[str, Any]]:
 def change_batch(
     table: Table, point: str | None, number: int, rows: Iterable[dict[str, Any]]
 ) -> pa.RecordBatch | None:
-    """Rows of :func:`changes` as Spark takes them.
+    """Rows of :func:`changes` as Spark takes them, or None without rows.
 
     :param number: that of the batch.
     """

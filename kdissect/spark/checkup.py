@@ -31,7 +31,7 @@ _HOW = "kdissect doctor spark says how"
 
 
 def check_cluster(spark: SparkSession, master: str, paths: Sequence[str]) -> Iterator[Row]:
-    """Ask the workers.
+    """Ask the workers, in a job of a few seconds. An error of Spark's is a row, too.
 
     :param paths: captures, and folders for tables, that they must reach.
     """
@@ -54,7 +54,11 @@ def check_cluster(spark: SparkSession, master: str, paths: Sequence[str]) -> Ite
 
 
 def judge(told: Iterable[Mapping[str, Any]], paths: Sequence[str]) -> Iterator[Row]:
-    """What the answers of :func:`kdissect.spark.probe.facts` mean. It deletes the files of the test."""
+    """What the answers of :func:`kdissect.spark.probe.facts` mean. It deletes the files of the test.
+
+    :param told: an answer for each task; a worker may have given several.
+    :param paths: those that the workers were asked about.
+    """
     told = list(told)
     by_host = {(each["host"], each["program"]): each for each in told}
     yield "workers", "ok", f"{plural(len(told), 'task')} ran on {plural(len(by_host), 'host')}"

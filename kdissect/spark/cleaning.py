@@ -47,6 +47,9 @@ def clear(position: Position, folder: str, when_read: str) -> None:
     :param position: how far all files were read, by batches that are there for good.
     :param folder: the folder of the stream.
     :param when_read: as for :func:`destination`.
+    :raises ValueError: that is not understood.
+    :raises OSError: a capture cannot be moved or deleted.
+    :raises CaptureError: another file system cannot be asked.
     """
     if when_read == KEEP:
         return

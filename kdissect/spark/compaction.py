@@ -42,6 +42,7 @@ def compact(folder: str, batch: int) -> None:
 
     :param folder: that of the table.
     :param batch: the latest batch; it may be repeated, and stays as it is.
+    :raises OSError: a file cannot be read, written or moved.
     """
     files = small_files(folder)
     for level in range(1, LEVELS + 1):
@@ -52,7 +53,11 @@ def compact(folder: str, batch: int) -> None:
 
 
 def finish(folder: str) -> None:
-    """Finish what a process began that died."""
+    """Finish what a process began that died.
+
+    :param folder: that of the table.
+    :raises OSError: a file cannot be read or moved.
+    """
     _finish(small_files(folder), folder)
 
 

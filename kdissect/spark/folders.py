@@ -22,36 +22,65 @@ class UntrustedError(Exception):
 
 
 class SmallFiles(Protocol):
-    """The folder."""
+    """The folder. Elsewhere, each method also has a CaptureError: the file system cannot be reached."""
 
     def prepare(self) -> None:
-        """Make the folder."""
+        """Make the folder, if it is not there.
+
+        :raises OSError: it cannot be made.
+        """
 
     def names(self) -> list[str]:
-        """The files that are there, also those in folders in it."""
+        """The files that are there, also those in folders in it; none if the folder is not there.
+
+        :raises OSError: another file system does not answer.
+        """
 
     def read(self, name: str) -> bytes:
-        """:raises FileNotFoundError: it is not there."""
+        """All bytes of a file.
+
+        :raises FileNotFoundError: it is not there.
+        :raises OSError: it cannot be read.
+        """
 
     def first_line(self, name: str) -> bytes:
-        """:raises OSError: it cannot be read."""
+        """The bytes of a file up to its first newline, which may be among them, or all if it has none.
+
+        :raises OSError: it cannot be read.
+        """
 
     def write(self, name: str, data: bytes) -> None:
-        """Write a file; folders that its name needs are made."""
+        """Write a file; folders that its name needs are made.
+
+        :raises OSError: it cannot be written.
+        """
 
     def move(self, old: str, new: str) -> None:
-        """Give a folder in it another name; one of that name goes before."""
+        """Give a folder in it another name. On this machine one that has the name goes before; elsewhere
+        files come into it one by one.
+
+        :raises OSError: it cannot be moved.
+        """
 
     def remove(self, name: str) -> None:
-        """Remove a file, or a folder with what is in it, if it is there."""
+        """Remove a file, or a folder with what is in it, if it is there.
+
+        :raises OSError: a file cannot be removed.
+        """
 
     def tidy(self) -> None:
-        """Remove folders without a file, and what a killed process did not finish to write."""
+        """Remove folders without a file, and what a killed process did not finish to write.
+
+        :raises OSError: a file cannot be removed.
+        """
 
     def refuse_others(self, name: str = "") -> None:
-        """See that nobody else could write to a file, or to the folder itself.
+        """See that nobody else could write to a file, or to the folder itself. Elsewhere nobody can tell, and
+        a signature has to.
 
+        :param name: of the file; empty for the folder.
         :raises UntrustedError: others could.
+        :raises OSError: it is not there.
         """
 
 

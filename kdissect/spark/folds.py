@@ -70,8 +70,9 @@ class CountedPoints(NamedTuple):
     """The results of all capture points."""
 
     tables: tuple[pa.Table, ...]
+    """In the order of the question. If capture points have names, the first column has them."""
     left_out: tuple[int, ...]
-    """Of each table."""
+    """Of each table, how often something was left out because there was no room."""
     damage: list[Fault]
     """What is wrong with files; of many, the first."""
 
@@ -196,7 +197,11 @@ def counted_alone(
     note: Note,
     points: Points | None,
 ) -> Sequence[FoldRows]:
-    """The rows of one capture point's tables, all of it counted by one task."""
+    """The rows of one capture point's tables, all of it counted by one task.
+
+    :param points: the capture points that its files are of, where they are of several.
+    :raises CaptureError: a key log, or a key, cannot be read.
+    """
     sent = _part(all_events(paths, settings, note, points), settings, question, note)
     whole = question.new()
     add(whole, sent.part, set())
@@ -204,7 +209,7 @@ def counted_alone(
 
 
 def several_points(point: CapturePoint, settings: TableSettings) -> Points | None:
-    """The capture points of files, if the user did not name them."""
+    """The capture points that kdissect recognises in files; None if there is one, or the user named them."""
     return find_points(point.paths, settings.limits) if settings.capture_point is None else None
 
 

@@ -55,7 +55,7 @@ class ReadSum(NamedTuple):
 
 
 class SpanReading:
-    """Reads a span once.
+    """Reads a span once. What cannot be read is a fault among its items.
 
     :param bookmark: where reading of the file stopped before, if that was kept.
     :param before: what was read of the file before, if that was kept.

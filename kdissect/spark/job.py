@@ -205,6 +205,9 @@ def batch_units(
 ) -> tuple[BatchUnit, ...]:
     """A task for each capture point. If much is new there, others make the rows.
 
+    :param batch: the number of the batch.
+    :param spans: what is new, of all capture points; None: write what is open.
+    :param drained_at: the batch whose drained state is left; None where nothing is drained.
     :param cores: how many tasks can run at a time; None where none can keep events for others.
     """
     units = []

@@ -72,6 +72,7 @@ class Keeper:
     :param folder: where its files go.
     :param key: with which digests are made.
     :param file_bytes: a file has about so many bytes.
+    :raises OSError: each method may, because a file cannot be written; but :meth:`abandon` does not.
     """
 
     def __init__(self, folder: str, key: bytes, file_bytes: int) -> None:
@@ -150,7 +151,10 @@ class Keeper:
 def kept_names(kept: KeptFile, key: bytes) -> TopicNames:
     """All names of topic ids that a task knew at its end.
 
+    :param kept: what :meth:`Keeper.close` gave.
+    :param key: that of the :class:`Keeper`.
     :raises KeptError: the file was changed.
+    :raises OSError: it cannot be read.
     """
     names = TopicNames()
     for value in _values(kept, key):
@@ -160,9 +164,12 @@ def kept_names(kept: KeptFile, key: bytes) -> TopicNames:
 
 
 def kept_pieces(kept: KeptFile, key: bytes, names: TopicNames, limits: Limits) -> Iterator[KeptEvents]:
-    """What a file keeps, in order.
+    """What a file keeps, in order, piece by piece.
 
+    :param key: that of the :class:`Keeper`.
+    :param names: all names of topic ids. Each exchange knows those that had been told by then.
     :raises KeptError: the file was changed.
+    :raises OSError: it cannot be read.
     """
     for events, packets in _values(kept, key):
         yield KeptEvents([_event(each, names, limits) for each in events], packets)

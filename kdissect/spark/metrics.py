@@ -41,7 +41,10 @@ class StreamMetrics:
         assert tuple(_COUNTED) == RunCounts._fields
 
     def batch(self, number: int, seconds: float, made: MadeTables) -> None:
-        """Count a batch that has been written."""
+        """Count a batch that has been written.
+
+        :param seconds: how long it took.
+        """
         self._batch.set(number)
         self._ended.set(time.time())
         self._seconds.observe(seconds)

@@ -13,7 +13,11 @@ from kdissect.spark.states import StateError
 @contextmanager
 def in_one_line() -> Iterator[None]:
     """What is wrong with options, captures or states reaches the user without a stack. PySpark's workers end
-    after an error, so what is set here holds for this one only."""
+    after an error, so what is set here holds for this one only.
+
+    :raises CaptureError: it is about captures.
+    :raises ValueError: it is about anything else; the text is the same.
+    """
     try:
         yield
     except (LookupError, ValueError, OSError, CaptureError, StateError) as error:

@@ -60,9 +60,11 @@ _OUTCOME = pa.schema([("outcome", pa.binary())])
 
 
 def write_tables(spark: SparkSession, job: Job, folder: str) -> list[TaskOutcome]:
-    """Have the tasks write files into a folder, in which each table has one of its own.
+    """Have the tasks write files into a folder, in which each table has one of its own. If Spark gives a task
+    up, this raises Spark's own error.
 
     :param folder: a new one, which driver and workers share.
+    :returns: what each task tells, in the order of the tasks.
     """
     job = job._replace(key=secrets.token_bytes(32))
     outcomes = _outcomes(spark, job, folder)

@@ -33,6 +33,7 @@ class CapturePoint(NamedTuple):
 
     @property
     def paths(self) -> tuple[str, ...]:
+        """Those of its files, in the order in which they were named."""
         return tuple(file.path for file in self.files)
 
     @property
@@ -71,7 +72,7 @@ class Plan(NamedTuple):
         return self._replace(tasks=tasks, is_told=True)
 
     def lines(self) -> list[str]:
-        """The plan in words."""
+        """The plan in words, sizes in MiB (1,048,576 bytes)."""
         reading = plural(len(self.points), "task")
         out = [f"{reading} to read {_mib(self.bytes_to_read)} of {_mib(self.size)}"]
         for point, tasks in zip(self.points, self.tasks, strict=True):

@@ -85,7 +85,10 @@ class Note:
 
 
 def done(folder: str) -> Done:
-    """What all tasks together have done."""
+    """What all tasks together have done, by their latest notes.
+
+    :raises OSError: the folder, or a note in it, cannot be read.
+    """
     total = Done()
     for entry in os.scandir(folder):
         if entry.name.endswith("~") or entry.is_dir():

@@ -28,7 +28,7 @@ _COUNTS = (
 
 
 def quality(exchanges: DataFrame, connections: DataFrame, faults: DataFrame) -> DataFrame:
-    """A row for each capture point and hour (UTC; null where it is not known).
+    """A row for each capture point and hour (as text, in UTC; null where it is not known).
 
     Its columns: ``exchanges``; of them ``not_captured``; ``faults``, and those of each layer; ``gap_bytes``,
     ``skipped_bytes`` and ``retransmitted`` bytes; the ``kinds`` of faults.

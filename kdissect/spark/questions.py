@@ -49,6 +49,7 @@ class AskedStatistics:
 class Judgement:
     """Findings, as ``explain --all`` gives them.
 
+    :param limits: how much is kept of what is judged.
     :param thresholds: of rules, by id, where they are not the usual ones.
     :param ignored: rules that are not run, by id or pattern.
     """
@@ -102,7 +103,7 @@ class WholeReport:
 
 
 class Fed:
-    """Several folds that take in the same events."""
+    """Several folds that take in the same events. Each has the results that it would have alone."""
 
     def __init__(self, several: Sequence[Counted]) -> None:
         self.several = several
@@ -125,7 +126,7 @@ class Fed:
 
 @dataclass(frozen=True)
 class Several:
-    """Several questions, for which captures are read once."""
+    """Several questions, for which captures are read once. Their tables follow one another, in this order."""
 
     questions: tuple[FoldQuestion[Any], ...]
 

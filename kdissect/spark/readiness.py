@@ -43,7 +43,8 @@ _WHOLE = f"select {POINT}, connection, opened, gaps, skipped_bytes from connecti
 
 def readiness(spark: SparkSession) -> tuple[DataFrame, int]:
     """The rows of the table ``versions`` that a release of Kafka does not have any more, worst first. Also
-    how often something was left out because there was no room.
+    how often something was left out because there was no room. The session has the views ``exchanges`` and
+    ``connections``.
     """
     facts = VersionFacts(Room(DEFAULTS))
     for row in spark.sql(_SPOKEN).toLocalIterator():

@@ -48,7 +48,11 @@ def size_of(exchange: Exchange) -> int:
 def share_of(
     paths: Sequence[str], settings: TableSettings, index: int, count: int, note: Note
 ) -> Iterator[Event]:
-    """The events of the task ``index`` of ``count``."""
+    """The events of the task ``index`` of ``count``. The first task has all events but exchanges, which they
+    share.
+
+    :raises CaptureError: a key log, or a key, cannot be read.
+    """
     shares = Shares(count)
     for event in all_events(paths, settings, note):
         if (shares.owner(event) if isinstance(event, Exchange) else 0) == index:
@@ -93,6 +97,7 @@ def all_events(
     """All events of a capture, with the numbers and names that ``kdissect read`` gives.
 
     :param points: the capture points of the files, where they are of several.
+    :raises CaptureError: a key log, or a key, cannot be read. What is wrong with captures is an event.
     """
     for _, events in all_blocks(paths, settings, note, points):
         yield from events
@@ -101,7 +106,10 @@ def all_events(
 def all_blocks(
     paths: Sequence[str], settings: TableSettings, note: Note, points: Points | None = None
 ) -> Iterator[tuple[Sequence[Item], Iterator[Event]]]:
-    """The packets that come together, and the same events, which are to be taken before the next packets."""
+    """The packets that come together, and the same events, which are to be taken before the next packets.
+
+    :raises CaptureError: as :func:`all_events`.
+    """
     if points is not None:
         points = points._replace(of_interface={})  # it grows while packets are read
     reading = last_pass(paths, settings, note, points)
@@ -111,7 +119,10 @@ def all_blocks(
 def last_pass(
     paths: Sequence[str], settings: TableSettings, note: Note, points: Points | None = None
 ) -> Pass:
-    """The pass whose events count. With ``--two-pass``, a pass before it has learned the names."""
+    """The pass whose events count. With ``--two-pass``, a pass before it has learned the names.
+
+    :raises CaptureError: as :func:`all_events`.
+    """
     reading = new_pass(settings, paths, points)
     if settings.two_pass:
         for items in packets_of(paths, settings, note, points):

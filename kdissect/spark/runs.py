@@ -118,7 +118,10 @@ class Runs:
             os.close(descriptor)
 
     def rows(self) -> list[dict[str, Any]]:
-        """What each run that is over came to."""
+        """What each run that is over came to, the first one first: the columns of :data:`RUNS`.
+
+        :raises RunsError: one of them is damaged.
+        """
         return [self._row(self._folder / f"run-{number}.json") for number in self._over()]
 
     def last(self) -> int:
@@ -126,7 +129,10 @@ class Runs:
         return max(self._over(), default=0)
 
     def plan(self, number: int) -> RunPlan | None:
-        """What a run reads; None where nothing was planned."""
+        """What a run reads; None where nothing was planned.
+
+        :raises RunsError: the plan is damaged, or of another version of kdissect.
+        """
         path = self._folder / f"plan-{number}.json"
         if not path.exists():
             return None
@@ -143,7 +149,7 @@ class Runs:
     def position(self, number: int) -> Position:
         """How far files were read at the end of a run; nothing before the first.
 
-        :raises RunsError: its plan is gone.
+        :raises RunsError: its plan is gone or damaged.
         """
         if number == 0:
             return {}
@@ -153,18 +159,28 @@ class Runs:
         return plan.end
 
     def digests(self) -> dict[str, str]:
-        """By the digest, the file that was read and has it."""
+        """By the digest, the file that was read and has it.
+
+        :raises RunsError: a plan is damaged.
+        """
         plans = [self.plan(number) for number in range(1, self.last() + 1)]
         return {digest: path for plan in plans if plan for path, digest in plan.digests.items()}
 
     def begin(self, plan: RunPlan) -> None:
-        """Keep what a run reads."""
+        """Keep what a run reads. From now on it is done again if it dies.
+
+        :raises OSError: that cannot be written.
+        """
         value: dict[str, Any] = {"end": to_offset(plan.end), "digests": plan.digests, "asked": plan.asked}
         value |= {"closes": plan.closes, "drains": plan.drains, "has_secrets": plan.has_secrets}
         self._write(f"plan-{plan.number}.json", value)
 
     def end(self, row: dict[str, Any]) -> None:
-        """Keep what a run came to: it is over."""
+        """Keep what a run came to: it is over.
+
+        :param row: by the columns of :data:`RUNS`.
+        :raises OSError: that cannot be written.
+        """
         self._write(f"run-{row['run']}.json", row)
 
     def _row(self, path: Path) -> dict[str, Any]:
@@ -202,7 +218,11 @@ class Runs:
 
 
 def digest_of(path: str, size: int) -> str:
-    """A digest of the first ``size`` bytes of a file."""
+    """The SHA-256 of the first ``size`` bytes of a file, in hexadecimal digits.
+
+    :raises CaptureError: it is a directory, or its file system cannot be reached.
+    :raises OSError: it cannot be read.
+    """
     made = hashlib.sha256()
     with closing(open_file(path)) as file:
         while size > 0 and (piece := file.read(min(size, _PIECE))):

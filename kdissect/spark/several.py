@@ -119,14 +119,14 @@ class MadeTables(NamedTuple):
 
     @property
     def rows(self) -> int | None:
-        """How many rows all tables have together; None where copies of them become one."""
+        """How many rows all tables have together; None where copies of an exchange become one row."""
         if self.asked.merges:
             return None
         return sum(each.rows.get(name, 0) for each in self.outcomes for name in self.asked.tables)
 
     @property
     def damage(self) -> list[Fault]:
-        """What is wrong with files."""
+        """What is wrong with files, as each task met it."""
         return [fault for each in self.outcomes for fault in each.damage]
 
     @property
@@ -135,7 +135,7 @@ class MadeTables(NamedTuple):
         return reduce(RunCounts.plus, (each.tally for each in self.outcomes), RunCounts())
 
     def close(self) -> None:
-        """Let go of what the tasks made."""
+        """Let go of what the tasks made: remove their files, or have Spark forget them."""
         if self.folder is not None:
             remove(self.folder)
         if self.wide is not None:
@@ -189,6 +189,7 @@ def make_tables(
     """Have the tasks make tables of whole captures: all jobs have run when this returns.
 
     :param tallies: whether what is wrong with captures is counted.
+    :returns: the tables, which nobody reads yet: :meth:`MadeTables.write` hands them to the target.
     :raises TargetError: the driver does not see what workers write.
     """
 
@@ -202,9 +203,11 @@ def make_tables(
 def add_batch(
     spark: SparkSession, units: Units, asked: BatchOptions, target: Target, tallies: bool, owner: str
 ) -> MadeTables:
-    """The same of what is new. What a batch that died had made goes.
+    """As :func:`make_tables`, of what is new. What a batch that died had made goes.
 
+    :param units: gives the tasks for so many cores.
     :param owner: the folder of states: others may write into the same warehouse.
+    :raises TargetError: the driver does not see what workers write.
     """
     name = f"{STAGED}-{hashlib.sha256(owner.encode()).hexdigest()[:12]}"
     return _made(spark, units, asked, target, tallies, name)

@@ -33,6 +33,7 @@ class TaskFile(NamedTuple):
     """By which the table was asked for."""
     path: str
     rows: int
+    """How many it has."""
 
 
 class FileSink:
@@ -59,6 +60,10 @@ class FileSink:
             self._open()
 
     def write(self, batch: pa.RecordBatch) -> None:
+        """Write the next rows.
+
+        :raises OSError: they cannot be written.
+        """
         if self._writer is None:
             self._open()
         assert self._writer is not None
@@ -67,7 +72,10 @@ class FileSink:
         pa.default_memory_pool().release_unused()  # as for files of read
 
     def close(self) -> TaskFile | None:
-        """Write the end; gives what was written."""
+        """Write the end; gives what was written, or None if there were no rows and the file was not made.
+
+        :raises OSError: it cannot be written.
+        """
         if self._writer is None:
             return None
         self._writer.close()

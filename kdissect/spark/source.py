@@ -53,9 +53,14 @@ class CaptureSource(DataSource):
 
     @classmethod
     def name(cls) -> str:
+        """The format by which users name it."""
         return "kdissect"
 
     def schema(self) -> str | StructType:
+        """The columns of the rows. For ``CREATE TABLE`` it also holds the options, which Spark forgets.
+
+        :raises ValueError: an option is wrong, or there is no such option, table, statistic or column.
+        """
         options = self.options
         with in_one_line():
             table = _settings_of(options, _OF_STREAMS).chosen_table()
@@ -65,16 +70,27 @@ class CaptureSource(DataSource):
             return remembering(table, options) if is_created(options) else ddl(table)
 
     def streamReader(self, schema: StructType) -> DataSourceStreamReader:  # noqa: N802 - Spark's name
+        """What follows a folder. What is wrong with options is told when it is first used."""
         try:
             return _stream_of(self.options, schema)
         except (LookupError, ValueError, CaptureError, StateError) as error:
             return _NoStream(error)
 
     def writer(self, schema: StructType, overwrite: bool) -> DataSourceWriter:
+        """Refuse to write.
+
+        :raises ValueError: always; the text says why.
+        """
         with in_one_line():
             raise ValueError("kdissect reads captures, and writes none")
 
     def reader(self, schema: StructType) -> DataSourceReader:
+        """What reads captures.
+
+        :param schema: that of the table, or some of its columns.
+        :raises ValueError: an option is wrong, or there is no such option, table, statistic or column.
+        :raises CaptureError: no path is given, or none of the captures is there.
+        """
         with in_one_line():
             options = options_of(schema, self.options)
             settings, paths = _settings_of(options), _paths_of(options)
@@ -173,7 +189,7 @@ def _selected(table: Table, schema: StructType) -> Table:
 
 
 class SourceTask(InputPartition):
-    """What a task does."""
+    """What a task does: the share ``index`` of ``count`` of a capture point's rows."""
 
     def __init__(self, point: str, paths: tuple[str, ...], index: int, count: int) -> None:
         super().__init__(index)
@@ -203,6 +219,11 @@ class FoldReader(DataSourceReader):
         Choice(settings)  # a filter that is none is told before any task starts
 
     def partitions(self) -> Sequence[InputPartition]:
+        """A task for each capture point.
+
+        :raises CaptureError: there are no such captures.
+        :raises ValueError: a capture belongs to no capture point.
+        """
         settings = self._settings
         with in_one_line():
             points = capture_points(list_files(self._paths), settings.capture_point)
@@ -212,6 +233,7 @@ class FoldReader(DataSourceReader):
             ]
 
     def read(self, partition: InputPartition) -> Iterator[Any]:
+        """The rows of a capture point, as record batches of Arrow."""
         assert isinstance(partition, CountingTask)
         settings, stats = self._settings, self._settings.stats
         assert stats is not None
@@ -241,6 +263,11 @@ class CaptureReader(DataSourceReader):
         Choice(settings)  # a filter that is none is told before any task starts
 
     def partitions(self) -> Sequence[InputPartition]:
+        """The tasks. Several may share a capture point, and each of them reads and dissects all of it.
+
+        :raises CaptureError: there are no such captures.
+        :raises ValueError: a capture belongs to no capture point.
+        """
         settings = self._settings
         shares: list[InputPartition] = []
         with in_one_line():
@@ -253,6 +280,7 @@ class CaptureReader(DataSourceReader):
         return shares
 
     def read(self, partition: InputPartition) -> Iterator[Any]:
+        """The rows of a task, as record batches of Arrow."""
         assert isinstance(partition, SourceTask)
         settings, share = self._settings, partition
         note = Note(settings.progress, f"{settings.table}-{share.index}")
@@ -279,6 +307,10 @@ class CaptureReader(DataSourceReader):
 def replicated(spark: SparkSession, settings: TableSettings, paths: list[str]) -> DataFrame:
     """The same rows without the data source. The data source asks the driver's Python for its plan, and the
     workers' Python may be in an archive that only they unpack.
+
+    :raises LookupError: there is no such table or column.
+    :raises CaptureError: there are no such captures.
+    :raises ValueError: an option is wrong, or a capture belongs to no capture point.
     """
     table = settings.chosen_table()
     reader = CaptureReader(settings, paths, table)

@@ -85,8 +85,11 @@ def of_offset(offset: dict[str, Any]) -> Position:
 
 
 def spans_between(start: Position, end: Position, rule: str | None) -> list[FileSpan]:
-    """What a batch reads, in the order in which it is read, and then the files that are gone; ``rule`` tells
-    capture points apart."""
+    """What a batch reads, in the order in which it is read, and then the files that are gone.
+
+    :param rule: tells capture points apart, as the setting ``capture_point``.
+    :raises ValueError: a file belongs to no capture point.
+    """
     new = [(path, read) for path, read in end.items() if start.get(path) != read]
     new.sort(key=lambda each: (each[1].first_ns or 0, each[0]))
     spans = [FileSpan(point_of(path, rule), path, *read[:4]) for path, read in new]
@@ -110,6 +113,8 @@ class SpoolFolder(NamedTuple):
 
         :param most_bytes: files are taken up to so many bytes, but at least one.
         :param last: what is not in this position does not count.
+        :raises CaptureError: the folder cannot be listed, or its file system cannot be reached.
+        :raises ValueError: a file belongs to no capture point.
         """
         there = files_in(self.folder) if self.there is None else self.there()
         found = {path: self._look(path, read, start.get(path)) for path, read in there.items()}
@@ -169,9 +174,10 @@ class SpoolFolder(NamedTuple):
 
 
 def limited(size: int, note: Callable[[bytes], None]) -> Callable[[str], BufferedIOBase]:
-    """What opens a file that ends after ``size`` bytes, whatever was written to it since.
+    """What opens a file that ends after ``size`` bytes, whatever was written to it since. It raises what
+    :func:`~kdissect.spark.storage.open_file` does.
 
-    :param note: is told what is read.
+    :param note: is given the bytes that are read.
     """
 
     def opened(path: str) -> BufferedIOBase:

@@ -109,11 +109,17 @@ class States:
         self._refuse_others()
 
     def points(self) -> list[str]:
-        """The capture points that have a state."""
+        """The capture points that have a state, in the order of their names.
+
+        :raises StateError: a state is damaged.
+        """
         return sorted({self._head(each)["point"] for each in self._all()})
 
     def bytes_read(self) -> int:
-        """How much was read of the files that are there, of all capture points."""
+        """How many bytes were read of the files that are there, of all capture points.
+
+        :raises StateError: a state is damaged.
+        """
         latest: dict[str, _StateFile] = {}
         for each in sorted(self._all()):
             latest[each.base] = each
@@ -131,7 +137,8 @@ class States:
     def load(self, point: str, batch: int) -> Carried | Drained | None:
         """What batches before this one left of a capture point; None if no batch came before.
 
-        :raises StateError: it is damaged, of another kdissect, or not the user's own.
+        :raises OtherBuildError: another build of kdissect wrote it.
+        :raises StateError: it is damaged, not signed with this key, or not the user's own.
         """
         found = self._latest(point, batch)
         if found is None:
@@ -170,20 +177,29 @@ class States:
         return carried
 
     def of_others(self, batch: int) -> list[str]:
-        """The capture points whose state before this batch another version of kdissect made."""
+        """The capture points whose state before this batch another version of kdissect made.
+
+        :raises StateError: a state is damaged.
+        """
         latest = {point: self._latest(point, batch) for point in self.points()}
         return [
             point for point, each in latest.items() if each is not None and _is_of_others(self._head(each))
         ]
 
     def save(self, point: str, batch: int, carried: Carried) -> None:
-        """Keep what a batch leaves."""
+        """Keep what a batch leaves. It replaces what an earlier try of the batch left.
+
+        :raises OSError: it cannot be written.
+        """
         data = pickle.dumps(carried, pickle.HIGHEST_PROTOCOL)
         name = _StateFile(batch, "", _base_of(point))
         self._write(name, point, carried.bytes_read, data, None, carried.trail, carried.has_secrets)
 
     def drain(self, point: str, batch: int, drained: Drained) -> None:
-        """Keep it as drained; it counts after :meth:`end_drain`."""
+        """Keep it as drained; it counts after :meth:`end_drain`.
+
+        :raises OSError: it cannot be written.
+        """
         data = json.dumps(drained._asdict()).encode()
         size = sum(drained.sizes.values())
         self._write(_StateFile(batch, _DRAINING, _base_of(point)), point, size, data, _DRAINED_FORM)

@@ -67,7 +67,7 @@ class BatchEvents:
 
     @property
     def names(self) -> TopicNames:
-        """Those of topic ids."""
+        """Those of topic ids that were told by now."""
         return TopicNames() if self._carried is None else self._carried.reading.names
 
 
@@ -96,7 +96,11 @@ def events_of_batch(
 ) -> BatchEvents:
     """What the spans bring to light; the state is kept when all has been given.
 
+    :param batch: the number of the batch. The state is that of the batches before it.
+    :param spans: those of this capture point, in the order in which they are read.
+    :param note: counts what was read.
     :raises StateError: the state cannot be used.
+    :raises CaptureError: a key log, or a key, cannot be read.
     """
     found = _found(states, batch, point, settings, judgement)
     carried = Carried(new_pass(settings)) if found is None else begun(found, settings)
@@ -121,7 +125,10 @@ def events_of_spans(
 
 
 def keep(states: States, point: str, batch: int, carried: Carried) -> None:
-    """Keep what a batch leaves. Private keys stay where they are."""
+    """Keep what a batch leaves. Private keys stay where they are.
+
+    :raises OSError: it cannot be written.
+    """
     carried.reading.secrets.rsa_keys = ()
     states.save(point, batch, carried)
 
@@ -133,7 +140,11 @@ def events_at_end(
     settings: TableSettings,
     judgement: Judgement | None = None,
 ) -> BatchEvents:
-    """What comes to light when nothing more is to come. The state remains, and the stream may go on."""
+    """What comes to light when nothing more is to come. The state remains, and the stream may go on.
+
+    :param batch: the number that it has, behind that of the last batch.
+    :raises StateError: the state cannot be used.
+    """
     found = _found(states, batch, point, settings, judgement)
     if found is None:
         return BatchEvents(None, ())
@@ -164,6 +175,7 @@ def events_of_drain(
     """What is open, as if connections ended here; what is left is kept as drained. Files may be gone.
 
     :param drained_at: the batch whose drained state it is.
+    :raises StateError: the state cannot be used.
     """
     found = _found(states, batch, point, settings, judgement)
     carried = found if isinstance(found, Carried) else None

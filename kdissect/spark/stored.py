@@ -31,6 +31,8 @@ def stored(spark: SparkSession, path: str, schema: str) -> DataFrame:
 
     :param schema: its schema if nothing was written: a partition of a table without rows has no file.
     :raises NotInstalledError: the table is Delta, and its library is not installed.
+    :raises TargetError: the table is Delta, and cannot be read as such.
+    :raises CaptureError: its folder cannot be listed.
     """
     paths = [path]
     if is_folder(join(path, "_delta_log")):
@@ -77,7 +79,8 @@ class StoredTables:
         """One of the tables.
 
         :raises NotInstalledError: as :func:`stored`.
-        :raises TargetError: a catalog does not have it, or does not answer.
+        :raises CaptureError: as :func:`stored`.
+        :raises TargetError: as :func:`stored`; or a catalog does not have it, or does not answer.
         """
         if isinstance(self._target, Iceberg):
             return _frame(spark, self._target.files(name), None, ddl(TABLES[name]))
@@ -98,7 +101,7 @@ def all_stored(spark: SparkSession, place: str) -> dict[str, DataFrame]:
     """All tables of a place, by name; those of statistics begin with ``stats_``.
 
     :param place: as for :class:`StoredTables`.
-    :raises CaptureError: an object store does not answer.
+    :raises CaptureError: a folder cannot be listed, or an object store does not answer.
     :raises FileNotFoundError: there is no such folder.
     :raises NotInstalledError: a library is not installed that the tables need.
     :raises TargetError: a catalog does not answer.

@@ -63,6 +63,7 @@ class StoredExchange(NamedTuple):
     software: str | None
     """That of its connection."""
     begun_ns: int
+    """When it began, ns since the epoch."""
     asked: Mapping[str, Any]
     """The body of its request; empty unless rows are told apart by what it says."""
 
@@ -110,7 +111,7 @@ class StoredTraffic(Traffic):
         return self._by_topic or "topics" in self._asked
 
     def learn(self, topic_id: str, name: str) -> None:
-        """A row tells the name of a topic id."""
+        """A row tells the name of a topic id. Beyond the limit ``rows``, ids keep no name."""
         known = self._names.get(topic_id)
         if known is None:
             if len(self._names) < self.limits.rows:
@@ -119,11 +120,13 @@ class StoredTraffic(Traffic):
             self._names[topic_id] = name
 
     def merge(self, later: Self) -> None:
+        """Add what was counted of other rows, and the names that they told."""
         super().merge(later)
         for topic_id, name in later._names.items():
             self.learn(topic_id, name)
 
     def result(self) -> list[Row]:
+        """The rows of the statistic, with names in place of topic ids where they are known."""
         rows = self._rows.rows
         for key in [*rows] if self._names and self.needs_names else ():
             # The API comes first, topic and layer last, between them what is read of an exchange.

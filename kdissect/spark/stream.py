@@ -67,9 +67,11 @@ class FolderSource(DataSource):
 
     @classmethod
     def name(cls) -> str:
+        """The format by which :func:`start` names it."""
         return "kdissect-folder"
 
     def schema(self) -> str:
+        """The fields of :class:`~kdissect.spark.spool.FileSpan`."""
         return _SPANS_DDL
 
     def streamReader(self, schema: StructType) -> DataSourceStreamReader:  # noqa: N802 - Spark's name
@@ -85,7 +87,10 @@ class Spans(InputPartition):
 
 
 class FolderReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
-    """Follows the folder."""
+    """Follows the folder. Offsets are positions, as :func:`~kdissect.spark.spool.to_offset` gives them.
+
+    :raises ValueError: an option is wrong.
+    """
 
     def __init__(self, options: dict[str, str]) -> None:
         self._most_bytes = int(options["most_bytes"]) if "most_bytes" in options else None
@@ -101,22 +106,32 @@ class FolderReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         return to_offset({})
 
     def getDefaultReadLimit(self) -> ReadLimit:  # noqa: N802
+        """How many bytes of files a batch reads at most."""
         return ReadAllAvailable() if self._most_bytes is None else ReadMaxBytes(self._most_bytes)
 
     def latestOffset(self, start: dict[str, Any], limit: ReadLimit) -> dict[str, Any]:  # noqa: N802
+        """How far the next batch reads; ``start`` itself where there is nothing to read.
+
+        :raises CaptureError: the folder cannot be listed.
+        :raises ValueError: a file belongs to no capture point.
+        """
         most = limit.max_bytes if isinstance(limit, ReadMaxBytes) else None
         return to_offset(self._spool.next(of_offset(start), most, self._end))
 
     def prepareForTriggerAvailableNow(self) -> None:  # noqa: N802
+        """From now on, files and bytes that come later are not read."""
         self._end = self._spool.next({})
 
     def partitions(self, start: dict[str, Any], end: dict[str, Any]) -> Sequence[InputPartition]:
+        """One task, which only names what a batch reads: others read it."""
         return [Spans(spans_between(of_offset(start), of_offset(end), self._spool.rule))]
 
     def commit(self, end: dict[str, Any]) -> None:
+        """Delete or move captures that batches up to here read to their end, if that was asked for."""
         clear(of_offset(end), self._spool.folder, self._when_read)
 
     def read(self, partition: InputPartition) -> Iterator[tuple[Any, ...]]:
+        """What the batch reads, in the order in which it is read."""
         assert isinstance(partition, Spans)
         return iter([tuple(span) for span in partition.spans])
 
@@ -135,7 +150,9 @@ class Tables:
         judgement: Judgement | None = None,
         metrics: StreamMetrics | None = None,
     ) -> None:
-        """:param tell: is given the damage to files that a batch met.
+        """:param out: the folder of the tables.
+        :param names: which are written.
+        :param tell: is given the damage to files that a batch met.
         :param shown: gives a context for a batch with this number: it shows a line with its progress.
         :param judgement: how findings become a further table.
         """
@@ -148,13 +165,22 @@ class Tables:
         self._metrics = metrics
 
     def recover(self) -> None:
-        """Finish what a process began that died."""
+        """Finish what a process began that died.
+
+        :raises OSError: a file cannot be read or moved.
+        """
         for name in self._asked.written:
             if can_write(self._target.where):
                 finish(self._target.folder(name))
 
     def add(self, frame: DataFrame, batch: int) -> None:
-        """A batch: read its spans and write its folders."""
+        """A batch: read its spans and write its folders. A repeat of a batch replaces them.
+
+        :param frame: spans, as :class:`FolderSource` gives them.
+        :param batch: its number.
+        :raises StateError: what was carried on from the batch before cannot be used.
+        :raises TargetError: rows cannot be written.
+        """
         spans = [FileSpan(*row) for row in frame.collect()]
         if self._states.is_draining(batch - 1):
             for name in self._asked.written:
@@ -218,6 +244,7 @@ def start(
     """Begin, or go on, to read a folder.
 
     :param checkpoint: the folder in which Spark keeps how far it is.
+    :param most_bytes: bytes of files in one batch, but at least one file; None for any number.
     :param settle_seconds: see :mod:`kdissect.spark.spool`.
     :param when_read: as :func:`~kdissect.spark.cleaning.clear` takes it.
     :param trigger: as Spark's ``trigger`` takes it.

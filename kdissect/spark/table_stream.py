@@ -87,6 +87,11 @@ class TableStream(FolderReader):
         return {"query": uuid.uuid4().hex, "batch": 0, "lasts": {}, **to_offset({})}
 
     def latestOffset(self, start: dict[str, Any], limit: ReadLimit) -> dict[str, Any]:  # noqa: N802
+        """How far the next batch reads; ``start`` itself where there is nothing to read.
+
+        :raises CaptureError: the folder cannot be listed.
+        :raises ValueError: a file belongs to no capture point, or the query had other options before.
+        """
         most = limit.max_bytes if isinstance(limit, ReadMaxBytes) else None
         before = of_offset(start)
         with in_one_line():
@@ -106,6 +111,10 @@ class TableStream(FolderReader):
             super().prepareForTriggerAvailableNow()
 
     def partitions(self, start: dict[str, Any], end: dict[str, Any]) -> Sequence[InputPartition]:
+        """A task for each capture point with something new. What they read is kept beside the state.
+
+        :raises ValueError: the query had other options before, or that cannot be kept.
+        """
         spans = spans_between(of_offset(start), of_offset(end), self._spool.rule)
         points = list(dict.fromkeys(span.point for span in spans))
         # Where the first batch runs again, Spark has made a new beginning: only the end names the query.
@@ -118,6 +127,7 @@ class TableStream(FolderReader):
         return [BatchTask(query, batch, point) for point in points]
 
     def commit(self, end: dict[str, Any]) -> None:
+        """Remove states and notes that no later batch needs."""
         with in_one_line():
             states, files = self._states(end["query"]), self._files(end["query"])
             states.forget()
@@ -130,6 +140,10 @@ class TableStream(FolderReader):
                     files.remove(name)
 
     def read(self, partition: InputPartition) -> Iterator[Any]:
+        """The rows of a task, as record batches of Arrow.
+
+        :raises ValueError: what was carried on from the batch before cannot be used.
+        """
         assert isinstance(partition, BatchTask)
         with in_one_line():
             yield from self._rows(partition)

@@ -123,7 +123,7 @@ def table_at(table: Table, point: str, head: int | None) -> Table:
 
 
 def types(table: Table) -> list[str]:
-    """The types of its columns in Spark's words."""
+    """The types of its columns in Spark's words, such as ``bigint`` and ``array<string>``."""
     return [_TYPES[column.type] for column in table.columns]
 
 

@@ -127,9 +127,14 @@ class ParquetFolder:
 
     @property
     def room(self) -> str | None:
+        """The folder of the tables."""
         return self.where
 
     def has(self, name: str) -> bool:
+        """Whether the folder of a table is there.
+
+        :raises CaptureError: another file system does not answer.
+        """
         return is_folder(self.folder(name))
 
     def folder(self, name: str) -> str:
@@ -137,7 +142,10 @@ class ParquetFolder:
         return join(self.where, name)
 
     def remove(self, name: str, run: int) -> None:
-        """Remove what a run wrote into a table."""
+        """Remove what a run wrote into a table, if it wrote anything.
+
+        :raises OSError: another file system cannot remove it.
+        """
         remove(join(self.folder(name), f"{self._run_key}={run}"))
 
     def write(
@@ -200,9 +208,11 @@ class Delta:
 
     @property
     def room(self) -> str | None:
+        """The folder of the tables."""
         return self.where
 
     def has(self, name: str) -> bool:
+        """Whether the folder of a table is that of a Delta table."""
         from deltalake import DeltaTable
 
         return bool(DeltaTable.is_deltatable(without_query(self._folder(name))))
@@ -258,7 +268,10 @@ class Delta:
         )
 
     def files(self, name: str) -> list[str]:
-        """The files of a table, as it is now."""
+        """The files of a table, as it is now: whole paths or URIs.
+
+        :raises TargetError: it cannot be read as a Delta table.
+        """
         return list(self._table(name).file_uris())
 
     def _table(self, name: str) -> Any:
@@ -308,6 +321,10 @@ class Iceberg:
 
     @property
     def room(self) -> str | None:
+        """The warehouse of the catalog, if it names one.
+
+        :raises TargetError: the catalog is not configured, or does not answer.
+        """
         where = str(self._known.properties.get("warehouse", ""))
         return where.rstrip("/") if "://" in where or os.path.isabs(where) else None
 
@@ -315,6 +332,10 @@ class Iceberg:
         return f"{self._namespace}.{name}"
 
     def has(self, name: str) -> bool:
+        """Whether the catalog has a table.
+
+        :raises TargetError: the catalog is not configured, or does not answer.
+        """
         return bool(self._known.table_exists(self._name(name)))
 
     def write(

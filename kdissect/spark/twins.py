@@ -14,7 +14,7 @@ from kdissect.spark.storage import split_query
 
 
 def twins(path: str) -> list[str]:
-    """The other names that a file may have had, or may get."""
+    """The other names that a file may have had, or may get: with another ending of compression, or none."""
     bare, query = split_query(_bare(path))
     return [each for ending in ("", *SUFFIXES) if (each := bare + ending + query) != path]
 

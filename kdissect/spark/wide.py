@@ -26,12 +26,15 @@ def wide_ddl(tables: Iterable[tuple[str, Table]]) -> str:
 
 
 def table_in(wide: DataFrame, name: str) -> DataFrame:
-    """One of the tables."""
+    """One of the tables: its rows, in columns of their own."""
     return wide.where(wide[name].isNotNull()).select(f"`{name}`.*")
 
 
 class Widener:
-    """Makes record batches of the DataFrame from record batches of its tables."""
+    """Makes record batches of the DataFrame from record batches of its tables.
+
+    :param schemas: of the tables, by the names that their columns have in the DataFrame.
+    """
 
     def __init__(self, schemas: Sequence[tuple[str, pa.Schema]]) -> None:
         self._kinds = [pa.struct(list(schema)) for _, schema in schemas]
@@ -39,7 +42,10 @@ class Widener:
         self._schema = pa.schema(list(zip(names, self._kinds, strict=True)))
 
     def widened(self, at: int, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        """The record batches of the table at this place, as the DataFrame has them."""
+        """The record batches of a table, as the DataFrame has them.
+
+        :param at: its place among the tables, from 0.
+        """
         kinds = self._kinds
         for batch in batches:
             columns = [pa.nulls(batch.num_rows, kind) for kind in kinds]

@@ -16,7 +16,7 @@ ENDED = "_SUCCESS"
 
 
 def can_write(folder: str) -> bool:
-    """Make a folder, here or elsewhere, without Spark; gives whether that worked."""
+    """Make a folder, here or elsewhere, without Spark. Gives whether it is there now."""
     try:
         if not is_remote(folder):
             _make_folder(plain_path(folder))
@@ -58,7 +58,12 @@ def is_there(path: str) -> bool:
 
 
 def remove(path: str) -> None:
-    """Remove a file, or a folder with all files in it. It may be gone already."""
+    """Remove a file, or a folder with all files in it. It may be gone already.
+
+    :raises CaptureError: another file system cannot be reached.
+    :raises OSError: a file cannot be removed. This does not hold for files in a folder of this machine: they
+        stay, and nothing is raised.
+    """
     if is_remote(path):
         from pyarrow import fs
 
