@@ -295,6 +295,8 @@ def _findings(config: Config, table: dict[str, Any]) -> Config:
                 raise _WrongKeyError(name, f"there is no threshold {name!r} of {id}{hint}")
             if not isinstance(number, int | float) or isinstance(number, bool) or not isfinite(number):
                 raise _WrongKeyError(name, f"{name}: a number is needed")
+            if number <= 0:
+                raise _WrongKeyError(name, f"{name}: a number above 0 is needed")
         thresholds[id] = {name: float(number) for name, number in value.items()}
     return config._replace(thresholds=thresholds, ignored=ignored)
 

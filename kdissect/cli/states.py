@@ -21,7 +21,8 @@ from kdissect.cli.errors import Unreadable, Wrong
 from kdissect.insight.judge import Judge
 from kdissect.insight.whole import form
 
-_MAGIC = b"kdissect findings 1\n"
+_KIND = b"kdissect findings "
+_MAGIC = _KIND + b"1\n"
 _DIGEST = hashlib.sha256().digest_size
 _OWN = (
     *("kdissect.analysis.", "kdissect.insight.", "kdissect.limits.", "kdissect.model.", "kdissect.names."),
@@ -68,6 +69,8 @@ def load(path: str) -> Judge | None:
         return None
     except OSError as error:
         raise Unreadable(f"--state {path}: cannot be read: {error.strerror}") from None
+    if data.startswith(_KIND) and not data.startswith(_MAGIC):
+        raise Unreadable(_of_others(path))
     if not data.startswith(_MAGIC):
         raise Unreadable(f"--state {path}: the file is not a state of kdissect explain and was not changed")
     digest, rest = data[len(_MAGIC) :][:_DIGEST], data[len(_MAGIC) + _DIGEST :]
@@ -77,10 +80,7 @@ def load(path: str) -> Judge | None:
         )
     made_by, _, pickled = rest.partition(b"\n")
     if made_by.decode("ascii", "replace") != _maker():
-        raise Unreadable(
-            f"--state {path}: another version of kdissect made the file, and this one cannot add to it. "
-            "The file was not changed; give another file"
-        )
+        raise Unreadable(_of_others(path))
     try:
         found = _Unpickler(io.BytesIO(pickled)).load()
     except Exception:  # whatever a pickle that somebody made up does
@@ -110,6 +110,13 @@ def save(path: str, judge: Judge) -> None:
             with suppress(OSError):
                 os.unlink(name)
         raise Wrong(f"--state {path}: cannot be written: {error.strerror}") from None
+
+
+def _of_others(path: str) -> str:
+    return (
+        f"--state {path}: another version of kdissect made the file, and this one cannot add to it. The file "
+        "was not changed; give another file"
+    )
 
 
 def _maker() -> str:

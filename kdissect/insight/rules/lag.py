@@ -212,7 +212,7 @@ def partition_lags(facts: Facts) -> Iterator[Finding]:
     """One partition is far behind its siblings."""
     for (group, topic), rows in together(facts.rows(Lag), "group", "topic").items():
         known = [row for row in rows if row["lag"] is not None]
-        if len(known) < facts.limit("partitions"):
+        if len(known) < max(2, facts.limit("partitions")):
             continue
         for row in known:
             usual = median(each["lag"] for each in known if each is not row)

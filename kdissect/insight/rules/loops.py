@@ -240,7 +240,7 @@ def connection_churn(facts: Facts) -> Iterator[Finding]:
     for (client_id,), rows in together(kafka, "client_id").items():
         over = [row for row in rows if row["end"] in ("fin", "rst")]
         busiest = _busiest(over, facts.limit("window_s"))
-        if len(busiest) < facts.limit("connections"):
+        if not busiest or len(busiest) < facts.limit("connections"):
             continue
         life_ns = median(row["last_ns"] - row["first_ns"] for row in busiest)
         requests = median(row["requests"] for row in busiest)

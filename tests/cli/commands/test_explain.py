@@ -138,6 +138,58 @@ def test_what_does_not_exist_is_told_in_one_line(
     assert ran.out == b""
 
 
+@pytest.mark.parametrize(
+    "asked", [("--exchange", 11), ("--group", "java43-errors-g"), ("--topic", "java43-errors")]
+)
+@pytest.mark.parametrize(
+    "idle",
+    [
+        ("--fail-on", "warning"),
+        ("--severity", "warning"),
+        ("--state", "x"),
+        ("--deep",),
+        ("-Y", "error"),
+        ("--not-judged",),
+    ],
+)
+def test_what_would_do_nothing_is_refused(
+    asked: tuple[object, ...], idle: tuple[str, ...], explain: Command
+) -> None:
+    ran = explain(CAPTURES / "errors.pcapng", *asked, *idle)
+    told = f"{idle[0]}: it chooses findings, and {asked[0]} asks for something else; leave out one"
+    assert (ran.code, ran.err.splitlines(), ran.out) == (2, [f"kdissect: {told}"], b"")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "told"),
+    [
+        (
+            ("--rule", "broker-gone", MIDSTREAM),
+            "--rule reads no capture; --id broker-gone chooses its findings",
+        ),
+        (("--error", "6", "x.pcap"), "--error reads no capture; leave out x.pcap"),
+        (("--rule", "broker-gone", "--error", "6"), "--rule and --error are given: give only one of them"),
+        (("--rule", "broker-gone", "--group", "g"), "--rule and --group are given: give only one of them"),
+        (("--error", "6", "--exchange", "0"), "--error and --exchange are given: give only one of them"),
+        (("--rule", "broker-gone", "-T", "csv"), "-T csv: the page of a rule prints as text"),
+        (("--error", "6", "--fail-on", "info"), "--fail-on: it chooses findings, and --error asks for"),
+    ],
+)
+def test_a_page_is_asked_for_alone(arguments: tuple[object, ...], told: str, explain: Command) -> None:
+    ran = explain(*arguments)
+    assert (ran.code, len(ran.err.splitlines()), ran.out) == (2, 1, b"")
+    assert told in ran.err
+
+
+@pytest.mark.parametrize(
+    "asked", [("--rule", "broker-gone"), ("--error", "6"), ("--error", "6", "-T", "ndjson")]
+)
+def test_a_page_goes_to_a_file(asked: tuple[str, ...], explain: Command, tmp_path: Path) -> None:
+    ran = explain(*asked, "-o", tmp_path / "page")
+    assert (ran.code, ran.err, ran.out) == (0, "", b"")
+    assert (tmp_path / "page").read_bytes() == explain(*asked).out
+
+
 def test_the_nearest_offset_is_told(explain: Command) -> None:
     ran = explain(CAPTURES / "basic-kafka43.pcapng", "--offset", "java43-basic/1/99999")
     assert ran.code == 2
@@ -388,7 +440,7 @@ class _Evil:
         return Path.touch, (Path("touched-by-a-state"),)
 
 
-@pytest.mark.parametrize("how", ["foreign", "empty", "damaged", "evil"])
+@pytest.mark.parametrize("how", ["foreign", "empty", "damaged", "newer", "evil"])
 def test_a_state_that_is_none_is_left_as_it_is(
     how: str, explain: Command, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -405,12 +457,16 @@ def test_a_state_that_is_none_is_left_as_it_is(
         monkeypatch.chdir(tmp_path)
         data = path.read_bytes()
     else:
-        data = {"foreign": b"something else", "empty": b"", "damaged": data[:-1] + b"?"}[how]
+        newer = data.replace(b"findings 1", b"findings 2", 1)
+        data = {
+            **{"foreign": b"something else", "empty": b"", "damaged": data[:-1] + b"?", "newer": newer},
+        }[how]
         path.write_bytes(data)
     ran = explain(MIDSTREAM, "--state", path)
     assert ran.code == 3
     assert len(ran.err.splitlines()) == 1
     assert "was not changed" in ran.err
+    assert ("another version of kdissect" in ran.err) == (how == "newer")
     assert path.read_bytes() == data
     assert not (tmp_path / "touched-by-a-state").exists()
 

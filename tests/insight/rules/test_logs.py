@@ -132,6 +132,7 @@ def test_the_command_takes_log_directories(explain: Command, tmp_path: Path) -> 
 
 
 def test_what_only_captures_have_is_refused(explain: Command) -> None:
-    for arguments in (("--exchange", 1), ("--group", "g"), ("-Y", "error"), (CAPTURES / "loss.pcapng",)):
+    refused = (("--exchange", 1), ("--group", "g"), ("-Y", "error"), ("--deep",), ("--not-judged",))
+    for arguments in (*refused, (CAPTURES / "loss.pcapng",)):
         ran = explain(CAPTURES / "logs", *arguments)
         assert (ran.code, len(ran.err.splitlines())) == (2, 1)

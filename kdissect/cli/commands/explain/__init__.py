@@ -103,17 +103,17 @@ def command(**given: Any) -> int:
     """Explain captures."""
     # Each way has its own modules, and most of them cost more start than all that is said above.
     from kdissect.cli.commands.explain.captures import Explanation
-    from kdissect.cli.commands.explain.inputs import asked_stories, is_of_logs
+    from kdissect.cli.commands.explain.inputs import STORIES, asked_stories, is_of_logs, refuse_choice
     from kdissect.cli.errors import Wrong
 
     if given["rule"] is not None:
         from kdissect.cli.commands.explain.pages import print_page
 
-        return print_page(given["rule"])
+        return print_page(given)
     if given["error"] is not None:
         from kdissect.cli.commands.explain.pages import print_error
 
-        return print_error(given["error"], given["form"])
+        return print_error(given)
     paths = (*given["more_files"], *given["files"])
     if not paths and given["state"] is not None:
         return Explanation(paths, given).run_state()
@@ -131,9 +131,11 @@ def command(**given: Any) -> int:
             raise Wrong("--exchange and a story option are given: give only one of them")
         from kdissect.cli.commands.explain.one_exchange import explain_exchange
 
+        refuse_choice(given, "--exchange")
         return explain_exchange(paths, given)
     if stories:
         from kdissect.cli.commands.explain.stories import tell_story
 
+        refuse_choice(given, STORIES[stories[0]])
         return tell_story(paths, given, stories[0])
     return Explanation(paths, given).run()

@@ -18,6 +18,25 @@ STORIES = {
 }
 """Options that ask for the story of one subject, by the name of their value."""
 
+_OF_FINDINGS = {
+    **{"severity": "--severity", "category": "--category", "ids": "--id", "subject": "--subject"},
+    **{"filter": "-Y", "slow": "--slow", "since": "--since", "until": "--until", "state": "--state"},
+    **{"deep": "--deep", "payload_rules": "--decode-as", "schemas": "--schemas", "registry": "--registry"},
+    **{"not_judged": "--not-judged", "fail_on": "--fail-on"},
+}
+"""Options that choose findings or judge otherwise, by the name of their value."""
+
+
+def refuse_choice(given: dict[str, Any], asked: str) -> None:
+    """See that no option is given that would do nothing: a script that gives ``--fail-on`` relies on it.
+
+    :param asked: the option that makes the others do nothing.
+    :raises Wrong: one is given.
+    """
+    for name, option in _OF_FINDINGS.items():
+        if given[name]:
+            raise Wrong(f"{option}: it chooses findings, and {asked} asks for something else; leave out one")
+
 
 def is_of_logs(paths: Iterable[str]) -> bool:
     """Whether these are log directories, or files of them.

@@ -25,6 +25,11 @@ _OF_CAPTURES = (
     *("exchange", "group", "topic", "client", "transactional_id", "offset"),
     *("filter", "since", "until", "state"),
 )
+_FLAGS_OF_CAPTURES = {
+    **{"slow": "--slow", "deep": "--deep", "not_judged": "--not-judged"},
+    **{"payload_rules": "--decode-as", "schemas": "--schemas", "registry": "--registry"},
+}
+"""And flags and lists that do."""
 """Options that ask for exchanges."""
 
 
@@ -37,6 +42,9 @@ def explain_logs(paths: tuple[str, ...], given: dict[str, Any]) -> int:
         if given[name] is not None:
             option = "-Y" if name == "filter" else f"--{name.replace('_', '-')}"
             raise Wrong(f"{option}: log directories have no exchanges; give a capture")
+    for name, option in _FLAGS_OF_CAPTURES.items():
+        if given[name]:
+            raise Wrong(f"{option}: this is for captures; kdissect help explain says what logs can tell")
     config = load_config()
     wanted = WantedFindings(given)
     see_that_it_can_be_written(given["form"], given["output"])

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import re
+from typing import Any
 
+from kdissect.cli.commands.explain.inputs import STORIES, refuse_choice
 from kdissect.cli.errors import Wrong
 from kdissect.cli.output import TextOutput, open_output
 from kdissect.insight.catalogue import RULES
@@ -25,12 +27,33 @@ def rule_of(id: str, option: str) -> Rule:
     return RULES[id]
 
 
-def print_page(id: str) -> int:
-    """Print what is known of a rule."""
-    rule = rule_of(id, "--rule")
-    with open_output(None) as file:
-        TextOutput(file).lines(page_lines(rule))
+def print_page(given: dict[str, Any]) -> int:
+    """Print what is known of a rule.
+
+    :raises Wrong: it is unknown, or something else is asked for beside.
+    """
+    rule = rule_of(given["rule"], "--rule")
+    if given["error"] is not None:
+        raise Wrong("--rule and --error are given: give only one of them")
+    if given["form"] != "text":
+        raise Wrong(f"-T {given['form']}: the page of a rule prints as text")
+    _refuse_captures(given, "--rule", f"; --id {rule.id} chooses its findings")
+    with open_output(given["output"]) as file:
+        TextOutput(file, given["output"]).lines(page_lines(rule))
     return 0
+
+
+def _refuse_captures(given: dict[str, Any], option: str, hint: str = "") -> None:
+    """See that nothing is asked about a capture.
+
+    :raises Wrong: a file or an option is given that is about one.
+    """
+    refuse_choice(given, option)
+    for name, other in {"exchange": "--exchange", **STORIES}.items():
+        if given[name] is not None:
+            raise Wrong(f"{option} and {other} are given: give only one of them")
+    for path in (*given["more_files"], *given["files"]):
+        raise Wrong(f"{option} reads no capture{hint or '; leave out ' + path}")
 
 
 def error_of(text: str) -> ErrorPage:
@@ -50,14 +73,18 @@ def error_of(text: str) -> ErrorPage:
     return error_page(known)
 
 
-def print_error(text: str, form: str) -> int:
-    """Print what is known of an error."""
-    page = error_of(text)
+def print_error(given: dict[str, Any]) -> int:
+    """Print what is known of an error.
+
+    :raises Wrong: it is unknown, or something else is asked for beside.
+    """
+    page, form = error_of(given["error"]), given["form"]
     if form not in ("text", "ndjson"):
         raise Wrong(f"-T {form}: an error prints as text or ndjson")
-    with open_output(None) as file:
+    _refuse_captures(given, "--error")
+    with open_output(given["output"]) as file:
         if form == "ndjson":
             file.write(json_line(page._asdict()))
         else:
-            TextOutput(file).lines(error_lines(page))
+            TextOutput(file, given["output"]).lines(error_lines(page))
     return 0
