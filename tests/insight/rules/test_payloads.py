@@ -174,6 +174,23 @@ def test_records_that_do_not_fit_their_schema_are_told_without_what_they_hold() 
     assert (unknown.confidence, "among the schemas that are given" in unknown.message) == ("likely", True)
 
 
+@pytest.mark.parametrize(
+    "value",
+    [
+        b"\0\0\0\0\x07\x06abc",  # it fits
+        b"\0\0\0\0\x09\x20abc",  # nobody has its schema: another finding
+        b'{"a": 1}',
+        b"\x20secret",
+        b"",
+        None,
+    ],
+)
+def test_what_fits_or_names_no_known_schema_is_not_undecodable(value: bytes | None) -> None:
+    rows = given(*(sent(ms, value) for ms in range(20)))
+    assert not said("payload-undecodable", rows)
+    assert not said("payload-undecodable", counted(sent(0, value)))
+
+
 def test_a_broken_schema_is_not_unknown() -> None:
     statistic = Payloads()
     statistic.use(PayloadDecoder(Schemas([RegistrySchema("AVRO", "{", "7")])))
