@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import os
 from collections.abc import Collection, Iterable, Iterator, Mapping
+from fnmatch import fnmatchcase
 from os import PathLike
 
-from kdissect.analysis.catalogue import statistic
+from kdissect.analysis.catalogue import STATISTICS, statistic
 from kdissect.analysis.part import gathered
 from kdissect.dissect import Event
 from kdissect.insight import judge
+from kdissect.insight.catalogue import RULES
 from kdissect.insight.whole import TABLES, whole_tables
 from kdissect.limits import DEFAULTS, Limits
+from kdissect.present.nearest import nearest
 from kdissect.reading import read
 
 __all__ = ["Report", "explain"]
@@ -34,6 +37,26 @@ class Report(judge.CaptureReport):
         if not self.tables.keys() >= set(TABLES):
             raise ValueError("the tables of a page were not counted: call explain(…, page=True)")
         return report_page(self, ReportOptions(tuple(map(os.path.basename, self.paths)), self.paths))
+
+
+def _check(thresholds: Mapping[str, Mapping[str, float]], ignore: Collection[str]) -> None:
+    """See that rules and thresholds exist: a misspelt one would change nothing.
+
+    :raises LookupError: one does not.
+    :raises ValueError: a threshold is not above 0.
+    """
+    for pattern in (*thresholds, *ignore):
+        if pattern not in RULES and (
+            pattern in thresholds or not any(fnmatchcase(id, pattern) for id in RULES)
+        ):
+            raise LookupError(f"there is no rule {pattern!r}{nearest(pattern, RULES)}")
+    for id, own in thresholds.items():
+        known = RULES[id].thresholds
+        for name, value in own.items():
+            if name not in known:
+                raise LookupError(f"there is no threshold {name!r} of {id}{nearest(name, known)}")
+            if not value > 0:
+                raise ValueError(f"the threshold {name} of {id} must be above 0")
 
 
 def explain(
@@ -60,9 +83,15 @@ def explain(
     The other parameters are those of :func:`kdissect.read`.
 
     :raises CaptureError: none of the files can be read as a capture, or a key log or key cannot be read.
-    :raises LookupError: there is no such statistic.
-    :raises ValueError: a statistic has no such grouping or interval.
+    :raises LookupError: there is no such statistic, rule or threshold.
+    :raises ValueError: a statistic has no such grouping or interval, or a threshold is not above 0.
     """
+    _check(thresholds or {}, ignore)
+    tables = tuple(tables)
+    for text in tables:
+        name = text.partition(",")[0].strip()
+        if name not in STATISTICS:
+            raise LookupError(f"there is no statistic {name!r}{nearest(name, STATISTICS)}")
     given = (paths,) if isinstance(paths, str | PathLike) else tuple(paths)
     asked = {text: statistic(text, limits)[1] for text in tables}
     found = judge.Judge(limits, tables={**asked, **(whole_tables(limits) if page else {})})

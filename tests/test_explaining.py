@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import re
+from typing import Any
+
 import pytest
 
 import kdissect
@@ -28,6 +31,27 @@ def test_what_cannot_be_read_or_counted() -> None:
         kdissect.explain("nothing-there.pcap")
     with pytest.raises(LookupError):
         kdissect.explain(CAPTURES / "loss.pcapng", tables=("nothing",))
+
+
+@pytest.mark.parametrize(
+    ("given", "kind", "told"),
+    [
+        ({"thresholds": {"tiny-batch": {"records": 3}}}, LookupError, "did you mean tiny-batches?"),
+        ({"thresholds": {"tiny-*": {"records": 3}}}, LookupError, "there is no rule 'tiny-*'"),
+        ({"thresholds": {"tiny-batches": {"record": 3}}}, LookupError, "did you mean records?"),
+        (
+            {"thresholds": {"tiny-batches": {"records": 0}}},
+            ValueError,
+            "records of tiny-batches must be above 0",
+        ),
+        ({"ignore": ["mid-strem"]}, LookupError, "did you mean mid-stream?"),
+        ({"ignore": ["x-*"]}, LookupError, "there is no rule 'x-*'"),
+        ({"tables": ["rebalancs"]}, LookupError, "did you mean rebalances?"),
+    ],
+)
+def test_what_is_misspelt_is_told(given: dict[str, Any], kind: type[Exception], told: str) -> None:
+    with pytest.raises(kind, match=re.escape(told)):
+        kdissect.explain(CAPTURES / "loss.pcapng", **given)
 
 
 def test_a_report_becomes_a_page() -> None:
