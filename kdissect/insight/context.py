@@ -87,6 +87,10 @@ class JudgingContext(NamedTuple):
         slept = (min(to_ns, end) - max(from_ns, begin) for begin, end in self.pauses)
         return to_ns - from_ns - sum(each for each in slept if each > 0)
 
+    def slept(self, from_ns: int, to_ns: int) -> bool:
+        """Whether a pause lies in this time, so that nobody knows how long it was."""
+        return any(from_ns <= begin and end <= to_ns for begin, end in self.pauses)
+
     def seen_ns(self, from_ns: int, to_ns: int) -> int:
         """How much of this time lies outside the silences, that is, when somebody at least did something."""
         silent = (min(to_ns, end) - max(from_ns, begin) for begin, end in self.silences)

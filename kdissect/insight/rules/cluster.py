@@ -214,6 +214,8 @@ def partition_offline(facts: Facts) -> Iterator[Finding]:
         to_ns = row["to_ns"] if row["to_ns"] is not None else facts.context.last_ns
         if row["leader"] != -1 or to_ns is None or to_ns - row["from_ns"] < facts.limit("offline_s") * SECOND:
             continue
+        if facts.context.slept(row["from_ns"], to_ns):
+            continue
         if row["topic"] not in made or row["from_ns"] - made[row["topic"]] >= young_ns:
             topics.setdefault(row["topic"], []).append((to_ns - row["from_ns"], to_ns, row))
     for topic, found in topics.items():

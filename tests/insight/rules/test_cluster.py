@@ -94,6 +94,15 @@ def test_who_asked_for_a_move_is_told_apart() -> None:
     assert one.message.endswith("ops@10.0.0.5 asked for it.")
 
 
+@pytest.mark.parametrize(("end_s", "count"), [(190, 0), (191, 1)])
+def test_nobody_knows_how_long_a_partition_had_no_leader_while_the_capture_paused(
+    end_s: int, count: int
+) -> None:
+    paused = WHOLE._replace(silences=((60 * SECOND, end_s * SECOND),))
+    rows = partition(-1, 50, 190)
+    assert len(said("partition-offline", rows, context=paused)) == count
+
+
 def test_a_leader_that_is_found_again_did_not_move() -> None:
     assert said("leader-moved", change("leader-moved", 2, before="none", after="1")) == []
 

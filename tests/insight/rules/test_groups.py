@@ -221,6 +221,17 @@ def test_in_newer_groups_partitions_change_hands_with_heartbeats(stopped_ms: int
         assert found[0].threshold == 10
 
 
+@pytest.mark.parametrize(("end_s", "count"), [(139, 0), (140, 0), (141, 1)])
+def test_a_pause_of_the_capture_is_no_long_rebalance(end_s: int, count: int) -> None:
+    row = rebalance(10, synced_ns=140 * SECOND, stopped_ns=130 * SECOND)
+    context = JudgingContext(0, 600 * SECOND, silences=(((end_s - 120) * SECOND, end_s * SECOND),))
+    needs: dict[Any, list[Row]] = {
+        each: [row] if each.name == "rebalances" else [] for each in RULES["rebalance-long"].needs
+    }
+    found = judge({"rebalance-long": RULES["rebalance-long"]}, needs, context).findings
+    assert len(found) == count
+
+
 def test_the_start_of_a_group_is_no_long_rebalance() -> None:
     row = rebalance(9, stopped_ns=20 * SECOND, members_before=0)
     assert not told("rebalance-long", rebalances=[row])
@@ -333,6 +344,15 @@ def stay(name: str, **values: Any) -> Row:
 def test_the_edge_of_a_heartbeat_gap(gap_s: int, count: int) -> None:
     stays = [stay("c", heartbeat_max_ns=gap_s * SECOND)]
     assert len(told("heartbeat-gap", stays=stays, members=[member("c")])) == count
+
+
+@pytest.mark.parametrize(("end_s", "count"), [(500, 0), (501, 1)])
+def test_a_pause_of_the_capture_is_no_gap_of_heartbeats(end_s: int, count: int) -> None:
+    (stays, members) = ([stay("c", heartbeat_max_ns=130 * SECOND)], [member("c")])
+    context = JudgingContext(0, 600 * SECOND, silences=((300 * SECOND, end_s * SECOND),))
+    rows = {"stays": stays, "members": members}
+    needs = {each: rows[each.name] for each in RULES["heartbeat-gap"].needs}
+    assert len(judge({"heartbeat-gap": RULES["heartbeat-gap"]}, needs, context).findings) == count
 
 
 @pytest.mark.parametrize(("every_s", "count"), [(15, 0), (16, 1)])

@@ -147,6 +147,7 @@ def rebalance_long(facts: Facts) -> Iterator[Finding]:
             if (row["stopped_ns"] or 0) >= limits[_is_classic(row)] * SECOND
             if (row["members_before"] or 0) > 0
             if not _may_be_over(row, facts)
+            if not facts.context.slept(when(row) - row["stopped_ns"], over(row))
         ]
         if not found:
             continue

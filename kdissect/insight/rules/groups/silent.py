@@ -154,7 +154,7 @@ def _worst_gaps(facts: Facts) -> dict[tuple[str, str, str | None], tuple[Row, fl
             continue
         classic = "classic" in row["types"]
         session_ms = member["session_timeout_ms"] if classic else facts.limit("epoch_session_s") * 1000
-        if not session_ms:
+        if not session_ms or facts.context.slept(row["first_ns"], row["last_ns"]):
             continue
         key = row["group"], member["client_id"] or row["member_id"], member["client_id"]
         if key not in found or row["heartbeat_max_ns"] > found[key][0]["heartbeat_max_ns"]:
