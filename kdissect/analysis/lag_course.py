@@ -134,11 +134,12 @@ def whole_row(key: LagKey, course: LagCourse, lives: list[LagCourse]) -> Row:
 
 
 def _rewinds(course: LagCourse) -> Iterator[tuple[int, CommittedOffset]]:
-    """Commits of an offset before the one that was committed, with that one."""
-    before: int | None = None
+    """Commits of an offset before the one that was committed, with that one. Exchanges are numbered as they
+    came: one that came before is no step back, whatever a clock says that was set back."""
+    before, number = -1, -1
     for each in course.commits:
         if each.kind != COMMIT or each.offset is None:
             continue
-        if before is not None and each.offset < before:
+        if each.offset < before and each.exchange > number:
             yield before, each
-        before = each.offset
+        before, number = each.offset, each.exchange

@@ -163,3 +163,9 @@ def test_a_commit_that_goes_back_is_a_rewind() -> None:
     row = only(fold("lag", [commit((1, 2), 10), commit((3, 4), 4), commit((5, 6), 6)]).result())
     assert (row["rewinds"], row["rewound_from"], row["rewound_to"], row["rewound_by"]) == (1, 10, 4, "test")
     assert row["rewind_exchange"] == 3 * MILLISECOND
+
+
+def test_a_commit_that_came_before_is_no_step_back_though_the_clock_was_set_back() -> None:
+    later, earlier = commit((1, 2), 10), commit((3, 4), 4)
+    later.number, earlier.number = 8, 7
+    assert only(fold("lag", [earlier, later]).result())["rewinds"] == 0
