@@ -227,10 +227,11 @@ class _BrokerEnds:
         return closed > 1 or (closed == 1 and not self.serves(ns - within_ns, ns + within_ns))
 
 
-@rule("request-refused-by-close", WARNING, CERTAIN, needs=(Tcp,), young_ms=50, stops_s=1)
+@rule("request-refused-by-close", WARNING, CERTAIN, needs=(Tcp, Connections), young_ms=50, stops_s=1)
 def request_refused_by_close(facts: Facts) -> Iterator[Finding]:
     """The broker closed the connection instead of answering. One that stops refuses nothing: it closes all
-    connections at once."""
+    connections at once. Where bytes of a connection are missing, its answer may be among them."""
+    lossy = {row["connection"] for row in facts.rows(Connections) if row["gap_bytes"]}
     answered = {
         (row["client_id"], row["broker"], api)
         for row in facts.rows(Tcp)
@@ -240,6 +241,7 @@ def request_refused_by_close(facts: Facts) -> Iterator[Finding]:
         row
         for row in facts.rows(Tcp)
         if row["closed_by"] == "broker"
+        and row["connection"] not in lossy
         and row["waiting_exchanges"]
         and row["waiting_ns"] is not None
         and 0 <= row["waiting_ns"] <= facts.limit("young_ms") * MILLISECOND

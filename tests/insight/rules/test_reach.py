@@ -155,6 +155,13 @@ def test_a_request_that_is_answered_by_closing_is_refused(change: dict[str, Any]
     assert not said("request-refused-by-close", {Tcp: [row | change, other]}), "it is answered elsewhere"
 
 
+@pytest.mark.parametrize(("connection", "gap_bytes", "fires"), [(1, 0, True), (1, 1, False), (2, 9, True)])
+def test_an_answer_may_be_among_what_is_missing(connection: int, gap_bytes: int, fires: bool) -> None:
+    seen = {"connection": connection, "gap_bytes": gap_bytes}
+    rows = {Tcp: [refused_by_close()], Connections: [seen]}
+    assert bool(said("request-refused-by-close", rows)) == fires
+
+
 def test_a_broker_that_stops_refuses_nothing() -> None:
     row = refused_by_close()
     served = row | {"connection": 2, "waiting_exchanges": [], "waiting_apis": [], "client_id": "other"}
