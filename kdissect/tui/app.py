@@ -336,6 +336,14 @@ class Kdissect(Host):
             self.screen.say(f"{', '.join(lost)}: q again quits, w saves")
             self.is_asking = True
 
+    def interrupt(self) -> None:
+        lost = self.unsaved()
+        if not lost or self.is_asking:
+            super().interrupt()
+        else:
+            self.notify(f"{', '.join(lost)}: Ctrl-C again ends, w saves")
+            self.is_asking = True
+
     def on_key(self, event: Key) -> None:
         """A key that no pane used. If it works only on other screens, a line says so."""
         found = self.screen.active_bindings.get(event.key)

@@ -1,17 +1,27 @@
-"""A defect of ours ends the screens with one line."""
+"""How the screens end: with one line at a defect of ours, and at Ctrl-C."""
 
 from __future__ import annotations
 
 import os
+import signal
+from typing import ClassVar
 
 from rich.text import Text
 from textual.app import App
+from textual.binding import Binding, BindingType
+from textual.widgets import Input
 
+from kdissect.system.terminal import SIGNALLED
 from kdissect.wording import defect
 
 
 class QuietApp(App[None]):
-    """An application that tells no values where it fails."""
+    """An application that tells no values where it fails, and that Ctrl-C ends."""
+
+    BINDINGS: ClassVar[list[BindingType]] = [
+        # Before all others, for it is to work in dialogs too.
+        Binding("ctrl+c", "copy_or_interrupt", show=False, priority=True, system=True)
+    ]
 
     def _fatal_error(self) -> None:
         """Textual would print a traceback with the values of variables, which may be secrets."""
@@ -20,3 +30,16 @@ class QuietApp(App[None]):
         self.panic(Text(f"kdissect: {defect(error)} (KDISSECT_DEBUG=1 shows more)"))
         if os.environ.get("KDISSECT_DEBUG"):
             super()._fatal_error()
+
+    def action_copy_or_interrupt(self) -> None:
+        """Ctrl-C: copy what is selected, or else end. Textual would tell another key that ends."""
+        field = self.focused
+        selected = field.selected_text if isinstance(field, Input) else self.screen.get_selected_text()
+        if selected:
+            self.copy_to_clipboard(selected)
+        else:
+            self.interrupt()
+
+    def interrupt(self) -> None:
+        """End as SIGINT does."""
+        self.exit(return_code=SIGNALLED + signal.SIGINT)

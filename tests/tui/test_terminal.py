@@ -172,6 +172,30 @@ def test_asked_to_end_it_leaves_the_terminal_as_it_was(
     assert b"\x1b[?1000l" in ended(terminal, code)  # no reports of the mouse
 
 
+def test_ctrl_c_ends_it_while_a_capture_is_read_and_leaves_the_terminal_as_it_was(begin: Begin) -> None:
+    reader, writer = os.pipe()
+    terminal = begin("tui", "-", stdin=reader)
+    os.close(reader)
+    data = CAPTURE.read_bytes()
+    os.write(writer, data[: len(data) // 2])
+    terminal.until(b"ApiVersions v4")  # more is to come
+    terminal.send(b"\x03")
+    terminal.until(b"Ctrl-C again ends")  # what was piped in is not saved
+    terminal.send(b"\x03")
+    ended(terminal, 130)
+    os.close(writer)
+
+
+@pytest.mark.parametrize("keys", [b"/", b":", b"?", b"w"], ids=["filter", "palette", "help", "dialog"])
+def test_ctrl_c_ends_it_from_everywhere(keys: bytes, begin: Begin) -> None:
+    terminal = begin("tui", CAPTURE)
+    terminal.until(b"RequestHeader")
+    terminal.send(keys)
+    time.sleep(1)
+    terminal.send(b"\x03")
+    ended(terminal, 130)
+
+
 SHELL = """
 import os, signal, sys
 signal.signal(signal.SIGTTOU, signal.SIG_IGN)

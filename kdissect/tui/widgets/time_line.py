@@ -328,8 +328,8 @@ class TimeLine(Legible, can_focus=True):
 
 
 def _levels(values: NDArray[np.int64], least: int, most: int, rows: int) -> NDArray[np.int64]:
-    """Times as eighths of a line, logarithmic; 0 where none is known. A time of nothing, or less, is as low as
-    the least: with a clock of microseconds all of them may be 0."""
+    """Times as eighths of a line, logarithmic; 0 where none is known. A time of 0, or less, is as low as the
+    least: with a clock of microseconds all of them may be 0."""
     top = rows * _EIGHTHS - 1
     scale = math.log(max(most, least) / least) or 1.0
     found = 1 + np.log(np.maximum(values, least) / least) / scale * top
