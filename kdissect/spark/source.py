@@ -108,12 +108,17 @@ def called(title: str) -> type[CaptureSource]:
 
 
 class _NoStream(DataSourceStreamReader):
-    """Says why there is no stream when it is asked where to begin. Spark 4.3 loses what is said before."""
+    """Says why there is no stream when it is asked where to begin, or where to end: Spark 4.1 asks that first
+    if the trigger is ``availableNow``. Spark 4.3 loses what is said before."""
 
     def __init__(self, why: Exception) -> None:
         self._why = why
 
     def initialOffset(self) -> dict[str, int]:  # noqa: N802 - Spark's name
+        with in_one_line():
+            raise self._why
+
+    def latestOffset(self, *_: Any) -> dict[str, int]:  # noqa: N802 - Spark's name; 4.1 gives no arguments
         with in_one_line():
             raise self._why
 
