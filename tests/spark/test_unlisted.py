@@ -90,6 +90,18 @@ def test_batch_tells_it_in_one_line(
     assert capsys.readouterr().err == f"kdissect: {places[1]}: cannot be read: {WHY}\n"
 
 
+@pytest.mark.parametrize("command", [("report",), ("stream", "--out", "tables")], ids=lambda each: each[0])
+def test_a_folder_that_is_all_there_is_to_read_has_to_be_listed(
+    places: list[Path],
+    lock: Callable[[Path], None],
+    capsys: pytest.CaptureFixture[str],
+    command: tuple[str, ...],
+) -> None:
+    lock(places[1])
+    assert main(["spark", command[0], str(places[1]), *command[1:]]) == 3
+    assert capsys.readouterr().err == f"kdissect: {places[1]}: cannot be listed: Permission denied\n"
+
+
 def test_a_stream_reads_the_other_files_and_tells_it_once(
     places: list[Path], lock: Callable[[Path], None]
 ) -> None:

@@ -24,7 +24,7 @@ from kdissect.present.statistics_text import table_lines
 from kdissect.present.tables import json_line
 from kdissect.spark.quality import SECTION
 from kdissect.spark.report import SECTIONS, ReportViews
-from kdissect.spark.storage import join, without_query
+from kdissect.spark.storage import join, unlisted, without_query
 from kdissect.spark.stored import StoredTables, is_named
 from kdissect.spark.tables import POINT, TABLES, with_point
 from kdissect.spark.targets import TargetError
@@ -98,6 +98,8 @@ class _SparkReportCommand:
         out = given["tables"]
         self._place = _place(out, given["master"])
         self._out = self._place.folder
+        if self._out is not None and (error := unlisted(self._out)) is not None:
+            raise Unreadable(f"{out}: cannot be listed: {error.strerror}")
         self._wanted = tuple(map(folder_of, given["statistics"]))
         if given["form"] == "html" and (given["sections"] or given["statistics"]):
             raise Wrong("-T html is one page: give it without --section and -z")

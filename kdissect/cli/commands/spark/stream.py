@@ -30,7 +30,7 @@ from kdissect.spark.launch import STREAMS_SINCE, can_stream, is_connect
 from kdissect.spark.progress import Meter
 from kdissect.spark.spool import SETTLE_SECONDS, files_in
 from kdissect.spark.states import StateError, States, state_key
-from kdissect.spark.storage import is_folder, is_inside, is_remote, join, plain_path, without_query
+from kdissect.spark.storage import is_folder, is_inside, is_remote, join, plain_path, unlisted, without_query
 from kdissect.spark.tables import TABLES
 from kdissect.wording import how_to_install
 
@@ -195,10 +195,12 @@ def command(**given: Any) -> int:
 def _folder(text: str) -> str:
     """The folder that is read, by its whole name.
 
-    :raises Unreadable: it is not there.
+    :raises Unreadable: it is not there, or cannot be listed.
     """
     try:
         if is_folder(text):
+            if not is_remote(text) and (error := unlisted(plain_path(text))) is not None:
+                raise Unreadable(f"{text}: cannot be listed: {error.strerror}")
             return text if is_remote(text) else os.path.abspath(plain_path(text))
     except CaptureError as error:
         raise Unreadable(str(error)) from None
