@@ -2,10 +2,16 @@ cimport cython
 from libc.stdint cimport int64_t
 from kdissect.record.records cimport Columns, sum64
 
-cdef int64_t _OVERHEAD, _LEAST_SIZE_0, _LEAST_SIZE_1, _SHORT, _LOW
+cdef int64_t _OVERHEAD, _LEAST_SIZE_0, _LEAST_SIZE_1, _SHORT, _FEW, _LOW, _REVERSED
+cdef int64_t[1024] _TABLES
+cdef bint _IS_COMPILED
 
 @cython.locals(raw="const unsigned char*", start=int64_t)
 cpdef int64_t message_crc(bytes data, int64_t position, int64_t end) except -1
+@cython.locals(crc=int64_t, at=int64_t)
+cpdef int64_t short_crc(const unsigned char* raw, int64_t start, int64_t end) except -1
+@cython.locals(value=int64_t, crc=int64_t, at=int64_t, _=int64_t)
+cdef _fill_tables()
 
 @cython.final
 @cython.no_gc

@@ -6,6 +6,7 @@ import zlib
 import pytest
 
 from kdissect.model import Fault
+from kdissect.record.messages import short_crc
 from kdissect.record.records import Record
 from kdissect.record.sets import read_record_set
 from kdissect.record.write import write_message_set
@@ -167,3 +168,10 @@ def test_bytes_after_the_value_are_reported() -> None:
 def test_lz4_with_the_old_header_checksum_is_read_and_written_for_magic_0(magic: int) -> None:
     records = [record._replace(timestamp=record.timestamp if magic else -1) for record in PLAIN_RECORDS]
     assert read(write_message_set(records, magic, 3)) == (records, [])
+
+
+def test_the_checksum_of_few_bytes_is_that_of_zlib() -> None:
+    data = bytes(range(256)) * 2
+    for start in (0, 1, 17):
+        for size in (*range(40), 160, 300):
+            assert short_crc(data, start, start + size) == zlib.crc32(data[start : start + size])
