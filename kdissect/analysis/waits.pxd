@@ -18,11 +18,11 @@ cpdef int64_t turn_in_brief(Brief brief) except? -2
 cpdef int64_t served_in_brief(Brief brief) except? -2
 @cython.locals(data=bytes, at=Py_ssize_t)
 cpdef tuple asked_wait(Message request)
-@cython.locals(seen=Survey, size=Py_ssize_t)
+@cython.locals(seen=Survey)
 cdef bint _has_reason(Exchange exchange, Message response, least) except -1
-@cython.locals(exchange=Exchange, seen=Survey, size=Py_ssize_t)
+@cython.locals(exchange=Exchange, seen=Survey)
 cdef bint _has_reason_in_brief(Brief brief, int64_t least) except -1
 @cython.locals(records=list, at=Py_ssize_t, held=int64_t)
-cdef _reason_seen(Survey seen, Py_ssize_t with_topic, Py_ssize_t size, int64_t least)
+cdef bint _reason_seen(Survey seen, int64_t least) except -1
 @cython.locals(high=int64_t)
 cdef int64_t _int32(const unsigned char* raw, Py_ssize_t at) noexcept

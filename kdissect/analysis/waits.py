@@ -27,7 +27,7 @@ from typing import Any, NamedTuple
 
 from kdissect.exchange import Exchange
 from kdissect.message import Message
-from kdissect.protocol.polling import least_with_topic, place_of_wait
+from kdissect.protocol.polling import place_of_wait
 from kdissect.protocol.program import THROTTLE_FIELD
 from kdissect.protocol.survey import Survey
 from kdissect.protocol.traits import api_traits, traits_of_api
@@ -183,12 +183,8 @@ def _has_reason(exchange: Exchange, response: Message, least: int) -> bool:
     """Whether the broker may have answered for another reason than that the time was over, or that is not
     known."""
     seen = response.survey()
-    if seen is not None:  # most are told by this, and need not be decoded
-        size = len(response.frame.payload) - response.body_start
-        struct = response.body_struct()
-        known = _reason_seen(seen, 0 if struct is None else least_with_topic(struct), size, least)
-        if known is not None:
-            return known
+    if seen is not None:  # nearly all are told by this, and need not be decoded
+        return _reason_seen(seen, least)
     body = response.decoded()
     if body.struct is None or body.faults or response.is_cut:
         return True
@@ -199,32 +195,21 @@ def _has_reason_in_brief(brief: Brief, least: int) -> bool:
     """The same of an exchange in brief."""
     seen = brief.answer_seen
     if seen is not None:
-        size = brief.answer_end - brief.answer_body
-        known = _reason_seen(seen, brief.form.least_with_topic, size, least)
-        if known is not None:
-            return known
+        return _reason_seen(seen, least)
     exchange = brief.exchange()
     assert exchange.response is not None
     return _has_reason(exchange, exchange.response, least)
 
 
-def _reason_seen(seen: Survey, with_topic: int, size: int, least: int) -> bool | None:
-    """Whether there was another reason, by the survey of a response whose body has ``size`` bytes. None where
-    that does not tell.
-
-    :param with_topic: the fewest bytes with which it tells anything of a topic.
-    """
-    if seen.error or seen.throttle_ms:
+def _reason_seen(seen: Survey, least: int) -> bool:
+    """Whether there was another reason, by the survey of a response."""
+    if seen.error or seen.throttle_ms or seen.redirects:
         return True
     records, at, held = seen.records, 0, 0
     while at < len(records):
         held += records[at + 1] - records[at]
         at += 2
-    if held >= least:
-        return True
-    if size < with_topic:
-        return False  # without a partition there is no other reason
-    return None
+    return held >= least
 
 
 def _values_have_reason(exchange: Exchange, response: dict[str, Any], least: int) -> bool:

@@ -8,7 +8,7 @@ from __future__ import annotations
 from functools import cache
 from itertools import pairwise
 
-from kdissect.protocol.plan import ARRAY, COMPACT_ARRAY, STRING, STRUCT, WIDTHS, least_bytes
+from kdissect.protocol.plan import STRING, WIDTHS
 from kdissect.protocol.schema import Struct
 
 
@@ -26,12 +26,3 @@ def place_of_wait(struct: Struct) -> int | None:
             return None
         at += WIDTHS[opcode]
     return None
-
-
-@cache
-def least_with_topic(struct: Struct) -> int:
-    """The fewest bytes of a response that tells anything of a topic; 0 where that is not known."""
-    for opcode, name, argument in struct.plan[1]:
-        if name == "responses" and opcode in (ARRAY, COMPACT_ARRAY):
-            return least_bytes(STRUCT, struct.plan) + int(argument[3])
-    return 0

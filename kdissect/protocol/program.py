@@ -20,7 +20,9 @@ from kdissect.protocol.schema import Field, Struct
 from kdissect.protocol.topics import IDS, NAMES, RESOURCES, is_topic, teaches, told_by
 
 PASS, ERROR, ACKS, THROTTLE, TEXT, BYTES, RECORDS, TOPIC_ID, LIST, MAYBE, STRUCT, TAGS, LEAVE = range(13)
-PARTITION, OFFSET, SESSION, COORDINATOR_TYPE, RESOURCE_TYPE, RESOURCE_PATTERN = range(13, 19)
+PARTITION, OFFSET, SESSION, COORDINATOR_TYPE, RESOURCE_TYPE, RESOURCE_PATTERN, REPLICA, DIVERGES = range(
+    13, 21
+)
 """The steps of a program. Numbers of two bytes follow some of them, highest first:
 
 | step | what it does | numbers |
@@ -32,6 +34,8 @@ for | |
 | ``BYTES``, ``RECORDS`` | passes bytes, notes records | :data:`COMPACT` … |
 | ``RESOURCE_TYPE``, ``RESOURCE_PATTERN`` | reads what the resource of its struct is, and whether it is \
 named whole | |
+| ``REPLICA`` | reads an integer, notes whether it names a broker | |
+| ``DIVERGES`` | notes that what follows is there | |
 | ``PARTITION``, ``OFFSET`` | notes a partition's number or base offset, in programs for places | |
 | ``TOPIC_ID`` | reads a topic's id | :data:`TEACHES`, :data:`TELLS` |
 | ``LIST`` | goes through an array | :data:`COMPACT` …, least bytes of an element, its bytes or \
@@ -53,6 +57,10 @@ THROTTLE_FIELD = "throttleTimeMs"
 """An int32, of most responses."""
 SESSION_FIELD = "sessionId"
 """An int32, of a Fetch: the fetch session (KIP-227)."""
+REPLICA_FIELD = "preferredReadReplica"
+"""An int32, of a Fetch: the replica to ask instead, or -1 (KIP-392)."""
+DIVERGING_FIELD = "divergingEpoch"
+"""A tagged struct, of a Fetch: where the log of who asked differs (KIP-595)."""
 
 NOTHING, A_TOPIC, A_GROUP, A_TRANSACTIONAL_ID = range(4)
 """What a string names."""
@@ -111,6 +119,8 @@ def _struct(struct: Struct, notes_places: bool) -> bytes | None:
             if step is None or _asks(struct.by_name[name]):
                 # What it says has its place elsewhere than on the wire.
                 step = bytes((LEAVE,))
+            elif name == DIVERGING_FIELD:
+                step = bytes((DIVERGES,)) + step
             known.append(_number(tag) + _number(len(step)) + step)
         steps.append(bytes((TAGS,)) + _number(sum(map(len, known))) + b"".join(known))
     return b"".join(steps)
@@ -181,6 +191,8 @@ def _leaf(struct: Struct, field: Field, opcode: int, nullable: bool, notes_place
             return bytes((THROTTLE,))
         if field.name == SESSION_FIELD and field.type == "int32":
             return bytes((SESSION,))
+        if field.name == REPLICA_FIELD and field.type == "int32":
+            return bytes((REPLICA,))
         if opcode == plan.INT8 and field.name == KEY_TYPE:
             return bytes((COORDINATOR_TYPE,))
         if opcode == plan.INT8 and not typed(struct).isdisjoint(RESOURCES):

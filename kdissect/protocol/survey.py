@@ -30,6 +30,7 @@ from kdissect.protocol.program import (
     BYTES,
     COMPACT,
     COORDINATOR_TYPE,
+    DIVERGES,
     ERROR,
     LATER,
     LIST,
@@ -42,6 +43,7 @@ from kdissect.protocol.program import (
     PASS,
     RECORD_FIELD,
     RECORDS,
+    REPLICA,
     RESOURCE_PATTERN,
     RESOURCE_TYPE,
     SESSION,
@@ -98,7 +100,7 @@ class Survey:
 
     __slots__ = (
         *("_elements", "_most_in_array", "_most_tags", "acks", "error", "errors", "groups", "mentions"),
-        *("coordinator_type", "keys", "records", "session_id", "taught"),
+        *("coordinator_type", "keys", "records", "redirects", "session_id", "taught"),
         *("partition", "places", "throttle_ms", "topic", "topic_id", "transactional_ids"),
     )
 
@@ -126,6 +128,8 @@ class Survey:
         """How long a response says that a quota holds the client back, ms."""
         self.session_id = 0
         """The fetch session of a Fetch; 0 where it has none."""
+        self.redirects = False
+        """Whether a partition of a Fetch has a preferred replica or a diverging epoch."""
         self.places: list[Place] | None = None
         """Record sets and base offsets with their partitions; None where nobody asks for them."""
         self.topic: str | None = None
@@ -186,6 +190,7 @@ def _nothing(limits: Limits) -> Survey:
     found.mentions, found.records = _NO_MENTIONS, _NO_RECORDS
     found.errors = found.taught = found.groups = found.transactional_ids = found.keys = None
     found.coordinator_type = 0
+    found.redirects = False
     found.places = found.topic = found.topic_id = found.partition = None
     if limits is DEFAULTS:
         found._elements, found._most_in_array, found._most_tags = _ELEMENTS, _IN_ARRAY, _TAGGED_FIELDS
@@ -415,6 +420,14 @@ def _walk(code: bytes, at: int, stop: int, data: bytes, position: int, end: int,
                 return _UNUSUAL
             found.session_id = _int32(raw, position)
             position += 4
+        elif step == REPLICA:
+            if end - position < 4:
+                return _UNUSUAL
+            if _int32(raw, position) != -1:
+                found.redirects = True
+            position += 4
+        elif step == DIVERGES:
+            found.redirects = True
         elif step == PARTITION:
             if end - position < 4:
                 return _UNUSUAL

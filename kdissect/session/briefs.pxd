@@ -19,7 +19,6 @@ cdef class PairLayout:
     cdef public bint carries_metadata
     cdef public bint is_brief
     cdef public int key
-    cdef public Py_ssize_t least_with_topic
     cdef public str name
     cdef public bint teaches
     cdef public int version
@@ -107,5 +106,7 @@ cdef class Brief:
     cdef bint _has_metadata(self) except -1
 
 cpdef bint are_briefs(events) except -1
+@cython.locals(out=list, run=list)
+cpdef list runs_of_briefs(events)
 cdef bint _name_metadata(list mentions) except -1
 cdef _or_none(int64_t value)

@@ -9,7 +9,7 @@ where they had to be, in plain headers. Its record sets are sound, where somebod
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from kdissect.exchange import (
     METADATA_CARRIERS,
@@ -27,7 +27,7 @@ from kdissect.protocol import apis
 from kdissect.protocol.cursor import cursor_between
 from kdissect.protocol.entities import COORDINATORS, GROUP
 from kdissect.protocol.layout import Layout, layout
-from kdissect.protocol.polling import least_with_topic, place_of_wait
+from kdissect.protocol.polling import place_of_wait
 from kdissect.protocol.survey import Place, Survey, find_places, survey_at
 from kdissect.protocol.traits import api_traits
 from kdissect.session.throttling import answers_first_in
@@ -55,7 +55,7 @@ class PairLayout:
 
     __slots__ = (
         *("answered", "answers_first", "api", "asked", "carries_metadata", "is_brief", "key"),
-        *("least_with_topic", "name", "teaches", "version", "wait_at", "waits"),
+        *("name", "teaches", "version", "wait_at", "waits"),
     )
 
     def __init__(self, key: int, version: int) -> None:
@@ -78,9 +78,6 @@ class PairLayout:
         place = place_of_wait(self.asked.struct) if self.waits and self.asked.struct is not None else None
         self.wait_at = _NOT_KNOWN if place is None else place
         """Where in the body of a request it says how long, as :mod:`kdissect.protocol.polling` has it."""
-        answered = self.answered.struct if self.waits else None
-        self.least_with_topic = 0 if answered is None else least_with_topic(answered)
-        """The fewest bytes of an answer that tells anything of a topic."""
         self.answers_first = answers_first_in(key, version)
         """As :func:`~kdissect.session.throttling.answers_first`."""
 
@@ -371,6 +368,22 @@ def are_briefs(events: Sequence[object]) -> bool:
         if not isinstance(each, Brief):
             return False
     return True
+
+
+def runs_of_briefs(events: Sequence[Any]) -> list[Any]:
+    """The events, and in their midst, each in a list, the exchanges in brief that follow one another."""
+    out: list[Any] = []
+    run: list[Brief] = []
+    for each in events:
+        if isinstance(each, Brief):
+            if not run:
+                out.append(run)
+            run.append(each)
+        else:
+            if run:
+                run = []
+            out.append(each)
+    return out
 
 
 def _name_metadata(mentions: list[tuple[str | None, str | None]]) -> bool:

@@ -54,7 +54,16 @@ def decoded(struct: Struct, data: bytes) -> Any:
         *names,
         values.get("throttleTimeMs", 0),
         [code for _, code, _ in pick(error_fields(struct), values) if code],
+        redirects(values),
     )
+
+
+def redirects(values: dict[str, Any]) -> bool:
+    """Whether a partition of a Fetch has a preferred replica or a diverging epoch."""
+    partitions = [
+        partition for topic in values.get("responses") or () for partition in topic.get("partitions") or ()
+    ]
+    return any("divergingEpoch" in each or each.get("preferredReadReplica", -1) != -1 for each in partitions)
 
 
 def surveyed(struct: Struct, data: bytes) -> Any:
@@ -80,6 +89,7 @@ def surveyed(struct: Struct, data: bytes) -> Any:
         ids,
         found.throttle_ms,
         found.errors or [],
+        found.redirects,
     )
 
 
@@ -167,6 +177,24 @@ def test_a_message_that_is_all_right_is_surveyed_but_where_a_tagged_field_is_ask
     assert left <= {"CreateTopicsResponse"}
 
 
+@pytest.mark.parametrize("version", [11, 12, 18])
+def test_what_sends_a_fetch_elsewhere_is_found(version: int) -> None:
+    struct = message_struct(1, version, "response")
+    partition: dict[str, Any] = {"partitionIndex": 0, "errorCode": 0, "highWatermark": 1}
+    partition |= {"lastStableOffset": 1, "logStartOffset": 0, "abortedTransactions": None, "records": None}
+    topic = {"topicId": "AAAAAAAAAAAAAAAAAAAAAQ"} if version > 12 else {"topic": "t"}
+    values: dict[str, Any] = {"throttleTimeMs": 0, "errorCode": 0, "sessionId": 0}
+    values["responses"] = [{**topic, "partitions": [partition]}]
+    found = []
+    for replica, diverges in ((-1, False), (3, False), (-1, True)):
+        partition["preferredReadReplica"] = replica
+        partition.pop("divergingEpoch", None)
+        if diverges and version >= 12:
+            partition["divergingEpoch"] = {"epoch": 4, "endOffset": 9}
+        found.append(surveyed(struct, encode(struct, values))[-1])
+    assert found == [False, True, version >= 12]
+
+
 @pytest.mark.parametrize(
     ("key", "version", "kind", "body", "expected"),
     [
@@ -174,10 +202,10 @@ def test_a_message_that_is_all_right_is_surveyed_but_where_a_tagged_field_is_ask
         (
             *(0, 7, "request"),
             "ffff 0001 00000010 00000001 0001 61 00000001 00000005 00000003 010203",
-            ([("a", None)], 0, [b"\1\2\3"], 1, [], [], [], 0, []),
+            ([("a", None)], 0, [b"\1\2\3"], 1, [], [], [], 0, [], False),
         ),
         # Heartbeat 1 response: a throttle time and an error
-        (12, 1, "response", "00000007 0019", ([], 25, [], -1, [], [], [], 7, [25])),
+        (12, 1, "response", "00000007 0019", ([], 25, [], -1, [], [], [], 7, [25], False)),
     ],
 )
 def test_topics_error_records_and_acks_are_found(
