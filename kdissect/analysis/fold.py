@@ -104,9 +104,9 @@ class Fold(ABC):
         None where that would be no quicker. The caller knows the same of each."""
         return None
 
-    def way_of_briefs(self) -> Callable[[Brief], None]:
-        """What :meth:`feed` does with an exchange in brief."""
-        return self._brief
+    def way_of_briefs(self) -> Callable[[list[Brief]], None]:
+        """A function that takes exchanges in brief, one after the other, as :meth:`feed` takes each."""
+        return self._take_briefs
 
     def see(self, event: Event) -> None:
         """Take in the next event where it is not to be counted: only for what it tells of others."""
@@ -121,6 +121,11 @@ class Fold(ABC):
     def _brief(self, brief: Brief) -> None:
         """Take in an exchange in brief, of which it counts what it counts of the whole one."""
         self._exchange(brief.exchange())
+
+    def _take_briefs(self, briefs: list[Brief]) -> None:
+        """Take in exchanges in brief, one after the other."""
+        for brief in briefs:
+            self._brief(brief)
 
     def _other(self, exchange: Exchange) -> None:  # noqa: B027 - most exchanges tell of themselves only
         """Take in an exchange that does not count."""

@@ -2,7 +2,7 @@ cimport cython
 from libc.stdint cimport int64_t
 
 cdef int _EXACT_BITS
-cdef object _SHORT
+cdef object _SHORT, _LEAST_SHORT
 cdef int64_t _SHORT_C
 cdef Py_ssize_t _MOST_FRESH
 

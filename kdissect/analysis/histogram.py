@@ -20,6 +20,7 @@ _MOST_FRESH = 8
 _SHORT = 1 << 57
 """Compiled, values below this, which are nearly all, are counted without objects: also the sum of those that
 are fresh has 63 bits."""
+_LEAST_SHORT = -_SHORT
 _SHORT_C = _SHORT
 
 BANDS_NS = tuple(
@@ -122,7 +123,7 @@ class Histogram:  # noqa: PLW1641 - it changes
         buckets = self._buckets
         least, most, total = _SHORT_C, -_SHORT_C, 0
         for value in fresh:
-            if not -_SHORT < value < _SHORT:
+            if not _LEAST_SHORT < value < _SHORT:
                 self._count(value, 1)
                 continue
             short = value

@@ -6,7 +6,7 @@ from kdissect.analysis.waits cimport served_in_brief, split, waited_in_brief
 from kdissect.exchange cimport Exchange
 from kdissect.message cimport Message
 from kdissect.protocol.survey cimport Survey
-from kdissect.session.briefs cimport Brief
+from kdissect.session.briefs cimport Brief, PairLayout
 from kdissect.session.throttling cimport told_ms
 
 cdef int64_t _NOT_KNOWN
@@ -28,3 +28,6 @@ cdef class _ServiceTimes:
     @cython.locals(seen=Survey, throttle=int64_t, waited=int64_t, served=int64_t)
     cpdef add_brief(self, Brief brief)
     cdef _answered(self, bint may_wait, bint waited_out, int64_t throttle)
+
+@cython.locals(brief=Brief, form=PairLayout, row=_ServiceTimes)
+cdef _count_briefs(list briefs, dict known, rows)

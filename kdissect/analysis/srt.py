@@ -9,7 +9,7 @@ request of the connection, are told from the broker's work: :mod:`kdissect.analy
 from __future__ import annotations
 
 from kdissect.analysis.declared import BANDS, column
-from kdissect.analysis.fold import OneTable, Row, address
+from kdissect.analysis.fold import OneTable, Row, Rows, address
 from kdissect.analysis.histogram import Histogram
 from kdissect.analysis.quotas import Quota
 from kdissect.analysis.waits import Wait, served_in_brief, split, waited_in_brief
@@ -198,18 +198,17 @@ class ResponseTimes(OneTable[_Key, _ServiceTimes]):
         if row is not None:
             row.add(exchange)
 
+    def _take_briefs(self, briefs: list[Brief]) -> None:
+        if self._by:
+            super()._take_briefs(briefs)
+        else:
+            _count_briefs(briefs, self._known, self._rows)
+
     def _brief(self, brief: Brief) -> None:
-        form = brief.form
         if not self._by:
-            row = self._known.get(form.api)
-            if row is None:
-                row = self._rows.row((form.key, form.name, form.version, None, None, None, None))
-                if row is None:
-                    return
-                self._known[form.api] = row
-            row.add_brief(brief)
+            self._take_briefs([brief])
             return
-        ends = brief.ends
+        form, ends = brief.form, brief.ends
         for topic in (brief.topics() if "topic" in self._by else ()) or (None,):
             api = form.key, form.name, form.version
             row = self._rows.row(self._key(api, ends, brief.client_id, topic))
@@ -235,6 +234,24 @@ class ResponseTimes(OneTable[_Key, _ServiceTimes]):
 
     def result(self) -> list[Row]:
         return [_result(key, row) for key, row in sorted(self._rows.rows.items(), key=lambda e: _order(e[0]))]
+
+
+def _count_briefs(
+    briefs: list[Brief], known: dict[tuple[int, int], _ServiceTimes], rows: Rows[_Key, _ServiceTimes]
+) -> None:
+    """Count exchanges in brief by API and version alone.
+
+    :param known: the rows that were found so far, by API key and version.
+    """
+    for brief in briefs:
+        form = brief.form
+        row = known.get(form.api)
+        if row is None:
+            row = rows.row((form.key, form.name, form.version, None, None, None, None))
+            if row is None:
+                continue
+            known[form.api] = row
+        row.add_brief(brief)
 
 
 def _order(key: _Key) -> tuple[bool, int, int, str, str, str, str]:

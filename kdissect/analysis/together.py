@@ -12,7 +12,7 @@ from kdissect.analysis.room import share
 from kdissect.analysis.sets import SharedParts
 from kdissect.dissect import Event
 from kdissect.exchange import Exchange
-from kdissect.session.briefs import Brief, Interest
+from kdissect.session.briefs import Brief, Interest, runs_of_briefs
 from kdissect.session.conversation import Connection
 
 Take = Callable[[Exchange], None]
@@ -97,8 +97,8 @@ class Together:
         :param counts: whether it is to be counted; else it is only seen, for what it tells of others.
         """
         if isinstance(event, Brief):
-            for take_brief in self._briefs:
-                take_brief(event)
+            for take_briefs in self._briefs:
+                take_briefs([event])
         elif isinstance(event, Exchange):
             self._see(event)
             at = 0 if counts else 1
@@ -124,8 +124,12 @@ class Together:
         each fold takes in all of them before the next one does. Its code and its rows are then at hand, which
         takes a third less time than to go from fold to fold with each event."""
         if self._takes_briefs:
-            for event in events:
-                self.feed(event)
+            for part in runs_of_briefs(events):
+                if isinstance(part, list):
+                    for take_briefs in self._briefs:
+                        take_briefs(part)
+                else:
+                    self.feed(part)
             return
         batch = _FedEvents(events)
         for exchange in batch.exchanges(None):
