@@ -182,10 +182,10 @@ def parse(text: str) -> Document:
     body: list[tuple[int, FieldDefinition]] = []
     for number, line in enumerate(text.split("\n"), 1):
         words = line.strip()
-        if not words or words.startswith("#"):
+        if not words or words[0] == "#":
             continue
         try:
-            if line.startswith(" "):
+            if line[0] == " ":
                 body.append((len(line) - len(line.lstrip()), _field(words)))
             elif words.startswith("also "):
                 also = tuple(words[5:].split(", "))
@@ -273,8 +273,15 @@ def _span(text: str) -> ReleaseSpan:
 
 
 def _field(line: str) -> FieldDefinition:
-    name, type_name, versions, *rest = line.split(maxsplit=3)
-    return FieldDefinition(name, type_name, *_told(versions, rest[0] if rest else ""))
+    parts = line.split(maxsplit=3)
+    if len(parts) < 3:
+        raise ValueError(f"{line!r} has no type or no versions")
+    told = _told(parts[2], parts[3] if len(parts) > 3 else "")
+    return _new(FieldDefinition, (parts[0], parts[1], *told))
+
+
+_new = tuple.__new__
+"""``_new(FieldDefinition, values)``: without the second call that NamedTuple's own ``__new__`` costs."""
 
 
 @lru_cache(maxsize=1_024)

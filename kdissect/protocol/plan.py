@@ -93,4 +93,7 @@ def least_bytes(opcode: int, argument: Any) -> int:
     if opcode != STRUCT:
         return 1
     _, fields, tags = argument
-    return sum(least_bytes(op, arg) for op, _, arg in fields) + (tags is not None)
+    least = 0 if tags is None else 1
+    for op, _, arg in fields:
+        least += WIDTHS[op] if op < STRING else least_bytes(op, arg)
+    return least

@@ -249,18 +249,24 @@ def _fill(
 
 def _field(definition: FieldDefinition, version: int, inner: Struct | None) -> Field:
     nullable, tagged = definition.nullable, definition.tagged
-    # By place: with their names it takes twice as long.
-    return Field(
-        definition.name,
-        definition.type,
-        nullable is not NONE and version in nullable,
-        definition.tag if tagged is not NONE and version in tagged else None,
-        _default(definition, inner),
-        definition.ignorable,
-        definition.key,
-        definition.entity,
-        inner,
+    return _new(
+        Field,
+        (
+            definition.name,
+            definition.type,
+            nullable is not NONE and version in nullable,
+            definition.tag if tagged is not NONE and version in tagged else None,
+            _default(definition, inner),
+            definition.ignorable,
+            definition.key,
+            definition.entity,
+            inner,
+        ),
     )
+
+
+_new = tuple.__new__
+"""``_new(Field, values)``: without the second call that NamedTuple's own ``__new__`` costs."""
 
 
 _NO_VALUES = {

@@ -51,6 +51,8 @@ def offered(options: bytes) -> Offered:
 
 def first_block(options: bytes) -> tuple[int, int] | None:
     """The sequence numbers of the first block of a SACK, which of what came is the newest; None without."""
+    if _SACK not in options:
+        return None
     for kind, value in _each(options):
         if kind == _SACK and len(value) >= 8:
             return int.from_bytes(value[:4], "big"), int.from_bytes(value[4:8], "big")
