@@ -132,9 +132,9 @@ def _window(stream: Reassembler, own: Offered | None, scales: bool) -> int | Non
 def _median(asking: Reassembler, answering: Reassembler) -> int | None:
     parts = []
     for stream in (asking, answering):
-        if not stream.round_trips:
+        if stream.round_trips is None:
             return None
-        found = sorted(stream.round_trips)
+        found = sorted(stream.round_trips.values())
         parts.append(int(found[len(found) // 2]))
     return sum(parts)
 

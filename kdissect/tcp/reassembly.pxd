@@ -4,7 +4,15 @@ from kdissect.model cimport Chunk, Segment
 from kdissect.tcp.copies cimport Copies
 
 cdef int FIN, RST, SYN, AT_HAND
-cdef int64_t _NOWHERE, _HALF_WAY, _LAST_NUMBER, FARTHEST_ACKNOWLEDGEMENT
+cdef int64_t _ROUND_TRIPS, _NOWHERE, _HALF_WAY, _LAST_NUMBER, FARTHEST_ACKNOWLEDGEMENT
+
+@cython.final
+cdef class RoundTrips:
+    cdef int64_t[32] _kept
+    cdef int64_t _count
+
+    @cython.locals(at=int64_t)
+    cdef bint add(self, int64_t round_trip_ns) except -1
 
 @cython.final
 cdef class Reassembler:
@@ -37,7 +45,7 @@ cdef class Reassembler:
     cdef public int64_t _timed_ns
     cdef public int64_t round_trip_ns
     cdef public int64_t path_ns
-    cdef public list round_trips
+    cdef public RoundTrips round_trips
     cdef public int64_t _passed
     cdef public int64_t _stride
     cdef public int64_t syn_ns

@@ -63,6 +63,8 @@ segment farther ahead would turn all that follows into retransmissions."""
 ROUND_TRIPS = 32
 """So many round trips of a direction are kept."""
 
+_ROUND_TRIPS = ROUND_TRIPS
+
 NOWHERE = -(1 << 62)
 """The offset of what was not seen: before any other."""
 _NOWHERE = NOWHERE
@@ -71,6 +73,36 @@ _NOWHERE = NOWHERE
 _LAST_NUMBER = 0xFFFF_FFFF
 _HALF_WAY = 0x7FFF_FFFF
 """Of sequence numbers, which have 32 bits; with names, as compiled a number so large is an object."""
+
+
+class RoundTrips:
+    """Round trips of a direction, fewer than :data:`ROUND_TRIPS`."""
+
+    __slots__ = ("_count", "_kept")
+
+    def __init__(self) -> None:
+        self._kept = [0] * 32
+        """As many as :data:`ROUND_TRIPS` says. Compiled they are numbers of C: objects would take five
+        times as much, in every connection."""
+        self._count = 0
+        """Of the first ones, those that are there."""
+
+    def add(self, round_trip_ns: int) -> bool:
+        """Keep another one. True if there were too many, and every second one was given up."""
+        self._kept[self._count] = round_trip_ns
+        self._count += 1
+        if self._count < _ROUND_TRIPS:
+            return False
+        self._count = at = 0
+        while at < _ROUND_TRIPS:
+            self._kept[self._count] = self._kept[at]
+            self._count += 1
+            at += 2
+        return True
+
+    def values(self) -> list[int]:
+        """All that are kept."""
+        return [self._kept[at] for at in range(self._count)]
 
 
 class Reassembler:
@@ -164,8 +196,8 @@ class Reassembler:
         self.path_ns = -1
         """The smallest of those whose acknowledgement waited for nothing that the receiver had to say: of the
         handshake, or without bytes."""
-        self.round_trips: list[int] | None = None
-        """Some of the latter, spread evenly over all, not more than :data:`ROUND_TRIPS`."""
+        self.round_trips: RoundTrips | None = None
+        """Some of the latter, spread evenly over all."""
         self._stride = 1
         """Of so many, one is kept."""
         self._passed = 0
@@ -472,10 +504,8 @@ class Reassembler:
             return
         self._passed = 0
         if self.round_trips is None:
-            self.round_trips = []
-        self.round_trips.append(round_trip_ns)
-        if len(self.round_trips) >= ROUND_TRIPS:
-            del self.round_trips[1::2]
+            self.round_trips = RoundTrips()
+        if self.round_trips.add(round_trip_ns):
             self._stride *= 2
 
     def _note_resent(self, piece: Piece, due_ns: int) -> None:
