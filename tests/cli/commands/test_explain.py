@@ -117,6 +117,12 @@ def test_only_what_is_asked_for(explain: Command) -> None:
         (("--severity", "bad"), "--severity bad: there is no such severity"),
         (("--category", "captur"), "--category captur: there is no such category; did you mean capture?"),
         (("--subject", "grup=x"), "did you mean group?"),
+        (
+            ("--subject", "grup"),
+            "NAME=VALUE is needed, with the name of a part of a subject; did you mean group?",
+        ),
+        (("--subject", "group"), "--subject group: a value is missing, as in group=VALUE"),
+        (("--subject", "group="), "--subject group=: a value is missing, as in group=VALUE"),
         (("--fail-on", "warn"), "--fail-on warn: there is no such severity; did you mean warning?"),
         (("--exchange", "900"), "--exchange 900: there is no such exchange: they are numbered 1 to 92"),
         (("--group", "nobody"), "--group nobody: "),

@@ -82,6 +82,8 @@ def _words(text: str | None) -> list[str]:
 def _part(text: str) -> tuple[str, str]:
     name, equals, value = text.partition("=")
     name = name.strip().replace(".", "_")
+    if name in FindingSubject._fields and not (equals and value.strip()):
+        raise Wrong(f"--subject {text}: a value is missing, as in {name}=VALUE")
     if not equals or name not in FindingSubject._fields:
         hint = nearest(name, FindingSubject._fields) or f"; there are {', '.join(FindingSubject._fields)}"
         raise Wrong(f"--subject {text}: NAME=VALUE is needed, with the name of a part of a subject{hint}")
