@@ -186,7 +186,7 @@ class StoryPage(StatisticsPage):
             self.call_after_refresh(self._go_to, at)
 
     def _go_to(self, row: int) -> None:
-        self.list_pane.cursor = row
+        self.list_pane.go_to(row)
 
     def _is_here(self, row: Row) -> bool:
         """Whether a line is of the exchange, alone or with others that did the same."""

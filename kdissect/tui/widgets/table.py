@@ -361,6 +361,13 @@ class VirtualTable(Steady, Legible, can_focus=True):
             self.scroll_to(y=wanted, animate=False, immediate=True)
         return wanted != top
 
+    def go_to(self, row: int) -> None:
+        """Move the cursor to a row that is looked for, and show what follows it on a third of the screen."""
+        self.cursor = row
+        top = min(row + 1 + self.page // 3, len(self.rows)) - self.page
+        if self.scroll_offset.y < top:
+            self.scroll_to(y=top, animate=False, immediate=True)
+
     def action_move(self, rows: int) -> None:
         self.cursor += rows
 

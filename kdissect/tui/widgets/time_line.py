@@ -28,7 +28,7 @@ from kdissect.settings.places import PLACES
 from kdissect.tui.colors import Legible
 from kdissect.tui.keys import bindings_of
 
-GUTTER = 17
+GUTTER = 18
 """Cells before the columns, which say what a line shows."""
 SIGNS = {REBALANCE: "▲", LEADER: "◆", TRANSACTION: "●"}
 MIXED = "✱"
@@ -253,7 +253,7 @@ class TimeLine(Legible, can_focus=True):
         assert over is not None
         kinds = dict.fromkeys(mark["kind"] for mark in self.marks)
         labels = [" ".join(f"{SIGNS[kind]}{words[kind]}" for kind in kinds) for words in _WORDS]
-        label = next((each for each in labels if len(each) < GUTTER), labels[-1])
+        label = next((each for each in labels if len(each) < GUTTER - 1), labels[-1])
         return label, [(self._signs.get(at, " "), "time--mark") for at in range(len(over))]
 
     def _axis(self) -> tuple[str, list[Cell]]:
@@ -348,7 +348,7 @@ def _half_or_most(half: int, most: int, rows: int) -> Cell:
 def _most_of(name: str, rate: float) -> str:
     """What stands before the bars of a rate: as much as has room with its unit."""
     texts = (f"{name} ≤ {_rate(rate)}", f"≤ {_rate(rate)} {name}", f"≤ {rate:,.0f} {name[:3]}/s")
-    return next((each for each in texts if len(each) < GUTTER), f"≤ {rate:.1e} {name[:3]}/s")
+    return next((each for each in texts if len(each) < GUTTER - 1), f"≤ {rate:.1e} {name[:3]}/s")
 
 
 def _rate(rate: float) -> str:

@@ -237,3 +237,19 @@ def test_the_key_to_the_next_story_says_where_there_is_no_other() -> None:
         assert "there is no other story of this" in await shown_after(pilot, "n")
 
     with_app(step, CAPTURES / "transactions-kafka39.pcapng")
+
+
+def test_the_screen_shows_what_followed_too() -> None:
+    async def step(pilot: Pilot[None], app: Kdissect) -> None:
+        text = await shown_after(pilot, "6", "i")
+        page = app.screen
+        assert isinstance(page, StoryPage)
+        pane, lines = page.list_pane, text.splitlines()
+        here = next(at for at, line in enumerate(lines) if line.startswith(HERE))
+        assert "NOT_COORDINATOR" in text
+        assert pane.cursor > pane.page  # it had to scroll
+        after = [page.rows.row(pane.cursor + 1 + at)["line"].exchange for at in range(2)]
+        for line, number in zip(lines[here + 1 :], after, strict=False):
+            assert line.split()[1] == str(number)
+
+    with_app(step, CAPTURES / "incidents" / "leader-killed.pcapng.gz", 160, 30)
