@@ -10,7 +10,7 @@ Some long runs are commands of their own: ``mutate``, ``compose``, ``loss``, ``s
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import TypeVar
 
 import pytest
@@ -48,3 +48,33 @@ def some(cases: Iterable[Case], most: int, *always: Case) -> list[Case]:
     places = {place * len(rest) // wanted for place in range(wanted)}
     chosen = [*always, *(rest[place] for place in sorted(places))]
     return [each for each in every if each in chosen]
+
+
+def each_of(
+    cases: Callable[[], Iterable[Case]], name: Callable[[Case], str] = str
+) -> Callable[[Callable[[Case], None]], Callable[[], None]]:
+    """One test for many cases, each of which takes less than pytest does for a test: some milliseconds in
+    every one of its processes. All that fail are told, by their names.
+
+    :param cases: gives them when the test runs; each process imports it.
+    """
+
+    def of_check(check: Callable[[Case], None]) -> Callable[[], None]:
+        def test() -> None:
+            count, failed = 0, []
+            for case in cases():
+                count += 1
+                try:
+                    check(case)
+                except Exception as error:
+                    error.add_note(f"the case is {name(case)}")
+                    failed.append(error)
+            assert count, "there are cases"
+            if failed:
+                raise ExceptionGroup(f"{len(failed)} of {count} cases fail", failed)
+
+        test.__name__, test.__qualname__, test.__doc__ = check.__name__, check.__qualname__, check.__doc__
+        test.__module__ = check.__module__
+        return test
+
+    return of_check

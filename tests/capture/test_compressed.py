@@ -115,16 +115,14 @@ def test_damage_in_the_middle_gives_everything_before(compress: Compress) -> Non
 
 
 @pytest.mark.parametrize(
-    "bomb",
-    [gzip.compress(bytes(1 << 26)), zstd(bytes(1 << 27)), lz4_frame(bytes(1 << 26))],
-    ids=["gzip", "zstd", "lz4"],
+    ("compress", "size"), [(gzip.compress, 1 << 26), (zstd, 1 << 27), (lz4_frame, 1 << 26)]
 )
-def test_a_bomb_comes_in_bounded_pieces(bomb: bytes) -> None:
+def test_a_bomb_comes_in_bounded_pieces(compress: Compress, size: int) -> None:
     total = 0
-    for piece in Pieces(io.BytesIO(bomb)):
+    for piece in Pieces(io.BytesIO(compress(bytes(size)))):
         assert len(piece) <= 40 << 20
         total += len(piece)
-    assert total in (1 << 26, 1 << 27)
+    assert total == size
 
 
 @given(st.sampled_from(CODECS), st.data())

@@ -82,12 +82,9 @@ def test_there_are_classes_of_c() -> None:
     }
 
 
-@pytest.mark.parametrize(
-    ("mine", "names"),
-    [pytest.param(mine, names, id=f"{leaf}.{name}") for leaf, name, mine, names in declared()],
-)
-def test_a_class_of_c_has_the_attributes_of_its_source(mine: set[str], names: set[str]) -> None:
-    assert mine == names
+def test_a_class_of_c_has_the_attributes_of_its_source() -> None:
+    differ = {f"{leaf}.{name}": mine ^ names for leaf, name, mine, names in declared() if mine != names}
+    assert differ == {}
 
 
 def functions_declared(types: str) -> Iterator[DeclaredFunction]:

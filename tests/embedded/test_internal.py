@@ -18,15 +18,15 @@ from kdissect.embedded.internal import (
 )
 from kdissect.faults import KINDS
 from kdissect.limits import DEFAULTS
-from tests.amount import some
+from tests.amount import each_of, some
 from tests.embedded.official import Stored, largest_of_each, one, stored
 from tests.protocol.official import leaves
 
-ALL = pytest.mark.parametrize("vector", stored(), ids=lambda vector: vector.id)
+ALL = each_of(stored, lambda vector: vector.id)
 MOST = 40
 """Places of a value that are damaged, spread evenly over it."""
 
-EACH = pytest.mark.parametrize("vector", largest_of_each(), ids=lambda vector: vector.id)
+EACH = each_of(largest_of_each, lambda vector: vector.id)
 
 
 @ALL

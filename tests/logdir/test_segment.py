@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import product
 from pathlib import Path
 
 import pytest
@@ -13,7 +14,7 @@ from kdissect.logdir.search import HEAD, PART
 from kdissect.logdir.segment import read_batches
 from kdissect.model import Fault
 from kdissect.wording import plural
-from tests.amount import times
+from tests.amount import each_of, times
 from tests.logdir.build import batch_of, read
 from tests.record.build import message
 
@@ -58,9 +59,9 @@ def test_a_torn_message_of_magic_0_is_no_batch() -> None:
     assert [(position, fault.kind) for position, fault in found.faults] == [(len(whole), "torn-tail")]
 
 
-@pytest.mark.parametrize("at", range(len(BATCHES[1])))
-@pytest.mark.parametrize("flip", [0x01, 0x80, 0xFF])
-def test_a_flipped_byte_costs_at_most_its_own_batch(at: int, flip: int) -> None:
+@each_of(lambda: product(range(len(BATCHES[1])), (0x01, 0x80, 0xFF)))
+def test_a_flipped_byte_costs_at_most_its_own_batch(flipped: tuple[int, int]) -> None:
+    at, flip = flipped
     data = bytearray(SEGMENT)
     data[STARTS[1] + at] ^= flip
     found = read(bytes(data))

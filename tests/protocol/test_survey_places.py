@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+from functools import cache
 from typing import Any
 
 import pytest
@@ -20,10 +21,17 @@ from kdissect.protocol.survey import find_places, route
 from kdissect.protocol.topics import partition_of
 from tests.protocol.official import Vector, vectors
 
-MESSAGES = [each for each in vectors() if each.struct.name.endswith(("Request", "Response"))]
-WITH_PLACES = [
-    each for each in MESSAGES if record_fields(each.struct) or each.struct.name == "ProduceResponse"
-]
+
+@cache
+def messages() -> list[Vector]:
+    return [each for each in vectors() if each.struct.name.endswith(("Request", "Response"))]
+
+
+@cache
+def with_places() -> list[Vector]:
+    return [
+        each for each in messages() if record_fields(each.struct) or each.struct.name == "ProduceResponse"
+    ]
 
 
 def decoded(struct: Struct, data: bytes) -> Any:
@@ -50,7 +58,7 @@ def found(struct: Struct, data: bytes) -> Any:
 
 def test_every_place_of_the_official_messages_is_found() -> None:
     count = 0
-    for each in WITH_PLACES:
+    for each in with_places():
         places = found(each.struct, each.data)
         if places is not None:
             count += len(places)
@@ -62,7 +70,7 @@ def test_of_a_damaged_message_no_place_is_found_that_its_values_do_not_tell() ->
     dice = random.Random(3)
     count = 0
     for _ in range(20_000):
-        vector: Vector = dice.choice(WITH_PLACES)
+        vector: Vector = dice.choice(with_places())
         data = bytearray(vector.data)
         for _ in range(dice.randrange(1, 4)):
             data[dice.randrange(len(data))] = dice.choice((0, 1, 2, 0x7F, 0x80, 0xFF))
@@ -73,7 +81,7 @@ def test_of_a_damaged_message_no_place_is_found_that_its_values_do_not_tell() ->
     assert count > 1_000
 
 
-@given(st.sampled_from(MESSAGES), st.binary(max_size=60))
+@given(st.deferred(lambda: st.sampled_from(messages())), st.binary(max_size=60))
 def test_any_bytes(vector: Vector, data: bytes) -> None:
     places = found(vector.struct, data)
     assert places is None or places == decoded(vector.struct, data)

@@ -14,11 +14,11 @@ from kdissect.record.nodes import attributes_text
 from kdissect.record.records import Record
 from kdissect.record.sets import read_record_set
 from kdissect.record.write import write_batch
-from tests.amount import times
+from tests.amount import each_of, times
 from tests.record.build import RECORDS, batch, message, packed_batch, wrapper
 from tests.record.official import Vector, vector, vectors
 
-SMALL = [each for each in vectors() if len(each.data) < 3_000]
+SMALL = st.deferred(lambda: st.sampled_from([each for each in vectors() if len(each.data) < 3_000]))
 
 
 def walk(nodes: list[Node]) -> Iterator[Node]:
@@ -75,7 +75,7 @@ def attribute_words(node: Node) -> object:
     return "none" if node.type == "Record" else child(node, "attributes").value
 
 
-@pytest.mark.parametrize("wanted", vectors(), ids=lambda wanted: wanted.id)
+@each_of(vectors, lambda wanted: wanted.id)
 def test_official_sets_are_covered_byte_by_byte_with_the_values_that_reading_gives(wanted: Vector) -> None:
     nodes = annotate_record_set(wanted.data, 1_000)
     check_cover(nodes, 1_000, 1_000 + len(wanted.data))
@@ -211,7 +211,7 @@ def test_cut_sets_are_covered(identity: str) -> None:
 
 
 @settings(max_examples=times(100, 300), deadline=None)
-@given(st.sampled_from(SMALL), st.data())
+@given(SMALL, st.data())
 def test_mutated_sets_are_covered_and_hold_what_reading_gives(wanted: Vector, draw: st.DataObject) -> None:
     data = bytearray(wanted.data)
     for _ in range(draw.draw(st.integers(1, 3))):

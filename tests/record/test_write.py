@@ -12,7 +12,7 @@ from kdissect.record.batch import Batch
 from kdissect.record.records import Record
 from kdissect.record.sets import read_record_set
 from kdissect.record.write import write_batch, write_message, write_message_set
-from tests.amount import times
+from tests.amount import each_of, times
 from tests.record.build import RECORDS
 from tests.record.official import Vector, vectors
 
@@ -56,7 +56,7 @@ def write_again(batch: Batch, node: Node) -> bytes:
     )
 
 
-@pytest.mark.parametrize("wanted", vectors(), ids=lambda wanted: wanted.id)
+@each_of(vectors, lambda wanted: wanted.id)
 def test_official_sets_written_again(wanted: Vector) -> None:
     """Uncompressed batches are the same bytes; compressed ones, whose packing is the library's, hold
     the same records."""

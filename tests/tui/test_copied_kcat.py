@@ -24,7 +24,8 @@ from tests.cli.run import CAPTURES
 from tests.client.broker import TestBroker
 from tests.tui.test_copying import lines
 
-pytestmark = pytest.mark.skipif(shutil.which("kcat") is None, reason="kcat is not installed")
+if shutil.which("kcat") is None:
+    pytest.skip("kcat is not installed", allow_module_level=True)
 
 OPTIONS = Options(embedded=True)
 VERSIONS = {"ApiVersions": (0, 3), "Metadata": (0, 9), "ListOffsets": (0, 5), "Fetch": (0, 11)}
