@@ -6,6 +6,7 @@ from collections import defaultdict
 from collections.abc import Iterator
 from typing import Any
 
+from kdissect.analysis.connections import Connections
 from kdissect.analysis.fold import MILLISECOND, SECOND, Row, address
 from kdissect.analysis.medians import median
 from kdissect.analysis.pace import Pace
@@ -229,7 +230,17 @@ def packet_loss(facts: Facts) -> Iterator[Finding]:
         )
 
 
-@rule("request-abandoned", WARNING, LIKELY, needs=(Tcp,), age_s=1, leave_s=1, spread=5, cut=3, again_s=5)
+@rule(
+    "request-abandoned",
+    WARNING,
+    LIKELY,
+    needs=(Tcp, Connections),
+    age_s=1,
+    leave_s=1,
+    spread=5,
+    cut=3,
+    again_s=5,
+)
 def request_abandoned(facts: Facts) -> Iterator[Finding]:
     """The client gave up waiting, or was cut off while it waited and asked again."""
     if 2 * facts.context.one_sided > facts.context.exchanges:
@@ -294,14 +305,18 @@ def _apis(rows: list[Row]) -> str:
 
 
 def _given_up(facts: Facts) -> list[Row]:
-    """Connections that the client closed though it had waited for long, and did not just leave its group."""
+    """Connections that the client closed though it had waited for long, and did not just leave its group.
+    Where bytes are missing, the answer may be among them."""
+    lossy = {row["connection"] for row in facts.rows(Connections) if row["gap_bytes"]}
     left: dict[tuple[str | None, str], list[int]] = defaultdict(list)
     for row in facts.rows(Tcp):
         if row["left_ns"] is not None:
             left[row["client_id"], address(row["client"])].append(row["left_ns"])
     found = []
     for row in facts.rows(Tcp):
-        if row["closed_by"] != "client" or (row["waiting_ns"] or 0) < facts.limit("age_s") * SECOND:
+        if row["connection"] in lossy or row["closed_by"] != "client":
+            continue
+        if (row["waiting_ns"] or 0) < facts.limit("age_s") * SECOND:
             continue
         leaves = left[row["client_id"], address(row["client"])]
         if not any(0 <= row["closed_ns"] - ns <= facts.limit("leave_s") * SECOND for ns in leaves):

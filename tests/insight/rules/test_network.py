@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from kdissect.analysis.connections import Connections
 from kdissect.analysis.fold import Row
 from kdissect.analysis.pace import Pace
 from kdissect.analysis.tcp import Tcp
@@ -128,6 +129,14 @@ def abandoned(*more: tuple[Any, Row], **values: Any) -> Finding | None:
     made = {"waiting_exchanges": [42], "waiting_apis": ["Produce"], "closed_by": "client"}
     made |= {"waiting_ns": S, "closed_ns": T0 + 50 * S, "left_ns": None}
     return one("request-abandoned", tcp(**{**made, **values}), *more)
+
+
+@pytest.mark.parametrize(("connection", "gap_bytes", "found"), [(9, 0, 1), (9, 1, 0), (8, 1, 1)])
+def test_where_bytes_are_missing_the_answer_may_be_among_them(
+    connection: int, gap_bytes: int, found: int
+) -> None:
+    seen = zeros(Connections, connection=connection, gap_bytes=gap_bytes)
+    assert bool(abandoned((Connections, seen), connection=9)) == bool(found)
 
 
 @pytest.mark.parametrize(("one_sided", "found"), [(50, 1), (51, 0)])
