@@ -9,9 +9,11 @@ from typing import ClassVar
 from rich.text import Text
 from textual.app import App
 from textual.binding import Binding, BindingType
+from textual.command import CommandPalette
 from textual.widgets import Input
 
 from kdissect.system.terminal import SIGNALLED
+from kdissect.tui.widgets.legible import Palette
 from kdissect.wording import defect
 
 
@@ -30,6 +32,10 @@ class QuietApp(App[None]):
         self.panic(Text(f"kdissect: {defect(error)} (KDISSECT_DEBUG=1 shows more)"))
         if os.environ.get("KDISSECT_DEBUG"):
             super()._fatal_error()
+
+    def action_command_palette(self) -> None:
+        if not isinstance(self.screen, CommandPalette):
+            self.push_screen(Palette(id="--command-palette"))
 
     def action_copy_or_interrupt(self) -> None:
         """Ctrl-C: copy what is selected, or else end. Textual would tell another key that ends."""

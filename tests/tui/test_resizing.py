@@ -73,3 +73,19 @@ def test_a_page_is_there_on_any_terminal_and_the_same_when_there_is_room_again(p
             assert screen_text(pilot.app) == before
 
     asyncio.run(run())
+
+
+@pytest.mark.parametrize("key", ["colon", "O", "slash"])
+@pytest.mark.parametrize("size", [(1, 1), (10, 4)])
+def test_a_key_to_the_next_page_of_a_list_that_has_no_line_harms_nothing(
+    key: str, size: tuple[int, int]
+) -> None:
+    async def run() -> None:
+        async with running(app_of(KILLED), drawn=True) as pilot:
+            await pilot.resize_terminal(*size)
+            await press(pilot, key, "pagedown", "pageup", "end", "home")
+            await resized(pilot, 120, 40)
+            await press(pilot, "escape")
+            assert "Exchanges" in screen_text(pilot.app)
+
+    asyncio.run(run())

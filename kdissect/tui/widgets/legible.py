@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from typing import Literal
+
+from textual.command import CommandList, CommandPalette
 from textual.geometry import Size
 from textual.strip import Strip
 from textual.widgets import Input, OptionList, Static
@@ -37,8 +40,26 @@ class LegibleOptions(OptionList):
         if self.scrollable_content_region.width >= LEAST_CELLS:
             super()._update_lines()
 
+    def _move_page(self, direction: Literal[-1, 1]) -> None:
+        if _has_lines(self):
+            super()._move_page(direction)
+
     def render_line(self, y: int) -> Strip:
         return legible_strip(super().render_line(y), self.app)
+
+
+class Palette(CommandPalette):
+    """The command palette, also on a terminal that has no line for its commands."""
+
+    def _action_command_list(self, action: str) -> None:
+        if _has_lines(self.query_one(CommandList)):
+            super()._action_command_list(action)
+
+
+def _has_lines(options: OptionList) -> bool:
+    """Whether options were laid out. Where there is no room for a line of them, Textual looks for one in vain
+    when a key goes to the next page, which ends in a traceback."""
+    return (options.highlighted or 0) in options._index_to_line
 
 
 class LegibleText(Static):
