@@ -9,8 +9,8 @@ kdissect looks at it once as if it were whole. It tells what is wrong with the f
 the file grows.
 
 A name may come again, as in tcpdump's rings (``-W``). A file that became shorter, or that has another first
-packet, is another file. Files that are gone are forgotten when others are read. One that was compressed goes
-on under its other name (:mod:`kdissect.spark.twins`).
+packet, is another file. Files that are gone are forgotten when others are read. Those below a folder that
+cannot be listed are not gone. A file that was compressed goes on under its other name (:mod:`kdissect.spark.twins`).
 
 Files should appear by renaming, or by being written to in the order of time, as tcpdump and dumpcap do.
 Names that begin with ``.`` or ``_`` do not count.
@@ -29,7 +29,7 @@ from kdissect.capture.pcap import MAGICS
 from kdissect.limits import DEFAULTS, Limits
 from kdissect.model import CaptureError, Packet
 from kdissect.spark.plan import point_of
-from kdissect.spark.storage import files_below, open_file
+from kdissect.spark.storage import files_below, may_be_there, open_file
 from kdissect.spark.twins import doubles, twins
 
 _MAGIC_BYTES = 4
@@ -133,7 +133,11 @@ class SpoolFolder(NamedTuple):
             if read.first_ns is not None:
                 point = point_of(path, self.rule)
                 latest[point] = max(latest.get(point, read.first_ns), read.first_ns)
-        end = {path: read for path, read in start.items() if path in there or path in renamed.values()}
+        end = {
+            path: read
+            for path, read in start.items()
+            if path in there or path in renamed.values() or may_be_there(path)
+        }
         is_any = False
         budget = most_bytes
         for path in sorted(found, key=lambda path: (found[path].first_ns or 0, path)):

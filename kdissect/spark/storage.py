@@ -131,6 +131,19 @@ def found_file(path: str) -> FoundFile | None:
     return FoundFile(info.size or 0, info.mtime_ns or 0)
 
 
+def may_be_there(path: str) -> bool:
+    """Whether a file that is not listed is perhaps there: the folder that it is in may be one that cannot be
+    listed. On other file systems everything is listed, or nothing."""
+    if is_remote(path):
+        return False
+    try:
+        return not stat.S_ISDIR(os.stat(plain_path(path)).st_mode)
+    except (FileNotFoundError, NotADirectoryError):
+        return False
+    except OSError:
+        return True
+
+
 def is_folder(path: str) -> bool:
     """Whether a folder is there. An object store has one if an object is in it.
 

@@ -18,7 +18,7 @@ from kdissect.model import CaptureError, Fault
 from kdissect.spark import runs
 from kdissect.spark.growing import SpanReading
 from kdissect.spark.nightly import Inputs
-from kdissect.spark.spool import SpoolFolder, spans_between
+from kdissect.spark.spool import Position, SpoolFolder, spans_between
 from kdissect.spark.storage import files_below, folders_in, list_files, open_file
 from tests.spark.same import CAPTURES
 
@@ -27,16 +27,26 @@ WHY = "the files in it cannot be listed (Permission denied)"
 
 @pytest.fixture
 def lock(monkeypatch: pytest.MonkeyPatch) -> Callable[[Path], None]:
-    """What makes a folder one that cannot be listed, for root too."""
+    return lock_in(monkeypatch)
+
+
+def lock_in(monkeypatch: pytest.MonkeyPatch) -> Callable[[Path], None]:
+    """What makes a folder one that cannot be listed, for root too. What is in it cannot be looked at."""
     locked: set[str] = set()
-    usual = os.scandir
+    usual, usual_stat = os.scandir, os.stat
 
     def scandir(path: Any = ".") -> Any:
         if os.fspath(path).rstrip("/") in locked:
             raise PermissionError(errno.EACCES, os.strerror(errno.EACCES), path)
         return usual(path)
 
+    def refusing_stat(path: Any, **given: Any) -> os.stat_result:
+        if not isinstance(path, int) and os.path.dirname(os.fspath(path)) in locked:
+            raise PermissionError(errno.EACCES, os.strerror(errno.EACCES), path)
+        return usual_stat(path, **given)
+
     monkeypatch.setattr(os, "scandir", scandir)
+    monkeypatch.setattr(os, "stat", refusing_stat)
     return lambda folder: locked.add(str(folder))
 
 
@@ -174,3 +184,34 @@ def test_a_night_forgets_a_folder_once_it_can_be_listed(
     position = SpoolFolder("", there=Inputs(named, {}, {})).next({})
     monkeypatch.undo()
     assert set(Inputs(named, position, {})()) == {f"{place}/{place.name}.pcap" for place in places}
+
+
+@pytest.mark.parametrize("kind", ["stream", "night"])
+def test_files_below_a_folder_that_is_locked_for_a_time_are_not_gone(
+    places: list[Path], monkeypatch: pytest.MonkeyPatch, kind: str
+) -> None:
+    whole, second = places[0].parent, places[1]
+
+    def following(start: Position) -> Position:
+        inputs = Inputs([str(place) for place in places], start, {})
+        return SpoolFolder(str(whole), there=inputs if kind == "night" else None).next(start)
+
+    before = following({})
+    with monkeypatch.context() as meanwhile:
+        lock_in(meanwhile)(second)
+        during = following(before)
+    assert {path: during.get(path) for path in before} == before
+    assert [span.path for span in spans_between(before, during, None)] == [str(second)]
+    with (second / "b.pcap").open("ab") as file:
+        file.write(b"more")
+    after = following(during)
+    (span,) = [span for span in spans_between(during, after, None) if not span.is_gone]
+    assert (span.path, span.first_ns) == (f"{second}/b.pcap", before[f"{second}/b.pcap"].first_ns)
+
+
+def test_a_file_that_was_removed_is_gone(places: list[Path]) -> None:
+    folder = SpoolFolder(str(places[0].parent))
+    before = folder.next({})
+    (places[1] / "b.pcap").unlink()
+    shutil.copy(CAPTURES / "basic-kafka43.pcapng", places[0] / "new.pcapng")
+    assert f"{places[1]}/b.pcap" not in folder.next(before)
