@@ -62,7 +62,7 @@ class Inputs:
 
     def __call__(self) -> dict[str, SpoolRead]:
         """By path, size and time of change. A folder that cannot be listed stands for its files, and is
-        final: reading it tells why.
+        final: reading it tells why. So it is with a new file that cannot be read: no run waits for it.
 
         :raises CaptureError: a directory is empty, or no file has such a name.
         """
@@ -72,10 +72,14 @@ class Inputs:
             now = found_file(path)
             if now is None or (now.is_folder and unlisted(path) is None):
                 continue
-            if path not in self._known and (other := self._digests.get(_digest_of(path, now.size))):
-                self.doubles[path] = other
-                continue
-            found[path] = SpoolRead(now.size, now.is_folder, None, modified_ns=now.modified_ns)
+            is_refused = False
+            if path not in self._known:
+                digest = _digest_of(path, now.size)
+                is_refused = digest is None
+                if digest is not None and (other := self._digests.get(digest)):
+                    self.doubles[path] = other
+                    continue
+            found[path] = SpoolRead(now.size, now.is_folder, None, is_refused, now.modified_ns)
         return found
 
 
@@ -138,7 +142,8 @@ def add_new(
         if is_closed:
             raise RunsError(f"{runs.folder}: run {number - 1} closed these tables; give another --out")
         changed = [path for path, read in end.items() if start.get(path) != read]
-        digests = {path: _digest_of(path, end[path].size) for path in changed}
+        made = {path: _digest_of(path, end[path].size) for path in changed}
+        digests = {path: digest for path, digest in made.items() if digest is not None}
         plan = RunPlan(number, end, digests, _text_of(asked), has_secrets=settings.has_secrets)
         runs.begin(plan)
         out.append(RunOutcome(_run(spark, plan, target, runs, asked, tell), False))
@@ -152,14 +157,14 @@ def add_new(
     return out
 
 
-def _digest_of(path: str, size: int) -> str:
-    """As :func:`digest_of`. What cannot be read on this machine is like no other file; reading tells why."""
+def _digest_of(path: str, size: int) -> str | None:
+    """As :func:`digest_of`. None of what cannot be read on this machine; reading tells why."""
     try:
         return digest_of(path, size)
     except OSError:
         if is_remote(path):
             raise
-        return f"unreadable: {path}"
+        return None
 
 
 def _whole_path(path: str) -> str:

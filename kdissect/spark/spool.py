@@ -10,7 +10,8 @@ the file grows.
 
 A name may come again, as in tcpdump's rings (``-W``). A file that became shorter, or that has another first
 packet, is another file. Files that are gone are forgotten when others are read. Those below a folder that
-cannot be listed are not gone. A file that was compressed goes on under its other name (:mod:`kdissect.spark.twins`).
+cannot be listed are not gone. A file that was compressed goes on under its other name
+(:mod:`kdissect.spark.twins`).
 
 Files should appear by renaming, or by being written to in the order of time, as tcpdump and dumpcap do.
 Names that begin with ``.`` or ``_`` do not count.
@@ -174,7 +175,7 @@ class SpoolFolder(NamedTuple):
         if first is None or is_touched:
             first = _first_of(path, now.size, self.limits)
         age = time.time() - now.modified_ns / 1e9
-        return now._replace(first_ns=first, is_settled=age >= self.settle_seconds)
+        return now._replace(first_ns=first, is_settled=now.is_settled or age >= self.settle_seconds)
 
 
 def limited(size: int, note: Callable[[bytes], None]) -> Callable[[str], BufferedIOBase]:

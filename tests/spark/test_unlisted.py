@@ -15,9 +15,10 @@ import pytest
 from kdissect.cli import main
 from kdissect.limits import DEFAULTS
 from kdissect.model import CaptureError, Fault
-from kdissect.spark import runs
+from kdissect.spark import nightly, runs, spool
 from kdissect.spark.growing import SpanReading
-from kdissect.spark.nightly import Inputs
+from kdissect.spark.nightly import Inputs, NightlyOptions, add_new
+from kdissect.spark.settings import TableSettings
 from kdissect.spark.spool import Position, SpoolFolder, spans_between
 from kdissect.spark.storage import files_below, folders_in, list_files, open_file
 from tests.spark.same import CAPTURES
@@ -170,10 +171,13 @@ def test_a_night_reads_the_other_files_where_one_cannot_be_read(
             raise PermissionError(errno.EACCES, os.strerror(errno.EACCES), path)
         return open_file(path)
 
-    monkeypatch.setattr(runs, "open_file", refusing)
+    for module in (runs, spool):
+        monkeypatch.setattr(module, "open_file", refusing)
     inputs = Inputs([str(place) for place in places], {}, {"digest of nothing": "/elsewhere.pcap"})
     assert set(inputs()) == {str(places[0] / "a.pcap"), closed}
     assert inputs.doubles == {}
+    position = SpoolFolder("", there=inputs).next({})  # though nobody knows whether it is still written
+    assert (position[closed].is_settled, position[closed].first_ns) == (True, None)
 
 
 def test_a_night_forgets_a_folder_once_it_can_be_listed(
@@ -215,3 +219,36 @@ def test_a_file_that_was_removed_is_gone(places: list[Path]) -> None:
     (places[1] / "b.pcap").unlink()
     shutil.copy(CAPTURES / "basic-kafka43.pcapng", places[0] / "new.pcapng")
     assert f"{places[1]}/b.pcap" not in folder.next(before)
+
+
+def test_a_folder_that_is_locked_a_second_time_is_no_copy_of_itself(
+    places: list[Path], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    shutil.copy(CAPTURES / "errors.pcapng", places[1] / "b.pcap")  # no copy of the other one
+    digests: list[list[str]] = []
+
+    def run(_: Any, plan: runs.RunPlan, target: Any, kept: runs.Runs, *__: Any) -> dict[str, Any]:
+        digests.append(sorted(plan.digests))
+        kept.end({"run": plan.number})
+        return {}
+
+    monkeypatch.setattr(nightly, "_run", run)
+    (tmp_path / "runs").mkdir()
+    kept = runs.Runs(str(tmp_path / "runs"))
+    doubles: list[str] = []
+
+    def night() -> None:
+        nothing: Any = None  # neither a session nor a target is needed
+        asked = NightlyOptions(("exchanges",), (), TableSettings())
+        named = [str(place) for place in places]
+        with kept.held():
+            add_new(nothing, named, nothing, asked, kept, print, lambda path, _: doubles.append(path))
+
+    for is_locked in (True, False, True):
+        with monkeypatch.context() as tonight:
+            if is_locked:
+                lock_in(tonight)(places[1])
+            night()
+    assert doubles == []
+    assert str(places[1]) in kept.position(3)
+    assert digests == [[f"{places[0]}/a.pcap"], [f"{places[1]}/b.pcap"], []]
