@@ -365,9 +365,12 @@ def _new_items(
 
 
 def _waiting(reading: SpanReading, taken: int) -> Iterator[Fault]:
-    """What would be wrong with a file that nobody has written to for long, if it ended here."""
+    """What would be wrong with a file that nobody has written to for long, if it ended here; or why it cannot
+    be read."""
     for item in reading.items_at_end(taken):
-        if isinstance(item, Fault):
+        if isinstance(item, Fault) and item.kind == "unreadable":
+            yield item  # it may be quite new
+        elif isinstance(item, Fault):
             what = item.message.removesuffix(OTHERS_ARE_READ)
             words = f"{what}; nobody has written to it for a long time; kdissect reads on if it grows"
             yield fault("waiting-file", words, offset=item.offset)

@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 
 from kdissect.cli import main
+from kdissect.exchange import Exchange
 from kdissect.limits import DEFAULTS
 from kdissect.model import CaptureError, Fault
 from kdissect.spark import nightly, runs, spool
@@ -22,6 +23,7 @@ from kdissect.spark.settings import TableSettings
 from kdissect.spark.spool import Position, SpoolFolder, spans_between
 from kdissect.spark.storage import files_below, folders_in, list_files, open_file
 from tests.spark.same import CAPTURES
+from tests.spark.simulated import Nightly
 
 WHY = "the files in it cannot be listed (Permission denied)"
 
@@ -178,6 +180,23 @@ def test_a_night_reads_the_other_files_where_one_cannot_be_read(
     assert inputs.doubles == {}
     position = SpoolFolder("", there=inputs).next({})  # though nobody knows whether it is still written
     assert (position[closed].is_settled, position[closed].first_ns) == (True, None)
+
+
+def test_a_night_tells_a_new_file_that_cannot_be_read(
+    places: list[Path], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    def refusing(path: str, at: int = 0) -> BufferedIOBase:
+        raise PermissionError(errno.EACCES, os.strerror(errno.EACCES), path)
+
+    nightly_runs = Nightly(tmp_path / "state")
+    with monkeypatch.context() as tonight:
+        for module in (runs, spool):
+            tonight.setattr(module, "open_file", refusing)
+        (event,) = [event for _, event in nightly_runs.add(places[1])]
+    assert isinstance(event, Fault)
+    why = "cannot be read: Permission denied; the other files are read"
+    assert (event.kind, event.message) == ("unreadable", f"{places[1]}/b.pcap: {why}")
+    assert any(isinstance(event, Exchange) for _, event in nightly_runs.add(places[1]))
 
 
 def test_a_night_forgets_a_folder_once_it_can_be_listed(
