@@ -25,7 +25,6 @@ from kdissect.model import Fault
 from kdissect.spark.asked import difference, told
 from kdissect.spark.described import described
 from kdissect.spark.job import batch_units
-from kdissect.spark.plan import point_of
 from kdissect.spark.runs import RunPlan, Runs, RunsError, digest_of
 from kdissect.spark.settings import TableSettings
 from kdissect.spark.several import BatchOptions, add_batch
@@ -243,7 +242,7 @@ def _renew(spark: SparkSession, runs: Runs, number: int, settings: TableSettings
     """
     states, rule = States(runs.states), settings.capture_point
     ends: list[Position] = [{}, *(runs.position(each) for each in range(1, number))]
-    gone = {point_of(path, rule) for end in ends for path in end} - set(states.points())
+    gone = {read.point(path, rule) for end in ends for path, read in end.items()} - set(states.points())
     old = [*states.of_others(number), *sorted(gone)]
     if not old:
         return

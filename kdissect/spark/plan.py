@@ -113,7 +113,8 @@ def replicas_of(point: CapturePoint, settings: TableSettings) -> int:
 
 
 def capture_points(files: list[InputFile], rule: str | None) -> tuple[CapturePoint, ...]:
-    """Which files are one capture; ``rule`` is the setting ``capture_point``.
+    """Which files are one capture; ``rule`` is the setting ``capture_point``. A folder that cannot be listed
+    has a point of its own: nobody knows whose captures are in it.
 
     :raises ValueError: a file belongs to no capture point, or the regular expression is wrong.
     """
@@ -121,7 +122,8 @@ def capture_points(files: list[InputFile], rule: str | None) -> tuple[CapturePoi
         return (CapturePoint("", tuple(files)),)
     points: dict[str, list[InputFile]] = {}
     for file in files:
-        points.setdefault(point_of(file.path, rule), []).append(file)
+        name = file.path if file.is_folder else point_of(file.path, rule)
+        points.setdefault(name, []).append(file)
     return tuple(CapturePoint(name, tuple(points[name])) for name in sorted(points))
 
 

@@ -57,6 +57,19 @@ class SpoolRead(NamedTuple):
     modified_ns: int = 0
     """When it was written to last."""
 
+    @property
+    def is_folder(self) -> bool:
+        """Whether it is a folder that cannot be listed. A file without bytes may still become a capture."""
+        return self.first_ns == 0 and self.size == 0
+
+    def point(self, path: str, rule: str | None) -> str:
+        """The capture point. That of a folder is its own: nobody knows whose captures are in it.
+
+        :param rule: tells capture points apart, as the setting ``capture_point``.
+        :raises ValueError: a file belongs to no capture point.
+        """
+        return path if self.is_folder and rule is not None else point_of(path, rule)
+
 
 class FileSpan(NamedTuple):
     """The part of a file that a batch reads."""
@@ -93,9 +106,9 @@ def spans_between(start: Position, end: Position, rule: str | None) -> list[File
     """
     new = [(path, read) for path, read in end.items() if start.get(path) != read]
     new.sort(key=lambda each: (each[1].first_ns or 0, each[0]))
-    spans = [FileSpan(point_of(path, rule), path, *read[:4]) for path, read in new]
+    spans = [FileSpan(read.point(path, rule), path, *read[:4]) for path, read in new]
     gone = [(path, read) for path, read in start.items() if path not in end]
-    return spans + [FileSpan(point_of(path, rule), path, *read[:4], is_gone=True) for path, read in gone]
+    return spans + [FileSpan(read.point(path, rule), path, *read[:4], is_gone=True) for path, read in gone]
 
 
 class SpoolFolder(NamedTuple):
@@ -132,7 +145,7 @@ class SpoolFolder(NamedTuple):
         latest: dict[str, int] = {}
         for path, read in found.items():
             if read.first_ns is not None:
-                point = point_of(path, self.rule)
+                point = read.point(path, self.rule)
                 latest[point] = max(latest.get(point, read.first_ns), read.first_ns)
         end = {
             path: read
@@ -144,7 +157,7 @@ class SpoolFolder(NamedTuple):
         for path in sorted(found, key=lambda path: (found[path].first_ns or 0, path)):
             now, before = found[path], start.get(path)
             is_final = now.is_final or (
-                now.first_ns is not None and now.first_ns < latest[point_of(path, self.rule)]
+                now.first_ns is not None and now.first_ns < latest[now.point(path, self.rule)]
             )
             if before is not None and before.first_ns == now.first_ns:
                 is_final = is_final or before.is_final

@@ -31,6 +31,8 @@ class InputFile(NamedTuple):
     path: str
     size: int
     """Bytes; 0 where that cannot be told."""
+    is_folder: bool = False
+    """Whether it is a folder of this machine that cannot be listed."""
 
 
 class FoundFile(NamedTuple):
@@ -100,11 +102,11 @@ def list_files(paths: list[str]) -> list[InputFile]:
     :raises CaptureError: a directory is empty, a glob matches nothing, a file system cannot be reached.
     :raises ValueError: a URI has a password in it, which would be printed with it.
     """
-    found: dict[str, int] = {}
+    found: dict[str, InputFile] = {}
     for path in paths:
         for file in _remote(path) if is_remote(path) else _local(plain_path(path)):
-            found.setdefault(file.path, file.size)
-    return [InputFile(path, size) for path, size in found.items()]
+            found.setdefault(file.path, file)
+    return list(found.values())
 
 
 def found_file(path: str) -> FoundFile | None:
@@ -294,7 +296,7 @@ def unlisted(path: str) -> OSError | None:
 
 def _local(path: str) -> list[InputFile]:
     if unlisted(path) is not None:
-        return [InputFile(path, 0)]
+        return [InputFile(path, 0, is_folder=True)]
     if os.path.isdir(path):
         inside = [entry for entry in os.scandir(path) if counts(entry.name) and entry.is_file()]
         if not inside:
@@ -302,7 +304,7 @@ def _local(path: str) -> list[InputFile]:
         return sorted(InputFile(entry.path, entry.stat().st_size) for entry in inside)
     if has_magic(path) and not os.path.exists(path):
         matched = [InputFile(each, os.path.getsize(each)) for each in glob(path) if os.path.isfile(each)]
-        matched += [InputFile(each, 0) for each in _unlisted_by(path)]
+        matched += [InputFile(each, 0, is_folder=True) for each in _unlisted_by(path)]
         if not matched:
             raise CaptureError(f"{path}: no file has such a name")
         return sorted(matched)

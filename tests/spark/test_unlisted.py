@@ -19,6 +19,7 @@ from kdissect.model import CaptureError, Fault
 from kdissect.spark import nightly, runs, spool
 from kdissect.spark.growing import SpanReading
 from kdissect.spark.nightly import Inputs, NightlyOptions, add_new
+from kdissect.spark.plan import capture_points
 from kdissect.spark.settings import TableSettings
 from kdissect.spark.spool import Position, SpoolFolder, spans_between
 from kdissect.spark.storage import files_below, folders_in, list_files, open_file
@@ -271,3 +272,17 @@ def test_a_folder_that_is_locked_a_second_time_is_no_copy_of_itself(
     assert doubles == []
     assert str(places[1]) in kept.position(3)
     assert digests == [[f"{places[0]}/a.pcap"], [f"{places[1]}/b.pcap"], []]
+
+
+@pytest.mark.parametrize(("rule", "names"), [(r"/([ab])\.pcap", "a"), ("directory", None)])
+def test_a_folder_that_cannot_be_listed_is_a_capture_point_of_its_own(
+    places: list[Path], lock: Callable[[Path], None], rule: str, names: str | None
+) -> None:
+    first, second = places
+    lock(second)
+    expected = {(names or str(first), f"{first}/a.pcap"), (str(second), str(second))}
+    position = SpoolFolder(str(first.parent), rule).next({})
+    assert {(span.point, span.path) for span in spans_between({}, position, rule)} == expected
+    assert {(span.point, span.path) for span in spans_between(position, {}, rule)} == expected
+    points = capture_points(list_files([f"{first.parent}/*/*.pcap"]), rule)
+    assert {(point.name, path) for point in points for path in point.paths} == expected
