@@ -6,7 +6,7 @@ import errno
 import os
 import tempfile
 from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import click
@@ -27,6 +27,8 @@ if TYPE_CHECKING:
 
 USUAL_TABLES = ("exchanges", "connections", "faults")
 """What is written where no table is named."""
+_TRIES = 3
+"""So often the making of a folder is tried, if the folder above it is gone then."""
 
 
 def session_options(function: Any) -> Any:
@@ -126,37 +128,63 @@ def within_reach(path: str, master: str) -> str:
     return path if "://" in path or master.startswith("local") else os.path.abspath(path)
 
 
-def refuse_unwritable(out: str, master: str, option: str = "--out") -> None:
+def refuse_unwritable(folder: str, master: str, given: str | None = None) -> None:
     """See before Spark starts whether tables can be written to a folder.
 
-    :param option: how the folder was named.
+    :param given: how it was named, such as ``--to delta:PLACE``; ``--out`` and the folder unless it is told.
     :raises Wrong: it is a file, or in one, or this machine cannot make it or write in it. If the workers are
         on other machines, the last two are no matter here.
     """
-    if is_remote(out):
+    if is_remote(folder):
         return
-    path = whole = os.path.abspath(plain_path(out))
+    given = given or f"--out {folder}"
+    is_named = given.endswith(folder)
+    whole = os.path.abspath(plain_path(folder))
+    path, missing = _there(whole)
+    name = "" if whole == path and is_named else f"{path} "
+    if os.path.isfile(path):
+        raise Wrong(f"{given}: {name}is a file; name a folder")
+    if not master.startswith("local"):
+        return
+    if not os.path.isdir(path) and os.path.lexists(path):
+        raise Wrong(f"{given}: {name}is no folder; name another one")
+    error = _refused(whole)
+    if error is not None:
+        verb = "made" if missing is not None else "written to"
+        what = "this folder" if is_named else folder
+        raise Wrong(f"{given}: {what} cannot be {verb} ({error.strerror}); name another one")
+
+
+def _there(path: str) -> tuple[str, str | None]:
+    """The folder, or the next one above it that is there; and the first one that is missing."""
     missing = None
     while not os.path.lexists(path):
         missing, path = path, os.path.dirname(path)
-    if os.path.isfile(path):
-        what = "is a file" if whole == path else f"{path} is a file"
-        raise Wrong(f"{option} {out}: {what}; name a folder")
-    if not master.startswith("local"):
-        return
-    try:
-        if missing is not None:
+    return path, missing
+
+
+def _refused(folder: str) -> OSError | None:
+    """Why this machine cannot make a folder or write in it; None where it can. Others may try the same."""
+    error: OSError | None = None
+    for _ in range(_TRIES):
+        path, missing = _there(folder)
+        if missing is None:
+            if os.access(path, os.W_OK | os.X_OK):
+                return None
+            return PermissionError(errno.EACCES, os.strerror(errno.EACCES))
+        try:
             os.mkdir(missing, 0o700)
-            os.rmdir(missing)
-        elif not os.access(path, os.W_OK | os.X_OK):
-            raise PermissionError(errno.EACCES, os.strerror(errno.EACCES))
-    except FileExistsError:
-        pass  # somebody else made it
-    except OSError as error:
-        verb = "made" if missing is not None else "written to"
-        raise Wrong(
-            f"{option} {out}: this folder cannot be {verb} ({error.strerror}); name another one"
-        ) from None
+        except FileExistsError:
+            return None  # somebody else made it
+        except FileNotFoundError as absent:
+            error = absent  # somebody else took the one above it away, which was made to try
+        except OSError as refused:
+            return refused
+        else:
+            with suppress(OSError):  # somebody else uses it by now
+                os.rmdir(missing)
+            return None
+    return error
 
 
 class Running(NamedTuple):

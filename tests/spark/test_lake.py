@@ -15,6 +15,8 @@ import pytest
 
 import kdissect.spark.carried
 from kdissect.cli import main
+from kdissect.cli.errors import Wrong
+from kdissect.cli.spark_sessions import refuse_unwritable
 from kdissect.spark.tables import full_table
 from kdissect.spark.targets import Delta, ParquetFolder, target_of
 from tests.amount import LONG
@@ -309,9 +311,8 @@ def test_what_cannot_be_is_told_before_spark_starts(
     ("arguments", "option"),
     [
         (("batch", ERRORS, "--out", "/proc/x/y"), "--out /proc/x/y"),
-        (("batch", ERRORS, "--to", "delta:/proc/x"), "--to /proc/x"),
+        (("batch", ERRORS, "--to", "delta:/proc/x"), "--to delta:/proc/x"),
         (("batch", ERRORS, "--out", "x", "--append", "--runs", "/proc/x"), "--runs /proc/x"),
-        (("stats", ERRORS, "-z", "srt", "--out", "/proc/x"), "--out /proc/x"),
         (("stream", ERRORS.parent, "--out", "/proc/x"), "--out /proc/x"),
         (("stream", ERRORS.parent, "--out", "/x", "--checkpoint", "/proc/x"), "--checkpoint /proc/x"),
     ],
@@ -322,6 +323,60 @@ def test_a_folder_that_cannot_be_made_is_told_before_spark_starts(
     assert main(["spark", *map(str, arguments)]) == 2
     told = "this folder cannot be made (No such file or directory); name another one"
     assert capsys.readouterr().err == f"kdissect: {option}: {told}\n"
+
+
+@pytest.mark.skipif(not Path("/proc/self").exists(), reason="no folder in which even root makes none")
+def test_a_folder_of_statistics_that_cannot_be_made_is_told_before_spark_starts(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    assert main(["spark", "stats", str(ERRORS), "-z", "srt", "--out", "/proc/x"]) == 2
+    told = "/proc/x/stats cannot be made (No such file or directory); name another one"
+    assert capsys.readouterr().err == f"kdissect: --out /proc/x: {told}\n"
+
+
+def test_statistics_need_only_their_own_folder(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "stats").mkdir()
+    usual = os.access
+    monkeypatch.setattr(os, "access", lambda path, mode: path != str(tmp_path) and usual(path, mode))
+    refuse_unwritable(f"{tmp_path}/stats", "local", f"--out {tmp_path}")
+    (tmp_path / "stats").rmdir()
+    (tmp_path / "stats").write_text("")
+    assert main(["spark", "stats", str(ERRORS), "-z", "srt", "--out", str(tmp_path)]) == 2
+    told = f"--out {tmp_path}: {tmp_path}/stats is a file; name a folder"
+    assert capsys.readouterr().err == f"kdissect: {told}\n"
+
+
+def test_what_is_no_folder_is_told_as_such(tmp_path: Path) -> None:
+    (tmp_path / "link").symlink_to(tmp_path / "nowhere")
+    with pytest.raises(Wrong, match="link: is no folder; name another one"):
+        refuse_unwritable(f"{tmp_path}/link", "local")
+    with pytest.raises(Wrong, match=f"link/x: {tmp_path}/link is no folder; name another one"):
+        refuse_unwritable(f"{tmp_path}/link/x", "local")
+
+
+@pytest.mark.parametrize("moment", ["mkdir", "rmdir"])
+def test_two_runs_may_begin_at_once_below_a_new_folder(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, moment: str
+) -> None:
+    parent, usual = tmp_path / "new", getattr(os, moment)
+    calls: list[object] = []
+
+    def meanwhile(path: str, *given: int) -> None:
+        """The other run takes away the folder above, or makes its own folder."""
+        calls.append(path)
+        if len(calls) == 1 and moment == "mkdir":
+            parent.rmdir()
+        elif moment == "rmdir":
+            (parent / "other").mkdir()
+        usual(path, *given)
+
+    if moment == "mkdir":
+        parent.mkdir()
+    monkeypatch.setattr(os, moment, meanwhile)
+    refuse_unwritable(f"{parent}/mine", "local")
+    assert calls
 
 
 def test_a_folder_that_is_not_ours_is_told_before_spark_starts(

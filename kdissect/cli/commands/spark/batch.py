@@ -163,8 +163,8 @@ class _SparkBatchCommand:
                 print(line)  # noqa: T201
             return DONE
         if isinstance(self._target, ParquetFolder | Delta):
-            option = "--out" if given["out"] is not None else "--to"
-            refuse_unwritable(self._target.where, given["master"], option)
+            named = f"--to {given['to']}" if given["out"] is None else f"--out {given['out']}"
+            refuse_unwritable(self._target.where, given["master"], named)
         if given["append"]:
             return self._append()
         self._refuse_existing()
@@ -244,7 +244,9 @@ class _SparkBatchCommand:
         """Add what is new."""
         folder = self._runs_folder()
         if self._given["runs_folder"] is not None:
-            refuse_unwritable(folder, "local", "--runs")  # it is on this machine, whatever the master is
+            refuse_unwritable(
+                folder, "local", f"--runs {folder}"
+            )  # it is on this machine, whatever the master is
         runs = Runs(folder)
         try:
             with runs.held():

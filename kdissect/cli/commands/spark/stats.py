@@ -185,8 +185,8 @@ class _SparkStatsCommand:
             raise Wrong(
                 f"-z: {twice} is given twice, but has one folder: run it twice, each time with another --out"
             )
-        refuse_unwritable(out, self._given["master"])
         folder = join(out, FOLDER)
+        refuse_unwritable(folder, self._given["master"], f"--out {out}")
         if not self._given["overwrite"]:
             refuse_existing(folder, self._names)
         return folder

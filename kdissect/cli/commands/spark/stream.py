@@ -138,7 +138,7 @@ def command(**given: Any) -> int:
     when_read = _when_read(given, folder)
     refuse_unwritable(given["out"], given["master"])
     if given["checkpoint"] is not None:
-        refuse_unwritable(given["checkpoint"], given["master"], "--checkpoint")
+        refuse_unwritable(given["checkpoint"], given["master"], f"--checkpoint {given['checkpoint']}")
     settings = settings_of(given)
     names = tuple(dict.fromkeys(given["tables"])) or USUAL_TABLES
     written = (*names, FINDING_CHANGES.name) if given["finds"] else names
