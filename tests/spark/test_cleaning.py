@@ -59,6 +59,16 @@ def test_it_moves_and_no_file_is_lost_by_it(folder: Path, tmp_path: Path) -> Non
     assert (old / "a/1.pcap.1").read_text() == "a/1.pcap"
 
 
+@pytest.mark.parametrize("when_read", ["delete", "move:old"])
+def test_a_folder_that_could_not_be_listed_stays(
+    folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, when_read: str
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    clear({str(folder / "a"): SpoolRead(0, True, 0)}, str(folder), when_read)
+    assert left(folder) == ["a/1.pcap", "a/2.pcap", "b/1.pcap"]
+    assert not (tmp_path / "old").exists()
+
+
 @pytest.mark.parametrize("text", ["", "move", "move:", "burn"])
 def test_what_is_not_understood_is_told(text: str) -> None:
     with pytest.raises(ValueError, match="keep, delete or move:DIR"):
