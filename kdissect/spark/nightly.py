@@ -20,10 +20,12 @@ from itertools import pairwise
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import kdissect
+from kdissect.faults import fault
 from kdissect.later import Later
 from kdissect.model import Fault
 from kdissect.spark.asked import difference, told
 from kdissect.spark.described import described
+from kdissect.spark.growing import OTHERS_ARE_READ
 from kdissect.spark.job import batch_units
 from kdissect.spark.runs import RunPlan, Runs, RunsError, digest_of
 from kdissect.spark.settings import TableSettings
@@ -31,7 +33,15 @@ from kdissect.spark.several import BatchOptions, add_batch
 from kdissect.spark.spool import FileSpan, Position, SpoolFolder, SpoolRead, spans_between
 from kdissect.spark.states import StateError, States
 from kdissect.spark.step import WAITED, keep, made_again
-from kdissect.spark.storage import found_file, is_remote, list_files, unlisted
+from kdissect.spark.storage import (
+    FoundFile,
+    found_file,
+    is_remote,
+    list_files,
+    may_be_there,
+    open_file,
+    unlisted,
+)
 from kdissect.spark.targets import Target
 
 if TYPE_CHECKING:
@@ -58,6 +68,9 @@ class Inputs:
         self._digests = digests
         self.doubles: dict[str, str] = {}
         """Files that are copies of others that were read, and those."""
+        self.refused: list[Fault] = []
+        """Why files and folders that are known, or below a folder that is locked, cannot be read now. No run
+        reads them, so none tells it."""
 
     def __call__(self) -> dict[str, SpoolRead]:
         """By path, size and time of change. A folder that cannot be listed stands for its files, and is
@@ -70,7 +83,14 @@ class Inputs:
         for path in dict.fromkeys((*names, *self._known)):
             now = found_file(path)
             if now is None or (now.is_folder and unlisted(path) is None):
+                if now is None and path in names and may_be_there(path):
+                    self.refused += _refusal(path)
                 continue
+            if (before := self._known.get(path)) is not None and _is_to_be_tried(now, before):
+                refusal = _refusal(path)
+                self.refused += refusal
+                if refusal and not now.is_folder:
+                    continue  # what is known of it stays
             is_refused = False
             if path not in self._known:
                 digest = _digest_of(path, now.size)
@@ -135,6 +155,8 @@ def add_new(
     end = SpoolFolder("", settings.capture_point, settings.limits, there=inputs).next(start)
     for path, other in inputs.doubles.items():
         doubled(path, other)
+    if inputs.refused:
+        tell(inputs.refused)
     last = runs.plan(number - 1)
     is_closed = last is not None and last.closes
     if end != start:
@@ -154,6 +176,24 @@ def add_new(
         runs.begin(plan)
         out.append(RunOutcome(_run(spark, plan, target, runs, asked, tell), False, reads=False))
     return out
+
+
+def _is_to_be_tried(now: FoundFile, before: SpoolRead) -> bool:
+    """Whether something that is known has to be read, or would have to be if it could be."""
+    is_touched = (before.size, before.modified_ns) != (now.size, now.modified_ns)
+    return now.is_folder or is_touched or before.first_ns is None
+
+
+def _refusal(path: str) -> list[Fault]:
+    """A fault if a file of this machine cannot be read."""
+    if is_remote(path):
+        return []
+    try:
+        open_file(path).close()
+    except OSError as error:
+        words = f"{path}: cannot be read: {error.strerror or error}{OTHERS_ARE_READ}"
+        return [fault("unreadable", words)]
+    return []
 
 
 def _digest_of(path: str, size: int) -> str | None:

@@ -48,6 +48,8 @@ class FoundFile(NamedTuple):
 
 _ELSEWHERE = ("s3", "gs", "abfss", "hdfs")
 """Where files may be, as a user who named another place is told."""
+_LOST = "lost+found"
+"""A folder of root in many file systems. Nobody writes captures to it: it is left out unless it is named."""
 _PASSWORD = re.compile(r"\w[\w+.-]*://[^/@]*:[^/@]*@")
 _MAGIC = re.compile(r"[*\[]")
 
@@ -318,6 +320,8 @@ def _unlisted_by(pattern: str) -> list[str]:
         folders, found = [head or os.curdir], []
     else:
         folders, found = glob(head), _unlisted_by(head)
+        if has_magic(os.path.basename(head)):
+            folders = [each for each in folders if os.path.basename(each) != _LOST]
     if has_magic(tail):
         found += [each for each in folders if unlisted(each) is not None]
     return found
@@ -329,8 +333,8 @@ def _local_below(folder: str) -> dict[str, FoundFile]:
     found: dict[str, FoundFile] = {}
 
     def refused(error: OSError) -> None:
-        if unlisted(str(error.filename)) is not None:
-            found[str(error.filename)] = FoundFile(0, 0, True)
+        if unlisted(path := str(error.filename)) is not None and os.path.basename(path) != _LOST:
+            found[path] = FoundFile(0, 0, True)
 
     for parent, folders, names in os.walk(folder, onerror=refused):
         folders[:] = filter(counts, folders)

@@ -256,15 +256,24 @@ def test_a_folder_that_is_locked_a_second_time_is_no_copy_of_itself(
     (tmp_path / "runs").mkdir()
     kept = runs.Runs(str(tmp_path / "runs"))
     doubles: list[str] = []
+    told: list[str] = []
 
     def night() -> None:
         nothing: Any = None  # neither a session nor a target is needed
         asked = NightlyOptions(("exchanges",), (), TableSettings())
         named = [str(place) for place in places]
         with kept.held():
-            add_new(nothing, named, nothing, asked, kept, print, lambda path, _: doubles.append(path))
+            add_new(
+                nothing,
+                named,
+                nothing,
+                asked,
+                kept,
+                lambda faults: told.extend(each.message for each in faults),
+                lambda path, _: doubles.append(path),
+            )
 
-    for is_locked in (True, False, True):
+    for is_locked in (True, False, True, True):
         with monkeypatch.context() as tonight:
             if is_locked:
                 lock_in(tonight)(places[1])
@@ -272,6 +281,9 @@ def test_a_folder_that_is_locked_a_second_time_is_no_copy_of_itself(
     assert doubles == []
     assert str(places[1]) in kept.position(3)
     assert digests == [[f"{places[0]}/a.pcap"], [f"{places[1]}/b.pcap"], []]
+    assert told == [
+        f"{places[1]}: cannot be read: {WHY}; the other files are read"
+    ]  # in the night without a run
 
 
 @pytest.mark.parametrize(("rule", "names"), [(r"/([ab])\.pcap", "a"), ("directory", None)])
@@ -286,3 +298,50 @@ def test_a_folder_that_cannot_be_listed_is_a_capture_point_of_its_own(
     assert {(span.point, span.path) for span in spans_between(position, {}, rule)} == expected
     points = capture_points(list_files([f"{first.parent}/*/*.pcap"]), rule)
     assert {(point.name, path) for point in points for path in point.paths} == expected
+
+
+def test_a_night_tells_a_known_file_that_has_grown_and_cannot_be_read(
+    places: list[Path], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refusing(path: str, at: int = 0) -> BufferedIOBase:
+        raise PermissionError(errno.EACCES, os.strerror(errno.EACCES), path)
+
+    path = places[1] / "b.pcap"
+    before = SpoolFolder("", there=Inputs([str(places[1])], {}, {})).next({})
+    with path.open("ab") as file:
+        file.write(b"more")
+    with monkeypatch.context() as tonight:
+        for module in (nightly, runs, spool):
+            tonight.setattr(module, "open_file", refusing)
+        inputs = Inputs([str(places[1])], before, {})
+        assert SpoolFolder("", there=inputs).next(before) == before
+    why = "cannot be read: Permission denied; the other files are read"
+    assert [each.message for each in inputs.refused] == [f"{path}: {why}"]
+    inputs = Inputs([str(places[1])], before, {})
+    assert SpoolFolder("", there=inputs).next(before)[str(path)].size == path.stat().st_size
+    assert inputs.refused == []
+
+
+def test_a_night_tells_a_named_file_in_a_folder_that_is_locked(
+    places: list[Path], lock: Callable[[Path], None], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refusing(path: str) -> BufferedIOBase:
+        raise PermissionError(errno.EACCES, os.strerror(errno.EACCES), path)
+
+    lock(places[1])
+    monkeypatch.setattr(nightly, "open_file", refusing)
+    inputs = Inputs([f"{places[0]}/a.pcap", f"{places[1]}/b.pcap"], {}, {})
+    assert list(inputs()) == [f"{places[0]}/a.pcap"]
+    why = "cannot be read: Permission denied; the other files are read"
+    assert [each.message for each in inputs.refused] == [f"{places[1]}/b.pcap: {why}"]
+
+
+def test_what_a_file_system_found_again_is_no_folder_of_captures(
+    places: list[Path], lock: Callable[[Path], None]
+) -> None:
+    whole = places[0].parent
+    (lost := whole / "lost+found").mkdir()
+    lock(lost)
+    expected = [f"{place}/{place.name}.pcap" for place in places]
+    assert paths(f"{whole}/*/*.pcap") == sorted(files_below(str(whole))) == expected
+    assert paths(f"{lost}/*.pcap") == [str(lost)]
