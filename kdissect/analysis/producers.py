@@ -407,13 +407,17 @@ class Producers(OneTable[_Key, Production]):
 
 
 def _set_back_ns(batches: list[SentBatch]) -> int:
-    """How far the capture's clock went back: requests of a connection are numbered as they came."""
+    """How far the capture's clock went back. Requests of a connection are numbered as they came, and each is
+    answered after all that came before it were asked. What was lost and came again is late itself, and so are
+    the answers behind it: only an answer tells, or a request for which there is none."""
     latest: dict[int, int] = {}
     furthest = 0
     for each in sorted(batches, key=lambda batch: batch.number):
-        before_ns = latest.get(each.connection, each.ns)
-        furthest = max(furthest, before_ns - each.ns)
-        latest[each.connection] = max(before_ns, each.ns)
+        before_ns = max(latest.get(each.connection, each.ns), each.ns)
+        latest[each.connection] = before_ns
+        told_ns = each.ns if each.state == ACKS_0 else each.done_ns
+        if told_ns:
+            furthest = max(furthest, before_ns - told_ns)
     return furthest
 
 

@@ -176,9 +176,10 @@ def test_records_dated_ahead_are_counted() -> None:
     assert (row["ahead"], row["skew_max_ms"]) == (1, 60_000)
 
 
-def ahead(ms: int, number: int, connection: int = 0) -> Exchange:
+def ahead(ms: int, number: int, connection: int = 0, **values: Any) -> Exchange:
     """A request with a record dated ahead, numbered as it came."""
-    out = produce(ms, batch("a", at_ms=START_MS + 100_000), number, connection=connection)
+    data = batch("a", at_ms=START_MS + 100_000)
+    out = produce(ms, data, **{"offset": number, "connection": connection, **values})
     out.number = number
     return out
 
@@ -189,10 +190,17 @@ def ahead(ms: int, number: int, connection: int = 0) -> Exchange:
 def test_a_clock_that_was_set_back_shows_by_the_order_of_the_requests(
     at_ms: tuple[int, ...], set_back_ms: int
 ) -> None:
-    assert (
-        only_row(*(ahead(at, number) for number, at in enumerate(at_ms)))["set_back_ns"] == set_back_ms * MS
-    )
+    events = [ahead(at, number, answered_ms=at) for number, at in enumerate(at_ms)]
+    assert only_row(*events)["set_back_ns"] == set_back_ms * MS
+    events = [ahead(at, number, acks=0, offset=None) for number, at in enumerate(at_ms)]
+    assert only_row(*events)["set_back_ns"] == set_back_ms * MS
     assert only_row(produce(0, batch("a"), 0))["set_back_ns"] is None
+
+
+def test_a_request_that_was_lost_and_came_again_sets_no_clock_back() -> None:
+    again, behind = ahead(8_000, 1, answered_ms=8_010), ahead(50, 2, answered_ms=8_020)
+    assert only_row(ahead(0, 0), again, behind)["set_back_ns"] == 0
+    assert only_row(ahead(0, 0), again, ahead(50, 2, offset=None))["set_back_ns"] == 0
 
 
 def test_connections_that_are_told_late_set_no_clock_back() -> None:
