@@ -7,6 +7,8 @@ from typing import NamedTuple
 from kdissect.analysis.fold import SECOND
 
 PAUSE_NS = 120 * SECOND
+SLEPT = "the capture paused or its clock was set, so nobody knows how long that was"
+"""Why a rule does not judge what :meth:`JudgingContext.slept`."""
 
 
 class Some(NamedTuple):

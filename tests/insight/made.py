@@ -48,6 +48,11 @@ def said(
     return judge({id: RULES[id]}, _facts((id,), given), context, {id: thresholds}).findings
 
 
+def unjudged(id: str, *given: Facts | Pair, context: JudgingContext = WHOLE) -> list[str]:
+    """Why a rule does not judge those of the rows that it needs."""
+    return [each.why for each in judge({id: RULES[id]}, _facts((id,), given), context).not_judged]
+
+
 def said_by(ids: tuple[str, ...], *given: Pair) -> dict[str, list[Finding]]:
     """What several rules say of rows in the first minute from :data:`T0` on, each fit to be read."""
     found: dict[str, list[Finding]] = {}

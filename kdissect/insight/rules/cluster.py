@@ -9,6 +9,7 @@ from kdissect.analysis.fold import MILLISECOND, SECOND, Row
 from kdissect.analysis.stale_leaders import StaleLeaders
 from kdissect.analysis.tcp import Tcp
 from kdissect.insight.causes import explains
+from kdissect.insight.context import SLEPT
 from kdissect.insight.finding import (
     CERTAIN,
     CRITICAL,
@@ -214,10 +215,12 @@ def partition_offline(facts: Facts) -> Iterator[Finding]:
         to_ns = row["to_ns"] if row["to_ns"] is not None else facts.context.last_ns
         if row["leader"] != -1 or to_ns is None or to_ns - row["from_ns"] < facts.limit("offline_s") * SECOND:
             continue
-        if facts.context.slept(row["from_ns"], to_ns):
+        if row["topic"] in made and row["from_ns"] - made[row["topic"]] < young_ns:
             continue
-        if row["topic"] not in made or row["from_ns"] - made[row["topic"]] >= young_ns:
-            topics.setdefault(row["topic"], []).append((to_ns - row["from_ns"], to_ns, row))
+        if facts.context.slept(row["from_ns"], to_ns):
+            facts.cannot_judge(SLEPT)
+            continue
+        topics.setdefault(row["topic"], []).append((to_ns - row["from_ns"], to_ns, row))
     for topic, found in topics.items():
         lasted_ns, _, row = max(found, key=lambda each: each[0])
         partitions = sorted({each["partition"] for _, _, each in found})

@@ -241,13 +241,15 @@ def request_refused_by_close(facts: Facts) -> Iterator[Finding]:
         row
         for row in facts.rows(Tcp)
         if row["closed_by"] == "broker"
-        and row["connection"] not in lossy
         and row["waiting_exchanges"]
         and row["waiting_ns"] is not None
         and 0 <= row["waiting_ns"] <= facts.limit("young_ms") * MILLISECOND
         and not any(map(_may_be_waiting, row["waiting_apis"]))
         and not any((row["client_id"], row["broker"], api) in answered for api in row["waiting_apis"])
     ]
+    if any(row["connection"] in lossy for row in refused):
+        facts.cannot_judge("bytes of a connection are missing, an answer perhaps among them")
+        refused = [row for row in refused if row["connection"] not in lossy]
     stops_ns = int(facts.limit("stops_s") * SECOND)
     numbers = {row["connection"] for row in refused}
     ends = {

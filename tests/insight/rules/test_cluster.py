@@ -11,7 +11,7 @@ from kdissect.analysis.fold import MILLISECOND, SECOND, Row
 from kdissect.analysis.stale_leaders import StaleLeaders
 from kdissect.insight.finding import WARNING
 from tests.insight.judged import CAPTURES, judged_file
-from tests.insight.made import WHOLE, row, said
+from tests.insight.made import WHOLE, row, said, unjudged
 
 SILENT_IDS = {
     "isr-shrunk",
@@ -101,6 +101,7 @@ def test_nobody_knows_how_long_a_partition_had_no_leader_while_the_capture_pause
     paused = WHOLE._replace(silences=((60 * SECOND, end_s * SECOND),))
     rows = partition(-1, 50, 190)
     assert len(said("partition-offline", rows, context=paused)) == count
+    assert bool(unjudged("partition-offline", rows, context=paused)) == (not count)
 
 
 def test_a_leader_that_is_found_again_did_not_move() -> None:

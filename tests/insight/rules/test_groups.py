@@ -228,8 +228,8 @@ def test_a_pause_of_the_capture_is_no_long_rebalance(end_s: int, count: int) -> 
     needs: dict[Any, list[Row]] = {
         each: [row] if each.name == "rebalances" else [] for each in RULES["rebalance-long"].needs
     }
-    found = judge({"rebalance-long": RULES["rebalance-long"]}, needs, context).findings
-    assert len(found) == count
+    judged = judge({"rebalance-long": RULES["rebalance-long"]}, needs, context)
+    assert (len(judged.findings), len(judged.not_judged)) == (count, 1 - count)
 
 
 def test_the_start_of_a_group_is_no_long_rebalance() -> None:
@@ -352,7 +352,8 @@ def test_a_pause_of_the_capture_is_no_gap_of_heartbeats(end_s: int, count: int) 
     context = JudgingContext(0, 600 * SECOND, silences=((300 * SECOND, end_s * SECOND),))
     rows = {"stays": stays, "members": members}
     needs = {each: rows[each.name] for each in RULES["heartbeat-gap"].needs}
-    assert len(judge({"heartbeat-gap": RULES["heartbeat-gap"]}, needs, context).findings) == count
+    judged = judge({"heartbeat-gap": RULES["heartbeat-gap"]}, needs, context)
+    assert (len(judged.findings), len(judged.not_judged)) == (count, 1 - count)
 
 
 @pytest.mark.parametrize(("every_s", "count"), [(15, 0), (16, 1)])

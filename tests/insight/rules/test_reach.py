@@ -18,6 +18,7 @@ from kdissect.insight.catalogue import RULES
 from kdissect.insight.context import JudgingContext
 from kdissect.insight.finding import CERTAIN, CRITICAL, INFO, LIKELY, NOTICE, WARNING, Finding
 from kdissect.insight.judge import judge
+from tests.insight.made import unjudged
 from tests.insight.rules.shipped import found_in, of_rule
 
 GRADES = {
@@ -160,6 +161,7 @@ def test_an_answer_may_be_among_what_is_missing(connection: int, gap_bytes: int,
     seen = {"connection": connection, "gap_bytes": gap_bytes}
     rows = {Tcp: [refused_by_close()], Connections: [seen]}
     assert bool(said("request-refused-by-close", rows)) == fires
+    assert bool(unjudged("request-refused-by-close", rows)) == (not fires)
 
 
 def test_a_broker_that_stops_refuses_nothing() -> None:

@@ -10,6 +10,7 @@ from kdissect.analysis.fold import MILLISECOND, SECOND, Row
 from kdissect.analysis.groups import Members
 from kdissect.analysis.rebalances import Rebalances, RebalanceSteps
 from kdissect.insight.causes import explains
+from kdissect.insight.context import SLEPT
 from kdissect.insight.finding import CERTAIN, CRITICAL, LIKELY, NOTICE, WARNING, Finding, FindingSubject
 from kdissect.insight.rule import Facts, rule
 from kdissect.insight.rules.groups.words import (
@@ -141,14 +142,16 @@ def rebalance_long(facts: Facts) -> Iterator[Finding]:
     members = names_of(facts.rows(Members))
     limits = {True: facts.limit("stopped_s"), False: facts.limit("newer_s")}
     for group, rows in by_group(facts.rows(Rebalances)):
-        found = [
+        stopped = [
             row
             for row in rows
             if (row["stopped_ns"] or 0) >= limits[_is_classic(row)] * SECOND
             if (row["members_before"] or 0) > 0
             if not _may_be_over(row, facts)
-            if not facts.context.slept(when(row) - row["stopped_ns"], over(row))
         ]
+        found = [row for row in stopped if not facts.context.slept(when(row) - row["stopped_ns"], over(row))]
+        if len(found) < len(stopped):
+            facts.cannot_judge(SLEPT)
         if not found:
             continue
         worst = max(found, key=lambda row: row["stopped_ns"])

@@ -11,6 +11,7 @@ from kdissect.analysis.groups import Members, Stays
 from kdissect.analysis.rebalances import RebalanceSteps
 from kdissect.analysis.triggers import DID_NOT_POLL
 from kdissect.insight.causes import explains
+from kdissect.insight.context import SLEPT
 from kdissect.insight.finding import CERTAIN, CRITICAL, LIKELY, NOTICE, EvidenceStep, Finding, FindingSubject
 from kdissect.insight.rule import Facts, rule
 from kdissect.insight.rules.groups.words import POLL_TIMEOUT, group_filter, name_of, names_of, seconds
@@ -154,7 +155,10 @@ def _worst_gaps(facts: Facts) -> dict[tuple[str, str, str | None], tuple[Row, fl
             continue
         classic = "classic" in row["types"]
         session_ms = member["session_timeout_ms"] if classic else facts.limit("epoch_session_s") * 1000
-        if not session_ms or facts.context.slept(row["first_ns"], row["last_ns"]):
+        if not session_ms:
+            continue
+        if facts.context.slept(row["first_ns"], row["last_ns"]):
+            facts.cannot_judge(SLEPT)
             continue
         key = row["group"], member["client_id"] or row["member_id"], member["client_id"]
         if key not in found or row["heartbeat_max_ns"] > found[key][0]["heartbeat_max_ns"]:
