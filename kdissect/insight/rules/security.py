@@ -361,7 +361,8 @@ def authentication_failed(facts: Facts) -> Iterator[Finding]:
         count = sum(row["count"] for row in rows)
         when = _when(rows)
         lasted_ns = when["last_ns"] - when["first_ns"]
-        often = count >= facts.limit("critical_per_minute") and lasted_ns <= count * 6 * SECOND
+        limit = facts.limit("critical_per_minute")
+        often = count >= limit and lasted_ns * limit <= count * 60 * SECOND
         reasons = named(dict.fromkeys(_refused_login(row, mechanisms) for row in rows))
         user = f" as {subject.principal}" if subject.principal else ""
         again = f", {plural(count, 'time')} in {span(lasted_ns)}" if count > 1 else ""
@@ -373,7 +374,7 @@ def authentication_failed(facts: Facts) -> Iterator[Finding]:
             count=count,
             measure=count,
             unit="log-ins",
-            threshold=facts.limit("critical_per_minute"),
+            threshold=limit,
             exchanges=[number for row in rows for number in (row["first_exchange"], row["last_exchange"])],
             filter=having(client_id=subject.client_id, error=rows[0]["error"]),
             **when,

@@ -199,6 +199,16 @@ def test_log_ins_that_fail_are_critical_at_10_a_minute() -> None:
 
 
 @pytest.mark.parametrize(
+    ("count", "lasted_s", "severity"),
+    [(30, 60, CRITICAL), (30, 61, WARNING), (29, 1, WARNING), (60, 120, CRITICAL), (60, 121, WARNING)],
+)
+def test_how_often_a_minute_is_critical_is_the_threshold(count: int, lasted_s: int, severity: str) -> None:
+    often = refused("SASL_AUTHENTICATION_FAILED", count=count, last_ns=(1 + lasted_s) * SECOND)
+    (found,) = said("authentication-failed", {Errors: [often]}, critical_per_minute=30)
+    assert (found.severity, found.threshold) == (severity, 30)
+
+
+@pytest.mark.parametrize(
     ("error", "api", "mechanism", "why"),
     [
         ("SASL_AUTHENTICATION_FAILED", "SaslAuthenticate", "OAUTHBEARER", "does not accept the token."),
