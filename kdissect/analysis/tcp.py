@@ -94,7 +94,7 @@ _FACTS: tuple[Declared, ...] = (
         rare=True,
     ),
     column("outage_from_ns", "int64", "when that time began, ns since the epoch", unit="time"),
-    column("closed_by", "text", "end that closed the connection first: client or broker"),
+    column("closed_by", "text", "end that closed the connection first: client or broker; null if unknown"),
     column("reset_by", "text", "end that reset the connection: client or broker; null without a reset"),
     column("handshake_ns", "int64", "from the first SYN until the client acknowledged the broker's SYN"),
 )

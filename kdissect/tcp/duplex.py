@@ -100,9 +100,10 @@ class Duplex:
         self._syn_ns: int | None = None
         """When it was tried last."""
         self.closed_side: Side | None = None
-        """Who said first that it is over, by FIN or reset."""
+        """Who said first that it is over, by FIN or reset. None where that may have been a FIN that was not
+        captured: an end that is the first to close acknowledges none."""
         self.closed_ns: int | None = None
-        """When."""
+        """When one said so first, as far as it was captured."""
         self.held_bytes = 0
         """What all bytes that wait cost, as the limits count it."""
         self._backlogs: tuple[_Backlog, _Backlog] | None = None
@@ -188,6 +189,14 @@ class Duplex:
         freed: Sequence[Chunk | Gap | Fault] = ()
         if ack is not None and not flags & RST:  # a reset's numbers are often made up
             freed = theirs.acknowledge(ack, packet, timestamp_ns, segment.length == 0)
+        if (
+            flags & (RST | FIN)
+            and self.closed_side == side
+            and theirs.ended_at == _NOWHERE
+            and theirs.acknowledged == theirs.next + 1
+            and not theirs._waiting
+        ):
+            self.closed_side = None  # it heard a FIN that was not captured, or not yet
         pieces = ours.feed(segment)
         if not freed and not self._queued_cost and not ours._waiting:
             if not pieces:

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from kdissect.model import RST, SYN, Segment
+import pytest
+
+from kdissect.model import FIN, RST, SYN, Segment
 from kdissect.tcp.duplex import Duplex
 from kdissect.tcp.facts import tcp_facts
 from tests.tcp.segments import BROKER, CLIENT, Wire
@@ -211,3 +213,32 @@ def test_what_is_sent_again_is_no_loss_where_its_receiver_was_not_captured() -> 
     heard = facts(wire.segment(BROKER, 0, ack=0, at_ns=0), first, *again, client=1)
     assert (heard["retransmitted_segments"], heard["rto_like"]) == (3, 3)
     assert heard["outage_ns"] > 0
+
+
+@pytest.mark.parametrize(
+    ("captured", "ack", "ends", "closed_by"),
+    [
+        ("first", 3, FIN, "client"),
+        ("never", 3, FIN, None),
+        ("later", 3, FIN, "client"),
+        ("never", 2, FIN, "broker"),
+        ("after", 2, FIN, "broker"),
+        ("never", 9, FIN, "broker"),  # bytes are missing, which are told as such
+        ("never", 3, RST, None),
+        ("never", 2, RST, "broker"),
+    ],
+)
+def test_who_acknowledges_a_fin_was_not_the_first_to_close(
+    captured: str, ack: int, ends: int, closed_by: str | None
+) -> None:
+    wire = Wire()
+    fin = wire.segment(CLIENT, 2, ack=0, flags=FIN)
+    found = facts(
+        wire.segment(CLIENT, 0, b"ab", ack=0),
+        *([fin] if captured == "first" else []),
+        wire.segment(BROKER, 0, ack=ack),
+        wire.segment(BROKER, 0, ack=ack, flags=ends),
+        *([fin] if captured in ("later", "after") else []),
+    )
+    assert found["closed_by"] == closed_by
+    assert found["closed_ns"] is not None

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from kdissect.analysis.connections import Connections
 from kdissect.analysis.errors import Errors
 from kdissect.analysis.fold import MILLISECOND, SECOND, Row, address
 from kdissect.analysis.positions import Positions
@@ -117,14 +118,12 @@ def aborted_records_read(facts: Facts) -> Iterator[Finding]:
         )
 
 
-MOST_MISTAKEN = 1
-"""Where packets are missing, so many closes of clients may look as if the broker had been first."""
-
-
-@rule("acks0-closed", WARNING, LIKELY, needs=(Tcp,), within_ms=100, apart_s=1)
+@rule("acks0-closed", WARNING, LIKELY, needs=(Tcp, Connections), within_ms=100, apart_s=1)
 def acks0_closed(facts: Facts) -> Iterator[Finding]:
-    """A broker closed a connection because a write failed for which the producer wanted no answer."""
+    """A broker closed a connection because a write failed for which the producer wanted no answer. Where
+    bytes of the connection are missing, the client's end may be among them."""
     rows = facts.rows(Tcp)
+    lossy = {row["connection"] for row in facts.rows(Connections) if row["gap_bytes"]}
     closed = [row for row in rows if row["closed_by"] == "broker"]
     found = [row for row in closed if _after_silent_write(facts, row)]
     others = [row for row in closed if row not in found]
@@ -132,7 +131,10 @@ def acks0_closed(facts: Facts) -> Iterator[Finding]:
         ({**row, "host": address(row["client"])} for row in found), "client_id", "host"
     ).items():
         alone = [row for row in failed if _broker_lives(facts, row, rows, others)]
-        if len(alone) < (MOST_MISTAKEN + 1 if facts.context.gap_bytes else 1):
+        if any(row["connection"] in lossy for row in alone):
+            facts.cannot_judge("bytes of a connection are missing, the client's end perhaps among them")
+            alone = [row for row in alone if row["connection"] not in lossy]
+        if not alone:
             continue
         yield facts.finding(
             FindingSubject(client=host, client_id=client_id),

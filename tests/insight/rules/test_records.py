@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
+import pytest
+
+from kdissect.analysis.connections import Connections
 from kdissect.analysis.errors import Errors
 from kdissect.analysis.fold import MILLISECOND, SECOND, Row
 from kdissect.analysis.positions import Positions
@@ -16,7 +19,7 @@ from kdissect.record.write import write_batch
 from tests.analysis.folds import fold
 from tests.analysis.produced import START_MS, batch, fetch
 from tests.analysis.produced import produce as sent
-from tests.insight.made import WHOLE, row, said
+from tests.insight.made import WHOLE, row, said, unjudged
 
 
 def topic(direction: str, corrupt: int = 1) -> Row:
@@ -129,10 +132,15 @@ def silent(*rows: Row) -> list[Finding]:
     return said("acks0-closed", {Tcp: list(rows)})
 
 
-def test_where_packets_are_missing_one_close_may_be_the_clients() -> None:
-    lossy = WHOLE._replace(gap_bytes=1)
-    assert not said("acks0-closed", {Tcp: [line(0), cut(1, 10)]}, context=lossy)
-    assert said("acks0-closed", {Tcp: [line(0), cut(1, 10), cut(2, 20)]}, context=lossy)
+@pytest.mark.parametrize(("connection", "gap_bytes", "is_judged"), [(1, 0, 1), (1, 1, 0), (2, 25, 1)])
+def test_where_bytes_of_a_connection_are_missing_its_client_may_have_closed_it(
+    connection: int, gap_bytes: int, is_judged: int
+) -> None:
+    seen = {"connection": connection, "gap_bytes": gap_bytes}
+    rows = {Tcp: [line(0), cut(1, 10)], Connections: [seen]}
+    lossy = WHOLE._replace(gap_bytes=gap_bytes)
+    assert len(said("acks0-closed", rows, context=lossy)) == is_judged
+    assert len(unjudged("acks0-closed", rows, context=lossy)) == 1 - is_judged
 
 
 def test_a_connection_that_is_closed_after_a_silent_write_is_told() -> None:
