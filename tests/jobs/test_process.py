@@ -53,6 +53,22 @@ def test_answers_are_whole_however_they_come() -> None:
         assert process.end(kills=False) == "stopped with exit code 0"
 
 
+def test_an_answer_of_which_a_part_is_there_is_waited_for() -> None:
+    answers, answered = os.pipe()
+    process = WorkerProcess(0, answers, None)
+    found = []
+    for byte in b"".join(ANSWER.pack(kind, len(data)) + data for kind, data in ANSWERS):
+        os.write(answered, bytes((byte,)))
+        taken = process.take()
+        if taken is not None:
+            found.append(taken)
+    assert found == ANSWERS
+    os.close(answered)
+    with pytest.raises(EOFError):
+        process.take()
+    os.close(answers)
+
+
 def test_a_process_is_told_what_it_must_know_and_ends_when_nobody_tells_it_more() -> None:
     process = fork(echoing, (), is_asked=True)
     large = bytes(range(256)) * 1_024  # more than goes through a pipe at once
