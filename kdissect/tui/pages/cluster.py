@@ -292,7 +292,7 @@ class ClusterPage(GroupedScreen):
         at = next((at for at in range(len(self.state)) if self.state.row(at)["is_new"]), 0)
         brokers.rows_changed(0)
         state.rows_changed(at)
-        state.say_nothing(self._why_nothing(counted, row["ns"]))
+        state.say_nothing("" if shown else self._why_nothing(counted, row["ns"]))
         self.tell()
 
     def _why_nothing(self, counted: CountedTables, at_ns: int) -> str:

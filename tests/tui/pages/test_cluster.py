@@ -50,6 +50,34 @@ def test_it_shows_the_cluster_at_the_time_under_the_cursor(size: tuple[int, int]
     asyncio.run(run())
 
 
+def test_why_there_is_nothing_is_looked_for_only_where_there_is_nothing(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    found: list[int] = []
+
+    def why(_page: ClusterPage, _counted: object, at_ns: int) -> str:
+        found.append(at_ns)
+        return "Nothing."
+
+    async def run() -> None:
+        app = app_of(KILLED)
+        async with running(app, 80, 24) as pilot:
+            app.go_to_number(1161)
+            await settle(pilot)
+            await press(pilot, "C")
+            page = app.screen
+            assert isinstance(page, ClusterPage)
+            monkeypatch.setattr(ClusterPage, "_why_nothing", why)
+            await press(pilot, "j")
+            assert leaders(page)
+            assert not found
+            await press(pilot, "home")
+            assert not leaders(page)
+            assert found
+
+    asyncio.run(run())
+
+
 def test_from_a_finding_without_exchanges_it_shows_the_time_of_the_finding() -> None:
     async def run() -> None:
         app = app_of(KILLED)
