@@ -126,6 +126,17 @@ def _listed(paths: Paths) -> list[str]:
     return [fspath(path) for path in ([paths] if isinstance(paths, str | PathLike) else paths)]
 
 
+def _present(spark: SparkSession, paths: Paths) -> list[str]:
+    """The paths, of which one at least is there, if this machine can tell.
+
+    :raises CaptureError: no file is there.
+    """
+    given = _listed(paths)
+    if not _is_elsewhere(spark):
+        refuse_absent(list_files(given))
+    return given
+
+
 def exchanges(spark: SparkSession, paths: Paths, **options: Any) -> DataFrame:
     """The exchanges of captures; parameters as for :func:`table`."""
     return table(spark, "exchanges", paths, **options)
@@ -157,14 +168,15 @@ def statistics(
     :raises ValueError: a statistic has no such grouping, or an option cannot have this value or is one for
         rows of exchanges.
     :raises LookupError: there is no such statistic or option.
-    :raises CaptureError: the paths match no file.
+    :raises CaptureError: the paths match no file, or none of the files is there.
     """
     from kdissect.spark.folds import found
     from kdissect.spark.questions import AskedStatistics
 
     settings = _of_folds(options)
     texts = tuple(dict.fromkeys(asked))
-    made = found(spark, settings, _listed(paths), AskedStatistics(texts, settings.limits))
+    question = AskedStatistics(texts, settings.limits)
+    made = found(spark, settings, _present(spark, paths), question)
     _warn_of_left_out(texts, made.left_out)
     return {text: spark.createDataFrame(table) for text, table in zip(texts, made.tables, strict=True)}
 
@@ -190,7 +202,8 @@ def findings(
 
     settings = _of_folds(options)
     judgement = Judgement(settings.limits, thresholds or {}, tuple(ignored))
-    return spark.createDataFrame(found(spark, settings, _listed(paths), judgement).tables[0])
+    made = found(spark, settings, _present(spark, paths), judgement)
+    return spark.createDataFrame(made.tables[0])
 
 
 @contextmanager

@@ -58,7 +58,7 @@ def options_of(schema: StructType, given: Mapping[str, str]) -> dict[str, str]:
     is_elsewhere = any(key.lower() in PLACES for key in given)
     if is_elsewhere:
         own = {key: value for key, value in own.items() if key.lower() not in PLACES}
-    if not kept and not is_elsewhere:
+    if not is_elsewhere and not any(key.lower() in PLACES for key in own):
         raise CaptureError(
             "no capture is given: load(paths) names files or directories; CREATE TABLE … USING kdissect names"
             " no columns, and has OPTIONS (path '…')"

@@ -10,6 +10,7 @@ import pytest
 from pyspark.sql.types import StructType, _parse_datatype_string
 
 import kdissect.spark
+from kdissect.model import CaptureError
 from kdissect.spark.catalog_tables import options_of, remembering
 from kdissect.spark.settings import TableSettings
 from kdissect.spark.source import CaptureSource
@@ -93,6 +94,12 @@ def test_a_query_names_other_captures() -> None:
         assert options_of(schema, others) == {**others, "table": "connections"}
     schema.fields[0].metadata = {}
     assert options_of(schema, {"path": "/others"}) == {"path": "/others"}
+
+
+def test_a_table_without_captures_says_how_to_name_them() -> None:
+    schema = remembering(TableSettings().chosen_table(), {"filter": "api == Fetch", "provider": "kdissect"})
+    with pytest.raises(CaptureError, match=r"has OPTIONS \(path '…'\)$"):
+        options_of(schema, {})
 
 
 @pytest.mark.parametrize("of_a_catalog", [{}, {"provider": "kdissect"}])

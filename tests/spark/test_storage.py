@@ -5,7 +5,7 @@ from __future__ import annotations
 import gzip
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import lz4.frame
 import pytest
@@ -106,6 +106,15 @@ def test_a_password_in_a_uri_is_refused_and_not_printed(
     (line,) = capsys.readouterr().err.splitlines()
     assert "s3cr3t" not in line
     assert "s3://…@captures/x" in line
+
+
+def test_statistics_of_what_is_not_there_are_refused() -> None:
+    """Before, they had no rows."""
+    nobody: Any = object()  # is not asked
+    with pytest.raises(CaptureError, match=r"^/nowhere\.pcap: is not there$"):
+        kdissect.spark.stats(nobody, "/nowhere.pcap", "srt")
+    with pytest.raises(CaptureError, match=r"^/nowhere\.pcap: is not there$"):
+        kdissect.spark.findings(nobody, "/nowhere.pcap")
 
 
 def test_what_is_not_there_is_told_when_it_is_read() -> None:
