@@ -41,9 +41,9 @@ class Index:
         self.going_on: Mapping[int, Connection] = {}
         """Connections that speak TLS and are not over, by number; another mapping where it changes."""
         self.faults: dict[tuple[str, str], CountedFault] = {}
+        """By layer and kind: how many, and the first."""
         self.cut: dict[int, CountedFault] = {}
         """By connection, of the faults those that the snap length made."""
-        """By layer and kind: how many, and the first."""
         self.packets = 0
         self.bytes_read = 0
         self.first_ns: int | None = None

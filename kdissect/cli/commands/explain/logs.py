@@ -25,12 +25,12 @@ _OF_CAPTURES = (
     *("exchange", "group", "topic", "client", "transactional_id", "offset"),
     *("filter", "since", "until", "state"),
 )
+"""Options that ask for exchanges."""
 _FLAGS_OF_CAPTURES = {
     **{"slow": "--slow", "deep": "--deep", "not_judged": "--not-judged"},
     **{"payload_rules": "--decode-as", "schemas": "--schemas", "registry": "--registry"},
 }
-"""And flags and lists that do."""
-"""Options that ask for exchanges."""
+"""Flags and lists that are for captures only."""
 
 
 def explain_logs(paths: tuple[str, ...], given: dict[str, Any]) -> int:
