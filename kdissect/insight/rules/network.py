@@ -242,11 +242,13 @@ def packet_loss(facts: Facts) -> Iterator[Finding]:
     again_s=5,
 )
 def request_abandoned(facts: Facts) -> Iterator[Finding]:
-    """The client gave up waiting, or was cut off while it waited and asked again."""
+    """The client gave up waiting, or was cut off while it waited and asked again. Where bytes of a
+    connection are missing, the answer may be among them."""
     if 2 * facts.context.one_sided > facts.context.exchanges:
         facts.cannot_judge("only one direction was captured")
         return
-    for (client_id, host), rows in _by_client(_given_up(facts)).items():
+    lossy = {row["connection"] for row in facts.rows(Connections) if row["gap_bytes"]}
+    for (client_id, host), rows in _by_client(_without(facts, lossy, _given_up(facts))).items():
         ages = sorted(row["waiting_ns"] for row in rows)
         middle = median(ages)
         alike = len(ages) > 1 and all(
@@ -260,7 +262,8 @@ def request_abandoned(facts: Facts) -> Iterator[Finding]:
             f"waited up to {span(ages[-1])} for its answer.{guess}",
             rows,
         )
-    for (client_id, host), rows in _by_client(_cut_off(facts)).items():
+    for (client_id, host), cut in _by_client(_cut_off(facts)).items():
+        rows = _without(facts, lossy, cut) if len(cut) >= facts.limit("cut") else []
         if len(rows) >= facts.limit("cut"):
             yield _abandoned(
                 facts,
@@ -300,21 +303,27 @@ def _abandoned(
     )
 
 
+def _without(facts: Facts, lossy: set[int], rows: list[Row]) -> list[Row]:
+    """Without the connections of which bytes are missing. If there are any, the rule says that it leaves some
+    out."""
+    if any(row["connection"] in lossy for row in rows):
+        facts.cannot_judge("bytes of a connection are missing, an answer perhaps among them")
+    return [row for row in rows if row["connection"] not in lossy]
+
+
 def _apis(rows: list[Row]) -> str:
     return ", ".join(sorted({api for row in rows for api in row["waiting_apis"]}))
 
 
 def _given_up(facts: Facts) -> list[Row]:
-    """Connections that the client closed though it had waited for long, and did not just leave its group.
-    Where bytes are missing, the answer may be among them."""
-    lossy = {row["connection"] for row in facts.rows(Connections) if row["gap_bytes"]}
+    """Connections that the client closed though it had waited for long, and did not just leave its group."""
     left: dict[tuple[str | None, str], list[int]] = defaultdict(list)
     for row in facts.rows(Tcp):
         if row["left_ns"] is not None:
             left[row["client_id"], address(row["client"])].append(row["left_ns"])
     found = []
     for row in facts.rows(Tcp):
-        if row["connection"] in lossy or row["closed_by"] != "client":
+        if row["closed_by"] != "client":
             continue
         if (row["waiting_ns"] or 0) < facts.limit("age_s") * SECOND:
             continue

@@ -14,7 +14,7 @@ from kdissect.insight.catalogue import RULES
 from kdissect.insight.context import JudgingContext
 from kdissect.insight.finding import CRITICAL, Finding
 from tests.insight.judged import CAPTURES, judged_file
-from tests.insight.made import MS, T0, S, check_pages, said, said_by, zeros
+from tests.insight.made import MS, T0, S, check_pages, said, said_by, unjudged, zeros
 from tests.shared import requires_shared, shared
 
 IDS = tuple(each.id for each in RULES.values() if each.category == "network")
@@ -135,8 +135,30 @@ def abandoned(*more: tuple[Any, Row], **values: Any) -> Finding | None:
 def test_where_bytes_are_missing_the_answer_may_be_among_them(
     connection: int, gap_bytes: int, found: int
 ) -> None:
-    seen = zeros(Connections, connection=connection, gap_bytes=gap_bytes)
-    assert bool(abandoned((Connections, seen), connection=9)) == bool(found)
+    seen = Connections, zeros(Connections, connection=connection, gap_bytes=gap_bytes)
+    waits = {"waiting_exchanges": [42], "waiting_apis": ["Produce"], "closed_by": "client", "left_ns": None}
+    row = tcp(**waits, waiting_ns=S, closed_ns=T0 + 50 * S, connection=9)
+    assert len(said("request-abandoned", row, seen)) == found
+    assert len(unjudged("request-abandoned", row, seen)) == 1 - found
+
+
+def test_a_connection_that_would_not_be_told_anyway_is_not_left_out() -> None:
+    brief = tcp(closed_by="client", waiting_ns=S - 1, closed_ns=T0 + 50 * S, left_ns=None, connection=9)
+    assert not unjudged("request-abandoned", brief, *lossy(9))
+    assert not unjudged("request-abandoned", *cut(2), *lossy(0, 1))
+
+
+@pytest.mark.parametrize(
+    ("times", "lacking", "found"), [(3, (), 3), (3, (0,), 0), (4, (0,), 3), (3, (3,), 3)]
+)
+def test_where_bytes_of_a_connection_are_missing_it_was_perhaps_not_cut_off(
+    times: int, lacking: tuple[int, ...], found: int
+) -> None:
+    """The last connection is the one that goes on: what it lacks does not matter."""
+    rows = [*cut(times), *lossy(*lacking)]
+    assert [each.count for each in said("request-abandoned", *rows)] == [found] * bool(found)
+    is_cut_off_lacking = any(number < times for number in lacking)
+    assert len(unjudged("request-abandoned", *rows)) == is_cut_off_lacking
 
 
 @pytest.mark.parametrize(("one_sided", "found"), [(50, 1), (51, 0)])
@@ -183,9 +205,14 @@ def cut(times: int, life_s: int = 9, **values: Any) -> list[tuple[Any, Row]]:
     for at in range(times + 1):
         begin = T0 + 10 * at * S
         ends = {"first_ns": begin, "closed_ns": begin + life_s * S, "closed_by": "broker", "waiting_ns": MS}
-        rows.append(tcp(**{**made, **ends, **values}))
+        rows.append(tcp(**{**made, **ends, "connection": at, **values}))
     rows[-1][1].update(closed_by=None, waiting_apis=[])
     return rows
+
+
+def lossy(*connections: int) -> list[tuple[Any, Row]]:
+    """Connections of which bytes are missing."""
+    return [(Connections, zeros(Connections, connection=each, gap_bytes=100)) for each in connections]
 
 
 def test_a_client_that_is_cut_off_again_and_again_while_it_waits_is_told() -> None:
