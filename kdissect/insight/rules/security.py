@@ -489,7 +489,8 @@ LOGIN_NS = 3600 * SECOND
 
 @rule("reauthentication-missed", WARNING, CERTAIN, needs=(Exposure, Tcp), within_s=5)
 def reauthentication_missed(facts: Facts) -> Iterator[Finding]:
-    """The broker closed a connection because its log-in had run out."""
+    """The broker closed a connection because its log-in had run out. Where nobody knows who closed it, that
+    may have been its client, with a FIN that was not captured."""
     closed_by = {row["connection"]: row["closed_by"] for row in facts.rows(Tcp)}
     late = [
         row
@@ -503,13 +504,14 @@ def reauthentication_missed(facts: Facts) -> Iterator[Finding]:
         )
         and 0 <= row["last_ns"] - row["login_ends_ns"] <= facts.limit("within_s") * SECOND
     ]
+    if any(closed_by.get(row["connection"]) is None for row in late):
+        facts.cannot_judge("nobody knows who closed a connection first, perhaps its client")
+        late = [row for row in late if closed_by.get(row["connection"]) == "broker"]
     for subject, rows in _groups(late, _who).items():
-        what = f"{plural(len(rows), 'connection')} of {subject.client_id or 'a client'}"
-        is_known = all(closed_by.get(row["connection"]) == "broker" for row in rows)
         yield facts.finding(
             subject,
-            f"{f'The broker closed {what}' if is_known else f'{what} ended'} when the login expired: the "
-            "client did not log in again before.",
+            f"The broker closed {plural(len(rows), 'connection')} of {subject.client_id or 'a client'} "
+            "when the login expired: the client did not log in again before.",
             count=len(rows),
             measure=len(rows),
             unit="connections",

@@ -15,7 +15,7 @@ from kdissect.insight.context import JudgingContext
 from kdissect.insight.finding import CERTAIN, CRITICAL, INFO, LIKELY, NOTICE, WARNING, Finding
 from kdissect.tls.seen import NOTHING_SHOWN, SOMETHING_SHOWN
 from tests.insight.judged import CAPTURES, judged_file
-from tests.insight.made import row, said
+from tests.insight.made import Facts, row, said, unjudged
 
 SEVERITIES = {
     "plaintext-credentials": CRITICAL,
@@ -258,26 +258,46 @@ def test_a_permission_that_lacks_is_told_with_the_command() -> None:
     assert (group.subject.group, group.subject.topic) == ("hr", None)
 
 
+def ended(closed_by: str | None = "broker", **values: Any) -> Facts:
+    """A connection whose log-in ended, and who closed it."""
+    over = row(Tcp, connection=3, closed_by=closed_by)
+    return {Exposure: [connection(**{"login_ends_ns": 85 * SECOND, **values})], Tcp: [over]}
+
+
 def test_a_connection_that_ends_with_its_log_in() -> None:
-    assert judged("reauthentication-missed", connection(login_ends_ns=85 * SECOND))
-    assert not judged("reauthentication-missed", connection(login_ends_ns=84 * SECOND))
-    assert not judged("reauthentication-missed", connection(login_ends_ns=91 * SECOND))
-    assert not judged("reauthentication-missed", connection(login_ends_ns=85 * SECOND, end="open"))
-    for closed_by, told in (("client", False), ("broker", True), (None, True)):
-        over = row(Tcp, connection=3, closed_by=closed_by)
-        late = connection(login_ends_ns=85 * SECOND)
-        found = said("reauthentication-missed", {Exposure: [late], Tcp: [over]})
-        assert bool(found) == told
-        assert all(("The broker closed" in each.message) == (closed_by == "broker") for each in found)
+    found = said("reauthentication-missed", ended())
+    assert [each.confidence for each in found] == [CERTAIN]
+    assert found[0].message.startswith("The broker closed 1 connection of app")
+    assert not said("reauthentication-missed", ended(login_ends_ns=84 * SECOND))
+    assert not said("reauthentication-missed", ended(login_ends_ns=91 * SECOND))
+    assert not said("reauthentication-missed", ended(end="open"))
+    assert not said("reauthentication-missed", ended(closed_by="client"))
+    assert not unjudged("reauthentication-missed", ended(), ended(closed_by="client"))
+
+
+def test_who_closed_a_connection_must_be_known_to_say_that_the_broker_did() -> None:
+    """A broker that resets after a client's FIN that was not captured is not the first to close either."""
+    unknown = ended(closed_by=None)
+    unknown[Tcp][0]["reset_by"] = "broker"
+    for each in (ended(closed_by=None), unknown, {Exposure: unknown[Exposure]}):
+        assert not said("reauthentication-missed", each)
+        assert len(unjudged("reauthentication-missed", each)) == 1
+    assert not unjudged("reauthentication-missed", ended(closed_by=None, login_ends_ns=84 * SECOND))
+
+
+def test_a_connection_of_unknown_end_takes_nothing_from_another() -> None:
+    other = {Exposure: [connection(connection=4, login_ends_ns=85 * SECOND)]}
+    assert [each.count for each in said("reauthentication-missed", ended(), other)] == [1]
+    assert len(unjudged("reauthentication-missed", ended(), other)) == 1
 
 
 @pytest.mark.parametrize(("begin_s", "told"), [(6_280, True), (6_281, False), (8_000, False)])
 def test_a_pause_of_the_capture_excuses_the_log_in_after_it(begin_s: int, told: bool) -> None:
     """One that ended an hour and more before the log-in did has nothing to do with it."""
-    late = connection(login_ends_ns=10_000 * SECOND, first_ns=0, last_ns=10_001 * SECOND)
+    late = ended(login_ends_ns=10_000 * SECOND, first_ns=0, last_ns=10_001 * SECOND)
     silences = ((begin_s * SECOND, (begin_s + 120) * SECOND),)
     context = JudgingContext(first_ns=0, last_ns=10_001 * SECOND, silences=silences)
-    assert bool(said("reauthentication-missed", {Exposure: [late]}, context=context)) == told
+    assert bool(said("reauthentication-missed", late, context=context)) == told
 
 
 def test_no_finding_holds_a_password() -> None:
