@@ -269,7 +269,7 @@ class Lag(Statistic):
         for key in sorted(courses, key=lambda key: (key[0], key[1] or "", key[2])):
             course = courses[key]
             if any(each.counts for each in course.commits):
-                course.commits.sort(key=lambda each: (each.ns, each.exchange))
+                course.commits.sort(key=lambda each: (each.ns, each.order, each.exchange))
                 course.ends = ends.get(key[1:], [])
                 course.begun = self._lives.begun(key[1]) if key[1] is not None else []
                 out += self._rows(key, course)
@@ -279,13 +279,14 @@ class Lag(Statistic):
     def _settled(self, line: list[Mark]) -> Iterator[CommittedOffset]:
         """The commits of a line; those of a transaction when it was committed, if it was."""
         for ns, number, kind, offset, client_id, counts, producer in line:
+            order = number
             if kind == PENDING:
                 end = next((each for each in self._ended.line(producer) if each[:2] > (ns, number)), None)
                 if end is None or not end[2]:
                     continue
-                ns, kind = end[0], COMMIT
+                (ns, order), kind = end[:2], COMMIT
             known = offset if offset >= 0 else None
-            yield CommittedOffset(ns, known, kind, client_id, number, counts)
+            yield CommittedOffset(ns, known, kind, client_id, number, order, counts)
 
     def _rows(self, key: LagKey, course: LagCourse) -> Iterator[Row]:
         lives = course.lives()

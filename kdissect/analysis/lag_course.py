@@ -30,6 +30,8 @@ class CommittedOffset(NamedTuple):
     kind: str
     client_id: str | None
     exchange: int
+    order: int
+    """The number of the exchange by which it was committed: of a transaction, its end."""
     counts: bool
 
 
@@ -134,12 +136,18 @@ def whole_row(key: LagKey, course: LagCourse, lives: list[LagCourse]) -> Row:
 
 
 def _rewinds(course: LagCourse) -> Iterator[tuple[int, CommittedOffset]]:
-    """Commits of an offset before the one that was committed, with that one. Exchanges are numbered as they
-    came: one that came before is no step back, whatever a clock says that was set back."""
-    before, number = -1, -1
+    """Commits of an offset before the one that was committed, with that one."""
+    before: CommittedOffset | None = None
     for each in course.commits:
         if each.kind != COMMIT or each.offset is None:
             continue
-        if each.offset < before and each.exchange > number:
-            yield before, each
-        before, number = each.offset, each.exchange
+        former = each.offset if before is None or before.offset is None else before.offset
+        if before is not None and each.offset < former and not _came_before(each, before):
+            yield former, each
+        before = each
+
+
+def _came_before(commit: CommittedOffset, other: CommittedOffset) -> bool:
+    """Whether a commit came before another one, though the clock says the opposite: it was set back. The
+    exchanges of a client are numbered as they came."""
+    return commit.client_id == other.client_id and commit.order < other.order

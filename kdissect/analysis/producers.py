@@ -409,7 +409,8 @@ class Producers(OneTable[_Key, Production]):
 def _set_back_ns(batches: list[SentBatch]) -> int:
     """How far the capture's clock went back. Requests of a connection are numbered as they came, and each is
     answered after all that came before it were asked. What was lost and came again is late itself, and so are
-    the answers behind it: only an answer tells, or a request for which there is none."""
+    the answers behind it, so only an answer tells. A request without one (``acks=0``) that was lost and came
+    again looks the same as one before which the clock was set back."""
     latest: dict[int, int] = {}
     furthest = 0
     for each in sorted(batches, key=lambda batch: batch.number):

@@ -44,7 +44,7 @@ _IS_COMPILED = not __file__.endswith(".py")
 def message_crc(data: bytes, position: int, end: int) -> int:
     """CRC-32 from magic to the end of the message at ``position``."""
     raw, start = data, position + 16
-    if _IS_COMPILED and end - start <= _FEW:
+    if _IS_COMPILED and end - start <= _FEW and end <= len(data):
         return short_crc(raw, start, end)
     if end - start > _SHORT:
         return crc32(memoryview(data)[start:end])
@@ -59,7 +59,8 @@ used."""
 
 
 def short_crc(raw: bytes, start: int, end: int) -> int:
-    """CRC-32 of the bytes from ``start`` to ``end``: quick where it is compiled, and they are few."""
+    """CRC-32 of the bytes from ``start`` to ``end``: quick where it is compiled, and they are few. Bounds are
+    not checked."""
     if not _TABLES[1]:
         _fill_tables()
     crc, at = _LOW, start

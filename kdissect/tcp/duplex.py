@@ -177,7 +177,9 @@ class Duplex:
         ours, theirs = self.streams
         if side:
             ours, theirs = theirs, ours
+        may_be_first = False
         if flags & (RST | SYN | FIN):
+            may_be_first = self.closed_side is None
             self._note_flags(side, flags, timestamp_ns)
         if not flags & (RST | SYN):
             window = segment.window
@@ -190,7 +192,7 @@ class Duplex:
         if ack is not None and not flags & RST:  # a reset's numbers are often made up
             freed = theirs.acknowledge(ack, packet, timestamp_ns, segment.length == 0)
         if (
-            flags & (RST | FIN)
+            may_be_first
             and self.closed_side == side
             and theirs.ended_at == _NOWHERE
             and theirs.acknowledged == theirs.next + 1
@@ -287,7 +289,9 @@ class Duplex:
                 self._syn_ns = timestamp_ns
             return
         if self.closed_side is None:
-            self.closed_side, self.closed_ns = side, timestamp_ns
+            self.closed_side = side
+            if self.closed_ns is None:
+                self.closed_ns = timestamp_ns
 
     def give_up(self, limit: int, where: str = "in all connections") -> Sequence[Piece]:
         """Give out what waits, with the gaps before it, because more than ``limit`` bytes wait; each

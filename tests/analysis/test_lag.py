@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from kdissect.analysis.fold import MILLISECOND, SECOND, Row
+from kdissect.analysis.lag_course import COMMIT, CommittedOffset, LagCourse, whole_row
 from kdissect.exchange import Exchange
 from tests.analysis.folds import fold, made
 from tests.analysis.traffic import TOPIC, commit, end_transaction, fetch, produce, transaction_commit
@@ -55,6 +56,13 @@ def test_a_commit_in_a_transaction_counts_from_its_end_on(committed: bool, offse
     assert only(fold("lag", events).result())["committed"] == 10
     events.append(end_transaction((5, 6), committed))
     assert only(fold("lag", events).result())["committed"] == offset
+
+
+def test_a_transaction_goes_back_behind_a_commit_that_came_before_its_end() -> None:
+    events = [transaction_commit((1, 2), 5), commit((3, 4), 10), end_transaction((5, 6), True)]
+    row = only(fold("lag", events).result())
+    assert (row["rewinds"], row["rewound_from"], row["rewound_to"]) == (1, 10, 5)
+    assert row["rewind_exchange"] == MILLISECOND, "the one that names the offset"
 
 
 def test_the_answer_to_a_group_that_asks_tells_what_is_committed() -> None:
@@ -169,3 +177,11 @@ def test_a_commit_that_came_before_is_no_step_back_though_the_clock_was_set_back
     later, earlier = commit((1, 2), 10), commit((3, 4), 4)
     later.number, earlier.number = 8, 7
     assert only(fold("lag", [earlier, later]).result())["rewinds"] == 0
+
+
+@pytest.mark.parametrize(("client_id", "rewinds"), [("test", 0), ("other", 1)])
+def test_numbers_tell_the_order_of_one_client_only(client_id: str, rewinds: int) -> None:
+    """Exchanges of a connection whose beginning is missing get their numbers late."""
+    first = CommittedOffset(1, 20, COMMIT, "test", 500, 500, counts=True)
+    course = LagCourse([first, CommittedOffset(2, 10, COMMIT, client_id, 400, 400, counts=True)])
+    assert whole_row(("readers", TOPIC, 0), course, [course])["rewinds"] == rewinds

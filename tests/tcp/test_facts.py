@@ -242,3 +242,17 @@ def test_who_acknowledges_a_fin_was_not_the_first_to_close(
     )
     assert found["closed_by"] == closed_by
     assert found["closed_ns"] is not None
+
+
+@pytest.mark.parametrize("ack", [2, 3])
+@pytest.mark.parametrize("then", [FIN, RST])
+def test_what_comes_after_the_first_close_changes_nothing(ack: int, then: int) -> None:
+    """Its end may have heard a FIN in the meantime that was not captured."""
+    wire = Wire()
+    found = facts(
+        wire.segment(CLIENT, 0, b"ab", ack=0, at_ns=0),
+        wire.segment(BROKER, 0, ack=ack, flags=FIN, at_ns=10),
+        wire.segment(BROKER, 1 if then == RST else 0, ack=3, flags=then, at_ns=30),
+    )
+    assert found["closed_by"] == ("broker" if ack == 2 else None)
+    assert found["closed_ns"] == 10

@@ -395,7 +395,9 @@ def time_in_future(facts: Facts) -> Iterator[Finding]:
             continue
         most_ms = max(row["skew_max_ms"] for row in rows)
         if most_ms * MILLISECOND <= 2 * backwards_ns:
-            facts.cannot_judge(f"the clock of the capture was set back by {span(backwards_ns)} or more")
+            facts.cannot_judge(
+                f"requests are up to {span(backwards_ns)} out of order, as if the clock had been set back"
+            )
             continue
         sent_ms = rows[0]["first_ns"] / 1e6
         unit = (
