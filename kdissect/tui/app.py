@@ -11,7 +11,7 @@ from typing import Any, ClassVar
 from rich.console import RenderableType
 from textual.binding import BindingType
 from textual.command import Provider
-from textual.events import Event, InputEvent, Key
+from textual.events import Event, InputEvent, Key, MouseDown, Paste
 from textual.screen import Screen
 from textual.timer import Timer
 
@@ -343,6 +343,12 @@ class Kdissect(Host):
         else:
             self.notify(f"{', '.join(lost)}: Ctrl-C again ends, w saves")
             self.is_asking = True
+
+    def _before_other_input(self, event: Key | MouseDown | Paste) -> None:
+        super()._before_other_input(event)
+        if self.is_asking:
+            found = self.screen.active_bindings.get(event.key) if isinstance(event, Key) else None
+            self.is_asking = found is not None and found.binding.id == "out-or-end"
 
     def on_key(self, event: Key) -> None:
         """A key that no pane used. If it works only on other screens, a line says so."""

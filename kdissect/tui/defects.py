@@ -10,6 +10,7 @@ from rich.text import Text
 from textual.app import App
 from textual.binding import Binding, BindingType
 from textual.command import CommandPalette
+from textual.events import Event, Key, MouseDown, Paste
 from textual.widgets import Input
 
 from kdissect.system.terminal import SIGNALLED
@@ -24,6 +25,20 @@ class QuietApp(App[None]):
         # Before all others, for it is to work in dialogs too.
         Binding("ctrl+c", "copy_or_interrupt", show=False, priority=True, system=True)
     ]
+    _copied: Input | None = None
+    """The field whose whole text Ctrl-C copied, while nothing else was done since."""
+
+    async def on_event(self, event: Event) -> None:
+        # Not in ``on_key``: a field keeps the keys that it writes to itself.
+        if isinstance(event, Key | MouseDown | Paste) and not event.is_forwarded:
+            is_ctrl_c = isinstance(event, Key) and event.key == "ctrl+c"
+            if not is_ctrl_c:
+                self._before_other_input(event)
+        await super().on_event(event)
+
+    def _before_other_input(self, event: Key | MouseDown | Paste) -> None:
+        """The user does something other than Ctrl-C."""
+        self._copied = None
 
     def _fatal_error(self) -> None:
         """Textual would print a traceback with the values of variables, which may be secrets."""
@@ -38,9 +53,18 @@ class QuietApp(App[None]):
             self.push_screen(Palette(id="--command-palette"))
 
     def action_copy_or_interrupt(self) -> None:
-        """Ctrl-C: copy what is selected, or else end. Textual would tell another key that ends."""
+        """Ctrl-C: copy what is selected, or else end. Textual would tell another key that ends.
+
+        A field selects all of its text when it opens. Copied once more it would never end.
+        """
         field = self.focused
-        selected = field.selected_text if isinstance(field, Input) else self.screen.get_selected_text()
+        if not isinstance(field, Input):
+            selected = self.screen.get_selected_text()
+        elif field is self._copied:
+            selected = None
+        else:
+            selected = field.selected_text
+            self._copied = field if selected == field.value else None
         if selected:
             self.copy_to_clipboard(selected)
         else:

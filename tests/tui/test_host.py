@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 from textual.containers import VerticalScroll
+from textual.events import Paste
 from textual.pilot import Pilot
 from textual.widgets import Input
 
@@ -192,6 +193,71 @@ def test_q_asks_before_comments_are_lost(tmp_path: Path) -> None:
         await pilot.press("q", "q")
         await pilot.pause()
         assert not app.is_running
+
+    with_app(step)
+
+
+@pytest.mark.parametrize("between", ["typed", "pasted", "moved"])
+def test_ctrl_c_asks_again_after_anything_was_done_in_a_field(between: str) -> None:
+    async def step(pilot: Pilot[None], app: Kdissect) -> None:
+        app.marks.set_comment(1, "look")
+        await press(pilot, "/", "a", "ctrl+c")
+        assert app.is_asking
+        if between == "pasted":
+            app.post_message(Paste("topic"))
+            await settle(pilot)
+        else:
+            await press(pilot, "t" if between == "typed" else "left")
+        assert not app.is_asking
+        await press(pilot, "ctrl+c")
+        assert app.is_running
+        await pilot.press("ctrl+c")
+        await pilot.pause()
+        assert not app.is_running
+        assert app.return_code == 130
+
+    with_app(step)
+
+
+def test_ctrl_c_copies_the_text_of_a_dialog_once_and_then_ends() -> None:
+    """All of it is selected when the dialog opens."""
+
+    async def step(pilot: Pilot[None], app: Kdissect) -> None:
+        await press(pilot, "semicolon", *"look", "enter", "semicolon", "ctrl+c")
+        assert app.clipboard == "look"
+        assert not app.is_asking
+        await press(pilot, "ctrl+c")  # the comment is not saved
+        assert app.is_asking
+        await pilot.press("ctrl+c")
+        await pilot.pause()
+        assert not app.is_running
+        assert app.return_code == 130
+
+    with_app(step)
+
+
+def test_ctrl_c_ends_with_a_filter_that_is_to_be_changed() -> None:
+    """What is set is selected when its line opens."""
+
+    async def step(pilot: Pilot[None], app: Kdissect) -> None:
+        await press(pilot, "/", *"api", "enter", "/", "ctrl+c")
+        assert app.clipboard == "api"
+        assert app.is_running
+        await pilot.press("ctrl+c")
+        await pilot.pause()
+        assert not app.is_running
+
+    with_app(step)
+
+
+def test_ctrl_c_copies_what_the_user_selects_as_often_as_it_is_pressed() -> None:
+    async def step(pilot: Pilot[None], app: Kdissect) -> None:
+        await press(pilot, "/", *"topic", "shift+left", "ctrl+c", "ctrl+c")
+        assert app.clipboard == "c"
+        await press(pilot, "end", "shift+home", "ctrl+c")
+        assert app.clipboard == "topic"
+        await press(pilot, "end", "shift+home", "ctrl+c")  # selected anew
+        assert app.is_running
 
     with_app(step)
 
