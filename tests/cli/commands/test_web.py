@@ -65,6 +65,7 @@ def served(tmp_path: Path) -> Iterator[Served]:
 async def session() -> AsyncIterator[aiohttp.ClientSession]:
     async with aiohttp.ClientSession() as opened:
         yield opened
+    await asyncio.sleep(0.1)  # connections are closed a little later; aiohttp's guide says to wait
 
 
 def test_the_screens_come_to_a_page_from_here_and_answer_keys(served: Served) -> None:
