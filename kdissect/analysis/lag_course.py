@@ -137,14 +137,13 @@ def whole_row(key: LagKey, course: LagCourse, lives: list[LagCourse]) -> Row:
 
 def _rewinds(course: LagCourse) -> Iterator[tuple[int, CommittedOffset]]:
     """Commits of an offset before the one that was committed, with that one."""
-    before: CommittedOffset | None = None
+    former: tuple[int, CommittedOffset] | None = None
     for each in course.commits:
         if each.kind != COMMIT or each.offset is None:
             continue
-        former = each.offset if before is None or before.offset is None else before.offset
-        if before is not None and each.offset < former and not _came_before(each, before):
-            yield former, each
-        before = each
+        if former is not None and each.offset < former[0] and not _came_before(each, former[1]):
+            yield former[0], each
+        former = each.offset, each
 
 
 def _came_before(commit: CommittedOffset, other: CommittedOffset) -> bool:

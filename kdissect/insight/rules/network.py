@@ -12,6 +12,7 @@ from kdissect.analysis.medians import median
 from kdissect.analysis.pace import Pace
 from kdissect.analysis.tcp import Tcp
 from kdissect.insight.finding import CERTAIN, CRITICAL, INFO, LIKELY, NOTICE, WARNING, Finding, FindingSubject
+from kdissect.insight.gaps import without_gaps
 from kdissect.insight.rule import Facts, rule
 from kdissect.insight.words import of_numbers, span
 from kdissect.wording import plural
@@ -247,8 +248,7 @@ def request_abandoned(facts: Facts) -> Iterator[Finding]:
     if 2 * facts.context.one_sided > facts.context.exchanges:
         facts.cannot_judge("only one direction was captured")
         return
-    lossy = {row["connection"] for row in facts.rows(Connections) if row["gap_bytes"]}
-    for (client_id, host), rows in _by_client(_without(facts, lossy, _given_up(facts))).items():
+    for (client_id, host), rows in _by_client(without_gaps(facts, _given_up(facts), "an answer")).items():
         ages = sorted(row["waiting_ns"] for row in rows)
         middle = median(ages)
         alike = len(ages) > 1 and all(
@@ -263,7 +263,7 @@ def request_abandoned(facts: Facts) -> Iterator[Finding]:
             rows,
         )
     for (client_id, host), cut in _by_client(_cut_off(facts)).items():
-        rows = _without(facts, lossy, cut) if len(cut) >= facts.limit("cut") else []
+        rows = without_gaps(facts, cut, "an answer") if len(cut) >= facts.limit("cut") else []
         if len(rows) >= facts.limit("cut"):
             yield _abandoned(
                 facts,
@@ -301,14 +301,6 @@ def _abandoned(
         exchanges=exchanges,
         **{**_about(rows), "filter": of_numbers(exchanges[:8]), **written},
     )
-
-
-def _without(facts: Facts, lossy: set[int], rows: list[Row]) -> list[Row]:
-    """Without the connections of which bytes are missing. If there are any, the rule says that it leaves some
-    out."""
-    if any(row["connection"] in lossy for row in rows):
-        facts.cannot_judge("bytes of a connection are missing, an answer perhaps among them")
-    return [row for row in rows if row["connection"] not in lossy]
 
 
 def _apis(rows: list[Row]) -> str:

@@ -13,6 +13,7 @@ from kdissect.analysis.fold import MILLISECOND, SECOND, Row, address
 from kdissect.analysis.tcp import Tcp
 from kdissect.insight.causes import explains
 from kdissect.insight.finding import CERTAIN, CRITICAL, INFO, LIKELY, NOTICE, WARNING, Finding, FindingSubject
+from kdissect.insight.gaps import without_gaps
 from kdissect.insight.grouping import together
 from kdissect.insight.rule import Facts, rule
 from kdissect.insight.rules.brokers import FAILED, served_until_ns
@@ -231,7 +232,6 @@ class _BrokerEnds:
 def request_refused_by_close(facts: Facts) -> Iterator[Finding]:
     """The broker closed the connection instead of answering. One that stops refuses nothing: it closes all
     connections at once. Where bytes of a connection are missing, its answer may be among them."""
-    lossy = {row["connection"] for row in facts.rows(Connections) if row["gap_bytes"]}
     answered = {
         (row["client_id"], row["broker"], api)
         for row in facts.rows(Tcp)
@@ -247,9 +247,7 @@ def request_refused_by_close(facts: Facts) -> Iterator[Finding]:
         and not any(map(_may_be_waiting, row["waiting_apis"]))
         and not any((row["client_id"], row["broker"], api) in answered for api in row["waiting_apis"])
     ]
-    if any(row["connection"] in lossy for row in refused):
-        facts.cannot_judge("bytes of a connection are missing, an answer perhaps among them")
-        refused = [row for row in refused if row["connection"] not in lossy]
+    refused = without_gaps(facts, refused, "an answer")
     stops_ns = int(facts.limit("stops_s") * SECOND)
     numbers = {row["connection"] for row in refused}
     ends = {

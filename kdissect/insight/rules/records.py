@@ -12,6 +12,7 @@ from kdissect.analysis.tcp import Tcp
 from kdissect.analysis.topics import Topics
 from kdissect.insight.causes import explains
 from kdissect.insight.finding import CERTAIN, CRITICAL, LIKELY, WARNING, Finding, FindingSubject
+from kdissect.insight.gaps import without_gaps
 from kdissect.insight.grouping import together
 from kdissect.insight.rule import Facts, rule
 from kdissect.insight.words import having, named, of_numbers
@@ -123,7 +124,6 @@ def acks0_closed(facts: Facts) -> Iterator[Finding]:
     """A broker closed a connection because a write failed for which the producer wanted no answer. Where
     bytes of the connection are missing, the client's end may be among them."""
     rows = facts.rows(Tcp)
-    lossy = {row["connection"] for row in facts.rows(Connections) if row["gap_bytes"]}
     closed = [row for row in rows if row["closed_by"] == "broker"]
     found = [row for row in closed if _after_silent_write(facts, row)]
     others = [row for row in closed if row not in found]
@@ -131,9 +131,7 @@ def acks0_closed(facts: Facts) -> Iterator[Finding]:
         ({**row, "host": address(row["client"])} for row in found), "client_id", "host"
     ).items():
         alone = [row for row in failed if _broker_lives(facts, row, rows, others)]
-        if any(row["connection"] in lossy for row in alone):
-            facts.cannot_judge("bytes of a connection are missing, the client's end perhaps among them")
-            alone = [row for row in alone if row["connection"] not in lossy]
+        alone = without_gaps(facts, alone, "the client's end")
         if not alone:
             continue
         yield facts.finding(

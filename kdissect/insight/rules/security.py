@@ -5,11 +5,13 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable, Iterator
 
+from kdissect.analysis.connections import Connections
 from kdissect.analysis.errors import Errors
 from kdissect.analysis.exposure import ENCRYPTED_ALERTS, NO_CERTIFICATE, Exposure
 from kdissect.analysis.fold import SECOND, Row, address
 from kdissect.analysis.tcp import Tcp
 from kdissect.insight.finding import CERTAIN, CRITICAL, INFO, LIKELY, NOTICE, WARNING, Finding, FindingSubject
+from kdissect.insight.gaps import without_gaps
 from kdissect.insight.rule import Facts, rule
 from kdissect.insight.words import having, named, of_numbers, span
 from kdissect.wording import plural
@@ -487,10 +489,11 @@ LOGIN_NS = 3600 * SECOND
 """Log-ins seldom last longer (``connections.max.reauth.ms``): what was before has nothing to do with it."""
 
 
-@rule("reauthentication-missed", WARNING, CERTAIN, needs=(Exposure, Tcp), within_s=5)
+@rule("reauthentication-missed", WARNING, CERTAIN, needs=(Exposure, Tcp, Connections), within_s=5)
 def reauthentication_missed(facts: Facts) -> Iterator[Finding]:
     """The broker closed a connection because its log-in had run out. Where nobody knows who closed it, that
-    may have been its client, with a FIN that was not captured."""
+    may have been its client, with a FIN that was not captured. Where bytes are missing, the client may have
+    logged in again."""
     closed_by = {row["connection"]: row["closed_by"] for row in facts.rows(Tcp)}
     late = [
         row
@@ -507,6 +510,7 @@ def reauthentication_missed(facts: Facts) -> Iterator[Finding]:
     if any(closed_by.get(row["connection"]) is None for row in late):
         facts.cannot_judge("nobody knows who closed a connection first, perhaps its client")
         late = [row for row in late if closed_by.get(row["connection"]) == "broker"]
+    late = without_gaps(facts, late, "a log-in")
     for subject, rows in _groups(late, _who).items():
         yield facts.finding(
             subject,

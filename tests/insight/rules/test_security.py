@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from kdissect.analysis.connections import Connections
 from kdissect.analysis.errors import Errors
 from kdissect.analysis.exposure import Exposure
 from kdissect.analysis.fold import SECOND, Row
@@ -283,6 +284,13 @@ def test_who_closed_a_connection_must_be_known_to_say_that_the_broker_did() -> N
         assert not said("reauthentication-missed", each)
         assert len(unjudged("reauthentication-missed", each)) == 1
     assert not unjudged("reauthentication-missed", ended(closed_by=None, login_ends_ns=84 * SECOND))
+
+
+@pytest.mark.parametrize(("connection", "told"), [(3, False), (4, True)])
+def test_a_log_in_may_be_among_the_bytes_that_are_missing(connection: int, told: bool) -> None:
+    rows = {**ended(), Connections: [row(Connections, connection=connection, gap_bytes=1)]}
+    assert bool(said("reauthentication-missed", rows)) == told
+    assert bool(unjudged("reauthentication-missed", rows)) != told
 
 
 def test_a_connection_of_unknown_end_takes_nothing_from_another() -> None:
