@@ -28,7 +28,7 @@ from pathlib import Path
 from statistics import median
 from typing import NamedTuple
 
-from benchmarks.spark import measure
+from benchmarks.processes import measure
 from benchmarks.traffic import multiply
 
 EXCHANGES = 100_000

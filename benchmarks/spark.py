@@ -24,10 +24,8 @@ from __future__ import annotations
 import argparse
 import os
 import shutil
-import subprocess
 import sys
 import tempfile
-import time
 from collections.abc import Iterable, Mapping
 from itertools import pairwise
 from pathlib import Path
@@ -36,6 +34,7 @@ from typing import NamedTuple
 
 import pyarrow.parquet as pq
 
+from benchmarks.processes import measure
 from benchmarks.traffic import CAPTURES, grow
 from kdissect.capture.files import read_packets
 from kdissect.capture.segments import SegmentReader
@@ -53,8 +52,6 @@ from kdissect.spark.tables import full_table
 
 TABLES = ("exchanges", "records", "batches", "connections", "faults", "packets")
 
-_TICK = os.sysconf("SC_CLK_TCK")
-_EVERY = 0.1
 _STARTS = 5
 _STOCK = """
 import os, sys
@@ -62,40 +59,6 @@ os.environ["PYSPARK_PYTHON"] = sys.executable
 from pyspark.sql import SparkSession
 SparkSession.builder.master("local[2]").getOrCreate().range(10).count()
 """
-
-
-class Process(NamedTuple):
-    """What a process used."""
-
-    name: str
-    cpu: float
-    """Seconds."""
-    peak: int
-    """Bytes resident."""
-
-
-def measure(
-    command: list[str], variables: dict[str, str] | None = None, folder: str | None = None
-) -> tuple[float, dict[int, Process]]:
-    """Run a command; the seconds it took and what each of its processes used.
-
-    :param variables: its environment, if that is not this process's with this checkout before all.
-    :param folder: in which it runs, if that is not this process's.
-    :raises RuntimeError: it fails.
-    """
-    used: dict[int, Process] = {}
-    start = time.monotonic()
-    if variables is None:
-        variables = {**os.environ, "PYTHONPATH": os.getcwd()}
-    running = subprocess.Popen(command, start_new_session=True, env=variables, cwd=folder)
-    while running.poll() is None:
-        for number, process in _processes(running.pid).items():
-            known = used.get(number, process)  # of one that has ended, the memory is not told any more
-            used[number] = process._replace(peak=max(process.peak, known.peak))
-        time.sleep(_EVERY)
-    if running.returncode:
-        raise RuntimeError(f"{' '.join(command)} ended with {running.returncode}")
-    return time.monotonic() - start, used
 
 
 def compare_starts(capture: str) -> None:
@@ -155,26 +118,6 @@ def _cut(data: bytes, folder: Path, count: int) -> None:
         (folder / f"{number:06}.pcap").write_bytes(data[:24] + data[start:end])
 
 
-def _processes(session: int) -> dict[int, Process]:
-    """The processes of a session."""
-    found = {}
-    for folder in Path("/proc").iterdir():
-        if not folder.name.isdigit():
-            continue
-        try:
-            name, _, rest = (folder / "stat").read_text().partition("(")[2].rpartition(")")
-            fields = rest.split()
-            if int(fields[3]) != session:
-                continue
-            status = (folder / "status").read_text()
-        except OSError:
-            continue  # it has ended
-        peak = next((int(line.split()[1]) for line in status.splitlines() if line.startswith("VmHWM")), 0)
-        cpu = (int(fields[11]) + int(fields[12])) / _TICK
-        found[int(folder.name)] = Process(name, cpu, peak * 1024)
-    return found
-
-
 def alone(capture: str, folder: str) -> None:
     """All tables, made by this process in one pass."""
     files = {name: open(f"{folder}/{name}.parquet", "wb") for name in TABLES}  # noqa: SIM115 - closed below
@@ -196,7 +139,8 @@ def alone(capture: str, folder: str) -> None:
             for events in reading.feed_all(items):
                 _write(events, records, writers)
         _write(reading.end(), records, writers)
-        for writer in (records, *writers.values()):
+        records.close()
+        for writer in writers.values():
             writer.close()
     for file in files.values():
         file.close()

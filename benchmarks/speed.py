@@ -36,7 +36,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
-from benchmarks import spark
+from benchmarks import processes
 from benchmarks.traffic import REAL, lab_ports
 
 TOP = Path(__file__).resolve().parents[1]
@@ -98,8 +98,10 @@ def run(program: Program, capture: Path) -> Run:
     if "spark" in program.command:
         with tempfile.TemporaryDirectory() as folder:
             command = [*program.command, "--out", f"{folder}/out", str(capture)]
-            _, used = spark.measure(command, program.variables)
-        return Run(sum(each.cpu for each in used.values()), max(each.peak for each in used.values()))
+            _, each_used = processes.measure(command, program.variables)
+        return Run(
+            sum(each.cpu for each in each_used.values()), max(each.peak for each in each_used.values())
+        )
     with open(os.devnull, "wb") as nowhere:
         command = [*program.command, str(capture)]
         running = subprocess.Popen(command, stdout=nowhere, stderr=nowhere, env=program.variables)
