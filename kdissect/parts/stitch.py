@@ -10,6 +10,7 @@ from kdissect.limits import Limits
 from kdissect.model import Segment
 from kdissect.parts.journal import SeamJournal, Told
 from kdissect.parts.part import VERSION, PartEdge, Seam, connection_numbers
+from kdissect.parts.ticks import Ticks
 from kdissect.session.pending import REQUEST_BYTES
 from kdissect.tcp.waiting import PIECE_BYTES
 
@@ -100,19 +101,11 @@ class Stitcher:
     def _stops(self, edge: PartEdge) -> Iterator[tuple[int, Segment | int]]:
         """What the true dissector is fed, and by which packet: segments, and times at which connections have
         lingered long enough."""
+        expiries = _Expiries(self._dissector, edge.ticks)
         for segment in edge.segments:
-            yield from self._expiries(edge, segment.packet)
+            yield from expiries.before(segment.packet)
             yield segment.packet, segment
-        yield from self._expiries(edge, None)
-
-    def _expiries(self, edge: PartEdge, before: int | None) -> Iterator[tuple[int, int]]:
-        """The packets before one at which connections have lingered long enough, and their times."""
-        ticks = edge.ticks
-        while ticks is not None and (since_ns := self._dissector.lingers_since) is not None:
-            later = ticks.later_than(since_ns + LINGER_NS)
-            if later is None or (before is not None and later[0] >= before):
-                return
-            yield later
+        yield from expiries.before(None)
 
     def _adopt(
         self,
@@ -131,6 +124,31 @@ class Stitcher:
         for conversation, since_ns in edge.conversations:
             conversation.renumber(numbers[conversation.number], exchange_number)
             self._dissector.adopt(conversation, since_ns)
+
+
+class _Expiries:
+    """The packets of a part at which connections of the true dissector have lingered long enough.
+
+    :param ticks: those of the part; None where it has none.
+    """
+
+    def __init__(self, dissector: Dissector, ticks: Ticks | None) -> None:
+        self._dissector = dissector
+        self._ticks = ticks
+        self._since_ns: int | None = None
+        self._next: tuple[int, int] | None = None
+        """The next one while the connection that lingers longest does so since then. To look for it at every
+        segment took a third of the time of stitching."""
+
+    def before(self, packet: int | None) -> Iterator[tuple[int, int]]:
+        """Those before a packet, and their times; None: all that are left."""
+        ticks = self._ticks
+        while ticks is not None and (since_ns := self._dissector.lingers_since) is not None:
+            if since_ns != self._since_ns:
+                self._since_ns, self._next = since_ns, ticks.later_than(since_ns + LINGER_NS)
+            if self._next is None or (packet is not None and self._next[0] >= packet):
+                return
+            yield self._next
 
 
 class _Learned:
