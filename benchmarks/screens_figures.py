@@ -151,7 +151,7 @@ async def measure(
 ) -> list[Figure]:
     """All figures of one run over a capture.
 
-    :param keys: how many keys are pressed.
+    :param keys: how many keys are pressed; of :data:`KEYS_OF_ALL` on each screen, where each is opened.
     :param wait: seconds for which reading may go on.
     :param all_screens: whether each screen is opened, and keys are pressed there, instead of all else.
     """
@@ -160,7 +160,9 @@ async def measure(
     try:
         async with app.run_test(size=(160, 48)) as pilot:
             bench = Bench(app, pilot)
-            return await (_measure_all_screens(bench, wait) if all_screens else _measure(bench, keys, wait))
+            return await (
+                _measure_all_screens(bench, keys, wait) if all_screens else _measure(bench, keys, wait)
+            )
     finally:
         app.feed.close()
 
@@ -185,23 +187,23 @@ async def _measure(bench: Bench, keys: int, wait: float) -> list[Figure]:
     return out
 
 
-async def _measure_all_screens(bench: Bench, wait: float) -> list[Figure]:
+async def _measure_all_screens(bench: Bench, keys: int, wait: float) -> list[Figure]:
     """Each screen while the capture is read, when it was read, and once more."""
     app = bench.app
     await bench.until(lambda: app.first_page > 0, 60)
     out = [_ms("start to first page", app.first_page, 1_500)]
     await asyncio.sleep(LOOKED_AT_SECONDS)
-    out += await _all_screens(bench, "while reading")
+    out += await _all_screens(bench, keys, "while reading")
     was_reading = app.ended is None
     out.append(_ms("the rest of the reading", await bench.until(lambda: app.ended is not None, wait)))
     if not was_reading:
         out.append(Figure("the capture was too small: it was read by then", 1, "", 0))
     await bench.pilot.pause(0.5)
-    out += await _all_screens(bench, "when all is read")
+    out += await _all_screens(bench, keys, "when all is read")
     return out
 
 
-async def _all_screens(bench: Bench, when: str) -> list[Figure]:
+async def _all_screens(bench: Bench, keys: int, when: str) -> list[Figure]:
     """How soon each screen is there, and how soon it answers keys."""
     opened, pressed, out = [], [], []
     for name, key in PAGE_KEYS.items():
@@ -210,7 +212,7 @@ async def _all_screens(bench: Bench, when: str) -> list[Figure]:
             opened.append(answer)
             out.append(_ms(f"  {PAGES[name]}", answer.waited))
         await asyncio.sleep(0.3)
-        for each in KEYS_OF_ALL:
+        for each in KEYS_OF_ALL[:keys]:
             answer = await bench.key_to_frame(each)
             if answer is not None:
                 pressed.append(answer)

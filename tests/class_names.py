@@ -12,6 +12,8 @@ import sys
 from collections.abc import Collection, Iterator
 from pathlib import Path
 
+from tests.trees import inner
+
 TOP = Path(__file__).resolve().parents[1] / "kdissect"
 
 
@@ -32,7 +34,7 @@ def shared_names(packages: Collection[str] = (), top: Path = TOP) -> dict[str, l
 
 def _names(node: ast.AST, outer: str = "") -> Iterator[str]:
     """The classes below a node. One inside another is known by both names, as ``Tabs.Chosen`` is."""
-    for child in ast.iter_child_nodes(node):
+    for child in inner(node):
         if isinstance(child, ast.ClassDef):
             name = outer + child.name.lstrip("_")
             yield name

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import kdissect
+from tests.trees import statements
 
 PACKAGE = Path(kdissect.__file__).parent
 
@@ -27,7 +28,7 @@ def test_one_that_was_parted_from_its_name_is_found() -> None:
 
 def strays(source: str) -> Iterator[int]:
     """Lines of docstrings that describe nothing: another stands before them."""
-    for node in ast.walk(ast.parse(source)):
+    for node in statements(ast.parse(source)):
         if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef):
             for before, each in zip(node.body, node.body[1:], strict=False):
                 if _is_text(before) and _is_text(each):

@@ -2,25 +2,18 @@
 
 from __future__ import annotations
 
-import ast
 from pathlib import Path
 
 import kdissect
 from kdissect.faults import KINDS
+from tests.trees import strings
 
 PACKAGE = Path(kdissect.__file__).parent
 
 
 def words_of_the_code() -> set[str]:
-    """Every string constant in the package but the table itself."""
-    found: set[str] = set()
-    for path in PACKAGE.rglob("*.py"):
-        if path.name != "faults.py":
-            tree = ast.parse(path.read_text())
-            found |= {
-                n.value for n in ast.walk(tree) if isinstance(n, ast.Constant) and isinstance(n.value, str)
-            }
-    return found
+    """Every string in the package but the table itself."""
+    return set().union(*(strings(path) for path in PACKAGE.rglob("*.py") if path.name != "faults.py"))
 
 
 def test_every_kind_is_reported_somewhere() -> None:

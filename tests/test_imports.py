@@ -8,6 +8,7 @@ from functools import cache
 from pathlib import Path
 
 import kdissect
+from tests.trees import statements
 
 ROOT = Path(kdissect.__file__ or "").parent
 
@@ -15,7 +16,7 @@ ROOT = Path(kdissect.__file__ or "").parent
 def imports_of(source: str, modules: Iterable[str]) -> set[str]:
     """The modules among ``modules`` that a source imports: also in functions, and for types only."""
     known, found = set(modules), set()
-    for node in ast.walk(ast.parse(source)):
+    for node in statements(ast.parse(source)):
         if isinstance(node, ast.ImportFrom) and node.module is not None:
             for alias in node.names:
                 inner = f"{node.module}.{alias.name}"

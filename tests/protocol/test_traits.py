@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ast
 import json
 from collections.abc import Iterator
 from pathlib import Path
@@ -18,6 +17,7 @@ from kdissect.protocol.merging import merge
 from kdissect.protocol.traits import api_traits, field_traits, secret_field_names, traits_of_api
 from tests.protocol.structs import within, without_traits
 from tests.protocol.test_importing import jar
+from tests.trees import strings
 
 TEXT_OR_BYTES = ("string", "bytes")
 
@@ -203,9 +203,7 @@ def test_no_module_has_a_table_of_apis_but_those_whose_subject_it_is() -> None:
         where = path.relative_to(top).as_posix()
         if where in SUBJECTS or where.partition("/")[0] in SUBJECTS:
             continue
-        constants = (node.value for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
-                     if isinstance(node, ast.Constant))  # fmt: skip
-        found = {each for each in constants if isinstance(each, str) and each in names}
+        found = strings(path) & names
         if len(found) > MOST_NAMES:
             tables[where] = sorted(found)
     assert tables == {}
