@@ -176,7 +176,7 @@ ABOUT: Mapping[str, tuple[str, ...]] = {
 }
 """By the name of a screen: what it is for, in at most five lines."""
 
-HINT = "? shows the keys of a screen, : finds commands as you type, Esc goes back one step"
+HINT = "? shows the keys of a screen, : finds commands as you type, Esc goes back"
 """Said when the screens are used for the first time."""
 LEFT_SO = "As you left it the last time. Esc removes the filter, --fresh starts without it."
 """Said when they begin as they were left."""

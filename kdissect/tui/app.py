@@ -192,9 +192,9 @@ class Kdissect(Host):
             with suppress(FilterError):  # of another version
                 self.shown.push(before.filter)
         if before._replace(page=None) != LastSession():
-            self.notify(LEFT_SO)
+            self.first_words = LEFT_SO
         elif self.settings.is_first:
-            self.notify(HINT, timeout=15)
+            self.first_words = HINT
 
     def exit(self, result: None = None, return_code: int = 0, message: RenderableType | None = None) -> None:
         if not self._exit:  # a second signal may come when the panes are gone
@@ -456,5 +456,4 @@ class Kdissect(Host):
             self.screen.say(nothing_at(target))
 
     def action_help(self) -> None:
-        self.clear_notifications()  # the hint that leads here would lie on it
         self.push_screen(Help(help_of(self.screen), ABOUT.get(self._here() or "", ())))

@@ -42,7 +42,7 @@ from kdissect.tui.lists.differences import (
 )
 from kdissect.tui.lists.findings import text_of
 from kdissect.tui.pages.listed import COPIED_CELLS, Copies, OrderedScreen, Saved
-from kdissect.tui.widgets.bars import Foot, OneLine, SaidLine, Tabs
+from kdissect.tui.widgets.bars import Foot, SaidLine, StatusLine, Tabs
 from kdissect.tui.widgets.dialogs import Choose, Help
 from kdissect.tui.widgets.table import VirtualTable, cut_name
 from kdissect.tui.widgets.text_pane import TextPane
@@ -89,7 +89,7 @@ class ComparisonScreen(OrderedScreen):
         self._tables = {CHANGES: self.rows}
 
     def compose(self) -> ComposeResult:
-        yield OneLine(id="status")
+        yield StatusLine()
         yield self._tabs()
         yield VirtualTable(self.rows, id="list")
         yield TextPane(id="said")
@@ -107,7 +107,7 @@ class ComparisonScreen(OrderedScreen):
         self.tell()
 
     def on_resize(self) -> None:
-        self.query_one("#status", OneLine).show(self._status())
+        self.query_one(StatusLine).show(self._status())
         self.call_after_refresh(self.tell)
 
     def _status(self) -> Text:

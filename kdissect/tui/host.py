@@ -169,6 +169,8 @@ class Host(QuietApp):
         """Whether what is not saved was told at the last key; nothing else is told until the next."""
         self.is_open = False
         """Whether there is a capture to show."""
+        self.first_words: str | None = None
+        """What the first page says for some seconds, in a line of its own: it covers nothing."""
         if feed is not None:
             self.take(feed)
 

@@ -173,3 +173,35 @@ def test_the_arrow_key_goes_on_from_the_last_column_to_those_without_room() -> N
         assert page.rows.names(page.list_pane.columns) == first
 
     with_page(step)
+
+
+def test_a_click_on_the_first_line_shows_all_commands_and_one_beside_them_leaves() -> None:
+    async def step(pilot: Pilot[None], page: ExchangesPage) -> None:
+        await click(pilot, "errors.pcapng")
+        await click(pilot, "Show Groups: ")
+        assert page.app.screen is page.kdissect.pages["groups"]
+        await press(pilot, "1")
+        await click(pilot, "errors.pcapng")
+        assert page.app.screen is not page
+        await pilot.click(offset=(0, 39))
+        await settle(pilot)
+        assert page.app.screen is page
+
+    with_page(step)
+
+
+def test_dialogs_are_left_and_confirmed_with_the_mouse() -> None:
+    async def step(pilot: Pilot[None], page: ExchangesPage) -> None:
+        for key in ("w", "question_mark", "c", "semicolon"):
+            await press(pilot, key)
+            assert page.app.screen is not page
+            await pilot.click(offset=(0, 20))
+            await settle(pilot)
+            assert page.app.screen is page, key
+        await press(pilot, "c")
+        await click(pilot, "  broker")
+        await click(pilot, "Enter confirms")
+        assert page.app.screen is page
+        assert "broker" in page.kdissect.columns
+
+    with_page(step)

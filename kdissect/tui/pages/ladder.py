@@ -141,6 +141,8 @@ class LadderPage(Page):
         self.rows.show(events, lanes, hosts)
         row = self.rows.row_of(drawn.place) if is_first and drawn.place is not None else None
         self.table.rows_changed(row)
+        if row is not None:
+            self.table.go_to(row)
         if not len(self.rows):
             filtered = self.kdissect.shown
             self.say(filtered.why_none if filtered.is_filtered else "there is no exchange to show")

@@ -23,7 +23,7 @@ from kdissect.tui.colors import alarm_color
 from kdissect.tui.host import Host
 from kdissect.tui.keys import bindings_of
 from kdissect.tui.widgets import status
-from kdissect.tui.widgets.bars import Foot, OneLine, SaidLine, Tabs
+from kdissect.tui.widgets.bars import Foot, OneLine, SaidLine, StatusLine, Tabs
 from kdissect.tui.widgets.filter_line import FilterLine
 from kdissect.tui.widgets.status import Item, status_line
 
@@ -83,6 +83,10 @@ class Page(Screen[None]):
     def on_mount(self) -> None:
         self.app.theme_changed_signal.subscribe(self, lambda _: self._theme_changed())
         self.call_after_refresh(keep_what_there_is)  # a page that was made stays
+        words = self.kdissect.first_words
+        if words is not None and self.kdissect.is_home(self):
+            self.kdissect.first_words = None
+            self.query_one(Foot).say_first(words)
 
     def _theme_changed(self) -> None:
         """What is wrong has another colour."""
@@ -90,7 +94,7 @@ class Page(Screen[None]):
             self.index_grew()
 
     def compose(self) -> ComposeResult:
-        yield OneLine(id="status")
+        yield StatusLine()
         yield Tabs(self.kdissect.titles(), self.kdissect.name_of(self))
         yield FilterLine(self.kdissect.shown, self.kdissect.remembered)
         yield Static(id="no-kafka", markup=False)

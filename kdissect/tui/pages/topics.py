@@ -117,17 +117,17 @@ CLIENT_COLUMNS = (
     number("Part", "partition"),
     LAG,
     number("Most", "max_lag"),
+    named("Group", "group", 1, most=40),
     address("Client", "client", 1),
     rate("Grows/s", "lag_per_s", 1),
     number("Fetches up to", "position", 1),
     number("End of log", "high_watermark", 1),
-    number("Records", "records", 1),
+    number("Records", "records", 2),
     in_bytes("Bytes", "bytes", 4),
-    named("Group", "group", 2, most=40),
     address("Broker", "broker", 5),
     rare("Stalled", "stalled", 2),
     rare("Rewinds", "rewinds", 3),
-    *graded(),
+    *graded(1),
 )
 
 

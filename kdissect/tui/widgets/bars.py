@@ -101,6 +101,17 @@ class OneLine(LegibleText):
             self.update(text, layout=False)
 
 
+class StatusLine(OneLine):
+    """The line at the top. A click on it shows all commands, as the key ``:`` does."""
+
+    def __init__(self) -> None:
+        super().__init__(id="status")
+        self.tooltip = "a click shows all commands"
+
+    def on_click(self) -> None:
+        self.app.action_command_palette()
+
+
 class SaidLine(OneLine):
     """What is said of what was done, or of what is under the cursor. Where one line has no room for all,
     there are more."""
@@ -205,11 +216,23 @@ class FooterKey(NamedTuple):
 class Foot(Vertical):
     """What is said, and the keys: always at the bottom, however little room there is for the rest."""
 
-    DEFAULT_CSS = "Foot { dock: bottom; height: auto; }"
+    DEFAULT_CSS = """
+    Foot { dock: bottom; height: auto; }
+    Foot #first { background: $panel; color: $foreground; text-style: bold; }
+    """
+    FIRST_SECONDS = 15
+    """How long there is to read what is said at the beginning."""
 
     def compose(self) -> ComposeResult:
         yield SaidLine(id="where")
         yield KeysFooter()
+
+    def say_first(self, text: str) -> None:
+        """Say something at the beginning, above all other lines, until there was time to read it."""
+        line = SaidLine(id="first")
+        self.mount(line, before=0)
+        line.say(text)
+        self.set_timer(self.FIRST_SECONDS, line.remove)
 
 
 class KeysFooter(Legible):

@@ -12,7 +12,7 @@ from textual.app import ComposeResult
 from textual.await_complete import AwaitComplete
 from textual.binding import Binding, BindingType
 from textual.containers import Vertical, VerticalScroll
-from textual.events import Key
+from textual.events import Click, Key
 from textual.screen import ModalScreen
 from textual.widgets import Input, OptionList
 from textual.widgets.option_list import Option
@@ -25,7 +25,12 @@ Answer = TypeVar("Answer")
 
 
 class Dialog(ModalScreen[Answer]):
-    """A small screen that is left once: the next key may come before it is gone."""
+    """A small screen that is left once: the next key may come before it is gone. A click beside it leaves it
+    without an answer."""
+
+    def on_click(self, event: Click) -> None:
+        if self.get_widget_at(event.screen_x, event.screen_y)[0] is self:
+            self.dismiss()
 
     def dismiss(self, result: Answer | None = None) -> AwaitComplete:
         if self.is_current:
@@ -278,6 +283,12 @@ class Pick(Dialog[list[str] | None]):
 
     def on_option_list_option_selected(self, event: OptionList.OptionSelected) -> None:
         self.action_tick()  # a click
+
+    def on_click(self, event: Click) -> None:
+        """The line at the bottom says that Enter confirms: a click on it does so too."""
+        region = self.query_one(OptionList).region
+        if event.screen_y == region.bottom - 1 and region.contains(event.screen_x, event.screen_y):
+            self.action_take()
 
     def action_take(self) -> None:
         self.dismiss([name for name, _, _ in self._words if name in self._ticked])

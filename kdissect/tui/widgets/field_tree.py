@@ -44,6 +44,12 @@ class FieldTree(Tree[TreeSpot], Steady, inherit_bindings=False):
         """Draw it anew. Textual's tree would lay out the screen for each line that comes or goes."""
         return super().refresh(*regions, repaint=repaint, recompose=recompose)
 
+    def on_resize(self) -> None:
+        """The line under the cursor stays on the screen if there is less room: more may be said below it."""
+        top = self.scroll_offset.y
+        if not top <= self.cursor_line < top + self.scrollable_content_region.height:
+            self.scroll_to_line(self.cursor_line, animate=False)
+
     def render_lines(self, crop: Region) -> list[Strip]:
         self._looks = {}
         try:
