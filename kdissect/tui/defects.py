@@ -10,6 +10,7 @@ from rich.text import Text
 from textual.app import App
 from textual.binding import Binding, BindingType
 from textual.command import CommandPalette
+from textual.css.query import NoMatches
 from textual.events import Event, Key, MouseDown, Paste
 from textual.widgets import Input
 
@@ -39,6 +40,12 @@ class QuietApp(App[None]):
     def _before_other_input(self, event: Key | MouseDown | Paste) -> None:
         """The user does something other than Ctrl-C."""
         self._copied = None
+
+    def _handle_exception(self, error: Exception) -> None:
+        """At the end panes go one by one. What still looks for one of them, in a timer or after a frame, is no
+        defect."""
+        if not (self._exit and isinstance(error, NoMatches)):
+            super()._handle_exception(error)
 
     def _fatal_error(self) -> None:
         """Textual would print a traceback with the values of variables, which may be secrets."""

@@ -9,6 +9,7 @@ from unittest import mock
 
 import pytest
 from textual.app import App, ScreenStackError
+from textual.css.query import NoMatches
 from textual.events import Key
 
 from kdissect.exchange import Exchange
@@ -200,3 +201,30 @@ def test_a_key_when_all_screens_are_gone_harms_nothing() -> None:
             pytest.fail("a key asks for a screen when there is none: that ends kdissect with an error")
     app.feed.close()
     timer.assert_not_called()
+
+
+def test_at_the_end_it_is_no_defect_that_a_pane_is_gone() -> None:
+    app = Kdissect(decoded(ERRORS), settings=EXCHANGES)
+
+    async def run() -> None:
+        async with running(app) as pilot:
+            page = app.pages["groups"]
+            await press(pilot, "4")
+            app.exit()
+            page.call_later(page.query_one, "#gone")
+            await pilot.pause()
+
+    asyncio.run(run())
+    assert app.return_code == 0
+
+
+def test_before_the_end_it_is_one() -> None:
+    app = Kdissect(decoded(ERRORS), settings=EXCHANGES)
+
+    async def run() -> None:
+        async with running(app) as pilot:
+            app.screen.call_later(app.screen.query_one, "#gone")
+            await pilot.pause()
+
+    with pytest.raises(NoMatches):
+        asyncio.run(run())
