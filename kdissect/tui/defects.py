@@ -42,8 +42,8 @@ class QuietApp(App[None]):
         self._copied = None
 
     def _handle_exception(self, error: Exception) -> None:
-        """At the end panes go one by one. What still looks for one of them, in a timer or after a frame, is no
-        defect."""
+        """At the end panes go one by one. A timer, or what follows a frame, may still look for one of them.
+        That is no defect."""
         if not (self._exit and isinstance(error, NoMatches)):
             super()._handle_exception(error)
 
