@@ -17,7 +17,11 @@ types stand in ``__init__.pyi``.
 
 from __future__ import annotations
 
-from kdissect import leaves
+from kdissect import ctrl_c
+
+ctrl_c.expect()
+
+from kdissect import leaves  # noqa: E402 - it takes long enough for Ctrl-C to come
 
 __version__ = "0.1.0"
 
