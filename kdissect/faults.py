@@ -177,6 +177,12 @@ def is_unread(fault: Fault) -> bool:
     return fault.layer == "file" and fault.kind in _UNREAD
 
 
+def leaves_out(fault: Fault) -> bool:
+    """Whether it tells of bytes of a file that were not read, or not understood. A file that only came late
+    was read, unless the fault says from which byte on it was not."""
+    return fault.layer == "file" and not (fault.kind == "late-file" and fault.offset is None)
+
+
 _UNREAD = frozenset(
     ("not-a-capture", "cut-short", "bad-length", "bad-block", "bad-compression", "unreadable", "waiting-file")
 )

@@ -96,13 +96,15 @@ class Pieces(Iterator[bytes]):
     :raises OSError: the file cannot be read (while it is iterated).
     """
 
-    def __init__(self, file: BufferedIOBase) -> None:
+    def __init__(self, file: BufferedIOBase, piece_bytes: int = PIECE_BYTES) -> None:
+        """:param piece_bytes: of the file, as it is read at once."""
         self.fault: Fault | None = None
         """Damage of the compression, known when the pieces have ended; its offset counts the bytes of
         the compressed file."""
         self.is_packed = False
         """Whether the file is compressed, known with the first piece."""
         self._file = file
+        self._piece_bytes = piece_bytes
         self._offset = 0
         """Bytes read from the file."""
         self._pieces = self._read()
@@ -117,7 +119,7 @@ class Pieces(Iterator[bytes]):
     def _raw(self) -> Generator[bytes, None, bytes]:
         while True:
             try:
-                data = self._file.read1(PIECE_BYTES)
+                data = self._file.read1(self._piece_bytes)
             except NothingYetError:
                 yield b""
                 continue

@@ -22,7 +22,7 @@ from itertools import chain
 from typing import cast
 
 from kdissect.capture import pcap, pcapng
-from kdissect.capture.compressed import Pieces, compression_of
+from kdissect.capture.compressed import PIECE_BYTES, Pieces, compression_of
 from kdissect.capture.reader import Interface, Item, Points, Reader
 from kdissect.capture.runs import PacketRun
 from kdissect.faults import fault
@@ -33,6 +33,9 @@ Path = str | os.PathLike[str]
 Opener = Callable[[str], BufferedIOBase]
 
 PCAPNG_MAGIC = b"\x0a\x0d\x0d\x0a"
+_PROBED_BYTES = 1 << 10
+"""So much is read at a time to find the first packet of a file that is read again later: of a small file more
+would be a large share."""
 
 
 def open_capture(path: str) -> BufferedIOBase:
@@ -207,14 +210,15 @@ class _CaptureFile:
         self._items: Iterator[Item | None] | None = None
         self._held: list[Item | None] = []
 
-    def open(self, interfaces: list[Interface]) -> Iterator[list[Item]]:
+    def open(self, interfaces: list[Interface], piece_bytes: int = PIECE_BYTES) -> Iterator[list[Item]]:
         """Open the file, take in its header and give its items, in lists of those that came together.
 
+        :param piece_bytes: so much is read at a time.
         :raises CaptureError: it is not a capture, or cannot be read; caused by the OSError, if there was
             one.
         """
         try:
-            self._pieces = pieces = Pieces(self._opener(self.path))
+            self._pieces = pieces = Pieces(self._opener(self.path), piece_bytes)
             reader, rest = self._reader(pieces, interfaces)
             self.reader = None if pieces.is_packed else reader
         except OSError as error:
@@ -237,7 +241,8 @@ class _CaptureFile:
         :raises CaptureError: as for :meth:`open`.
         """
         again = self.path != "-" and stat.S_ISREG(_mode(self.path))
-        items = _with_pauses(self.open([] if again else interfaces))
+        opened = self.open([], _PROBED_BYTES) if again else self.open(interfaces)
+        items = _with_pauses(opened)
         for item in items:
             self._held.append(item)
             if isinstance(item, Packet):

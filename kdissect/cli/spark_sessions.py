@@ -13,9 +13,11 @@ import click
 
 from kdissect.cli.config import load_config
 from kdissect.cli.errors import Complaints, Unreadable, Wrong
+from kdissect.cli.exit_codes import DONE, UNREADABLE
 from kdissect.cli.inputs import ports_of
 from kdissect.cli.payloads import payload_options, refuse_registry, rules_of
 from kdissect.cli.tls_keys import rsa_key_of
+from kdissect.faults import leaves_out
 from kdissect.model import Fault
 from kdissect.spark.complaint import is_of_spark, why
 from kdissect.spark.storage import is_remote, plain_path
@@ -115,12 +117,21 @@ def settings_of(given: dict[str, Any]) -> TableSettings:
     return settings
 
 
-def tell_faults(faults: Iterable[Fault]) -> None:
-    """Print a line for each of these faults of files, up to a limit."""
-    complaints = Complaints()
-    for each in faults:
-        complaints.tell(None, each)
-    complaints.close()
+class ToldFaults:
+    """Prints a line for each fault of a file, up to a limit each time."""
+
+    def __init__(self) -> None:
+        self.exit_code = DONE
+        """How a command ends that did all else: 3 if anything of a file was left out, as for ``read``."""
+
+    def tell(self, faults: Iterable[Fault]) -> None:
+        """Print them."""
+        complaints = Complaints()
+        for each in faults:
+            complaints.tell(None, each)
+            if leaves_out(each):
+                self.exit_code = UNREADABLE
+        complaints.close()
 
 
 def within_reach(path: str, master: str) -> str:

@@ -26,7 +26,7 @@ from typing import TYPE_CHECKING, Any
 
 from kdissect.spark.copies import merged
 from kdissect.spark.settings import TableSettings
-from kdissect.spark.storage import InputFile, list_files, refuse_absent, refuse_password, without_query
+from kdissect.spark.storage import InputFile, list_files, refuse_password, refuse_unreadable, without_query
 from kdissect.spark.stored import all_stored
 from kdissect.wording import plural
 
@@ -79,7 +79,7 @@ def table(
     :param options: those of :class:`~kdissect.spark.settings.TableSettings`.
     :raises ValueError: an option cannot have this value, or a URI has a password in it.
     :raises LookupError: there is no such option or table.
-    :raises CaptureError: the paths match no file.
+    :raises CaptureError: the paths match no file, or none of the files is a capture.
     """
     settings = TableSettings.of({**options, "table": name})
     if settings.stats is not None:
@@ -96,7 +96,7 @@ def table(
 
     files = None if _is_elsewhere(spark) else list_files(given)
     if files is not None:
-        refuse_absent(files)  # what is not there is told at once
+        refuse_unreadable([file.path for file in files])  # if nothing can be read, that is told at once
     register(spark)
     title = _title(name, given, files)
     spark.dataSource.register(called(title))
@@ -127,13 +127,13 @@ def _listed(paths: Paths) -> list[str]:
 
 
 def _present(spark: SparkSession, paths: Paths) -> list[str]:
-    """The paths, of which one at least is there, if this machine can tell.
+    """The paths, of which one at least is a capture, if this machine can tell.
 
-    :raises CaptureError: no file is there.
+    :raises CaptureError: none is.
     """
     given = _listed(paths)
     if not _is_elsewhere(spark):
-        refuse_absent(list_files(given))
+        refuse_unreadable([file.path for file in list_files(given)])
     return given
 
 
@@ -168,7 +168,7 @@ def statistics(
     :raises ValueError: a statistic has no such grouping, or an option cannot have this value or is one for
         rows of exchanges.
     :raises LookupError: there is no such statistic or option.
-    :raises CaptureError: the paths match no file, or none of the files is there.
+    :raises CaptureError: the paths match no file, or none of the files is a capture.
     """
     from kdissect.spark.folds import found
     from kdissect.spark.questions import AskedStatistics

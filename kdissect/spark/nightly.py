@@ -12,6 +12,7 @@ earlier runs. If they are gone, it says so.
 
 from __future__ import annotations
 
+import errno
 import os
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -32,15 +33,15 @@ from kdissect.spark.settings import TableSettings
 from kdissect.spark.several import BatchOptions, add_batch
 from kdissect.spark.spool import FileSpan, Position, SpoolFolder, SpoolRead, spans_between
 from kdissect.spark.states import StateError, States
-from kdissect.spark.step import WAITED, keep, made_again
+from kdissect.spark.step import WAITED, keep, made_again, why_lost
 from kdissect.spark.storage import (
     FoundFile,
     found_file,
     is_remote,
     list_files,
     may_be_there,
-    open_file,
     unlisted,
+    unopened,
 )
 from kdissect.spark.targets import Target
 
@@ -69,8 +70,8 @@ class Inputs:
         self.doubles: dict[str, str] = {}
         """Files that are copies of others that were read, and those."""
         self.refused: list[Fault] = []
-        """Why files and folders that are known, or below a folder that is locked, cannot be read now. No run
-        reads them, so none tells it."""
+        """Why files and folders that are known, missing, or below a folder that is locked cannot be read now.
+        No run reads them, so none tells it."""
 
     def __call__(self) -> dict[str, SpoolRead]:
         """By path, size and time of change. A folder that cannot be listed stands for its files, and is
@@ -78,21 +79,22 @@ class Inputs:
 
         :raises CaptureError: a directory is empty, or no file has such a name.
         """
-        names = [_whole_path(file.path) for file in list_files(self._paths)]
+        named = {_whole_path(file.path): True for file in list_files(self._paths)}
         found = {}
-        for path in dict.fromkeys((*names, *self._known)):
-            now = found_file(path)
+        for path in {**named, **self._known}:
+            now, before = found_file(path), self._known.get(path)
             if now is None or (now.is_folder and unlisted(path) is None):
-                if now is None and path in names and may_be_there(path):
-                    self.refused += _refusal(path)
+                is_unread = before is None or before.first_ns is None
+                if now is None and path in named and (is_unread or may_be_there(path)):
+                    self.refused += _refusal(path) or [_unreadable(path, os.strerror(errno.ENOENT))]
                 continue
-            if (before := self._known.get(path)) is not None and _is_to_be_tried(now, before):
+            if before is not None and _is_to_be_tried(now, before):
                 refusal = _refusal(path)
                 self.refused += refusal
                 if refusal and not now.is_folder:
                     continue  # what is known of it stays
             is_refused = False
-            if path not in self._known:
+            if before is None:
                 digest = _digest_of(path, now.size)
                 is_refused = digest is None
                 if digest is not None and (other := self._digests.get(digest)):
@@ -186,14 +188,12 @@ def _is_to_be_tried(now: FoundFile, before: SpoolRead) -> bool:
 
 def _refusal(path: str) -> list[Fault]:
     """A fault if a file of this machine cannot be read."""
-    if is_remote(path):
-        return []
-    try:
-        open_file(path).close()
-    except OSError as error:
-        words = f"{path}: cannot be read: {error.strerror or error}{OTHERS_ARE_READ}"
-        return [fault("unreadable", words)]
-    return []
+    error = unopened(path)
+    return [] if error is None else [_unreadable(path, error.strerror or str(error))]
+
+
+def _unreadable(path: str, why: str) -> Fault:
+    return fault("unreadable", f"{path}: cannot be read: {why}{OTHERS_ARE_READ}")
 
 
 def _digest_of(path: str, size: int) -> str | None:
@@ -293,10 +293,10 @@ def _renew(spark: SparkSession, runs: Runs, number: int, settings: TableSettings
             continue
         spans = [span for span in spans_between(start, end, rule) if span.point in old]
         for span in spans:
-            if not span.is_gone and found_file(span.path) is None:
+            if not span.is_gone and (why := why_lost(span)) is not None:
                 raise StateError(
                     f"{runs.states}: a state is missing, or another build of kdissect wrote it. To make it"
-                    f" again kdissect needs {span.path}, which is missing too"
+                    f" again kdissect needs {span.path}, which {why}"
                 )
         history.append(spans)
     known = [plan and plan.has_secrets for plan in map(runs.plan, range(1, number))]

@@ -38,7 +38,7 @@ from kdissect.spark.replay import damage_of, packets_of, share_of
 from kdissect.spark.rows import PacketRows, batches_of
 from kdissect.spark.settings import TableSettings
 from kdissect.spark.states import StateError
-from kdissect.spark.storage import list_files, refuse_absent, refuse_password
+from kdissect.spark.storage import list_files, refuse_password, refuse_unreadable
 from kdissect.spark.tables import ddl, table_at, types, with_point
 
 if TYPE_CHECKING:
@@ -89,14 +89,15 @@ class CaptureSource(DataSource):
 
         :param schema: that of the table, or some of its columns.
         :raises ValueError: an option is wrong, or there is no such option, table, statistic or column.
-        :raises CaptureError: no path is given, or none of the captures is there.
+        :raises CaptureError: no path is given, or none of the files is a capture.
         """
         with in_one_line():
             options = options_of(schema, self.options)
             settings, paths = _settings_of(options), _paths_of(options)
             names = tuple(schema.fieldNames())
             table = _selected(settings._replace(columns=()).chosen_table(), schema)
-            refuse_absent(list_files(paths))  # what is not there is told before any task starts
+            # If nothing can be read, that is told before any task starts.
+            refuse_unreadable([file.path for file in list_files(paths)])
             if settings.stats is not None:
                 return FoldReader(settings._replace(columns=names), paths)
             return CaptureReader(settings, paths, table)

@@ -29,7 +29,7 @@ from kdissect.spark.replay import new_pass
 from kdissect.spark.settings import TableSettings
 from kdissect.spark.spool import FileSpan
 from kdissect.spark.states import OtherBuildError, States
-from kdissect.spark.storage import found_file
+from kdissect.spark.storage import found_file, may_be_there, unopened
 from kdissect.spark.twins import twins
 
 WAITED = "it may have waited for TLS secrets that are known by now"
@@ -204,7 +204,10 @@ def _found(
         return states.load(point, batch)
     except OtherBuildError as error:
         trail = [[FileSpan(*values) for values in spans] for spans in error.trail or ()]
-        if not trail or not all(is_there(span) for spans in trail for span in spans):
+        lost = next((span for spans in trail for span in spans if why_lost(span) is not None), None)
+        if lost is not None:
+            raise error.because(f"{lost.path} {why_lost(lost)}") from None
+        if not trail:
             raise
         carried = made_again(trail, settings, error.has_secrets, judgement)
         if carried is None:
@@ -248,10 +251,15 @@ def made_again(
     return None if has_secrets is None and sees_tls else carried
 
 
-def is_there(span: FileSpan) -> bool:
-    """Whether a file is still there, with all that was read of it."""
+def why_lost(span: FileSpan) -> str | None:
+    """Why what was read of a file cannot be read again, as in "the file is missing"; None where it can be."""
     now = found_file(span.path)
-    return now is not None and now.size >= span.size
+    if now is not None and now.size < span.size:
+        return "is shorter now"
+    error = unopened(span.path) if span.first_ns else None
+    if error is not None and may_be_there(span.path):
+        return f"cannot be read: {error.strerror or error}"
+    return "is missing" if now is None else None
 
 
 def begun(found: Carried | Drained, settings: TableSettings) -> Carried:
@@ -326,6 +334,11 @@ def _new_items(
     """
     path = span.path
     if carried.firsts.get(path) not in (None, span.first_ns):
+        error = unopened(path) if span.first_ns is None else None
+        if error is not None:  # what is known of it stays, until it can be read
+            words = f"{path}: cannot be read: {error.strerror or error}{OTHERS_ARE_READ}"
+            yield fault("unreadable", words)
+            return
         carried.forget(path)
     _know_again(carried, span)
     if path in carried.final:

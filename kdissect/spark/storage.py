@@ -221,6 +221,16 @@ def open_file(path: str, at: int = 0) -> BufferedIOBase:
     return cast(BufferedIOBase, system.open_input_stream(inner, compression=None, buffer_size=1 << 20))
 
 
+def unopened(path: str) -> OSError | None:
+    """Why a file of this machine cannot be opened; None where it can, and of files elsewhere."""
+    if not is_remote(path):
+        try:
+            open_file(path).close()
+        except OSError as error:
+            return error
+    return None
+
+
 def counting(took: Callable[[int], None]) -> Callable[[str], BufferedIOBase]:
     """What opens a file as :func:`open_file` does and tells how many bytes of it are read."""
 
@@ -253,17 +263,6 @@ def refuse_password(path: str) -> None:
         raise ValueError(f"{where}: everybody sees a password in a URI; put it into the environment")
 
 
-def refuse_absent(files: list[InputFile]) -> None:
-    """See whether one of these files is there: some that are not are damage, all of them are a mistake.
-
-    :raises CaptureError: none is there, or another file system cannot be asked.
-    """
-    if not any(file.size or found_file(file.path) is not None for file in files):
-        first = files[0].path
-        none = f"none of {len(files):,} files is there: {first}, …"
-        raise CaptureError(f"{first}: is not there" if len(files) == 1 else none)
-
-
 def refuse_unreadable(paths: list[str]) -> None:
     """See whether one of these files is a capture: some that are not are damage, all of them are a mistake.
 
@@ -284,7 +283,8 @@ def refuse_unreadable(paths: list[str]) -> None:
 
 
 def unlisted(path: str) -> OSError | None:
-    """Why a folder of this machine cannot be listed; None where it can, or where it is no folder."""
+    """Why a folder of this machine cannot be listed, or cannot be entered. None where both can be done, or
+    where it is no folder."""
     if not os.path.isdir(path):
         return None
     try:
@@ -293,6 +293,12 @@ def unlisted(path: str) -> OSError | None:
         return None  # it is gone by now
     except OSError as error:
         return error
+    try:
+        os.stat(os.path.join(path, os.curdir))
+    except PermissionError as error:  # names may be read, and nothing else
+        return OSError(error.errno, f"{error.strerror}: the folder cannot be entered", path)
+    except OSError:
+        pass
     return None
 
 
@@ -332,11 +338,17 @@ def _local_below(folder: str) -> dict[str, FoundFile]:
         raise CaptureError(f"{folder}: cannot be listed: {error.strerror}") from error
     found: dict[str, FoundFile] = {}
 
-    def refused(error: OSError) -> None:
-        if unlisted(path := str(error.filename)) is not None and os.path.basename(path) != _LOST:
+    def is_refused(path: str) -> bool:
+        if unlisted(path) is None:
+            return False
+        if os.path.basename(path) != _LOST:
             found[path] = FoundFile(0, 0, True)
+        return True
 
-    for parent, folders, names in os.walk(folder, onerror=refused):
+    for parent, folders, names in os.walk(folder, onerror=lambda error: is_refused(error.filename)):
+        if is_refused(parent):
+            folders.clear()
+            continue
         folders[:] = filter(counts, folders)
         for name in filter(counts, names):
             path = os.path.join(parent, name)

@@ -34,7 +34,7 @@ from kdissect.spark.rows import batches_of
 from kdissect.spark.settings import TableSettings
 from kdissect.spark.spool import FileSpan, of_offset, spans_between, to_offset
 from kdissect.spark.states import StateError, States, state_key
-from kdissect.spark.step import events_of_batch, is_there
+from kdissect.spark.step import events_of_batch, why_lost
 from kdissect.spark.storage import is_folder, is_inside, is_remote, join
 from kdissect.spark.stream import FolderReader
 
@@ -243,12 +243,12 @@ def _refuse_whole(settings: TableSettings) -> None:
 
 
 def _refuse_gone(spans: Sequence[FileSpan], batch: int) -> None:
-    """:raises StateError: a file is gone, so that a batch before cannot be done."""
+    """:raises StateError: a file is gone, or cannot be read, so that a batch before cannot be done."""
     for span in spans:
-        if not span.is_gone and not is_there(span):
+        if not span.is_gone and (why := why_lost(span)) is not None:
             raise StateError(
-                f"{span.path}: is gone, but nobody has taken all rows of batch {batch}, which read it; begin"
-                " a query with another checkpointLocation"
+                f"{span.path} {why}, but nobody has taken all rows of batch {batch}, which read it;"
+                " restore it, or begin a query with another checkpointLocation"
             )
 
 

@@ -200,3 +200,23 @@ def test_a_packet_over_the_limit_is_not_taken_in(tmp_path: Path) -> None:
     paths = write(tmp_path, a=pcap([record(bytes(200)), record(b"small"), record(b"end")]))
     items = list(read_packets(paths, DEFAULTS._replace(packet_bytes=100)))
     assert [type(item) for item in items] == [Fault]
+
+
+def test_of_small_files_only_the_beginning_is_read_twice(tmp_path: Path) -> None:
+    """Files are put in order by their first packets, and read after that."""
+    names = [f"{at:02}.pcap" for at in range(20)]
+    for at, name in enumerate(names):
+        (tmp_path / name).write_bytes(pcap([record(bytes(100), at * 1_000 + each) for each in range(500)]))
+    read = 0
+
+    class Counted(io.BytesIO):
+        def read1(self, size: int | None = -1, /) -> bytes:
+            nonlocal read
+            data = super().read1(size)
+            read += len(data)
+            return data
+
+    paths = [str(tmp_path / name) for name in names]
+    items = list(read_packets(paths, opener=lambda path: Counted(Path(path).read_bytes())))
+    assert len(items) == 20 * 500
+    assert read < 1.05 * sum(os.path.getsize(path) for path in paths)

@@ -58,18 +58,17 @@ def test_tables_are_for_their_owner_only(tmp_path: Path) -> None:
 
 
 @pytest.mark.usefixtures("spark")
-def test_one_damaged_file_among_many_is_a_warning(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+def test_one_damaged_file_among_many_is_told(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
     (tmp_path / "in").mkdir()
     pieces = cut(ERRORS, tmp_path / "in", 100)
     pieces[50].write_bytes(b"not a capture")
-    assert run(tmp_path / "in", "--out", tmp_path / "out") == 0
+    assert run(tmp_path / "in", "--out", tmp_path / "out") == 3
     (line,) = capfd.readouterr().err.splitlines()
     assert line.startswith("kdissect: ")
     assert pieces[50].name in line
     others = sorted(set(pieces) - {pieces[50]})
     assert written_rows(tmp_path / "out" / "exchanges") == read_rows("exchanges", others)
-    assert run(tmp_path / "in", "--out", tmp_path / "out", "--strict", "--overwrite") == 4
-    assert run(tmp_path / "in", "--out", tmp_path / "more", "--strict", "--table", "connections") == 4
+    assert run(tmp_path / "in", "--out", tmp_path / "more", "--strict", "--table", "connections") == 3
 
 
 @pytest.mark.usefixtures("spark")

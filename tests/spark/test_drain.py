@@ -93,7 +93,7 @@ def test_what_was_not_drained_needs_its_files(
     capsys.readouterr()
     assert main(command) == 2
     (line,) = capsys.readouterr().err.splitlines()
-    assert line.endswith(f"To make it again kdissect needs {folder / pieces[0].name}, which is missing too")
+    assert line.endswith(f"To make it again kdissect needs {folder / pieces[0].name}, which is missing")
     os.link(pieces[0], folder / pieces[0].name)
     if how == "gone":
         assert main(command) == 0

@@ -4,12 +4,16 @@ from __future__ import annotations
 
 import gzip
 import json
+import re
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import pytest
+
 import kdissect.spark
 from kdissect.capture.files import read_packets
-from kdissect.model import Packet
+from kdissect.model import CaptureError, Packet
 from kdissect.spark.progress import done
 from tests.spark.cuts import cut
 from tests.spark.same import CAPTURES, read_rows, spark_rows
@@ -42,8 +46,22 @@ def test_a_damaged_file_costs_a_row_of_faults(spark: SparkSession, tmp_path: Pat
 
 def test_a_file_that_is_no_capture_is_a_row_too(spark: SparkSession, tmp_path: Path) -> None:
     (tmp_path / "empty.pcap").write_bytes(b"")
-    frame = kdissect.spark.table(spark, "faults", tmp_path, layer="file")
+    frame = kdissect.spark.table(spark, "faults", [BASIC, tmp_path], layer="file")
     assert [row.kind for row in frame.collect()] == ["not-a-capture"]
+
+
+def test_files_of_which_none_is_a_capture_are_refused(spark: SparkSession, tmp_path: Path) -> None:
+    kdissect.spark.register(spark)
+    (path := tmp_path / "text.pcap").write_text("not a capture")
+    words = "text.pcap: is not a capture (it begins with 6e 6f 74 20)"
+    for stats in ({}, {"stats": "srt"}):
+        with pytest.raises(Exception, match=re.escape(words)):
+            spark.read.format("kdissect").options(**stats).load(str(path)).count()
+    for call in (kdissect.spark.exchanges, partial(kdissect.spark.stats, asked="srt")):
+        with pytest.raises(CaptureError, match=re.escape(words)):
+            call(spark, path)
+        with pytest.raises(CaptureError, match=r"^none of 2 files is a capture: "):
+            call(spark, [path, "/nowhere.pcap"])
 
 
 def test_without_the_data_source_the_rows_are_the_same(spark: SparkSession, tmp_path: Path) -> None:

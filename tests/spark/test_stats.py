@@ -174,7 +174,7 @@ def test_tables_are_written_and_damage_is_told(tmp_path: Path, capfd: pytest.Cap
     pieces[9].write_bytes(b"not a capture")
     command = ["spark", "stats", str(tmp_path / "in"), "-z", "connections", "-z", "errors,group"]
     command += ["--out", str(tmp_path / "out"), "--master", "local[2]"]
-    assert main(command) == 0
+    assert main(command) == 3
     (line,) = capfd.readouterr().err.splitlines()
     assert pieces[9].name in line
     others = [each for each in pieces if each != pieces[9]]

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import errno
 import gzip
 import os
 from collections.abc import Callable, Iterator
+from io import BufferedIOBase
 from pathlib import Path
 
 import pytest
 
 from kdissect.dissect import Event
 from kdissect.model import Fault
+from kdissect.spark import growing, spool, storage
 from kdissect.spark.growing import END_BYTES
 from kdissect.spark.progress import Note
 from kdissect.spark.settings import TableSettings
@@ -297,3 +300,27 @@ def test_a_file_that_goes_while_it_is_written_to_is_told(tmp_path: Path) -> None
     (fault,) = stream.run()
     assert (fault.kind, fault.offset) == ("unreadable", len(FIRST))
     assert "0.pcap: is gone" in fault.message
+
+
+def test_a_file_that_cannot_be_read_for_a_while_goes_on_where_it_was(
+    stream: Stream, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refusing(path: str, at: int = 0) -> BufferedIOBase:
+        raise PermissionError(errno.EACCES, os.strerror(errno.EACCES), path)
+
+    whole = pcap(PACKETS)
+    stream.put("a.pcap", whole[: len(whole) // 2])
+    stream.run()
+    stream.put("a.pcap", whole)
+    with monkeypatch.context() as meanwhile:
+        for module in (storage, spool, growing):
+            meanwhile.setattr(module, "open_file", refusing)
+        (fault,) = stream.run()
+        assert (fault.kind, fault.message) == (
+            "unreadable",
+            f"{stream.folder}/a.pcap: cannot be read: Permission denied; the other files are read",
+        )
+        assert stream.run() == []
+    assert stream.run() == []
+    assert stream.close() == []
+    assert stream.exchanges() == read_rows("exchanges", [stream.folder / "a.pcap"])

@@ -149,7 +149,7 @@ def test_batches_that_nobody_took_need_their_files(folders: Folders) -> None:
         path.unlink()
     (first,) = ends[0][1]["files"]
     Path(first).rename(folders.state / "elsewhere")
-    with pytest.raises(ValueError, match=r"is gone, but nobody has taken all rows of batch 1"):
+    with pytest.raises(ValueError, match=r"is missing, but nobody has taken all rows of batch 1"):
         rows_of(stream, tasks[2])
     (folders.state / ends[0][1]["query"] / "batches" / "2.json").unlink()
     with pytest.raises(ValueError, match=r"batches/2\.json: is not there; begin a query"):

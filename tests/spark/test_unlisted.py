@@ -16,12 +16,13 @@ from kdissect.cli import main
 from kdissect.exchange import Exchange
 from kdissect.limits import DEFAULTS
 from kdissect.model import CaptureError, Fault
-from kdissect.spark import nightly, runs, spool
+from kdissect.spark import nightly, runs, spool, storage
 from kdissect.spark.growing import SpanReading
 from kdissect.spark.nightly import Inputs, NightlyOptions, add_new
 from kdissect.spark.plan import capture_points
 from kdissect.spark.settings import TableSettings
 from kdissect.spark.spool import Position, SpoolFolder, spans_between
+from kdissect.spark.step import why_lost
 from kdissect.spark.storage import files_below, folders_in, list_files, open_file
 from tests.spark.same import CAPTURES
 from tests.spark.simulated import Nightly
@@ -52,6 +53,21 @@ def lock_in(monkeypatch: pytest.MonkeyPatch) -> Callable[[Path], None]:
     monkeypatch.setattr(os, "scandir", scandir)
     monkeypatch.setattr(os, "stat", refusing_stat)
     return lambda folder: locked.add(str(folder))
+
+
+@pytest.fixture
+def bar(monkeypatch: pytest.MonkeyPatch) -> Callable[[Path], None]:
+    """What makes a folder one whose names may be read, and nothing else (``chmod a-x``), for root too."""
+    barred: set[str] = set()
+    usual = os.stat
+
+    def refusing_stat(path: Any, **given: Any) -> os.stat_result:
+        if not isinstance(path, int) and os.path.dirname(os.fspath(path)) in barred:
+            raise PermissionError(errno.EACCES, os.strerror(errno.EACCES), path)
+        return usual(path, **given)
+
+    monkeypatch.setattr(os, "stat", refusing_stat)
+    return lambda folder: barred.add(str(folder))
 
 
 @pytest.fixture
@@ -94,6 +110,22 @@ def test_opening_it_tells_why(places: list[Path], lock: Callable[[Path], None]) 
     with pytest.raises(PermissionError) as caught:
         open_file(str(places[1]))
     assert caught.value.strerror == WHY
+
+
+def test_a_folder_that_cannot_be_entered_is_told_too(places: list[Path], bar: Callable[[Path], None]) -> None:
+    first, second = places
+    whole = first.parent
+    bar(second)
+    assert paths(second) == [str(second)]
+    assert paths(f"{whole}/*/*.pcap") == [f"{first}/a.pcap", str(second)]
+    assert sorted(files_below(str(whole))) == [f"{first}/a.pcap", str(second)]
+    with pytest.raises(CaptureError, match="b: cannot be listed: Permission denied: the folder cannot"):
+        files_below(str(second))
+    with pytest.raises(PermissionError, match="cannot be entered"):
+        open_file(str(second))
+    bar(whole)
+    with pytest.raises(CaptureError, match=f"{whole}: cannot be listed: .* the folder cannot be entered"):
+        files_below(str(whole))
 
 
 def test_batch_tells_it_in_one_line(
@@ -311,7 +343,7 @@ def test_a_night_tells_a_known_file_that_has_grown_and_cannot_be_read(
     with path.open("ab") as file:
         file.write(b"more")
     with monkeypatch.context() as tonight:
-        for module in (nightly, runs, spool):
+        for module in (storage, runs, spool):
             tonight.setattr(module, "open_file", refusing)
         inputs = Inputs([str(places[1])], before, {})
         assert SpoolFolder("", there=inputs).next(before) == before
@@ -329,11 +361,40 @@ def test_a_night_tells_a_named_file_in_a_folder_that_is_locked(
         raise PermissionError(errno.EACCES, os.strerror(errno.EACCES), path)
 
     lock(places[1])
-    monkeypatch.setattr(nightly, "open_file", refusing)
+    monkeypatch.setattr(storage, "open_file", refusing)
     inputs = Inputs([f"{places[0]}/a.pcap", f"{places[1]}/b.pcap"], {}, {})
     assert list(inputs()) == [f"{places[0]}/a.pcap"]
     why = "cannot be read: Permission denied; the other files are read"
     assert [each.message for each in inputs.refused] == [f"{places[1]}/b.pcap: {why}"]
+
+
+def test_a_night_tells_a_named_file_that_is_missing_unless_it_was_read(places: list[Path]) -> None:
+    there, missing = f"{places[0]}/a.pcap", f"{places[1]}/none.pcap"
+    inputs = Inputs([there, missing], {}, {})
+    assert list(inputs()) == [there]
+    why = "cannot be read: No such file or directory; the other files are read"
+    assert [(each.kind, each.message) for each in inputs.refused] == [("unreadable", f"{missing}: {why}")]
+    for first_ns, told in ((7, 0), (None, 1)):
+        inputs = Inputs([there, missing], {missing: spool.SpoolRead(9, False, first_ns)}, {})
+        assert list(inputs()) == [there]
+        assert len(inputs.refused) == told
+
+
+def test_a_state_is_not_made_again_without_a_file_that_is_locked(
+    places: list[Path], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refusing(path: str, at: int = 0) -> BufferedIOBase:
+        raise PermissionError(errno.EACCES, os.strerror(errno.EACCES), path)
+
+    path = f"{places[0]}/a.pcap"
+    size = os.path.getsize(path)
+    span = spool.FileSpan("", path, size, False, 7, False)
+    assert why_lost(span) is None
+    assert why_lost(span._replace(size=size + 1)) == "is shorter now"
+    assert why_lost(span._replace(path="/nowhere.pcap")) == "is missing"
+    monkeypatch.setattr(storage, "open_file", refusing)
+    assert why_lost(span) == "cannot be read: Permission denied"
+    assert why_lost(span._replace(first_ns=None)) is None  # it could not be read before, either
 
 
 def test_what_a_file_system_found_again_is_no_folder_of_captures(

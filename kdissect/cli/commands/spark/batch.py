@@ -16,13 +16,13 @@ from kdissect.cli.exit_codes import DONE, FAULTS_SEEN
 from kdissect.cli.output import shown
 from kdissect.cli.spark_sessions import (
     USUAL_TABLES,
+    ToldFaults,
     conf_of,
     content_options,
     refuse_unwritable,
     running,
     session_options,
     settings_of,
-    tell_faults,
     within_reach,
 )
 from kdissect.model import CaptureError
@@ -155,6 +155,7 @@ class _SparkBatchCommand:
         except (ValueError, LookupError, NoSparkError) as error:
             raise Wrong(_as_option(str(error))) from None
         self._talks = sys.stderr.isatty() and not given["quiet"]
+        self._told = ToldFaults()
 
     def run(self) -> int:
         given = self._given
@@ -244,9 +245,8 @@ class _SparkBatchCommand:
         """Add what is new."""
         folder = self._runs_folder()
         if self._given["runs_folder"] is not None:
-            refuse_unwritable(
-                folder, "local", f"--runs {folder}"
-            )  # it is on this machine, whatever the master is
+            # It is on this machine, whatever the master is.
+            refuse_unwritable(folder, "local", f"--runs {folder}")
         runs = Runs(folder)
         try:
             with runs.held():
@@ -271,7 +271,7 @@ class _SparkBatchCommand:
                     self._target,
                     asked,
                     runs,
-                    tell_faults,
+                    self._told.tell,
                     _tell_double,
                     given["closes"],
                     given["drains"],
@@ -284,18 +284,23 @@ class _SparkBatchCommand:
             _say(given, f"run {row['run']}{again}: {read}, {plural(row['rows'], 'row')}")
         if not outcomes:
             _say(given, "nothing new: no file is new or longer")
-        is_faulty = given["strict"] and any(each.row["faults"] for each in outcomes)
-        return FAULTS_SEEN if is_faulty else DONE
+        return self._exit_code(sum(each.row["faults"] for each in outcomes))
 
     def _ending(self, made: MadeTables) -> int:
-        """Tell what is damaged, and find the exit code: damage to a file is no failure of the whole."""
-        tell_faults(made.damage)
+        """Tell what is damaged, and find the exit code."""
+        self._told.tell(made.damage)
         rows, read, size = made.rows, sum(each.read for each in made.outcomes), self._plan.size
         told = plural(len(self._tables), "table")
         told += "" if rows is None else f", {plural(rows, 'row')}"
         often = f", {read / size:.2f} times their size" if size else ""
         _say(self._given, f"{self._target.where}: {told}; {read:,} bytes of captures were read{often}")
-        return FAULTS_SEEN if made.tally.faults else DONE
+        return self._exit_code(made.tally.faults)
+
+    def _exit_code(self, faults: int) -> int:
+        """How the command ends. As for ``read``, damage to files counts before other faults."""
+        if self._told.exit_code == DONE and self._given["strict"] and faults:
+            return FAULTS_SEEN
+        return self._told.exit_code
 
 
 def _as_option(words: str) -> str:

@@ -13,11 +13,11 @@ import click
 from kdissect.cli.commands.spark.batch import refuse_existing
 from kdissect.cli.completing import a_filter, a_statistic
 from kdissect.cli.config import load_config
-from kdissect.cli.errors import Complaints, Unreadable, Wrong, complain
-from kdissect.cli.exit_codes import DONE
+from kdissect.cli.errors import Unreadable, Wrong, complain
 from kdissect.cli.formats import see_that_it_can_be_written
 from kdissect.cli.output import open_output
 from kdissect.cli.spark_sessions import (
+    ToldFaults,
     conf_of,
     reading_options,
     refuse_unwritable,
@@ -198,8 +198,7 @@ class _SparkStatsCommand:
                 self._write(spark, found, self._out)
         if self._out is None:
             self._print(found)
-        self._complain(found)
-        return DONE
+        return self._complain(found)
 
     def _found(self, spark: SparkSession, scratch: str | None) -> CountedPoints:
         from kdissect.spark.folds import found
@@ -241,15 +240,14 @@ class _SparkStatsCommand:
                     is_whole = self._given["all_of_them"]  # tables of one name are told by what was asked
                     out.write(title, shown._replace(name=title) if is_whole else shown, rows.to_pylist())
 
-    def _complain(self, found: CountedPoints) -> None:
-        """Say what was not counted, and what is damaged: damage to a file is no failure of the whole."""
+    def _complain(self, found: CountedPoints) -> int:
+        """Say what was not counted, and what is damaged; gives the exit code."""
         for name, left_out in zip(self._names, found.left_out, strict=True):
             if left_out:
                 complain(left_out_text(name, left_out, self._settings.limits))
-        complaints = Complaints()
-        for fault in found.damage:
-            complaints.tell(None, fault)
-        complaints.close()
+        told = ToldFaults()
+        told.tell(found.damage)
+        return told.exit_code
 
 
 def folder_of(title: str) -> str:

@@ -10,16 +10,15 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from kdissect.cli.errors import Unreadable, Wrong
-from kdissect.cli.exit_codes import DONE
 from kdissect.cli.spans import SpanOption
 from kdissect.cli.spark_sessions import (
     USUAL_TABLES,
+    ToldFaults,
     content_options,
     refuse_unwritable,
     running,
     session_options,
     settings_of,
-    tell_faults,
     within_reach,
 )
 from kdissect.model import CaptureError
@@ -163,6 +162,7 @@ def command(**given: Any) -> int:
             waiting = sum(read.size for read in files_in(folder).values()) - states.bytes_read()
             return Meter(scratch or "", waiting, f"batch {batch}")
 
+        told_faults = ToldFaults()
         talks = scratch is not None and sys.stderr.isatty() and not given["quiet"]
         settings = settings._replace(progress=scratch)
         tables = Tables(
@@ -170,7 +170,7 @@ def command(**given: Any) -> int:
             states,
             names,
             settings,
-            tell_faults,
+            told_faults.tell,
             shown if talks else None,
             _judgement(settings) if given["finds"] else None,
             metrics,
@@ -189,7 +189,7 @@ def command(**given: Any) -> int:
             tables.end(spark)
         if given["drains"]:
             tables.drain(spark)
-    return DONE
+    return told_faults.exit_code
 
 
 def _folder(text: str) -> str:
