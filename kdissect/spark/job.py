@@ -148,6 +148,8 @@ class TaskOutcome(NamedTuple):
     """Where that is asked."""
     kept: tuple[RowMaker, ...] = ()
     """What others are to make rows of."""
+    cpu_seconds: float = 0.0
+    """Processor time of its Python."""
 
 
 class Job(NamedTuple):

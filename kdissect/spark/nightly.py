@@ -251,6 +251,7 @@ def _run(
         "identity": plan.identity,
         "started_ns": started_ns,
         "seconds": round(time.monotonic() - begun, 3),
+        "cpu_seconds": round(made.cpu_seconds, 3),
         "files": len(plan.digests),
         "bytes": sum(max(0, size) for size in new.values()),
         "rows": rows,

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import pickle
 import secrets
+import time
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from functools import partial
@@ -190,6 +191,7 @@ class _PassTask:
 
     def __init__(self, job: Job, number: int, unit: Unit | BatchUnit | RowMaker) -> None:
         self._job = job
+        self._begun = time.process_time()
         self._note = Note(job.settings.progress, f"tables-{job.first + number}")
         self._damage: list[Fault] = []
         self._made_rows: Counter[str] = Counter()
@@ -224,7 +226,8 @@ class _PassTask:
 
     def outcome(self, written: tuple[TaskFile, ...]) -> TaskOutcome:
         """What came of it."""
-        return TaskOutcome(self._note.read, written, self._damage, dict(self._made_rows), self._tally)
+        made, cpu_seconds = dict(self._made_rows), time.process_time() - self._begun
+        return TaskOutcome(self._note.read, written, self._damage, made, self._tally, cpu_seconds=cpu_seconds)
 
     def abandon(self) -> None:
         """Remove what the task left beside the files of tables, after it failed."""

@@ -69,6 +69,7 @@ RUNS = Table(
         dict_column("identity", "text", "one word for what was read and how"),
         dict_column("started_ns", "int64", "when it began, ns since the epoch")._replace(unit="time"),
         dict_column("seconds", "float64", "how long it took"),
+        dict_column("cpu_seconds", "float64", "processor time of its tasks, without that of Spark itself"),
         dict_column("files", "int64", "files that it read, completely or from where it had stopped"),
         dict_column("bytes", "int64", "new bytes in these files")._replace(unit="bytes"),
         dict_column("rows", "int64", "rows of all tables"),

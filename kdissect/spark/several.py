@@ -134,6 +134,11 @@ class MadeTables(NamedTuple):
         """What was counted, if it was asked for."""
         return reduce(RunCounts.plus, (each.tally for each in self.outcomes), RunCounts())
 
+    @property
+    def cpu_seconds(self) -> float:
+        """Processor time of the tasks; that of Spark itself is not among it."""
+        return sum(each.cpu_seconds for each in self.outcomes)
+
     def close(self) -> None:
         """Let go of what the tasks made: remove their files, or have Spark forget them."""
         if self.folder is not None:

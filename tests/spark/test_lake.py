@@ -279,6 +279,7 @@ def test_runs_read_what_is_new_and_die_harmlessly(
     assert sum(row["exchanges"] for row in listed) == len(found)
     assert [row["files"] for row in listed] == [2, 3, 2, 0]  # the last of each night is looked at again
     assert {row["kdissect"] for row in listed} == {kdissect.__version__}
+    assert all(row["cpu_seconds"] > 0 for row in listed)
 
 
 @pytest.mark.parametrize(
