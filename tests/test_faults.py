@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import kdissect
-from kdissect.faults import KINDS
+from kdissect.faults import KINDS, fault, leaves_out
 from tests.trees import strings
 
 PACKAGE = Path(kdissect.__file__).parent
@@ -23,3 +23,13 @@ def test_every_kind_is_reported_somewhere() -> None:
 def test_layers_are_those_of_the_contract() -> None:
     layers = {"file", "link", "tcp", "frame", "session", "message", "records", "tls"}
     assert {layer for layer, _ in KINDS.values()} <= layers
+
+
+def test_a_late_file_that_was_read_leaves_nothing_out() -> None:
+    told = [
+        fault("late-file", ""),
+        fault("late-file", "", offset=7),
+        fault("unreadable", ""),
+        fault("gap", ""),
+    ]
+    assert [leaves_out(each) for each in told] == [False, True, True, False]
