@@ -186,6 +186,7 @@ def test_it_prints_tables(tables: Path, capsys: pytest.CaptureFixture[str]) -> N
     )
     assert len(rows) > 1
     assert "--top" not in rows[0]
+    assert re.search(r" \d{4}-\d\d-\d\dT\d\d:.* \d{4}-\d\d-\d\dT\d\d:", rows[0]), "when it was first and last"
     assert re.search(r"apache-kafka-java 4\.3\.1 +ApiVersions +4 ", printed), "versions are numbers"
 
 

@@ -14,7 +14,7 @@ from kdissect.cli.exit_codes import DONE, FAULTS_SEEN
 from kdissect.cli.output import open_output
 from kdissect.cli.spark_sessions import running, session_options, within_reach
 from kdissect.insight.whole import TABLES as OF_REPORT
-from kdissect.present.columns import Table, dict_column
+from kdissect.present.columns import Column, Table, dict_column
 from kdissect.present.findings import FINDINGS
 from kdissect.present.form import Clock, plural
 from kdissect.present.nearest import nearest
@@ -35,6 +35,8 @@ if TYPE_CHECKING:
 
 _WORDS = {"string": "text", "bigint": "int64", "smallint": "int16", "boolean": "bool"}
 """Types of the report's columns, in the words of :mod:`kdissect.present.columns`."""
+_MOMENTS = ("first_ns", "last_ns")
+"""The columns of sections that are times of day; others in nanoseconds are durations."""
 _OF_BATCH = ("exchanges", "connections")
 """The tables that sections are made of."""
 _STORED = {
@@ -233,8 +235,13 @@ def _print_section(name: str, frame: DataFrame, most: int, form: str) -> None:
     """Print a section of the report, and that there is more of it."""
     rows = [row.asDict() for row in frame.collect()]
     columns = [(column, "string" if kind.startswith("array") else kind) for column, kind in frame.dtypes]
-    table = Table(name, tuple(dict_column(column, _WORDS[kind], "") for column, kind in columns))
+    table = Table(name, tuple(_column(column, _WORDS[kind]) for column, kind in columns))
     _print_rows(name, SECTIONS[name][0], table, rows, most, form, "section")
+
+
+def _column(name: str, kind: str) -> Column:
+    column = dict_column(name, kind, "")
+    return column._replace(unit="time") if name in _MOMENTS else column
 
 
 def _print_rows(
