@@ -16,6 +16,7 @@ import errno
 import os
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from functools import partial
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -50,6 +51,10 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 else:
     pa = Later("pyarrow")
+
+
+Shown = Callable[[int], AbstractContextManager[object]]
+"""Gives for so many bytes a context in which a line shows how far tasks are."""
 
 
 class NightlyOptions(NamedTuple):
@@ -125,6 +130,7 @@ def add_new(
     doubled: Callable[[str, str], None],
     closes: bool = False,
     drains: bool = False,
+    shown: Shown | None = None,
 ) -> list[RunOutcome]:
     """Do again what had died, then read what is new; gives nothing where nothing is.
 
@@ -132,6 +138,7 @@ def add_new(
     :param doubled: is told a file that is a copy of another.
     :param closes: whether no run comes after: what is open then is written, by a run of its own.
     :param drains: whether what is open then is written, and connections begin anew in the next run.
+    :param shown: is given the new bytes of each run, while its tasks run.
     :raises CaptureError: there are no such files.
     :raises StateError: what is carried cannot be used.
     :raises RunsError: earlier runs asked for something else, or the last one closed the tables.
@@ -148,7 +155,7 @@ def add_new(
         if asked.settings.has_secrets and not died.has_secrets:
             died = died._replace(has_secrets=True)
             runs.begin(died)
-        row = _run(spark, died, target, runs, _asked_of(died, asked), tell)
+        row = _run(spark, died, target, runs, _asked_of(died, asked), tell, shown)
         out.append(RunOutcome(row, True, not (died.closes or died.drains)))
         number += 1
     start = runs.position(number - 1)
@@ -169,14 +176,14 @@ def add_new(
         digests = {path: digest for path, digest in made.items() if digest is not None}
         plan = RunPlan(number, end, digests, _text_of(asked), has_secrets=settings.has_secrets)
         runs.begin(plan)
-        out.append(RunOutcome(_run(spark, plan, target, runs, asked, tell), False))
+        out.append(RunOutcome(_run(spark, plan, target, runs, asked, tell, shown), False))
         number += 1
         last = plan
     is_open = last is not None and not last.closes and not (drains and last.drains)
     if (closes or drains) and is_open:
         plan = RunPlan(number, end, {}, _text_of(asked), closes, drains, settings.has_secrets)
         runs.begin(plan)
-        out.append(RunOutcome(_run(spark, plan, target, runs, asked, tell), False, reads=False))
+        out.append(RunOutcome(_run(spark, plan, target, runs, asked, tell, shown), False, reads=False))
     return out
 
 
@@ -230,6 +237,7 @@ def _run(
     runs: Runs,
     asked: NightlyOptions,
     tell: Callable[[list[Fault]], None],
+    shown: Shown | None,
 ) -> dict[str, Any]:
     begun, started_ns = time.monotonic(), time.time_ns()
     start = runs.position(plan.number - 1)
@@ -241,11 +249,13 @@ def _run(
     drained_at = plan.number if plan.drains else None
     units = partial(batch_units, states, plan.number, points, spans, drained_at=drained_at)
     options = BatchOptions(asked.tables, asked.by, asked.settings)
-    made = add_batch(spark, units, options, target, True, states.folder)
+    new = {path: read.size - _size(start, path, read) for path, read in plan.end.items()}
+    new_bytes = sum(max(0, size) for size in new.values())
+    with nullcontext() if shown is None else shown(new_bytes):
+        made = add_batch(spark, units, options, target, True, states.folder)
     tell(made.damage)
     made.write(overwrite=False, run=plan.number)
     rows, tally = made.rows, made.tally
-    new = {path: read.size - _size(start, path, read) for path, read in plan.end.items()}
     row = {
         "run": plan.number,
         "identity": plan.identity,
@@ -253,7 +263,7 @@ def _run(
         "seconds": round(time.monotonic() - begun, 3),
         "cpu_seconds": round(made.cpu_seconds, 3),
         "files": len(plan.digests),
-        "bytes": sum(max(0, size) for size in new.values()),
+        "bytes": new_bytes,
         "rows": rows,
         **tally._asdict(),
         "kdissect": kdissect.__version__,

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 import pyarrow as pa
 import pytest
@@ -11,6 +14,7 @@ from kdissect.model import Fault
 from kdissect.spark import nightly as runs
 from kdissect.spark.carried import Carried
 from kdissect.spark.replay import new_pass
+from kdissect.spark.runs import Runs
 from kdissect.spark.settings import TableSettings
 from kdissect.spark.spool import FileSpan
 from kdissect.spark.states import States
@@ -65,3 +69,27 @@ def test_the_state_of_another_release_stays_until_it_is_made_again(
     carried = states.load("", 3)
     assert carried is not None
     assert (carried.packets, carried.final) == (313, set(map(str, files)))
+
+
+def test_while_a_run_reads_it_is_shown_how_much_there_is(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    nothing: Any = None  # neither a session nor a target is needed until the tasks run
+    path = CAPTURES / "errors.pcapng"
+    kept, asked = Runs(str(tmp_path)), runs.NightlyOptions(("exchanges",), (), TableSettings())
+    shown: list[int] = []
+
+    @contextmanager
+    def showing(size: int) -> Iterator[None]:
+        shown.append(size)
+        yield
+
+    def dies(*_: object) -> None:
+        assert shown
+        raise KeyError("the machine went down")
+
+    monkeypatch.setattr(runs, "add_batch", dies)
+    for _ in range(2):  # it is done again
+        with kept.held(), pytest.raises(KeyError):
+            runs.add_new(nothing, [str(path)], nothing, asked, kept, print, print, shown=showing)
+    assert shown == [path.stat().st_size] * 2

@@ -7,6 +7,7 @@ import re
 import sys
 from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -176,16 +177,19 @@ class _SparkBatchCommand:
                 self._target.refuse_existing(spark, self._tables)
             settings = self._settings._replace(progress=scratch)
             asked = BatchOptions(self._tables, tuple(given["partition_by"]), settings, given["merge_points"])
-            with self._meter(scratch):
+            with self._meter(scratch, self._plan.bytes_to_read):
                 made = make_tables(spark, self._plan, asked, self._target, given["strict"])
             made.write(given["overwrite"])
         return self._ending(made)
 
-    def _meter(self, scratch: str | None) -> AbstractContextManager[object]:
-        """A line that tells how far the tasks are."""
+    def _meter(self, scratch: str | None, total: int) -> AbstractContextManager[object]:
+        """A line that tells how far the tasks are.
+
+        :param total: bytes that they read.
+        """
         if scratch is None or not self._talks:
             return nullcontext()
-        return Meter(scratch, self._plan.bytes_to_read, "tables")
+        return Meter(scratch, total, "tables")
 
     def _refuse_existing(self) -> None:
         """:raises Wrong: a table is there, and nobody asked to replace it."""
@@ -275,6 +279,7 @@ class _SparkBatchCommand:
                     _tell_double,
                     given["closes"],
                     given["drains"],
+                    partial(self._meter, scratch),
                 )
             except CaptureError as error:
                 raise Unreadable(str(error)) from None
