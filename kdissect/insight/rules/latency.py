@@ -340,12 +340,26 @@ def _of_one_broker(stood: dict[str, list[Row]], nodes: dict[str, int]) -> dict[s
 
 
 def _at_once(one: list[Row], other: list[Row]) -> bool:
-    """Whether the times in which two listeners stood still are the same, to a second."""
-    return len(one) == len(other) and all(
-        abs(mine[end] - yours[end]) <= SECOND
-        for mine, yours in zip(one, other, strict=True)
-        for end in ("from_ns", "to_ns")
-    )
+    """Whether two listeners stood still at the same times. One of them may have had nobody who waited at
+    some of these."""
+    few, many = sorted((one, other), key=len)
+    return all(any(_is_same(row, each) for each in many) for row in few)
+
+
+def _is_same(one: Row, other: Row) -> bool:
+    """Whether two listeners stood still at the same time. A process that goes on answers on all of them, to a
+    second; when it stopped, only the first request that had to wait tells."""
+    overlap = one["from_ns"] < other["to_ns"] and other["from_ns"] < one["to_ns"]
+    return bool(overlap and abs(one["to_ns"] - other["to_ns"]) <= SECOND)
+
+
+def _each_once(rows: list[Row]) -> list[Row]:
+    """The rows without those of another listener for the same time."""
+    found: list[Row] = []
+    for row in rows:
+        if not any(_is_same(row, each) for each in found):
+            found.append(row)
+    return found
 
 
 def _stood(facts: Facts) -> dict[str, list[Row]]:
@@ -367,7 +381,7 @@ def broker_stalled(facts: Facts) -> Iterator[Finding]:
     """A broker answered nobody for a while, then all at once."""
     nodes = nodes_by_address(facts.rows(ClusterBrokers))
     for broker, stood in _of_one_broker(_stood(facts), nodes).items():
-        own = [row for row in stood if row["broker"] == broker]
+        own = _each_once(stood)
         longest = max(stood, key=lambda row: row["stalled_ns"])
         exchanges = [number for row in stood for number in row["exchanges"]]
         connections = sorted({each for row in stood for each in row["connections"]})

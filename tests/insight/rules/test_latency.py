@@ -117,8 +117,13 @@ def test_a_broker_that_stands_still_with_its_listener_of_controllers_is_told_onc
     assert (found.subject.broker, found.count, found.cost_ns) == ("b:1", 1, 2 * S)
     assert "none of 3 connections" in found.message
     assert found.exchanges == (7, 8, 9)
-    for apart in ({"from_ns": T0 + S + 1}, {"broker": "other:9"}):
+    for apart in ({"to_ns": T0 + 3 * S + 1}, {"from_ns": T0 + 2 * S}, {"broker": "other:9"}):
         assert len(told(stall(**{**inner, **apart}))) == 2
+    again = {"from_ns": T0 + 10 * S, "to_ns": T0 + 13 * S}
+    (found,) = told(stall(**again), stall(**inner, from_ns=T0 + 2 * S - 1))
+    assert (found.count, found.cost_ns) == (2, 4 * S), "only one of its listeners was waited for then"
+    (found,) = told(stall(**inner), stall(**inner | again))
+    assert (found.subject.broker, found.count, found.cost_ns) == ("b:1", 2, 4 * S)
     assert len(told(stall(**inner), stall(broker="b:2"), told_at(2, 2))) == 3, "it may be either's"
     assert len(told(stall(**inner), told_at(1, 9), stall(broker="b:2"), told_at(2, 2))) == 2, "it is told"
 
