@@ -6,6 +6,8 @@ from typing import NamedTuple
 
 from kdissect.analysis.fold import SECOND
 
+STEP_NS = 2 * SECOND
+"""Steps of time by which silences are known: one begins and ends up to a step outside of what is told."""
 PAUSE_NS = 120 * SECOND
 SLEPT = "the capture paused or its clock was set, so nobody knows how long that was"
 """Why a rule does not judge what :meth:`JudgingContext.slept`."""
@@ -74,6 +76,9 @@ class JudgingContext(NamedTuple):
     """Times, from and to, of four seconds or more in which nobody at all asked, answered, connected or
     closed."""
 
+    set_back: tuple[tuple[int, int], ...] = ()
+    """Times, from and to, at which the capture's clock was set back: what has an earlier time came later."""
+
     @property
     def pauses(self) -> tuple[tuple[int, int], ...]:
         """Those of two minutes or more. Clients that wait for an answer give up and ask again sooner. So the
@@ -84,17 +89,30 @@ class JudgingContext(NamedTuple):
         """Whether the capture has a hole in this time: bytes are missing, and nothing was captured."""
         return self.gap_bytes > 0 and any(begin < to_ns and from_ns < end for begin, end in self.silences)
 
+    def was_set_back(self, from_ns: int, to_ns: int) -> bool:
+        """Whether the clock was set back in this time. What it seems to take may have taken no time at all,
+        and what seems to come first may have come last."""
+        return any(begin < to_ns and from_ns < end for begin, end in self.set_back)
+
     def awake_ns(self, from_ns: int, to_ns: int) -> int:
-        """How much of this time lies outside the pauses."""
-        slept = (min(to_ns, end) - max(from_ns, begin) for begin, end in self.pauses)
+        """How much of this time lies outside the pauses: so long it was at least. 0 where the clock was set
+        back."""
+        if self.was_set_back(from_ns, to_ns):
+            return 0
+        slept = (min(to_ns, end + STEP_NS) - max(from_ns, begin - STEP_NS) for begin, end in self.pauses)
         return to_ns - from_ns - sum(each for each in slept if each > 0)
 
     def slept(self, from_ns: int, to_ns: int) -> bool:
-        """Whether a pause lies in this time, so that nobody knows how long it was."""
-        return any(from_ns <= begin and end <= to_ns for begin, end in self.pauses)
+        """Whether a pause lies in this time, or the clock was set back, so that nobody knows how long it
+        was."""
+        paused = any(from_ns <= begin and end <= to_ns for begin, end in self.pauses)
+        return paused or self.was_set_back(from_ns, to_ns)
 
     def seen_ns(self, from_ns: int, to_ns: int) -> int:
-        """How much of this time lies outside the silences, that is, when somebody at least did something."""
+        """How much of this time lies outside the silences, that is, when somebody at least did something. 0
+        where the clock was set back."""
+        if self.was_set_back(from_ns, to_ns):
+            return 0
         silent = (min(to_ns, end) - max(from_ns, begin) for begin, end in self.silences)
         return to_ns - from_ns - sum(each for each in silent if each > 0)
 

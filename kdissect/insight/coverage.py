@@ -6,11 +6,11 @@ from collections import Counter
 from itertools import pairwise
 from typing import Self
 
-from kdissect.analysis.fold import SECOND, Fold, least, most
+from kdissect.analysis.fold import Fold, least, most
 from kdissect.dissect import Event
 from kdissect.exchange import Exchange
 from kdissect.faults import is_cut, is_unread
-from kdissect.insight.context import JudgingContext, Some, Spoken
+from kdissect.insight.context import STEP_NS, JudgingContext, Some, Spoken
 from kdissect.insight.finding import MOST_EVIDENCE
 from kdissect.limits import DEFAULTS, Limits
 from kdissect.model import Fault
@@ -19,7 +19,7 @@ from kdissect.session.conversation import Connection
 _OF_ONE = " for client random"
 """What follows is another one for each connection."""
 _NOT_CAPTURED = "not captured"
-_STEP_NS, _SILENT_STEPS = 2 * SECOND, 2
+_SILENT_STEPS = 2
 """Where nothing happens in so many steps of time, the capture is silent."""
 _MOST_STEPS = 100_000
 """That are kept: two days."""
@@ -82,6 +82,8 @@ class Coverage(Fold):
         self._most_steps = min(_MOST_STEPS, limits.timeline_events)
         self._steps: set[int] = set()
         """Steps of time in which anything happened."""
+        self._numbers: dict[int, tuple[int, int]] = {}
+        """Of steps of time, the first and the last packet that completed an exchange there."""
 
     def feed(self, event: Event) -> None:
         if isinstance(event, Exchange):
@@ -97,7 +99,13 @@ class Coverage(Fold):
     def _exchange(self, exchange: Exchange) -> None:
         self._exchanges += 1
         self._one_sided += exchange.missing == _NOT_CAPTURED
-        self._span(exchange.begun_ns, exchange.told_ns)
+        told_ns = exchange.told_ns
+        self._span(exchange.begun_ns, told_ns)
+        packet = exchange.response_packet
+        if packet is None:
+            packet = exchange.request_packet
+        if packet is not None:
+            self._number(told_ns // STEP_NS, packet, packet)
 
     def _connection(self, connection: Connection) -> None:
         number = connection.connection
@@ -142,8 +150,16 @@ class Coverage(Fold):
         if self._last_ns is None or last_ns > self._last_ns:
             self._last_ns = last_ns
         if len(self._steps) < self._most_steps:
-            self._steps.add(first_ns // _STEP_NS)
-            self._steps.add(last_ns // _STEP_NS)
+            self._steps.add(first_ns // STEP_NS)
+            self._steps.add(last_ns // STEP_NS)
+
+    def _number(self, step: int, first: int, last: int) -> None:
+        known = self._numbers.get(step)
+        if known is None:
+            if len(self._numbers) < self._most_steps:
+                self._numbers[step] = (first, last)
+        elif first < known[0] or last > known[1]:
+            self._numbers[step] = (min(first, known[0]), max(last, known[1]))
 
     def merge(self, later: Self) -> None:
         self._first_ns = least(self._first_ns, later._first_ns)
@@ -162,6 +178,8 @@ class Coverage(Fold):
         self._dark.merge(later._dark)
         self._mid_stream.merge(later._mid_stream)
         self._steps |= later._steps
+        for step, (first, last) in later._numbers.items():
+            self._number(step, first, last)
         self._whys.update(later._whys)
         self._spoken.update(later._spoken)
         self._unread = self._unread or later._unread
@@ -175,10 +193,22 @@ class Coverage(Fold):
         if len(self._steps) >= self._most_steps:
             return ()  # what came then was not kept
         return tuple(
-            ((before + 1) * _STEP_NS, after * _STEP_NS)
+            ((before + 1) * STEP_NS, after * STEP_NS)
             for before, after in pairwise(sorted(self._steps))
             if after - before > _SILENT_STEPS
         )
+
+    def _set_back(self) -> tuple[tuple[int, int], ...]:
+        """Where packets that came later have an earlier time. Queues of a network card swap packets, too, but
+        never by two seconds."""
+        steps = sorted(self._numbers)
+        found = []
+        for at, (before, after) in enumerate(pairwise(steps)):
+            if after - before == 1:  # their border is no distance
+                after = steps[at + 2] if at + 2 < len(steps) else before
+            if after > before and self._numbers[before][1] > self._numbers[after][0]:
+                found.append(((before + 1) * STEP_NS, after * STEP_NS))
+        return tuple(found)
 
     def context(self) -> JudgingContext:
         """What was captured as of now."""
@@ -203,6 +233,7 @@ class Coverage(Fold):
             cut=Some(len(cut), tuple(cut[:MOST_EVIDENCE])),
             unread=self._unread,
             silences=self._silences(),
+            set_back=self._set_back(),
             why_dark=min(self._whys, key=lambda why: (-self._whys[why], why), default=""),
             spoken=tuple(
                 Spoken(*what, count)

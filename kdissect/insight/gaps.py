@@ -2,9 +2,28 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from kdissect.analysis.connections import Connections
 from kdissect.analysis.fold import Row
 from kdissect.insight.rule import Facts
+
+
+def with_gaps(facts: Facts, name: str) -> set[Any]:
+    """What a column says of connections that lack bytes. The rule needs
+    :class:`~kdissect.analysis.connections.Connections`.
+
+    :param name: the column, such as ``connection`` or ``client``.
+    """
+    return {row[name] for row in facts.rows(Connections) if row["gap_bytes"]}
+
+
+def not_known(missing: str) -> str:
+    """Why a rule does not judge a connection that lacks bytes.
+
+    :param missing: what may be among the missing bytes.
+    """
+    return f"bytes of a connection are missing, {missing} perhaps among them"
 
 
 def without_gaps(facts: Facts, rows: list[Row], missing: str) -> list[Row]:
@@ -14,8 +33,8 @@ def without_gaps(facts: Facts, rows: list[Row], missing: str) -> list[Row]:
     :param rows: each with the number of its connection.
     :param missing: what may be among the missing bytes.
     """
-    lossy = {row["connection"] for row in facts.rows(Connections) if row["gap_bytes"]}
+    lossy = with_gaps(facts, "connection")
     kept = [row for row in rows if row["connection"] not in lossy]
     if len(kept) < len(rows):
-        facts.cannot_judge(f"bytes of a connection are missing, {missing} perhaps among them")
+        facts.cannot_judge(not_known(missing))
     return kept

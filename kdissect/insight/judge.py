@@ -18,9 +18,9 @@ from kdissect.analysis.together import Together
 from kdissect.dissect import Event
 from kdissect.insight.catalogue import RULES
 from kdissect.insight.causes import linked
-from kdissect.insight.context import JudgingContext
+from kdissect.insight.context import PAUSE_NS, SLEPT, JudgingContext
 from kdissect.insight.coverage import Coverage
-from kdissect.insight.finding import CONFIDENCES, SEVERITIES, Finding
+from kdissect.insight.finding import CONFIDENCES, INFO, NOTICE, SEVERITIES, Finding
 from kdissect.insight.logs import Logs
 from kdissect.insight.rule import CAPTURE, LOGS, Facts, Rule
 from kdissect.limits import DEFAULTS, Limits
@@ -132,13 +132,34 @@ def judge(
     said: dict[str, tuple[list[Finding], str | None]] = {}
     for each, done in in_turn(rules.values()):
         facts = Facts(each, rows, context, thresholds or {})
-        said[each.id] = list(each.judge(facts)), facts.not_judged
+        told = list(each.judge(facts))
+        known = [one for one in told if not _is_by_a_wrong_clock(each, one, context)]
+        if len(known) < len(told):
+            facts.cannot_judge(SLEPT)
+        said[each.id] = known, facts.not_judged
         if isinstance(rows, RowsInTurn):
             rows.let_go(done)
     found = [each for id in rules for each in said[id][0]]
     silent = [NotJudged(id, why) for id in rules if (why := said[id][1]) is not None]
     found = [_resolved(each, context) for each in linked(found)]
     return Judged(in_order(found), silent, len(rules) - len(silent), context)
+
+
+def _is_by_a_wrong_clock(by: Rule, found: Finding, context: JudgingContext) -> bool:
+    """Whether a finding rests on a time in which the clock was set back, or on one that may be as long as a
+    pause only because that pause lies in it."""
+    if by.category == CAPTURE or by.id == CLOCK or context.first_ns is None or context.last_ns is None:
+        return False
+    if context.set_back and by.category in IN_ORDER and found.severity in (NOTICE, INFO):
+        return True  # it is not worth the doubt
+    from_ns = found.first_ns if found.first_ns is not None else context.first_ns
+    to_ns = found.last_ns if found.last_ns is not None else context.last_ns
+    from_ns, to_ns = min(from_ns, to_ns), max(from_ns, to_ns)
+    if context.was_set_back(from_ns, to_ns) or (context.set_back and to_ns >= context.last_ns):
+        return by.category in IN_ORDER or by.is_timed or found.is_timed
+    took_ns = found.measured_ns or 0
+    pauses = context.pauses if took_ns >= PAUSE_NS else ()
+    return any(from_ns <= begin and end <= to_ns and end - begin <= took_ns for begin, end in pauses)
 
 
 def of_captures(deep: bool = False) -> list[Rule]:
@@ -167,6 +188,16 @@ def judge_logs(
 _FACTS_PERCENT = 80
 """Percent of the memory for facts that the statistics may take: rules look at the rows of several at a time,
 and these are there beside what they are made of."""
+IN_ORDER = frozenset(
+    (
+        *("brokers", "cluster", "delivery", "groups", "lag", "latency", "offsets"),
+        *("replication", "share", "streams", "transactions"),
+    )
+)
+"""Categories of what happens one after the other. Where the clock was set back, what the capture has last
+need not be the end."""
+CLOCK = "capture-clock"
+"""The rule that judges the clock itself."""
 CLEAR_NS = 60 * SECOND
 """A finding that was not seen for so long is over."""
 

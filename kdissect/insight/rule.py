@@ -30,6 +30,10 @@ WELL_KNOWN = 1024
 """Ports below this one belong to other services (RFC 6335)."""
 
 
+_TIMES = ("_s", "_ms", "seconds", "minutes", "minute")
+"""How names of thresholds end that are times or rates."""
+
+
 class Rule(NamedTuple):
     """A rule of the catalogue."""
 
@@ -45,6 +49,11 @@ class Rule(NamedTuple):
     thresholds: Mapping[str, float]
     without_kafka: bool = False
     """Whether it can say something where no Kafka was recognised: TLS that failed, for example."""
+
+    @property
+    def is_timed(self) -> bool:
+        """Whether one of its thresholds is a time or a rate."""
+        return any(name.endswith(_TIMES) for name in self.thresholds)
 
     @property
     def page(self) -> RulePage:

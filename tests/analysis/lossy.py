@@ -1,5 +1,5 @@
 """Captures with packets taken away: thinned, without their beginning, one direction only, cut, in another
-order."""
+order, by a clock that was set."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ import random
 from functools import cache
 from pathlib import Path
 
+from kdissect.analysis.fold import SECOND
 from kdissect.capture.files import read_packets
 from kdissect.dissect import Event
 from kdissect.exchange import Exchange
@@ -19,7 +20,9 @@ Item = Packet | Secrets | Fault
 WAYS = ("2 % lost, 1", "2 % lost, 2", "2 % lost, 3", "no first third", "requests only", "responses only")
 SAME_BYTES = ("seen twice", "in another order")
 """What is captured so tells no less."""
-LESS = (*WAYS, "no middle", "first 300 bytes")
+CLOCKS = {"an hour back": -3_600, "half a minute back": -30, "an hour on": 3_600}
+"""Seconds by which the clock of the capture is set in its middle."""
+LESS = (*WAYS, "no middle", "first 300 bytes", *CLOCKS)
 SNAP_LENGTH = 300
 
 
@@ -49,6 +52,8 @@ def taken_away(path: Path, way: str) -> list[Event]:
         items = tuple(
             _like(each, each.data[:SNAP_LENGTH]) if isinstance(each, Packet) else each for each in items
         )
+    elif way in CLOCKS:
+        items = _set(items, CLOCKS[way])
     elif way == "seen twice":
         items = tuple(copy for each in items for copy in _copies(each))
     elif way == "in another order":
@@ -90,6 +95,15 @@ def _like(packet: Packet, data: bytes, later_ns: int = 0) -> Packet:
         packet.wire_length,
         packet.interface,
     )
+
+
+def _set(items: tuple[Item, ...], seconds: int) -> tuple[Item, ...]:
+    middle = len(items) // 2
+    later = (
+        _like(each, each.data, seconds * SECOND) if isinstance(each, Packet) else each
+        for each in items[middle:]
+    )
+    return (*items[:middle], *later)
 
 
 def _copies(item: Item) -> tuple[Item, ...]:

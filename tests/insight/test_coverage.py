@@ -30,9 +30,62 @@ def test_a_capture_pauses_where_nothing_happens_for_two_minutes(second_s: int, i
 def test_a_pause_counts_for_no_duration() -> None:
     context = JudgingContext(silences=((10 * SECOND, 30 * SECOND), (30 * SECOND, 3_600 * SECOND)))
     assert context.awake_ns(0, 20 * SECOND) == 20 * SECOND
-    assert context.awake_ns(0, 3_610 * SECOND) == 40 * SECOND
+    assert context.awake_ns(0, 3_610 * SECOND) == 36 * SECOND, "it may have begun up to 2 s before"
+    assert context.awake_ns(0, 28 * SECOND) == 28 * SECOND
     assert context.awake_ns(60 * SECOND, 120 * SECOND) == 0
     assert _coverage(5, 3_605).context().pauses == ((6 * SECOND, 3_604 * SECOND),)
+
+
+def _numbered(*times_s: float) -> Coverage:
+    """Requests that came one after the other, each with the time that the clock showed."""
+    out = Coverage()
+    for number, at in enumerate(times_s, 1):
+        ns = int(at * SECOND)
+        event = made("Metadata", 1, {"topics": []}, None, (ns, ns))
+        assert event.request is not None
+        event.request.frame.last_packet = number
+        out.feed(event)
+    return out
+
+
+HOUR = 3_600
+
+
+@pytest.mark.parametrize(
+    ("times_s", "set_back_s"),
+    [
+        ((HOUR, HOUR + 3, HOUR + 7), ()),
+        ((HOUR, HOUR + 3, 5, 9), ((10, HOUR),)),
+        ((0, HOUR, HOUR + 9, HOUR, HOUR + 9), ((HOUR + 2, HOUR + 8),)),
+        ((10, 12, 14, 16, 11, 13), ((12, 14), (14, 16))),
+        ((10, 13.99, 14.01, 13.98, 14.02), ()),
+        ((10, 20, 19.99, 30), ()),
+    ],
+)
+def test_what_came_later_with_an_earlier_time_shows_a_clock_that_was_set_back(
+    times_s: tuple[float, ...], set_back_s: tuple[tuple[int, int], ...]
+) -> None:
+    expected = tuple((begin * SECOND, end * SECOND) for begin, end in set_back_s)
+    assert _numbered(*times_s).context().set_back == expected
+
+
+def test_the_order_in_which_exchanges_are_told_is_no_order_of_time() -> None:
+    apart = [_numbered(HOUR, HOUR + 3, 5, 9) for _ in range(2)]
+    apart[0].merge(_numbered(HOUR))
+    assert apart[0].context().set_back == apart[1].context().set_back
+    later, earlier = Coverage(), _numbered(1, 9)
+    later.merge(_numbered(1, 9, 20, 40))
+    later.merge(earlier)
+    assert later.context().set_back == ()
+
+
+def test_no_time_is_known_over_a_clock_that_was_set_back() -> None:
+    context = JudgingContext(set_back=((20 * SECOND, 60 * SECOND),))
+    assert context.awake_ns(0, 20 * SECOND) == context.seen_ns(0, 20 * SECOND) == 20 * SECOND
+    assert context.awake_ns(0, 21 * SECOND) == context.seen_ns(59 * SECOND, 70 * SECOND) == 0
+    assert not context.slept(0, 20 * SECOND)
+    assert not context.slept(60 * SECOND, 70 * SECOND)
+    assert context.slept(59 * SECOND, 70 * SECOND)
 
 
 def test_a_hole_is_a_silence_where_bytes_are_missing() -> None:

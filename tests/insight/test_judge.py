@@ -11,9 +11,10 @@ import pytest
 from kdissect.analysis.fold import SECOND, Statistic
 from kdissect.capture.files import read_packets
 from kdissect.dissect import Event
-from kdissect.insight.context import JudgingContext
+from kdissect.insight.catalogue import RULES
+from kdissect.insight.context import SLEPT, JudgingContext
 from kdissect.insight.finding import Finding, FindingSubject
-from kdissect.insight.judge import CLEAR_NS, Judge, RowsInTurn, in_turn, judge, of_captures
+from kdissect.insight.judge import CLEAR_NS, CLOCK, IN_ORDER, Judge, RowsInTurn, in_turn, judge, of_captures
 from kdissect.insight.rule import Facts, Rule
 from tests.dissecting import dissect
 from tests.insight.judged import CAPTURES, judged_file
@@ -46,6 +47,64 @@ def test_the_worst_stands_first_and_the_capture_first_of_what_is_as_bad() -> Non
         finding("e", "notice", category="capture"),
     )
     assert found == ["b", "d", "c", "e", "a"]
+
+
+SET_BACK = JudgingContext(0, 100 * SECOND, set_back=((20 * SECOND, 60 * SECOND),))
+PAUSED = JudgingContext(0, 900 * SECOND, silences=((20 * SECOND, 300 * SECOND),))
+ORDERED = {"unit": "records", "category": "offsets", "first_ns": 60 * SECOND}
+LASTED = {"first_ns": 10 * SECOND, "last_ns": 70 * SECOND}
+
+
+@pytest.mark.parametrize(
+    ("more", "is_told"),
+    [
+        ({"unit": "records", "measure": 9}, True),
+        ({"unit": "s", "measure": 1}, False),
+        ({"unit": "requests/s", "measure": 1}, False),
+        ({"cost_ns": 1}, False),
+        ({"unit": "ms", "last_ns": 20 * SECOND}, True),
+        ({"unit": "ms", "first_ns": 60 * SECOND}, True),
+        ({"unit": "ms", "first_ns": 70 * SECOND, "last_ns": 10 * SECOND}, False),
+        ({"unit": "ms", "first_ns": None}, False),
+        ({"unit": "s", "category": "capture"}, True),
+        ({"unit": "records", "category": "offsets"}, False),
+        ({**ORDERED, "severity": "warning"}, True),
+        ({**ORDERED, "severity": "warning", "last_ns": 100 * SECOND}, False),
+        (ORDERED, False),
+        ({**ORDERED, "severity": "info"}, False),
+    ],
+)
+def test_nobody_is_accused_by_a_time_over_a_clock_that_was_set_back(
+    more: dict[str, object], is_told: bool
+) -> None:
+    found = finding("a").changed(**{**LASTED, **more})
+    told = judge(rules(found), {}, SET_BACK)
+    assert bool(told.findings) == is_told
+    assert [each.rule for each in told.not_judged if each.why == SLEPT] == ([] if is_told else ["a"])
+    assert judge(rules(found), {}, SET_BACK._replace(set_back=())).findings
+
+
+@pytest.mark.parametrize("name", ["held_s", "wait_ms", "seconds", "minutes", "per_minute", "per_s"])
+def test_what_a_limit_of_time_decided_rests_on_the_clock(name: str) -> None:
+    found = finding("a").changed(unit="records", **LASTED)
+    by = rules(found)["a"]
+    assert not judge({"a": by._replace(thresholds={name: 1})}, {}, SET_BACK).findings
+    assert judge({"a": by._replace(thresholds={"records": 1})}, {}, SET_BACK).findings
+
+
+@pytest.mark.parametrize(
+    ("more", "is_told"),
+    [
+        ({"measure": 280, "last_ns": 310 * SECOND}, False),
+        ({"measure": 279, "last_ns": 310 * SECOND}, True),
+        ({"measure": 280, "last_ns": 299 * SECOND}, True),
+        ({"measure": 280_000, "unit": "ms", "last_ns": 310 * SECOND}, False),
+        ({"measure": 280_000, "unit": "records", "last_ns": 310 * SECOND}, True),
+    ],
+)
+def test_a_time_that_may_be_a_pause_accuses_nobody(more: dict[str, object], is_told: bool) -> None:
+    found = finding("a", **{**LASTED, "unit": "s", **more})  # type: ignore[arg-type]
+    assert bool(judge(rules(found), {}, PAUSED).findings) == is_told
 
 
 def test_an_effect_stands_below_its_cause() -> None:
@@ -152,3 +211,8 @@ def test_rows_are_let_go_after_the_last_rule_that_needs_them() -> None:
     assert sorted(done) == sorted(need.name for need in rows)
     assert not rows._rows
     assert {each.id for each, _ in in_turn(every)} == {each.id for each in every}
+
+
+def test_the_categories_of_what_happens_in_order_are_categories() -> None:
+    assert {each.category for each in RULES.values()} > IN_ORDER
+    assert CLOCK in RULES

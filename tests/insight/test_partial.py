@@ -1,5 +1,5 @@
-"""Captures of which a part is missing, or that have packets twice or out of order: nobody is accused of what
-the whole capture does not show."""
+"""Captures of which a part is missing, that have packets twice or out of order, or whose clock was set: they
+accuse nobody of what the whole capture does not show."""
 
 from __future__ import annotations
 
@@ -27,6 +27,9 @@ SHORT = (
     ("member-killed", "first 300 bytes"),
     ("plaintext-client-on-tls-port", "2 % lost, 1"),
     ("unknown-topic", "seen twice"),
+    ("unknown-topic", "an hour back"),
+    ("rolling-restart-static", "half a minute back"),
+    ("controlled-shutdown", "an hour on"),
 )
 KEPT = {("plaintext-client-on-tls-port", "2 % lost, 1"): "tls-on-plaintext-port"}
 """What has to be found all the same."""

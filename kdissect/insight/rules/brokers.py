@@ -151,8 +151,9 @@ def restarts(facts: Facts) -> list[tuple[int, int, int]]:
         for each in _stops(facts, limit)
         if each.node is not None
         and each.back_ns is not None
+        and each.away_ns is not None
         and each.is_orderly
-        and each.back_ns - each.last_ns <= limit("orderly_s") * SECOND
+        and each.away_ns <= limit("orderly_s") * SECOND
     ]
 
 
@@ -219,6 +220,8 @@ class _BrokerStop(NamedTuple):
     is_orderly: bool
     """Whether somebody stopped it: it said so, or it still answered after its leaders had moved. A machine
     that dies answers nobody, though its clients may hang on until after it is fenced."""
+    away_ns: int | None
+    """How long it was away at least, by the capture's clock; None as long as it is not back."""
 
 
 def _stop(facts: Facts, several: list[_LostBroker], nodes: dict[str, int]) -> _BrokerStop:
@@ -244,7 +247,9 @@ def _stop(facts: Facts, several: list[_LostBroker], nodes: dict[str, int]) -> _B
     )
     handed = [row["ns"] for row in near if (before or is_orderly) and row["what"] in HANDED]
     back_ns = min(back, default=None)
-    return _BrokerStop(several, node, min([last_ns, *handed]), last_ns, back_ns, before, after, is_orderly)
+    away_ns = facts.context.awake_ns(last_ns, back_ns) if back_ns is not None else None
+    begin_ns = min([last_ns, *handed])
+    return _BrokerStop(several, node, begin_ns, last_ns, back_ns, before, after, is_orderly, away_ns)
 
 
 def _answered_until(facts: Facts, several: list[_LostBroker]) -> int:
@@ -265,7 +270,7 @@ def _answered_until(facts: Facts, several: list[_LostBroker]) -> int:
 
 
 def _gone(facts: Facts, stop: _BrokerStop) -> Finding:
-    several, node, first_ns, last_ns, back_ns, before, after, is_orderly = stop
+    several, node, first_ns, last_ns, back_ns, before, after, is_orderly, away_ns = stop
     first = several[0]
     ended, failed = sum(each.ended for each in several), sum(each.failed for each in several)
     name = f"Broker {node}" if node is not None else f"The broker at {first.address}"
@@ -278,8 +283,9 @@ def _gone(facts: Facts, stop: _BrokerStop) -> Finding:
         message += " It had said before that it would stop."
     elif before or after:
         message += f" {plural(len(before or after), 'partition')} had to get another leader."
-    if back_ns is not None:
-        message += f" It came back {(back_ns - last_ns) / 1e9:.1f} s later."
+    if back_ns is not None and away_ns is not None:
+        is_sure = away_ns == back_ns - last_ns
+        message += f" It came back {f'{away_ns / 1e9:.1f} s ' if is_sure else ''}later."
     steps = [EvidenceStep(last_ns, f"{ended} of its connections had ended")]
     steps += [
         EvidenceStep(
@@ -291,8 +297,8 @@ def _gone(facts: Facts, stop: _BrokerStop) -> Finding:
         steps.append(EvidenceStep(back_ns, "it answers again"))
     subject = FindingSubject(broker=str(node) if node is not None else first.address)
     severity = CRITICAL
-    if back_ns is not None and (before or is_orderly):
-        is_short = back_ns - last_ns <= facts.limit("orderly_s") * SECOND
+    if away_ns is not None and (before or is_orderly):
+        is_short = away_ns <= facts.limit("orderly_s") * SECOND
         severity = NOTICE if is_orderly and is_short else WARNING
     return facts.finding(
         subject,
@@ -300,9 +306,9 @@ def _gone(facts: Facts, stop: _BrokerStop) -> Finding:
         severity=severity,
         subject_text=subject.text(first.address),
         count=failed,
-        measure=None if back_ns is None else (back_ns - last_ns) / 1e9,
+        measure=None if away_ns is None else away_ns / 1e9,
         unit="s",
-        cost_ns=None if back_ns is None else back_ns - last_ns,
+        cost_ns=away_ns,
         first_ns=first_ns,
         last_ns=back_ns if back_ns is not None else facts.context.last_ns,
         resolved_ns=back_ns,

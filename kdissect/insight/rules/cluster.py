@@ -176,16 +176,17 @@ def isr_shrunk(facts: Facts) -> Iterator[Finding]:
             is_restart = back_ns is not None and any(
                 node == other
                 and from_ns - TOGETHER_NS <= burst[0]["ns"] <= to_ns
-                and back_ns - to_ns <= facts.limit("catch_up_s") * SECOND
+                and facts.context.awake_ns(to_ns, back_ns) <= facts.limit("catch_up_s") * SECOND
                 for other, from_ns, to_ns in restarted
             )
             message = (
                 f"Broker {node} fell out of sync for {plural(len(subjects), 'partition')} "
                 f"({_names(burst)}): its replicas there lack what was written since"
             )
-            message += (
-                f", until {(back_ns - burst[0]['ns']) / 1e9:.1f} s later." if back_ns is not None else "."
-            )
+            if back_ns is not None and not facts.context.slept(burst[0]["ns"], back_ns):
+                message += f", until {(back_ns - burst[0]['ns']) / 1e9:.1f} s later."
+            else:
+                message += "." if back_ns is None else ", until later."
             yield facts.finding(
                 FindingSubject(broker=str(node), topic=_topic_of(burst)),
                 message,
@@ -307,7 +308,8 @@ def leader_not_preferred(facts: Facts) -> Iterator[Finding]:
     wrong = [
         row
         for row in rows
-        if not row["preferred"] and end_ns - row["from_ns"] >= facts.limit("for_s") * SECOND
+        if not row["preferred"]
+        and facts.context.awake_ns(row["from_ns"], end_ns) >= facts.limit("for_s") * SECOND
     ]
     share = 100 * len(wrong) / len(rows)
     if share >= facts.limit("share_pct"):

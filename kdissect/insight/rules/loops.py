@@ -10,6 +10,7 @@ from kdissect.analysis.medians import median
 from kdissect.analysis.metadata_asked import MetadataAsked
 from kdissect.analysis.repeats import Repeats
 from kdissect.insight.causes import explains
+from kdissect.insight.context import SLEPT
 from kdissect.insight.finding import CERTAIN, CRITICAL, NOTICE, WARNING, Finding, FindingSubject
 from kdissect.insight.grouping import together
 from kdissect.insight.rule import Facts, rule
@@ -180,6 +181,8 @@ def unknown_topic_loop(facts: Facts) -> Iterator[Finding]:
             took_ns = facts.context.awake_ns(first_ns, last_ns)
             is_loop = count >= facts.limit("answers") and took_ns >= facts.limit("seconds") * SECOND
             if not is_loop and wrong < facts.limit("wrong_names"):
+                if took_ns < last_ns - first_ns:
+                    facts.cannot_judge(SLEPT)
                 continue
             why = "cannot be the name of a topic" if wrong else "does not exist"
             yield facts.finding(

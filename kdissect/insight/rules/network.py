@@ -376,23 +376,29 @@ def capture_clock(facts: Facts) -> Iterator[Finding]:
     """The capture's clock goes back, or its interfaces disagree."""
     rows = [row for row in facts.rows(Pace) if row["backwards_count"]]
     count = sum(row["backwards_count"] for row in rows)
-    if count < facts.limit("times"):
+    is_set_back = bool(facts.context.set_back)
+    if count < facts.limit("times") and not is_set_back:
         return
-    longest = max(row["backwards_max_ns"] for row in rows)
-    exchanges = [number for row in rows for number in row["backwards_exchanges"]]
+    longest = max((row["backwards_max_ns"] for row in rows), default=0)
+    message = (
+        "The clock of the capture was set back: packets that came later have earlier times. Times that "
+        "include that moment mean nothing."
+        if is_set_back
+        else f"{plural(count, 'answer')} were captured up to {span(longest)} before the requests that they "
+        "answer: the clock of the capture went back, or its interfaces do not agree. Shorter times in "
+        "this capture mean nothing."
+    )
     yield facts.finding(
         FindingSubject(),
-        f"{plural(count, 'answer')} were captured up to {span(longest)} before the requests that they "
-        "answer: the clock of the capture went back, or its interfaces do not agree. Shorter times in "
-        "this capture mean nothing.",
-        count=count,
-        measure=round(longest / MILLISECOND, 3),
+        message,
+        count=max(count, 1),
+        measure=round(longest / MILLISECOND, 3) if rows else None,
         unit="ms",
         threshold=1.0,
-        exchanges=exchanges,
-        first_ns=min(row["first_ns"] for row in rows),
-        last_ns=max(row["last_ns"] for row in rows),
-        filter="latency < 0",
+        exchanges=[number for row in rows for number in row["backwards_exchanges"]],
+        first_ns=min((row["first_ns"] for row in rows), default=facts.context.first_ns),
+        last_ns=max((row["last_ns"] for row in rows), default=facts.context.last_ns),
+        filter="latency < 0" if rows else "",
     )
 
 

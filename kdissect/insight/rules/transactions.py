@@ -10,6 +10,7 @@ from kdissect.analysis.medians import median
 from kdissect.analysis.transactions import Transactions
 from kdissect.analysis.versions import Versions
 from kdissect.insight.causes import explains
+from kdissect.insight.context import SLEPT
 from kdissect.insight.finding import (
     CERTAIN,
     CRITICAL,
@@ -76,18 +77,23 @@ def _held(row: Row) -> str:
 def transaction_hanging(facts: Facts) -> Iterator[Finding]:
     """A transaction is open that should be over."""
     for row in facts.rows(Transactions):
-        if row["outcome"] != "open":
-            continue
         end_ns = facts.context.last_ns
-        age_ns = end_ns - row["begin_ns"] if end_ns is not None and row["begin_ns"] is not None else None
-        held = (row["held_ns"] or 0) >= facts.limit("held_s") * SECOND
+        if row["outcome"] != "open" or end_ns is None:
+            continue
+        held_ns, begin_ns = row["held_ns"] or 0, row["begin_ns"]
+        from_ns = begin_ns if begin_ns is not None else row["last_ns"] - held_ns
+        slept_ns = end_ns - from_ns - facts.context.awake_ns(from_ns, end_ns)
+        age_ns = end_ns - begin_ns - slept_ns if begin_ns is not None else None
+        held = held_ns - slept_ns >= facts.limit("held_s") * SECOND
         late_ns = None if row["timeout_ms"] is None else row["timeout_ms"] * MILLISECOND
         late = (
             age_ns is not None and late_ns is not None and age_ns >= late_ns + facts.limit("late_s") * SECOND
         )
         if not held and not late:
+            if slept_ns:
+                facts.cannot_judge(SLEPT)
             continue
-        measure_ns = age_ns if age_ns is not None else row["held_ns"]
+        measure_ns = age_ns if age_ns is not None else held_ns
         known = "" if late_ns is None else f"; its timeout is {span(late_ns)}"
         opened = f"has been open for {span(measure_ns)}" if age_ns is not None else "is open"
         yield facts.finding(

@@ -247,6 +247,16 @@ def test_a_broker_that_goes_twice_is_told_so_and_each_step_once() -> None:
     assert [step.text for step in found.steps].count("orders-0: leader 1, then 2") == 1
 
 
+def test_after_a_pause_nobody_knows_how_long_a_broker_was_away() -> None:
+    rows = served(10), refused(1, 11), connection(2, 790, 800), at_node(), HANDED_OVER
+    whole = WHOLE._replace(last_ns=900 * SECOND)
+    (found,) = said("broker-gone", *rows, context=whole)
+    assert (found.severity, found.measure) == (WARNING, 780.0)
+    (found,) = said("broker-gone", *rows, context=whole._replace(silences=((20 * SECOND, 780 * SECOND),)))
+    assert (found.severity, found.measure) == (NOTICE, 16.0)
+    assert "It came back later." in found.message
+
+
 def test_a_killed_broker_explains_what_follows() -> None:
     found = {
         each.id: each for each in judged_file(CAPTURES / "incidents" / "leader-killed.pcapng.gz").findings

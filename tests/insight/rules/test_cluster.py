@@ -9,6 +9,7 @@ import pytest
 from kdissect.analysis.cluster import ClusterBrokers, ClusterChanges, ClusterPartitions
 from kdissect.analysis.fold import MILLISECOND, SECOND, Row
 from kdissect.analysis.stale_leaders import StaleLeaders
+from kdissect.insight.context import SLEPT
 from kdissect.insight.finding import WARNING
 from tests.insight.judged import CAPTURES, judged_file
 from tests.insight.made import WHOLE, row, said, unjudged
@@ -143,6 +144,22 @@ def test_a_copy_out_of_sync_says_how_long() -> None:
     (still,) = said("isr-shrunk", shrunk)
     assert still.resolved_ns is None
     assert found.severity == still.severity == WARNING
+
+
+def test_where_the_clock_was_set_back_nobody_knows_whether_a_copy_is_out_of_sync() -> None:
+    rows = change("isr-shrunk", 70, before="1,2", after="1", node_id=2), change("isr-grown", 14, after="1,2")
+    back = WHOLE._replace(set_back=((20 * SECOND, 60 * SECOND),))
+    assert said("isr-shrunk", *rows)
+    assert not said("isr-shrunk", *rows, context=back)
+    assert unjudged("isr-shrunk", *rows, context=back) == [SLEPT]
+
+
+def test_after_a_pause_nobody_knows_how_long_a_copy_was_out_of_sync() -> None:
+    shrunk = change("isr-shrunk", 10, before="1,2", after="1", node_id=2)
+    grown = change("isr-grown", 414, before="1", after="1,2", node_id=2)
+    paused = WHOLE._replace(last_ns=500 * SECOND, silences=((20 * SECOND, 400 * SECOND),))
+    (found,) = said("isr-shrunk", shrunk, grown, context=paused)
+    assert "until later." in found.message
 
 
 def test_a_partition_is_offline_after_five_seconds() -> None:

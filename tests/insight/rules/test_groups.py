@@ -9,12 +9,15 @@ import pytest
 
 from kdissect.analysis.fold import SECOND, Row
 from kdissect.analysis.group_rebalance import CONNECTION_ENDED, CONNECTION_OPEN
+from kdissect.analysis.groups import Members
 from kdissect.analysis.rebalances import RebalanceSteps
 from kdissect.analysis.triggers import DID_NOT_POLL
 from kdissect.insight.catalogue import RULES
-from kdissect.insight.context import JudgingContext
+from kdissect.insight.context import SLEPT, JudgingContext
 from kdissect.insight.finding import CRITICAL, INFO, NOTICE, WARNING, Finding
 from kdissect.insight.judge import judge
+from kdissect.insight.rules.groups.words import POLL_TIMEOUT
+from tests.insight import made
 from tests.insight.judged import CAPTURES, judged_file
 
 GROUPS = sorted(id for id, rule in RULES.items() if rule.category in ("groups", "share", "streams"))
@@ -488,7 +491,28 @@ def test_nor_is_a_session_known_whose_length_nobody_tells(
     rows = {need: given.get(need.name, []) for need in rule.needs}
     silences = ((90 * SECOND, 150 * SECOND),) if lossy is None else ()
     context = JudgingContext(first_ns=0, last_ns=600 * SECOND, gap_bytes=9, silences=silences)
-    assert len(judge({rule.id: rule}, rows, context).findings) == found
+    judged = judge({rule.id: rule}, rows, context)
+    assert (len(judged.findings), bool(judged.not_judged)) == (found, not found)
+
+
+def test_where_the_clock_was_set_nobody_was_silent_for_so_long() -> None:
+    silent = {"member_id": "m-id", "silent_ns": 3_600 * SECOND, "client": "10.0.0.1:5000"}
+    rows = {
+        RebalanceSteps: [
+            step("expired", 3_700, **silent),
+            step("left", 3_650, detail=DID_NOT_POLL, **silent),
+        ],
+        Members: [member("m")],
+    }
+    whole = JudgingContext(first_ns=0, last_ns=4_000 * SECOND)
+    wrong = ((200 * SECOND, 3_600 * SECOND),)
+    for id in ("session-timeout", "poll-interval-exceeded"):
+        assert made.said(id, rows, context=whole)
+        for context in (whole._replace(silences=wrong), whole._replace(set_back=wrong)):
+            assert not made.said(id, rows, context=context)
+            assert made.unjudged(id, rows, context=context) == [SLEPT]
+    known = {**rows, RebalanceSteps: [step("left", 3_650, member_id="m-id", detail=POLL_TIMEOUT)]}
+    assert made.said("poll-interval-exceeded", known, context=whole._replace(silences=wrong))
 
 
 @pytest.mark.parametrize(("joined_s", "found"), [(0.5, 1), (3, 0)])

@@ -10,12 +10,13 @@ from kdissect.analysis.connections import Connections
 from kdissect.analysis.fold import MILLISECOND, SECOND, Row
 from kdissect.analysis.repeats import Repeats
 from kdissect.insight.catalogue import RULES
-from kdissect.insight.context import JudgingContext
+from kdissect.insight.context import SLEPT, JudgingContext
 from kdissect.insight.finding import CERTAIN, CRITICAL, LIKELY, NOTICE, WARNING, Finding
 from kdissect.insight.judge import judge
 from kdissect.model import Direction
 from tests.analysis.folds import fold, frame
 from tests.analysis.produced import batch, fetch
+from tests.insight import made
 from tests.insight.rules.shipped import found_in, of_rule
 
 GRADES = {
@@ -55,6 +56,15 @@ def repeat(**values: Any) -> Row:
     row |= {"connection": 1, "client": "10.0.0.1:5000", "client_id": "c", "replica_id": -1, "api": "Metadata"}
     row |= {"count": 1, "at_once": 1, "at_once_ns": 0, "soon": 1, "soon_ns": 0, "exchanges": [1]}
     return row | {"first_ns": 0, "last_ns": 0} | values
+
+
+def test_a_loop_over_a_clock_that_was_set_is_none() -> None:
+    rows = {Repeats: [repeat(error="UNKNOWN_TOPIC_OR_PARTITION", topic="t", count=9, last_ns=3_600 * SECOND)]}
+    assert made.said("unknown-topic-loop", rows)
+    wrong = ((SECOND, 3_599 * SECOND),)
+    for context in (made.WHOLE._replace(silences=wrong), made.WHOLE._replace(set_back=wrong)):
+        assert not made.said("unknown-topic-loop", rows, context=context)
+        assert made.unjudged("unknown-topic-loop", rows, context=context) == [SLEPT]
 
 
 @pytest.mark.parametrize(("lasted_ms", "severity"), [(999, NOTICE), (1_000, CRITICAL)])

@@ -12,9 +12,9 @@ from kdissect.analysis.pace import Pace
 from kdissect.analysis.tcp import Tcp
 from kdissect.insight.catalogue import RULES
 from kdissect.insight.context import JudgingContext
-from kdissect.insight.finding import CRITICAL, Finding
+from kdissect.insight.finding import CRITICAL, INFO, Finding
 from tests.insight.judged import CAPTURES, judged_file
-from tests.insight.made import MS, T0, S, check_pages, said, said_by, unjudged, zeros
+from tests.insight.made import MS, T0, WHOLE, S, check_pages, said, said_by, unjudged, zeros
 from tests.shared import requires_shared, shared
 
 IDS = tuple(each.id for each in RULES.values() if each.category == "network")
@@ -244,6 +244,13 @@ def test_answers_before_their_requests_show_a_bad_clock() -> None:
 
     assert backwards(5)
     assert not backwards(4)
+
+
+def test_a_clock_that_was_set_back_is_told() -> None:
+    assert not said("capture-clock")
+    (found,) = said("capture-clock", context=WHOLE._replace(set_back=((1, 2),)))
+    assert "was set back" in found.message
+    assert (found.severity, found.count, found.measure, found.filter) == (INFO, 1, None, "")
 
 
 def test_who_alone_gets_nothing_through_is_cut_off() -> None:

@@ -11,9 +11,10 @@ from kdissect.analysis.fold import MILLISECOND, SECOND, Row
 from kdissect.analysis.transactions import Transactions
 from kdissect.analysis.versions import Versions
 from kdissect.insight.catalogue import RULES
+from kdissect.insight.context import SLEPT, JudgingContext
 from kdissect.insight.finding import CRITICAL, INFO, NOTICE, WARNING, Finding
 from tests.insight.judged import CAPTURES, judged_file
-from tests.insight.made import row, said
+from tests.insight.made import row, said, unjudged
 
 SEVERITIES = {
     "transaction-hanging": CRITICAL,
@@ -80,6 +81,22 @@ def test_or_where_it_holds_readers_back_for_10_s() -> None:
     assert not judged("transaction-hanging", transaction(**held, held_ns=10 * SECOND - 1))
     (found,) = judged("transaction-hanging", transaction(**held, held_ns=10 * SECOND))
     assert (found.subject.topic, found.subject.partition) == ("t", 3)
+
+
+def test_an_open_transaction_is_as_old_as_the_clock_proves() -> None:
+    opened = transaction(outcome="open", end_ns=None, begin_ns=10 * SECOND, held_ns=0)
+    paused = JudgingContext(0, 400 * SECOND, silences=((50 * SECOND, 380 * SECOND),))
+    back = JudgingContext(0, 400 * SECOND, set_back=((50 * SECOND, 380 * SECOND),))
+    for context in (paused, back):
+        assert not said("transaction-hanging", {Transactions: [opened]}, context=context)
+        assert unjudged("transaction-hanging", {Transactions: [opened]}, context=context) == [SLEPT]
+    held = opened | {"held_ns": 340 * SECOND, "held_topic": "t", "held_partition": 3, "held_offsets": 7}
+    for ns, count in ((343 * SECOND, 0), (344 * SECOND, 1)):  # up to 334 s of them were slept
+        rows = {Transactions: [held | {"held_ns": ns}]}
+        assert len(said("transaction-hanging", rows, context=paused)) == count
+    late = paused._replace(last_ns=414 * SECOND)
+    (found,) = said("transaction-hanging", {Transactions: [opened]}, context=late)
+    assert found.measure == 70
 
 
 def test_readers_are_held_back_for_5_s() -> None:

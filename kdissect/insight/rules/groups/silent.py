@@ -13,6 +13,7 @@ from kdissect.analysis.triggers import DID_NOT_POLL
 from kdissect.insight.causes import explains
 from kdissect.insight.context import SLEPT
 from kdissect.insight.finding import CERTAIN, CRITICAL, LIKELY, NOTICE, EvidenceStep, Finding, FindingSubject
+from kdissect.insight.gaps import not_known, with_gaps
 from kdissect.insight.rule import Facts, rule
 from kdissect.insight.rules.groups.words import POLL_TIMEOUT, group_filter, name_of, names_of, seconds
 from kdissect.wording import plural
@@ -27,6 +28,9 @@ def poll_interval_exceeded(facts: Facts) -> Iterator[Finding]:
         if step["step"] == "left" and (
             POLL_TIMEOUT in (step["detail"] or "") or step["detail"] == DID_NOT_POLL
         ):
+            if POLL_TIMEOUT not in (step["detail"] or "") and _slept(facts, members, step):
+                facts.cannot_judge(SLEPT)
+                continue
             who = name_of(members, step["group"], step["member_id"])
             found.setdefault((step["group"], who), []).append(step)
     for (group, who), steps in found.items():
@@ -56,6 +60,13 @@ def poll_interval_exceeded(facts: Facts) -> Iterator[Finding]:
         )
 
 
+def _slept(facts: Facts, members: dict[tuple[str, str], Row], step: Row) -> bool:
+    """Whether nobody knows how long a member that left had not polled."""
+    member = members.get((step["group"], step["member_id"]))
+    limit_ns = (member["rebalance_timeout_ms"] or 0) * MILLISECOND if member is not None else 0
+    return facts.context.awake_ns(step["ns"] - limit_ns, step["ns"]) < limit_ns
+
+
 def _session_ns(members: dict[tuple[str, str], Row], step: Row) -> int:
     """How long a member may be silent; 0 where that is not known."""
     member = members.get((step["group"], step["member_id"]))
@@ -82,11 +93,15 @@ def _may_have_left(facts: Facts, step: Row, session_ns: int, lossy: set[str]) ->
 def session_timeout(facts: Facts) -> Iterator[Finding]:
     """A member was removed because it was silent."""
     members = names_of(facts.rows(Members))
-    lossy = {row["client"] for row in facts.rows(Connections) if row["gap_bytes"]}
+    lossy = with_gaps(facts, "client")
     found: dict[tuple[str, str], list[Row]] = {}
     for step in facts.rows(RebalanceSteps):
         if step["step"] == "expired" and step["silent_ns"] is not None:
             if _may_have_left(facts, step, _session_ns(members, step), lossy):
+                facts.cannot_judge(not_known("a request to leave"))
+                continue
+            if facts.context.awake_ns(step["ns"] - step["silent_ns"], step["ns"]) < step["silent_ns"]:
+                facts.cannot_judge(SLEPT)
                 continue
             who = name_of(members, step["group"], step["member_id"])
             found.setdefault((step["group"], who), []).append(step)
