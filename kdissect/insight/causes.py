@@ -20,6 +20,8 @@ class Cause(NamedTuple):
     """Fields of the subject that must be the same, where both have them."""
     within_s: float | None = None
     """The effect must begin no later than so long after the cause was over, and not before it began."""
+    is_named: bool = False
+    """Whether it counts only where the rule of the effect names the cause itself."""
 
 
 CAUSES: list[Cause] = []
@@ -29,6 +31,11 @@ CAUSES: list[Cause] = []
 def explains(cause: str, *effects: str, shares: tuple[str, ...] = (), within_s: float | None = None) -> None:
     """Say that one finding explains others."""
     CAUSES.extend(Cause(cause, effect, shares, within_s) for effect in effects)
+
+
+def may_explain(cause: str, *effects: str, within_s: float) -> None:
+    """Say that one finding explains others where their rules say so."""
+    CAUSES.extend(Cause(cause, effect, (), within_s, is_named=True) for effect in effects)
 
 
 def linked(findings: list[Finding], causes: Iterable[Cause] | None = None) -> list[Finding]:
@@ -50,7 +57,7 @@ def linked(findings: list[Finding], causes: Iterable[Cause] | None = None) -> li
     because: dict[str, str] = {each.key: each.because for each in findings if each.because is not None}
     for each in findings:
         for relation in known:
-            if relation.effect != each.id or each.key in because:
+            if relation.effect != each.id or relation.is_named or each.key in because:
                 continue
             fitting = (one for one in by_id.get(relation.cause, ()) if _fits(relation, one, each))
             cause = next((one for one in fitting if not _leads(because, one.key, each.key)), None)

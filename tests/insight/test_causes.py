@@ -26,3 +26,12 @@ def test_a_cause_that_a_rule_names_must_have_been_there_in_time(gone_s: int, is_
     moved = found("controller-moved", 2, 70, key_of("broker-gone", FindingSubject(broker="1")))
     _, told = linked([gone, moved], KNOWN)
     assert told.because == (gone.key if is_cause else None)
+
+
+@pytest.mark.parametrize(("at_s", "is_cause"), [(340, True), (341, False)])
+def test_what_only_a_rule_can_tell_counts_where_it_tells_it(at_s: int, is_cause: bool) -> None:
+    known = (*KNOWN, Cause("broker-gone", "controller-moved", within_s=330, is_named=True))
+    gone = found("broker-gone", 1, 10)
+    for because in (gone.key, None):
+        _, told = linked([gone, found("controller-moved", 2, at_s, because)], known)
+        assert bool(told.because) == (is_cause and because is not None)

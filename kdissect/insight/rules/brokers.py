@@ -139,6 +139,16 @@ def _stops(facts: Facts, limit: Callable[[str], float]) -> Iterator[_BrokerStop]
         yield _stop(facts, each, nodes)
 
 
+def returns(facts: Facts) -> list[tuple[int, int, int]]:
+    """Brokers that were gone and came back: the node, when its connections had ended, and when a client
+    reached it again. The facts need what those of :func:`restarts` need."""
+    return [
+        (each.node, each.last_ns, each.back_ns)
+        for each in _stops(facts, partial(facts.limit_of, "broker-gone"))
+        if each.node is not None and each.back_ns is not None
+    ]
+
+
 def restarts(facts: Facts) -> list[tuple[int, int, int]]:
     """Brokers that were stopped in an orderly way and that came back within ``orderly_s`` of ``broker-gone``.
 
@@ -297,7 +307,11 @@ def _gone(facts: Facts, stop: _BrokerStop) -> Finding:
         steps.append(EvidenceStep(back_ns, "it answers again"))
     subject = FindingSubject(broker=str(node) if node is not None else first.address)
     severity = CRITICAL
-    if away_ns is not None and (before or is_orderly):
+    is_cut = facts.context.cut_packets > 0 and not is_orderly and not before
+    if is_cut and away_ns is not None and away_ns <= facts.limit("orderly_s") * SECOND:
+        facts.cannot_judge("packets are cut, so nobody knows whether a broker was stopped in an orderly way")
+        severity = NOTICE
+    elif away_ns is not None and (before or is_orderly):
         is_short = away_ns <= facts.limit("orderly_s") * SECOND
         severity = NOTICE if is_orderly and is_short else WARNING
     return facts.finding(

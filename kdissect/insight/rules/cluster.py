@@ -8,7 +8,7 @@ from kdissect.analysis.cluster import ClusterBrokers, ClusterChanges, ClusterPar
 from kdissect.analysis.fold import MILLISECOND, SECOND, Row
 from kdissect.analysis.stale_leaders import StaleLeaders
 from kdissect.analysis.tcp import Tcp
-from kdissect.insight.causes import explains
+from kdissect.insight.causes import explains, may_explain
 from kdissect.insight.context import SLEPT
 from kdissect.insight.finding import (
     CERTAIN,
@@ -19,10 +19,11 @@ from kdissect.insight.finding import (
     EvidenceStep,
     Finding,
     FindingSubject,
+    key_of,
 )
 from kdissect.insight.repeated import once
 from kdissect.insight.rule import Facts, rule
-from kdissect.insight.rules.brokers import nodes_by_address, restarts
+from kdissect.insight.rules.brokers import nodes_by_address, restarts, returns
 from kdissect.insight.words import having, showing
 from kdissect.wording import plural
 
@@ -81,10 +82,12 @@ def _names(rows: list[Row]) -> str:
     return ", ".join(names[: 3 if more else 4]) + more
 
 
-@rule("leader-moved", NOTICE, CERTAIN, needs=(ClusterChanges,))
+@rule("leader-moved", NOTICE, CERTAIN, needs=(ClusterChanges, ClusterBrokers, Tcp))
 @once
 def leader_moved(facts: Facts) -> Iterator[Finding]:
-    """Partitions have another leader."""
+    """Partitions have another leader. One that comes back to a broker that is back moves because that one
+    was gone."""
+    back = returns(facts)
     rows = [row for row in _changes(facts, "leader-moved") if row["before"] != NOBODY]
     for node, by in sorted({(row["before"], row["by"] or "") for row in rows}):
         for burst in _bursts(row for row in rows if (row["before"], row["by"] or "") == (node, by)):
@@ -105,8 +108,27 @@ def leader_moved(facts: Facts) -> Iterator[Finding]:
                 resolved_ns=burst[-1]["ns"],
                 exchanges=tuple(row["exchange"] for row in burst),
                 steps=_steps(burst, "leader"),
+                because=_came_back(burst[0]["ns"], after, back),
                 filter=_numbers(burst),
             )
+
+
+PREFERRED_NS = 330 * SECOND
+"""Within so long after a broker is back, the controller makes it the leader again of what it should lead: it
+looks every 300 s (``leader.imbalance.check.interval.seconds``)."""
+
+
+def _came_back(ns: int, leaders: list[str], back: list[tuple[int, int, int]]) -> str | None:
+    """The key of the finding that a broker was gone, if its leaders come back to it. They may before any
+    client reaches it."""
+    is_back = any(
+        leaders == [str(node)] and gone_ns < ns <= back_ns + PREFERRED_NS for node, gone_ns, back_ns in back
+    )
+    return key_of("broker-gone", FindingSubject(broker=leaders[0])) if is_back else None
+
+
+may_explain("broker-gone", "leader-moved", within_s=PREFERRED_NS / SECOND)
+explains("broker-gone", "leader-not-preferred", within_s=PREFERRED_NS / SECOND)
 
 
 @rule("leader-flaps", CRITICAL, CERTAIN, needs=(ClusterChanges,), moves=3, window_s=600)

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from kdissect.analysis.cluster import ClusterBrokers, ClusterChanges
+from kdissect.analysis.cluster import ClusterBrokers, ClusterChanges, ClusterPartitions
 from kdissect.analysis.fold import MILLISECOND, SECOND, Row, Statistic
 from kdissect.analysis.quorum import Quorum
 from kdissect.analysis.tcp import Tcp
@@ -14,7 +14,7 @@ from kdissect.insight.catalogue import RULES
 from kdissect.insight.finding import CRITICAL, NOTICE, WARNING, Finding
 from kdissect.insight.judge import judge
 from tests.insight.judged import CAPTURES, judged_file
-from tests.insight.made import WHOLE, row, said
+from tests.insight.made import WHOLE, row, said, unjudged
 
 IDS = (
     *("broker-gone", "controller-moved", "broker-restarted", "broker-fenced", "log-dir-offline"),
@@ -273,6 +273,60 @@ def test_an_orderly_stop_is_told_so() -> None:
     assert found["broker-gone"].severity == found["isr-shrunk"].severity == NOTICE
     assert "orderly" in found["broker-gone"].message
     assert found["isr-shrunk"].because == found["broker-gone"].key
+
+
+@pytest.mark.parametrize(
+    ("at_s", "to", "by", "is_effect"),
+    [
+        (24.5, "1", None, True),
+        (355, "1", "ops@10.0.0.5", True),
+        (355.5, "1", None, False),
+        (9.5, "1", None, False),
+        (26, "3", None, False),
+    ],
+)
+def test_leaders_come_back_to_a_broker_that_is_back(
+    at_s: float, to: str, by: str | None, is_effect: bool
+) -> None:
+    rows = served(10), refused(1, 11), connection(2, 25, 90), at_node(), HANDED_OVER
+    again = change("leader-moved", at_s, node_id=2, before="2", after=to, by=by)
+    facts = _by_statistic(*rows, again)
+    both = {id: RULES[id] for id in ("broker-gone", "leader-moved")}
+    context = WHOLE._replace(last_ns=400 * SECOND)
+    found = {each.where: each for each in judge(both, facts, context).findings if each.id == "leader-moved"}
+    assert (found["broker 2"].because is not None) == is_effect
+
+
+@pytest.mark.parametrize(("from_s", "is_effect"), [(8, True), (1, False)])
+def test_until_its_leaders_come_back_others_lead_because_it_was_gone(from_s: int, is_effect: bool) -> None:
+    rows = served(10), refused(1, 11), connection(2, 25, 90), at_node(), HANDED_OVER
+    led = {"topic": "orders", "leader": 2, "preferred": False, "from_ns": from_s * SECOND}
+    elsewhere = [
+        (ClusterPartitions, row(ClusterPartitions, **led, partition=each, source_exchange=each))
+        for each in (0, 1)
+    ]
+    both = {id: RULES[id] for id in ("broker-gone", "leader-not-preferred")}
+    found = {each.id: each for each in judge(both, _by_statistic(*rows, *elsewhere), WHOLE).findings}
+    assert (found["leader-not-preferred"].because is not None) == is_effect
+
+
+def _by_statistic(*given: tuple[type[Statistic], Row]) -> dict[type[Statistic], list[Row]]:
+    return {of: [row for each, row in given if each is of] for of, _ in given}
+
+
+def test_a_restart_of_which_packets_are_cut_may_have_been_orderly() -> None:
+    rows = connection(0, 1, 10), refused(1, 11), connection(2, 25, 90)
+    cut = WHOLE._replace(cut_packets=9)
+    (whole,) = said("broker-gone", *rows)
+    (found,) = said("broker-gone", *rows, context=cut)
+    assert (whole.severity, found.severity) == (CRITICAL, NOTICE)
+    assert unjudged("broker-gone", *rows, context=cut)
+    assert said("broker-gone", *rows[:2], context=cut)[0].severity == CRITICAL
+    late = connection(2, 311, 320)
+    assert (
+        said("broker-gone", *rows[:2], late, context=cut._replace(last_ns=400 * SECOND))[0].severity
+        == CRITICAL
+    )
 
 
 def test_a_leader_that_moved_before_for_another_reason_makes_no_orderly_stop() -> None:
