@@ -53,7 +53,12 @@ def _is_one_sided(connection: Connection) -> bool:
     """Whether one direction is not in the capture at all. A broker that closes without a word said nothing:
     only what the other end acknowledged is known to be missing."""
     to, back = connection.bytes_to_broker, connection.bytes_from_broker
-    return bool(back and not to) or bool(to and not back and connection.gap_bytes)
+    return bool(back and not to) or _is_unanswered(connection)
+
+
+def _is_unanswered(connection: Connection) -> bool:
+    """Whether bytes are missing where nothing came back. Where packets are cut, that may be their bytes."""
+    return bool(connection.bytes_to_broker and not connection.bytes_from_broker and connection.gap_bytes)
 
 
 class Coverage(Fold):
@@ -68,6 +73,8 @@ class Coverage(Fold):
         self._cut_packets = 0
         self._cut: set[int] = set()
         """Connections with such packets."""
+        self._unanswered: set[int] = set()
+        """Connections of one side, unless packets of theirs are cut."""
         self._gaps, self._one_side, self._dark, self._mid_stream = (
             _ConnectionCount(),
             _ConnectionCount(),
@@ -124,7 +131,10 @@ class Coverage(Fold):
         if connection.protocol == "kafka":
             self._kafka += 1
             if connection.exchanges and _is_one_sided(connection):
-                self._one_side.add(number)
+                if not _is_unanswered(connection):
+                    self._one_side.add(number)
+                elif len(self._unanswered) < self.limits.rows:
+                    self._unanswered.add(number)
                 return
             if not connection.opened and connection.exchanges:
                 self._mid_stream.add(number)
@@ -175,6 +185,7 @@ class Coverage(Fold):
         self._cut |= later._cut
         self._gaps.merge(later._gaps)
         self._one_side.merge(later._one_side)
+        self._unanswered |= later._unanswered
         self._dark.merge(later._dark)
         self._mid_stream.merge(later._mid_stream)
         self._steps |= later._steps
@@ -213,6 +224,10 @@ class Coverage(Fold):
     def context(self) -> JudgingContext:
         """What was captured as of now."""
         cut = sorted(self._cut)
+        one_side = _ConnectionCount()
+        one_side.merge(self._one_side)
+        for number in sorted(self._unanswered - self._cut):
+            one_side.add(number)
         return JudgingContext(
             first_ns=self._first_ns,
             last_ns=self._last_ns,
@@ -227,7 +242,7 @@ class Coverage(Fold):
             captured_bytes=self._captured_bytes,
             cut_packets=self._cut_packets,
             with_gaps=self._gaps.some(),
-            with_one_side=self._one_side.some(),
+            with_one_side=one_side.some(),
             in_the_dark=self._dark.some(),
             in_mid_stream=self._mid_stream.some(),
             cut=Some(len(cut), tuple(cut[:MOST_EVIDENCE])),

@@ -11,6 +11,7 @@ from kdissect.analysis.fold import MILLISECOND, SECOND, Row
 from kdissect.analysis.pace import Pace
 from kdissect.analysis.producers import Producers
 from kdissect.insight.causes import explains
+from kdissect.insight.context import SLEPT
 from kdissect.insight.finding import CERTAIN, CRITICAL, INFO, LIKELY, NOTICE, WARNING, Finding, FindingSubject
 from kdissect.insight.rule import Facts, rule
 from kdissect.insight.words import having, named, of_numbers, showing, span
@@ -392,6 +393,9 @@ def time_in_future(facts: Facts) -> Iterator[Finding]:
     ).items():
         batches = sum(row["ahead"] for row in rows)
         if batches < facts.limit("batches"):
+            continue
+        if facts.context.set_back:
+            facts.cannot_judge(SLEPT)
             continue
         most_ms = max(row["skew_max_ms"] for row in rows)
         if most_ms * MILLISECOND <= 2 * backwards_ns:

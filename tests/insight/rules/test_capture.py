@@ -5,11 +5,13 @@ from __future__ import annotations
 import pytest
 
 from kdissect.capture.files import read_packets
+from kdissect.dissect import Event
 from kdissect.insight.catalogue import RULES
 from kdissect.insight.context import JudgingContext, Some, Spoken
 from kdissect.insight.finding import CERTAIN, NOTICE, Finding
 from kdissect.insight.judge import judge
 from kdissect.model import Fault, Packet, Secrets
+from tests.analysis.connected import over
 from tests.dissecting import dissect
 from tests.insight.judged import CAPTURES, context_of, findings_of, judged, judged_file
 from tests.lab import Case
@@ -109,6 +111,18 @@ def test_a_fault_of_the_snap_length_counts_as_cut() -> None:
     other = fault._replace(message="10 bytes from client: not captured")
     context = context_of([fault, other])
     assert (context.cut_packets, context.cut) == (1, Some(1, (1,)))
+
+
+@pytest.mark.parametrize("is_first", [True, False])
+def test_a_direction_of_which_all_packets_are_cut_was_captured(is_first: bool) -> None:
+    unanswered = over(1, gaps=5)._replace(bytes_from_broker=0)
+    fault = Fault("tcp", "gap", "5 bytes from client: cut off by the snap length", 3, 0, 1)
+    assert context_of([unanswered]).with_one_side == Some(1, (1,))
+    events: list[Event] = [fault, unanswered]
+    assert context_of(events if is_first else events[::-1]).with_one_side == Some()
+    assert context_of([fault, unanswered._replace(connection=2)]).with_one_side == Some(1, (2,))
+    unasked = over(1)._replace(bytes_to_broker=0)
+    assert context_of([fault, unasked]).with_one_side == Some(1, (1,))
 
 
 def packets(name: str) -> list[Packet | Secrets | Fault]:

@@ -14,7 +14,7 @@ from kdissect.analysis.producers import Producers
 from kdissect.insight.catalogue import RULES
 from kdissect.insight.finding import CRITICAL, INFO, NOTICE, WARNING, Finding
 from tests.insight.judged import CAPTURES, judged_file
-from tests.insight.made import row, said
+from tests.insight.made import WHOLE, row, said
 
 SEVERITIES = {
     "produce-refused": WARNING,
@@ -205,6 +205,8 @@ def test_nobody_lives_in_the_future_of_a_clock_that_was_set_back(set_back_s: int
     assert len(said("time-in-future", rows)) == count
     set_back = producer(ahead=10, skew_max_ms=30_000, set_back_ns=(set_back_s or 0) * SECOND)
     assert len(judged("time-in-future", set_back)) == count
+    context = WHOLE._replace(set_back=((1, 2),))
+    assert not said("time-in-future", {Producers: [producer(ahead=10, skew_max_ms=10**7)]}, context=context)
 
 
 def test_a_wrong_unit_of_time_is_recognised() -> None:
