@@ -11,6 +11,7 @@ from kdissect.analysis.fold import MILLISECOND, SECOND, Row, address
 from kdissect.analysis.medians import median
 from kdissect.analysis.pace import Pace
 from kdissect.analysis.tcp import Tcp
+from kdissect.insight.causes import explains
 from kdissect.insight.finding import CERTAIN, CRITICAL, INFO, LIKELY, NOTICE, WARNING, Finding, FindingSubject
 from kdissect.insight.gaps import without_gaps
 from kdissect.insight.rule import Facts, rule
@@ -265,15 +266,40 @@ def request_abandoned(facts: Facts) -> Iterator[Finding]:
     for (client_id, host), cut in _by_client(_cut_off(facts)).items():
         rows = without_gaps(facts, cut, "an answer") if len(cut) >= facts.limit("cut") else []
         if len(rows) >= facts.limit("cut"):
+            lasted = _alike_ns(facts, rows)
+            each = f" Each of them had lasted {span(lasted)}." if lasted is not None else ""
+            expired = lasted is not None and all(row["login_ns"] for row in rows)
             yield _abandoned(
                 facts,
                 FindingSubject(client_id=client_id, client=host, broker=rows[0]["broker"]),
                 f"{plural(len(rows), 'connection')} ended from the broker's side while a request "
-                f"({_apis(rows)}) waited for its answer; the client connected again and asked again.",
+                f"({_apis(rows)}) waited for its answer; the client connected again and asked again.{each}",
                 rows,
-                cause=_CUT_OFF_WHY,
-                fix=_CUT_OFF_DO,
+                cause=_EXPIRED_WHY if expired else _CUT_OFF_WHY,
+                fix=_EXPIRED_DO if expired else _CUT_OFF_DO,
             )
+
+
+def _alike_ns(facts: Facts, rows: list[Row]) -> int | None:
+    """How long connections lasted of which the beginning was captured, if all lasted about as long."""
+    if any(row["handshake_ns"] is None for row in rows):
+        return None
+    lives = [row["closed_ns"] - row["first_ns"] for row in rows]
+    middle = median(lives)
+    is_alike = all(100 * abs(life - middle) <= facts.limit("spread") * middle for life in lives)
+    return int(middle) if is_alike else None
+
+
+_EXPIRED_WHY = (
+    "A broker closes a connection whose login is older than connections.max.reauth.ms as soon as a request "
+    "comes, and this client did not log in again. Or something between the two ends every connection after "
+    "that time: a load balancer, a firewall."
+)
+_EXPIRED_DO = (
+    "Compare that time with connections.max.reauth.ms of the broker and with the life of the tokens. If it "
+    "is one of these, update the client library: it must log in again in time (KIP-368). Otherwise look at "
+    "the limits of what is between the client and the broker."
+)
 
 
 _CUT_OFF_WHY = (
@@ -342,6 +368,9 @@ def _cut_off(facts: Facts) -> list[Row]:
         ):
             found.append(row)
     return found
+
+
+explains("reauthentication-missed", "request-abandoned", shares=("client_id",))
 
 
 @rule("slow-connect", NOTICE, CERTAIN, needs=(Tcp,), setup_ms=500, times=10)

@@ -151,6 +151,22 @@ def test_sessions_that_brokers_forget_are_told() -> None:
     assert not said("fetch-sessions-lost", {Positions: [{**each, "sessions": 29} for each in many]})
 
 
+def test_a_client_that_throws_its_sessions_away_is_told_and_no_broker() -> None:
+    """platformatic/kafka #315: each fetch asked for a new session."""
+    many = [position(partition=at, sessions=60, session_id=7) for at in range(50)]
+    for rows in (many, many[:1]):
+        (found,) = said("fetch-sessions-lost", {Positions: rows})
+        assert (found.subject.client_id, found.subject.broker, found.count) == ("reader", None, 60)
+        assert "although the broker gives it one each time" in found.message
+        assert "library" in found.cause
+    assert not said("fetch-sessions-lost", {Positions: [position(sessions=29, session_id=7)]})
+    assert not said("fetch-sessions-lost", {Positions: [position(sessions=9, fetches=9, session_id=7)]})
+    assert said("fetch-sessions-lost", {Positions: [position(sessions=30, session_id=7)]})
+    assert not said("fetch-sessions-lost", {Positions: [position(sessions=60)]})
+    lost = row(Repeats, api="Fetch", error="FETCH_SESSION_ID_NOT_FOUND", broker="b", connection=3, count=1)
+    assert not said("fetch-sessions-lost", {Positions: many, Repeats: [lost]}), "the broker dropped them"
+
+
 def metadata(ms: int, topics: list[dict[str, Any]] | None) -> Any:
     answer = {"throttleTimeMs": 0, "brokers": [], "clusterId": "c", "controllerId": 1, "topics": []}
     answer["clusterAuthorizedOperations"] = 0

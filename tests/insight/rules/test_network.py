@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from kdissect.analysis.connections import Connections
+from kdissect.analysis.exposure import Exposure
 from kdissect.analysis.fold import Row
 from kdissect.analysis.pace import Pace
 from kdissect.analysis.tcp import Tcp
@@ -224,6 +225,46 @@ def test_a_client_that_is_cut_off_again_and_again_while_it_waits_is_told() -> No
     assert not one("request-abandoned", *cut(3, answered_apis=["ApiVersions"]))
     # Nobody came back at once: the broker had gone.
     assert not one("request-abandoned", *cut(3, life_s=4))
+
+
+@pytest.mark.parametrize(
+    ("values", "lasted", "is_expired"),
+    [
+        ({"login_ns": MS}, True, True),
+        ({"login_ns": 0}, True, False),
+        ({"login_ns": MS, "handshake_ns": None}, False, False),
+    ],
+)
+def test_connections_that_all_last_as_long_may_end_with_their_login(
+    values: dict[str, Any], lasted: bool, is_expired: bool
+) -> None:
+    """librdkafka #3293: the version of SaslAuthenticate does not tell how long a login lasts."""
+    found = one("request-abandoned", *cut(3, **values))
+    assert found is not None
+    assert ("Each of them had lasted 9 s." in found.message) == lasted
+    assert ("connections.max.reauth.ms" in found.cause) == ("log in again" in found.fix) == is_expired
+
+
+@pytest.mark.parametrize(("life_ms", "is_alike"), [(9_450, True), (9_460, False)])
+def test_they_are_alike_within_some_percent(life_ms: int, is_alike: bool) -> None:
+    rows = cut(3)
+    rows[0][1]["closed_ns"] = rows[0][1]["first_ns"] + life_ms * MS
+    found = one("request-abandoned", *rows)
+    assert found is not None
+    assert ("had lasted" in found.message) == is_alike
+
+
+def test_a_login_that_is_known_to_have_run_out_explains_what_it_cut_off() -> None:
+    ends = [T0 + 10 * at * S + 9 * S for at in range(3)]
+    logins = [
+        (Exposure, zeros(Exposure, connection=at, client_id="app", client="10.0.0.7:5000", end="fin"))
+        for at in range(3)
+    ]
+    for (_, login), ns in zip(logins, ends, strict=True):
+        login.update(login_ends_ns=ns - S, first_ns=ns - 9 * S, last_ns=ns)
+    found = said_by(("reauthentication-missed", "request-abandoned"), *cut(3, login_ns=MS), *logins)
+    (told,) = found["reauthentication-missed"]
+    assert found["request-abandoned"][0].because == told.key
 
 
 def test_connections_that_are_ready_late_are_told() -> None:

@@ -125,9 +125,11 @@ def fetch_sessions_lost(facts: Facts) -> Iterator[Finding]:
             filter=f"api == Fetch and error in {{{', '.join(sorted({row['error'] for row in found}))}}}",
         )
     told = {row["broker"] for row in refused if row["count"] >= facts.limit("times")}
-    unkept = [
-        rows for rows in together(facts.rows(Positions), "connection").values() if _is_unkept(facts, rows)
-    ]
+    fetching = together(facts.rows(Positions), "connection").values()
+    forgotten = {row["connection"] for row in refused}
+    thrown = [rows[0] for rows in fetching if _is_thrown_away(facts, rows)]
+    yield from _thrown_away(facts, [row for row in thrown if row["connection"] not in forgotten])
+    unkept = [rows for rows in fetching if _is_unkept(facts, rows)]
     by_broker = together((rows[0] for rows in unkept if rows[0]["broker"] not in told), "broker")
     for (broker,), firsts in by_broker.items():
         yield facts.finding(
@@ -146,13 +148,60 @@ def fetch_sessions_lost(facts: Facts) -> Iterator[Finding]:
         )
 
 
-def _is_unkept(facts: Facts, rows: list[Row]) -> bool:
+def _begins_anew(facts: Facts, rows: list[Row]) -> bool:
+    """Whether many of a connection's fetches begin a session."""
     requests = max(row["fetches"] for row in rows)
-    return bool(
-        len(rows) >= facts.limit("partitions")
-        and requests >= facts.limit("requests")
-        and rows[0]["sessions"] >= facts.limit("share") * requests
-    )
+    enough = requests >= facts.limit("requests")
+    return bool(enough and rows[0]["sessions"] >= facts.limit("share") * requests)
+
+
+def _is_unkept(facts: Facts, rows: list[Row]) -> bool:
+    has_many = len(rows) >= facts.limit("partitions")
+    return has_many and rows[0]["session_id"] is None and _begins_anew(facts, rows)
+
+
+def _is_thrown_away(facts: Facts, rows: list[Row]) -> bool:
+    """Whether it does so though the broker gives it a session."""
+    return rows[0]["session_id"] is not None and _begins_anew(facts, rows)
+
+
+def _thrown_away(facts: Facts, firsts: list[Row]) -> Iterator[Finding]:
+    for (client_id, client), rows in _by_client(firsts).items():
+        begun = sum(row["sessions"] for row in rows)
+        numbers = ", ".join(str(row["connection"]) for row in rows[:8])
+        yield facts.finding(
+            FindingSubject(client=client, client_id=client_id),
+            f"{client_id or 'A consumer'} began a new fetch session {begun:,} times on "
+            f"{plural(len(rows), 'connection')}, although the broker gives it one each time. It names all of "
+            "its partitions again and again.",
+            count=begun,
+            measure=begun,
+            unit="sessions",
+            first_ns=min(row["first_ns"] for row in rows),
+            last_ns=max(row["fetched_last_ns"] for row in rows),
+            connections=[row["connection"] for row in rows],
+            filter=f"api == Fetch and connection in {{{numbers}}}",
+            cause=_THROWN_AWAY_WHY,
+            fix=_THROWN_AWAY_DO,
+            configs=(),
+        )
+
+
+_THROWN_AWAY_WHY = (
+    "The client library does not go on with the session that the broker gave it. Each new session takes a "
+    "place in the broker (1,000 by default), and sessions of other clients are dropped for it."
+)
+_THROWN_AWAY_DO = (
+    "Update the client library. It should send the number of its session with the next fetch, or ask for no "
+    "session (epoch -1). Until then, raise max.incremental.fetch.session.cache.slots of the brokers."
+)
+
+
+def _by_client(rows: list[Row]) -> dict[tuple[str | None, str], list[Row]]:
+    found: dict[tuple[str | None, str], list[Row]] = {}
+    for row in rows:
+        found.setdefault((row["client_id"], address(row["client"])), []).append(row)
+    return found
 
 
 @rule("response-too-large", NOTICE, CERTAIN, needs=(Pace,))
