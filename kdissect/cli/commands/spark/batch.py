@@ -111,8 +111,8 @@ def command(**given: Any) -> int:
     """Captures → Parquet, Delta or Iceberg.
 
     INPUTs are files, directories and globs. Together they are one capture, as for kdissect read. With
-    --capture-point they are several: 'directory', or a regular expression such as 'broker-(\\d+)'. If a file is
-    damaged or cannot be read, the others are read, and the exit code is 3.
+    --capture-point they are several: 'directory', or a regular expression such as 'broker-(\\d+)'. If a file
+    is damaged or cannot be read, the others are read, and the exit code is 3.
 
     A connection may have been captured in several places. Without --capture-point, kdissect joins the copies
     of its packets. With it, --merge-points keeps the best copy of each exchange. The column seen_at then says
