@@ -13,7 +13,7 @@ from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, NamedTuple
 
 from kdissect.spark.settings import DIRECTORY, TableSettings
-from kdissect.spark.storage import InputFile, list_files, without_query
+from kdissect.spark.storage import InputFile, list_files, unopened, without_query
 from kdissect.wording import plural
 
 if TYPE_CHECKING:
@@ -72,7 +72,7 @@ class Plan(NamedTuple):
         return self._replace(tasks=tasks, is_told=True)
 
     def lines(self) -> list[str]:
-        """The plan in words, sizes in MiB (1,048,576 bytes)."""
+        """The plan in words, sizes in MiB (1,048,576 bytes); of files that cannot be read, why."""
         reading = plural(len(self.points), "task")
         out = [f"{reading} to read {_mib(self.bytes_to_read)} of {_mib(self.size)}"]
         for point, tasks in zip(self.points, self.tasks, strict=True):
@@ -81,7 +81,7 @@ class Plan(NamedTuple):
             if not self.is_told and point.size > BYTES_A_TASK:
                 rows = "1 task reads it; the number of cores decides how many tasks make its rows"
             out.append(f"{name}: {plural(len(point.files), 'file')}, {_mib(point.size)}, {rows}")
-            out += [f"  {file.path} ({_mib(file.size)})" for file in point.files]
+            out += [f"  {file.path} ({_state_of(file)})" for file in point.files]
         return out
 
 
@@ -144,6 +144,11 @@ def point_of(path: str, rule: str | None) -> str:
     if found is None:
         raise ValueError(f"capture_point: {rule!r} matches nothing in {path}")
     return found[1] if found.re.groups else found[0]
+
+
+def _state_of(file: InputFile) -> str:
+    error = unopened(file.path)
+    return _mib(file.size) if error is None else f"cannot be read: {error.strerror or error}"
 
 
 def _mib(size: int) -> str:

@@ -44,6 +44,16 @@ def test_each_byte_is_read_once_however_many_make_rows(tmp_path: Path) -> None:
         assert (made.tasks[0], made.bytes_to_read, made.size) == (*expected, 1_000)
 
 
+def test_a_file_that_cannot_be_read_is_told(tmp_path: Path) -> None:
+    (tmp_path / "a.pcap").write_bytes(bytes(1_000_000))
+    names = [str(tmp_path / name) for name in ("a.pcap", "b.pcap")]
+    *_, first, second = plan(names, TableSettings()).lines()
+    assert (first, second) == (
+        f"  {names[0]} (1.0 MiB)",
+        f"  {names[1]} (cannot be read: No such file or directory)",
+    )
+
+
 @pytest.mark.parametrize(
     ("cores", "sizes", "tasks"),
     [
