@@ -128,6 +128,11 @@ def test_a_broker_that_stands_still_with_its_listener_of_controllers_is_told_onc
     assert len(told(stall(**inner), told_at(1, 9), stall(broker="b:2"), told_at(2, 2))) == 2, "it is told"
 
 
+def test_a_stall_is_told_from_a_second_on() -> None:
+    assert said_by(("broker-stalled",), stall(stalled_ns=S))
+    assert not said_by(("broker-stalled",), stall(stalled_ns=S - 1))
+
+
 def test_where_the_network_was_cut_nobody_stood_still() -> None:
     cut = Tcp, zeros(Tcp, connection=2, outage_ns=3 * S, outage_from_ns=T0 - S)
     assert not said_by(("broker-stalled",), stall(), cut)
@@ -209,6 +214,8 @@ def test_a_wait_or_two_as_when_a_consumer_begins_are_nothing() -> None:
     late[1].update(behind_first_ns=T0, behind_last_ns=T0)
     assert not said_by(("long-poll-blocks-others",), late)
     late[1].update(polled_max_ns=250 * MS)
+    assert said_by(("long-poll-blocks-others",), late)
+    late[1].update(polled_max_ns=249 * MS, polled_count=3)
     assert said_by(("long-poll-blocks-others",), late)
 
 

@@ -90,6 +90,7 @@ def test_a_window_that_is_not_scaled_is_told_of_connections_that_matter() -> Non
     assert (found.severity, found.subject.broker) == (CRITICAL, "10.0.0.2:9092")
     assert not lost(bytes_to_broker=2**20 - 1)
     assert lost(bytes_to_broker=0, last_ns=T0 + 60 * S)
+    assert not lost(bytes_to_broker=0, last_ns=T0 + 60 * S - 1)
     assert not lost(wscale_client=None)
     assert not lost(wscale_broker=0)  # it scales by nothing, and agrees
     assert not lost(mss_broker=None)  # its SYN is not there
@@ -109,6 +110,8 @@ def test_a_closed_window_is_told_from_200_ms_or_a_twentieth_on() -> None:
     assert broker is not None
     assert broker.subject.broker == "10.0.0.2:9092"
     assert not shut("broker", 60, 99, life_s=2)
+    assert shut("broker", 50, 50, life_s=1)
+    assert not shut("broker", 49, 49, life_s=0)
 
 
 def test_large_messages_that_crawl_are_told_with_what_holds_them_up() -> None:
@@ -124,6 +127,8 @@ def test_large_messages_that_crawl_are_told_with_what_holds_them_up() -> None:
     assert crawl(4, 99) is None
     assert crawl(3, 6)
     assert crawl(2, 2) is None
+    assert said("slow-transfer", tcp(slow_large=50, large=100, slow_large_bytes_per_s=9.0), times=51)
+    assert not said("slow-transfer", tcp(slow_large=49, large=100, slow_large_bytes_per_s=9.0), times=51)
 
 
 def abandoned(*more: tuple[Any, Row], **values: Any) -> Finding | None:
@@ -181,7 +186,8 @@ def test_a_client_that_closes_after_a_second_of_waiting_gave_up() -> None:
 def test_a_client_that_leaves_its_group_gives_nothing_up() -> None:
     leaves = tcp(left_ns=T0 + 49 * S + S // 2)
     assert not abandoned(leaves)
-    assert abandoned(tcp(left_ns=T0 + 40 * S))
+    assert not abandoned(tcp(left_ns=T0 + 49 * S))
+    assert abandoned(tcp(left_ns=T0 + 49 * S - 1))
     assert abandoned(tcp(left_ns=T0 + 49 * S + S // 2, client_id="another"))
 
 
@@ -192,6 +198,14 @@ def test_timeouts_that_are_alike_are_guessed() -> None:
     found = one("request-abandoned", *both)
     assert found is not None
     assert "looks like a timeout of 3.02 s" in found.message
+    for low, words in ((950, True), (949, False)):
+        ages = [
+            tcp(closed_by="client", waiting_ns=age * 3 * MS, closed_ns=T0, left_ns=None)
+            for age in (low, 1_000, 1_000)
+        ]
+        found = one("request-abandoned", *ages)
+        assert found is not None
+        assert ("looks like a timeout" in found.message) == words
 
 
 def cut(times: int, life_s: int = 9, **values: Any) -> list[tuple[Any, Row]]:
@@ -224,6 +238,7 @@ def test_a_client_that_is_cut_off_again_and_again_while_it_waits_is_told() -> No
     # The broker never answers such a request: it does not know it.
     assert not one("request-abandoned", *cut(3, answered_apis=["ApiVersions"]))
     # Nobody came back at once: the broker had gone.
+    assert one("request-abandoned", *cut(3, life_s=5))
     assert not one("request-abandoned", *cut(3, life_s=4))
 
 

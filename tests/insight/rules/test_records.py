@@ -157,3 +157,7 @@ def test_a_broker_that_stops_closes_all_and_says_nothing_about_writes() -> None:
     assert not silent(cut(1, 10))  # nothing shows that it went on
     other = cut(2, 10.5, last_api="Fetch", last_missing=None)
     assert not silent(line(0), cut(1, 10), other)
+    assert not silent(line(0), cut(1, 10), cut(2, 11, last_api="Fetch", last_missing=None))
+    assert silent(line(0), cut(1, 10), cut(2, 11.001, last_api="Fetch", last_missing=None))
+    assert not silent(line(0, last_ns=11 * SECOND), cut(1, 10))
+    assert silent(line(0, last_ns=11 * SECOND + 1), cut(1, 10))
