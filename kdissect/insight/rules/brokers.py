@@ -48,15 +48,20 @@ class _LostBroker(NamedTuple):
     connections: tuple[int, ...]
 
 
+def addresses_of(row: Row) -> list[str]:
+    """The addresses of a node that the cluster tells. ``localhost`` is this machine's own."""
+    hosts = ("127.0.0.1", "[::1]") if row["host"] == "localhost" else (row["host"],)
+    places = (f"[{host}]" if ":" in host and not host.startswith("[") else host for host in hosts)
+    return [f"{place}:{row['port']}" for place in places]
+
+
 def nodes_by_address(rows: list[Row]) -> dict[str, int]:
     """Which node is at an address, as the cluster tells it. ``localhost`` is this machine's own address; of
     an address that several nodes have had, none is told."""
     found: dict[str, set[int]] = {}
     for row in rows:
-        hosts = ("127.0.0.1", "[::1]") if row["host"] == "localhost" else (row["host"],)
-        for host in hosts:
-            place = f"[{host}]" if ":" in host and not host.startswith("[") else host
-            found.setdefault(f"{place}:{row['port']}", set()).add(row["node_id"])
+        for place in addresses_of(row):
+            found.setdefault(place, set()).add(row["node_id"])
     return {address: next(iter(nodes)) for address, nodes in found.items() if len(nodes) == 1}
 
 
@@ -232,6 +237,8 @@ class _BrokerStop(NamedTuple):
     that dies answers nobody, though its clients may hang on until after it is fenced."""
     away_ns: int | None
     """How long it was away at least, by the capture's clock; None as long as it is not back."""
+    moved_to: str | None
+    """The other address at which it is back, if it is."""
 
 
 def _stop(facts: Facts, several: list[_LostBroker], nodes: dict[str, int]) -> _BrokerStop:
@@ -246,6 +253,8 @@ def _stop(facts: Facts, several: list[_LostBroker], nodes: dict[str, int]) -> _B
     back = [each.back_ns for each in several if each.back_ns is not None]
     # It may be back, and no client needs it.
     back += [row["ns"] for row in mine if row["what"] == "broker-registered" and row["ns"] > last_ns]
+    moved = _elsewhere(facts, several, nodes, last_ns)
+    back += [ns for ns, _ in moved[:1]]
     near = [row for row in mine if abs(row["ns"] - last_ns) <= 30 * SECOND]
     moves = [row for row in near if row["what"] == "leader-moved"]
     before = [row for row in moves if row["ns"] < last_ns - SECOND // 10]
@@ -259,7 +268,37 @@ def _stop(facts: Facts, several: list[_LostBroker], nodes: dict[str, int]) -> _B
     back_ns = min(back, default=None)
     away_ns = facts.context.awake_ns(last_ns, back_ns) if back_ns is not None else None
     begin_ns = min([last_ns, *handed])
-    return _BrokerStop(several, node, begin_ns, last_ns, back_ns, before, after, is_orderly, away_ns)
+    place = moved[0][1] if moved and not any(each.back_ns for each in several) else None
+    return _BrokerStop(several, node, begin_ns, last_ns, back_ns, before, after, is_orderly, away_ns, place)
+
+
+def _elsewhere(
+    facts: Facts, several: list[_LostBroker], nodes: dict[str, int], last_ns: int
+) -> list[tuple[int, str]]:
+    """When somebody reached the broker at another address, where nobody had before, and that address: a pod
+    gets a new one when it starts again."""
+    node, own = nodes.get(several[0].address), {each.address for each in several}
+    served = [
+        row
+        for row in facts.rows(Tcp)
+        if row["exchanges"] and row["broker"] not in own and nodes.get(row["broker"], -1) == node
+    ]
+    known = {row["broker"] for row in served if row["first_ns"] <= last_ns}
+    told = {place for place, ns in first_told(facts.rows(ClusterBrokers)).items() if ns > last_ns}
+    return sorted(
+        (row["first_ns"], row["broker"])
+        for row in served
+        if row["broker"] in told and row["broker"] not in known
+    )
+
+
+def first_told(rows: list[Row]) -> dict[str, int]:
+    """When the cluster first told of an address."""
+    found: dict[str, int] = {}
+    for row in rows:
+        for place in addresses_of(row):
+            found[place] = min(row["from_ns"], found.get(place, row["from_ns"]))
+    return found
 
 
 def _answered_until(facts: Facts, several: list[_LostBroker]) -> int:
@@ -280,7 +319,7 @@ def _answered_until(facts: Facts, several: list[_LostBroker]) -> int:
 
 
 def _gone(facts: Facts, stop: _BrokerStop) -> Finding:
-    several, node, first_ns, last_ns, back_ns, before, after, is_orderly, away_ns = stop
+    several, node, first_ns, last_ns, back_ns, before, after, is_orderly, away_ns, moved_to = stop
     first = several[0]
     ended, failed = sum(each.ended for each in several), sum(each.failed for each in several)
     name = f"Broker {node}" if node is not None else f"The broker at {first.address}"
@@ -295,7 +334,8 @@ def _gone(facts: Facts, stop: _BrokerStop) -> Finding:
         message += f" {plural(len(before or after), 'partition')} had to get another leader."
     if back_ns is not None and away_ns is not None:
         is_sure = away_ns == back_ns - last_ns
-        message += f" It came back {f'{away_ns / 1e9:.1f} s ' if is_sure else ''}later."
+        message += f" It came back {f'{away_ns / 1e9:.1f} s ' if is_sure else ''}later"
+        message += f" at another address, {moved_to}." if moved_to is not None else "."
     steps = [EvidenceStep(last_ns, f"{ended} of its connections had ended")]
     steps += [
         EvidenceStep(
@@ -304,7 +344,8 @@ def _gone(facts: Facts, stop: _BrokerStop) -> Finding:
         for row in (*before, *after)[:5]
     ]
     if back_ns is not None:
-        steps.append(EvidenceStep(back_ns, "it answers again"))
+        where = f" at {moved_to}" if moved_to is not None else ""
+        steps.append(EvidenceStep(back_ns, f"it answers again{where}"))
     subject = FindingSubject(broker=str(node) if node is not None else first.address)
     severity = CRITICAL
     is_cut = facts.context.cut_packets > 0 and not is_orderly and not before

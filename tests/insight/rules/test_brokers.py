@@ -275,6 +275,23 @@ def test_an_orderly_stop_is_told_so() -> None:
     assert found["isr-shrunk"].because == found["broker-gone"].key
 
 
+def test_a_broker_may_come_back_at_another_address() -> None:
+    """confluent-kafka-python #990: a pod gets a new address, and clients go on with the old one."""
+    rows = served(10), refused(1, 11), refused(3, 40), at_node(), HANDED_OVER
+    new = {"broker": "10.0.0.9:9092"}
+    there = ClusterBrokers, row(ClusterBrokers, node_id=1, host="10.0.0.9", port=9092, from_ns=20 * SECOND)
+    (found,) = said("broker-gone", *rows, connection(2, 24, 90, **new), there)
+    assert (found.severity, found.measure, found.resolved_ns) == (NOTICE, 14.0, 24 * SECOND)
+    assert "It came back 14.0 s later at another address, 10.0.0.9:9092." in found.message
+    before = connection(4, 5, 90, **new)
+    early = there[0], {**there[1], "from_ns": 0}
+    other = there[0], {**there[1], "node_id": 2}
+    idle = connection(2, 24, 90, **new, exchanges=0)
+    for more in ((before, there), (connection(2, 24, 90, **new), early), (idle, there), (before, other)):
+        (found,) = said("broker-gone", *rows, *more)
+        assert (found.severity, found.resolved_ns) == (CRITICAL, None)
+
+
 @pytest.mark.parametrize(
     ("at_s", "to", "by", "is_effect"),
     [
