@@ -112,9 +112,8 @@ def stuck_offset(facts: Facts) -> Iterator[Finding]:
         yield facts.finding(
             FindingSubject(group=group, client_id=client_id, topic=topic, partition=partition),
             f"The records from offset {offset:,} on were fetched {answers:,} times in "
-            f"{span(last_ns - first_ns)} and "
-            f"the consumer does not get past them; {plural(behind, 'record')} wait from there on."
-            f"{committed_text}",
+            f"{span(last_ns - first_ns)} and the consumer does not get past them; "
+            f"{plural(behind, 'record waits', 'records wait')} from there on.{committed_text}",
             count=answers,
             measure=answers,
             unit="fetches",

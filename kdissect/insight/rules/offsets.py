@@ -41,8 +41,8 @@ def data_lost_to_retention(facts: Facts) -> Iterator[Finding]:
         gone = row["log_start_offset"] - row["reset_from"]
         yield facts.finding(
             FindingSubject(group=group, client_id=client_id, topic=topic, partition=partition),
-            f"{plural(gone, 'record')} were deleted before they were read: the consumer wanted to go on "
-            "at offset "
+            f"{plural(gone, 'record was', 'records were')} deleted before being read: the consumer "
+            "wanted to go on at offset "
             f"{row['reset_from']:,}, and the log begins at {row['log_start_offset']:,}.",
             count=len(lost),
             measure=gone,

@@ -98,8 +98,9 @@ def share_poison(facts: Facts) -> Iterator[Finding]:
         given_up = _total(rows, "given_up")
         yield facts.finding(
             subject,
-            f"{plural(given_up, 'record')} of this share group were delivered {deliveries} times, and no "
-            f"member accepted them. They will not be delivered again. {_clients(failed)} had them last.",
+            f"{plural(given_up, 'record')} of this share group reached the limit of {deliveries} deliveries, "
+            f"and no member accepted {'it' if given_up == 1 else 'them'}. No member gets "
+            f"{'it' if given_up == 1 else 'them'} again. {_clients(failed)} had the last delivery.",
             confidence=CERTAIN if deliveries == DEFAULT_LIMIT else LIKELY,
             count=given_up,
             measure=float(deliveries),

@@ -431,6 +431,7 @@ def error(name: str, api: str, **values: Any) -> Row:
         "client": "10.0.0.1",
         "client_id": "c",
         "group": "g",
+        "transactional_id": None,
         "topic": None,
         "partition": None,
         "count": 1,
@@ -448,6 +449,36 @@ def test_a_coordinator_that_moved() -> None:
     assert not told("coordinator-moved", errors=[loading])
     (slow,) = told("coordinator-moved", errors=[loading | {"last_ns": 6 * SECOND}])
     assert slow.message.startswith("No broker was ready")
+
+
+@pytest.mark.parametrize(
+    ("values", "severity"),
+    [
+        ({}, WARNING),
+        ({"last_ns": 31 * SECOND - 1}, NOTICE),
+        ({"error": "COORDINATOR_LOAD_IN_PROGRESS"}, NOTICE),
+        ({"api": "JoinGroup"}, NOTICE),
+    ],
+)
+def test_a_group_that_never_gets_a_coordinator_is_worth_a_warning(
+    values: dict[str, Any], severity: str
+) -> None:
+    """The topic of coordinators wants three copies, and the cluster has one broker."""
+    never = error("COORDINATOR_NOT_AVAILABLE", "FindCoordinator", last_ns=31 * SECOND) | values
+    (found,) = told("coordinator-moved", errors=[never])
+    assert found.severity == severity
+    assert ("could not be made" in found.cause) == (severity == WARNING)
+    (served,) = told("coordinator-moved", errors=[never], members=[member("c")])
+    assert served.severity == NOTICE
+
+
+def test_so_is_a_transactional_id() -> None:
+    never = error("COORDINATOR_NOT_AVAILABLE", "FindCoordinator", last_ns=31 * SECOND, group=None)
+    assert not told("coordinator-moved", errors=[never])
+    (found,) = told("coordinator-moved", errors=[never | {"transactional_id": "pay"}])
+    assert (found.subject.transactional_id, found.subject.group, found.severity) == ("pay", None, WARNING)
+    assert "coordinator of the transactional id pay" in found.message
+    assert found.filter == 'transactional_id == "pay"'
 
 
 @pytest.mark.parametrize(

@@ -12,6 +12,7 @@ from kdissect.insight.causes import explains
 from kdissect.insight.finding import CERTAIN, CRITICAL, NOTICE, WARNING, EvidenceStep, Finding, FindingSubject
 from kdissect.insight.rule import Facts, rule
 from kdissect.insight.rules.groups.words import by_group, group_filter, seconds, some
+from kdissect.insight.words import having
 from kdissect.wording import plural
 
 GROUP_HEARTBEATS = ("ConsumerGroupHeartbeat", "ShareGroupHeartbeat", "StreamsGroupHeartbeat")
@@ -220,14 +221,15 @@ OF_MEMBERS = ("Heartbeat", "SyncGroup", "LeaveGroup")
 """Only who was accepted before asks this."""
 
 
-@rule("coordinator-moved", NOTICE, CERTAIN, needs=(Errors, Members, Rebalances), unavailable_s=5)
+@rule("coordinator-moved", NOTICE, CERTAIN, needs=(Errors, Members, Rebalances), unavailable_s=5, never_s=30)
 def coordinator_moved(facts: Facts) -> Iterator[Finding]:
-    """The group lost its coordinator. A broker that refuses the first members of a group, and accepts them
-    then, was only being made ready."""
+    """A group, or a transactional id, lost its coordinator. A broker that refuses the first members of a
+    group, and accepts them then, was only being made ready."""
     served = _served(facts)
-    groups: dict[str, list[Row]] = {}
+    found: dict[tuple[str | None, str | None], list[Row]] = {}
     for row in facts.rows(Errors):
-        if not row["group"] or row["api"] not in (*MEMBERSHIP, "FindCoordinator"):
+        is_members = row["group"] and row["api"] in (*MEMBERSHIP, "FindCoordinator")
+        if not is_members and not (row["transactional_id"] and row["api"] == "FindCoordinator"):
             continue
         if row["error"] == "NOT_COORDINATOR":
             before_ns = served.get(row["group"])
@@ -236,28 +238,48 @@ def coordinator_moved(facts: Facts) -> Iterator[Finding]:
             lasted_ns = row["last_ns"] - row["first_ns"]
             is_told = row["error"] in NOT_READY and lasted_ns >= facts.limit("unavailable_s") * SECOND
         if is_told:
-            groups.setdefault(row["group"], []).append(row)
-    for group, rows in groups.items():
+            id = None if row["group"] else row["transactional_id"]
+            found.setdefault((row["group"] or None, id), []).append(row)
+    for (group, id), rows in found.items():
         lasted_ns = max(row["last_ns"] for row in rows) - min(row["first_ns"] for row in rows)
         brokers = some(sorted({row["broker"] for row in rows if row["broker"]}))
         moved = any(row["error"] == "NOT_COORDINATOR" for row in rows)
         count = sum(row["count"] for row in rows)
+        whose = "the group" if group is not None else f"the transactional id {id}"
+        is_lost = (
+            all((row["api"], row["error"]) == ("FindCoordinator", NOT_READY[0]) for row in rows)
+            and group not in served
+            and lasted_ns >= facts.limit("never_s") * SECOND
+        )
         yield facts.finding(
-            FindingSubject(group=group),
+            FindingSubject(group=group, transactional_id=id),
             (
                 "The coordinator of the group changed. Members were refused "
                 if moved
-                else "No broker was ready to be the coordinator of the group. Clients were refused "
+                else f"No broker was ready to be the coordinator of {whose}. Clients were refused "
             )
             + f"{plural(count, 'time')} by {brokers}"
             + (f", for {seconds(lasted_ns)}." if lasted_ns else "."),
+            severity=WARNING if is_lost else NOTICE,
             measure=lasted_ns / SECOND,
             unit="s",
             threshold=0.0 if moved else facts.limit("unavailable_s"),
             cost_ns=lasted_ns,
-            filter=group_filter(group),
+            filter=group_filter(group) if group is not None else having(transactional_id=id),
             **_told(rows),
+            **(_NEVER if is_lost else {}),
         )
+
+
+_NEVER = {
+    "cause": "Coordinators lead the partitions of __consumer_offsets and __transaction_state. The partition "
+    "of this id has no leader, or the topic could not be made. A cluster makes it at first use with three "
+    "copies by default, and cannot if it has fewer brokers.",
+    "fix": "Look at that topic: kafka-topics.sh --describe. If it is not there, set its replication factor "
+    "to the number of brokers or less, and read the log of the brokers. If a partition has no leader, bring "
+    "its brokers back.",
+    "configs": ("offsets.topic.replication.factor", "transaction.state.log.replication.factor"),
+}
 
 
 def _served(facts: Facts) -> dict[str, int]:
