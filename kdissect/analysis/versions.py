@@ -14,7 +14,8 @@ its tables.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Mapping
+from collections import Counter
+from collections.abc import Callable, Hashable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple, Self
 
@@ -210,12 +211,13 @@ class VersionFacts:
                 continue
             asks = asking[talker.client, talker.client_id]
             _, software, software_version = line.software or (0, None, None)
+            tries = _tries_versions(talk.spoken)
             for (api_key, api_version), count in talk.spoken.items():
                 offer = self._offer(talker, line, api_key)
                 has_higher = offer is None and self.is_answered(talker.broker, api_key, api_version + 1)
                 key = (
                     *(talker.client_id, talker.client, software, software_version, talker.broker),
-                    *(api_key, api_version, offer, asks, has_higher),
+                    *(api_key, api_version, offer, asks, has_higher, tries),
                 )
                 if key in counts or len(counts) < self._most:
                     counts[key] = counts.get(key, 0) + count
@@ -243,6 +245,7 @@ def _result(
     offer: tuple[int, int] | None,
     asks: bool,
     has_higher: bool,
+    tries: bool,
 ) -> Row:
     limited_by = CLIENT if has_higher else limit(api_version, offer, asks)
     removed_in = apis.removed_in(api_key, api_version)
@@ -261,7 +264,7 @@ def _result(
         "removed_in": removed_in,
         "reads": is_known,
         "count": count,
-        "verdict": verdict(is_known, removed_in, limited_by, asks),
+        "verdict": verdict(is_known, removed_in, limited_by, asks, tries),
     }
 
 
@@ -276,10 +279,27 @@ def limit(api_version: int, offer: tuple[int, int] | None, asks: bool) -> str:
     return BROKER if api_version >= offer[1] and asks else CLIENT
 
 
-def verdict(is_known: bool, removed_in: str | None, limited_by: str, asks: bool) -> str:
-    """Whether the client is still understood by the release that removed the version, and later ones."""
+_MANY_VERSIONS = 3
+"""Of one API on a connection: a client keeps to one, or to two (old librdkafka asks ListOffsets so)."""
+
+
+def _tries_versions(spoken: Iterable[tuple[int, int]]) -> bool:
+    """Whether a client tries what versions there are.
+
+    :param spoken: API keys and versions on its connection.
+    """
+    return any(times >= _MANY_VERSIONS for times in Counter(key for key, _ in spoken).values())
+
+
+def verdict(is_known: bool, removed_in: str | None, limited_by: str, asks: bool, tries: bool = False) -> str:
+    """Whether the client is still understood by the release that removed the version, and later ones.
+
+    :param tries: whether the client tries all versions, so that it may need none of them.
+    """
     if removed_in is None:
         return OK if is_known else UNKNOWN
+    if tries:
+        return UNKNOWN
     if limited_by == BROKER:
         return UPGRADE_BROKER_FIRST
     return BREAKS if limited_by == CLIENT or not asks else UNKNOWN

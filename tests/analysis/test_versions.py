@@ -91,6 +91,17 @@ def test_a_version_that_the_broker_answers_to_anyone_is_offered() -> None:
     assert {row[0]: row[2] for row in judged(refused, "Heartbeat")} == {0: "unknown", 1: "unknown"}
 
 
+def test_who_tries_all_versions_on_one_connection_may_need_none_of_them() -> None:
+    newer = [(0, 0, 9), (1, 0, 9), (18, 0, 3)]
+    two: list[Event] = [asked(offers=newer), produced(2), produced(3)]
+    assert judged(two) == [(2, 9, "client", "breaks"), (3, 9, "client", "ok")]
+    three = [*two, produced(4), fetched(2, -1)]
+    assert judged(three)[0] == (2, 9, "client", "unknown")
+    assert judged(three, "Fetch") == [(2, 9, "client", "unknown")]
+    apart = [*two, produced(4, connection=1)]
+    assert judged(apart)[0] == (2, 9, "client", "breaks")
+
+
 def test_a_client_that_never_asks_breaks() -> None:
     assert judged([produced(2), over()]) == [(2, None, "unknown", "breaks")]
     assert judged([asked(connection=1), produced(2), over(), over(1)]) == [

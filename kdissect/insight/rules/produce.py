@@ -153,9 +153,13 @@ def message_too_large(facts: Facts) -> Iterator[Finding]:
         )
 
 
-@rule("under-min-isr", CRITICAL, CERTAIN, needs=(Errors,))
+@rule("under-min-isr", CRITICAL, CERTAIN, needs=(Errors, ClusterTopics))
 def under_min_isr(facts: Facts) -> Iterator[Finding]:
-    """Writes fail because too few replicas are in sync."""
+    """Writes fail because too few replicas are in sync. Where a topic has a single replica, that one is in
+    sync, because it refuses: so more are asked for than there are."""
+    copies: dict[str, set[int | None]] = {}
+    for row in facts.rows(ClusterTopics):
+        copies.setdefault(row["topic"], set()).add(row["replication"])
     codes = ("NOT_ENOUGH_REPLICAS", "NOT_ENOUGH_REPLICAS_AFTER_APPEND")
     failed = [row for row in facts.rows(Errors) if row["error"] in codes and row["topic"] is not None]
     for subject, rows in by(failed, "topic").items():
@@ -163,15 +167,31 @@ def under_min_isr(facts: Facts) -> Iterator[Finding]:
         parts = sorted({row["partition"] for row in rows if row["partition"] is not None})
         lasted = max(row["last_ns"] for row in rows) - min(row["first_ns"] for row in rows)
         told = _errors(rows)
+        is_single = copies.get(subject.topic or "") == {1}
         yield facts.finding(
             subject,
             f"Writes of {clients} to {subject.topic} failed {plural(int(str(told['count'])), 'time')}"
-            f"{f' over {span(lasted)}' if lasted else ''}: fewer replicas of "
-            f"{plural(len(parts), 'partition')} are in sync than min.insync.replicas asks for.",
+            f"{f' over {span(lasted)}' if lasted else ''}: "
+            + (
+                "the topic has a single replica, and min.insync.replicas asks for more."
+                if is_single
+                else f"fewer replicas of {plural(len(parts), 'partition')} are in sync than "
+                "min.insync.replicas asks for."
+            ),
             cost_ns=lasted,
             filter=having(topic=subject.topic, error=rows[0]["error"]),
             **told,
+            **(_SINGLE if is_single else {}),
         )
+
+
+_SINGLE = {
+    "cause": "The topic was made with one replica, by hand or at first use (default.replication.factor). "
+    "With acks=all every write needs min.insync.replicas replicas, so none can succeed.",
+    "fix": "Give the topic more replicas (kafka-reassign-partitions.sh), or set min.insync.replicas of the "
+    "topic to 1. One replica means that its records are lost with its broker.",
+    "configs": ("min.insync.replicas", "default.replication.factor"),
+}
 
 
 @rule("produce-retries-exhausted", CRITICAL, LIKELY, needs=(Producers,), tried_s=30)

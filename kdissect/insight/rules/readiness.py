@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any
 
 from kdissect.analysis.clients import Clients
 from kdissect.analysis.cluster import ClusterBrokers
@@ -41,11 +40,12 @@ def _is_on_4(rows: list[Row]) -> bool:
 @rule("client-breaks-on-4", CRITICAL, CERTAIN, needs=(Versions,))
 def client_breaks_on_4(facts: Facts) -> Iterator[Finding]:
     """A client uses versions of requests that Kafka 4 no longer has."""
-    old = [row for row in facts.rows(Versions) if row["verdict"] == "breaks"]
-    kept = {_speaker(row) for row in facts.rows(Versions) if row["removed_in"] is None and row["reads"]}
-    breaking = [row for row in old if _speaker(row) not in kept]
-    if len(breaking) < len(old):
-        facts.cannot_judge("a client sends old and new versions of one request, so it may not need the old")
+    breaking = [row for row in facts.rows(Versions) if row["verdict"] == "breaks"]
+    if any(
+        (row["verdict"], row["limited_by"]) == ("unknown", "client") and row["removed_in"]
+        for row in facts.rows(Versions)
+    ):
+        facts.cannot_judge("a client tries many versions of a request, so it may need none of them")
     for (client_id, client), rows in together(breaking, "client_id", "client").items():
         software = next((_software(row) for row in rows if row["software"]), None)
         used = sorted({f"{row['api']} {row['api_version']}" for row in rows})
@@ -69,12 +69,6 @@ def client_breaks_on_4(facts: Facts) -> Iterator[Finding]:
             threshold=1,
             filter=f"api in {{{apis}}}{who}",
         )
-
-
-def _speaker(row: Row) -> tuple[Any, ...]:
-    """Who sends a request, as far as versions tell it. One that tries all versions needs none of them."""
-    names = ("client_id", "client", "software", "software_version", "broker", "api")
-    return tuple(row[name] for name in names)
 
 
 def _instead(rows: list[Row]) -> str:

@@ -130,6 +130,18 @@ def test_too_few_replicas_in_sync_is_told_once_a_topic() -> None:
     assert (found.subject.topic, found.count, found.cost_ns) == ("sales", 6, 4 * SECOND)
 
 
+@pytest.mark.parametrize(
+    ("copies", "is_single"), [((1,), True), ((1, 1), True), ((1, 3), False), ((3,), False)]
+)
+def test_a_topic_may_have_fewer_replicas_than_must_be_in_sync(
+    copies: tuple[int, ...], is_single: bool
+) -> None:
+    """kcat #184: all replicas are in sync, and there is one."""
+    topics = [row(ClusterTopics, topic="sales", replication=each) for each in copies]
+    (found,) = said("under-min-isr", {Errors: [failed("NOT_ENOUGH_REPLICAS")], ClusterTopics: topics})
+    assert ("has a single replica" in found.message) == ("made with one replica" in found.cause) == is_single
+
+
 def test_giving_up_is_after_30_s() -> None:
     assert not judged("produce-retries-exhausted", producer(given_up=1, tried_ns=30 * SECOND - 1))
     (found,) = judged("produce-retries-exhausted", producer(given_up=1, tried_ns=30 * SECOND))
