@@ -91,6 +91,8 @@ class Coverage(Fold):
         """Steps of time in which anything happened."""
         self._numbers: dict[int, tuple[int, int]] = {}
         """Of steps of time, the first and the last packet that completed an exchange there."""
+        self._earlier: tuple[tuple[int, int], ...] = ()
+        """Where the clocks of captures before this one were set back."""
 
     def feed(self, event: Event) -> None:
         if isinstance(event, Exchange):
@@ -171,6 +173,11 @@ class Coverage(Fold):
         elif first < known[0] or last > known[1]:
             self._numbers[step] = (min(first, known[0]), max(last, known[1]))
 
+    def end_capture(self) -> None:
+        """What comes next is another capture, whose packets are counted from 1 again."""
+        self._earlier = self._set_back()
+        self._numbers = {}
+
     def merge(self, later: Self) -> None:
         self._first_ns = least(self._first_ns, later._first_ns)
         self._last_ns = most(self._last_ns, later._last_ns)
@@ -189,6 +196,7 @@ class Coverage(Fold):
         self._dark.merge(later._dark)
         self._mid_stream.merge(later._mid_stream)
         self._steps |= later._steps
+        self._earlier += later._earlier
         for step, (first, last) in later._numbers.items():
             self._number(step, first, last)
         self._whys.update(later._whys)
@@ -219,7 +227,7 @@ class Coverage(Fold):
                 after = steps[at + 2] if at + 2 < len(steps) else before
             if after > before and self._numbers[before][1] > self._numbers[after][0]:
                 found.append(((before + 1) * STEP_NS, after * STEP_NS))
-        return tuple(found)
+        return (*self._earlier, *found)
 
     def context(self) -> JudgingContext:
         """What was captured as of now."""

@@ -265,6 +265,12 @@ class Judge:
         self._coverage.merge(later._coverage)
         self._together.merge(later._together)
 
+    def add_capture(self, later: Self) -> None:
+        """Add what was fed of another capture, whose packets are counted from 1 again."""
+        for each in (self, later):
+            each._coverage.end_capture()
+        self.merge(later)
+
     def context(self) -> JudgingContext:
         """What was captured as of now."""
         return self._coverage.context()

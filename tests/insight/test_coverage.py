@@ -79,6 +79,19 @@ def test_the_order_in_which_exchanges_are_told_is_no_order_of_time() -> None:
     assert later.context().set_back == ()
 
 
+def test_another_capture_counts_its_packets_anew() -> None:
+    def both(first: Coverage, second: Coverage) -> JudgingContext:
+        first.end_capture()
+        second.end_capture()
+        first.merge(second)
+        return first.context()
+
+    assert both(_numbered(1, 9, 20), _numbered(101, 109)).set_back == ()
+    back = (12 * SECOND, 20 * SECOND)
+    assert both(_numbered(1, 20, 10, 30), _numbered(101, 109)).set_back == (back,)
+    assert both(_numbered(101, 109), _numbered(1, 20, 10, 30)).set_back == (back,)
+
+
 def test_no_time_is_known_over_a_clock_that_was_set_back() -> None:
     context = JudgingContext(set_back=((20 * SECOND, 60 * SECOND),))
     assert context.awake_ns(0, 20 * SECOND) == context.seen_ns(0, 20 * SECOND) == 20 * SECOND

@@ -92,7 +92,7 @@ class _ReportCommand:
         def finish(file: BinaryIO, reading: Reading) -> None:
             judge = folding.counted
             if state is not None and not reading.is_interrupted:
-                state.merge(judge)
+                state.add_capture(judge)
                 judge = state
             self._write(file, judge.report(folding.config.thresholds, folding.config.ignored))
             if path is not None and not reading.is_interrupted:

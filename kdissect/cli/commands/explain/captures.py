@@ -82,7 +82,7 @@ class Explanation:
             if self._given["state"] is not None and not reading.is_interrupted:
                 states.save(self._given["state"], judge)
             return judged
-        self._state.merge(judge)
+        self._state.add_capture(judge)
         judged = self._judged(self._state, reading.packets)
         self._print(file, judged, judged.context.first_ns)
         states.save(self._given["state"], self._state)
