@@ -157,12 +157,12 @@ def _begins_anew(facts: Facts, rows: list[Row]) -> bool:
 
 def _is_unkept(facts: Facts, rows: list[Row]) -> bool:
     has_many = len(rows) >= facts.limit("partitions")
-    return has_many and rows[0]["session_id"] is None and _begins_anew(facts, rows)
+    return has_many and not rows[0]["session_id"] and _begins_anew(facts, rows)
 
 
 def _is_thrown_away(facts: Facts, rows: list[Row]) -> bool:
     """Whether it does so though the broker gives it a session."""
-    return rows[0]["session_id"] is not None and _begins_anew(facts, rows)
+    return bool(rows[0]["session_id"]) and _begins_anew(facts, rows)
 
 
 def _thrown_away(facts: Facts, firsts: list[Row]) -> Iterator[Finding]:
