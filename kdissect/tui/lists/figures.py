@@ -43,7 +43,7 @@ class FigureColumn(NamedTuple):
     sort: Callable[[Row], Any] | None = None
     """What rows are ordered by; None where they cannot be. Rows for which it gives None come last."""
     rank: int = 0
-    """0 for a column that is always there."""
+    """0 for a column that has room before all others. It is always there, unless it is rare."""
     is_right: bool = True
     most: int = MOST_TEXT
     """Cells that a text has at most."""
@@ -53,6 +53,8 @@ class FigureColumn(NamedTuple):
     """Cells that a text keeps, if it needs them."""
     is_name: bool = False
     """Whether texts are names, which differ at the end as often as at the beginning."""
+    is_rare: bool = False
+    """Whether nothing stands in it as a rule: then it is left out, whatever its rank."""
 
 
 class Figures:
@@ -262,7 +264,7 @@ class Figures:
         ]
 
     def _is_filled(self, column: FigureColumn) -> bool:
-        if not column.rank or column.title == self.sorted_by:
+        if column.title == self.sorted_by or not (column.rank or column.is_rare):
             return True
         return any(column.text(row) for row in self._rows[:MEASURED])
 
@@ -308,7 +310,8 @@ def number(title: str, name: str, rank: int = 0) -> FigureColumn:
 
 def rare(title: str, name: str, rank: int = 0) -> FigureColumn:
     """A count of what had better not happen: nothing stands for 0."""
-    return FigureColumn(title, _text_if(lambda value: f"{value:,}" if value else "", name), _of(name), rank)
+    text = _text_if(lambda value: f"{value:,}" if value else "", name)
+    return FigureColumn(title, text, _of(name), rank, is_rare=True)
 
 
 def graded(rank: int = 0) -> tuple[FigureColumn, FigureColumn, FigureColumn]:

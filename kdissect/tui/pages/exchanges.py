@@ -200,7 +200,7 @@ class ExchangesPage(SplitPage):
         self.uncover(place)
         row = self.rows.row_of(place)
         if row is not None:
-            self.list_pane.cursor = row
+            self.list_pane.go_to(row)
 
     @property
     def order_of_list(self) -> tuple[str, bool]:
@@ -288,7 +288,7 @@ class ExchangesPage(SplitPage):
             self.say("no exchange with an error or fault " + ("after this" if step > 0 else "before this"))
         else:
             self._wanted_error = self.kdissect.index.value("number", self.rows.place(row))
-            self.list_pane.cursor = row
+            self.list_pane.go_to(row)
 
     def action_next_of_connection(self, step: int) -> None:
         row = self.rows.next_of_connection(self.list_pane.cursor, step)

@@ -192,6 +192,6 @@ class LadderPage(Page):
         cursor = self.table.cursor
         bad = bad[bad > cursor] if step > 0 else bad[bad < cursor][::-1]
         if len(bad):
-            self.table.cursor = int(bad[0])
+            self.table.go_to(int(bad[0]))
         else:
             self.say("no error after this" if step > 0 else "no error before this")

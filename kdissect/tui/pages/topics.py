@@ -127,7 +127,7 @@ CLIENT_COLUMNS = (
     address("Broker", "broker", 5),
     rare("Stalled", "stalled", 2),
     rare("Rewinds", "rewinds", 3),
-    *graded(1),
+    *graded(),
 )
 
 

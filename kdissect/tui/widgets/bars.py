@@ -12,6 +12,7 @@ from rich.text import Text
 from textual import events
 from textual.app import ComposeResult
 from textual.containers import Vertical
+from textual.keys import key_to_character
 from textual.message import Message
 from textual.screen import Screen
 from textual.strip import Strip
@@ -235,6 +236,11 @@ class Foot(Vertical):
         self.set_timer(self.FIRST_SECONDS, line.remove)
 
 
+def _character_of(key: str) -> str | None:
+    """What a key writes, if anything. Textual does not know it of the slash, which Unicode calls solidus."""
+    return "/" if key == "slash" else key_to_character(key)
+
+
 class KeysFooter(Legible):
     """The keys that mean something here; a click is as good as the key. Where there is no room for all, it
     first leaves out keys that most screens have, then the last ones, but never the very last. That one opens
@@ -273,8 +279,11 @@ class KeysFooter(Legible):
         if not self.is_attached:
             return
         found: dict[str, FooterKey] = {}
+        field = self.screen.focused
         for active in self.screen.active_bindings.values():
             binding = active.binding
+            if field is not None and field.check_consume_key(binding.key, _character_of(binding.key)):
+                continue  # it is written into the field
             if binding.show and binding.action not in found:
                 text = self.app.get_key_display(binding)
                 what, help_text = binding.description, active.tooltip

@@ -51,10 +51,10 @@ def test_values_have_units_and_nothing_stands_for_what_is_not_known() -> None:
         listed("g", "g"),
         address("h", "h"),
     )
-    values = (12_345, 0, 1_234.56, 1_500_000, 2_048, "a\x1bb", ["x", "y\n"], "[::1]:9092")
+    values = (12_345, 7, 1_234.56, 1_500_000, 2_048, "a\x1bb", ["x", "y\n"], "[::1]:9092")
     full = dict(zip("abcdefgh", values, strict=True))
     made = figures(full, columns=columns)
-    expected = ["12,345", "", "1,234.6", "1.50 ms", "2.0 KiB", "a\\x1bb", "x, y\\n", "[::1]:9092"]
+    expected = ["12,345", "7", "1,234.6", "1.50 ms", "2.0 KiB", "a\\x1bb", "x, y\\n", "[::1]:9092"]
     assert made.cells(0, 200) == expected
     nothing: Row = dict.fromkeys("abcdefgh") | {"g": []}
     made = figures(nothing, columns=columns)
@@ -64,6 +64,12 @@ def test_values_have_units_and_nothing_stands_for_what_is_not_known() -> None:
 def test_columns_in_which_nothing_stands_are_left_out() -> None:
     assert titles(figures(row("a", 1))) == ["Name", "Count"]
     assert titles(figures(row("a", 1, errors=2, took_ns=5))) == ["Name", "Count", "Errors", "Took"]
+
+
+def test_a_rare_column_is_left_out_if_it_is_empty_whatever_its_rank() -> None:
+    columns = (number("a", "a"), rare("b", "b"))
+    assert titles(figures({"a": 1, "b": 0}, columns=columns)) == ["a"]
+    assert titles(figures({"a": 1, "b": 2}, columns=columns)) == ["a", "b"]
 
 
 def test_without_room_the_highest_ranks_go_first_then_texts_are_cut() -> None:
