@@ -14,7 +14,6 @@ its tables.
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Callable, Hashable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple, Self
@@ -32,9 +31,10 @@ from kdissect.session.conversation import Connection
 
 CLIENT, BROKER, UNKNOWN = "client", "broker", "unknown"
 """Who limits a version."""
-BREAKS, UPGRADE_BROKER_FIRST, OK = "breaks", "upgrade-broker-first", "ok"
-VERDICTS = (BREAKS, UPGRADE_BROKER_FIRST, UNKNOWN, OK)
-"""Worst first. With the broker's limit, only a newer broker shows what the client can."""
+BREAKS, UPGRADE_BROKER_FIRST, TRIED, OK = "breaks", "upgrade-broker-first", "tried", "ok"
+VERDICTS = (BREAKS, UPGRADE_BROKER_FIRST, UNKNOWN, TRIED, OK)
+"""Worst first. With the broker's limit, only a newer broker shows what the client can. Who tries many
+versions of an API may need none of them."""
 
 REFUSED = "UNSUPPORTED_VERSION"
 
@@ -211,13 +211,13 @@ class VersionFacts:
                 continue
             asks = asking[talker.client, talker.client_id]
             _, software, software_version = line.software or (0, None, None)
-            tries = _tries_versions(talk.spoken)
+            tried = _tried(talk.spoken)
             for (api_key, api_version), count in talk.spoken.items():
                 offer = self._offer(talker, line, api_key)
                 has_higher = offer is None and self.is_answered(talker.broker, api_key, api_version + 1)
                 key = (
                     *(talker.client_id, talker.client, software, software_version, talker.broker),
-                    *(api_key, api_version, offer, asks, has_higher, tries),
+                    *(api_key, api_version, offer, asks, has_higher, api_key in tried),
                 )
                 if key in counts or len(counts) < self._most:
                     counts[key] = counts.get(key, 0) + count
@@ -245,11 +245,11 @@ def _result(
     offer: tuple[int, int] | None,
     asks: bool,
     has_higher: bool,
-    tries: bool,
+    is_tried: bool,
 ) -> Row:
     limited_by = CLIENT if has_higher else limit(api_version, offer, asks)
     removed_in = apis.removed_in(api_key, api_version)
-    is_known = apis.is_api(api_key) and api_version in apis.versions(api_key)
+    is_known = _is_known(api_key, api_version)
     return {
         "client_id": client_id,
         "client": client,
@@ -264,7 +264,7 @@ def _result(
         "removed_in": removed_in,
         "reads": is_known,
         "count": count,
-        "verdict": verdict(is_known, removed_in, limited_by, asks, tries),
+        "verdict": verdict(is_known, removed_in, limited_by, asks, is_tried),
     }
 
 
@@ -279,27 +279,42 @@ def limit(api_version: int, offer: tuple[int, int] | None, asks: bool) -> str:
     return BROKER if api_version >= offer[1] and asks else CLIENT
 
 
+def _is_known(api_key: int, api_version: int) -> bool:
+    return apis.is_api(api_key) and api_version in apis.versions(api_key)
+
+
 _MANY_VERSIONS = 3
 """Of one API on a connection: a client keeps to one, or to two (old librdkafka asks ListOffsets so)."""
 
 
-def _tries_versions(spoken: Iterable[tuple[int, int]]) -> bool:
-    """Whether a client tries what versions there are.
+def _tried(spoken: Iterable[tuple[int, int]]) -> set[int]:
+    """The API keys of which a client tries many versions, also one that Kafka 4 has. What it tries of one
+    API tells nothing of others: kafka-python 1.4 tries Metadata and keeps to one version of the rest.
 
     :param spoken: API keys and versions on its connection.
     """
-    return any(times >= _MANY_VERSIONS for times in Counter(key for key, _ in spoken).values())
+    versions: dict[int, list[int]] = {}
+    for api_key, api_version in spoken:
+        versions.setdefault(api_key, []).append(api_version)
+    return {
+        api_key
+        for api_key, tried in versions.items()
+        if len(tried) >= _MANY_VERSIONS
+        and any(_is_known(api_key, each) and apis.removed_in(api_key, each) is None for each in tried)
+    }
 
 
-def verdict(is_known: bool, removed_in: str | None, limited_by: str, asks: bool, tries: bool = False) -> str:
+def verdict(
+    is_known: bool, removed_in: str | None, limited_by: str, asks: bool, is_tried: bool = False
+) -> str:
     """Whether the client is still understood by the release that removed the version, and later ones.
 
-    :param tries: whether the client tries all versions, so that it may need none of them.
+    :param is_tried: whether the client tries many versions of the API, so that it may need none of them.
     """
     if removed_in is None:
         return OK if is_known else UNKNOWN
-    if tries:
-        return UNKNOWN
+    if is_tried:
+        return TRIED
     if limited_by == BROKER:
         return UPGRADE_BROKER_FIRST
     return BREAKS if limited_by == CLIENT or not asks else UNKNOWN
@@ -365,7 +380,8 @@ class Versions(Batched, Statistic):
             "verdict",
             "text",
             "whether brokers from removed_in on understand the client: ok, breaks (change the client), "
-            "upgrade-broker-first (a newer broker will show it), unknown",
+            "upgrade-broker-first (a newer broker will show it), tried (with many others), "
+            "unknown",
         ),
     )
 

@@ -91,15 +91,29 @@ def test_a_version_that_the_broker_answers_to_anyone_is_offered() -> None:
     assert {row[0]: row[2] for row in judged(refused, "Heartbeat")} == {0: "unknown", 1: "unknown"}
 
 
-def test_who_tries_all_versions_on_one_connection_may_need_none_of_them() -> None:
+def metadata(version: int) -> Exchange:
+    more = {"allowAutoTopicCreation": True} if version >= 4 else {}
+    return made("Metadata", version, {"topics": [], **more}, None, (5, 6))
+
+
+def test_who_tries_many_versions_of_a_request_may_need_none_of_them() -> None:
     newer = [(0, 0, 9), (1, 0, 9), (18, 0, 3)]
     two: list[Event] = [asked(offers=newer), produced(2), produced(3)]
     assert judged(two) == [(2, 9, "client", "breaks"), (3, 9, "client", "ok")]
     three = [*two, produced(4), fetched(2, -1)]
-    assert judged(three)[0] == (2, 9, "client", "unknown")
-    assert judged(three, "Fetch") == [(2, 9, "client", "unknown")]
+    assert judged(three)[0] == (2, 9, "client", "tried")
+    assert judged(three, "Fetch") == [(2, 9, "client", "breaks")], "it tries no other version of Fetch"
     apart = [*two, produced(4, connection=1)]
     assert judged(apart)[0] == (2, 9, "client", "breaks")
+    old: list[Event] = [asked(offers=newer), produced(0), produced(1), produced(2)]
+    assert {row[-1] for row in judged(old)} == {"breaks"}, "Kafka 4 has none of them"
+
+
+def test_a_client_that_tries_metadata_needs_the_versions_of_other_requests() -> None:
+    """kafka-python 1.4.7 asks Metadata 0, 1 and 5 on one connection."""
+    newer = [(0, 0, 11), (3, 0, 12), (18, 0, 4)]
+    events: list[Event] = [asked(offers=newer), *map(metadata, (0, 1, 5)), produced(2)]
+    assert judged(events) == [(2, 11, "client", "breaks")]
 
 
 def test_a_client_that_never_asks_breaks() -> None:

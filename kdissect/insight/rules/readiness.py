@@ -41,10 +41,7 @@ def _is_on_4(rows: list[Row]) -> bool:
 def client_breaks_on_4(facts: Facts) -> Iterator[Finding]:
     """A client uses versions of requests that Kafka 4 no longer has."""
     breaking = [row for row in facts.rows(Versions) if row["verdict"] == "breaks"]
-    if any(
-        (row["verdict"], row["limited_by"]) == ("unknown", "client") and row["removed_in"]
-        for row in facts.rows(Versions)
-    ):
+    if any(row["verdict"] == "tried" for row in facts.rows(Versions)):
         facts.cannot_judge("a client tries many versions of a request, so it may need none of them")
     for (client_id, client), rows in together(breaking, "client_id", "client").items():
         software = next((_software(row) for row in rows if row["software"]), None)

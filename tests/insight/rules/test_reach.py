@@ -226,11 +226,11 @@ def test_versions_that_kafka_4_removed_are_told(change: dict[str, Any], words: s
 
 
 def test_who_tries_all_versions_of_a_request_may_need_no_old_one() -> None:
-    rows = {Versions: [version(removed_in="4.0", verdict="unknown")]}
-    assert not said("client-breaks-on-4", rows)
-    assert unjudged("client-breaks-on-4", rows)
-    for change in ({"removed_in": None}, {"limited_by": "unknown"}):
-        assert not unjudged("client-breaks-on-4", {Versions: [rows[Versions][0] | change]})
+    for side in ("client", "broker", "unknown"):
+        rows = {Versions: [version(removed_in="4.0", verdict="tried", limited_by=side)]}
+        assert not said("client-breaks-on-4", rows)
+        assert unjudged("client-breaks-on-4", rows)
+    assert not unjudged("client-breaks-on-4", {Versions: [version(removed_in="4.0", verdict="unknown")]})
 
 
 def test_an_old_broker_is_no_fault_of_clients() -> None:
