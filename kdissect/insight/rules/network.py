@@ -242,6 +242,8 @@ def packet_loss(facts: Facts) -> Iterator[Finding]:
     spread=5,
     cut=3,
     again_s=5,
+    lasted_s=1,
+    apart=10,
 )
 def request_abandoned(facts: Facts) -> Iterator[Finding]:
     """The client gave up waiting, or was cut off while it waited and asked again. Where bytes of a
@@ -281,13 +283,19 @@ def request_abandoned(facts: Facts) -> Iterator[Finding]:
 
 
 def _alike_ns(facts: Facts, rows: list[Row]) -> int | None:
-    """How long connections lasted of which the beginning was captured, if all lasted about as long."""
+    """How long connections lasted of which the beginning was captured, if all lasted about as long and did
+    not end together: whatever happens once may cut off connections of one age."""
     if any(row["handshake_ns"] is None for row in rows):
         return None
     lives = [row["closed_ns"] - row["first_ns"] for row in rows]
     middle = median(lives)
     is_alike = all(100 * abs(life - middle) <= facts.limit("spread") * middle for life in lives)
-    return int(middle) if is_alike else None
+    ends: list[int] = []
+    for ns in sorted(row["closed_ns"] for row in rows):
+        if not ends or 100 * (ns - ends[-1]) > facts.limit("apart") * middle:
+            ends.append(ns)
+    is_long = middle >= facts.limit("lasted_s") * SECOND
+    return int(middle) if is_alike and is_long and len(ends) >= facts.limit("cut") else None
 
 
 _EXPIRED_WHY = (

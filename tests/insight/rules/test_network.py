@@ -269,6 +269,43 @@ def test_they_are_alike_within_some_percent(life_ms: int, is_alike: bool) -> Non
     assert ("had lasted" in found.message) == is_alike
 
 
+@pytest.mark.parametrize(
+    ("ends_ms", "is_told"),
+    [
+        ((9_000, 9_005, 9_010), False),
+        ((9_000, 9_000, 20_000), False),
+        ((9_000, 9_900, 10_900), False),
+        ((9_000, 9_910, 10_820), True),
+    ],
+)
+def test_connections_that_one_event_cuts_off_tell_no_time(ends_ms: tuple[int, ...], is_told: bool) -> None:
+    """Where a proxy starts again, its connections end that were opened together."""
+    rows = cut(3, login_ns=MS)
+    for (_, row), ms in zip(rows, ends_ms, strict=False):
+        row.update(first_ns=T0 + (ms - 9_000) * MS, closed_ns=T0 + ms * MS)
+    rows += cut(0)
+    rows[-1][1].update(first_ns=T0 + 11 * S, connection=9)
+    rows += cut(0)
+    rows[-1][1].update(first_ns=T0 + 21 * S, connection=10)
+    found = one("request-abandoned", *rows)
+    assert found is not None
+    assert found.count == 3
+    assert ("had lasted" in found.message) == ("log in again" in found.fix) == is_told
+
+
+@pytest.mark.parametrize(("life_ms", "is_told"), [(0, False), (999, False), (1_000, True)])
+def test_connections_that_end_at_once_tell_no_time(life_ms: int, is_told: bool) -> None:
+    rows = cut(3, login_ns=MS)
+    for _, row in rows:
+        row["first_ns"] = row["closed_ns"] - life_ms * MS
+    rows += [cut(0)[0] for _ in range(3)]
+    for at, (_, row) in enumerate(rows[-3:]):
+        row.update(first_ns=T0 + (10 * at + 9) * S, connection=10 + at)
+    found = one("request-abandoned", *rows)
+    assert found is not None
+    assert ("had lasted" in found.message) == is_told
+
+
 def test_a_login_that_is_known_to_have_run_out_explains_what_it_cut_off() -> None:
     ends = [T0 + 10 * at * S + 9 * S for at in range(3)]
     logins = [
