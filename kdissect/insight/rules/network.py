@@ -7,12 +7,24 @@ from collections.abc import Iterator
 from typing import Any
 
 from kdissect.analysis.connections import Connections
+from kdissect.analysis.exposure import Exposure
 from kdissect.analysis.fold import MILLISECOND, SECOND, Row, address
 from kdissect.analysis.medians import median
 from kdissect.analysis.pace import Pace
 from kdissect.analysis.tcp import Tcp
-from kdissect.insight.causes import explains
-from kdissect.insight.finding import CERTAIN, CRITICAL, INFO, LIKELY, NOTICE, WARNING, Finding, FindingSubject
+from kdissect.insight.causes import may_explain
+from kdissect.insight.expired_logins import LOGIN_NS, client_and_user, closed_when_login_expired
+from kdissect.insight.finding import (
+    CERTAIN,
+    CRITICAL,
+    INFO,
+    LIKELY,
+    NOTICE,
+    WARNING,
+    Finding,
+    FindingSubject,
+    key_of,
+)
 from kdissect.insight.gaps import without_gaps
 from kdissect.insight.rule import Facts, rule
 from kdissect.insight.words import of_numbers, span
@@ -236,7 +248,7 @@ def packet_loss(facts: Facts) -> Iterator[Finding]:
     "request-abandoned",
     WARNING,
     LIKELY,
-    needs=(Tcp, Connections),
+    needs=(Tcp, Connections, Exposure),
     age_s=1,
     leave_s=1,
     spread=5,
@@ -279,6 +291,7 @@ def request_abandoned(facts: Facts) -> Iterator[Finding]:
                 rows,
                 cause=_EXPIRED_WHY if expired else _CUT_OFF_WHY,
                 fix=_EXPIRED_DO if expired else _CUT_OFF_DO,
+                because=_expired_login(facts, rows),
             )
 
 
@@ -322,7 +335,7 @@ _CUT_OFF_DO = (
 
 
 def _abandoned(
-    facts: Facts, subject: FindingSubject, message: str, rows: list[Row], **written: str
+    facts: Facts, subject: FindingSubject, message: str, rows: list[Row], **written: str | None
 ) -> Finding:
     exchanges = [number for row in rows for number in row["waiting_exchanges"]]
     return facts.finding(
@@ -378,7 +391,23 @@ def _cut_off(facts: Facts) -> list[Row]:
     return found
 
 
-explains("reauthentication-missed", "request-abandoned", shares=("client_id",))
+def _expired_login(facts: Facts, rows: list[Row]) -> str | None:
+    """The key of the finding that the broker closed these connections when their login expired. That must be
+    known of half of them; of the login of others the capture may lack the beginning. They must be of the
+    same clients and brokers."""
+    expired = {row["connection"]: row for row in closed_when_login_expired(facts)}
+    known = [row for row in rows if row["connection"] in expired]
+    if 2 * len(known) < len(rows) or not {*map(_ends, rows)} <= {*map(_ends, known)}:
+        return None
+    return key_of("reauthentication-missed", client_and_user(expired[known[0]["connection"]]))
+
+
+def _ends(row: Row) -> tuple[str, str | None, str]:
+    """The client and the broker of a connection."""
+    return address(row["client"]), row["client_id"], row["broker"]
+
+
+may_explain("reauthentication-missed", "request-abandoned", within_s=LOGIN_NS / SECOND)
 
 
 @rule("slow-connect", NOTICE, CERTAIN, needs=(Tcp,), setup_ms=500, times=10)

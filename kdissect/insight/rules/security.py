@@ -10,6 +10,7 @@ from kdissect.analysis.errors import Errors
 from kdissect.analysis.exposure import ENCRYPTED_ALERTS, NO_CERTIFICATE, Exposure
 from kdissect.analysis.fold import SECOND, Row, address
 from kdissect.analysis.tcp import Tcp
+from kdissect.insight.expired_logins import client_and_user, closed_when_login_expired
 from kdissect.insight.finding import CERTAIN, CRITICAL, INFO, LIKELY, NOTICE, WARNING, Finding, FindingSubject
 from kdissect.insight.gaps import without_gaps
 from kdissect.insight.rule import Facts, rule
@@ -42,15 +43,11 @@ def _connections(rows: list[Row]) -> dict[str, object]:
     }
 
 
-def _who(row: Row) -> FindingSubject:
-    return FindingSubject(
-        client=address(row["client"]), client_id=row["client_id"], principal=row["principal"]
-    )
-
-
 def _user(row: Row) -> FindingSubject:
     """The user, else the client where nobody is named."""
-    return FindingSubject(principal=row["principal"]) if row["principal"] is not None else _who(row)
+    return (
+        FindingSubject(principal=row["principal"]) if row["principal"] is not None else client_and_user(row)
+    )
 
 
 def _only_client(subject: FindingSubject, rows: list[Row]) -> FindingSubject:
@@ -87,7 +84,7 @@ def plaintext_credentials(facts: Facts) -> Iterator[Finding]:
             **_connections(rows),
         )
     carrying = [row for row in facts.rows(Exposure) if row["secrets"]]
-    for subject, rows in _groups(carrying, lambda row: _who(row)._replace(topic=None)).items():
+    for subject, rows in _groups(carrying, lambda row: client_and_user(row)._replace(topic=None)).items():
         if any(row in bare for row in rows):
             continue
         apis = named(sorted({api for row in rows for api in row["secrets"]}))
@@ -107,7 +104,7 @@ def plaintext_credentials(facts: Facts) -> Iterator[Finding]:
 def secrets_readable(facts: Facts) -> Iterator[Finding]:
     """Settings that look like secrets are told to whoever may describe the configuration."""
     telling = [row for row in facts.rows(Exposure) if row["readable"]]
-    for subject, rows in _groups(telling, lambda row: _who(row)._replace(topic=None)).items():
+    for subject, rows in _groups(telling, lambda row: client_and_user(row)._replace(topic=None)).items():
         settings = sorted({each for row in rows for each in row["readable"]})
         if len(settings) < facts.limit("settings"):
             continue
@@ -358,7 +355,7 @@ def authentication_failed(facts: Facts) -> Iterator[Finding]:
     mechanisms: dict[FindingSubject, set[str]] = {}
     for row in facts.rows(Exposure):
         if row["mechanism"]:
-            mechanisms.setdefault(_who(row)._replace(principal=None), set()).add(row["mechanism"])
+            mechanisms.setdefault(client_and_user(row)._replace(principal=None), set()).add(row["mechanism"])
     for subject, rows in whose.items():
         count = sum(row["count"] for row in rows)
         when = _when(rows)
@@ -485,33 +482,18 @@ def _grant(principal: str | None, operations: list[str], option: str, name: str 
     )
 
 
-LOGIN_NS = 3600 * SECOND
-"""Log-ins seldom last longer (``connections.max.reauth.ms``): what was before has nothing to do with it."""
-
-
 @rule("reauthentication-missed", WARNING, CERTAIN, needs=(Exposure, Tcp, Connections), within_s=5)
 def reauthentication_missed(facts: Facts) -> Iterator[Finding]:
     """The broker closed a connection because its log-in had run out. Where nobody knows who closed it, that
     may have been its client, with a FIN that was not captured. Where bytes are missing, the client may have
     logged in again."""
     closed_by = {row["connection"]: row["closed_by"] for row in facts.rows(Tcp)}
-    late = [
-        row
-        for row in facts.rows(Exposure)
-        if row["login_ends_ns"] is not None
-        and row["end"] in ("fin", "rst")
-        and closed_by.get(row["connection"]) != "client"
-        and not any(
-            begin < row["last_ns"] and max(row["first_ns"], row["login_ends_ns"] - LOGIN_NS) < end
-            for begin, end in facts.context.pauses
-        )
-        and 0 <= row["last_ns"] - row["login_ends_ns"] <= facts.limit("within_s") * SECOND
-    ]
+    late = closed_when_login_expired(facts)
     if any(closed_by.get(row["connection"]) is None for row in late):
         facts.cannot_judge("nobody knows who closed a connection first, perhaps its client")
         late = [row for row in late if closed_by.get(row["connection"]) == "broker"]
     late = without_gaps(facts, late, "a log-in")
-    for subject, rows in _groups(late, _who).items():
+    for subject, rows in _groups(late, client_and_user).items():
         yield facts.finding(
             subject,
             f"The broker closed {plural(len(rows), 'connection')} of {subject.client_id or 'a client'} "

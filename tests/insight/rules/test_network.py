@@ -314,9 +314,22 @@ def test_a_login_that_is_known_to_have_run_out_explains_what_it_cut_off() -> Non
     ]
     for (_, login), ns in zip(logins, ends, strict=True):
         login.update(login_ends_ns=ns - S, first_ns=ns - 9 * S, last_ns=ns)
-    found = said_by(("reauthentication-missed", "request-abandoned"), *cut(3, login_ns=MS), *logins)
-    (told,) = found["reauthentication-missed"]
-    assert found["request-abandoned"][0].because == told.key
+
+    def causes(*more: tuple[Any, Row], known: int = 3, **values: Any) -> list[str | None]:
+        rows = (*cut(3, login_ns=MS, **values), *more, *logins[:known])
+        found = said_by(("reauthentication-missed", "request-abandoned"), *rows)
+        (told,) = found["reauthentication-missed"]
+        assert told.key == "reauthentication-missed client=10.0.0.7 client_id=app"
+        return [each.because and each.because.partition(" ")[0] for each in found["request-abandoned"]]
+
+    assert causes() == causes(known=2) == ["reauthentication-missed"]
+    assert causes(known=1) == [None], "so much else cut these off"
+    elsewhere = {"client": "10.9.9.9:7000", "broker": "10.0.0.99:9092"}
+    others = [(each, {**values, **elsewhere, "connection": 7}) for each, values in cut(1)]
+    assert causes(*others) == [None], "some are of another host"
+    gave_up = {"waiting_exchanges": [42], "waiting_apis": ["Produce"], "left_ns": None, "waiting_ns": 30 * S}
+    gave_up |= {"closed_by": "client", "closed_ns": T0 + 50 * S, "connection": 77, **elsewhere}
+    assert sorted(map(str, causes(tcp(**gave_up)))) == ["None", "reauthentication-missed"]
 
 
 def test_connections_that_are_ready_late_are_told() -> None:
