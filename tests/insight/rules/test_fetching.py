@@ -157,14 +157,33 @@ def test_a_client_that_throws_its_sessions_away_is_told_and_no_broker() -> None:
     for rows in (many, many[:1]):
         (found,) = said("fetch-sessions-lost", {Positions: rows})
         assert (found.subject.client_id, found.subject.broker, found.count) == ("reader", None, 60)
-        assert "although the broker gives it one each time" in found.message
+        assert "although the broker gave it one." in found.message
         assert "library" in found.cause
     assert not said("fetch-sessions-lost", {Positions: [position(sessions=29, session_id=7)]})
     assert not said("fetch-sessions-lost", {Positions: [position(sessions=9, fetches=9, session_id=7)]})
     assert said("fetch-sessions-lost", {Positions: [position(sessions=30, session_id=7)]})
     assert not said("fetch-sessions-lost", {Positions: [position(sessions=60)]})
-    lost = row(Repeats, api="Fetch", error="FETCH_SESSION_ID_NOT_FOUND", broker="b", connection=3, count=1)
-    assert not said("fetch-sessions-lost", {Positions: many, Repeats: [lost]}), "the broker dropped them"
+
+
+def test_each_connection_is_told_once() -> None:
+    """Who lost a session went on with it, so it is the broker that gives none since."""
+    lost = {"api": "Fetch", "error": "FETCH_SESSION_ID_NOT_FOUND", "broker": "b", "connection": 3}
+    many = [position(partition=at, sessions=60, session_id=7) for at in range(50)]
+
+    def told(count: int, *others: Any) -> list[tuple[str | None, tuple[int, ...]]]:
+        refused = [row(Repeats, **lost, count=count, first_ns=1, last_ns=2)]
+        found = said("fetch-sessions-lost", {Positions: [*many, *others], Repeats: refused})
+        return [(each.subject.broker, each.connections) for each in found]
+
+    assert told(1) == told(2) == told(3) == [("b", (3,))]
+    (found,) = said("fetch-sessions-lost", {Positions: many, Repeats: [row(Repeats, **lost, count=1)]})
+    assert "keeps no fetch session" in found.message
+    others = [{**each, "connection": 4, "session_id": None} for each in many]
+    assert told(3, *others) == told(1, *others) == [("b", (3, 4))]
+    assert sorted(told(3, *[{**each, "session_id": 8} for each in others]), key=str) == [
+        ("b", (3,)),
+        (None, (4,)),
+    ]
 
 
 def metadata(ms: int, topics: list[dict[str, Any]] | None) -> Any:

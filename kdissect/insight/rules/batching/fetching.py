@@ -102,50 +102,75 @@ def _is_capped(facts: Facts, row: Row) -> bool:
     requests=10,
 )
 def fetch_sessions_lost(facts: Facts) -> Iterator[Finding]:
-    """Brokers forget what consumers and followers fetch, so that all is named again and again."""
+    """Brokers forget what consumers and followers fetch, so that all is named again and again. A connection
+    is told once: its broker forgot its sessions, or it throws them away, or its broker keeps none."""
     refused = [row for row in facts.rows(Repeats) if row["api"] == "Fetch" and row["error"] in LOST]
-    for (broker,), rows in together(refused, "broker").items():
-        found = [row for row in rows if row["count"] >= facts.limit("times")]
-        if not found:
-            continue
-        count = sum(row["count"] for row in found)
-        yield facts.finding(
-            FindingSubject(broker=broker),
-            f"The broker forgot what {plural(len(found), 'connection')} fetch from it {count:,} times. "
-            f"Each time "
-            "the consumer (or follower) has to name all of its partitions again.",
-            count=count,
-            measure=count,
-            unit="times",
-            threshold=facts.limit("times"),
-            first_ns=min(row["first_ns"] for row in found),
-            last_ns=max(row["last_ns"] for row in found),
-            exchanges=[number for row in found for number in row["exchanges"]],
-            connections=[row["connection"] for row in found],
-            filter=f"api == Fetch and error in {{{', '.join(sorted({row['error'] for row in found}))}}}",
-        )
-    told = {row["broker"] for row in refused if row["count"] >= facts.limit("times")}
-    fetching = together(facts.rows(Positions), "connection").values()
-    forgotten = {row["connection"] for row in refused}
-    thrown = [rows[0] for rows in fetching if _is_thrown_away(facts, rows)]
-    yield from _thrown_away(facts, [row for row in thrown if row["connection"] not in forgotten])
-    unkept = [rows for rows in fetching if _is_unkept(facts, rows)]
-    by_broker = together((rows[0] for rows in unkept if rows[0]["broker"] not in told), "broker")
-    for (broker,), firsts in by_broker.items():
-        yield facts.finding(
-            FindingSubject(broker=broker),
-            f"The broker keeps no fetch session for what {plural(len(firsts), 'connection')} fetch from "
-            f"it: most of their requests name all of their {facts.limit('partitions'):.0f} and more "
-            "partitions.",
-            count=sum(row["sessions"] for row in firsts),
-            measure=sum(row["sessions"] for row in firsts),
-            unit="requests",
-            first_ns=min(row["first_ns"] for row in firsts),
-            last_ns=max(row["fetched_last_ns"] for row in firsts),
-            connections=[row["connection"] for row in firsts],
-            filter=f"connection in {{{', '.join(str(row['connection']) for row in firsts[:8])}}} and api "
-            f"== Fetch",
-        )
+    lost = [row for row in refused if row["count"] >= facts.limit("times")]
+    forgotten = {row["connection"] for row in lost}
+    goes_on = {row["connection"] for row in refused}  # else nobody could have refused its session
+    anew = [
+        rows
+        for rows in together(facts.rows(Positions), "connection").values()
+        if rows[0]["connection"] not in forgotten and _begins_anew(facts, rows)
+    ]
+    thrown = [rows[0] for rows in anew if rows[0]["session_id"] and rows[0]["connection"] not in goes_on]
+    away = {row["connection"] for row in thrown}
+    unkept = [
+        rows[0]
+        for rows in anew
+        if rows[0]["connection"] not in away and len(rows) >= facts.limit("partitions")
+    ]
+    lost_by, unkept_by = together(lost, "broker"), together(unkept, "broker")
+    for at, rows in lost_by.items():
+        yield _forgotten(facts, rows, unkept_by.get(at, []))
+    yield from _thrown_away(facts, thrown)
+    for at, rows in unkept_by.items():
+        if at not in lost_by:
+            yield _unkept(facts, rows)
+
+
+def _forgotten(facts: Facts, rows: list[Row], unkept: list[Row]) -> Finding:
+    """A broker that forgot sessions.
+
+    :param unkept: the first rows of connections for which it keeps none.
+    """
+    count = sum(row["count"] for row in rows)
+    more = f" For {plural(len(unkept), 'other connection')} it keeps no session." if unkept else ""
+    return facts.finding(
+        FindingSubject(broker=rows[0]["broker"]),
+        f"The broker forgot what {plural(len(rows), 'connection')} fetch from it {count:,} times. Each time "
+        f"the consumer (or follower) has to name all of its partitions again.{more}",
+        count=count,
+        measure=count,
+        unit="times",
+        threshold=facts.limit("times"),
+        first_ns=min(row["first_ns"] for row in (*rows, *unkept)),
+        last_ns=max([*(row["last_ns"] for row in rows), *(row["fetched_last_ns"] for row in unkept)]),
+        exchanges=[number for row in rows for number in row["exchanges"]],
+        connections=[row["connection"] for row in (*rows, *unkept)],
+        filter=f"api == Fetch and error in {{{', '.join(sorted({row['error'] for row in rows}))}}}",
+    )
+
+
+def _unkept(facts: Facts, firsts: list[Row]) -> Finding:
+    """A broker that keeps no session.
+
+    :param firsts: the first row of each of the connections.
+    """
+    begun = sum(row["sessions"] for row in firsts)
+    numbers = ", ".join(str(row["connection"]) for row in firsts[:8])
+    return facts.finding(
+        FindingSubject(broker=firsts[0]["broker"]),
+        f"The broker keeps no fetch session for what {plural(len(firsts), 'connection')} fetch from it: most "
+        f"of their requests name all of their {facts.limit('partitions'):.0f} and more partitions.",
+        count=begun,
+        measure=begun,
+        unit="requests",
+        first_ns=min(row["first_ns"] for row in firsts),
+        last_ns=max(row["fetched_last_ns"] for row in firsts),
+        connections=[row["connection"] for row in firsts],
+        filter=f"connection in {{{numbers}}} and api == Fetch",
+    )
 
 
 def _begins_anew(facts: Facts, rows: list[Row]) -> bool:
@@ -155,16 +180,6 @@ def _begins_anew(facts: Facts, rows: list[Row]) -> bool:
     return bool(enough and rows[0]["sessions"] >= facts.limit("share") * requests)
 
 
-def _is_unkept(facts: Facts, rows: list[Row]) -> bool:
-    has_many = len(rows) >= facts.limit("partitions")
-    return has_many and not rows[0]["session_id"] and _begins_anew(facts, rows)
-
-
-def _is_thrown_away(facts: Facts, rows: list[Row]) -> bool:
-    """Whether it does so though the broker gives it a session."""
-    return bool(rows[0]["session_id"]) and _begins_anew(facts, rows)
-
-
 def _thrown_away(facts: Facts, firsts: list[Row]) -> Iterator[Finding]:
     for (client_id, client), rows in _by_client(firsts).items():
         begun = sum(row["sessions"] for row in rows)
@@ -172,7 +187,7 @@ def _thrown_away(facts: Facts, firsts: list[Row]) -> Iterator[Finding]:
         yield facts.finding(
             FindingSubject(client=client, client_id=client_id),
             f"{client_id or 'A consumer'} began a new fetch session {begun:,} times on "
-            f"{plural(len(rows), 'connection')}, although the broker gives it one each time. It names all of "
+            f"{plural(len(rows), 'connection')}, although the broker gave it one. It names all of "
             "its partitions again and again.",
             count=begun,
             measure=begun,
