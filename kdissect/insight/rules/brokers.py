@@ -48,6 +48,10 @@ class _LostBroker(NamedTuple):
     connections: tuple[int, ...]
 
 
+def _host(place: str) -> str:
+    return place.rpartition(":")[0]
+
+
 def addresses_of(row: Row) -> list[str]:
     """The addresses of a node that the cluster tells. ``localhost`` is this machine's own."""
     hosts = ("127.0.0.1", "[::1]") if row["host"] == "localhost" else (row["host"],)
@@ -194,12 +198,11 @@ def _of_one_broker(
     rest = [each for each in losses if each.address not in nodes]
     alone: list[list[_LostBroker]] = []
     for other in rest:
-        host = other.address.rpartition(":")[0]
+        host = _host(other.address)
         near = [
             of_one
             for of_one in gone
-            if of_one[0].address.rpartition(":")[0] == host
-            and abs(of_one[0].last_ns - other.last_ns) <= within_ns
+            if _host(of_one[0].address) == host and abs(of_one[0].last_ns - other.last_ns) <= within_ns
         ]
         if len(near) == 1:
             near[0].append(other)
@@ -275,20 +278,24 @@ def _stop(facts: Facts, several: list[_LostBroker], nodes: dict[str, int]) -> _B
 def _elsewhere(
     facts: Facts, several: list[_LostBroker], nodes: dict[str, int], last_ns: int
 ) -> list[tuple[int, str]]:
-    """When somebody reached the broker at another address, where nobody had before, and that address: a pod
-    gets a new one when it starts again."""
+    """When somebody reached the broker on another host, where nobody had before, and that address: a pod
+    gets a new one when it starts again. Another port of the same host is another listener. If the cluster
+    tells of the old address again later, the broker did not move."""
     node, own = nodes.get(several[0].address), {each.address for each in several}
+    rows = facts.rows(ClusterBrokers)
+    old_ns = max([last_ns, *(row["from_ns"] for row in rows if own & set(addresses_of(row)))])
+    hosts = {_host(each) for each in own}
     served = [
         row
         for row in facts.rows(Tcp)
         if row["exchanges"] and row["broker"] not in own and nodes.get(row["broker"], -1) == node
     ]
     known = {row["broker"] for row in served if row["first_ns"] <= last_ns}
-    told = {place for place, ns in first_told(facts.rows(ClusterBrokers)).items() if ns > last_ns}
+    told = {place for place, ns in first_told(rows).items() if ns > old_ns}
     return sorted(
         (row["first_ns"], row["broker"])
         for row in served
-        if row["broker"] in told and row["broker"] not in known
+        if row["broker"] in told and row["broker"] not in known and _host(row["broker"]) not in hosts
     )
 
 

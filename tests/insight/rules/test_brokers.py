@@ -283,11 +283,26 @@ def test_a_broker_may_come_back_at_another_address() -> None:
     (found,) = said("broker-gone", *rows, connection(2, 24, 90, **new), there)
     assert (found.severity, found.measure, found.resolved_ns) == (NOTICE, 14.0, 24 * SECOND)
     assert "It came back 14.0 s later at another address, 10.0.0.9:9092." in found.message
+    still = there[0], {**there[1], "host": "10.0.0.1", "from_ns": 12 * SECOND}
+    assert (
+        "another address" in said("broker-gone", *rows, connection(2, 24, 90, **new), still, there)[0].message
+    )
     before = connection(4, 5, 90, **new)
     early = there[0], {**there[1], "from_ns": 0}
     other = there[0], {**there[1], "node_id": 2}
     idle = connection(2, 24, 90, **new, exchanges=0)
-    for more in ((before, there), (connection(2, 24, 90, **new), early), (idle, there), (before, other)):
+    again = there[0], {**there[1], "host": "10.0.0.1", "from_ns": 30 * SECOND}
+    port = there[0], {**there[1], "host": "10.0.0.1", "port": 9093}
+    listener = connection(2, 24, 90, broker="10.0.0.1:9093")
+    cases = (
+        (before, there),
+        (connection(2, 24, 90, **new), early),
+        (idle, there),
+        (before, other),
+        (connection(2, 24, 90, **new), there, again),
+        (listener, port),
+    )
+    for more in cases:
         (found,) = said("broker-gone", *rows, *more)
         assert (found.severity, found.resolved_ns) == (CRITICAL, None)
 
