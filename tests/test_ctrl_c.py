@@ -46,8 +46,36 @@ def test_a_program_that_imports_kdissect_decides_itself(tmp_path: Path) -> None:
     assert "Traceback" in said(tmp_path, "-c", "import kdissect")[1]
 
 
+def test_a_module_that_imports_kdissect_decides_itself(tmp_path: Path) -> None:
+    package = tmp_path / "program"
+    package.mkdir()
+    (package / "__init__.py").write_text("import kdissect")
+    (package / "cli.py").touch()
+    assert "Traceback" in said(tmp_path, "-m", "program.cli", "-m", "kdissect")[1]
+
+
 def test_which_processes_are_commands() -> None:
-    commands = (["-m"], ["/usr/bin/kdissect", "a.pcap"], ["C:\\Python\\kdissect.exe"])
+    commands = (["/usr/bin/kdissect", "a.pcap"], ["C:\\Python\\kdissect.exe"])
     others: tuple[list[str], ...] = ([], [""], ["-c"], ["/usr/bin/pytest"], ["kdissect/conformance.py"])
-    assert all(map(is_of_command, commands))
-    assert not any(map(is_of_command, others))
+    started = ["python", "-m", "kdissect"]
+    assert all(is_of_command(each, ["python", *each]) for each in commands)
+    assert not any(is_of_command(each, started) for each in others)
+
+
+@pytest.mark.parametrize(
+    ("options", "is_command"),
+    [
+        ("-m kdissect", True),
+        ("-mkdissect", True),
+        ("-Im kdissect", True),
+        ("-X importtime -W error -Wdefault -m kdissect", True),
+        ("--check-hash-based-pycs always -m kdissect", True),
+        ("-m program", False),
+        ("-mprogram -m kdissect", False),
+        ("-X m -m program.kdissect", False),
+        ("-m", False),
+        ("", False),
+    ],
+)
+def test_which_modules_are_the_command(options: str, is_command: bool) -> None:
+    assert is_of_command(["-m", "show"], ["python", *options.split()]) == is_command
