@@ -14,9 +14,10 @@ import os
 import pickle
 import tempfile
 from contextlib import suppress
+from pathlib import Path
 from typing import Any
 
-from kdissect import __version__
+from kdissect import __version__, dissect
 from kdissect.cli.errors import Unreadable, Wrong
 from kdissect.insight.judge import Judge
 from kdissect.insight.whole import form
@@ -114,14 +115,15 @@ def save(path: str, judge: Judge) -> None:
 
 def _of_others(path: str) -> str:
     return (
-        f"--state {path}: another version of kdissect made the file, and this one cannot add to it. The file "
-        "was not changed; give another file"
+        f"--state {path}: another version or build of kdissect made the file, and this one cannot "
+        "add to it. The file was not changed; give another file"
     )
 
 
 def _maker() -> str:
-    """The version, and what its facts are: a state of others cannot be added to."""
-    return f"{__version__} {form()}"
+    """The version, what its facts are, and whether its modules are compiled. A state of others cannot be
+    added to."""
+    return f"{__version__} {form()} {Path(dissect.__file__).suffix}"
 
 
 class _Unpickler(pickle.Unpickler):

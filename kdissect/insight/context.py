@@ -79,6 +79,10 @@ class JudgingContext(NamedTuple):
     set_back: tuple[tuple[int, int], ...] = ()
     """Times, from and to, at which the capture's clock was set back: what has an earlier time came later."""
 
+    ends_earlier: bool = False
+    """Whether the capture ends at an earlier time than its latest, since its clock was set back. What lasts
+    to the latest time then need not last to the end."""
+
     @property
     def pauses(self) -> tuple[tuple[int, int], ...]:
         """Those of two minutes or more. Clients that wait for an answer give up and ask again sooner. So the

@@ -93,6 +93,8 @@ class Coverage(Fold):
         """Of steps of time, the first and the last packet that completed an exchange there."""
         self._earlier: tuple[tuple[int, int], ...] = ()
         """Where the clocks of captures before this one were set back."""
+        self._is_late = False
+        """Whether a file came late: the order of packets is then none of time."""
 
     def feed(self, event: Event) -> None:
         if isinstance(event, Exchange):
@@ -149,6 +151,7 @@ class Coverage(Fold):
                 self._whys[why] += 1
 
     def _fault(self, fault: Fault) -> None:
+        self._is_late = self._is_late or fault.kind == "late-file"
         if is_cut(fault):
             self._cut_packets += 1
             if fault.connection is not None and len(self._cut) < self.limits.rows:
@@ -197,6 +200,7 @@ class Coverage(Fold):
         self._mid_stream.merge(later._mid_stream)
         self._steps |= later._steps
         self._earlier += later._earlier
+        self._is_late = self._is_late or later._is_late
         for step, (first, last) in later._numbers.items():
             self._number(step, first, last)
         self._whys.update(later._whys)
@@ -220,6 +224,8 @@ class Coverage(Fold):
     def _set_back(self) -> tuple[tuple[int, int], ...]:
         """Where packets that came later have an earlier time. Queues of a network card swap packets, too, but
         never by two seconds."""
+        if self._is_late:
+            return ()
         steps = sorted(self._numbers)
         found = []
         for at, (before, after) in enumerate(pairwise(steps)):
@@ -229,9 +235,15 @@ class Coverage(Fold):
                 found.append(((before + 1) * STEP_NS, after * STEP_NS))
         return (*self._earlier, *found)
 
+    def _ends_earlier(self) -> bool:
+        """Whether the packets that came last do not have the latest times."""
+        if self._is_late or not self._numbers:
+            return False
+        return self._numbers[max(self._numbers)][1] < max(last for _, last in self._numbers.values())
+
     def context(self) -> JudgingContext:
         """What was captured as of now."""
-        cut = sorted(self._cut)
+        cut, set_back = sorted(self._cut), self._set_back()
         one_side = _ConnectionCount()
         one_side.merge(self._one_side)
         for number in sorted(self._unanswered - self._cut):
@@ -256,7 +268,8 @@ class Coverage(Fold):
             cut=Some(len(cut), tuple(cut[:MOST_EVIDENCE])),
             unread=self._unread,
             silences=self._silences(),
-            set_back=self._set_back(),
+            set_back=set_back,
+            ends_earlier=bool(set_back) and self._ends_earlier(),
             why_dark=min(self._whys, key=lambda why: (-self._whys[why], why), default=""),
             spoken=tuple(
                 Spoken(*what, count)

@@ -72,8 +72,8 @@ class EvidenceStep(NamedTuple):
     """The number of the exchange that shows it."""
 
 
-_TIMES = {"s": 1_000_000_000, "ms": 1_000_000}
-"""Units of time, in nanoseconds."""
+_TIMES = ("s", "ms")
+"""Units of time."""
 _RATES = ("/s", "/min", " in 60 s")
 """How units of what happens in a time end."""
 
@@ -125,12 +125,6 @@ class Finding:
     def where(self) -> str:
         """The subject in a line."""
         return self.subject_text or self.subject.text()
-
-    @property
-    def measured_ns(self) -> int | None:
-        """The time that was measured; None if it is something else."""
-        unit_ns = _TIMES.get(self.unit)
-        return None if unit_ns is None or self.measure is None else int(self.measure * unit_ns)
 
     @property
     def is_timed(self) -> bool:

@@ -18,7 +18,7 @@ from kdissect.analysis.together import Together
 from kdissect.dissect import Event
 from kdissect.insight.catalogue import RULES
 from kdissect.insight.causes import linked
-from kdissect.insight.context import PAUSE_NS, SLEPT, JudgingContext
+from kdissect.insight.context import SLEPT, JudgingContext
 from kdissect.insight.coverage import Coverage
 from kdissect.insight.finding import CONFIDENCES, INFO, NOTICE, SEVERITIES, Finding
 from kdissect.insight.logs import Logs
@@ -146,20 +146,16 @@ def judge(
 
 
 def _is_by_a_wrong_clock(by: Rule, found: Finding, context: JudgingContext) -> bool:
-    """Whether a finding rests on a time in which the clock was set back, or on one that may be as long as a
-    pause only because that pause lies in it."""
+    """Whether a finding rests on a time in which the clock was set back."""
     if by.category == CAPTURE or by.id == CLOCK or context.first_ns is None or context.last_ns is None:
         return False
-    if context.set_back and by.category in IN_ORDER and found.severity in (NOTICE, INFO):
+    if context.ends_earlier and by.category in IN_ORDER and found.severity in (NOTICE, INFO):
         return True  # it is not worth the doubt
     from_ns = found.first_ns if found.first_ns is not None else context.first_ns
     to_ns = found.last_ns if found.last_ns is not None else context.last_ns
     from_ns, to_ns = min(from_ns, to_ns), max(from_ns, to_ns)
-    if context.was_set_back(from_ns, to_ns) or (context.set_back and to_ns >= context.last_ns):
-        return by.category in IN_ORDER or by.is_timed or found.is_timed
-    took_ns = found.measured_ns or 0
-    pauses = context.pauses if took_ns >= PAUSE_NS else ()
-    return any(from_ns <= begin and end <= to_ns and end - begin <= took_ns for begin, end in pauses)
+    rests_on_it = context.was_set_back(from_ns, to_ns) or (context.ends_earlier and to_ns >= context.last_ns)
+    return rests_on_it and (by.category in IN_ORDER or by.is_timed or found.is_timed)
 
 
 def of_captures(deep: bool = False) -> list[Rule]:

@@ -10,6 +10,7 @@ import hashlib
 from kdissect.analysis.catalogue import STATISTICS, statistic
 from kdissect.analysis.fold import MILLISECOND, Statistic
 from kdissect.analysis.timeline import Timeline
+from kdissect.insight.coverage import Coverage
 from kdissect.insight.judge import Judge, of_captures
 from kdissect.limits import DEFAULTS, Limits
 
@@ -52,8 +53,10 @@ def _table(text: str, limits: Limits) -> Statistic:
 
 
 def form() -> str:
-    """A word that is another one where rules or reports need other facts than here."""
+    """A word that is another one where rules or reports need other facts than here, or where it is counted
+    otherwise what was captured."""
     needs = {need for each in of_captures() for need in each.needs}
     needs |= {STATISTICS[text.partition(",")[0]] for text in TABLES}
     names = [f"{need.name} {' '.join(column.name for column in need.columns)}" for need in needs]
+    names.append(f"coverage {' '.join(sorted(vars(Coverage())))}")
     return hashlib.sha256("\n".join(sorted([*names, *TABLES])).encode()).hexdigest()[:16]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from kdissect.analysis.fold import SECOND
+from kdissect.faults import fault
 from kdissect.insight.context import JudgingContext
 from kdissect.insight.coverage import Coverage
 from kdissect.limits import Limits
@@ -90,6 +91,25 @@ def test_another_capture_counts_its_packets_anew() -> None:
     back = (12 * SECOND, 20 * SECOND)
     assert both(_numbered(1, 20, 10, 30), _numbered(101, 109)).set_back == (back,)
     assert both(_numbered(101, 109), _numbered(1, 20, 10, 30)).set_back == (back,)
+
+
+@pytest.mark.parametrize(
+    ("times_s", "is_earlier"),
+    [((HOUR, HOUR + 9, 5, 9), True), ((10, 20, 15, 30), False), ((10, 20, 30), False), ((), False)],
+)
+def test_a_capture_may_end_at_an_earlier_time_than_its_latest(
+    times_s: tuple[float, ...], is_earlier: bool
+) -> None:
+    assert _numbered(*times_s).context().ends_earlier == is_earlier
+
+
+def test_where_a_file_came_late_packets_have_no_order_of_time() -> None:
+    late = _numbered(HOUR, HOUR + 9, 5, 9)
+    late.feed(fault("late-file", "a.pcap"))
+    assert (late.context().set_back, late.context().ends_earlier) == ((), False)
+    whole = _numbered(HOUR, HOUR + 9, 5, 9)
+    whole.merge(late)
+    assert whole.context().set_back == ()
 
 
 def test_no_time_is_known_over_a_clock_that_was_set_back() -> None:

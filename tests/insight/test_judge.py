@@ -49,8 +49,7 @@ def test_the_worst_stands_first_and_the_capture_first_of_what_is_as_bad() -> Non
     assert found == ["b", "d", "c", "e", "a"]
 
 
-SET_BACK = JudgingContext(0, 100 * SECOND, set_back=((20 * SECOND, 60 * SECOND),))
-PAUSED = JudgingContext(0, 900 * SECOND, silences=((20 * SECOND, 300 * SECOND),))
+SET_BACK = JudgingContext(0, 100 * SECOND, set_back=((20 * SECOND, 60 * SECOND),), ends_earlier=True)
 ORDERED = {"unit": "records", "category": "offsets", "first_ns": 60 * SECOND}
 LASTED = {"first_ns": 10 * SECOND, "last_ns": 70 * SECOND}
 
@@ -81,7 +80,23 @@ def test_nobody_is_accused_by_a_time_over_a_clock_that_was_set_back(
     told = judge(rules(found), {}, SET_BACK)
     assert bool(told.findings) == is_told
     assert [each.rule for each in told.not_judged if each.why == SLEPT] == ([] if is_told else ["a"])
-    assert judge(rules(found), {}, SET_BACK._replace(set_back=())).findings
+    assert judge(rules(found), {}, JudgingContext(0, 100 * SECOND)).findings
+
+
+@pytest.mark.parametrize(
+    "more",
+    [
+        {"unit": "s", "last_ns": 100 * SECOND, "severity": "critical"},
+        {"unit": "records", "last_ns": 100 * SECOND, "severity": "warning"},
+        {"unit": "s", "severity": "notice"},
+    ],
+)
+def test_what_came_after_the_clock_was_set_back_is_told_if_the_latest_time_is_the_end(
+    more: dict[str, object],
+) -> None:
+    found = finding("a").changed(category="brokers", first_ns=61 * SECOND, **more)
+    assert judge(rules(found), {}, SET_BACK._replace(ends_earlier=False)).findings
+    assert not judge(rules(found), {}, SET_BACK).findings
 
 
 @pytest.mark.parametrize("name", ["held_s", "wait_ms", "seconds", "minutes", "per_minute", "per_s"])
@@ -90,21 +105,6 @@ def test_what_a_limit_of_time_decided_rests_on_the_clock(name: str) -> None:
     by = rules(found)["a"]
     assert not judge({"a": by._replace(thresholds={name: 1})}, {}, SET_BACK).findings
     assert judge({"a": by._replace(thresholds={"records": 1})}, {}, SET_BACK).findings
-
-
-@pytest.mark.parametrize(
-    ("more", "is_told"),
-    [
-        ({"measure": 280, "last_ns": 310 * SECOND}, False),
-        ({"measure": 279, "last_ns": 310 * SECOND}, True),
-        ({"measure": 280, "last_ns": 299 * SECOND}, True),
-        ({"measure": 280_000, "unit": "ms", "last_ns": 310 * SECOND}, False),
-        ({"measure": 280_000, "unit": "records", "last_ns": 310 * SECOND}, True),
-    ],
-)
-def test_a_time_that_may_be_a_pause_accuses_nobody(more: dict[str, object], is_told: bool) -> None:
-    found = finding("a", **{**LASTED, "unit": "s", **more})  # type: ignore[arg-type]
-    assert bool(judge(rules(found), {}, PAUSED).findings) == is_told
 
 
 def test_an_effect_stands_below_its_cause() -> None:

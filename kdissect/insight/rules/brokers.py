@@ -325,6 +325,14 @@ def _answered_until(facts: Facts, several: list[_LostBroker]) -> int:
     )
 
 
+def _may_be_cut(facts: Facts, several: list[_LostBroker]) -> bool:
+    """Whether packets of the broker's connections may be cut: only the first of those with such packets are
+    known by number."""
+    cut = facts.context.cut
+    own = {number for each in several for number in each.connections}
+    return cut.number > len(cut.first) or not own.isdisjoint(cut.first)
+
+
 def _gone(facts: Facts, stop: _BrokerStop) -> Finding:
     several, node, first_ns, last_ns, back_ns, before, after, is_orderly, away_ns, moved_to = stop
     first = several[0]
@@ -355,7 +363,7 @@ def _gone(facts: Facts, stop: _BrokerStop) -> Finding:
         steps.append(EvidenceStep(back_ns, f"it answers again{where}"))
     subject = FindingSubject(broker=str(node) if node is not None else first.address)
     severity = CRITICAL
-    is_cut = facts.context.cut_packets > 0 and not is_orderly and not before
+    is_cut = _may_be_cut(facts, several) and not is_orderly and not before
     if is_cut and away_ns is not None and away_ns <= facts.limit("orderly_s") * SECOND:
         facts.cannot_judge("packets are cut, so nobody knows whether a broker was stopped in an orderly way")
         severity = NOTICE

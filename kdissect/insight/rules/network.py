@@ -447,8 +447,8 @@ def capture_clock(facts: Facts) -> Iterator[Finding]:
         return
     longest = max((row["backwards_max_ns"] for row in rows), default=0)
     message = (
-        "The clock of the capture was set back: packets that came later have earlier times. Times that "
-        "include that moment mean nothing."
+        "Packets that came later have earlier times: the clock of the capture was set back, or its "
+        "interfaces do not agree. Times that include that moment mean nothing."
         if is_set_back
         else f"{plural(count, 'answer')} were captured up to {span(longest)} before the requests that they "
         "answer: the clock of the capture went back, or its interfaces do not agree. Shorter times in "

@@ -11,6 +11,7 @@ from kdissect.analysis.fold import MILLISECOND, SECOND, Row, Statistic
 from kdissect.analysis.quorum import Quorum
 from kdissect.analysis.tcp import Tcp
 from kdissect.insight.catalogue import RULES
+from kdissect.insight.context import Some
 from kdissect.insight.finding import CRITICAL, NOTICE, WARNING, Finding
 from kdissect.insight.judge import judge
 from tests.insight.judged import CAPTURES, judged_file
@@ -348,12 +349,16 @@ def _by_statistic(*given: tuple[type[Statistic], Row]) -> dict[type[Statistic], 
 
 def test_a_restart_of_which_packets_are_cut_may_have_been_orderly() -> None:
     rows = connection(0, 1, 10), refused(1, 11), connection(2, 25, 90)
-    cut = WHOLE._replace(cut_packets=9)
+    cut = WHOLE._replace(cut_packets=9, cut=Some(1, (0,)))
     (whole,) = said("broker-gone", *rows)
     (found,) = said("broker-gone", *rows, context=cut)
     assert (whole.severity, found.severity) == (CRITICAL, NOTICE)
     assert unjudged("broker-gone", *rows, context=cut)
     assert said("broker-gone", *rows[:2], context=cut)[0].severity == CRITICAL
+    other = cut._replace(cut=Some(1, (7,)))  # packets of somebody else
+    assert said("broker-gone", *rows, context=other)[0].severity == CRITICAL
+    many = cut._replace(cut=Some(9, (7,)))  # which they are is not known of all
+    assert said("broker-gone", *rows, context=many)[0].severity == NOTICE
     late = connection(2, 311, 320)
     assert (
         said("broker-gone", *rows[:2], late, context=cut._replace(last_ns=400 * SECOND))[0].severity

@@ -148,7 +148,7 @@ def test_a_copy_out_of_sync_says_how_long() -> None:
 
 def test_where_the_clock_was_set_back_nobody_knows_whether_a_copy_is_out_of_sync() -> None:
     rows = change("isr-shrunk", 70, before="1,2", after="1", node_id=2), change("isr-grown", 14, after="1,2")
-    back = WHOLE._replace(set_back=((20 * SECOND, 60 * SECOND),))
+    back = WHOLE._replace(set_back=((20 * SECOND, 60 * SECOND),), ends_earlier=True)
     assert said("isr-shrunk", *rows)
     assert not said("isr-shrunk", *rows, context=back)
     assert unjudged("isr-shrunk", *rows, context=back) == [SLEPT]

@@ -464,7 +464,7 @@ def test_a_group_that_never_gets_a_coordinator_is_worth_a_warning(
     values: dict[str, Any], severity: str
 ) -> None:
     """The topic of coordinators wants three copies, and the cluster has one broker."""
-    never = error("COORDINATOR_NOT_AVAILABLE", "FindCoordinator", last_ns=31 * SECOND) | values
+    never = error("COORDINATOR_NOT_AVAILABLE", "FindCoordinator", last_ns=31 * SECOND, count=6) | values
     (found,) = told("coordinator-moved", errors=[never])
     assert found.severity == severity
     assert ("could not be made" in found.cause) == (severity == WARNING)
@@ -472,8 +472,15 @@ def test_a_group_that_never_gets_a_coordinator_is_worth_a_warning(
     assert served.severity == NOTICE
 
 
+def test_two_refusals_far_apart_are_not_one_time_without_a_coordinator() -> None:
+    refused = error("COORDINATOR_NOT_AVAILABLE", "FindCoordinator", last_ns=31 * SECOND, count=6)
+    assert told("coordinator-moved", errors=[refused])
+    assert not told("coordinator-moved", errors=[refused | {"count": 5}])
+    assert not told("coordinator-moved", errors=[refused | {"last_ns": 3_600 * SECOND}])
+
+
 def test_so_is_a_transactional_id() -> None:
-    never = error("COORDINATOR_NOT_AVAILABLE", "FindCoordinator", last_ns=31 * SECOND, group=None)
+    never = error("COORDINATOR_NOT_AVAILABLE", "FindCoordinator", last_ns=31 * SECOND, group=None, count=6)
     assert not told("coordinator-moved", errors=[never])
     (found,) = told("coordinator-moved", errors=[never | {"transactional_id": "pay"}])
     assert (found.subject.transactional_id, found.subject.group, found.severity) == ("pay", None, WARNING)

@@ -235,8 +235,10 @@ def coordinator_moved(facts: Facts) -> Iterator[Finding]:
             before_ns = served.get(row["group"])
             is_told = row["api"] in OF_MEMBERS or (before_ns is not None and before_ns < row["first_ns"])
         else:
-            lasted_ns = row["last_ns"] - row["first_ns"]
-            is_told = row["error"] in NOT_READY and lasted_ns >= facts.limit("unavailable_s") * SECOND
+            lasted_ns, least_ns = row["last_ns"] - row["first_ns"], facts.limit("unavailable_s") * SECOND
+            # Clients ask again within seconds: refusals that are further apart are of several times.
+            is_one_time = row["count"] * least_ns >= lasted_ns
+            is_told = row["error"] in NOT_READY and lasted_ns >= least_ns and is_one_time
         if is_told:
             id = None if row["group"] else row["transactional_id"]
             found.setdefault((row["group"] or None, id), []).append(row)
