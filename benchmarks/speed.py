@@ -98,10 +98,8 @@ def run(program: Program, capture: Path) -> Run:
     if "spark" in program.command:
         with tempfile.TemporaryDirectory() as folder:
             command = [*program.command, "--out", f"{folder}/out", str(capture)]
-            _, each_used = processes.measure(command, program.variables)
-        return Run(
-            sum(each.cpu for each in each_used.values()), max(each.peak for each in each_used.values())
-        )
+            _, ran = processes.measure(command, program.variables)
+        return Run(sum(each.cpu for each in ran.values()), max(each.peak for each in ran.values()))
     with open(os.devnull, "wb") as nowhere:
         command = [*program.command, str(capture)]
         running = subprocess.Popen(command, stdout=nowhere, stderr=nowhere, env=program.variables)

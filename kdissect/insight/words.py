@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable
+from itertools import islice
 
 from kdissect.analysis.fold import MILLISECOND, SECOND
 from kdissect.insight.finding import MOST_EVIDENCE
@@ -48,6 +49,12 @@ def of_numbers(numbers: Iterable[int]) -> str:
     """The filter for exchanges by number."""
     found = sorted(set(numbers))
     return f"number in {{{', '.join(map(str, found))}}}" if found else ""
+
+
+def of_connections(numbers: Iterable[int]) -> str:
+    """The filter for exchanges of connections. It names the first few; for none it is empty."""
+    found = [str(number) for number in islice(numbers, MOST_EVIDENCE)]
+    return f"connection in {{{', '.join(found)}}}" if found else ""
 
 
 def showing(numbers: Iterable[int], filter: str) -> str:

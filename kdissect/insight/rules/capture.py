@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from kdissect.insight.context import JudgingContext, Some
 from kdissect.insight.finding import CERTAIN, NOTICE, Finding, FindingSubject
 from kdissect.insight.rule import Facts, rule
+from kdissect.insight.words import of_connections
 from kdissect.wording import plural
 
 _THE_CAPTURE = FindingSubject()
@@ -23,15 +24,8 @@ def _finding(facts: Facts, message: str, some: Some, measure: float, unit: str) 
         connections=some.first,
         first_ns=context.first_ns,
         last_ns=context.last_ns,
-        filter=_filter(some),
+        filter=of_connections(some.first),
     )
-
-
-def _filter(some: Some) -> str:
-    if not some.first:
-        return ""
-    numbers = ", ".join(map(str, some.first))
-    return f"connection in {{{numbers}}}"
 
 
 @rule("capture-gaps", NOTICE, CERTAIN, needs=())

@@ -14,7 +14,7 @@ from kdissect.insight.causes import explains
 from kdissect.insight.finding import CRITICAL, LIKELY, WARNING, Finding, FindingSubject
 from kdissect.insight.grouping import together
 from kdissect.insight.rule import Facts, rule
-from kdissect.insight.words import quoted, span
+from kdissect.insight.words import of_connections, quoted, span
 from kdissect.wording import plural
 
 explains("stuck-offset", "consumer-falling-behind", "partition-lags", shares=("group", "topic"))
@@ -140,8 +140,8 @@ def _stall(row: Row, committed: int | None) -> Stall | None:
 
 
 def fetches_of(topic: str, rows: list[Row]) -> str:
-    numbers = ", ".join(str(row["connection"]) for row in rows[:8])
-    return f"api == Fetch and topic == {quoted(topic)} and connection in {{{numbers}}}"
+    connections = of_connections(row["connection"] for row in rows)
+    return f"api == Fetch and topic == {quoted(topic)} and {connections}"
 
 
 @rule("consumer-stalled", CRITICAL, LIKELY, needs=(Positions, Lag), answers=10)

@@ -27,7 +27,7 @@ from kdissect.insight.finding import (
 )
 from kdissect.insight.gaps import without_gaps
 from kdissect.insight.rule import Facts, rule
-from kdissect.insight.words import of_numbers, span
+from kdissect.insight.words import of_connections, of_numbers, span
 from kdissect.wording import plural
 
 SHORT = (
@@ -63,7 +63,7 @@ def _about(rows: list[Row]) -> dict[str, Any]:
         "first_ns": min(row["first_ns"] for row in rows),
         "last_ns": max(row["last_ns"] for row in rows),
         "connections": connections,
-        "filter": f"connection in {{{', '.join(str(each) for each in connections[:8])}}}",
+        "filter": of_connections(connections),
     }
 
 

@@ -17,7 +17,7 @@ from kdissect.insight.gaps import without_gaps
 from kdissect.insight.grouping import together
 from kdissect.insight.rule import Facts, rule
 from kdissect.insight.rules.brokers import FAILED, served_until_ns
-from kdissect.insight.words import of_numbers, quoted, span
+from kdissect.insight.words import of_connections, of_numbers, quoted, span
 from kdissect.protocol.traits import traits_of_api
 from kdissect.wording import plural
 
@@ -340,7 +340,7 @@ def idle_disconnect(facts: Facts) -> Iterator[Finding]:
             last_ns=max(row["closed_ns"] for row in found),
             connections=[row["connection"] for row in found],
             exchanges=[row["last_exchange"] for row in found],
-            filter=f"connection in {{{', '.join(str(row['connection']) for row in found[:8])}}}",
+            filter=of_connections(row["connection"] for row in found),
         )
 
 

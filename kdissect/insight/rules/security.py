@@ -14,7 +14,7 @@ from kdissect.insight.expired_logins import client_and_user, closed_when_login_e
 from kdissect.insight.finding import CERTAIN, CRITICAL, INFO, LIKELY, NOTICE, WARNING, Finding, FindingSubject
 from kdissect.insight.gaps import without_gaps
 from kdissect.insight.rule import Facts, rule
-from kdissect.insight.words import having, named, of_numbers, span
+from kdissect.insight.words import having, named, of_connections, of_numbers, span
 from kdissect.wording import plural
 
 _DAY = 24 * 3600 * SECOND
@@ -38,7 +38,7 @@ def _connections(rows: list[Row]) -> dict[str, object]:
     return {
         "connections": numbers,
         "exchanges": [number for row in rows[:8] for number in row["exchanges"][:1]],
-        "filter": f"connection in {{{', '.join(map(str, numbers))}}}",
+        "filter": of_connections(numbers),
         **_when(rows),
     }
 

@@ -477,6 +477,9 @@ def test_two_refusals_far_apart_are_not_one_time_without_a_coordinator() -> None
     assert told("coordinator-moved", errors=[refused])
     assert not told("coordinator-moved", errors=[refused | {"count": 5}])
     assert not told("coordinator-moved", errors=[refused | {"last_ns": 3_600 * SECOND}])
+    later = refused | {"client_id": "d", "first_ns": 3_600 * SECOND, "last_ns": 3_620 * SECOND}
+    (found,) = told("coordinator-moved", errors=[refused | {"last_ns": 11 * SECOND}, later])
+    assert (found.measure, found.severity) == (20, NOTICE), "each of two clients waited for seconds only"
 
 
 def test_so_is_a_transactional_id() -> None:

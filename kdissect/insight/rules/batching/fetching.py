@@ -13,7 +13,7 @@ from kdissect.insight.finding import CERTAIN, NOTICE, Finding, FindingSubject
 from kdissect.insight.grouping import together
 from kdissect.insight.repeated import once
 from kdissect.insight.rule import Facts, rule
-from kdissect.insight.words import having, of_numbers, share
+from kdissect.insight.words import having, of_connections, of_numbers, share
 from kdissect.wording import plural
 
 LOST = ("FETCH_SESSION_ID_NOT_FOUND", "INVALID_FETCH_SESSION_EPOCH")
@@ -158,7 +158,7 @@ def _unkept(facts: Facts, firsts: list[Row]) -> Finding:
     :param firsts: the first row of each of the connections.
     """
     begun = sum(row["sessions"] for row in firsts)
-    numbers = ", ".join(str(row["connection"]) for row in firsts[:8])
+    connections = [row["connection"] for row in firsts]
     return facts.finding(
         FindingSubject(broker=firsts[0]["broker"]),
         f"The broker keeps no fetch session for what {plural(len(firsts), 'connection')} fetch from it: most "
@@ -168,8 +168,8 @@ def _unkept(facts: Facts, firsts: list[Row]) -> Finding:
         unit="requests",
         first_ns=min(row["first_ns"] for row in firsts),
         last_ns=max(row["fetched_last_ns"] for row in firsts),
-        connections=[row["connection"] for row in firsts],
-        filter=f"connection in {{{numbers}}} and api == Fetch",
+        connections=connections,
+        filter=f"api == Fetch and {of_connections(connections)}",
     )
 
 
@@ -183,7 +183,7 @@ def _begins_anew(facts: Facts, rows: list[Row]) -> bool:
 def _thrown_away(facts: Facts, firsts: list[Row]) -> Iterator[Finding]:
     for (client_id, client), rows in _by_client(firsts).items():
         begun = sum(row["sessions"] for row in rows)
-        numbers = ", ".join(str(row["connection"]) for row in rows[:8])
+        connections = [row["connection"] for row in rows]
         yield facts.finding(
             FindingSubject(client=client, client_id=client_id),
             f"{client_id or 'A consumer'} began a new fetch session {begun:,} times on "
@@ -194,8 +194,8 @@ def _thrown_away(facts: Facts, firsts: list[Row]) -> Iterator[Finding]:
             unit="sessions",
             first_ns=min(row["first_ns"] for row in rows),
             last_ns=max(row["fetched_last_ns"] for row in rows),
-            connections=[row["connection"] for row in rows],
-            filter=f"api == Fetch and connection in {{{numbers}}}",
+            connections=connections,
+            filter=f"api == Fetch and {of_connections(connections)}",
             cause=_THROWN_AWAY_WHY,
             fix=_THROWN_AWAY_DO,
             configs=(),

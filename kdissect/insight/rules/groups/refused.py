@@ -243,9 +243,11 @@ def coordinator_moved(facts: Facts) -> Iterator[Finding]:
             id = None if row["group"] else row["transactional_id"]
             found.setdefault((row["group"] or None, id), []).append(row)
     for (group, id), rows in found.items():
-        lasted_ns = max(row["last_ns"] for row in rows) - min(row["first_ns"] for row in rows)
-        brokers = some(sorted({row["broker"] for row in rows if row["broker"]}))
         moved = any(row["error"] == "NOT_COORDINATOR" for row in rows)
+        lasted_ns = max(row["last_ns"] for row in rows) - min(row["first_ns"] for row in rows)
+        if not moved:  # several clients may have been refused at several times
+            lasted_ns = max(row["last_ns"] - row["first_ns"] for row in rows)
+        brokers = some(sorted({row["broker"] for row in rows if row["broker"]}))
         count = sum(row["count"] for row in rows)
         whose = "the group" if group is not None else f"the transactional id {id}"
         is_lost = (
