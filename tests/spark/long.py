@@ -21,8 +21,8 @@ import tempfile
 import threading
 import time
 from argparse import ArgumentParser, RawDescriptionHelpFormatter
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager, suppress
+from collections.abc import Sequence
+from contextlib import suppress
 from fnmatch import fnmatch
 from pathlib import Path
 from random import Random
@@ -39,13 +39,12 @@ from kdissect.spark.targets import ParquetFolder
 from tests.shared import SHARED, shared
 from tests.spark.cuts import cut
 from tests.spark.same import CAPTURES, TABLES, read_rows, spark_rows, written_rows
+from tests.spark.standalone import CONF, Cluster, compare_packed, standalone
 from tests.spark.test_stream import SMALL, kill, rows, run
 from tests.spark.test_stream import TABLES as STREAMED
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
-
-MASTER = "spark://127.0.0.1:7177"
 
 
 def captures(only: str, seconds: float) -> None:
@@ -90,96 +89,38 @@ def kills() -> None:
     print(f"kills: at {', '.join(f'{moment:.1f}' for moment in moments)} s; equal")
 
 
-@contextmanager
-def standalone() -> Iterator[tuple[str, list[int]]]:
-    """A master and two workers of their own: a folder, and the processes."""
-    import pyspark
-
-    home = os.path.dirname(pyspark.__file__)
-    environment = {
-        **os.environ,
-        "SPARK_HOME": home,
-        "PYSPARK_PYTHON": sys.executable,
-        "PYTHONPATH": os.getcwd(),  # not for the workers of an archive
-        "SPARK_LOCAL_IP": "127.0.0.1",
-        "KDISSECT_PYTHON": os.path.realpath(sys.executable),  # that of no environment: it has no packages
-    }
-    spark_class = os.path.join(home, "bin", "spark-class")
-    deploy = "org.apache.spark.deploy"
-    with tempfile.TemporaryDirectory() as work:
-        commands = [
-            [f"{deploy}.master.Master", "--host", "127.0.0.1", "--port", "7177", "--webui-port", "0"],
-            *2
-            * [[f"{deploy}.worker.Worker", "-c", "1", "-m", "1g", "--webui-port", "0", "-d", work, MASTER]],
-        ]
-        processes = []
-        try:
-            for command in commands:
-                processes.append(
-                    subprocess.Popen([spark_class, *command], env=environment, stderr=subprocess.DEVNULL)
-                )
-                time.sleep(8)
-            yield work, [process.pid for process in processes]
-        finally:
-            for process in processes:
-                process.terminate()
-                process.wait()
-
-
 def cluster() -> None:
     """Workers that have what this process has."""
-    with standalone() as (work, pids):
-        _doctor(work)
-        conf = {"spark.driver.host": "127.0.0.1", "spark.executor.memory": "600m"}
-        spark = session(MASTER, conf, os.devnull)
+    with standalone(2) as used:
+        _doctor(used)
+        spark = session(used.url, CONF, os.devnull)
         _compare(spark)
         for tasks, written in ((None, "*/*.parquet"), (3, "_kept/*.events"), (3, "exchanges/*.parquet")):
-            _killed(spark, pids, tasks, written)
+            _killed(spark, used.workers, tasks, written)
         spark.stop()
 
 
 def archive() -> None:
     """Workers that have only Python."""
-    with standalone() as (work, _):
-        _packed(work)
+    with standalone(2) as used:
+        compare_packed(used, CAPTURES / "basic-kafka43.pcapng", TABLES)
+    print("archive: equal")
 
 
-def _doctor(work: str) -> None:
+def _doctor(cluster: Cluster) -> None:
     """What is said of these workers; and of them with another Python, which has nothing."""
     capture = str(CAPTURES / "errors.pcapng")
-    usual = {"spark.driver.host": "127.0.0.1", "spark.executor.memory": "600m"}
     for more, code in (({}, 0), ({"spark.pyspark.python": "/usr/bin/false"}, 3)):
-        pairs = [f"--conf={key}={value}" for key, value in {**usual, **more}.items()]
-        command = [sys.executable, "-m", "kdissect", "doctor", "spark", "--cluster", MASTER, *pairs]
+        pairs = [f"--conf={key}={value}" for key, value in {**CONF, **more}.items()]
+        command = [sys.executable, "-m", "kdissect", "doctor", "spark", "--cluster", cluster.url, *pairs]
         done = subprocess.run(
-            [*command, "--path", capture, "--path", work], check=False, stdout=subprocess.PIPE
+            [*command, "--path", capture, "--path", str(cluster.folder)], check=False, stdout=subprocess.PIPE
         )
         told = done.stdout.decode()
         print(told, end="", flush=True)
         assert done.returncode == code, code
         assert ("all workers can write, and this machine sees it" in told) == (code == 0)
     print("doctor: as it is")
-
-
-def _packed(work: str) -> None:
-    """Tables by workers that find kdissect in the archive, and nowhere else."""
-    path = CAPTURES / "basic-kafka43.pcapng"
-    archive, out = Path(work) / "kdissect.tar.gz", Path(work) / "packed"
-    assert main_of_kdissect(["spark", "pack", "-o", str(archive), "-q"]) == 0
-    conf = {
-        "spark.driver.host": "127.0.0.1",
-        "spark.executor.memory": "600m",
-        "spark.archives": f"{archive}#environment",
-        "spark.pyspark.python": "./environment/bin/python",
-        "spark.executorEnv.PYTHONPATH": "",
-    }
-    pairs = [f"--conf={key}={value}" for key, value in conf.items()]
-    more = [word for name in TABLES for word in ("--table", name)]
-    command = [sys.executable, "-m", "kdissect", "spark", "batch", str(path), "--out", str(out), "-q"]
-    subprocess.run([*command, *more, "--tasks", "2", "--master", MASTER, *pairs], check=True)
-    for name in TABLES:
-        assert written_rows(out / name) == read_rows(name, [path]), name
-    print("archive: equal")
 
 
 def _compare(spark: SparkSession) -> None:

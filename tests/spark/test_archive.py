@@ -14,6 +14,9 @@ import kdissect
 from kdissect.cli import main
 from kdissect.spark.archive import needed, pack
 from kdissect.spark.build import build
+from kdissect.spark.launch import NoSparkError, check
+from tests.spark.same import CAPTURES
+from tests.spark.standalone import compare_packed, standalone
 
 
 def test_it_has_what_tasks_need_and_no_spark() -> None:
@@ -66,3 +69,13 @@ def test_the_command_says_how_it_is_used(tmp_path: Path, capsys: pytest.CaptureF
     (line,) = capsys.readouterr().err.splitlines()
     assert "cannot be written: No such file or directory" in line
     assert [each.name for each in tmp_path.iterdir()] == ["k.tar.gz"]
+
+
+def test_workers_of_a_cluster_that_have_only_python_make_equal_tables() -> None:
+    """``python -m tests.spark.long archive`` asks for all tables, of two workers."""
+    try:
+        check("local[1]")
+    except NoSparkError as error:
+        pytest.skip(str(error))
+    with standalone(1) as cluster:
+        compare_packed(cluster, CAPTURES / "errors.pcapng", ("exchanges", "records"))
