@@ -127,6 +127,7 @@ def _c_source(module: str, top: Path) -> str:
         with tempfile.TemporaryDirectory(prefix="kdissect-c-") as work:
             target = Path(work) / "leaf.c"
             rest = {name: value for name, value in directives.items() if name != "language_level"}
+            rest["emit_code_comments"] = True  # they say of which line the C is
             options = CompilationOptions(
                 language_level=directives["language_level"],
                 compiler_directives=rest,
