@@ -1,6 +1,7 @@
 """How much is tried: enough for every change, or everything.
 
-    KDISSECT_LONG=1 pytest -n auto   every capture, every form and size, many random cases
+    KDISSECT_LONG=1 pytest -n auto                      every capture, every form and size, many random cases
+    KDISSECT_AGAIN=1 KDISSECT_PURE=1 pytest FILES…      the sources, after all was tried with what is compiled
 
 Some long runs are commands of their own: ``mutate``, ``compose``, ``loss``, ``soak`` and ``malicious`` in
 ``tests.acceptance``; ``tests.tls.mutate``, ``tests.live.soak``, ``tests.fuzz``; ``long`` in ``tests.jobs``,
@@ -21,6 +22,10 @@ VARIABLE = "KDISSECT_LONG"
 LONG = os.environ.get(VARIABLE, "") not in ("", "0")
 """Whether everything is tried."""
 
+AGAIN_VARIABLE = "KDISSECT_AGAIN"
+AGAIN = not LONG and os.environ.get(AGAIN_VARIABLE, "") not in ("", "0")
+"""Whether the same cases were just tried with compiled modules. The sources, from which those were made, take
+several times as long: of cases that take the same ways through the code, fewer are enough."""
 
 only_long = pytest.mark.skipif(not LONG, reason=f"{VARIABLE}=1 tries this")
 """What takes long, and of which a shorter test fails as well where the code is broken."""
@@ -32,7 +37,7 @@ patient = pytest.mark.timeout(0 if LONG else 300)
 
 def times(short: int, long: int) -> int:
     """How many random cases are tried."""
-    return long if LONG else short
+    return long if LONG else -(-short // 2) if AGAIN else short
 
 
 def some(cases: Iterable[Case], most: int, *always: Case) -> list[Case]:
@@ -41,13 +46,18 @@ def some(cases: Iterable[Case], most: int, *always: Case) -> list[Case]:
     A test takes the cases that are the same to the code that it tests from here; it names those that differ.
     """
     every = list(cases)
-    wanted = max(0, most - len(always))
+    wanted = max(0, (-(-most // 2) if AGAIN else most) - len(always))
     rest = [each for each in every if each not in always]
     if LONG or len(rest) <= wanted:
         return every
     places = {place * len(rest) // wanted for place in range(wanted)}
     chosen = [*always, *(rest[place] for place in sorted(places))]
     return [each for each in every if each in chosen]
+
+
+def fewer_again(cases: Iterable[Case], most: int, *always: Case) -> list[Case]:
+    """All of the cases; where all were just tried, at most so many, as of :func:`some`."""
+    return some(cases, 2 * most, *always) if AGAIN else list(cases)
 
 
 def each_of(

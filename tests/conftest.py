@@ -19,12 +19,13 @@ from xdist.scheduler import LoadFileScheduling
 
 from kdissect.leaves import PURE
 from kdissect.system import HANGING_UP
-from tests.amount import VARIABLE, times
+from tests.amount import AGAIN_VARIABLE, VARIABLE, times
 
 # Before anything looks for it: the tests know the definitions of this checkout and no configuration,
 # not those of the user.
 _NOWHERE = str(Path(__file__).parent / "no-user-data")
-for _name in [name for name in os.environ if name.startswith("KDISSECT_") and name not in (PURE, VARIABLE)]:
+_OURS = (PURE, VARIABLE, AGAIN_VARIABLE)
+for _name in [name for name in os.environ if name.startswith("KDISSECT_") and name not in _OURS]:
     del os.environ[_name]
 os.environ["KDISSECT_DATA_HOME"] = os.environ["XDG_CONFIG_HOME"] = _NOWHERE
 
@@ -52,6 +53,12 @@ SLOW = (
     *("tests/cli/commands/test_live", "tests/tls/test_openssl", "tests/test_english"),
 )
 """Files whose tests are few and take long. Most of them wait for others."""
+LONGEST = (
+    *("tests/tui/test_terminal.py", "tests/live/test_windows.py", "tests/tui/test_screens.py"),
+    *("tests/cli/commands/test_live.py", "tests/benchmarks/test_screens.py", "tests/tui/test_first_time.py"),
+    *("tests/tui/test_resizing.py", "tests/tui/test_range_of_time.py", "tests/jobs/test_cutting.py"),
+)
+"""Those that take longest. They begin first: else all would wait for one of them in the end."""
 
 
 class OneSpark(LoadFileScheduling):  # type: ignore[misc]
@@ -79,7 +86,7 @@ class OneSpark(LoadFileScheduling):  # type: ignore[misc]
 def in_turns(files: Iterable[str]) -> list[str]:
     """The order in which files are given to processes."""
     given = list(files)
-    slow = [each for each in given if each.startswith(SLOW)]
+    slow = sorted((each for each in given if each.startswith(SLOW)), key=lambda each: each not in LONGEST)
     rest = [each for each in given if each != SPARK and each not in slow]
     turns = chain.from_iterable(zip_longest(slow, rest))
     return [each for each in given if each == SPARK] + [each for each in turns if each is not None]
@@ -92,8 +99,8 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> OneSpark:
 
 @pytest.hookimpl(optionalhook=True)
 def pytest_xdist_auto_num_workers(config: pytest.Config) -> int:
-    """Two more than there are processors: tests of screens, live captures and Spark wait for others."""
-    return (os.cpu_count() or 1) + 2
+    """Three more than there are processors: tests of screens, live captures and Spark wait for others."""
+    return (os.cpu_count() or 1) + 3
 
 
 @pytest.hookimpl(tryfirst=True)
@@ -131,7 +138,8 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 @pytest.fixture(autouse=True, scope="session")
 def _long_form_is_chosen() -> None:
     """The workers know by now; kdissect would complain about a variable that is none of its own."""
-    os.environ.pop(VARIABLE, None)
+    for name in (VARIABLE, AGAIN_VARIABLE):
+        os.environ.pop(name, None)
 
 
 @pytest.fixture

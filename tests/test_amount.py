@@ -4,7 +4,23 @@ from __future__ import annotations
 
 import pytest
 
-from tests.amount import each_of
+from tests import amount
+from tests.amount import each_of, fewer_again, some, times
+
+
+@pytest.mark.parametrize(
+    ("is_long", "is_again", "expected"),
+    [(False, False, (4, 10, 25)), (False, True, (2, 4, 13)), (True, False, (10, 10, 100))],
+)
+def test_fewer_cases_are_enough_where_all_were_just_tried(
+    monkeypatch: pytest.MonkeyPatch, is_long: bool, is_again: bool, expected: tuple[int, int, int]
+) -> None:
+    monkeypatch.setattr(amount, "LONG", is_long)
+    monkeypatch.setattr(amount, "AGAIN", is_again)
+    tried = some(range(10), 4), fewer_again(range(10), 4)
+    assert (*map(len, tried), times(25, 100)) == expected
+    assert fewer_again(range(10), 4, 3)[-1] >= 3
+    assert 3 in some(range(10), 2, 3)
 
 
 def _is_small(number: int) -> None:

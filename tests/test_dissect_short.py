@@ -23,6 +23,7 @@ from kdissect.present.text import Lines
 from kdissect.protocol.json_text import JsonText
 from kdissect.session.briefs import Brief, Interest
 from kdissect.session.conversation import Connection, Listener
+from tests.amount import fewer_again
 from tests.capture.build import ends_of, ethernet, ipv4, packet, tcp
 from tests.cli.run import CAPTURES
 from tests.damaged import packets_left, packets_of
@@ -156,7 +157,9 @@ def _shaken(dissector: Dissector, items: Iterable[Item], dice: Random) -> Iterat
         yield item
 
 
-@pytest.mark.parametrize("path", [*SHIPPED, *OTHERS], ids=lambda path: f"{path.parent.name}-{path.stem}")
+@pytest.mark.parametrize(
+    "path", fewer_again([*SHIPPED, *OTHERS], 16), ids=lambda path: f"{path.parent.name}-{path.stem}"
+)
 def test_the_short_way_tells_what_the_long_one_tells(path: Path) -> None:
     if path.stat().st_size > LARGE:
         pytest.skip("large")
@@ -171,7 +174,9 @@ def test_the_short_way_tells_what_the_long_one_tells(path: Path) -> None:
         assert everything(path, way, read=runs_of) == expected
 
 
-@pytest.mark.parametrize("path", [*SHIPPED, *OTHERS], ids=lambda path: f"{path.parent.name}-{path.stem}")
+@pytest.mark.parametrize(
+    "path", fewer_again([*SHIPPED, *OTHERS], 16), ids=lambda path: f"{path.parent.name}-{path.stem}"
+)
 def test_briefs_tell_what_exchanges_tell(path: Path) -> None:
     if path.stat().st_size > LARGE:
         pytest.skip("large")

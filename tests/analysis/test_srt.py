@@ -17,7 +17,7 @@ from kdissect.capture.files import read_packets
 from kdissect.dissect import Dissector, Event
 from kdissect.session.briefs import NOT_KNOWN, Brief, Interest
 from tests.acceptance.test_request_log import LOGGED_CASES
-from tests.amount import some
+from tests.amount import fewer_again, some
 from tests.analysis.folds import fold, logged, made, rows_of
 from tests.damaged import packets_of
 from tests.test_dissect_short import LARGE, OTHERS, SHIPPED
@@ -33,7 +33,7 @@ def own_ns(line: dict[str, Any]) -> int:
     return int((line["localTimeMs"] + line["remoteTimeMs"]) * MILLISECOND)
 
 
-@pytest.mark.parametrize("case", LOGGED_CASES)
+@pytest.mark.parametrize("case", fewer_again(LOGGED_CASES, 12))
 def test_counts_and_times_are_those_of_the_logged_requests(case: str) -> None:
     pairs = logged(case)
     latencies: dict[Any, list[int]] = {}
@@ -64,7 +64,7 @@ def test_counts_and_times_are_those_of_the_logged_requests(case: str) -> None:
                 assert abs(row[f"p{percent}_ns"] - exact) * 256 <= exact
 
 
-@pytest.mark.parametrize("case", LOGGED_CASES)
+@pytest.mark.parametrize("case", fewer_again(LOGGED_CASES, 12))
 def test_a_wait_that_is_said_to_be_waited_out_was(case: str) -> None:
     """The broker logs as remote time how long a request lay in its purgatory; the time to lie there runs
     from when it is put in, at the end of what is logged as local time."""
@@ -170,7 +170,9 @@ def test_rows_are_told_apart_as_asked() -> None:
     assert {row["client"] for row in rows_of("srt,client", "ipv6")} == {"[::1]"}
 
 
-@pytest.mark.parametrize("path", [*SHIPPED, *OTHERS], ids=lambda path: f"{path.parent.name}-{path.stem}")
+@pytest.mark.parametrize(
+    "path", fewer_again([*SHIPPED, *OTHERS], 16), ids=lambda path: f"{path.parent.name}-{path.stem}"
+)
 def test_exchanges_in_brief_count_as_whole_ones_do(path: Path) -> None:
     if path.stat().st_size > LARGE:
         pytest.skip("large")

@@ -88,9 +88,13 @@ def among_others() -> Iterator[None]:
 
 @contextmanager
 def undrawn() -> Iterator[None]:
-    """Draw only what a test looks at. Parse styles, and count figures of a capture, once for all tests."""
+    """Draw only what a test looks at. Parse styles, and count figures of a capture, once for all tests.
+
+    Textual looks up all rules for each widget. Their hash is what Python's own would be, in Python.
+    """
     with (
         among_others(),
+        mock.patch.object(RuleSet, "__hash__", object.__hash__),
         mock.patch("kdissect.feed.statistics.Counting", CountedOnce),
         mock.patch.object(Screen, "_compositor_refresh", _leave_undrawn),
         mock.patch.object(Stylesheet, "_parse_rules", _parse_once),
