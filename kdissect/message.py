@@ -166,7 +166,7 @@ class Message:
     def may_have_records(self) -> bool:
         """Whether its schema, as of any release, has room for records; nothing is decoded to tell."""
         known = self.layout()
-        return known is not None and known.has_records
+        return known is not None and known.has_records()
 
     def records(self) -> Iterator[Record]:
         """The records of every record set in the body, unpacked one batch at a time."""

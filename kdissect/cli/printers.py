@@ -205,7 +205,7 @@ class RecordsPrinter:
 def _may_have_records(event: Event) -> TypeGuard[Exchange]:
     """Whether an event is an exchange, in brief or not, whose messages have room for records."""
     if isinstance(event, Brief):
-        return event.form.asked.has_records or event.form.answered.has_records
+        return event.form.asked.has_records() or event.form.answered.has_records()
     return isinstance(event, Exchange) and any(each.may_have_records() for each in event.messages)
 
 

@@ -22,7 +22,10 @@ cpdef bint may_hold_secrets(Columns columns) except -1
     at=Py_ssize_t, index=Py_ssize_t, start=Py_ssize_t, size=Py_ssize_t,
 )
 cpdef bint may_hold_types(Columns columns, bytes types) except -1
-@cython.locals(data=bytes, name=bytes, _=int64_t, size=int64_t, start=Py_ssize_t)
+@cython.locals(
+    data=bytes, raw="const unsigned char*", name=bytes, at=Py_ssize_t, end=Py_ssize_t, count=int64_t, byte=int64_t,
+    size=int64_t,
+)
 cdef bint _has_secret_header(Cursor cursor) except -1
 @cython.locals(known=bytes, word="const unsigned char*", at=Py_ssize_t)
 cdef bint _is_harmless(const unsigned char* raw, Py_ssize_t start, Py_ssize_t size) except -1

@@ -92,18 +92,41 @@ def may_hold_types(columns: Columns, types: bytes) -> bool:
 
 def _has_secret_header(cursor: Cursor) -> bool:
     """Whether any of the headers that begin there, of a record that was found to be whole, is secret."""
-    data = cursor.data
-    for _ in range(cursor.read_varint()):
-        size = cursor.read_varint()
-        start = cursor.take(size)
-        if not _is_harmless(data, start, size):
-            name = data[start : start + size]
+    # As in writing them, a varint of one byte is read in place.
+    data, end = cursor.data, cursor.end
+    raw = data
+    count = cursor.read_varint()
+    at = cursor.position
+    while count > 0:
+        count -= 1
+        byte = raw[at] if at < end else 0x80
+        if byte < 0x80:
+            at += 1
+            size = (byte >> 1) ^ -(byte & 1)
+        else:
+            cursor.position = at
+            size = cursor.read_varint()
+            at = cursor.position
+        cursor.position = at
+        cursor.take(size)
+        if not _is_harmless(data, at, size):
+            name = data[at : at + size]
             known = _NAMES.get(name)
             if known is None:
                 known = _is_secret_name(name)
             if known:
                 return True
-        cursor.take(max(cursor.read_varint(), 0))
+        at += size
+        byte = raw[at] if at < end else 0x80
+        if byte < 0x80:
+            at += 1
+            size = (byte >> 1) ^ -(byte & 1)
+        else:
+            cursor.position = at
+            size = cursor.read_varint()
+            at = cursor.position
+        if size > 0:
+            at += size
     return False
 
 

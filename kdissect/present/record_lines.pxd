@@ -6,7 +6,9 @@ from kdissect.present.record_text cimport text_between, write_lines, write_value
 from kdissect.protocol.json_text cimport JsonText
 from kdissect.record.batch cimport Batch
 from kdissect.record.records cimport Columns
+from kdissect.present.records cimport brief_context
 from kdissect.record.sets cimport BatchReader
+from kdissect.session.briefs cimport Brief, PairLayout
 
 cdef Py_ssize_t _ROWS_A_PIECE, _BYTES_A_PIECE, _MOST_KEPT
 
@@ -14,6 +16,7 @@ cdef Py_ssize_t _ROWS_A_PIECE, _BYTES_A_PIECE, _MOST_KEPT
 cdef class BatchTraits:
     cdef bytes codec
     cdef bytes flags
+    cdef bytes no_producer
     cdef bytes timestamp
 
 @cython.final
@@ -31,22 +34,33 @@ cdef class LinesWriter:
     cdef Columns _columns
     cdef ControlTexts _controls
     cdef dict _traits
+    cdef int _latest_key
+    cdef BatchTraits _latest
+    cdef dict _heads
+    cdef tuple _before
     cdef tuple _behind
     cdef tuple _last
 
-    @cython.locals(count=Py_ssize_t)
+    @cython.locals(count=Py_ssize_t, brief=Brief, data=bytes, context=dict, head=bytes)
     cpdef add(self, source)
     cpdef flush(self)
     @cython.locals(
-        data=bytes, context=dict, batch=Batch, count=Py_ssize_t, head=bytes, reader=BatchReader, columns=Columns
+        sets=list, form=PairLayout, offsets=dict, count=Py_ssize_t, told=tuple, is_request=cython.bint, start=Py_ssize_t,
+        size=Py_ssize_t, whole=bytes, data=bytes, head=bytes,
     )
-    cdef Py_ssize_t _write_set(self, tuple told) except -1
+    cdef Py_ssize_t _add_brief(self, Brief brief) except -1
+    @cython.locals(more=JsonText, key=tuple, rest=bytes)
+    cdef bytes _head_of(self, Brief brief, tuple told)
+    @cython.locals(batch=Batch, count=Py_ssize_t, reader=BatchReader, columns=Columns)
+    cdef Py_ssize_t _write_set(
+        self, bytes data, topic, topic_id, assigned, bytes head, dict context, tuple told
+    ) except -1
     @cython.locals(
-        text=JsonText, more=JsonText, behind=tuple, last=tuple, traits=BatchTraits, producer=bytes,
-        by_place=cython.bint, between=tuple, first=Py_ssize_t, end=Py_ssize_t,
+        text=JsonText, more=JsonText, last=tuple, traits=BatchTraits, producer=bytes, by_place=cython.bint,
+        between=tuple, first=Py_ssize_t, end=Py_ssize_t, count=Py_ssize_t,
     )
     cdef _write_batch(self, Batch batch, Columns columns, bytes head, assigned)
-    @cython.locals(key=cython.int, traits=BatchTraits)
+    @cython.locals(key=cython.int, latest=BatchTraits, traits=BatchTraits)
     cdef BatchTraits _traits_of(self, Batch batch)
 
 cdef _write_known(JsonText out, int64_t number)

@@ -7,9 +7,9 @@ in common is written once for each set, and what those of a batch have for each 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import BinaryIO
+from typing import Any, BinaryIO
 
-from kdissect.exchange import Exchange
+from kdissect.exchange import Exchange, PartitionKey, base_offset_of
 from kdissect.names import is_metadata_topic
 from kdissect.present.columns import Table
 from kdissect.present.options import Options
@@ -17,20 +17,24 @@ from kdissect.present.plain_records import plain_columns
 from kdissect.present.record_batches import groups_of
 from kdissect.present.record_set_text import ControlTexts
 from kdissect.present.record_text import Group, text_between, write_lines, write_value
-from kdissect.present.records import ToldSet, batch_record_rows, told_sets
+from kdissect.present.records import batch_record_rows, brief_context, told_sets
 from kdissect.present.tables import row_line
+from kdissect.protocol.apis import PRODUCE
 from kdissect.protocol.json_form import dumps
 from kdissect.protocol.json_text import JsonText
 from kdissect.record.batch import CONTROL, Batch
 from kdissect.record.records import Columns
 from kdissect.record.sets import BatchReader
-from kdissect.session.briefs import Brief
+from kdissect.session.briefs import Brief, BriefSet
 
 _ROWS_A_PIECE = 1_024
 _BYTES_A_PIECE = 1 << 16
 _MOST_TRAITS = 1_024
 _MOST_KEPT = 4_096
 """Records whose columns are kept for the next batch."""
+
+_NO_OFFSETS: dict[PartitionKey, int | None] = {}
+"""Of exchanges in which the broker gives no offsets; nobody adds to it."""
 
 _OF_SET = ("exchange", "connection", "direction", "api", "api_version", "topic", "topic_id", "partition")
 _OF_BATCH = (
@@ -45,7 +49,7 @@ _ORDER = (_OF_SET, (), (), _OF_BATCH[0], (), (), (), (), *_OF_BATCH[1:])
 class BatchTraits:
     """What follows from magic and attributes of a batch, as text."""
 
-    __slots__ = ("codec", "flags", "timestamp")
+    __slots__ = ("codec", "flags", "no_producer", "timestamp")
 
     def __init__(self, batch: Batch, groups: tuple[Group, ...]) -> None:
         self.timestamp = _told(groups[3], (batch.timestamp_type,)) + groups[3][1]
@@ -54,6 +58,8 @@ class BatchTraits:
         """What stands before the producer's id."""
         self.flags = _told(groups[9], (batch.is_transactional,)) + groups[9][0][1][1]
         """What stands before what a control record says."""
+        self.no_producer = self.codec + b"null" + groups[8][0][3][1] + b"null" + groups[8][1]
+        """What stands behind the sequence number where no producer is told."""
 
 
 def _told(group: Group, values: tuple[str | int, ...]) -> bytes:
@@ -82,6 +88,13 @@ class LinesWriter:
         self._controls = ControlTexts(options)
         self._traits: dict[int, BatchTraits] = {}
         """By magic and attributes."""
+        self._latest: BatchTraits | None = None
+        """Those of the latest batch: the next one nearly always has them too."""
+        self._latest_key = 0
+        self._heads: dict[tuple[Any, ...], bytes] = {}
+        """What the records of a set have in common behind the numbers of exchange and connection. By API with
+        version, direction, topic and partition."""
+        self._before = tuple([before for _, before, _ in self._groups[0][0][:2]])
         behind = [group[1] for group in self._groups]
         self._behind = (*behind[:8], self._groups[8][0][3][1], behind[8])
         """What stands behind each group, but for the last: of the one of the producer, before its epoch and
@@ -96,10 +109,53 @@ class LinesWriter:
 
     def add(self, source: Exchange | Brief) -> int:
         """Write the records of an exchange. Some wait for :meth:`flush`; gives how many they are."""
+        if isinstance(source, Brief):
+            brief = source
+            return self._add_brief(brief)
         count = 0
-        for told in told_sets(source):
-            count += self._write_set(told)
+        for data, topic, topic_id, assigned, context in told_sets(source):
+            head = text_between(self._between, self._groups[:1], context)[0]
+            count += self._write_set(data, topic, topic_id, assigned, head, context, ())
         return count
+
+    def _add_brief(self, brief: Brief) -> int:
+        """The same of an exchange in brief."""
+        sets, form = brief.record_sets(), brief.form
+        offsets: dict[PartitionKey, int | None] | None = _NO_OFFSETS
+        if sets and form.key == PRODUCE:
+            offsets = brief.base_offsets()
+        if sets is None or offsets is None:
+            return self.add(brief.exchange())
+        count = 0
+        for told in sets:
+            is_request, start, size, topic, topic_id, partition = told
+            if not size:
+                continue
+            assigned = base_offset_of(offsets, topic, topic_id, partition) if offsets and is_request else None
+            whole = brief.asked if is_request else brief.answer
+            assert whole is not None
+            data = whole[start : start + size]
+            head = self._head_of(brief, told)
+            count += self._write_set(data, topic, topic_id, assigned, head, None, (brief, told))
+        return count
+
+    def _head_of(self, brief: Brief, told: BriefSet) -> bytes:
+        """What stands before the offset of each record of a set."""
+        more = self._between
+        key = (brief.form.api, told[0], told[3], told[4], told[5])
+        rest = self._heads.get(key)
+        if rest is None:
+            if len(self._heads) >= _MOST_TRAITS:
+                self._heads.clear()
+            columns, behind = self._groups[0]
+            rest = text_between(more, ((columns[2:], behind),), brief_context(brief, told))[0]
+            self._heads[key] = rest
+        more.put(self._before[0])
+        more.number(brief.number)
+        more.put(self._before[1])
+        more.number(brief.connection)
+        more.put(rest)
+        return more.take()
 
     def flush(self) -> None:
         """Write what waits."""
@@ -109,20 +165,36 @@ class LinesWriter:
     def close(self) -> None:
         """NDJSON has no end."""
 
-    def _write_set(self, told: ToldSet) -> int:
-        data, topic, topic_id, assigned, context = told
+    def _write_set(
+        self,
+        data: bytes,
+        topic: str | None,
+        topic_id: str | None,
+        assigned: int | None,
+        head: bytes,
+        context: dict[str, Any] | None,
+        told: tuple[Any, ...],
+    ) -> int:
+        """Write the records of a set.
+
+        :param assigned: the offset that the broker gave its first record.
+        :param head: what stands before the offset of each.
+        :param context: what they have in common.
+        :param told: where that is None, the exchange in brief and the set that it told of.
+        """
         if not data:
             return 0
         options, batch, count = self._options, self._batch, 0
         is_known = topic is not None or topic_id is not None
         is_metadata = is_metadata_topic(topic, topic_id) if is_known else None
-        head = text_between(self._between, self._groups[:1], context)[0]
         reader = self._reader
         reader.begin(data)
         while reader.read(batch):
             columns = plain_columns(batch, self._shows_secrets, is_metadata, True, self._columns)
             if columns is None or (batch.has(CONTROL) and columns.count != 1):
                 about = topic, topic_id
+                if context is None:
+                    context = brief_context(told[0], told[1])
                 for _, row in batch_record_rows(batch, batch.records(), about, context, assigned, options):
                     self._text.put(row_line(self._table, row, options))
                     count += 1
@@ -145,14 +217,16 @@ class LinesWriter:
         :param head: what stands before the offset of each.
         :param assigned: the offset that the broker gave the first.
         """
-        text, more, behind, last = self._text, self._between, self._behind, self._last
+        text, more, last = self._text, self._between, self._last
         traits = self._traits_of(batch)
-        more.put(traits.codec)
-        _write_known(more, batch.producer_id)
-        more.put(behind[8])
-        _write_known(more, batch.producer_epoch)
-        more.put(behind[9])
-        producer = more.take()
+        producer = traits.no_producer
+        if batch.producer_id != -1 or batch.producer_epoch != -1:
+            more.put(traits.codec)
+            _write_known(more, batch.producer_id)
+            more.put(self._behind[8])
+            _write_known(more, batch.producer_epoch)
+            more.put(self._behind[9])
+            producer = more.take()
         more.put(traits.flags)
         if batch.has(CONTROL):  # one record, as nearly every broker writes them
             more.put(self._controls.text(batch, columns.records()[0]))
@@ -173,21 +247,27 @@ class LinesWriter:
         by_place = batch.magic < 2
         if by_place and assigned is not None and columns.count != batch.count:
             assigned = None
-        _, t1, t2, _, t4, t5, t6, t7, _, _ = behind
+        _, t1, t2, _, t4, t5, t6, t7, _, _ = self._behind
         between = head, t1, t2, traits.timestamp, t4, t5, t6, t7, producer, more.take()
-        for first in range(0, columns.count, _ROWS_A_PIECE):
+        first, count = 0, columns.count
+        while first < count:
             if first and text.size() >= _BYTES_A_PIECE:
                 self.flush()
-            end = min(first + _ROWS_A_PIECE, columns.count)
+            end = min(first + _ROWS_A_PIECE, count)
             write_lines(text, columns, first, end, between, assigned, self._form, by_place)
+            first = end
 
     def _traits_of(self, batch: Batch) -> BatchTraits:
         key = batch.magic << 16 | batch.attributes & 0xFFFF
+        latest = self._latest
+        if latest is not None and key == self._latest_key:
+            return latest
         traits = self._traits.get(key)
         if traits is None:
             if len(self._traits) >= _MOST_TRAITS:
                 self._traits.clear()
             traits = self._traits[key] = BatchTraits(batch, self._groups)
+        self._latest_key, self._latest = key, traits
         return traits
 
 

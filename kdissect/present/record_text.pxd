@@ -7,7 +7,10 @@ from kdissect.record.records cimport Columns, sum64
 cdef dict _TEXTS
 
 cdef int _write_bytes(JsonText out, bytes data, Py_ssize_t start, Py_ssize_t size, str form) except -1
-@cython.locals(before=bytes, data=bytes, _=int64_t, size=int64_t)
+@cython.locals(
+    before=bytes, data=bytes, raw="const unsigned char*", at=Py_ssize_t, end=Py_ssize_t, count=int64_t, byte=int64_t,
+    size=int64_t,
+)
 cdef int _write_headers(JsonText out, Cursor cursor, Py_ssize_t position, str form) except -1
 cdef int _write_size(JsonText out, int64_t size) except -1
 @cython.locals(first=Py_ssize_t, index=Py_ssize_t, text=bytes)

@@ -60,15 +60,37 @@ def _write_headers(out: JsonText, cursor: Cursor, position: int, form: str) -> N
 
     :param cursor: for the data that it stands in.
     """
-    data, cursor.position = cursor.data, position
-    before = b'[{"key":'
-    for _ in range(cursor.read_varint()):
+    # A varint of one byte, by far the most frequent, is read in place; the cursor reads longer ones.
+    data, end = cursor.data, cursor.end
+    raw = data
+    cursor.position = position
+    count, before = cursor.read_varint(), b'[{"key":'
+    at = cursor.position
+    while count > 0:
+        count -= 1
         out.put(before)
-        size = cursor.read_varint()
-        out.string(data, cursor.take(size), size)
+        byte = raw[at] if at < end else 0x80
+        if byte < 0x80:
+            at += 1
+            size = (byte >> 1) ^ -(byte & 1)
+        else:
+            cursor.position = at
+            size = cursor.read_varint()
+            at = cursor.position
+        out.string(data, at, size)
+        at += size
         out.put(b',"value":')
-        size = cursor.read_varint()
-        _write_bytes(out, data, cursor.take(max(size, 0)), size, form)
+        byte = raw[at] if at < end else 0x80
+        if byte < 0x80:
+            at += 1
+            size = (byte >> 1) ^ -(byte & 1)
+        else:
+            cursor.position = at
+            size = cursor.read_varint()
+            at = cursor.position
+        _write_bytes(out, data, at, size, form)
+        if size > 0:
+            at += size
         before = b'},{"key":'
     out.put(b"}]")
 

@@ -25,7 +25,7 @@ from kdissect.protocol.apis import PRODUCE
 from kdissect.record.batch import Batch
 from kdissect.record.records import Record, wrap64
 from kdissect.record.sets import read_record_set
-from kdissect.session.briefs import Brief
+from kdissect.session.briefs import Brief, BriefSet
 
 
 class Address(NamedTuple):
@@ -169,13 +169,18 @@ def told_sets(source: Exchange | Brief) -> Iterator[ToldSet]:
     if sets is None or offsets is None:
         yield from told_sets(source.exchange())
         return
-    for is_request, start, size, topic, topic_id, partition in sets:
+    for told in sets:
+        is_request, start, size, topic, topic_id, partition = told
         assigned = base_offset_of(offsets, topic, topic_id, partition) if is_request else None
-        about = topic, topic_id, partition
-        context = _context(source.number, source.connection, is_request, form.name, form.version, about)
         whole = source.asked if is_request else source.answer
         assert whole is not None
-        yield whole[start : start + size], topic, topic_id, assigned, context
+        yield whole[start : start + size], topic, topic_id, assigned, brief_context(source, told)
+
+
+def brief_context(brief: Brief, told: BriefSet) -> dict[str, Any]:
+    """What all records of a record set have in common with their exchange in brief."""
+    form = brief.form
+    return _context(brief.number, brief.connection, told[0], form.name, form.version, told[3:])
 
 
 def add_batch(row: dict[str, Any], batch: Batch) -> None:

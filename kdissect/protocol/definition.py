@@ -220,7 +220,7 @@ def _nest(body: list[tuple[int, FieldDefinition]], at: int) -> tuple[tuple[Field
         at += 1
         if at < len(body) and body[at][0] > depth:
             below, at = _nest(body, at)
-            definition = definition._replace(fields=below)
+            definition = _new(FieldDefinition, (*definition[:_FIELDS], below, *definition[_FIELDS + 1 :]))
         fields.append(definition)
     return tuple(fields), at
 
@@ -282,6 +282,7 @@ def _field(line: str) -> FieldDefinition:
 
 _new = tuple.__new__
 """``_new(FieldDefinition, values)``: without the second call that NamedTuple's own ``__new__`` costs."""
+_FIELDS = FieldDefinition._fields.index("fields")
 
 
 @lru_cache(maxsize=1_024)

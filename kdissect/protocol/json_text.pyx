@@ -209,39 +209,50 @@ cdef class JsonText:
         cdef const unsigned char* at
         cdef const unsigned char* end
         cdef const unsigned char* piece
+        cdef const unsigned char* behind
         cdef unsigned char* to
         cdef unsigned char byte
-        cdef uint64_t eight, found, quote, slash
+        cdef uint64_t eight, found
         cdef Py_ssize_t before = self._used, step
         cdef unsigned int code
         _check(data, start, size)
         at = <const unsigned char*> PyBytes_AS_STRING(data) + start
         end = at + size
-        self._reserve(1)
-        self._text[self._used] = 34
-        self._used += 1
+        behind = <const unsigned char*> PyBytes_AS_STRING(data) + PyBytes_GET_SIZE(data)
         while True:
             piece = end if end - at <= PIECE else at + PIECE
             self._reserve(6 * (piece - at) + 32)
             to = self._text + self._used
+            if self._used == before:
+                to[0] = 34
+                to += 1
             while at < piece:
                 # Eight bytes at a time are copied; then those count that stand before the first that is not
                 # plain: below a space, a quote, a backslash, or above a tilde. The sums find that first one
                 # exactly, whatever they say of those behind it.
+                found = 0
                 while piece - at >= 8:
                     memcpy(&eight, at, 8)
                     memcpy(to, &eight, 8)
-                    quote, slash = eight ^ (34 * ONES), eight ^ (92 * ONES)
-                    found = ((eight - 32 * ONES) & ~eight) | ((quote - ONES) & ~quote)
-                    found |= ((slash - ONES) & ~slash) | (eight + ONES) | eight
-                    found &= HIGHS
+                    found = _unusual(eight)
                     if found:
-                        step = _first(found)
-                        at += step
-                        to += step
                         break
                     at += 8
                     to += 8
+                if found:
+                    step = _first(found)
+                    at += step
+                    to += step
+                elif at < piece and behind - at >= 8:
+                    # Fewer are left, but others stand behind them: the same, without a loop.
+                    memcpy(&eight, at, 8)
+                    memcpy(to, &eight, 8)
+                    found = _unusual(eight)
+                    step = _first(found) if found else 8
+                    if step > piece - at:
+                        step = piece - at
+                    at += step
+                    to += step
                 if at >= piece:
                     break
                 byte = at[0]
@@ -274,13 +285,11 @@ cdef class JsonText:
                 self._used = to - self._text
                 self._escaped(code)
                 to = self._text + self._used
-            self._used = to - self._text
             if at >= end:
-                break
-        self._reserve(1)
-        self._text[self._used] = 34
-        self._used += 1
-        return True
+                to[0] = 34  # there was room for more than all of it
+                self._used = to + 1 - self._text
+                return True
+            self._used = to - self._text
 
     cdef int _escaped(self, unsigned int code) except -1:
         """Add a character that does not stand for itself."""
@@ -386,6 +395,14 @@ cdef inline int _check(bytes data, Py_ssize_t start, Py_ssize_t size) except -1:
     if start < 0 or size < 0 or size > PyBytes_GET_SIZE(data) - start:
         raise IndexError("a range outside of the bytes")
     return 0
+
+
+cdef inline uint64_t _unusual(uint64_t eight) noexcept:
+    """The highest bits of those of eight bytes that must not stand in a string as they are: exactly of the
+    first of them. What is borrowed or carried comes from that one, and goes to those behind it."""
+    cdef uint64_t found = (eight - 32 * ONES) | ((eight ^ (34 * ONES)) - ONES)
+    found |= ((eight ^ (92 * ONES)) - ONES) | (eight + ONES) | eight
+    return found & HIGHS
 
 
 cdef inline Py_ssize_t _first(uint64_t highs) noexcept:

@@ -19,7 +19,7 @@ class Layout:
     """
 
     __slots__ = (
-        *("_asked", "candidates", "has_records", "header_version", "is_known", "name", "struct", "teaches"),
+        *("_asked", "_candidates", "_has_records", "header_version", "is_known", "name", "struct", "teaches"),
         "way",
     )
 
@@ -33,12 +33,11 @@ class Layout:
         """Of an API that is not known only what all headers share can be read."""
         self.struct: Struct | None = None
         """Of the body."""
-        self.candidates: tuple[Struct, ...] = ()
-        """It, those that older releases had for the same version, newest first, and those of known quirks."""
+        self._candidates: tuple[Struct, ...] | None = None
+        self._has_records: bool | None = None
+        """Both worked out when first asked for: most layouts of a reading are never asked."""
         self.way: Route | None = None
         """How it is surveyed, where it can be."""
-        self.has_records = False
-        """Whether one of them has room for records."""
         self.teaches = False
         """Whether names of topic ids may stand in it."""
         try:
@@ -46,10 +45,25 @@ class Layout:
         except LookupError:
             return
         self.struct = struct
-        self.candidates = (struct, *era_structs(api_key, version, kind), *layouts(api_key, version, kind))
         self.way = route(struct)
-        self.has_records = any(record_fields(each) for each in self.candidates)
         self.teaches = can_teach(struct)
+
+    @property
+    def candidates(self) -> tuple[Struct, ...]:
+        """The struct, those that older releases had for the same version, newest first, and those of known
+        quirks."""
+        if self._candidates is None:
+            found: tuple[Struct, ...] = ()
+            if self.struct is not None:
+                found = (self.struct, *era_structs(*self._asked), *layouts(*self._asked))
+            self._candidates = found
+        return self._candidates
+
+    def has_records(self) -> bool:
+        """Whether one of the candidates has room for records."""
+        if self._has_records is None:
+            self._has_records = any(map(record_fields, self.candidates))
+        return self._has_records
 
     def __reduce__(self) -> tuple[Any, ...]:
         return layout, self._asked

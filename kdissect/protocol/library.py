@@ -109,7 +109,7 @@ class Library:
         """Read the files that bring a class, or a name of one, that the last folder does not have: so what
         is listed can be read, and goes by the name of the file that is used."""
         tables: tuple[dict[Any, Entry], ...] = (self.apis, self.data)
-        for table in tables:
+        for table in tables if self._next else ():
             for key, (name, file) in list(table.items()):
                 if file not in self._next:
                     continue

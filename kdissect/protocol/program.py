@@ -17,7 +17,7 @@ from kdissect.protocol.entities import (
     typed,
 )
 from kdissect.protocol.schema import Field, Struct
-from kdissect.protocol.topics import IDS, NAMES, RESOURCES, is_topic, teaches, told_by
+from kdissect.protocol.topics import IDS, NAMES, RESOURCES, TOLD_BY_NAME, is_topic, teaches, told_by
 
 PASS, ERROR, ACKS, THROTTLE, TEXT, BYTES, RECORDS, TOPIC_ID, LIST, MAYBE, STRUCT, TAGS, LEAVE = range(13)
 PARTITION, OFFSET, SESSION, COORDINATOR_TYPE, RESOURCE_TYPE, RESOURCE_PATTERN, REPLICA, DIVERGES = range(
@@ -67,7 +67,7 @@ NOTHING, A_TOPIC, A_GROUP, A_TRANSACTIONAL_ID = range(4)
 BESIDE_ID = 4
 """Added to it: the name of the topic whose id stands beside it."""
 TELLS = 8
-"""Added to it, and to that of an id: the topic of the partitions in its struct."""
+"""Added to it, and to that of an id, in programs for places: the topic of the partitions in its struct."""
 A_KEY = 16
 """In place of all these: the key of a coordinator, of which the request tells what it names."""
 A_RESOURCE = 32
@@ -80,9 +80,19 @@ RECORD_FIELD, OFFSET_FIELD = "records", "baseOffset"
 """The only names of fields that places are noted of."""
 
 
+_ERROR_CODES = ("ErrorCode", "errorCode")
+_NUMBERS = frozenset(range(plan.STRING)) - {plan.INT8, plan.UUID}
+_ASKED_NUMBERS = frozenset(
+    ("acks", THROTTLE_FIELD, SESSION_FIELD, REPLICA_FIELD, OFFSET_FIELD, *TOLD_BY_NAME),
+)
+"""Names of the only numbers of more than a byte that may be asked for, beside error codes."""
+_ASKED_TEXTS = frozenset((*COORDINATOR_KEYS, *RESOURCES, *IDS, *NAMES, *TOLD_BY_NAME, GROUP))
+"""Names of the only strings that may be asked for, where the definitions do not say what they name."""
+
+
 def is_error_code(field: Field) -> bool:
     """Whether a field is an error code, which is 0 where all is well."""
-    return field.type == "int16" and field.name.endswith(("ErrorCode", "errorCode"))
+    return field.type == "int16" and field.name.endswith(_ERROR_CODES)
 
 
 def program_of(struct: Struct, notes_places: bool = False) -> bytes | None:
@@ -104,14 +114,23 @@ def _struct(struct: Struct, notes_places: bool) -> bytes | None:
     if not names.isdisjoint(IDS) and not names.isdisjoint(NAMES) and not _is_simple(struct):
         return None
     steps: list[bytes] = []
+    passed = 0
     for opcode, name, argument in struct.plan[1]:
+        if opcode in _NUMBERS and name not in _ASKED_NUMBERS and not name.endswith(_ERROR_CODES):
+            passed += plan.WIDTHS[opcode]
+            continue
         step = _field(struct, struct.by_name[name], opcode, argument, notes_places)
         if step is None:
             return None
-        if steps and steps[-1][0] == PASS == step[0] and len(step) == len(steps[-1]) == 3:
-            steps[-1] = bytes((PASS,)) + _number(_two(steps[-1], 1) + _two(step, 1))
-        else:
-            steps.append(step)
+        if step[0] == PASS and len(step) == 3:
+            passed += _two(step, 1)
+            continue
+        if passed:
+            steps.append(bytes((PASS,)) + _number(passed))
+            passed = 0
+        steps.append(step)
+    if passed:
+        steps.append(bytes((PASS,)) + _number(passed))
     if struct.plan[2] is not None:
         known = []
         for tag, (opcode, name, argument) in struct.plan[2]:
@@ -129,8 +148,11 @@ def _struct(struct: Struct, notes_places: bool) -> bytes | None:
 def _is_told_before(struct: Struct) -> bool:
     """Whether what the type of a resource tells stands before its name, and its pattern, if there is one,
     behind it. None of them may be a tagged field."""
+    asked = typed(struct).difference(COORDINATOR_KEYS)
+    if not asked:
+        return True
     plain = [name for _, name, _ in struct.plan[1]]
-    for name in typed(struct) - set(COORDINATOR_KEYS):
+    for name in asked:
         places = [plain.index(each) if each in plain else -1 for each in (teller(name), name)]
         behind = [
             plain.index(field.name) if field.tag is None else -1
@@ -181,7 +203,7 @@ def _leaf(struct: Struct, field: Field, opcode: int, nullable: bool, notes_place
     """:param struct: the one that it stands in."""
     if opcode < plan.STRING:
         if opcode == plan.UUID and is_topic(field):
-            tells = TELLS if _tells(struct, field) else 0
+            tells = TELLS if notes_places and _tells(struct, field) else 0
             return bytes((TOPIC_ID,)) + _number((TEACHES if teaches(struct, field) else 0) | tells)
         if is_error_code(field):
             return bytes((ERROR,))
@@ -206,6 +228,8 @@ def _leaf(struct: Struct, field: Field, opcode: int, nullable: bool, notes_place
             return bytes((OFFSET,))
         return bytes((PASS,)) + _number(plan.WIDTHS[opcode])
     form = _form(opcode in plan.COMPACT, nullable)
+    if opcode <= plan.COMPACT_STRING and field.entity is None and field.name not in _ASKED_TEXTS:
+        return bytes((TEXT,)) + form + _number(NOTHING)
     if opcode > plan.COMPACT_STRING:
         if field.name == "unalignedRecords":
             return None  # whether these are records depends on another field
@@ -224,7 +248,7 @@ def _leaf(struct: Struct, field: Field, opcode: int, nullable: bool, notes_place
         what = A_TRANSACTIONAL_ID
     if field.name in NAMES and any(each.name in IDS for each in struct.fields):
         what += BESIDE_ID
-    if _tells(struct, field):
+    if notes_places and _tells(struct, field):
         what += TELLS
     return bytes((TEXT,)) + form + _number(what)
 
@@ -232,10 +256,10 @@ def _leaf(struct: Struct, field: Field, opcode: int, nullable: bool, notes_place
 @cache
 def _has_places(struct: Struct) -> bool:
     """Whether record sets or base offsets are in it."""
-    return any(
-        _is_place(field) or (field.struct is not None and _has_places(field.struct))
-        for field in struct.fields
-    )
+    for field in struct.fields:  # a generator takes twice as long
+        if _is_place(field) or (field.struct is not None and _has_places(field.struct)):
+            return True
+    return False
 
 
 def _is_place(field: Field) -> bool:

@@ -215,23 +215,24 @@ def _fill(
     version = struct.version
     for definition in definitions:
         inner, element = None, definition.element
+        first, last = definition.versions
+        is_there = first <= version <= last
         if element not in plan.PRIMITIVES:
             if element not in structures:
                 raise ValueError(f"{struct.name}.{definition.name}: no type {element}")
             inner = done.get(element)
-            if inner is None:
+            if inner is None and (is_there or not definition.type.startswith("[]")):
                 inner = Struct(element, version, struct.flexible, struct.release)
                 _fill(inner, structures[element], structures, done, depth + 1)
                 done[element] = inner
-        field = _field(definition, version, inner)
-        first, last = definition.versions
-        if not first <= version <= last:
-            default = field.default
+        if not is_there:
+            default = _default(definition, inner)
             if isinstance(default, dict) and inner is not None:
                 # A struct type that only other versions have may have no field at all in this one.
                 default = {name: value for name, (value, _) in inner.absent.items()} | default
-            struct.absent[field.name] = (default, field.ignorable)
+            struct.absent[definition.name] = (default, definition.ignorable)
             continue
+        field = _field(definition, version, inner)
         flexible = struct.flexible
         if definition.flexible is not None:
             flexible = version in definition.flexible

@@ -42,14 +42,14 @@ cdef class Route:
     cdef object _struct
     cdef bytes _places
     cdef public bytes program
-    cdef public bint tells_places
 
     cpdef bytes places(self)
 
 @cython.locals(found=Survey)
 cpdef Survey survey_at(Route way, bytes data, Py_ssize_t start, Py_ssize_t end, limits)
-@cython.locals(found=Survey, places=list, program=bytes)
 cpdef list find_places(Route way, Cursor cursor)
+@cython.locals(found=Survey, places=list, program=bytes)
+cpdef list places_at(Route way, bytes data, Py_ssize_t start, Py_ssize_t end, limits)
 @cython.locals(found=Survey)
 cdef Survey _nothing(limits)
 cdef bint _run(bytes code, bytes data, int64_t start, int64_t end, Survey found) except -1

@@ -146,21 +146,21 @@ class Route:
     """The way through a message.
 
     :ivar program: see :mod:`kdissect.protocol.program`.
-    :ivar tells_places: whether each struct says which partition it is about before what is in it.
     """
 
-    __slots__ = ("_places", "_struct", "program", "tells_places")
+    __slots__ = ("_places", "_struct", "program")
 
     def __init__(self, struct: Struct, program: bytes) -> None:
         self._struct = struct
         self.program = program
-        self.tells_places = tells_places(struct)
         self._places: bytes | None = None
 
     def places(self) -> bytes:
-        """The program that notes places."""
+        """The program that notes places; empty where a struct does not say which partition it is about before
+        what is in it."""
         if self._places is None:
-            self._places = program_of(self._struct, notes_places=True) or b""
+            is_told = tells_places(self._struct)
+            self._places = (program_of(self._struct, notes_places=True) if is_told else None) or b""
         return self._places
 
 
@@ -173,13 +173,18 @@ def survey_at(way: Route, data: bytes, start: int, end: int, limits: Limits) -> 
 def find_places(way: Route, cursor: Cursor) -> list[Place] | None:
     """The record sets, or base offsets, of the struct that begins at the cursor. It must fill the bytes to
     their end. None where it has to be decoded."""
-    program = way.places() if way.tells_places else b""
+    return places_at(way, cursor.data, cursor.position, cursor.end, cursor.limits)
+
+
+def places_at(way: Route, data: bytes, start: int, end: int, limits: Limits) -> list[Place] | None:
+    """The same of the struct that the bytes from ``start`` to ``end`` are."""
+    program = way.places()
     if not program:
         return None
-    found = _nothing(cursor.limits)
+    found = _nothing(limits)
     places: list[Place] = []
     found.places = places
-    return places if _run(program, cursor.data, cursor.position, cursor.end, found) else None
+    return places if _run(program, data, start, end, found) else None
 
 
 def _nothing(limits: Limits) -> Survey:

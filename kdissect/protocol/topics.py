@@ -24,6 +24,8 @@ _PARTITIONS = ("partition", "index", "partitionIndex", "partitionId")
 _NAME, _ID, _PARTITION = range(3)
 _ROLES = dict.fromkeys(NAMES, _NAME) | {"topicId": _ID} | dict.fromkeys(_PARTITIONS, _PARTITION)
 """What fields say of a partition, by name."""
+TOLD_BY_NAME = frozenset(_ROLES)
+"""The names of these fields."""
 
 
 def mentioned_topics(struct: Struct, values: dict[str, Any]) -> list[tuple[str | None, str | None]]:
@@ -99,8 +101,9 @@ def is_topic(field: Field) -> bool:
 
 def teaches(struct: Struct, field: Field) -> bool:
     """Whether a field of a struct is a topic's id, beside which its name stands."""
-    is_named = any(f.entity == TOPIC and not f.type.startswith("[]") for f in struct.fields)
-    return is_named and field.name == "topicId" and field.type == "uuid"
+    if field.name != "topicId" or field.type != "uuid":
+        return False
+    return any(f.entity == TOPIC and not f.type.startswith("[]") for f in struct.fields)
 
 
 @cache

@@ -6,7 +6,6 @@
 from __future__ import annotations
 
 import zlib
-from threading import local
 from typing import TYPE_CHECKING, Any
 
 from kdissect.later import Later
@@ -36,21 +35,19 @@ _AT_ONCE = 65_536
 _USUAL_RATIO = 16
 """What data unpack to at once, at most: so many bytes, and so many for each packed one."""
 _EXPANSION, _SLICE, _WINDOW = SNAPPY_EXPANSION, SLICE, ZSTD_WINDOW
+_ZSTD_MAGIC = b"\x28\xb5\x2f\xfd"
+_LEAST_FRAME = 9
+"""Bytes of the smallest zstd frame: magic, two of its header, the head of a block."""
+_MOST_EXPONENT = 17
+"""Of the largest window, 2 to the power of ten more."""
 
 
-class _Decompressors(local):
-    """Decompressors of a thread that are used again: to make one takes longer than to unpack a small batch.
-
-    What is unpacked must not depend on what came before. So only a whole and sound frame is taken from them.
-    One that met anything else is thrown away; :mod:`kdissect.record.compression` then says what is wrong.
-    """
-
-    def __init__(self) -> None:
-        self.lz4: Any = None
-        self.zstd: zstandard.ZstdDecompressor | None = None
-
-
-_kept = _Decompressors()
+# Decompressors that are used again: to make one takes longer than to unpack a small batch. Who takes one from
+# its list has it alone, in whatever thread. What is unpacked must not depend on what came before. So only one
+# that gave a whole and sound frame is put back. One that met anything else is thrown away;
+# kdissect.record.compression then says what is wrong.
+_lz4_kept: list[Any] = []
+_zstd_kept: list[zstandard.ZstdDecompressor] = []
 
 
 def unpack_frame(codec: int, data: bytes, magic: int, bound: int) -> bytes | None:
@@ -107,8 +104,10 @@ def _snappy(data: bytes, room: int) -> bytes | None:
 
 
 def _lz4(data: bytes, room: int) -> bytes | None:
-    context = _kept.lz4
-    _kept.lz4 = None
+    try:
+        context = _lz4_kept.pop()
+    except IndexError:
+        context = None
     try:
         if context is None:
             context = lz4_frame.create_decompression_context()
@@ -119,26 +118,69 @@ def _lz4(data: bytes, room: int) -> bytes | None:
         return None
     if not is_whole or used != len(data):
         return None
-    _kept.lz4 = context
+    _lz4_kept.append(context)
     return bytes(found)
 
 
 def _zstd(data: bytes, room: int) -> bytes | None:
+    content = _zstd_content(data, room)
+    if content == 0:
+        return None
     try:
-        frame = zstandard.get_frame_parameters(data)
-        window, content = frame.window_size, frame.content_size
-        # Within the window nothing can be referred to that is not there: what is kept changes nothing.
-        room = min(room, window)
-        if window > _WINDOW or content == 0 or room < content != zstandard.CONTENTSIZE_UNKNOWN:
-            return None
-        if _zstd_end(data, zstandard.frame_header_size(data[:18])) != len(data):
-            return None
-        unpacker, _kept.zstd = _kept.zstd or zstandard.ZstdDecompressor(), None
-        found = unpacker.decompress(data, max_output_size=room)
+        unpacker = _zstd_kept.pop()
+    except IndexError:
+        unpacker = zstandard.ZstdDecompressor()
+    try:
+        found = unpacker.decompress(data, max_output_size=content)
     except (zstandard.ZstdError, ValueError):
         return None
-    _kept.zstd = unpacker
+    _zstd_kept.append(unpacker)
     return found
+
+
+def _zstd_content(data: bytes, room: int) -> int:
+    """How many bytes a whole frame unpacks to at most; 0 for what is no such frame, unpacks to more, or to
+    nothing.
+
+    Its header says it (RFC 8878, 3.1.1.1), or else it is its window, where that is less than ``room``. Within
+    the window nothing can be referred to that is not there: what is kept changes nothing.
+    """
+    raw, size = data, len(data)
+    if size < _LEAST_FRAME or not data.startswith(_ZSTD_MAGIC):
+        return 0
+    flags, at, window, content = raw[4], 5, 0, -1
+    if flags & 0x08:  # reserved
+        return 0
+    is_single = flags & 0x20 != 0
+    if not is_single:
+        exponent = raw[at] >> 3
+        if exponent > _MOST_EXPONENT:
+            return 0
+        window = 1_024
+        window <<= exponent
+        window += (window >> 3) * (raw[at] & 7)
+        at += 1
+    width = flags & 3  # of the dictionary's id
+    at += 4 if width == 3 else width
+    width = 1 << (flags >> 6)
+    if width > 1 or is_single:
+        if size - at < width:
+            return 0
+        content = 0
+        for place in range(width):
+            byte = raw[at + place]  # a number of its own: compiled, a byte would have no room to the left
+            if place > 3 and byte:
+                return 0
+            content += byte << 8 * (place & 3)
+        if width == 2:
+            content += 256
+        if is_single:
+            window = content
+        at += width
+    room = min(room, window)
+    if window > _WINDOW or room < content or _zstd_end(data, at) != size:
+        return 0
+    return room if content < 0 else content
 
 
 def _zstd_end(data: bytes, position: int) -> int:

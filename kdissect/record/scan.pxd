@@ -40,5 +40,5 @@ cdef int64_t _scan(
 ) except -1
 @cython.locals(count=int64_t, _=int64_t)
 cdef int64_t _pass_headers(Cursor cursor, int64_t limit) except -1
-@cython.locals(size=int64_t, start=Py_ssize_t, at=Py_ssize_t, raw="const unsigned char*")
+@cython.locals(size=int64_t, start=Py_ssize_t, at=Py_ssize_t, end=Py_ssize_t, byte=int64_t, raw="const unsigned char*")
 cdef _pass_header(Cursor cursor)

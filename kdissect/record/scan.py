@@ -298,14 +298,25 @@ def _pass_headers(cursor: Cursor, limit: int) -> int:
 
 def _pass_header(cursor: Cursor) -> None:
     """Move past a header as :func:`_read_header` does, with the same notes and errors."""
-    size = cursor.read_varint()
+    raw, at, end = cursor.data, cursor.position, cursor.end
+    byte = raw[at] if at < end else 0x80
+    if byte < 0x80:
+        size = (byte >> 1) ^ -(byte & 1)
+        cursor.position = at + 1
+    else:
+        size = cursor.read_varint()
     start = cursor.take(size)
-    raw = cursor.data
     for at in range(start, start + size):
         if raw[at] >= 0x80:
             cursor.position = start
             cursor.read_text(size)  # notes what is not UTF-8
             break
-    size = cursor.read_varint()
+    at = cursor.position
+    byte = raw[at] if at < end else 0x80
+    if byte < 0x80:
+        size = (byte >> 1) ^ -(byte & 1)
+        cursor.position = at + 1
+    else:
+        size = cursor.read_varint()
     if size != -1:
         cursor.take(size)

@@ -4,9 +4,8 @@ from kdissect.exchange cimport Exchange, begin_exchange, may_name_topics
 from kdissect.message cimport Request, Response, parse_request, parse_response
 from kdissect.model cimport Frame
 from kdissect.names cimport TopicNames
-from kdissect.protocol.cursor cimport cursor_between
 from kdissect.protocol.layout cimport Layout, layout
-from kdissect.protocol.survey cimport Route, Survey, find_places, survey_at
+from kdissect.protocol.survey cimport Route, Survey, places_at, survey_at
 
 cdef int64_t _NOT_KNOWN
 

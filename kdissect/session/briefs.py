@@ -24,11 +24,10 @@ from kdissect.message import Request, Response, parse_request, parse_response
 from kdissect.model import Direction, Endpoint, Frame
 from kdissect.names import METADATA_TOPIC, METADATA_TOPIC_ID, TopicNames
 from kdissect.protocol import apis
-from kdissect.protocol.cursor import cursor_between
 from kdissect.protocol.entities import COORDINATORS, GROUP
 from kdissect.protocol.layout import Layout, layout
 from kdissect.protocol.polling import place_of_wait
-from kdissect.protocol.survey import Place, Survey, find_places, survey_at
+from kdissect.protocol.survey import Place, Survey, places_at, survey_at
 from kdissect.protocol.traits import api_traits
 from kdissect.session.throttling import answers_first_in
 
@@ -198,12 +197,12 @@ class Brief:
         """Its record sets, in the order of the wire. None where its exchange has to tell them."""
         form = self.form
         found: list[BriefSet] = []
-        if form.asked.has_records:
+        if form.asked.has_records():
             places = self._places(form.asked, self.asked, self.asked_body, self.asked_end)
             if places is None:
                 return None
             self._add_sets(True, places, found)
-        if self.answer is not None and form.answered.has_records:
+        if self.answer is not None and form.answered.has_records():
             places = self._places(form.answered, self.answer, self.answer_body, self.answer_end)
             if places is None:
                 return None
@@ -220,7 +219,7 @@ class Brief:
 
     def _places(self, known: Layout, data: bytes, start: int, end: int) -> list[Place] | None:
         way = known.way
-        return None if way is None else find_places(way, cursor_between(data, start, end, self.limits))
+        return None if way is None else places_at(way, data, start, end, self.limits)
 
     def _add_sets(self, is_request: bool, places: list[Place], found: list[BriefSet]) -> None:
         for topic, topic_id, partition, _, start, size in places:

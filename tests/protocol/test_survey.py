@@ -267,7 +267,7 @@ def test_a_tagged_field_that_is_asked_for_leaves_the_message_to_decoding() -> No
 
 def test_a_layout_knows_nothing_of_what_the_definitions_do_not_have() -> None:
     unknown = layout(1, 30_000, "request")
-    assert (unknown.struct, unknown.candidates, unknown.way, unknown.has_records) == (None, (), None, False)
+    assert (unknown.struct, unknown.candidates, unknown.way, unknown.has_records()) == (None, (), None, False)
 
 
 def test_few_messages_must_be_decoded_to_be_listed() -> None:

@@ -90,7 +90,7 @@ def test_any_bytes(vector: Vector, data: bytes) -> None:
 @pytest.mark.parametrize(("key", "kind"), [(0, "request"), (0, "response"), (1, "response")])
 def test_an_api_with_records_has_a_simple_way_in_every_version(key: int, kind: str) -> None:
     ways = [route(message_struct(key, version, kind)) for version in apis.versions(key)]
-    assert all(way is not None and way.tells_places for way in ways)
+    assert all(way is not None and way.places() for way in ways)
 
 
 def test_what_a_struct_says_of_its_partition_does_not_hold_behind_it() -> None:
