@@ -19,7 +19,12 @@ def held_of(topics: list[dict[str, Any]] | None, topic: str, partitions: str = "
 
 
 def assigned_by_sync(request: dict[str, Any], response: dict[str, Any]) -> int | None:
-    """The partitions that a consumer was given; None where something else was assigned."""
+    """The partitions that a consumer was given; None where something else was assigned.
+
+    A leader may leave out members that get nothing. Kafka's coordinator then answers them with no bytes.
+    """
+    if response.get("assignment") == b"" and request.get("protocolType") in (None, "consumer"):
+        return 0
     found = decode_field(
         "SyncGroupResponse", [response], "assignment", response.get("assignment"), Context(request)
     )

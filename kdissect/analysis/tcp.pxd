@@ -10,6 +10,7 @@ cdef class _ConnectionTcp:
     cdef public object over
     cdef public object client_id
     cdef public object ready_ns
+    cdef public object prepared_ns
     cdef public object first_ns
     cdef public object login_ns
     cdef public int64_t exchanges

@@ -105,7 +105,7 @@ _NAMES = tuple(each.name for each in _FACTS)
 class _ConnectionTcp:
     __slots__ = (
         *("answered", "client_id", "exchanges", "first_ns", "large", "last", "left_ns", "login_ns"),
-        *("over", "ready_ns", "slow", "slow_large", "waiting"),
+        *("over", "prepared_ns", "ready_ns", "slow", "slow_large", "waiting"),
     )
 
     def __init__(self) -> None:
@@ -113,6 +113,8 @@ class _ConnectionTcp:
         self.client_id: str | None = None
         self.ready_ns: int | None = None
         """When the first request began that uses the connection."""
+        self.prepared_ns: int | None = None
+        """When the last answer came of what goes before that: versions, and the login."""
         self.first_ns: int | None = None
         """When the first request of any kind began."""
         self.login_ns = 0
@@ -162,8 +164,11 @@ class _ConnectionTcp:
         if self.ready_ns is None or begin_ns < self.ready_ns:
             if api not in _MAKES_READY:
                 self.ready_ns = begin_ns
-            elif api in _LOGIN:
-                self.login_ns += exchange.latency_ns or 0
+            else:
+                if response is not None:
+                    self.prepared_ns = most(self.prepared_ns, int(response.frame.last_ns))
+                if api in _LOGIN:
+                    self.login_ns += exchange.latency_ns or 0
         if response is not None:
             self.answered.add(api)
             end_ns = int(response.frame.last_ns)
@@ -184,6 +189,8 @@ class _ConnectionTcp:
     def merge(self, later: _ConnectionTcp) -> None:
         self.over = later.over or self.over
         self.client_id = later.client_id if later.client_id is not None else self.client_id
+        if self.ready_ns is None:
+            self.prepared_ns = most(self.prepared_ns, later.prepared_ns)
         self.ready_ns = least(self.ready_ns, later.ready_ns)
         self.first_ns = least(self.first_ns, later.first_ns)
         self.login_ns += later.login_ns
@@ -215,8 +222,8 @@ class Tcp(Batched, OneTable[int, _ConnectionTcp]):
         column(
             "setup_ns",
             "int64",
-            "from the first SYN to the first request that is neither ApiVersions nor part of the login; "
-            "null without the SYN",
+            "from the first SYN until ApiVersions and login are answered, or to the first other request "
+            "if that comes before; null without the SYN",
         ),
         column(
             "waiting_exchanges",
@@ -330,7 +337,8 @@ def _result(number: int, row: _ConnectionTcp, over: Connection) -> Row:
     facts = over.tcp or {}
     setup_ns = None
     if over.opened and row.ready_ns is not None:
-        setup_ns = max(0, row.ready_ns - over.start_ns)
+        until_ns = row.ready_ns if row.prepared_ns is None else min(row.prepared_ns, row.ready_ns)
+        setup_ns = max(0, until_ns - over.start_ns)
     late = facts.get("rto_ns") or ()
     rtt = facts.get("rtt_min_ns") or 0
     large = [each for each in row.slow_large if each[1] > 5 * rtt]

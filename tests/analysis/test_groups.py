@@ -313,6 +313,24 @@ def removal(at: tuple[int, int], instance: str, error: int = 0) -> Exchange:
     return out
 
 
+@pytest.mark.parametrize(
+    ("protocol_type", "error", "assigned"),
+    [(None, 0, 0), ("consumer", 0, 0), ("connect", 0, None), (None, 27, None)],
+)
+def test_a_member_that_the_leader_left_out_was_assigned_nothing(
+    protocol_type: str | None, error: int, assigned: int | None
+) -> None:
+    version = 3 if protocol_type is None else 5
+    asked = {"groupId": "g", "generationId": 1, "memberId": "m", "groupInstanceId": None, "assignments": []}
+    answer = {"throttleTimeMs": 0, "errorCode": error, "assignment": ""}
+    if protocol_type is not None:
+        asked |= {"protocolType": protocol_type, "protocolName": "range"}
+        answer |= {"protocolType": protocol_type, "protocolName": "range"}
+    synced = made("SyncGroup", version, asked, answer, (3, 4))
+    (stay,) = fold("stays", [join((1, 2), generation=1), synced]).result()
+    assert stay["assigned"] == assigned
+
+
 def test_a_static_member_that_an_administrator_removes_is_one_row() -> None:
     events: list[Event] = [join((10, 20), "a-1", 1, instance="a"), sync((21, 22), 1, "a-1")]
     events += [

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator
 from typing import Any
 
 from kdissect.analysis.fold import SECOND, Row
 from kdissect.analysis.lag import Lag
 from kdissect.analysis.medians import median
+from kdissect.analysis.pace import Pace
 from kdissect.analysis.positions import Positions
 from kdissect.analysis.progress import Stall
-from kdissect.insight.causes import explains
-from kdissect.insight.finding import CRITICAL, LIKELY, WARNING, Finding, FindingSubject
+from kdissect.insight.causes import explains, may_explain
+from kdissect.insight.finding import CRITICAL, LIKELY, WARNING, Finding, FindingSubject, key_of
 from kdissect.insight.grouping import together
 from kdissect.insight.rule import Facts, rule
 from kdissect.insight.words import of_connections, quoted, span
@@ -21,6 +23,8 @@ explains("stuck-offset", "consumer-falling-behind", "partition-lags", shares=("g
 explains("consumer-stalled", "consumer-falling-behind", "partition-lags", shares=("group", "topic"))
 explains("consumer-stopped", "consumer-falling-behind", "partition-lags", shares=("group", "topic"))
 explains("hot-partition", "partition-lags", shares=("topic",))
+explains("stuck-offset", "records-read-twice", shares=("group", "topic"))
+may_explain("throttled", "consumer-falling-behind", within_s=60)
 
 
 def consumers(facts: Facts) -> list[Row]:
@@ -32,7 +36,7 @@ def consumers(facts: Facts) -> list[Row]:
     "consumer-falling-behind",
     CRITICAL,
     LIKELY,
-    needs=(Lag,),
+    needs=(Lag, Positions, Pace),
     points=16,
     records=1_000,
     few_records=300,
@@ -59,6 +63,7 @@ def consumer_falling_behind(facts: Facts) -> Iterator[Finding]:
         few = lag >= facts.limit("few_records") and behind_s >= facts.limit("behind_s")
         if lag < facts.limit("records") and not few:
             continue
+        first_ns, last_ns = min(row["first_ns"] for row in known), max(row["last_ns"] for row in known)
         yield facts.finding(
             FindingSubject(group=group, topic=topic),
             f"{_per_s(written)} are written, and {_per_s(committed)} are read and committed. The group was "
@@ -68,13 +73,27 @@ def consumer_falling_behind(facts: Facts) -> Iterator[Finding]:
             measure=lag,
             unit="records",
             threshold=facts.limit("records"),
-            first_ns=min(row["first_ns"] for row in known),
-            last_ns=max(row["last_ns"] for row in known),
+            first_ns=first_ns,
+            last_ns=last_ns,
+            because=_throttle(facts, group, topic, last_ns - first_ns),
             exchanges=sorted({number for row in known for number in row["exchanges"]}),
             filter=f"group == {quoted(group)} and api == OffsetCommit",
         )
     if not judged and facts.rows(Lag):
         facts.cannot_judge("needs 15 s of commits and writes")
+
+
+def _throttle(facts: Facts, group: str, topic: str, lasted_ns: int) -> str | None:
+    """The finding that a quota holds up a reader of the group, if it did so for a quarter of that time."""
+    readers = {row["client_id"] for row in consumers(facts) if (row["group"], row["topic"]) == (group, topic)}
+    held: Counter[str] = Counter()
+    for row in facts.rows(Pace):
+        if row["api"] == "Fetch" and row["client_id"] in readers and row["client_id"]:
+            held[row["client_id"]] += row["throttled_sum_ns"] or 0
+    if not held or 4 * max(held.values()) < lasted_ns:
+        return None
+    client_id = max(sorted(held), key=held.__getitem__)
+    return key_of("throttled", FindingSubject(client_id=client_id))
 
 
 def _keeps_falling(facts: Facts, rows: list[Row]) -> bool:
@@ -89,14 +108,14 @@ def _per_s(rate: float) -> str:
     return f"{rate:,.0f} records/s" if rate >= 10 else f"{rate:.1f} records/s"
 
 
-@rule("stuck-offset", CRITICAL, LIKELY, needs=(Positions, Lag), answers=10)
+@rule("stuck-offset", CRITICAL, LIKELY, needs=(Positions, Lag), answers=10, again=100)
 def stuck_offset(facts: Facts) -> Iterator[Finding]:
     """The same records are fetched again and again, and the commit does not pass them."""
     committed = {(row["group"], row["topic"], row["partition"]): row["committed"] for row in facts.rows(Lag)}
     found: dict[tuple[Any, ...], list[tuple[Row, Stall]]] = {}
     for row in consumers(facts):
         at = committed.get((row["group"], row["topic"], row["partition"]))
-        stall = _stall(row, at)
+        stall = _stall(row, at, facts.limit("again"))
         if stall is not None and (at is None or at <= stall.offset):
             key = (row["group"], row["client_id"], row["topic"], row["partition"], stall.offset)
             found.setdefault(key, []).append((row, stall))
@@ -126,17 +145,25 @@ def stuck_offset(facts: Facts) -> Iterator[Finding]:
         )
 
 
-def _stall(row: Row, committed: int | None) -> Stall | None:
+def _stall(row: Row, committed: int | None, again: float) -> Stall | None:
     """Where a consumer may be stuck, by one of its connections. A consumer that fetches ahead and comes back,
-    or that begins anew where the commit stands, does so on purpose where nothing was committed."""
+    or that begins anew where the commit stands, does so on purpose where nothing was committed. But nobody
+    reads from the middle of a partition ``again`` times on purpose, least of all in a group."""
     if row["stalled"]:
         comes_back = row["rewinds"] >= row["stalled"] - 1
-        if comes_back and committed is None:
+        if comes_back and committed is None and not _is_caught(row, again):
             return None
         return Stall(row["stalled_at"], row["stalled"], row["stalled_first_ns"], row["stalled_last_ns"])
     if row["answers"] and committed is not None and row["begun_at"] == committed:
         return Stall(committed, 1, row["first_ns"], row["last_ns"])
     return None
+
+
+def _is_caught(row: Row, again: float) -> bool:
+    """Whether a consumer of a group comes back so often that it cannot get on."""
+    start = row["log_start_offset"]
+    is_middle = start is not None and row["stalled_at"] > start
+    return row["group"] is not None and is_middle and row["stalled"] >= again
 
 
 def fetches_of(topic: str, rows: list[Row]) -> str:

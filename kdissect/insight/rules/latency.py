@@ -135,16 +135,18 @@ def latency_spike(facts: Facts) -> Iterator[Finding]:
         )
 
 
-@rule("head-of-line", WARNING, CERTAIN, needs=(Pace, Stalls, Tcp), share=20, times=20)
+@rule("head-of-line", WARNING, CERTAIN, needs=(Pace, Spikes, Stalls, Tcp), share=20, times=20)
 def head_of_line(facts: Facts) -> Iterator[Finding]:
     """Requests waited behind earlier ones on their connection."""
-    stood = stalls(facts)
+    stood, slow = stalls(facts), _slow_times(facts)
     rows = [row for row in facts.rows(Pace) if not may_wait(row["api"])]
     for (broker, client_id), some in _merged(rows, "broker", "client_id").items():
         whole = sum(row["latency_sum_ns"] for row in some)
         waits = [each for row in some for each in row["behind_seconds"]]
         if whole <= 0 or not _are_often(facts, waits, whole):
             continue
+        if _was_a_moment(facts, some, waits, slow.get(broker, ())):
+            continue  # latency-spike tells of that
         others = [each for each in waits if not _is_within(each[0], stood.get(broker, ()))]
         because = None
         if len(others) < len(waits) and not _are_often(facts, others, whole):
@@ -169,6 +171,32 @@ def head_of_line(facts: Facts) -> Iterator[Finding]:
             if client_id
             else of_numbers(_worst(waited, "behind")),
         )
+
+
+def _slow_times(facts: Facts) -> dict[str, list[Row]]:
+    """By broker the times in which many of its answers were much slower than usual."""
+    found: dict[str, list[Row]] = defaultdict(list)
+    for row in facts.rows(Spikes):
+        for broker in row["brokers"]:
+            found[broker].append(row)
+    return found
+
+
+def _was_a_moment(
+    facts: Facts, rows: list[Row], waits: list[tuple[int, int, int]], slow: Iterable[Row]
+) -> bool:
+    """Whether requests waited much only while the broker was slow for everybody, and while the queue of that
+    time was worked off; and whether this was less than half of the time in which the client used the broker,
+    so that one sees what is usual."""
+    busy = {at for row in slow for at in range(row["from_ns"] // SECOND, -(-row["to_ns"] // SECOND))}
+    for second, *_ in sorted(waits):
+        if second - 1 in busy:
+            busy.add(second)
+    lived_ns = max(row["last_ns"] for row in rows) - min(row["first_ns"] for row in rows)
+    if not busy or 2 * len(busy) * SECOND >= lived_ns:
+        return False
+    whole = sum(row["latency_sum_ns"] for row in rows)
+    return not _are_often(facts, [each for each in waits if each[0] not in busy], whole)
 
 
 def _are_often(facts: Facts, waits: list[tuple[int, int, int]], whole_ns: int) -> bool:

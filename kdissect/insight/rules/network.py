@@ -426,7 +426,7 @@ def slow_connect(facts: Facts) -> Iterator[Finding]:
         kind = "TLS and the rest" if any(row["tls"] for row in rows) else "the rest"
         yield facts.finding(
             FindingSubject(client_id=client_id, client=host),
-            f"Half of {plural(len(rows), 'connection')} are in use only {span(int(setup))} after they were "
+            f"Half of {plural(len(rows), 'connection')} are ready only {span(int(setup))} after they were "
             f"begun: {span(int(handshake))} to connect, {span(int(login))} to log in, "
             f"{span(int(rest))} for {kind}.",
             count=len(rows),

@@ -185,6 +185,30 @@ def test_a_burst_is_no_queue() -> None:
     assert not said_by(("head-of-line",), queue([(T0 // S, 50, S), (T0 // S + 1, 50, S)], 3 * S))
 
 
+def slow_from(at: int, seconds: int) -> tuple[type[Spikes], Row]:
+    return spike(from_ns=T0 + at * S, to_ns=T0 + (at + seconds) * S, brokers=["b:1"])
+
+
+def test_what_waited_while_the_broker_was_slow_for_everybody_is_no_queue() -> None:
+    """And while what had come in that time was worked off."""
+    row = queue([(T0 // S + at, 10, S) for at in range(8)], 9 * S)
+    found = said_by(("head-of-line", "latency-spike"), row, slow_from(0, 3))
+    assert found.keys() == {"latency-spike"}
+    elsewhere = spike(from_ns=T0, to_ns=T0 + 3 * S, brokers=["b:2"])
+    assert "head-of-line" in said_by(("head-of-line", "latency-spike"), row, elsewhere)
+
+
+def test_waits_that_go_on_after_a_slow_time_are_a_queue() -> None:
+    row = queue([(T0 // S + at, 10, S) for at in (0, 1, 2, 9, 12, 15, 18, 21)], 9 * S)
+    assert said_by(("head-of-line",), row, slow_from(0, 3))
+
+
+def test_a_broker_that_was_slow_half_of_the_time_does_not_excuse_a_queue() -> None:
+    waited = [(T0 // S + at, 10, S) for at in range(8)]
+    assert said_by(("head-of-line",), queue(waited, 9 * S, last_ns=T0 + 16 * S), slow_from(0, 8))
+    assert not said_by(("head-of-line",), queue(waited, 9 * S, last_ns=T0 + 17 * S), slow_from(0, 8))
+
+
 def test_what_waited_while_the_broker_stood_still_is_its_effect() -> None:
     held = stall(from_ns=T0 - S, to_ns=T0 + 9 * S, stalled_ns=10 * S)
     found = said_by(("head-of-line", "broker-stalled"), queue(waits(10, 3), 600 * MS), held)

@@ -10,12 +10,14 @@ from kdissect.analysis.cluster import ClusterChanges
 from kdissect.analysis.fold import SECOND, Row, Statistic
 from kdissect.analysis.groups import Members
 from kdissect.analysis.lag import Lag
+from kdissect.analysis.pace import Pace
 from kdissect.analysis.positions import Positions
 from kdissect.analysis.transactions import Transactions
 from kdissect.insight.catalogue import RULES
 from kdissect.insight.context import JudgingContext
 from kdissect.insight.finding import CERTAIN, CRITICAL, INFO, LIKELY, NOTICE, WARNING, Finding
 from kdissect.insight.judge import judge
+from tests.insight.made import said_by, zeros
 from tests.insight.rules.shipped import found_in, of_rule
 
 GRADES = {
@@ -112,6 +114,27 @@ def test_falling_behind_is_told_of_a_topic_once() -> None:
     assert "300 records/s are written, and 120 records/s are read" in found.message
 
 
+@pytest.mark.parametrize(
+    ("values", "explained"),
+    [
+        ({}, True),
+        ({"throttled_sum_ns": 7_499_999_999}, False),  # less than a quarter of the time
+        ({"client_id": "other"}, False),
+        ({"api": "Produce"}, False),
+    ],
+)
+def test_a_quota_on_reading_explains_that_a_group_falls_behind(
+    values: dict[str, Any], explained: bool
+) -> None:
+    held = {"client_id": "c", "api": "Fetch", "throttled_count": 9, "throttled_sum_ns": 7_500_000_000}
+    held |= {"throttled_max_ns": SECOND, "throttled_first_ns": SECOND, "throttled_last_ns": 20 * SECOND}
+    behind, read = lag(**FALLING, committed_per_s=40.0), position()
+    rows = (Lag, behind), (Positions, read), (Pace, zeros(Pace, **held | values))
+    found = said_by(("consumer-falling-behind", "throttled"), *rows)
+    (throttle,) = found["throttled"]
+    assert found["consumer-falling-behind"][0].because == (throttle.key if explained else None)
+
+
 STUCK = {"stalled": 10, "stalled_at": 7, "stalled_first_ns": 0, "stalled_last_ns": 5 * SECOND}
 
 
@@ -132,6 +155,23 @@ def test_an_offset_is_stuck_where_commits_do_not_pass_it(
 ) -> None:
     rows = {Positions: [position(**{**STUCK, **change})], Lag: [lag(committed=committed)]}
     assert bool(said("stuck-offset", rows)) == fires
+
+
+@pytest.mark.parametrize(
+    ("change", "fires"),
+    [
+        ({}, True),
+        ({"stalled": 99, "rewinds": 99}, False),
+        ({"group": None}, False),
+        ({"log_start_offset": 7}, False),  # it reads the partition from its beginning
+        ({"log_start_offset": None}, False),
+    ],
+)
+def test_a_member_that_comes_back_for_ever_is_stuck_though_nothing_was_committed(
+    change: dict[str, Any], fires: bool
+) -> None:
+    rows = [position(**STUCK | {"stalled": 100, "rewinds": 100} | change)]
+    assert bool(said("stuck-offset", {Positions: rows, Lag: [lag()]})) == fires
 
 
 def test_an_offset_that_is_stuck_on_several_connections_is_one_finding() -> None:
