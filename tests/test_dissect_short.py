@@ -158,7 +158,7 @@ def _shaken(dissector: Dissector, items: Iterable[Item], dice: Random) -> Iterat
 
 
 @pytest.mark.parametrize(
-    "path", fewer_again([*SHIPPED, *OTHERS], 16), ids=lambda path: f"{path.parent.name}-{path.stem}"
+    "path", fewer_again([*SHIPPED, *OTHERS], 10), ids=lambda path: f"{path.parent.name}-{path.stem}"
 )
 def test_the_short_way_tells_what_the_long_one_tells(path: Path) -> None:
     if path.stat().st_size > LARGE:
@@ -175,7 +175,7 @@ def test_the_short_way_tells_what_the_long_one_tells(path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    "path", fewer_again([*SHIPPED, *OTHERS], 16), ids=lambda path: f"{path.parent.name}-{path.stem}"
+    "path", fewer_again([*SHIPPED, *OTHERS], 10), ids=lambda path: f"{path.parent.name}-{path.stem}"
 )
 def test_briefs_tell_what_exchanges_tell(path: Path) -> None:
     if path.stat().st_size > LARGE:

@@ -33,7 +33,7 @@ def own_ns(line: dict[str, Any]) -> int:
     return int((line["localTimeMs"] + line["remoteTimeMs"]) * MILLISECOND)
 
 
-@pytest.mark.parametrize("case", fewer_again(LOGGED_CASES, 12))
+@pytest.mark.parametrize("case", fewer_again(LOGGED_CASES, 8))
 def test_counts_and_times_are_those_of_the_logged_requests(case: str) -> None:
     pairs = logged(case)
     latencies: dict[Any, list[int]] = {}
@@ -64,7 +64,7 @@ def test_counts_and_times_are_those_of_the_logged_requests(case: str) -> None:
                 assert abs(row[f"p{percent}_ns"] - exact) * 256 <= exact
 
 
-@pytest.mark.parametrize("case", fewer_again(LOGGED_CASES, 12))
+@pytest.mark.parametrize("case", fewer_again(LOGGED_CASES, 8))
 def test_a_wait_that_is_said_to_be_waited_out_was(case: str) -> None:
     """The broker logs as remote time how long a request lay in its purgatory; the time to lie there runs
     from when it is put in, at the end of what is logged as local time."""
@@ -171,7 +171,7 @@ def test_rows_are_told_apart_as_asked() -> None:
 
 
 @pytest.mark.parametrize(
-    "path", fewer_again([*SHIPPED, *OTHERS], 16), ids=lambda path: f"{path.parent.name}-{path.stem}"
+    "path", fewer_again([*SHIPPED, *OTHERS], 10), ids=lambda path: f"{path.parent.name}-{path.stem}"
 )
 def test_exchanges_in_brief_count_as_whole_ones_do(path: Path) -> None:
     if path.stat().st_size > LARGE:

@@ -19,7 +19,7 @@ from tests.kafka import Talk, request, response
 from tests.lab import CLEAR_CASES, Case
 
 
-@pytest.mark.parametrize("case", fewer_again(PAYLOAD_CASES, 12))
+@pytest.mark.parametrize("case", fewer_again(PAYLOAD_CASES, 8))
 def test_records_produced_are_those_that_the_producers_sent(case: str) -> None:
     """Some clients kept no account of what they sent with acks=0 or in a transaction."""
     sent = Counter(row["topic"] for row in Case(case).payloads() if row["role"] == "produced")
@@ -46,7 +46,7 @@ def is_aside(exchange: Exchange) -> bool:
     return body["acks"] == 0 or body.get("transactionalId") is not None
 
 
-@pytest.mark.parametrize("case", fewer_again(CLEAR_CASES, 12))
+@pytest.mark.parametrize("case", fewer_again(CLEAR_CASES, 8))
 def test_what_headers_announce_is_what_is_there_when_unpacked(case: str) -> None:
     counts: Counter[tuple[str | None, int | None]] = Counter()
     for event in events_of(case):
@@ -63,7 +63,7 @@ def test_what_headers_announce_is_what_is_there_when_unpacked(case: str) -> None
     assert +found == +counts
 
 
-@pytest.mark.parametrize("case", fewer_again(PAYLOAD_CASES, 12))
+@pytest.mark.parametrize("case", fewer_again(PAYLOAD_CASES, 8))
 def test_records_fetched_are_no_fewer_than_the_consumers_got(case: str) -> None:
     """A consumer may fetch what it does not give out: what it has, and what another gets too."""
     got = Counter(
@@ -77,7 +77,7 @@ def test_records_fetched_are_no_fewer_than_the_consumers_got(case: str) -> None:
     assert all(found[key] >= count for key, count in got.items())
 
 
-@pytest.mark.parametrize("case", fewer_again(LOGGED_CASES, 12))
+@pytest.mark.parametrize("case", fewer_again(LOGGED_CASES, 8))
 def test_bytes_are_those_that_the_broker_logged(case: str) -> None:
     names = ids_of(case)
     sent, fetched = Counter[Any](), Counter[Any]()

@@ -300,7 +300,7 @@ def test_what_is_unpacked_at_once_is_what_the_long_way_unpacks(
 ) -> None:
     """Also where the decompressor was used before."""
     dice = random.Random(codec)
-    frames = [some_frame(dice, codec) for _ in range(times(400, 1_500))]
+    frames = [some_frame(dice, codec) for _ in range(times(200, 1_500))]
     found = [decompress(codec, each, magic) for each in frames]
     again = [decompress(codec, each, magic) for each in reversed(frames)]
     monkeypatch.setattr(compression, "unpack_frame", lambda *_: None)
