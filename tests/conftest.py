@@ -18,7 +18,7 @@ from hypothesis import HealthCheck, settings
 from xdist.scheduler import LoadFileScheduling
 
 from kdissect.leaves import PURE
-from kdissect.system import HANGING_UP
+from kdissect.system import HANGING_UP, give_way
 from tests.amount import AGAIN_VARIABLE, VARIABLE, times
 
 # Before anything looks for it: the tests know the definitions of this checkout and no configuration,
@@ -129,6 +129,18 @@ def pytest_collection_finish() -> None:
     gc.collect()
     gc.freeze()
     gc.set_threshold(20_000, 20, 20)
+
+
+_has_given_way = False
+
+
+def pytest_runtest_setup(item: pytest.Item) -> None:
+    """Let Spark's tests go first, where several processes run tests: they are one long chain, in which each
+    waits for Java, and the other tests fill the time around it."""
+    global _has_given_way  # noqa: PLW0603
+    if not _has_given_way and hasattr(item.config, "workerinput") and not item.nodeid.startswith(SPARK):
+        _has_given_way = True
+        give_way()
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
