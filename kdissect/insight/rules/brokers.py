@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from functools import partial
-from typing import NamedTuple
+from collections.abc import Iterator
 
 from kdissect.analysis.cluster import ClusterBrokers, ClusterChanges
 from kdissect.analysis.fold import SECOND, Row
 from kdissect.analysis.quorum import Quorum
 from kdissect.analysis.tcp import Tcp
+from kdissect.insight.broker_stops import BrokerStop, LostBroker, broker_stops
 from kdissect.insight.causes import explains
 from kdissect.insight.finding import (
     CERTAIN,
@@ -27,95 +26,6 @@ from kdissect.insight.rule import Facts, rule
 from kdissect.insight.words import showing
 from kdissect.wording import plural
 
-HANDED = ("leader-moved", "isr-shrunk", "broker-stopping")
-"""What happens to a broker that is about to stop."""
-FAILED = ("refused", "unanswered")
-"""What came of a SYN that nobody took."""
-
-
-class _LostBroker(NamedTuple):
-    """An address where nobody answers any more."""
-
-    address: str
-    last_ns: int
-    """When its connections had ended."""
-    ended: int
-    """How many ended together."""
-    failed: int
-    """How many tries to connect came to nothing since."""
-    back_ns: int | None
-    """When one succeeded again."""
-    connections: tuple[int, ...]
-
-
-def _host(place: str) -> str:
-    return place.rpartition(":")[0]
-
-
-def addresses_of(row: Row) -> list[str]:
-    """The addresses of a node that the cluster tells. ``localhost`` is this machine's own."""
-    hosts = ("127.0.0.1", "[::1]") if row["host"] == "localhost" else (row["host"],)
-    places = (f"[{host}]" if ":" in host and not host.startswith("[") else host for host in hosts)
-    return [f"{place}:{row['port']}" for place in places]
-
-
-def nodes_by_address(rows: list[Row]) -> dict[str, int]:
-    """Which node is at an address, as the cluster tells it. ``localhost`` is this machine's own address; of
-    an address that several nodes have had, none is told."""
-    found: dict[str, set[int]] = {}
-    for row in rows:
-        for place in addresses_of(row):
-            found.setdefault(place, set()).add(row["node_id"])
-    return {address: next(iter(nodes)) for address, nodes in found.items() if len(nodes) == 1}
-
-
-def served_until_ns(row: Row) -> int:
-    """How long the broker served a connection: until it closed it, though the client may have kept its half
-    open for longer."""
-    return int(row["closed_ns"] if row["closed_by"] == "broker" else row["last_ns"])
-
-
-def _losses(rows: list[Row], within_ns: float, patience_ns: float) -> Iterator[_LostBroker]:
-    """Addresses whose connections end together, and that nobody reaches after."""
-    brokers: dict[str, list[Row]] = {}
-    for row in rows:
-        brokers.setdefault(row["broker"], []).append(row)
-    for address, mine in sorted(brokers.items()):
-        lived = [row for row in mine if row["opening"] not in FAILED and row["exchanges"]]
-        failed = sorted((row for row in mine if row["opening"] in FAILED), key=lambda row: row["first_ns"])
-        after = 0
-        while failed:
-            first_ns = failed[0]["first_ns"]
-            before = [row for row in lived if after <= row["first_ns"] < first_ns]
-            again = min((row["first_ns"] for row in lived if row["first_ns"] > first_ns), default=None)
-            since = [row for row in failed if again is None or row["first_ns"] < again]
-            failed = failed[len(since) :]
-            after = again if again is not None else first_ns
-            last_ns = max(map(served_until_ns, before), default=None)
-            if last_ns is None or first_ns - last_ns > patience_ns or last_ns > first_ns + within_ns:
-                continue
-            together = [row for row in before if served_until_ns(row) >= last_ns - within_ns]
-            if any(row["end"] == "open" for row in together) or not _came_to_nothing(since):
-                continue
-            yield _LostBroker(
-                address,
-                last_ns,
-                len(together),
-                len(since),
-                again,
-                tuple(row["connection"] for row in (*together, *since)),
-            )
-
-
-MANY_TRIES = 3
-
-
-def _came_to_nothing(failed: list[Row]) -> bool:
-    """Whether these tries to connect show that nobody was there. One that was sent once and not answered may
-    have had its answer, or all that followed, lost on the way to the capture."""
-    sure = any(row["opening"] == "refused" or (row["syns"] or 0) > 1 for row in failed)
-    return sure or len(failed) >= MANY_TRIES
-
 
 @rule(
     "broker-gone",
@@ -131,201 +41,11 @@ def _came_to_nothing(failed: list[Row]) -> bool:
 @once
 def broker_gone(facts: Facts) -> Iterator[Finding]:
     """All connections of a broker end at once, and nobody reaches it after."""
-    for stop in _stops(facts, facts.limit):
+    for stop in broker_stops(facts, facts.limit):
         yield _gone(facts, stop)
 
 
-def _stops(facts: Facts, limit: Callable[[str], float]) -> Iterator[_BrokerStop]:
-    """Brokers that went.
-
-    :param limit: tells a threshold of the rule ``broker-gone``.
-    """
-    within_ns = limit("together_s") * SECOND
-    nodes = nodes_by_address(facts.rows(ClusterBrokers))
-    losses = _losses(facts.rows(Tcp), within_ns, limit("patience_s") * SECOND)
-    several = [each for each in losses if each.failed >= limit("tries")]
-    for each in _of_one_broker(several, nodes, within_ns, limit("stopping_s") * SECOND):
-        yield _stop(facts, each, nodes)
-
-
-def returns(facts: Facts) -> list[tuple[int, int, int]]:
-    """Brokers that were gone and came back: the node, when its connections had ended, and when a client
-    reached it again. The facts need what those of :func:`restarts` need."""
-    return [
-        (each.node, each.last_ns, each.back_ns)
-        for each in _stops(facts, partial(facts.limit_of, "broker-gone"))
-        if each.node is not None and each.back_ns is not None
-    ]
-
-
-def restarts(facts: Facts) -> list[tuple[int, int, int]]:
-    """Brokers that were stopped in an orderly way and that came back within ``orderly_s`` of ``broker-gone``.
-
-    Each is the node, and from when to when it was away. The facts need :class:`Tcp`, :class:`ClusterBrokers`
-    and :class:`ClusterChanges`.
-    """
-    limit = partial(facts.limit_of, "broker-gone")
-    return [
-        (each.node, each.first_ns, each.back_ns)
-        for each in _stops(facts, limit)
-        if each.node is not None
-        and each.back_ns is not None
-        and each.away_ns is not None
-        and each.is_orderly
-        and each.away_ns <= limit("orderly_s") * SECOND
-    ]
-
-
-def _of_one_broker(
-    losses: list[_LostBroker], nodes: dict[str, int], within_ns: float, stopping_ns: float
-) -> Iterator[list[_LostBroker]]:
-    """Listeners of one broker go together. Which broker has a listener that only brokers use is not always
-    told; where one broker of its host went at the same time, it is that one's."""
-    gone: list[list[_LostBroker]] = []
-    for each in losses:
-        if (node := nodes.get(each.address)) is None:
-            continue
-        mine = (
-            of_one
-            for of_one in gone
-            if nodes[of_one[0].address] == node
-            and all(_down_together(each, one, stopping_ns) for one in of_one)
-        )
-        if (one := next(mine, None)) is not None:
-            one.append(each)
-        else:
-            gone.append([each])
-    rest = [each for each in losses if each.address not in nodes]
-    alone: list[list[_LostBroker]] = []
-    for other in rest:
-        host = _host(other.address)
-        near = [
-            of_one
-            for of_one in gone
-            if _host(of_one[0].address) == host and abs(of_one[0].last_ns - other.last_ns) <= within_ns
-        ]
-        if len(near) == 1:
-            near[0].append(other)
-        else:
-            alone.append([other])
-    yield from (*gone, *alone)
-
-
-def _down_together(one: _LostBroker, other: _LostBroker, stopping_ns: float) -> bool:
-    """Whether two listeners were away at the same time, as those of one process are. A broker that stops in
-    an orderly way closes that of controllers last, after it has flushed its logs. That takes seconds, and
-    what stops services gives them no more than a minute or so (Kubernetes 30 s, systemd 90 s)."""
-    overlap = (other.back_ns is None or one.last_ns <= other.back_ns) and (
-        one.back_ns is None or other.last_ns <= one.back_ns
-    )
-    return overlap and abs(one.last_ns - other.last_ns) <= stopping_ns
-
-
-class _BrokerStop(NamedTuple):
-    """A broker that is gone, with all of its listeners."""
-
-    several: list[_LostBroker]
-    node: int | None
-    first_ns: int
-    """When it began to stop."""
-    last_ns: int
-    """When the last of its connections had ended."""
-    back_ns: int | None
-    before: list[Row]
-    """Leaders that moved away before that."""
-    after: list[Row]
-    """And after it."""
-    is_orderly: bool
-    """Whether somebody stopped it: it said so, or it still answered after its leaders had moved. A machine
-    that dies answers nobody, though its clients may hang on until after it is fenced."""
-    away_ns: int | None
-    """How long it was away at least, by the capture's clock; None as long as it is not back."""
-    moved_to: str | None
-    """The other address at which it is back, if it is."""
-
-
-def _stop(facts: Facts, several: list[_LostBroker], nodes: dict[str, int]) -> _BrokerStop:
-    """What is told of a broker that is gone."""
-    node = nodes.get(several[0].address)
-    last_ns = max(each.last_ns for each in several)
-    mine = [
-        row
-        for row in facts.rows(ClusterChanges)
-        if node is not None and row["node_id"] == node and row["by"] is None
-    ]
-    back = [each.back_ns for each in several if each.back_ns is not None]
-    # It may be back, and no client needs it.
-    back += [row["ns"] for row in mine if row["what"] == "broker-registered" and row["ns"] > last_ns]
-    moved = _elsewhere(facts, several, nodes, last_ns)
-    back += [ns for ns, _ in moved[:1]]
-    near = [row for row in mine if abs(row["ns"] - last_ns) <= 30 * SECOND]
-    moves = [row for row in near if row["what"] == "leader-moved"]
-    before = [row for row in moves if row["ns"] < last_ns - SECOND // 10]
-    after = [row for row in moves if row["ns"] >= last_ns - SECOND // 10]
-    if len(before) <= len(after):
-        before = []  # they moved for another reason
-    is_orderly = any(row["what"] == "broker-stopping" for row in near) or bool(
-        before and _answered_until(facts, several) > max(row["ns"] for row in before)
-    )
-    handed = [row["ns"] for row in near if (before or is_orderly) and row["what"] in HANDED]
-    back_ns = min(back, default=None)
-    away_ns = facts.context.awake_ns(last_ns, back_ns) if back_ns is not None else None
-    begin_ns = min([last_ns, *handed])
-    place = moved[0][1] if moved and not any(each.back_ns for each in several) else None
-    return _BrokerStop(several, node, begin_ns, last_ns, back_ns, before, after, is_orderly, away_ns, place)
-
-
-def _elsewhere(
-    facts: Facts, several: list[_LostBroker], nodes: dict[str, int], last_ns: int
-) -> list[tuple[int, str]]:
-    """When somebody reached the broker on another host, where nobody had before, and that address: a pod
-    gets a new one when it starts again. Another port of the same host is another listener. If the cluster
-    tells of the old address again later, the broker did not move."""
-    node, own = nodes.get(several[0].address), {each.address for each in several}
-    rows = facts.rows(ClusterBrokers)
-    old_ns = max([last_ns, *(row["from_ns"] for row in rows if own & set(addresses_of(row)))])
-    hosts = {_host(each) for each in own}
-    served = [
-        row
-        for row in facts.rows(Tcp)
-        if row["exchanges"] and row["broker"] not in own and nodes.get(row["broker"], -1) == node
-    ]
-    known = {row["broker"] for row in served if row["first_ns"] <= last_ns}
-    told = {place for place, ns in first_told(rows).items() if ns > old_ns}
-    return sorted(
-        (row["first_ns"], row["broker"])
-        for row in served
-        if row["broker"] in told and row["broker"] not in known and _host(row["broker"]) not in hosts
-    )
-
-
-def first_told(rows: list[Row]) -> dict[str, int]:
-    """When the cluster first told of an address."""
-    found: dict[str, int] = {}
-    for row in rows:
-        for place in addresses_of(row):
-            found[place] = min(row["from_ns"], found.get(place, row["from_ns"]))
-    return found
-
-
-def _answered_until(facts: Facts, several: list[_LostBroker]) -> int:
-    """When the last message of a connection that ended was an answer; the latest of these times, else 0."""
-    numbers = {number for each in several for number in each.connections}
-    return max(
-        (
-            row["closed_ns"] - row["idle_ns"]
-            for row in facts.rows(Tcp)
-            if row["connection"] in numbers
-            and row["exchanges"]
-            and row["closed_ns"] is not None
-            and row["idle_ns"] is not None
-            and row["last_missing"] is None
-        ),
-        default=0,
-    )
-
-
-def _may_be_cut(facts: Facts, several: list[_LostBroker]) -> bool:
+def _may_be_cut(facts: Facts, several: list[LostBroker]) -> bool:
     """Whether packets of the broker's connections may be cut: only the first of those with such packets are
     known by number."""
     cut = facts.context.cut
@@ -333,7 +53,7 @@ def _may_be_cut(facts: Facts, several: list[_LostBroker]) -> bool:
     return cut.number > len(cut.first) or not own.isdisjoint(cut.first)
 
 
-def _gone(facts: Facts, stop: _BrokerStop) -> Finding:
+def _gone(facts: Facts, stop: BrokerStop) -> Finding:
     several, node, first_ns, last_ns, back_ns, before, after, is_orderly, away_ns, moved_to = stop
     first = several[0]
     ended, failed = sum(each.ended for each in several), sum(each.failed for each in several)

@@ -8,6 +8,7 @@ from kdissect.analysis.cluster import ClusterBrokers, ClusterChanges, ClusterPar
 from kdissect.analysis.fold import MILLISECOND, SECOND, Row
 from kdissect.analysis.stale_leaders import StaleLeaders
 from kdissect.analysis.tcp import Tcp
+from kdissect.insight.broker_stops import nodes_by_address, restarts, returns
 from kdissect.insight.causes import explains, may_explain
 from kdissect.insight.context import SLEPT
 from kdissect.insight.finding import (
@@ -23,7 +24,6 @@ from kdissect.insight.finding import (
 )
 from kdissect.insight.repeated import once
 from kdissect.insight.rule import Facts, rule
-from kdissect.insight.rules.brokers import nodes_by_address, restarts, returns
 from kdissect.insight.words import having, showing
 from kdissect.wording import plural
 

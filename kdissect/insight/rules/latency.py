@@ -13,6 +13,7 @@ from kdissect.analysis.pace import Pace
 from kdissect.analysis.stalls import Spikes, Stalls
 from kdissect.analysis.tcp import Tcp
 from kdissect.analysis.waits import is_long_poll, may_wait
+from kdissect.insight.broker_stops import nodes_by_address
 from kdissect.insight.causes import explains
 from kdissect.insight.finding import (
     CERTAIN,
@@ -27,7 +28,6 @@ from kdissect.insight.finding import (
     key_of,
 )
 from kdissect.insight.rule import Facts, rule
-from kdissect.insight.rules.brokers import nodes_by_address
 from kdissect.insight.words import of_numbers, quoted, span
 from kdissect.wording import plural
 

@@ -11,12 +11,12 @@ from kdissect.analysis.connections import Connections
 from kdissect.analysis.endpoints import Endpoints
 from kdissect.analysis.fold import MILLISECOND, SECOND, Row, address
 from kdissect.analysis.tcp import Tcp
+from kdissect.insight.broker_stops import FAILED, served_until_ns
 from kdissect.insight.causes import explains
 from kdissect.insight.finding import CERTAIN, CRITICAL, INFO, LIKELY, NOTICE, WARNING, Finding, FindingSubject
 from kdissect.insight.gaps import without_gaps
 from kdissect.insight.grouping import together
 from kdissect.insight.rule import Facts, rule
-from kdissect.insight.rules.brokers import FAILED, served_until_ns
 from kdissect.insight.words import of_connections, of_numbers, quoted, span
 from kdissect.protocol.traits import traits_of_api
 from kdissect.wording import plural

@@ -10,6 +10,7 @@ from kdissect.analysis.racks import Racks
 from kdissect.analysis.replication import Replication
 from kdissect.analysis.stalls import Stalls
 from kdissect.analysis.tcp import Tcp
+from kdissect.insight.broker_stops import nodes_by_address
 from kdissect.insight.causes import explains
 from kdissect.insight.finding import (
     CERTAIN,
@@ -24,7 +25,6 @@ from kdissect.insight.finding import (
 )
 from kdissect.insight.repeated import once
 from kdissect.insight.rule import Facts, rule
-from kdissect.insight.rules.brokers import nodes_by_address
 from kdissect.insight.rules.latency import stalls
 from kdissect.insight.words import having, showing
 from kdissect.wording import plural
