@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from kdissect.leaves import LEAVES, PURE
-from tests.amount import some
+from tests.amount import each_of, some
 
 TOP = Path(import_module("kdissect").__file__ or "").resolve().parents[1]
 
@@ -38,6 +38,6 @@ def test_the_sources_run_where_the_user_wants_that() -> None:
     assert PURE in line
 
 
-@pytest.mark.parametrize("name", LEAVES)
+@each_of(lambda: LEAVES)
 def test_every_leaf_has_a_source(name: str) -> None:
     assert (TOP / (name.replace(".", "/") + ".py")).exists()

@@ -17,6 +17,7 @@ from kdissect.present.sanitise import valid_text
 from kdissect.protocol import apis
 from kdissect.protocol.schema import Field, Struct, era_structs, message_struct
 from kdissect.reading import read
+from tests.amount import each_of
 
 CAPTURES = Path(__file__).resolve().parents[2] / "captures"
 FIELDS = {
@@ -44,7 +45,7 @@ def structs(key: int, side: str) -> Iterator[Struct]:
         yield from era_structs(key, version, side)
 
 
-@pytest.mark.parametrize("key", apis.api_keys(), ids=apis.api_name)
+@each_of(apis.api_keys, apis.api_name)
 def test_every_field_of_every_version_has_its_path_and_kind(key: int) -> None:
     for side in paths.SIDES:
         for struct in structs(key, side):

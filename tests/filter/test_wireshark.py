@@ -12,6 +12,7 @@ from kdissect.filter.errors import FilterError
 from kdissect.filter.wireshark import NAMES, PREFIX, Means, Refused, field_of, known
 from kdissect.present.options import PLAIN
 from kdissect.present.records import record_rows
+from tests.amount import each_of
 from tests.cli.run import CAPTURES
 
 ALL = """
@@ -55,7 +56,7 @@ def test_the_table_holds_every_name_and_no_other() -> None:
     assert set(NAMES) == {*ALL.split(), *LATER, *EARLIER}
 
 
-@pytest.mark.parametrize("name", NAMES)
+@each_of(lambda: NAMES)
 def test_every_name_is_a_filter_or_says_why_not(name: str) -> None:
     meaning, text = NAMES[name], PREFIX + name
     if isinstance(meaning, Refused):

@@ -11,10 +11,11 @@ from kdissect.insight.causes import CAUSES
 from kdissect.insight.errors import causes
 from kdissect.insight.finding import CONFIDENCES, SEVERITIES
 from kdissect.protocol.errors import error_names
+from tests.amount import each_of
 from tests.shared import requires_shared, shared
 
 
-@pytest.mark.parametrize("id", sorted(RULES))
+@each_of(lambda: sorted(RULES))
 def test_a_rule_has_a_page(id: str) -> None:
     rule = RULES[id]
     assert rule.severity in SEVERITIES

@@ -1,7 +1,5 @@
 from __future__ import annotations
 
-import pytest
-
 from kdissect.protocol import apis
 from kdissect.protocol.errors import (
     CLASSES,
@@ -15,6 +13,7 @@ from kdissect.protocol.errors import (
     errors,
     gravest,
 )
+from tests.amount import each_of
 
 
 def test_codes_have_kafkas_names() -> None:
@@ -30,7 +29,7 @@ def test_the_list_is_open() -> None:
     assert error_class(4711) == FATAL  # as for Kafka's clients
 
 
-@pytest.mark.parametrize("code", range(-1, 137))
+@each_of(lambda: range(-1, 137))
 def test_every_code_says_what_it_means_and_how_grave_it_is(code: int) -> None:
     error = errors()[code]
     assert error.code == code
