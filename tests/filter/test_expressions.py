@@ -18,6 +18,7 @@ from kdissect.present.columns import EXCHANGES
 from kdissect.present.options import Options
 from kdissect.present.records import record_rows
 from kdissect.reading import read
+from tests.amount import each_of
 from tests.filter.exchanges import SECRET, exchanges_of, known, stray_fault
 from tests.kafka import Talk, request
 
@@ -225,8 +226,9 @@ def test_the_known_exchanges_are_what_the_table_takes_them_for() -> None:
     assert not any(exchange.faults for exchange in known())
 
 
-@pytest.mark.parametrize(("text", "numbers"), SHOWN, ids=[text for text, _ in SHOWN])
-def test_an_expression_shows(text: str, numbers: set[int]) -> None:
+@each_of(lambda: SHOWN, lambda case: case[0])
+def test_an_expression_shows(case: tuple[str, set[int]]) -> None:
+    text, numbers = case
     assert shown(text) == numbers
     assert shown(f"not ({text})") == ALL - numbers
 

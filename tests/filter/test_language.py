@@ -13,6 +13,7 @@ from kdissect.filter.errors import FilterError
 from kdissect.protocol.body import Body, read_body
 from kdissect.protocol.cursor import Cursor
 from kdissect.protocol.schema import Struct
+from tests.amount import each_of
 from tests.filter.exchanges import exchanges_of, known
 from tests.kafka import Talk, request, response
 from tests.tcp.segments import BROKER
@@ -151,8 +152,9 @@ SHOWN: list[tuple[str, set[int]]] = [
 ]
 
 
-@pytest.mark.parametrize(("text", "numbers"), SHOWN, ids=[text for text, _ in SHOWN])
-def test_an_expression_shows(text: str, numbers: set[int]) -> None:
+@each_of(lambda: SHOWN, lambda case: case[0])
+def test_an_expression_shows(case: tuple[str, set[int]]) -> None:
+    text, numbers = case
     found = compile_filter(text)
     assert {exchange.number for exchange in known() if found.matches(exchange)} == numbers
     negated = compile_filter(f"not ({text})")

@@ -5,9 +5,9 @@ from __future__ import annotations
 import struct
 
 import crc32c
-import pytest
 
 from kdissect.logdir.snapshot import read_snapshot
+from tests.amount import each_of
 
 PRODUCER = {
     "producerId": 4,
@@ -31,14 +31,14 @@ def test_the_state_of_each_producer_under_kafkas_names() -> None:
     assert read_snapshot(snapshot_of(0)) == ([], [])
 
 
-@pytest.mark.parametrize("at", range(2, len(snapshot_of())))
+@each_of(lambda: range(2, len(snapshot_of())))
 def test_every_flipped_byte_is_told(at: int) -> None:
     data = bytearray(snapshot_of())
     data[at] ^= 0x40
     assert "bad-crc" in [fault.kind for fault in read_snapshot(bytes(data))[1]]
 
 
-@pytest.mark.parametrize("cut", range(len(snapshot_of())))
+@each_of(lambda: range(len(snapshot_of())))
 def test_a_cut_snapshot_gives_what_is_there(cut: int) -> None:
     producers, faults = read_snapshot(snapshot_of()[:cut])
     assert faults[-1].kind == "bad-entry"

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from kdissect.record.records import Columns, Record, wrap64
 from kdissect.record.scan import MOST_BROKEN, RecordsFound, read_records
 from kdissect.record.write import write_record, write_varint
-from tests.amount import times
+from tests.amount import each_of, times
 
 EDGES = sorted(
     {
@@ -25,13 +25,13 @@ def read(data: bytes, limit: int = 1_000_000) -> RecordsFound:
     return read_records(data, 0, len(data), 0, 0, None, -1, limit)
 
 
-@pytest.mark.parametrize("delta", [each for each in EDGES if -(2**63) <= each < 2**63])
+@each_of(lambda: [each for each in EDGES if -(2**63) <= each < 2**63])
 def test_timestamp_deltas_of_every_width(delta: int) -> None:
     (record,) = read(write_record(Record(0, 0, None, None), 0, delta)).records
     assert record.timestamp == delta
 
 
-@pytest.mark.parametrize("delta", [each for each in EDGES if -(2**31) <= each < 2**31])
+@each_of(lambda: [each for each in EDGES if -(2**31) <= each < 2**31])
 def test_offset_deltas_of_every_width(delta: int) -> None:
     (record,) = read(write_record(Record(0, 0, None, None), delta, 0)).records
     assert record.offset == delta
