@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from typing import TYPE_CHECKING, Any, BinaryIO, Protocol, TypeGuard, cast
+from typing import TYPE_CHECKING, Any, BinaryIO, Protocol, cast
 
 from kdissect.cli.formats import columns_of, writer_of
 from kdissect.cli.interrupts import WholeRows, held
@@ -173,16 +173,15 @@ class RecordsPrinter:
         if not self._takes_many:
             return sum([count for event in events for count in self._pieces(event)])
         writer = cast("LinesWriter | ColumnsWriter | RecordColumns", self._writer)
-        count = 0
         with held():
-            for event in events:
-                if _may_have_records(event):
-                    count += writer.add(event)
+            count = writer.add_all(events)
             writer.flush()
         return count
 
     def _pieces(self, event: Event) -> Iterator[int]:
-        if not _may_have_records(event):
+        from kdissect.present.records import may_have_records
+
+        if not may_have_records(event):
             return
         counts = self._writer.write(event)
         while True:
@@ -200,13 +199,6 @@ class RecordsPrinter:
     def close(self) -> None:
         with held():
             self._writer.close()
-
-
-def _may_have_records(event: Event) -> TypeGuard[Exchange]:
-    """Whether an event is an exchange, in brief or not, whose messages have room for records."""
-    if isinstance(event, Brief):
-        return event.form.asked.has_records() or event.form.answered.has_records()
-    return isinstance(event, Exchange) and any(each.may_have_records() for each in event.messages)
 
 
 class RecordColumnsPrinter(RecordsPrinter):

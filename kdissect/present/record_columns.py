@@ -21,6 +21,7 @@ from kdissect.present.columns import Table
 from kdissect.present.gathered import TIMESTAMP_TYPES, Gathered
 from kdissect.present.options import Options
 from kdissect.present.record_text import VARIABLE
+from kdissect.present.records import may_have_records
 from kdissect.record.batch import CODEC_BITS, codec_name
 from kdissect.record.records import ROW
 from kdissect.session.briefs import Brief
@@ -53,6 +54,10 @@ class _RecordsWriter:
     def add(self, source: Exchange | Brief) -> int:
         """The same; gives how many."""
         return self._batches.add(source)
+
+    def add_all(self, events: Sequence[object]) -> int:
+        """:meth:`add` of the exchanges among events."""
+        return sum([self.add(each) for each in events if may_have_records(each)])
 
     def flush(self) -> None:
         """Records wait until they make a batch."""

@@ -6,7 +6,7 @@ from kdissect.present.record_text cimport text_between, write_lines, write_value
 from kdissect.protocol.json_text cimport JsonText
 from kdissect.record.batch cimport Batch
 from kdissect.record.records cimport Columns
-from kdissect.present.records cimport brief_context
+from kdissect.present.records cimport brief_context, may_have_records
 from kdissect.record.sets cimport BatchReader
 from kdissect.session.briefs cimport Brief, PairLayout
 
@@ -41,6 +41,8 @@ cdef class LinesWriter:
     cdef tuple _behind
     cdef tuple _last
 
+    @cython.locals(count=Py_ssize_t)
+    cpdef add_all(self, events)
     @cython.locals(count=Py_ssize_t, brief=Brief, data=bytes, context=dict, head=bytes)
     cpdef add(self, source)
     cpdef flush(self)

@@ -6,7 +6,7 @@ in common is written once for each set, and what those of a batch have for each 
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any, BinaryIO
 
 from kdissect.exchange import Exchange, PartitionKey, base_offset_of
@@ -17,7 +17,7 @@ from kdissect.present.plain_records import plain_columns
 from kdissect.present.record_batches import groups_of
 from kdissect.present.record_set_text import ControlTexts
 from kdissect.present.record_text import Group, text_between, write_lines, write_value
-from kdissect.present.records import batch_record_rows, brief_context, told_sets
+from kdissect.present.records import batch_record_rows, brief_context, may_have_records, told_sets
 from kdissect.present.tables import row_line
 from kdissect.protocol.apis import PRODUCE
 from kdissect.protocol.json_form import dumps
@@ -106,6 +106,14 @@ class LinesWriter:
         count = self.add(source)
         self.flush()
         return iter((count,) if count else ())
+
+    def add_all(self, events: Sequence[object]) -> int:
+        """:meth:`add` of the exchanges among events."""
+        count = 0
+        for event in events:
+            if may_have_records(event):
+                count += self.add(event)
+        return count
 
     def add(self, source: Exchange | Brief) -> int:
         """Write the records of an exchange. Some wait for :meth:`flush`; gives how many they are."""

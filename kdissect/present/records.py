@@ -10,7 +10,7 @@ exceptions they write from a row too; the tests compare both.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeGuard
 
 from kdissect.embedded.decoded import Embedded
 from kdissect.embedded.internal import decode_internal, family_of_topic
@@ -148,6 +148,18 @@ def _context(
         "topic_id": topic_id,
         "partition": partition,
     }
+
+
+def may_have_records(event: object) -> TypeGuard[Exchange]:
+    """Whether an event is an exchange, in brief or not, whose messages have room for records."""
+    if isinstance(event, Brief):
+        brief = event
+        return brief.form.asked.has_records() or brief.form.answered.has_records()
+    if isinstance(event, Exchange):
+        for each in event.messages:
+            if each.may_have_records():
+                return True
+    return False
 
 
 ToldSet = tuple[bytes, str | None, str | None, int | None, dict[str, Any]]

@@ -360,7 +360,7 @@ class Batch:
             len(faults) == before,
             self.magic,
             self.last_offset,
-            self.max_timestamp if self.timestamp_type == "LogAppendTime" else None,
+            self.max_timestamp if self.magic and self.attributes & _LOG_APPEND_TIME else None,
             limit,
             found,
         )

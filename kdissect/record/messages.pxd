@@ -25,9 +25,9 @@ cdef class Contents:
 
 cpdef Contents contents_of(bytes data, int64_t position, int64_t end, int64_t magic)
 @cython.locals(high=int64_t)
-cdef int64_t _int32(const unsigned char* raw, int64_t at) noexcept
+cpdef int64_t int32_at(const unsigned char* raw, int64_t at) noexcept
 @cython.locals(high=int64_t, low=int64_t)
-cdef int64_t _int64(const unsigned char* raw, int64_t at) noexcept
+cpdef int64_t int64_at(const unsigned char* raw, int64_t at) noexcept
 
 @cython.final
 @cython.no_gc

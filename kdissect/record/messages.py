@@ -109,13 +109,13 @@ class Contents:
         :raises DecodeError: a length that the message cannot hold.
         """
         at = position + (26 if magic == 1 else 18)
-        size = _int32(data, at)
+        size = int32_at(data, at)
         start = at + 4
         if size < -1 or size > end - start - 4:
             raise _no_room("key", size, end - start - 4, at)
         self.key_at, self.key_size = start, size
         at = start + (size if size > 0 else 0)
-        size = _int32(data, at)
+        size = int32_at(data, at)
         start = at + 4
         if size < -1 or size > end - start:
             raise _no_room("value", size, end - start, at)
@@ -137,17 +137,17 @@ def contents_of(data: bytes, position: int, end: int, magic: int) -> Contents:
     return found
 
 
-def _int32(raw: bytes, at: int) -> int:
-    """The int32 that stands there."""
+def int32_at(raw: bytes, at: int) -> int:
+    """The int32 that stands there. Bounds are not checked."""
     high = raw[at]
     if high > 0x7F:
         high -= 0x100
     return high * 0x100_0000 + (raw[at + 1] << 16 | raw[at + 2] << 8 | raw[at + 3])
 
 
-def _int64(raw: bytes, at: int) -> int:
-    """The int64 that stands there."""
-    high, low = _int32(raw, at), _int32(raw, at + 4) & _LOW
+def int64_at(raw: bytes, at: int) -> int:
+    """The int64 that stands there. Bounds are not checked."""
+    high, low = int32_at(raw, at), int32_at(raw, at + 4) & _LOW
     return high << 32 | low
 
 
@@ -253,13 +253,13 @@ def _read_inside(inside: _Inside, append_timestamp: int | None, limit: int) -> N
         except DecodeError as error:
             inside.stop = error
             break
-        offset = _int64(raw, position)
+        offset = int64_at(raw, position)
         magic, attributes = raw[position + 16], raw[position + 17]
         if not inside.found:
             inside.first_offset = offset
         inside.found += 1
         inside.last_offset = offset
-        if message_crc(data, position, message_end) != _int32(raw, position + _OVERHEAD) & _LOW:
+        if message_crc(data, position, message_end) != int32_at(raw, position + _OVERHEAD) & _LOW:
             inside.bad_crc += 1
         if attributes & 7:  # a codec
             inside.nested += 1
@@ -267,7 +267,7 @@ def _read_inside(inside: _Inside, append_timestamp: int | None, limit: int) -> N
             continue
         timestamp = -1
         if magic == 1:
-            timestamp = appended if is_appended else _int64(raw, position + 18)
+            timestamp = appended if is_appended else int64_at(raw, position + 18)
         try:
             contents.find(data, position, message_end, magic)
         except DecodeError as error:
@@ -290,7 +290,7 @@ def _frame_inside(data: bytes, position: int, end: int, found: int, limit: int) 
     if left < _OVERHEAD + _LEAST_SIZE_0:
         raise DecodeError(f"{plural(left, 'byte')} where a message should begin", position, "bad-record")
     raw = data
-    size = _int32(raw, position + 8)
+    size = int32_at(raw, position + 8)
     magic = raw[position + 16]
     if magic > 1:
         magic = magic - 0x100 if magic > 0x7F else magic

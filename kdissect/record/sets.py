@@ -26,9 +26,8 @@ from kdissect.faults import fault
 from kdissect.later import Later
 from kdissect.limits import DEFAULTS, Limits
 from kdissect.model import Fault
-from kdissect.protocol.cursor import Cursor, cursor_between
 from kdissect.record.batch import BATCH_HEADER, CODEC_BITS, CRC_START, SMALLEST_BATCH, Batch, Budget
-from kdissect.record.messages import LOG_OVERHEAD, SMALLEST_MESSAGE, message_crc
+from kdissect.record.messages import LOG_OVERHEAD, SMALLEST_MESSAGE, int32_at, int64_at, message_crc
 from kdissect.record.records import Record, sum64
 from kdissect.wording import plural
 
@@ -41,6 +40,7 @@ else:
 _OVERHEAD, _CODEC_BITS, _CRC_START, _HEADER_BYTES = LOG_OVERHEAD, CODEC_BITS, CRC_START, BATCH_HEADER.size
 _LEAST_0, _LEAST_1 = SMALLEST_MESSAGE
 _LEAST_2 = SMALLEST_BATCH
+_LOW = 0xFFFF_FFFF
 
 
 class RecordSet:
@@ -68,18 +68,16 @@ class RecordSet:
 class BatchReader:
     """Goes through a record set, batch by batch. Damaged bytes never raise an exception."""
 
-    __slots__ = ("_budget", "_count", "_cursor", "_data", "_limits", "faults", "position")
+    __slots__ = ("_budget", "_count", "_data", "_limits", "faults", "position")
 
     def __init__(self, data: bytes, limits: Limits) -> None:
         self._limits = limits
         self._budget = Budget(0, limits)
-        self._cursor = cursor_between(b"", 0, 0)
         self.begin(data)
 
     def begin(self, data: bytes) -> None:
         """Begin anew, with another record set. Batches of the one before must not be read any more."""
-        self._data = self._cursor.data = data
-        self._cursor.end = len(data)
+        self._data = data
         self._budget.begin(len(data))
         self._count = 0
         """Batches so far."""
@@ -108,11 +106,10 @@ class BatchReader:
             self.faults.append(fault("too-many-elements", text, offset=position, layer="records"))
             return False
         batch.begin(data, position, self._budget)
-        self._cursor.position = position
         if data[position + 16] == 2:
-            _read_batch(batch, self._cursor, partial)
+            _read_batch(batch, partial)
         else:
-            _read_message(batch, self._cursor)
+            _read_message(batch)
         self._count += 1
         self.position = batch._end()
         return True
@@ -165,22 +162,23 @@ def _end_of_set(kind: str, what: str, left: int, position: int) -> Fault:
     return fault(kind, f"{what}; {unread}", offset=position)
 
 
-def _read_batch(batch: Batch, cursor: Cursor, partial: bool) -> None:
+def _read_batch(batch: Batch, partial: bool) -> None:
     """The header of a batch of magic 2, which is there."""
     data, position = batch._data, batch.position
-    batch.header_offset = cursor.read_int64()
-    batch.size = size = cursor.read_int32() + _OVERHEAD
-    batch.partition_leader_epoch = cursor.read_int32()
-    batch.magic = cursor.read_int8()
-    batch.crc = cursor.read_uint32()
-    batch.attributes = cursor.read_int16()
-    last_delta = cursor.read_int32()
-    batch.base_timestamp = cursor.read_int64()
-    batch.max_timestamp = cursor.read_int64()
-    batch.producer_id = cursor.read_int64()
-    batch.producer_epoch = cursor.read_int16()
-    batch.base_sequence = cursor.read_int32()
-    batch.header_count = cursor.read_int32()
+    raw, at = data, position
+    batch.header_offset = int64_at(raw, at)
+    batch.size = size = int32_at(raw, at + 8) + _OVERHEAD
+    batch.partition_leader_epoch = int32_at(raw, at + 12)
+    batch.magic = 2
+    batch.crc = int32_at(raw, at + 17) & _LOW
+    batch.attributes = _int16(raw, at + 21)
+    last_delta = int32_at(raw, at + 23)
+    batch.base_timestamp = int64_at(raw, at + 27)
+    batch.max_timestamp = int64_at(raw, at + 35)
+    batch.producer_id = int64_at(raw, at + 43)
+    batch.producer_epoch = _int16(raw, at + 51)
+    batch.base_sequence = int32_at(raw, at + 53)
+    batch.header_count = int32_at(raw, at + 57)
     batch.last_offset = sum64(batch.header_offset, last_delta)
     if partial:
         batch.partial = True
@@ -192,16 +190,18 @@ def _read_batch(batch: Batch, cursor: Cursor, partial: bool) -> None:
         batch.note(fault("bad-batch", f"a last offset delta of {last_delta}", offset=position))
 
 
-def _read_message(batch: Batch, cursor: Cursor) -> None:
+def _read_message(batch: Batch) -> None:
     """The header of a message, which is whole, as :func:`frame_defect` found: at least the header and, in
     magic 1, the timestamp."""
     data, position = batch._data, batch.position
-    batch.header_offset = batch.last_offset = cursor.read_int64()
-    batch.size = size = cursor.read_int32() + _OVERHEAD
-    batch.crc = cursor.read_uint32()
-    batch.magic, batch.attributes = cursor.read_int8(), cursor.read_int8()
+    raw, at = data, position
+    batch.header_offset = batch.last_offset = int64_at(raw, at)
+    batch.size = size = int32_at(raw, at + 8) + _OVERHEAD
+    batch.crc = int32_at(raw, at + 12) & _LOW
+    batch.magic, attributes = raw[at + 16], raw[at + 17]
+    batch.attributes = attributes - 0x100 if attributes > 0x7F else attributes
     if batch.magic == 1:
-        batch.max_timestamp = cursor.read_int64()
+        batch.max_timestamp = int64_at(raw, at + 18)
     if message_crc(data, position, position + size) == batch.crc:
         batch.crc_valid = True
     else:
@@ -209,6 +209,12 @@ def _read_message(batch: Batch, cursor: Cursor) -> None:
     if batch.attributes & _CODEC_BITS == 4:
         text = f"zstd in a message of magic {batch.magic}, which Kafka allows from magic 2"
         batch.note(fault("bad-batch", text, offset=position))
+
+
+def _int16(raw: bytes, at: int) -> int:
+    """The int16 that stands there."""
+    value = raw[at] << 8 | raw[at + 1]
+    return value - 0x1_0000 if value > 0x7FFF else value
 
 
 _SHORT = 1_024
