@@ -346,7 +346,13 @@ def _abandoned(
         unit="s",
         threshold=facts.limit("age_s"),
         exchanges=exchanges,
-        **{**_about(rows), "filter": of_numbers(exchanges[:8]), **written},
+        **{
+            **_about(rows),
+            "first_ns": min(row["closed_ns"] - row["waiting_ns"] for row in rows),
+            "last_ns": max(row["closed_ns"] for row in rows),
+            "filter": of_numbers(exchanges[:8]),
+            **written,
+        },
     )
 
 

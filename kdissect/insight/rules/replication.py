@@ -66,11 +66,15 @@ class _Standing:
 
     def explains(self, row: Row) -> str | None:
         """The broker that stood still for most of the time in which a follower did not fetch. It is the
-        follower itself, or the one that did not answer it."""
+        follower itself, or the one that did not answer it. Where nothing tells the follower's address, it is
+        the only broker that stood still and of which nothing tells the node."""
         from_ns, gap_ns = row["gap_from_ns"], row["gap_max_ns"] or 0
         if from_ns is None:
             return None
         own = [broker for broker in self._stalls if self._nodes.get(broker) == row["node_id"]]
+        if row["node_id"] not in self._nodes.values():
+            unknown = self._stalls.keys() - self._nodes.keys() - {str(row["broker"])}
+            own += unknown if len(unknown) == 1 else ()
         for broker in (*own, str(row["broker"])):
             for begin, end in self._stalls.get(broker, ()):
                 if 2 * (min(end, from_ns + gap_ns) - max(begin, from_ns)) >= gap_ns:

@@ -74,6 +74,20 @@ def test_who_waits_for_a_leader_that_stands_still_does_not_lag(rule: str) -> Non
     assert said(rule, late, *nodes, stall("10.0.0.3", 10, 14))[0].because is None
 
 
+@pytest.mark.parametrize("rule", ["follower-lags", "replication-slow"])
+def test_the_only_unknown_broker_that_stood_still_is_the_follower_whose_address_nobody_tells(
+    rule: str,
+) -> None:
+    late = follower(4, held_writes=3, held_ns=2 * SECOND)
+    both = (rule, "broker-stalled")
+    found = said_by(both, late, node(1, "10.0.0.1"), stall("10.0.0.3", 11, 13))
+    assert found[rule][0].because == found["broker-stalled"][0].key
+    two = said_by(both, late, node(1, "10.0.0.1"), stall("10.0.0.3", 11, 13), stall("10.0.0.4", 12, 13))
+    assert two[rule][0].because is None
+    told = said_by(both, late, node(2, "10.0.0.2"), stall("10.0.0.3", 11, 13))
+    assert told[rule][0].because is None
+
+
 def test_a_follower_that_has_nothing_to_fetch_does_not_lag() -> None:
     moved = ClusterChanges, row(ClusterChanges, ns=12 * SECOND, what="leader-moved", subject="orders-0")
     assert said("follower-lags", follower(30), moved) == []
