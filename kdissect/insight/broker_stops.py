@@ -7,12 +7,18 @@ from functools import partial
 from typing import NamedTuple
 
 from kdissect.analysis.cluster import ClusterBrokers, ClusterChanges
+from kdissect.analysis.errors import Errors
 from kdissect.analysis.fold import SECOND, Row
 from kdissect.analysis.tcp import Tcp
 from kdissect.insight.rule import Facts
 
 HANDED = ("leader-moved", "isr-shrunk", "broker-stopping")
 """What happens to a broker that is about to stop."""
+NO_LONGER = ("NOT_LEADER_OR_FOLLOWER", "NOT_COORDINATOR")
+"""What a broker answers of partitions and groups that it has handed over."""
+SEVERAL = 2
+GIVING_UP_NS = 10 * SECOND
+"""So long before it is gone a broker that stops hands over."""
 FAILED = ("refused", "unanswered")
 """What came of a SYN that nobody took."""
 
@@ -127,8 +133,8 @@ def returns(facts: Facts) -> list[tuple[int, int, int]]:
 def restarts(facts: Facts) -> list[tuple[int, int, int]]:
     """Brokers that were stopped in an orderly way and that came back within ``orderly_s`` of ``broker-gone``.
 
-    Each is the node, and from when to when it was away. The facts need :class:`Tcp`, :class:`ClusterBrokers`
-    and :class:`ClusterChanges`.
+    Each is the node, and from when to when it was away. The facts need :class:`Tcp`, :class:`ClusterBrokers`,
+    :class:`ClusterChanges` and :class:`Errors`.
     """
     limit = partial(facts.limit_of, "broker-gone")
     return [
@@ -202,12 +208,15 @@ class BrokerStop(NamedTuple):
     after: list[Row]
     """And after it."""
     is_orderly: bool
-    """Whether somebody stopped it: it said so, or it still answered after its leaders had moved. A machine
-    that dies answers nobody, though its clients may hang on until after it is fenced."""
+    """Whether somebody stopped it: it said so, or it still answered after its leaders had moved, or that it
+    no longer leads. A machine that dies answers nobody, though its clients may hang on until after it is
+    fenced."""
     away_ns: int | None
     """How long it was away at least, by the capture's clock; None as long as it is not back."""
     moved_to: str | None
     """The other address at which it is back, if it is."""
+    gave_up: bool
+    """Whether only its answers tell that it handed over."""
 
 
 def _stop(facts: Facts, several: list[LostBroker], nodes: dict[str, int]) -> BrokerStop:
@@ -234,11 +243,32 @@ def _stop(facts: Facts, several: list[LostBroker], nodes: dict[str, int]) -> Bro
         before and _answered_until(facts, several) > max(row["ns"] for row in before)
     )
     handed = [row["ns"] for row in near if (before or is_orderly) and row["what"] in HANDED]
+    gave_up = False
+    if not (before or after or is_orderly):
+        # Nobody may have asked for leaders since the capture began.
+        handed = _given_up(facts, several, last_ns)
+        is_orderly = gave_up = bool(handed)
     back_ns = min(back, default=None)
     away_ns = facts.context.awake_ns(last_ns, back_ns) if back_ns is not None else None
     begin_ns = min([last_ns, *handed])
     place = moved[0][1] if moved and not any(each.back_ns for each in several) else None
-    return BrokerStop(several, node, begin_ns, last_ns, back_ns, before, after, is_orderly, away_ns, place)
+    return BrokerStop(
+        several, node, begin_ns, last_ns, back_ns, before, after, is_orderly, away_ns, place, gave_up
+    )
+
+
+def _given_up(facts: Facts, several: list[LostBroker], last_ns: int) -> list[int]:
+    """When a broker that is gone first answered that it no longer leads a partition or a group: shortly
+    before it was gone, and of several. None of a broker that died."""
+    own = {each.address for each in several}
+    since_ns = last_ns - GIVING_UP_NS
+    rows = [
+        row
+        for row in facts.rows(Errors)
+        if row["broker"] in own and row["error"] in NO_LONGER and since_ns <= row["first_ns"] <= last_ns
+    ]
+    what = {tuple(row[name] for name in ("topic", "partition", "group", "transactional_id")) for row in rows}
+    return [row["first_ns"] for row in rows] if len(what) >= SEVERAL else []
 
 
 def _elsewhere(

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from kdissect.analysis.cluster import ClusterBrokers, ClusterChanges
+from kdissect.analysis.errors import Errors
 from kdissect.analysis.fold import SECOND, Row
 from kdissect.analysis.quorum import Quorum
 from kdissect.analysis.tcp import Tcp
@@ -31,7 +32,7 @@ from kdissect.wording import plural
     "broker-gone",
     CRITICAL,
     CERTAIN,
-    needs=(Tcp, ClusterBrokers, ClusterChanges),
+    needs=(Tcp, ClusterBrokers, ClusterChanges, Errors),
     together_s=1,
     patience_s=30,
     stopping_s=60,
@@ -54,7 +55,7 @@ def _may_be_cut(facts: Facts, several: list[LostBroker]) -> bool:
 
 
 def _gone(facts: Facts, stop: BrokerStop) -> Finding:
-    several, node, first_ns, last_ns, back_ns, before, after, is_orderly, away_ns, moved_to = stop
+    several, node, first_ns, last_ns, back_ns, before, after, is_orderly, away_ns, moved_to, gave_up = stop
     first = several[0]
     ended, failed = sum(each.ended for each in several), sum(each.failed for each in several)
     name = f"Broker {node}" if node is not None else f"The broker at {first.address}"
@@ -63,6 +64,11 @@ def _gone(facts: Facts, stop: BrokerStop) -> Finding:
     message = f"{name} is gone: {_ended(ended, took_ns)}, and {tries} to connect failed."
     if before and is_orderly:
         message += " It had handed over its partitions before, so somebody stopped it in an orderly way."
+    elif gave_up:
+        message += (
+            " It had answered before that it no longer leads what clients asked for, so somebody stopped it "
+            "in an orderly way."
+        )
     elif is_orderly:
         message += " It had said before that it would stop."
     elif before or after:

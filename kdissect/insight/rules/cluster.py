@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 
 from kdissect.analysis.cluster import ClusterBrokers, ClusterChanges, ClusterPartitions
+from kdissect.analysis.errors import Errors
 from kdissect.analysis.fold import MILLISECOND, SECOND, Row
 from kdissect.analysis.stale_leaders import StaleLeaders
 from kdissect.analysis.tcp import Tcp
@@ -82,7 +83,7 @@ def _names(rows: list[Row]) -> str:
     return ", ".join(names[: 3 if more else 4]) + more
 
 
-@rule("leader-moved", NOTICE, CERTAIN, needs=(ClusterChanges, ClusterBrokers, Tcp))
+@rule("leader-moved", NOTICE, CERTAIN, needs=(ClusterChanges, ClusterBrokers, Errors, Tcp))
 @once
 def leader_moved(facts: Facts) -> Iterator[Finding]:
     """Partitions have another leader. One that comes back to a broker that is back moves because that one
@@ -128,7 +129,7 @@ def _came_back(ns: int, leaders: list[str], back: list[tuple[int, int, int]]) ->
 
 
 may_explain("broker-gone", "leader-moved", within_s=PREFERRED_NS / SECOND)
-explains("broker-gone", "leader-not-preferred", within_s=PREFERRED_NS / SECOND)
+explains("broker-gone", "leader-not-preferred", shares=("broker",), within_s=PREFERRED_NS / SECOND)
 
 
 @rule("leader-flaps", CRITICAL, CERTAIN, needs=(ClusterChanges,), moves=3, window_s=600)
@@ -175,7 +176,7 @@ def leader_flaps(facts: Facts) -> Iterator[Finding]:
             )
 
 
-@rule("isr-shrunk", WARNING, CERTAIN, needs=(ClusterChanges, ClusterBrokers, Tcp), catch_up_s=300)
+@rule("isr-shrunk", WARNING, CERTAIN, needs=(ClusterChanges, ClusterBrokers, Errors, Tcp), catch_up_s=300)
 @once
 def isr_shrunk(facts: Facts) -> Iterator[Finding]:
     """A replica is not in sync any more. Where the last one goes there is no leader either, and nothing is
@@ -320,7 +321,8 @@ def _led_last(facts: Facts, elected: Row) -> bool:
 @rule("leader-not-preferred", NOTICE, CERTAIN, needs=(ClusterPartitions,), share_pct=20, for_s=60)
 @once
 def leader_not_preferred(facts: Facts) -> Iterator[Finding]:
-    """Many partitions are led by another broker than the one that should."""
+    """Many partitions are led by another broker than the one that should. If that is one broker, it is the
+    subject: its partitions may have moved because it was gone."""
     end_ns = facts.context.last_ns
     rows = [
         row for row in facts.rows(ClusterPartitions) if row["to_ns"] is None and row["preferred"] is not None
@@ -336,8 +338,9 @@ def leader_not_preferred(facts: Facts) -> Iterator[Finding]:
     share = 100 * len(wrong) / len(rows)
     if share >= facts.limit("share_pct"):
         leaders = sorted({row["leader"] for row in wrong})
+        first = {(row["replicas"] or "").partition(",")[0] for row in wrong}
         yield facts.finding(
-            FindingSubject(),
+            FindingSubject(broker=next(iter(first)) or None if len(first) == 1 else None),
             f"{len(wrong)} of {len(rows)} partitions ({share:.0f} %) had a leader other than their first "
             f"replica for {facts.limit('for_s'):.0f} s or longer: more work than planned lies on "
             f"{_brokers(list(map(str, leaders)))}.",

@@ -18,6 +18,7 @@ from kdissect.insight.words import having, named, of_numbers, showing, span
 from kdissect.wording import plural
 
 explains("under-min-isr", "produce-retries-exhausted", "duplicate-appended", shares=("topic",), within_s=60)
+explains("broker-gone", "under-min-isr", within_s=60)
 explains("message-too-large", "produce-refused", shares=("client_id", "topic"))
 explains("request-abandoned", "duplicate-absorbed", shares=("client_id",))
 

@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from kdissect.analysis.cluster import ClusterBrokers, ClusterChanges, ClusterPartitions
+from kdissect.analysis.errors import Errors
 from kdissect.analysis.fold import MILLISECOND, SECOND, Row, Statistic
 from kdissect.analysis.quorum import Quorum
 from kdissect.analysis.tcp import Tcp
@@ -330,12 +331,26 @@ def test_leaders_come_back_to_a_broker_that_is_back(
     assert (found["broker 2"].because is not None) == is_effect
 
 
-@pytest.mark.parametrize(("from_s", "is_effect"), [(8, True), (1, False)])
-def test_until_its_leaders_come_back_others_lead_because_it_was_gone(from_s: int, is_effect: bool) -> None:
+@pytest.mark.parametrize(
+    ("from_s", "replicas", "is_effect"),
+    [
+        (8, ("1,2", "1,3"), True),
+        (1, ("1,2", "1,3"), False),
+        (8, ("3,2", "3,1"), False),  # those of another broker
+        (8, ("3,2", "1,2"), True),  # some may be those of the broker that was gone
+        (8, (None, None), True),
+    ],
+)
+def test_until_its_leaders_come_back_others_lead_because_it_was_gone(
+    from_s: int, replicas: tuple[str | None, str | None], is_effect: bool
+) -> None:
     rows = served(10), refused(1, 11), connection(2, 25, 90), at_node(), HANDED_OVER
     led = {"topic": "orders", "leader": 2, "preferred": False, "from_ns": from_s * SECOND}
     elsewhere = [
-        (ClusterPartitions, row(ClusterPartitions, **led, partition=each, source_exchange=each))
+        (
+            ClusterPartitions,
+            row(ClusterPartitions, **led, partition=each, source_exchange=each, replicas=replicas[each]),
+        )
         for each in (0, 1)
     ]
     both = {id: RULES[id] for id in ("broker-gone", "leader-not-preferred")}
@@ -364,6 +379,48 @@ def test_a_restart_of_which_packets_are_cut_may_have_been_orderly() -> None:
         said("broker-gone", *rows[:2], late, context=cut._replace(last_ns=400 * SECOND))[0].severity
         == CRITICAL
     )
+
+
+def no_longer(at_s: float, **more: Any) -> tuple[type[Errors], Row]:
+    """The broker answers that it does not lead."""
+    ns = int(at_s * SECOND)
+    made = {"error": "NOT_LEADER_OR_FOLLOWER", "broker": BROKER, "topic": "orders", "partition": 0}
+    return Errors, row(Errors, **{**made, "first_ns": ns, "last_ns": ns, **more})
+
+
+GROUP = {"error": "NOT_COORDINATOR", "group": "g", "topic": None, "partition": None}
+
+
+@pytest.mark.parametrize(
+    ("answers", "is_orderly"),
+    [
+        ((no_longer(1), no_longer(9, **GROUP)), True),
+        ((no_longer(1), no_longer(9, partition=1)), True),
+        ((no_longer(0.9), no_longer(9, partition=1)), False),  # one of them is too long ago
+        ((no_longer(8), no_longer(9)), False),  # the same partition
+        ((no_longer(8), no_longer(9, partition=1, broker="10.0.0.2:9092")), False),
+        ((no_longer(8), no_longer(9, partition=1, error="FENCED_LEADER_EPOCH")), False),
+        ((no_longer(8), no_longer(11.1, partition=1)), False),
+    ],
+)
+def test_a_broker_that_answers_that_it_leads_no_more_was_stopped_in_an_orderly_way(
+    answers: tuple[tuple[type[Errors], Row], ...], is_orderly: bool
+) -> None:
+    """Where no leaders are known, as in a capture that begins later than its connections."""
+    rows = connection(0, 1, 11), refused(1, 11.5)
+    (found,) = said("broker-gone", *rows, connection(2, 25, 90), *answers)
+    assert ("orderly" in found.message) == is_orderly
+    assert (found.severity, found.first_ns) == (
+        (NOTICE, answers[0][1]["first_ns"]) if is_orderly else (CRITICAL, 11 * SECOND)
+    )
+    assert said("broker-gone", *rows, *answers)[0].severity == CRITICAL  # it does not come back
+
+
+def test_a_broker_whose_leaders_move_only_after_it_is_gone_was_not_stopped() -> None:
+    moved = change("leader-moved", 12, node_id=1, before="1", after="2")
+    rows = connection(0, 1, 11), refused(1, 11.5), at_node(), moved
+    (found,) = said("broker-gone", *rows, no_longer(8), no_longer(9, partition=1))
+    assert "orderly" not in found.message
 
 
 def test_a_leader_that_moved_before_for_another_reason_makes_no_orderly_stop() -> None:
