@@ -16,6 +16,7 @@ import marshal
 import math
 import zlib
 from array import array
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
@@ -75,6 +76,33 @@ class GrowingColumns:
 
 TOGETHER = 64
 _NONE = -1
+_KAFKA = "kafka"
+
+
+class StreamTotals:
+    """What connections carried, added up as they come: there may be too many to look at all of them again."""
+
+    def __init__(self) -> None:
+        self.kafka = 0
+        """How many spoke Kafka."""
+        self.bytes: Counter[str] = Counter()
+        """Of streams, as far as they were captured, by protocol."""
+        self.skipped_bytes = 0
+        """Bytes of Kafka in no frame."""
+        self.gap_bytes = 0
+        """Bytes of streams that were not captured."""
+        self.retransmitted = 0
+        """Bytes that were sent again."""
+
+    def add(self, connection: Connection, sign: int = 1) -> None:
+        """Add one; with a ``sign`` of -1 take one back."""
+        protocol = connection.protocol
+        self.bytes[protocol] += sign * (connection.bytes_to_broker + connection.bytes_from_broker)
+        self.gap_bytes += sign * connection.gap_bytes
+        self.retransmitted += sign * connection.retransmitted
+        if protocol == _KAFKA:
+            self.kafka += sign
+            self.skipped_bytes += sign * connection.skipped_bytes
 
 
 class PackedConnections(Mapping[int, Connection]):
@@ -90,6 +118,8 @@ class PackedConnections(Mapping[int, Connection]):
         self._last: list[tuple[Any, ...]] = []
         """Those that are not packed yet."""
         self._unpacked: tuple[int, list[tuple[Any, ...]]] = _NONE, []
+        self.carried = StreamTotals()
+        """What those that count carried."""
 
     def add(self, connection: Connection) -> None:
         """Take in one."""
@@ -99,6 +129,9 @@ class PackedConnections(Mapping[int, Connection]):
             self._places.extend([_NONE] * missing)
         place, before = len(self._numbers), self._places[number]
         if before == _NONE or not connection.is_copy:
+            if before != _NONE:
+                self.carried.add(self.row(before), -1)
+            self.carried.add(connection)
             self._places[number] = place
         if before != _NONE:
             self._copies.setdefault(number, []).append(place if connection.is_copy else before)

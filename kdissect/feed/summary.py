@@ -12,8 +12,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kdissect.feed.index import Index, Places, grades
-from kdissect.feed.rows import GRADES, IS_WORK
+from kdissect.feed.rows import GRADES, GRAVEST, IS_WORK
 from kdissect.present.form import SECOND
+from kdissect.protocol.errors import ROUTINE
 
 BARS = 20
 """Equal spans of time in which exchanges are counted."""
@@ -80,6 +81,18 @@ def percentiles(values: NDArray[Any], *percents: int) -> list[int | None]:
     ranks = [max(1, -(-percent * len(values) // 100)) - 1 for percent in percents]
     values.partition(ranks)
     return [int(values[rank]) for rank in ranks]
+
+
+def where_bad(index: Index, places: Places, parts: int) -> tuple[int, ...]:
+    """In which of so many equal parts of these exchanges, in their order, one has a fault, or an error that
+    is not routine; ascending."""
+    flags, faults = index.column("flags"), index.column("faults")
+    found = np.zeros(parts, np.bool_)
+    for at in range(0, len(places), PIECE):
+        some = places[at : at + PIECE]
+        bad = ((flags[some] >> GRAVEST & 3) > GRADES.index(ROUTINE)) | (faults[some] != 0)
+        found[(np.flatnonzero(bad) + at) * parts // len(places)] = True
+    return tuple(np.flatnonzero(found).tolist())
 
 
 NONE = -1

@@ -37,6 +37,12 @@ class TextLane:
         self._span, self._ranks = span, ranks
         self._cells = [" "] * max(1, room)
 
+    def copy(self) -> TextLane:
+        """Another line that looks the same, to draw more on it."""
+        other = TextLane(self._span, len(self._cells), self._ranks)
+        other._cells = self._cells[:]
+        return other
+
     def fill(self, first_ns: int, last_ns: int, mark: str) -> None:
         """Draw what lasted from one moment to another."""
         if self._span.has(first_ns, last_ns):

@@ -8,19 +8,34 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 WORDS: Mapping[str, str] = {
-    "findings": "happened wrong why trouble problem start overview timeline explain",
-    "exchanges": "requests responses list packets all",
-    "connections": "clients tcp hosts who sockets software",
-    "topics": "lag behind throughput partitions consumers offsets traffic",
-    "groups": "rebalance consumer members stuck generation assignment lag coordinator",
-    "latency": "slow time quota throttle wait heatmap percentiles response",
-    "problems": "errors failed faults broken exceptions",
-    "records": "messages key value payload headers events",
-    "capture": "interfaces dropped file info summary",
-    "facts": "statistics tables everything share producers delivery quorum",
-    "transactions": "commit abort fenced hanging exactly-once eos epoch",
-    "cluster": "brokers leader isr replicas controller metadata changes settings config",
-    "save": "export write download csv parquet ndjson pcap",
+    "findings": "happened wrong why trouble problem incident cause alerts start overview timeline explain",
+    "exchanges": "requests responses list packets all produce fetch api calls",
+    "connections": (
+        "clients tcp hosts who sockets software disconnect reset retransmit network ip port tls "
+        "ssl certificate churn"
+    ),
+    "topics": "lag lagging behind throughput partitions consumers offsets traffic committed skew hot rate",
+    "groups": (
+        "rebalance consumer members stuck generation assignment lag coordinator heartbeat session "
+        "poll join left kicked"
+    ),
+    "latency": "slow time quota throttle wait heatmap percentiles p99 response timeout delay performance",
+    "problems": (
+        "errors failed faults broken exceptions timeout denied refused acl authorization "
+        "authentication login sasl retry"
+    ),
+    "records": "messages key value payload headers events poison duplicate tombstone schema avro corrupt",
+    "capture": "interfaces dropped file info summary loss gaps damage snaplen",
+    "facts": (
+        "statistics tables everything share producers delivery quorum compression batches versions "
+        "retries lost replication"
+    ),
+    "transactions": "commit abort fenced hanging open exactly-once eos epoch zombie lso",
+    "cluster": (
+        "brokers leader isr replicas controller metadata changes settings config election "
+        "under-replicated offline topology"
+    ),
+    "save": "export write download dump store subset csv parquet ndjson pcap",
     "copy": "command clipboard kcat tshark send yank curl",
     "sort": "order largest slowest column",
     "order": "sort column slowest largest by",

@@ -58,6 +58,8 @@ from kdissect.tui.widgets.dialogs import Help
 TICK_SECONDS = 0.15
 """How often the screens take in new exchanges. A live capture redraws the list each time, which takes 30 ms.
 Ten times a second would be a third of a core."""
+FIRST_TICK_SECONDS, FIRST_TICKS = 0.03, 100
+"""How often until the first come, for so many times: nobody need wait for the next tick."""
 PREPARE_SECONDS = 0.25
 """How often a screen is made that nobody has opened yet. That takes as long as some frames; so each is made
 alone, while no key comes."""
@@ -167,6 +169,7 @@ class Kdissect(Host):
             self._go_on_from(self.settings.before)
         if self.ended is None:
             self._timer = self.set_interval(TICK_SECONDS, self._tick)
+            self._first_news = self.set_interval(FIRST_TICK_SECONDS, self._await_first, repeat=FIRST_TICKS)
         if self.prepares_pages:
             self.set_timer(FIRST_PAGE_SECONDS, self._begin_to_prepare)
 
@@ -175,7 +178,8 @@ class Kdissect(Host):
 
     def _prepare(self) -> None:
         """Make the next screen that is not made yet, unless the user is busy. To open it takes less then."""
-        if time.monotonic() < self._touched_at + REST_SECONDS or self._here() is None:
+        is_busy = time.monotonic() < self._touched_at + REST_SECONDS
+        if is_busy or not self.screen_stack or self._here() is None:  # at the end there is no screen
             return
         page = next((each for each in self.pages.values() if not each.is_running), None)
         if page is None:
@@ -233,11 +237,21 @@ class Kdissect(Host):
         else:
             look_at_all()
 
-    def _tick(self) -> None:
-        self._tidy_at_rest()
+    def _await_first(self) -> None:
+        """Take in the first exchanges as soon as they are there."""
+        if not len(self.index) and self.ended is None:
+            self._take_in_news()
+        else:
+            self._first_news.stop()
+
+    def _take_in_news(self) -> None:
         if self._poll():
             for page in self._pages_shown():
                 page.index_grew()
+
+    def _tick(self) -> None:
+        self._tidy_at_rest()
+        self._take_in_news()
         if self.ended is not None:
             self._timer.stop()
             give_back_holes()

@@ -98,10 +98,23 @@ class _Command(NamedTuple):
     run: Callable[[], Awaitable[bool]]
 
 
+_ENDINGS = ("ing", "ed", "es", "s", "e")
+"""Of words, which people type or leave out."""
+
+
 def is_called(name: str, typed: str) -> bool:
-    """Whether people may mean an action by what they typed: each word begins one of its :data:`WORDS`."""
+    """Whether people may mean an action by what they typed. Each word begins one of its :data:`WORDS`, or
+    differs from one only at its end: ``rebalancing``."""
     words = WORDS.get(name, "").split()
-    return all(any(word.startswith(each) for word in words) for each in typed.lower().split())
+    stems = {_stem(word) for word in words}
+    return all(
+        any(word.startswith(each) for word in words) or _stem(each) in stems for each in typed.lower().split()
+    )
+
+
+def _stem(word: str) -> str:
+    ending = next((each for each in _ENDINGS if word.endswith(each) and len(word) > len(each) + 2), "")
+    return word.removesuffix(ending)
 
 
 class Commands(Provider):

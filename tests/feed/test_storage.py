@@ -92,3 +92,22 @@ def test_rows_of_other_capture_points_stand_beside_the_one_that_counts() -> None
         [],
     ]
     assert found.rows == 5
+
+
+def test_what_they_carried_is_that_of_those_that_count() -> None:
+    found = PackedConnections()
+    for number in range(3 * TOGETHER):
+        kafka = connection(number)._replace(bytes_to_broker=number, is_copy=number % 3 == 0)
+        found.add(kafka if number % 2 else kafka._replace(protocol="tls"))
+    for number in range(0, 90, 2):  # some of them have a row that counts now
+        found.add(connection(number)._replace(retransmitted=1_000))
+        found.add(connection(number)._replace(retransmitted=5_000, is_copy=True))
+    carried, counting = found.carried, list(found.values())
+    kafka_rows = [each for each in counting if each.protocol == "kafka"]
+    assert carried.kafka == len(kafka_rows)
+    assert carried.skipped_bytes == sum(each.skipped_bytes for each in kafka_rows)
+    assert carried.gap_bytes == sum(each.gap_bytes for each in counting)
+    assert carried.retransmitted == sum(each.retransmitted for each in counting)
+    for protocol in ("kafka", "tls"):
+        rows = [each for each in counting if each.protocol == protocol]
+        assert carried.bytes[protocol] == sum(each.bytes_to_broker + each.bytes_from_broker for each in rows)

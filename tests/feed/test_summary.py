@@ -9,7 +9,8 @@ from hypothesis import strategies as st
 
 from kdissect.feed import summary
 from kdissect.feed.rows import FIELDS, GRADES, GRAVEST, HAS_TAKEN, IS_WORK
-from kdissect.feed.summary import BARS, NONE, NOTHING, over_time, summarise
+from kdissect.feed.summary import BARS, NONE, NOTHING, over_time, summarise, where_bad
+from kdissect.protocol.errors import ROUTINE
 from tests.feed.feeds import index_with
 
 
@@ -46,6 +47,25 @@ def test_figures_are_those_of_the_rows(rows: list[tuple[int, int, bool]], piece:
 
 def test_nothing_has_no_figures() -> None:
     assert summarise(index_with([]), np.zeros(0, np.uint32)) == NOTHING
+
+
+@given(st.lists(st.integers(0, 3), max_size=40), st.integers(1, 20), st.integers(1, 9))
+def test_the_parts_of_a_list_with_errors_or_faults(kinds: list[int], parts: int, piece: int) -> None:
+    """Of the kinds of rows, one is well, one is routine, two are bad."""
+    worst, routine = len(GRADES) - 1, GRADES.index(ROUTINE)
+    fields: tuple[dict[str, int], ...] = (
+        {},
+        {"flags": routine << GRAVEST},
+        {"flags": worst << GRAVEST},
+        {"faults": 1},
+    )
+    index = index_with({"time_ns": at, **fields[kind]} for at, kind in enumerate(kinds))
+    places = np.arange(len(kinds), dtype=np.uint32)[::-1]
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(summary, "PIECE", piece)
+        found = where_bad(index, places, parts)
+    bad = [at for at, kind in enumerate(reversed(kinds)) if kind > 1]
+    assert found == tuple(sorted({at * parts // len(kinds) for at in bad}))
 
 
 SECOND = 1_000_000_000

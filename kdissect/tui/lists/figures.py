@@ -84,6 +84,9 @@ class Figures:
         self._rows: Sequence[Row] = ()
         self._version = 0
         self._layouts: dict[int, list[tuple[FigureColumn, Heading]]] = {}
+        self._longest: dict[FigureColumn, int] = {}
+        """Cells of the longest text of a column, of the rows that are measured. Three things are told by it,
+        and all texts of some hundred rows are most of what new rows take."""
         self._hints: dict[int, str] = {}
         """What is said of columns without room, by the width of the table."""
         self._turn = 0
@@ -92,8 +95,11 @@ class Figures:
     def show(self, rows: Sequence[Row], columns: Sequence[FigureColumn] | None = None) -> None:
         """Take other rows, perhaps with other columns."""
         if columns is not None and columns is not self.columns:
-            self.columns, self._turn = columns, 0
-            if self.sorted_by not in [column.title for column in columns]:
+            titles = [column.title for column in columns]
+            if titles != [column.title for column in self.columns]:
+                self._turn = 0
+            self.columns = columns
+            if self.sorted_by not in titles:
                 self.sorted_by = None
         self._as_they_came = rows
         self._arrange()
@@ -107,6 +113,7 @@ class Figures:
             known.sort(key=key, reverse=self.descending)
             rows = [*known, *(row for row in rows if key(row) is None)]
         self._rows = rows
+        self._longest.clear()
         self._changed()
 
     def _changed(self) -> None:
@@ -266,7 +273,15 @@ class Figures:
     def _is_filled(self, column: FigureColumn) -> bool:
         if column.title == self.sorted_by or not (column.rank or column.is_rare):
             return True
-        return any(column.text(row) for row in self._rows[:MEASURED])
+        return self._cells(column) > 0
+
+    def _cells(self, column: FigureColumn) -> int:
+        """Cells of the longest text of a column."""
+        found = self._longest.get(column)
+        if found is None:
+            found = max((width(column.text(row)) for row in self._rows[:MEASURED]), default=0)
+            self._longest[column] = found
+        return found
 
     def _title(self, column: FigureColumn) -> str:
         if column.title != self.sorted_by:
@@ -279,7 +294,7 @@ class Figures:
 
         :param least: how many texts may have, if the column says less.
         """
-        longest = max((width(column.text(row)) for row in self._rows[:MEASURED]), default=0)
+        longest = self._cells(column)
         apart = 1 if column.is_right else 0  # figures stand further apart than one blank
         return max(width(self._title(column)), min(longest, max(column.most, least))) + apart
 

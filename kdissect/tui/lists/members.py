@@ -91,11 +91,14 @@ class MemberLines:
         stays: Sequence[Row],
         told: MemberTold = MemberTold(),  # noqa: B008 - it cannot be changed
         chosen: Row | None = None,
+        not_before: int | None = None,
     ) -> None:
         """Take the rows of ``members`` and ``stays`` of a group.
 
         :param told: what is known beside them, of any group.
         :param chosen: the rebalance that is to be shown; None for all of the time.
+        :param not_before: when the capture begins. A rebalance is shown with a little time around it, but
+            with none before that.
         """
         self._chosen = chosen
         self._told = MemberTold(*([row for row in rows if row["group"] == group] for rows in told))
@@ -128,6 +131,8 @@ class MemberLines:
         self._start, self._end = start or 0, end or 0
         if chosen is not None:
             self._start, self._end = span_of(chosen)
+            if not_before is not None:
+                self._start = max(self._start, min(not_before, began_ns(chosen)))
         self._span = CellSpan(self._start, self._end)
 
     def __len__(self) -> int:

@@ -20,7 +20,6 @@ from kdissect.live.journal import Status
 from kdissect.present.columns import Table, dict_column
 from kdissect.present.form import Clock, duration, plural, size
 from kdissect.present.sanitise import sanitise
-from kdissect.session.conversation import Connection
 from kdissect.tui.lists.figures import Figures, in_bytes, number, words
 from kdissect.tui.pages.listed import Saved
 from kdissect.tui.pages.statistics import StatisticsPage
@@ -127,27 +126,15 @@ def _files(paths: Sequence[str]) -> str:
 
 
 def _streams(index: Index) -> Lines:
-    over = list(index.connections.values())
-    kafka = [each for each in over if each.protocol == "kafka"]
-    others: dict[str, int] = {}
-    for each in over:
-        if each.protocol != "kafka":
-            others[each.protocol] = others.get(each.protocol, 0) + _carried(each)
-    carried = sum(map(_carried, kafka))
-    yield "connections over", f"{len(over):,}, of Kafka {len(kafka):,} with {size(carried)}", False
-    skipped = sum(each.skipped_bytes for each in kafka)
-    gaps = sum(each.gap_bytes for each in over)
-    again = sum(each.retransmitted for each in over)
-    yield "undecoded", f"{size(skipped)} of Kafka in no frame", bool(skipped)
-    for protocol, count in sorted(others.items()):
-        yield "not decoded", f"{size(count)} of {protocol}", False
-    yield "not captured", f"{size(gaps)} of streams", bool(gaps)
-    yield "sent again", size(again), False
-
-
-def _carried(connection: Connection) -> int:
-    """Bytes of its streams that were captured."""
-    return connection.bytes_to_broker + connection.bytes_from_broker
+    over = index.connections.carried
+    kafka = f"{over.kafka:,} with {size(over.bytes['kafka'])}"
+    yield "connections over", f"{len(index.connections):,}, of Kafka {kafka}", False
+    yield "undecoded", f"{size(over.skipped_bytes)} of Kafka in no frame", bool(over.skipped_bytes)
+    for protocol, count in sorted(over.bytes.items()):
+        if protocol != "kafka":
+            yield "not decoded", f"{size(count)} of {protocol}", False
+    yield "not captured", f"{size(over.gap_bytes)} of streams", bool(over.gap_bytes)
+    yield "sent again", size(over.retransmitted), False
 
 
 def _fault_lines(index: Index) -> Lines:

@@ -121,7 +121,9 @@ class Activity:
     """How many exchanges there were in each of :data:`SPARKS` parts of the capture's time, by connection."""
 
     def __init__(self, index: Index, places: Places) -> None:
-        connection, times = index.column("connection")[places], index.column("time_ns")[places]
+        connection, times = index.column("connection"), index.column("time_ns")
+        if len(places) != len(index):  # else all of them, in whatever order
+            connection, times = connection[places], times[places]
         self._counts = np.zeros((0, SPARKS), np.int64)
         if len(places):
             whole = index.column("time_ns")
@@ -160,6 +162,8 @@ class ConnectionsPage(GroupedPage):
         self._activity: Activity | None = None
         self._going_on: Mapping[int, Connection] = {}
         """What was listed of those that go on."""
+        self._known: list[TlsLine] = []
+        """What stands below the list."""
         self._columns = connection_columns(self._sparks)
         super().__init__()
 
@@ -179,6 +183,9 @@ class ConnectionsPage(GroupedPage):
             index = self.kdissect.index
             connection = index.connections.get(number) or index.going_on.get(number)
             known = [] if connection is None else list(connection_lines(connection))
+        if known == self._known:
+            return  # Textual would lay out the whole screen anew
+        self._known = known
         self.query_one("#tls").set_class(bool(known), "-shown")
         lines = Table.grid()
         for each in known:

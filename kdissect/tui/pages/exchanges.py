@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Mapping
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,7 +16,7 @@ from textual.worker import get_current_worker
 from kdissect.analysis.fold import MILLISECOND
 from kdissect.feed.columns import limits_of, slowness_of
 from kdissect.feed.index import Places
-from kdissect.feed.summary import NOTHING, Summary, summarise
+from kdissect.feed.summary import NOTHING, Summary, summarise, where_bad
 from kdissect.filter.errors import FilterError
 from kdissect.present.detail import Detail, TreeSpot
 from kdissect.present.form import TIMES as TIMES_MEANING
@@ -31,7 +31,8 @@ from kdissect.tui.pages.ordering import USUAL, Ordering, Sparing
 from kdissect.tui.pages.page import BACK, QUIT
 from kdissect.tui.pages.resting import Resting
 from kdissect.tui.selecting import filter_of_column, filter_of_line, joined
-from kdissect.tui.widgets import status
+from kdissect.tui.widgets import bad_marks, status
+from kdissect.tui.widgets.bad_marks import BadMarks
 from kdissect.tui.widgets.dialogs import Choose, Pick
 from kdissect.tui.widgets.panes import DetailPanes
 from kdissect.tui.widgets.status import Item
@@ -72,6 +73,9 @@ class ExchangesPage(SplitPage):
         yield DetailPanes(id="panes")
 
     def on_mount(self) -> None:
+        self.bad_marks = BadMarks(lambda: self.list_pane.get_component_rich_style("table--error").color)
+        bar: Any = self.list_pane.vertical_scrollbar
+        bar.renderer = self.bad_marks
         self.index_grew()
 
     def on_unmount(self) -> None:
@@ -164,12 +168,15 @@ class ExchangesPage(SplitPage):
         slow_ms = app.settings.slow_ms
         slowness = slowness_of(app.index, None if slow_ms is None else slow_ms * MILLISECOND)
         summary, slow = summarise(app.index, view), limits_of(app.index, slowness)
+        bad = where_bad(app.index, view, bad_marks.PARTS)
         self._summarising.done(began)
         if not get_current_worker().is_cancelled:
-            app.call_from_thread(self._summary_came, summary, slow)
+            app.call_from_thread(self._summary_came, summary, slow, bad)
 
-    def _summary_came(self, summary: Summary, slow: NDArray[np.int64]) -> None:
+    def _summary_came(self, summary: Summary, slow: NDArray[np.int64], bad: tuple[int, ...]) -> None:
         self.summary, self.rows.slow = summary, slow
+        if self.bad_marks.show(bad):
+            self.list_pane.vertical_scrollbar.refresh()
         self.list_pane.rows_changed()  # which draws it only if another row on the screen is slow
         super().index_grew()
 

@@ -32,7 +32,7 @@ from kdissect.present.form import Clock, plural
 from kdissect.present.options import PLAIN as PLAIN_VALUES
 from kdissect.present.statistics import STATISTICS as TABLES
 from kdissect.present.statistics_text import NUMBERS, shown
-from kdissect.tui.lists.figures import NICE, USEFUL, FigureColumn, Figures
+from kdissect.tui.lists.figures import ADDRESS, LEAST_TEXT, NICE, USEFUL, FigureColumn, Figures
 from kdissect.tui.pages.page import BACK
 from kdissect.tui.pages.statistics import StatisticsPage
 from kdissect.tui.widgets.table import VirtualTable
@@ -60,6 +60,8 @@ _NAMES = (
     "principal",
 )
 """Columns with names, which differ at the end as often as at the beginning."""
+_ADDRESSES = ("broker", "client", "coordinator")
+"""Those of them with an address, of which nothing may be missing."""
 
 
 def list_of(names: Iterable[str]) -> Figures:
@@ -114,6 +116,7 @@ def _column(at: int, column: Written, title: str, clock: Clock) -> FigureColumn:
         is_right,
         is_most_first=is_right and column.unit not in (TIME, ID),
         is_name=column.name in _NAMES,
+        least=ADDRESS if column.name in _ADDRESSES else LEAST_TEXT,
     )
 
 

@@ -12,6 +12,7 @@ from textual import on, work
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.message import Message
+from textual.timer import Timer
 from textual.worker import get_current_worker
 
 from kdissect.analysis.fold import Row
@@ -42,6 +43,8 @@ from kdissect.tui.widgets.time_line import TimeLine
 ASKED = (FINDINGS,)
 _LEAST_ROWS = 3
 """Of the list, for which there is room at least."""
+FIRST_SECONDS = 1.0
+"""How long the process that judges waits at most for the first picture of the time line."""
 HIGH = 50
 """With so many lines the time line shows more."""
 
@@ -98,6 +101,9 @@ class FindingsPage(StatisticsPage):
         self._drawing = Sparing()
         self._drawn = (-1, -1)
         """Of how many exchanges the time line was made, and in how many columns."""
+        self._waits: Timer | None = None
+        """Runs while the process that judges is not started yet."""
+        self._may_judge = False
         super().__init__()
 
     def figures(self) -> Figures:
@@ -137,6 +143,27 @@ class FindingsPage(StatisticsPage):
 
     def asked(self) -> Asked:
         return ASKED
+
+    def ask(self) -> None:
+        """Have the capture judged. That takes a process with all the rules, which would take the processor
+        from this screen while it is drawn for the first time."""
+        if self._may_judge or self.kdissect.ended is not None:
+            self._begin_to_judge()
+        elif self._waits is None:
+            self._waits = self.set_timer(FIRST_SECONDS, self._begin_to_judge)
+
+    def _begin_to_judge(self) -> None:
+        self._may_judge = True
+        if self._waits is not None:
+            self._waits.stop()
+            self._waits = None
+        if self.is_current:
+            super().ask()
+            self.index_grew()
+
+    @property
+    def is_at_rest(self) -> bool:
+        return self._waits is None and super().is_at_rest
 
     def fill(self, counted: CountedTables) -> None:
         span = self.kdissect.shown.span
@@ -181,6 +208,8 @@ class FindingsPage(StatisticsPage):
     def _time_made(self, found: OverTime | None) -> None:
         self.time_line.show(found, self.time_line.marks)
         self._point()
+        if self._waits is not None:
+            self.call_after_refresh(self._begin_to_judge)
 
     def chosen_time(self) -> int | None:
         row = self.chosen_row()

@@ -261,7 +261,8 @@ class GroupsPage(StatisticsPage):
         if group != self._group or (self.chosen or 0) >= len(self.rebalances):
             self._group, self.chosen = group, None
         chosen = None if self.chosen is None else self.rebalances[self.chosen]
-        self.timeline.show(group, tables.get("members", ()), tables.get("stays", ()), told, chosen)
+        members, stays = tables.get("members", ()), tables.get("stays", ())
+        self.timeline.show(group, members, stays, told, chosen, self.kdissect.index.first_ns)
         self.members_pane.rows_changed(0)
 
         def text(room: int) -> Sequence[TextLine]:

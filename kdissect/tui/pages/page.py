@@ -233,9 +233,9 @@ class Page(Screen[None]):
 
     def say(self, text: str) -> None:
         """Write into the line above the keys, unless a question stands there."""
-        if self.kdissect.is_asking:
-            return
-        self.query_one("#where", SaidLine).say(sanitise(text, None))
+        if not self.kdissect.is_asking:
+            for line in self.query(SaidLine).filter("#where"):  # none at the end, when panes go one by one
+                line.say(sanitise(text, None))
 
     def action_filter(self) -> None:
         self.query_one(FilterLine).open()

@@ -6,6 +6,7 @@ the bytes. A note need not be a problem: for example a side that was not capture
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Iterable, Iterator
 from functools import partial
 
@@ -23,6 +24,7 @@ from kdissect.present.form import plural
 from kdissect.protocol.errors import FATAL, RETRIABLE, ROUTINE, SIGNS, errors
 from kdissect.tui.lists.figures import FigureColumn, Figures, address, named, number, words
 from kdissect.tui.lists.problem_text import text_of
+from kdissect.tui.pages.ordering import Sparing
 from kdissect.tui.pages.statistics import StatisticsPage
 from kdissect.tui.widgets.text_pane import TextPane
 
@@ -81,10 +83,15 @@ _TONES = {FATAL: "table--error", RETRIABLE: "table--warning", FAULT: "table--war
 _TONES |= {NOTE: "table--dim", ROUTINE: "table--dim"}
 
 
-def problem_rows(refused: Iterable[Row], index: Index, places: Places, is_filtered: bool) -> list[Row]:
-    """All of them: errors as the statistic ``errors`` has them, then the others, the graver first."""
-    rows = [*map(_error, refused), *_missing(index, places), *_faults(index, is_filtered)]
+def problem_rows(refused: Iterable[Row], others: Iterable[Row]) -> list[Row]:
+    """All of them: errors as the statistic ``errors`` has them, and others, the graver first."""
+    rows = [*map(_error, refused), *others]
     return sorted(rows, key=lambda row: (_ORDER.index(row["severity"]), -row["count"]))
+
+
+def other_rows(index: Index, places: Places, is_filtered: bool) -> list[Row]:
+    """What is no error of a broker: missing sides of exchanges, and faults."""
+    return [*_missing(index, places), *_faults(index, is_filtered)]
 
 
 _ASKED = ("api", "topic", "client_id", "principal", "group", "transactional_id")
@@ -120,21 +127,26 @@ def _error(row: Row) -> Row:
 
 def _missing(index: Index, places: Places) -> Iterator[Row]:
     """Exchanges of which one side is missing, by the reason."""
-    column = index.column("missing")[places]
-    times, numbers = index.column("time_ns")[places], index.column("number")[places]
-    for reason in np.unique(column[column != 0]).tolist():
+    column = index.column("missing")
+    if len(places) == len(column):  # all of them, in whatever order
+        places = np.flatnonzero(column).astype(np.uint32)
+    else:
+        places = places[column[places] != 0]
+    reasons = column[places]
+    for reason in np.flatnonzero(np.bincount(reasons)).tolist():
         text = index.texts[reason]
         if text in NOTHING_AMISS:
             continue
-        here = column == reason
+        here = places[reasons == reason]
+        times, numbers = index.column("time_ns")[here], index.column("number")[here]
         yield _row(
             NOTE,
             f"missing: {text}",
-            int(here.sum()),
+            len(here),
             ("missing", text),
-            first_ns=int(times[here].min()),
-            last_ns=int(times[here].max()),
-            number=int(numbers[here].min()),
+            first_ns=int(times.min()),
+            last_ns=int(times.max()),
+            number=int(numbers.min()),
             reason=text,
             filter=f"missing == {quoted(text)}",
         )
@@ -171,7 +183,13 @@ class ProblemsPage(StatisticsPage):
     """
 
     def __init__(self) -> None:
-        self._made_of: tuple[object, ...] = ()
+        self._looked_at: tuple[object, ...] = ()
+        """When it was looked last what else there is than errors: how many exchanges, and which."""
+        self._others: list[Row] = []
+        """What that was, …"""
+        self._shown_others: list[Row] = []
+        """… and what the list has of it."""
+        self._looking = Sparing()
         self._of: object = None
         """What the text is about."""
         super().__init__()
@@ -187,19 +205,32 @@ class ProblemsPage(StatisticsPage):
         return ASKED
 
     def fill(self, counted: CountedTables) -> None:
-        app = self.kdissect
-        errors = counted.tables["errors"]
-        self.rows.show(problem_rows(errors, app.index, app.shown.places, app.shown.is_filtered))
+        self._shown_others = self._others
+        self.rows.show(problem_rows(counted.tables["errors"], self._others))
         self.wish(self.list_pane, len(self.rows) + 1 if len(self.rows) else "1fr")  # with its head
 
     def index_grew(self) -> None:
+        self._look()
         super().index_grew()
-        index, shown = self.kdissect.index, self.kdissect.shown
-        made_of = (len(index), index.fault_count(), shown.version, shown.is_filtered)
-        if made_of != self._made_of and self.counted is not None:
-            self._made_of = made_of
+        if self._others is not self._shown_others:
             self.refill()
             self.tell()
+
+    def _look(self) -> None:
+        """See what else there is than errors, as often as it takes little of the time."""
+        app, began = self.kdissect, time.monotonic()
+        index, shown = app.index, app.shown
+        looked_at = len(index), index.fault_count(), shown.version, shown.is_filtered
+        is_same_filter = looked_at[2:] == self._looked_at[2:]
+        if looked_at == self._looked_at or (
+            app.ended is None and is_same_filter and not self._looking.is_due
+        ):
+            return
+        self._looked_at = looked_at
+        others = other_rows(index, shown.places, shown.is_filtered)
+        if others != self._others:
+            self._others = others
+        self._looking.done(began)
 
     def listed(self) -> str:
         return "error or fault"

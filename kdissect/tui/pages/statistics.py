@@ -118,6 +118,10 @@ class StatisticsPage(Page, OrderedScreen):
         self.first_pane.focus()
 
     def on_screen_resume(self) -> None:
+        self.ask()
+
+    def ask(self) -> None:
+        """Have counted what it shows."""
         self.statistics.ask(self.asked())
 
     def on_screen_suspend(self) -> None:

@@ -112,6 +112,8 @@ class StoryPage(StatisticsPage):
         """The stories from which lines led on."""
         self._rest: Timer | None = None
         """Runs until the cursor has rested."""
+        self._told = Text()
+        """What stands above the list."""
         self._kinds: frozenset[str] | None = None
         """Of the other stories to which the line under the cursor leads; None while they are not known."""
         super().__init__()
@@ -210,7 +212,9 @@ class StoryPage(StatisticsPage):
                 text.append(f"\n{error.meaning}")
             text.append("\n")
         text.append(f"the story of {sanitise(subject.title)}", "" if exchange is not None else "bold")
-        self.query_one("#about", Static).update(text)
+        if text != self._told:  # Textual lays out the whole screen anew
+            self._told = text
+            self.query_one("#about", Static).update(text)
 
     def index_grew(self) -> None:
         super().index_grew()

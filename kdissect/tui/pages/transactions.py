@@ -160,9 +160,16 @@ class IdLines:
 
     def __init__(self) -> None:
         self._ids: list[str] = []
+        self._places: dict[str, int] = {}
+        """Where an id stands."""
         self._of: dict[str, list[Row]] = {}
         self._span = CellSpan(0, 1)
-        self._chosen: Hashable = None
+        self._chosen: Row | None = None
+        self._lanes: dict[tuple[str, int], TextLane] = {}
+        """By id and width: its line without the transaction under the cursor. There may be thousands on it,
+        and the cursor moves with each key."""
+        self._counts: dict[str, str] = {}
+        """By id: how often each outcome."""
         self._version = 0
 
     def show(self, rows: Sequence[Row], span: CellSpan) -> None:
@@ -172,14 +179,14 @@ class IdLines:
             if row["transactional_id"] is not None:
                 self._of.setdefault(row["transactional_id"], []).append(row)
         self._ids, self._span = list(self._of), span
+        self._places = {name: at for at, name in enumerate(self._ids)}
+        self._lanes, self._counts = {}, {}
         self._version += 1
 
     def choose(self, row: Row | None) -> int | None:
         """Make a transaction stand out; gives the line of its id."""
-        self._chosen = None if row is None else identity(row)
-        self._version += 1
-        name = None if row is None else row["transactional_id"]
-        return self._ids.index(name) if name in self._of else None
+        self._chosen = row
+        return None if row is None else self._places.get(row["transactional_id"])
 
     def __len__(self) -> int:
         return len(self._ids)
@@ -193,8 +200,14 @@ class IdLines:
         name = Heading("Transactional id", max(16, min(40, width // 4)), is_name=True)
         return (name, *counts, Heading("Time", 0))
 
+    def _chosen_of(self, name: str) -> Row | None:
+        """The transaction that stands out, if it is of this id."""
+        chosen = self._chosen
+        return chosen if chosen is not None and chosen["transactional_id"] == name else None
+
     def key(self, row: int) -> Hashable:
-        return self._version, row
+        chosen = self._chosen_of(self._ids[row])
+        return self._version, row, None if chosen is None else identity(chosen)
 
     def tone(self, row: int) -> str | None:
         return None
@@ -203,22 +216,35 @@ class IdLines:
         name = self._ids[row]
         headings = self.headings(width)
         room = width - sum(each.width for each in headings) - (len(headings) - 1)
-        found = Counter(each["outcome"] for each in self._of[name])
-        counts = " ".join(f"{SIGNS[each]}{found[each]:,}" for each in SIGNS if found[each])
-        return [sanitise(name), *([counts] if len(headings) == 3 else []), self._line(name, room)]
+        counts = [self._counted(name)] if len(headings) == 3 else []
+        return [sanitise(name), *counts, self._line(name, room)]
+
+    def _counted(self, name: str) -> str:
+        if name not in self._counts:
+            found = Counter(each["outcome"] for each in self._of[name])
+            self._counts[name] = " ".join(f"{SIGNS[each]}{found[each]:,}" for each in SIGNS if found[each])
+        return self._counts[name]
 
     def _line(self, name: str, room: int) -> str:
-        lane = TextLane(self._span, room, _RANKS)
-        for row in self._of[name]:
-            first = self._span.start_ns if row["begin_ns"] is None else row["begin_ns"]
-            last = row["end_ns"] if row["end_ns"] is not None else row["last_ns"]
-            is_open = row["outcome"] == OPEN
-            last = self._span.end_ns if is_open else max(first, last or first)
-            here = identity(row) == self._chosen
-            lane.fill(first, last, HERE if here else STILL if is_open else OTHER)
-            if not is_open:
-                lane.mark(last, SIGNS[row["outcome"]])
+        lane = self._lanes.get((name, room))
+        if lane is None:
+            lane = self._lanes[name, room] = TextLane(self._span, room, _RANKS)
+            for row in self._of[name]:
+                self._draw(lane, row, STILL if row["outcome"] == OPEN else OTHER)
+        chosen = self._chosen_of(name)
+        if chosen is not None:
+            lane = lane.copy()
+            self._draw(lane, chosen, HERE)
         return lane.text()
+
+    def _draw(self, lane: TextLane, row: Row, sign: str) -> None:
+        first = self._span.start_ns if row["begin_ns"] is None else row["begin_ns"]
+        last = row["end_ns"] if row["end_ns"] is not None else row["last_ns"]
+        is_open = row["outcome"] == OPEN
+        last = self._span.end_ns if is_open else max(first, last or first)
+        lane.fill(first, last, sign)
+        if not is_open:
+            lane.mark(last, SIGNS[row["outcome"]])
 
 
 def _is_at(row: Row, ns: int, names: Sequence[str]) -> bool:
@@ -281,7 +307,7 @@ class TransactionsPage(StatisticsPage):
 
     def fill(self, counted: CountedTables) -> None:
         rows, index = counted.tables[ASKED[0]], self.kdissect.index
-        self.rows.show(rows, columns(self.clock))
+        self.rows.show(rows)
         start = index.first_ns or 0
         self.lines.show(rows, CellSpan(start, max(start + 1, index.last_ns or 0)))
         self.set_class(not rows, "-none")

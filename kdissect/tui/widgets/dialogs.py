@@ -105,7 +105,7 @@ class HelpPage(Dialog[None]):
 
 SIGNS = (
     "✗ error  ! fault  ◐ cut  ∅ one side is not in the capture  … no response yet  ◷ slow  ★ marked  "
-    "✎ comment"
+    "✎ comment  ▪ on the scroll bar: errors or faults there"
 )
 
 KEYS_CELLS = 18
@@ -122,7 +122,7 @@ def _aligned(rows: Sequence[tuple[str, str]]) -> Table:
     return table
 
 
-_DOCUMENTATION = ("Documentation", [("d", "the pages of kdissect help")])
+_DOCUMENTATION = ("Documentation", [("d", "the pages of kdissect help (or a click here)")])
 
 
 class Help(Dialog[None]):
@@ -159,12 +159,17 @@ class Help(Dialog[None]):
             if self._about:
                 yield LegibleText("\n".join(self._about), markup=False)
             for heading, rows in (_DOCUMENTATION, *self._parts):
+                name = "documentation" if heading == _DOCUMENTATION[0] else None
                 yield LegibleText(Text(heading, "bold underline"), markup=False, classes="heading")
-                yield LegibleText(_aligned(rows))
+                yield LegibleText(_aligned(rows), id=name)
             yield LegibleText(SIGNS, markup=False, classes="heading")
 
     def action_scroll(self, where: str) -> None:
         getattr(self.query_one(VerticalScroll), f"scroll_{where}")(animate=False)
+
+    def on_click(self, event: Click) -> None:
+        if self.get_widget_at(event.screen_x, event.screen_y)[0].id == "documentation":
+            self.action_topics()
 
     def action_topics(self) -> None:
         self.app.push_screen(HelpTopics())
@@ -219,6 +224,7 @@ class Ask(Dialog[str | None]):
     Ask { align: center middle; }
     Ask Vertical { width: 70; max-width: 95%; height: auto; border: round $primary; background: $panel;
         border-title-color: $foreground; border-subtitle-color: $foreground; }
+    Ask #confirm { width: 100%; color: $text-muted; text-align: right; padding: 0 1; }
     """
     BINDINGS: ClassVar[list[BindingType]] = [Binding("escape", "dismiss", "Back", show=False)]
 
@@ -237,9 +243,18 @@ class Ask(Dialog[str | None]):
             line = LegibleInput(self._value, placeholder=self._hint)
             line.cursor_blink = False  # nothing is drawn while nothing changes
             yield line
+            yield LegibleText("Enter confirms", id="confirm", markup=False)
 
     def on_input_submitted(self, event: Input.Submitted) -> None:
-        text = event.value.strip()
+        self._take(event.value)
+
+    def on_click(self, event: Click) -> None:
+        """A click on the line that says what Enter does is as good as Enter."""
+        if self.get_widget_at(event.screen_x, event.screen_y)[0].id == "confirm":
+            self._take(self.query_one(Input).value)
+
+    def _take(self, value: str) -> None:
+        text = value.strip()
         self.dismiss(text if text or self._may_be_empty else None)
 
 

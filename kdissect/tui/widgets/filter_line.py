@@ -47,6 +47,8 @@ KEYS_SAID = (
     "Enter applies, Tab completes, Esc leaves",
 )
 """What keys do in the line; the first for which there is room."""
+_WANTED = {"Enter": "apply", "Tab": "take", "↑": "older", "Ctrl-s": "save", "Esc": "leave"}
+"""What a click on the words of a key does, as the table of actions has it."""
 
 
 class _WrongMark(Highlighter):
@@ -129,6 +131,10 @@ class FilterLine(Vertical):
         self.lists_exchanges = True
         """Whether what the screen lists is what is counted; if not, the count says what it is of."""
         self._count: Timer | None = None
+        self._keys_said = ""
+        """What is said of keys, if that is said now, …"""
+        self._keys_at = 0
+        """… and the cell where it begins."""
 
     def compose(self) -> ComposeResult:
         yield OneLine(id="filter-set")
@@ -181,9 +187,30 @@ class FilterLine(Vertical):
         self.query_one("#filter-set", OneLine).show(line)
 
     def on_click(self, event: events.Click) -> None:
+        event.stop()
         if not self.is_open:
-            event.stop()
             self.open()
+            return
+        clicked = self.screen.get_widget_at(event.screen_x, event.screen_y)[0].id
+        if clicked == "filter-count":
+            self._apply()
+        elif clicked == "filter-said":
+            self._words_clicked(event.screen_x - self.region.x - self._keys_at)
+
+    def _apply(self) -> None:
+        self.input.post_message(Input.Submitted(self.input, self.input.value))
+
+    def _words_clicked(self, cell: int) -> None:
+        """A click on what is said of a key is as good as the key."""
+        start = 0
+        for words in self._keys_said.split(", "):
+            if start <= cell < start + len(words):
+                what = _WANTED[words.partition(" ")[0]]
+                if what == "apply":
+                    self._apply()
+                else:
+                    self.input.action_want(what)
+            start += len(words) + len(", ")
 
     # -- writing --------------------------------------------------------------------------------------
 
@@ -270,6 +297,7 @@ class FilterLine(Vertical):
 
     def _say(self) -> None:
         error, said = self._wrong.error, Text(" ", no_wrap=True, overflow="ellipsis")
+        self._keys_said = ""
         hints: tuple[str, ...] = ()
         if self._filter is not None:
             saved = hints_of_saved(self.input.value, self._remembered.named)
@@ -282,7 +310,9 @@ class FilterLine(Vertical):
             if self._shown.span is not None:
                 said.append("only in the chosen range of time; ", "bold")
             room = self.app.size.width - said.cell_len
-            said.append(next((each for each in KEYS_SAID if len(each) < room), KEYS_SAID[-1]))
+            self._keys_at = said.cell_len
+            self._keys_said = next((each for each in KEYS_SAID if len(each) < room), KEYS_SAID[-1])
+            said.append(self._keys_said)
         self.query_one("#filter-said", Static).update(said)
 
     # -- keys -----------------------------------------------------------------------------------------

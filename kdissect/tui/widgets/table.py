@@ -424,6 +424,8 @@ class VirtualTable(Steady, Legible, can_focus=True):
             return
         row = self.scroll_offset.y + event.y - 1
         if row < len(self.rows):
+            if self._has_columns and row == self.cursor:  # a second click on the row is about the column
+                self.column = self._column_at(event.x)
             self.cursor = row
             if event.chain == 2:
                 self.action_choose()

@@ -181,3 +181,32 @@ def test_rows_are_copied_with_tabs_between_the_columns_that_have_something() -> 
     made = figures(row("a\tb\x1b", 1_000), row("c", 2))
     assert made.as_text() == "Name\tCount\na\\tb\\x1b\t1,000\nc\t2"
     assert made.as_text(made.row(1)) == "Name\tCount\nc\t2"
+
+
+def test_new_rows_leave_the_page_of_columns_that_is_shown() -> None:
+    """While a file is read they come again and again, some lists with columns that are made anew."""
+    rows = [row("n" * 40, 123_456, errors=12, took_ns=1)]
+    made = figures(*rows)
+    assert made.turn_columns(1, 40)
+    before = titles(made, 40)
+    made.show(rows, tuple(each._replace(rank=each.rank) for each in COLUMNS))
+    assert titles(made, 40) == before
+    made.show(rows, COLUMNS[:2])
+    assert titles(made, 40) == ["Name", "Count"]
+
+
+def test_a_column_is_measured_once_for_the_same_rows() -> None:
+    asked: list[str] = []
+
+    def text(row: Row) -> str:
+        asked.append(row["name"])
+        return str(row["name"])
+
+    made = figures(row("a", 1), row("b", 2), columns=(FigureColumn("Name", text, rank=1), *COLUMNS[1:]))
+    for width in (100, 60, 40):
+        made.headings(width)
+    made.orders()
+    assert asked == ["a", "b"]
+    made.show([row("c", 1)])
+    made.headings(100)
+    assert asked == ["a", "b", "c"]

@@ -8,7 +8,7 @@ import pytest
 from textual.pilot import Pilot
 
 from kdissect.tui.lists.problem_text import text_of
-from kdissect.tui.pages.problems import ProblemsPage, problem_rows
+from kdissect.tui.pages.problems import ProblemsPage, other_rows
 from tests.cli.run import CAPTURES
 from tests.tui.snapshots import app_of, press, running, shown_after
 
@@ -61,7 +61,7 @@ def test_a_fault_and_a_missing_side_say_what_they_mean() -> None:
             await press(pilot, "6")
             page = page_of(pilot)
             index = page.kdissect.index
-            rows = problem_rows((), index, page.kdissect.shown.places, False)
+            rows = other_rows(index, page.kdissect.shown.places, False)
             told = {row["what"]: " ".join(each.text for each in text_of(row, str, 100)) for row in rows}
             assert "not all bytes of a frame were captured" in told["frame: cut-frame"]
             assert "first in packet" in told["frame: cut-frame"]

@@ -50,6 +50,20 @@ def test_ends_are_told_apart_by_shape() -> None:
     assert text.endswith("┄┄")
 
 
+def test_the_line_is_the_same_whichever_transaction_was_under_the_cursor_before() -> None:
+    rows = [row("committed", 0, 4), row("aborted", 5, 8), row("open", 15, None), row("fenced", 9, 10, "b")]
+    lines = IdLines()
+    lines.show(rows, CellSpan(0, 20 * SECOND))
+    for chosen in (0, 1, 2, 3, 1):
+        assert lines.choose(rows[chosen]) == (1 if chosen == 3 else 0)
+        assert lines.cells(0, 16 + 1 + 21)[-1] == line(rows, chosen)
+        others = {lines.key(0), lines.key(1)}
+        lines.choose(rows[(chosen + 1) % 3])
+        assert {lines.key(0), lines.key(1)} != others
+    assert lines.choose(None) is None
+    assert lines.cells(0, 16 + 1 + 21)[-1] == line(rows)
+
+
 def test_what_went_wrong_is_seen_where_much_falls_into_one_cell() -> None:
     assert "⊘" in line([row("committed", 3, 3), row("fenced", 3, 3), row("committed", 3, 3)])
 
