@@ -1,6 +1,6 @@
 cimport cython
 from libc.stdint cimport int64_t
-from kdissect.present.plain_records cimport plain_columns
+from kdissect.present.plain_records cimport are_plain, plain_columns
 from kdissect.present.record_set_text cimport ControlTexts
 from kdissect.present.record_text cimport text_between, write_lines, write_value
 from kdissect.protocol.json_text cimport JsonText
@@ -53,15 +53,21 @@ cdef class LinesWriter:
     cdef Py_ssize_t _add_brief(self, Brief brief) except -1
     @cython.locals(more=JsonText, key=tuple, rest=bytes)
     cdef bytes _head_of(self, Brief brief, tuple told)
-    @cython.locals(batch=Batch, count=Py_ssize_t, reader=BatchReader, columns=Columns)
+    @cython.locals(batch=Batch, count=Py_ssize_t, reader=BatchReader, columns=Columns, others=list)
     cdef Py_ssize_t _write_set(
         self, bytes data, topic, topic_id, assigned, bytes head, dict context, tuple told
     ) except -1
     @cython.locals(
         text=JsonText, more=JsonText, last=tuple, traits=BatchTraits, producer=bytes, by_place=cython.bint,
-        between=tuple, first=Py_ssize_t, end=Py_ssize_t, count=Py_ssize_t,
+        between=tuple, first=Py_ssize_t, index=Py_ssize_t, line=bytes,
     )
-    cdef _write_batch(self, Batch batch, Columns columns, bytes head, assigned)
+    cdef _write_batch(self, Batch batch, Columns columns, bytes head, assigned, list others)
+    @cython.locals(text=JsonText, end=Py_ssize_t)
+    cdef _write_lines(
+        self, Columns columns, Py_ssize_t first, Py_ssize_t last, tuple between, assigned, bint by_place
+    )
+    @cython.locals(index=Py_ssize_t, records=list, found=list)
+    cdef list _others(self, Batch batch, Columns columns, tuple about, dict context, assigned, is_metadata)
     @cython.locals(key=cython.int, latest=BatchTraits, traits=BatchTraits)
     cdef BatchTraits _traits_of(self, Batch batch)
 

@@ -13,11 +13,17 @@ from kdissect.exchange import Exchange, PartitionKey, base_offset_of
 from kdissect.names import is_metadata_topic
 from kdissect.present.columns import Table
 from kdissect.present.options import Options
-from kdissect.present.plain_records import plain_columns
+from kdissect.present.plain_records import are_plain, plain_columns
 from kdissect.present.record_batches import groups_of
 from kdissect.present.record_set_text import ControlTexts
 from kdissect.present.record_text import Group, text_between, write_lines, write_value
-from kdissect.present.records import batch_record_rows, brief_context, may_have_records, told_sets
+from kdissect.present.records import (
+    batch_record_rows,
+    brief_context,
+    may_have_records,
+    row_in_batch,
+    told_sets,
+)
 from kdissect.present.tables import row_line
 from kdissect.protocol.apis import PRODUCE
 from kdissect.protocol.json_form import dumps
@@ -35,6 +41,9 @@ _MOST_KEPT = 4_096
 
 _NO_OFFSETS: dict[PartitionKey, int | None] = {}
 """Of exchanges in which the broker gives no offsets; nobody adds to it."""
+
+_NO_OTHERS: list[tuple[int, bytes]] = []
+"""Of batches whose records can all be shown as they stand; nobody adds to it."""
 
 _OF_SET = ("exchange", "connection", "direction", "api", "api_version", "topic", "topic_id", "partition")
 _OF_BATCH = (
@@ -199,6 +208,12 @@ class LinesWriter:
         reader.begin(data)
         while reader.read(batch):
             columns = plain_columns(batch, self._shows_secrets, is_metadata, True, self._columns)
+            others = _NO_OTHERS
+            if columns is None and not batch.has(CONTROL):
+                columns = batch.columns(self._columns)
+                if context is None:
+                    context = brief_context(told[0], told[1])
+                others = self._others(batch, columns, (topic, topic_id), context, assigned, is_metadata)
             if columns is None or (batch.has(CONTROL) and columns.count != 1):
                 about = topic, topic_id
                 if context is None:
@@ -207,7 +222,7 @@ class LinesWriter:
                     self._text.put(row_line(self._table, row, options))
                     count += 1
             else:
-                self._write_batch(batch, columns, head, assigned)
+                self._write_batch(batch, columns, head, assigned, others)
                 count += columns.count
                 if columns.count > _MOST_KEPT:
                     self._columns = Columns(b"", 0, -1)
@@ -219,11 +234,36 @@ class LinesWriter:
                 self.flush()
         return count
 
-    def _write_batch(self, batch: Batch, columns: Columns, head: bytes, assigned: int | None) -> None:
+    def _others(
+        self,
+        batch: Batch,
+        columns: Columns,
+        about: tuple[str | None, str | None],
+        context: dict[str, Any],
+        assigned: int | None,
+        is_metadata: bool | None,
+    ) -> list[tuple[int, bytes]]:
+        """The records of a batch that may have a secret: the place and the line of each."""
+        options, records, found = self._options, columns.records(), []
+        for index in range(columns.count):
+            if not are_plain(columns.only(index), is_metadata):
+                row = row_in_batch(batch, records, index, about, context, assigned, options)
+                found.append((index, row_line(self._table, row, options)))
+        return found
+
+    def _write_batch(
+        self,
+        batch: Batch,
+        columns: Columns,
+        head: bytes,
+        assigned: int | None,
+        others: list[tuple[int, bytes]],
+    ) -> None:
         """Write the records of a batch.
 
         :param head: what stands before the offset of each.
         :param assigned: the offset that the broker gave the first.
+        :param others: records that cannot be shown as they stand, in order: place and line of each.
         """
         text, more, last = self._text, self._between, self._last
         traits = self._traits_of(batch)
@@ -257,11 +297,28 @@ class LinesWriter:
             assigned = None
         _, t1, t2, _, t4, t5, t6, t7, _, _ = self._behind
         between = head, t1, t2, traits.timestamp, t4, t5, t6, t7, producer, more.take()
-        first, count = 0, columns.count
-        while first < count:
+        first = 0
+        for index, line in others:
+            self._write_lines(columns, first, index, between, assigned, by_place)
+            text.put(line)
+            first = index + 1
+        self._write_lines(columns, first, columns.count, between, assigned, by_place)
+
+    def _write_lines(
+        self,
+        columns: Columns,
+        first: int,
+        last: int,
+        between: tuple[bytes, ...],
+        assigned: int | None,
+        by_place: bool,
+    ) -> None:
+        """Write the lines from the ``first`` record to before the ``last``."""
+        text = self._text
+        while first < last:
             if first and text.size() >= _BYTES_A_PIECE:
                 self.flush()
-            end = min(first + _ROWS_A_PIECE, count)
+            end = min(first + _ROWS_A_PIECE, last)
             write_lines(text, columns, first, end, between, assigned, self._form, by_place)
             first = end
 

@@ -83,13 +83,26 @@ def batch_record_rows(
     :param context: what :func:`place_context` gives.
     :param assigned: the offset that the broker gave the first of them.
     """
-    for index, record in enumerate(records):
+    for index in range(len(records)):
         if only is not None and index != only.record:
             continue
-        row = context | record_row(record, batch, options, *about)
-        if assigned is not None:
-            row["assigned_offset"] = _assigned(assigned, batch, records, index)
-        yield index, row
+        yield index, row_in_batch(batch, records, index, about, context, assigned, options)
+
+
+def row_in_batch(
+    batch: Batch,
+    records: Sequence[Record],
+    index: int,
+    about: tuple[str | None, str | None],
+    context: dict[str, Any],
+    assigned: int | None,
+    options: Options,
+) -> dict[str, Any]:
+    """The row of the record at ``index``; the parameters are those of :func:`batch_record_rows`."""
+    row = context | record_row(records[index], batch, options, *about)
+    if assigned is not None:
+        row["assigned_offset"] = _assigned(assigned, batch, records, index)
+    return row
 
 
 def _assigned(first: int, batch: Batch, records: Sequence[Record], index: int) -> int | None:

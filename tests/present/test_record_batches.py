@@ -42,6 +42,11 @@ SECRETS = [
     Record(1, 2, None, b"v", (("authorization", b"hunter2"),)),
 ]
 """A secret value, and a secret header."""
+MIXED = [
+    each._replace(offset=at)
+    for at, each in enumerate((SECRETS[0], *AWKWARD, *SECRETS, AWKWARD[3], SECRETS[1], *AWKWARD, SECRETS[0]))
+]
+"""Secrets at both ends and in the midst of records that have none."""
 
 
 def sets() -> list[bytes]:
@@ -49,6 +54,9 @@ def sets() -> list[bytes]:
     idempotent = write_batch(AWKWARD, producer_id=5, producer_epoch=1, base_sequence=2**31 - 2)
     news = [
         write_batch(SECRETS),
+        write_batch(MIXED, 2, producer_id=5, producer_epoch=1, base_sequence=2**31 - 2),
+        write_message_set([each._replace(headers=()) for each in MIXED], 1, 1),
+        write_message_set([each._replace(headers=(), offset=0) for each in MIXED], 1, 2),
         plain,
         plain + control + plain,
         idempotent,
