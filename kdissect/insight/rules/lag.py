@@ -44,6 +44,7 @@ def consumers(facts: Facts) -> list[Row]:
     growth=2,
     rising=0.75,
     commits=5,
+    quiet_s=30,
 )
 def consumer_falling_behind(facts: Facts) -> Iterator[Finding]:
     """The group cannot keep up with what is written."""
@@ -97,10 +98,15 @@ def _throttle(facts: Facts, group: str, topic: str, lasted_ns: int) -> str | Non
 
 
 def _keeps_falling(facts: Facts, rows: list[Row]) -> bool:
-    """Whether the group goes on committing, and is further behind nearly all the time."""
+    """Whether the group goes on committing, and is further behind nearly all the time. One that commits no
+    more has stopped, or its later commits were not captured."""
     growing = [row for row in rows if (row["lag_per_s"] or 0) > 0]
     commits = max((row["commits"] for row in growing), default=0)
     rising = max((row["rising"] or 0.0 for row in growing), default=0.0)
+    first_ns, last_ns = min(row["first_ns"] for row in rows), max(row["last_ns"] for row in rows)
+    quiet_ns = (facts.context.last_ns or last_ns) - last_ns
+    if quiet_ns > max(facts.limit("quiet_s") * SECOND, (last_ns - first_ns) / 2):
+        return False
     return commits >= facts.limit("commits") and rising >= facts.limit("rising")
 
 
@@ -201,6 +207,9 @@ def consumer_stopped(facts: Facts) -> Iterator[Finding]:
     end_ns = facts.context.last_ns
     if end_ns is None or facts.context.span_s < facts.limit("quiet_s"):
         facts.cannot_judge(f"needs {facts.limit('quiet_s'):.0f} s")
+        return
+    if facts.context.is_often_one_sided:
+        facts.cannot_judge("of many exchanges only one side was captured, fetches perhaps among them")
         return
     ends = {(row["group"], row["topic"], row["partition"]): row for row in facts.rows(Lag)}
     for key, rows in together(consumers(facts), "group", "topic", "partition").items():

@@ -17,7 +17,7 @@ from kdissect.insight.catalogue import RULES
 from kdissect.insight.context import JudgingContext
 from kdissect.insight.finding import CERTAIN, CRITICAL, INFO, LIKELY, NOTICE, WARNING, Finding
 from kdissect.insight.judge import judge
-from tests.insight.made import said_by, zeros
+from tests.insight.made import T0, said_by, zeros
 from tests.insight.rules.shipped import found_in, of_rule
 
 GRADES = {
@@ -83,6 +83,7 @@ def member(**values: Any) -> Row:
 
 
 FALLING = {"lag": 2_000, "lag_first": 100, "lag_per_s": 60.0, "rising": 1.0, "written_per_s": 100.0}
+FALLING |= {"last_ns": 80 * SECOND}
 
 
 @pytest.mark.parametrize(
@@ -96,6 +97,9 @@ FALLING = {"lag": 2_000, "lag_first": 100, "lag_per_s": 60.0, "rising": 1.0, "wr
         ({"points": 15}, False),
         ({"rising": 0.5}, False),
         ({"commits": 4}, False),
+        ({"last_ns": 70 * SECOND}, True),
+        ({"first_ns": 9 * SECOND, "last_ns": 69 * SECOND}, False),  # it stopped more than 30 s before the end
+        ({"first_ns": 3 * SECOND, "last_ns": 68 * SECOND}, True),  # which is less than half of its time
         ({"lag_per_s": 5.0}, False),
         ({"lag_per_s": -60.0}, False),
         ({"lag": None}, False),
@@ -127,8 +131,10 @@ def test_a_quota_on_reading_explains_that_a_group_falls_behind(
     values: dict[str, Any], explained: bool
 ) -> None:
     held = {"client_id": "c", "api": "Fetch", "throttled_count": 9, "throttled_sum_ns": 7_500_000_000}
-    held |= {"throttled_max_ns": SECOND, "throttled_first_ns": SECOND, "throttled_last_ns": 20 * SECOND}
-    behind, read = lag(**FALLING, committed_per_s=40.0), position()
+    held |= {"throttled_max_ns": SECOND}
+    held |= {"throttled_first_ns": T0, "throttled_last_ns": T0 + 20 * SECOND}
+    behind = lag(**FALLING | {"first_ns": T0, "last_ns": T0 + 30 * SECOND}, committed_per_s=40.0)
+    read = position()
     rows = (Lag, behind), (Positions, read), (Pace, zeros(Pace, **held | values))
     found = said_by(("consumer-falling-behind", "throttled"), *rows)
     (throttle,) = found["throttled"]
@@ -209,6 +215,14 @@ def test_a_partition_that_nobody_fetches_any_more_is_stopped() -> None:
         JudgingContext(first_ns=0, last_ns=50 * SECOND),
     )
     assert [(each.rule, each.why) for each in short.not_judged] == [("consumer-stopped", "needs 60 s")]
+
+
+@pytest.mark.parametrize(("one_sided", "told"), [(10, True), (11, False)])
+def test_fetches_that_were_not_captured_do_not_lack(one_sided: int, told: bool) -> None:
+    row = position(fetches=40, fetched_last_ns=30 * SECOND, position=7)
+    rows: dict[type[Statistic], list[Row]] = {Positions: [row], Lag: [lag(log_end=20)]}
+    context = JudgingContext(first_ns=0, last_ns=100 * SECOND, exchanges=100, one_sided=one_sided)
+    assert bool(said("consumer-stopped", rows, context=context)) == told
 
 
 @pytest.mark.parametrize(("silent_s", "told"), [(10, True), (11, False)])
