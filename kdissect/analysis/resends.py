@@ -17,6 +17,7 @@ from __future__ import annotations
 
 import itertools
 from array import array
+from bisect import bisect_left
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -127,6 +128,8 @@ def account_of(batches: Sequence[SentBatch], has_id: bool, is_sole: bool) -> Acc
 def _with_sequences(batches: Sequence[SentBatch], out: Account) -> None:
     seen: dict[int, list[SentBatch]] = {}
     expected: int | None = None
+    holes: list[tuple[int, SentBatch]] = []
+    """The sequence number that was expected, and the batch that came instead."""
     for each in batches:
         if each.sequence < 0:
             continue
@@ -147,15 +150,42 @@ def _with_sequences(batches: Sequence[SentBatch], out: Account) -> None:
         if expected is not None and not same:
             ahead = (each.sequence - expected) % _SEQUENCES
             if 0 < ahead < _SEQUENCES // 2 and each.state != UNKNOWN:
-                out.gaps += 1
-                out.lost_sequences += ahead
-                out.tell(each.number)
+                holes.append((expected, each))
             if ahead >= _SEQUENCES // 2:
                 continue  # behind what was expected: a part of an earlier batch
         if not same or expected is None:
             expected = following
+    brought = sorted(_brought(batches)) if holes else []
+    for start, each in holes:
+        lost = _never_written(start, (each.sequence - start) % _SEQUENCES, brought)
+        if lost:
+            out.gaps += 1
+            out.lost_sequences += lost
+            out.tell(each.number)
     for tries in seen.values():
         _given_up(tries, batches, out)
+
+
+def _brought(batches: Sequence[SentBatch]) -> Iterator[tuple[int, int]]:
+    """The first sequence number and the records of each batch that the broker has, or may have."""
+    for each in batches:
+        if each.sequence >= 0 and (each.state in (GOOD, UNKNOWN) or error_name_is_duplicate(each.error)):
+            yield each.sequence, each.records
+
+
+def _never_written(start: int, count: int, brought: list[tuple[int, int]]) -> int:
+    """How many of so many sequence numbers no batch brought to the broker, before or after what came instead:
+    a client may send a batch later that got lost with its connection."""
+    first = bisect_left(brought, (start, 0))
+    lost = at = 0
+    for index in range(first, first + len(brought)):
+        sequence, records = brought[index % len(brought)]  # numbers begin anew after the last one
+        begin = (sequence - start) % _SEQUENCES
+        if begin >= count:
+            break
+        lost += max(0, begin - at)
+        at = max(at, begin + records)
+    return lost + max(0, count - at)
 
 
 def _is_unanswered(earlier: SentBatch, again: SentBatch) -> bool:

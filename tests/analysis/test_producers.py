@@ -70,6 +70,32 @@ def test_a_jump_in_the_sequence_is_a_gap() -> None:
     assert row["error_codes"] == ["OUT_OF_ORDER_SEQUENCE_NUMBER"]
 
 
+@pytest.mark.parametrize(
+    ("later", "gaps"),
+    [
+        ([produce(3, numbered("b", "b", sequence=4), 1, connection=1)], (0, 0)),
+        ([produce(3, numbered("b", sequence=4), 1), produce(4, numbered("b", sequence=5), 2)], (0, 0)),
+        ([produce(3, numbered("b", sequence=5), 1)], (1, 1)),
+        ([produce(3, numbered("b", "b", sequence=4), error=45)], (1, 2)),
+        ([produce(3, numbered("b", "b", sequence=4), error=46)], (0, 0)),  # the broker has it
+        ([produce(3, numbered("d", sequence=7), 1)], (1, 2)),
+    ],
+)
+def test_what_is_sent_later_is_not_missing(later: list[Exchange], gaps: tuple[int, int]) -> None:
+    """What got lost with a connection comes on the next one, after what the broker refuses."""
+    first = [produce(0, numbered("a", sequence=3), 0), produce(1, numbered("c", sequence=6), error=45)]
+    row = only_row(*first, *later)
+    assert (row["gaps"], row["lost_sequences"]) == gaps
+
+
+def test_a_gap_over_the_highest_sequence_is_filled_too() -> None:
+    last = (1 << 31) - 1
+    first = [produce(0, numbered("a", sequence=last - 1), 0), produce(1, numbered("c", sequence=1), error=45)]
+    assert only_row(*first)["lost_sequences"] == 2
+    later = [produce(2, numbered("b", sequence=last), 1), produce(3, numbered("b", sequence=0), 2)]
+    assert only_row(*first, *later)["gaps"] == 0
+
+
 def test_sequences_go_on_at_0_after_the_highest() -> None:
     last = (1 << 31) - 1
     row = only_row(produce(0, numbered("a", sequence=last), 0), produce(1, numbered("b", sequence=0), 1))
