@@ -19,6 +19,9 @@ from kdissect.insight.rule import Facts, rule
 from kdissect.insight.words import of_connections, quoted, span
 from kdissect.wording import plural
 
+FEW_COMMITS = 2
+"""Without that many nobody knows whether a group gets on."""
+
 explains("stuck-offset", "consumer-falling-behind", "partition-lags", shares=("group", "topic"))
 explains("consumer-stalled", "consumer-falling-behind", "partition-lags", shares=("group", "topic"))
 explains("consumer-stopped", "consumer-falling-behind", "partition-lags", shares=("group", "topic"))
@@ -107,7 +110,23 @@ def _keeps_falling(facts: Facts, rows: list[Row]) -> bool:
     quiet_ns = (facts.context.last_ns or last_ns) - last_ns
     if quiet_ns > max(facts.limit("quiet_s") * SECOND, (last_ns - first_ns) / 2):
         return False
-    return commits >= facts.limit("commits") and rising >= facts.limit("rising")
+    if commits < FEW_COMMITS or (commits < facts.limit("commits") and not _is_far_from_the_end(facts, rows)):
+        return False
+    return rising >= facts.limit("rising")
+
+
+def _is_far_from_the_end(facts: Facts, rows: list[Row]) -> bool:
+    """Whether half of what a group has not committed was not even brought to it. A client that commits when
+    it is through with all that a Fetch brought commits seldom."""
+    brought: dict[tuple[Any, ...], int] = {}
+    for row in consumers(facts):
+        key = (row["group"], row["topic"], row["partition"])
+        brought[key] = max(brought.get(key, 0), row["fetched_to"] or 0)
+    known = [row for row in rows if (row["group"], row["topic"], row["partition"]) in brought]
+    left = sum(
+        max(0, row["log_end"] - brought[row["group"], row["topic"], row["partition"]]) for row in known
+    )
+    return bool(2 * left >= sum(row["lag"] for row in rows))
 
 
 def _per_s(rate: float) -> str:

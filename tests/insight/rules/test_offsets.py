@@ -110,6 +110,26 @@ def test_a_group_falls_behind_where_its_lag_keeps_growing(change: dict[str, Any]
     assert [each.subject.group for each in said("consumer-falling-behind", {Lag: [row]})] == ["g"] * fires
 
 
+@pytest.mark.parametrize(
+    ("commits", "fetched_to", "fires"),
+    [
+        (2, 4_000, True),
+        (2, 4_001, False),  # it has more than half of what it has not committed
+        (1, 4_000, False),
+        (2, None, True),
+        (5, 5_000, True),
+    ],
+)
+def test_a_group_that_commits_seldom_falls_behind_where_it_does_not_even_fetch(
+    commits: int, fetched_to: int | None, fires: bool
+) -> None:
+    behind = lag(**FALLING, committed_per_s=40.0, log_end=5_000, committed=3_000) | {"commits": commits}
+    rows = {Lag: [behind], Positions: [position(fetched_to=fetched_to)]}
+    assert bool(said("consumer-falling-behind", rows)) == fires
+    rows = {Lag: [behind], Positions: []}  # who knows what it fetched
+    assert bool(said("consumer-falling-behind", rows)) == (commits >= 5)
+
+
 def test_falling_behind_is_told_of_a_topic_once() -> None:
     rows = [lag(**FALLING, committed_per_s=40.0, partition=number) for number in range(3)]
     (found,) = said("consumer-falling-behind", {Lag: rows})
