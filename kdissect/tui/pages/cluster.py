@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 
 from textual.app import ComposeResult
@@ -96,39 +97,48 @@ BROKER_COLUMNS = (
     words("Seen in", "told_by", 4, most=28),
 )
 
-VIEW_COLUMNS = {
-    "partitions": (
-        named("Topic", "topic", least=20),
-        number("Part", "partition"),
-        FigureColumn("Leader", _leader, lambda row: row["leader"]),
-        words("In sync", "isr", 0, least=8),
-        words("Replicas", "replicas", 0, least=8),
-        FigureColumn("State", _state, lambda row: _state(row) or None, 1, False, 28, False, 15),
-        number("Epoch", "leader_epoch", 2),
-        words("Offline", "offline", 1),
-        words("May lead", "elr", 3),
-        FigureColumn("Since", lambda row: row["since"], lambda row: row["from_ns"], 2),
-        words("Seen in", "told_by", 4, most=28),
-    ),
-    "topics": (
-        named("Topic", "topic", least=20),
-        number("Partitions", "partitions"),
-        number("Replication", "replication"),
-        FigureColumn("Internal", lambda row: "internal" if row["internal"] else "", None, 2, False),
-        words("Id", "topic_id", 3, most=40),
-        FigureColumn("Since", lambda row: row["since"], lambda row: row["from_ns"], 2),
-        words("Seen in", "told_by", 4, most=28),
-    ),
-    "settings": (
-        words("Of", "resource_type", most=16),
-        named("Whose", "resource", 0, least=16),
-        named("Setting", "config", 0, least=24),
-        words("Value", "value", 0, most=60),
-        words("Source", "source", 1, most=20),
-        FigureColumn("Since", lambda row: row["since"], lambda row: row["from_ns"], 2),
-        words("Seen in", "told_by", 4, most=28),
-    ),
-}
+
+def view_columns(clock: Clock) -> dict[str, tuple[FigureColumn, ...]]:
+    """The columns of each view of the state.
+
+    :param clock: writes times.
+    """
+    since = FigureColumn("Since", lambda row: clock.text(row["from_ns"]), lambda row: row["from_ns"], 2)
+    return {
+        "partitions": (
+            named("Topic", "topic", least=20),
+            number("Part", "partition"),
+            FigureColumn("Leader", _leader, lambda row: row["leader"]),
+            words("In sync", "isr", 0, least=8),
+            words("Replicas", "replicas", 0, least=8),
+            FigureColumn("State", _state, lambda row: _state(row) or None, 1, False, 28, False, 15),
+            number("Epoch", "leader_epoch", 2),
+            words("Offline", "offline", 1),
+            words("May lead", "elr", 3),
+            since,
+            words("Seen in", "told_by", 4, most=28),
+        ),
+        "topics": (
+            named("Topic", "topic", least=20),
+            number("Partitions", "partitions"),
+            number("Replication", "replication"),
+            FigureColumn("Internal", lambda row: "internal" if row["internal"] else "", None, 2, False),
+            words("Id", "topic_id", 3, most=40),
+            since,
+            words("Seen in", "told_by", 4, most=28),
+        ),
+        "settings": (
+            words("Of", "resource_type", most=16),
+            named("Whose", "resource", 0, least=16),
+            named("Setting", "config", 0, least=24),
+            words("Value", "value", 0, most=60),
+            words("Source", "source", 1, most=20),
+            since,
+            words("Seen in", "told_by", 4, most=28),
+        ),
+    }
+
+
 _KEYS = {
     "partitions": ("topic", "partition"),
     "topics": ("topic",),
@@ -175,29 +185,21 @@ def _moment(what: str, ns: int, **more: object) -> Row:
     return {"ns": ns, "what": what, **dict.fromkeys(names), **more}
 
 
-def then(rows: Sequence[Row], at_ns: int, clock: Clock) -> list[Row]:
+def then(rows: Sequence[Row], at_ns: int) -> list[Row]:
     """The state at a time, and whether it began at that time."""
     from kdissect.analysis.cluster import held_at  # with the metadata log, which no other screen needs
 
-    return [
-        {**row, "is_new": row["from_ns"] == at_ns, "since": clock.text(row["from_ns"])}
-        for row in held_at(rows, at_ns)
-    ]
+    return [{**row, "is_new": row["from_ns"] == at_ns} for row in held_at(rows, at_ns)]
 
 
 def brokers_then(brokers: Sequence[Row], partitions: Sequence[Row]) -> list[Row]:
     """Brokers, with how many partitions each leads and has a copy of."""
-    leads: dict[int, int] = {}
-    copies: dict[str, int] = {}
-    for row in partitions:
-        if row["leader"] is not None:
-            leads[row["leader"]] = leads.get(row["leader"], 0) + 1
-        for node in _nodes(row["replicas"] or ""):
-            copies[node] = copies.get(node, 0) + 1
-    return [
-        {**row, "leads": leads.get(row["node_id"], 0), "copies": copies.get(str(row["node_id"]), 0)}
-        for row in brokers
-    ]
+    leads = Counter(row["leader"] for row in partitions)
+    copies: Counter[str] = Counter()
+    for replicas, count in Counter(row["replicas"] or "" for row in partitions).items():
+        for node in _nodes(replicas):
+            copies[node] += count
+    return [{**row, "leads": leads[row["node_id"]], "copies": copies[str(row["node_id"])]} for row in brokers]
 
 
 class ClusterPage(GroupedScreen):
@@ -222,11 +224,14 @@ class ClusterPage(GroupedScreen):
         super().__init__()
 
     def figures(self) -> Figures:
+        self.view_columns = view_columns(self.clock)
         self.brokers = Figures(
             BROKER_COLUMNS, lambda row: (row["node_id"], row["host"], row["port"]), _broker_tone
         )
         self.state = Figures(
-            VIEW_COLUMNS[self.grouping], lambda row: tuple(row[name] for name in _KEYS[self.grouping]), _tone
+            self.view_columns[self.grouping],
+            lambda row: tuple(row[name] for name in _KEYS[self.grouping]),
+            _tone,
         )
         return change_figures(self.clock)
 
@@ -279,14 +284,14 @@ class ClusterPage(GroupedScreen):
         row, counted = self.chosen_row(), self.counted
         if row is None or counted is None:
             return
-        partitions = then(counted.tables[PARTITIONS], row["ns"], self.clock)
-        self.brokers.show(brokers_then(then(counted.tables[BROKERS], row["ns"], self.clock), partitions))
+        partitions = then(counted.tables[PARTITIONS], row["ns"])
+        self.brokers.show(brokers_then(then(counted.tables[BROKERS], row["ns"]), partitions))
         shown = partitions
         if self.grouping != "partitions":
-            shown = then(counted.tables[VIEWS[self.grouping]], row["ns"], self.clock)
+            shown = then(counted.tables[VIEWS[self.grouping]], row["ns"])
         if self.grouping == "settings":
             shown = [each for each in shown if each["source"] != "default"]
-        self.state.show(shown, VIEW_COLUMNS[self.grouping])
+        self.state.show(shown, self.view_columns[self.grouping])
         brokers, state = (self.query_one(name, VirtualTable) for name in ("#brokers", "#state"))
         self.wish(brokers, len(self.brokers) + 2)
         at = next((at for at in range(len(self.state)) if self.state.row(at)["is_new"]), 0)
@@ -308,7 +313,7 @@ class ClusterPage(GroupedScreen):
                 f"No message before {self.clock.text(first)} tells of {what}. "
                 "End shows the cluster at the end of the capture, ↓ the next change."
             )
-        if then(known, at_ns, self.clock):
+        if then(known, at_ns):
             return f"All {what} known at this time have their default value."
         return f"No {what} are known at this time."
 
