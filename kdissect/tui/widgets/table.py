@@ -47,9 +47,17 @@ class Heading(NamedTuple):
     """Whether values are names: where there is no room, their middle goes. Many names differ at the end."""
 
 
+def _beginning(text: str, cells: int) -> str:
+    """As much of a text as has room. Half of a wide character has none, and no blank stands for it."""
+    found = set_cell_size(text, cells)
+    while not text.startswith(found):
+        found = found[:-1]
+    return found
+
+
 def cut_text(text: str, room: int) -> str:
     """A text in so many cells, fewer than it needs: its beginning."""
-    return set_cell_size(text, room - 1) + CUT
+    return _beginning(text, room - 1) + CUT
 
 
 def cut_name(name: str, room: int) -> str:
@@ -57,8 +65,7 @@ def cut_name(name: str, room: int) -> str:
     if room < 5:
         return cut_text(name, room)
     end = (room - 1) // 2
-    tail = set_cell_size(name[::-1], end)[::-1]
-    return set_cell_size(name, room - 1 - end) + CUT + tail
+    return _beginning(name, room - 1 - end) + CUT + _beginning(name[::-1], end)[::-1]
 
 
 class TableRows(Protocol):

@@ -13,7 +13,16 @@ NAMES = ("127.0.0.1:25001", "raft-client-1", "消費者グループ-orders-12")
 @pytest.mark.parametrize("name", NAMES)
 @pytest.mark.parametrize("room", range(1, 13))
 def test_a_name_takes_all_of_its_room(name: str, room: int) -> None:
-    assert cell_len(cut_name(name, room)) == room
+    """But for a cell at either side of the cut, in which a wide character would have its half."""
+    cells = cell_len(cut_name(name, room))
+    assert cells == room if name.isascii() else room - 2 <= cells <= room
+
+
+def test_no_blank_stands_for_half_a_character() -> None:
+    assert cut_name("日本語クライアント-注文処理サービス", 14) == "日本語…ービス"
+    assert cut_text("日本語", 5) == "日本…"
+    assert cut_text("日本語", 4) == "日…"
+    assert cut_text("a b c", 3) == "a …"
 
 
 def test_names_that_differ_at_the_end_differ_where_they_are_cut() -> None:
