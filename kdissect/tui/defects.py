@@ -9,7 +9,6 @@ from typing import ClassVar
 from rich.text import Text
 from textual.app import App
 from textual.binding import Binding, BindingType
-from textual.cache import LRUCache
 from textual.command import CommandPalette
 from textual.css.query import NoMatches
 from textual.events import Event, Key, MouseDown, Paste
@@ -27,15 +26,8 @@ class QuietApp(App[None]):
         # Before all others, for it is to work in dialogs too.
         Binding("ctrl+c", "copy_or_interrupt", show=False, priority=True, system=True)
     ]
-    KEPT_STYLES = 1_000
-    """How many kinds of widgets keep their parsed styles. Textual keeps 64, and there are more: it would
-    parse all of them again whenever a screen brings a new kind."""
     _copied: Input | None = None
     """The field whose whole text Ctrl-C copied, while nothing else was done since."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.stylesheet._parse_cache = LRUCache(self.KEPT_STYLES)
 
     async def on_event(self, event: Event) -> None:
         # Not in ``on_key``: a field keeps the keys that it writes to itself.

@@ -20,11 +20,12 @@ from kdissect.insight.context import JudgingContext
 from kdissect.live.journal import Status
 from kdissect.tui.app import Kdissect
 from kdissect.tui.comparison import ComparedCapture, Comparison
+from kdissect.tui.pages.findings import FindingsPage
 from kdissect.tui.pages.latency import LatencyPage
 from kdissect.tui.pages.records import RecordsPage
 from tests.cli.run import CAPTURES
 from tests.feed.feeds import decoded, source_of
-from tests.tui.snapshots import EXCHANGES, press, running, screen_text, settle, shown_after
+from tests.tui.snapshots import EXCHANGES, press, running, screen_text, settle, shown_after, undrawn
 
 ERRORS = CAPTURES / "errors.pcapng"
 
@@ -82,6 +83,35 @@ def test_the_list_grows_under_the_cursor_and_the_end_is_told() -> None:
             assert "stopped: the decoder was killed by signal 9" in text
             assert "30 exchanges" in text
             assert page.query_one("#list").cursor == 29  # type: ignore[attr-defined]
+
+    asyncio.run(run())
+
+
+@pytest.mark.parametrize("has_news", [True, False])
+def test_judging_begins_after_the_first_picture_or_a_moment(has_news: bool) -> None:
+    """The process that judges would take the processor from the first page while it is drawn."""
+
+    async def run() -> None:
+        feed = Slow()
+        app = Kdissect(feed)
+        with (
+            undrawn(),
+            mock.patch("kdissect.tui.pages.findings.FIRST_SECONDS", 1_000 if has_news else 0.1),
+            mock.patch.object(app.judging, "ask") as ask,
+        ):
+            async with app.run_test(size=(120, 40)) as pilot:
+                page = app.screen
+                assert isinstance(page, FindingsPage)
+                ask.assert_not_called()
+                if has_news:
+                    feed.waiting.append(feed.part(0, 10, texts=True))
+                for _ in range(3_000):
+                    if ask.called:
+                        break
+                    await pilot.pause(0.02)
+                ask.assert_called_with(page.asked())
+                assert (page.time_line.over_time is not None) is has_news
+        feed.close()
 
     asyncio.run(run())
 

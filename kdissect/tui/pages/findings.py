@@ -208,7 +208,7 @@ class FindingsPage(StatisticsPage):
     def _time_made(self, found: OverTime | None) -> None:
         self.time_line.show(found, self.time_line.marks)
         self._point()
-        if self._waits is not None:
+        if found is not None and self._waits is not None:
             self.call_after_refresh(self._begin_to_judge)
 
     def chosen_time(self) -> int | None:
