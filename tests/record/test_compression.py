@@ -316,3 +316,21 @@ def test_most_batches_are_unpacked_at_once() -> None:
             assert unpack_frame(codec, packed + b"x", magic, MIB) is None
             assert unpack_frame(codec, packed[:-1], magic, MIB) is None
             assert unpack_frame(codec, packed, magic, len(data) - 1) is None
+
+
+@pytest.mark.parametrize("size", [1, 255, 256, 65_791, 65_792, 70_000])
+@pytest.mark.parametrize("is_told", [True, False])
+def test_a_zstd_frame_of_any_size_is_unpacked_at_once(size: int, is_told: bool) -> None:
+    data = TEXT[:size]
+    packed = zstandard.ZstdCompressor(write_content_size=is_told).compress(data)
+    assert unpack_frame(4, packed, 2, MIB) == data
+    assert unpack_frame(4, packed, 2, size - 1) is None
+
+
+@pytest.mark.parametrize("at", range(5))
+def test_a_zstd_header_that_is_none_or_is_out_of_the_ordinary_is_left_to_others(at: int) -> None:
+    packed = zstandard.ZstdCompressor(write_content_size=True).compress(TEXT[:300])
+    changed = bytearray(packed)
+    changed[at] ^= 0x08  # in the fifth byte, a bit that is reserved
+    assert unpack_frame(4, bytes(changed), 2, MIB) is None
+    assert [unpack_frame(4, packed[:cut], 2, MIB) for cut in range(20)] == [None] * 20
