@@ -48,12 +48,16 @@ settings.load_profile("kdissect")
 
 
 SPARK = "tests/spark"
+OWN_CLUSTER = "tests/spark/test_archive.py"
+"""Has no use for the Java that Spark's other tests share."""
 SLOW = (
+    OWN_CLUSTER,
     *("tests/tui/", "tests/live/", "tests/client/", "tests/jobs/", "tests/benchmarks/", "tests/compiled/"),
     *("tests/cli/commands/test_live", "tests/tls/test_openssl", "tests/test_english"),
 )
 """Files whose tests are few and take long. Most of them wait for others."""
 LONGEST = (
+    OWN_CLUSTER,
     *("tests/tui/test_terminal.py", "tests/live/test_windows.py", "tests/tui/test_screens.py"),
     *("tests/cli/commands/test_live.py", "tests/benchmarks/test_screens.py", "tests/tui/test_first_time.py"),
     *("tests/tui/test_resizing.py", "tests/tui/test_range_of_time.py", "tests/jobs/test_cutting.py"),
@@ -74,7 +78,7 @@ class OneSpark(LoadFileScheduling):  # type: ignore[misc]
 
     def _split_scope(self, nodeid: str) -> str:
         file = nodeid.partition("::")[0]
-        return SPARK if file.startswith(f"{SPARK}/") else file
+        return SPARK if file.startswith(f"{SPARK}/") and file != OWN_CLUSTER else file
 
     def _assign_work_unit(self, node: Any) -> None:
         if not self.is_in_turns:
