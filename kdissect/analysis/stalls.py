@@ -156,8 +156,8 @@ class _Api:
     work: Histogram = field(default_factory=Histogram)
     counts: Counter[int] = field(default_factory=Counter)
     """Exchanges by the second in which they were asked."""
-    slow: dict[int, list[tuple[int, int, str]]] = field(default_factory=dict)
-    """The slow ones of a second: minus how long, number, broker."""
+    slow: dict[int, list[tuple[int, int, str, str]]] = field(default_factory=dict)
+    """The slow ones of a second: minus how long, number, broker, client."""
 
     def merge(self, later: _Api) -> None:
         self.work.merge(later.work)
@@ -181,6 +181,7 @@ class Spikes(OneTable[str, _Api]):
         column("worst_ns", "int64", "the longest broker's work in these seconds"),
         column("p99_ns", "int64", "99th percentile of the broker's work in the slowest of these seconds"),
         column("brokers", "texts", "brokers of the slow exchanges"),
+        column("clients", "texts", "clients of the slow exchanges, by client id, else by address"),
         column("exchanges", "int64s", "the slowest of these exchanges"),
     )
 
@@ -201,7 +202,8 @@ class Spikes(OneTable[str, _Api]):
         if window in row.counts or len(row.counts) < MOST_WINDOWS:
             row.counts[window] += 1
             if work >= SLOW_NS:
-                slow = [*row.slow.get(window, []), (-work, exchange.number, exchange.broker)]
+                client = exchange.client_id or exchange.client
+                slow = [*row.slow.get(window, []), (-work, exchange.number, exchange.broker, client)]
                 row.slow[window] = sorted(slow)[:MOST_SLOW]
 
     def result(self) -> list[Row]:
@@ -234,6 +236,7 @@ def _spike(api: str, row: _Api, p50: int, windows: list[int]) -> Row:
         "p50_ns": p50,
         "worst_ns": -slow[0][0],
         "p99_ns": max(-row.slow[window][row.counts[window] // 100][0] for window in windows),
-        "brokers": sorted({broker for _, _, broker in slow}),
-        "exchanges": [number for _, number, _ in slow[:8]],
+        "brokers": sorted({broker for _, _, broker, _ in slow}),
+        "clients": sorted({client for *_, client in slow}),
+        "exchanges": [number for _, number, *_ in slow[:8]],
     }

@@ -10,6 +10,7 @@ from kdissect.analysis.cluster import ClusterBrokers, ClusterChanges
 from kdissect.analysis.errors import Errors
 from kdissect.analysis.fold import SECOND, Row
 from kdissect.analysis.tcp import Tcp
+from kdissect.insight.finding import FindingSubject
 from kdissect.insight.rule import Facts
 
 HANDED = ("leader-moved", "isr-shrunk", "broker-stopping")
@@ -18,7 +19,9 @@ NO_LONGER = ("NOT_LEADER_OR_FOLLOWER", "NOT_COORDINATOR")
 """What a broker answers of partitions and groups that it has handed over."""
 SEVERAL = 2
 GIVING_UP_NS = 10 * SECOND
-"""So long before it is gone a broker that stops hands over."""
+"""A broker that stops hands over at most so long before it is gone."""
+STALE_NS = 30 * SECOND
+"""For so long after a broker has come, clients may ask it for what it led before."""
 FAILED = ("refused", "unanswered")
 """What came of a SYN that nobody took."""
 
@@ -29,6 +32,8 @@ class LostBroker(NamedTuple):
     address: str
     last_ns: int
     """When its connections had ended."""
+    began_ns: int | None
+    """When the first of them began; None if that was before the capture."""
     ended: int
     """How many ended together."""
     failed: int
@@ -90,6 +95,9 @@ def _losses(rows: list[Row], within_ns: float, patience_ns: float) -> Iterator[L
             yield LostBroker(
                 address,
                 last_ns,
+                min(row["first_ns"] for row in before)
+                if all(row["opening"] is not None for row in before)
+                else None,
                 len(together),
                 len(since),
                 again,
@@ -98,6 +106,7 @@ def _losses(rows: list[Row], within_ns: float, patience_ns: float) -> Iterator[L
 
 
 MANY_TRIES = 3
+"""So many tries to connect are not all lost by the capture."""
 
 
 def _came_to_nothing(failed: list[Row]) -> bool:
@@ -128,6 +137,16 @@ def returns(facts: Facts) -> list[tuple[int, int, int]]:
         for each in broker_stops(facts, partial(facts.limit_of, "broker-gone"))
         if each.node is not None and each.back_ns is not None
     ]
+
+
+def subject_of(stop: BrokerStop) -> FindingSubject:
+    """Whom the finding ``broker-gone`` is about."""
+    return FindingSubject(broker=str(stop.node) if stop.node is not None else stop.several[0].address)
+
+
+def gone(facts: Facts) -> list[BrokerStop]:
+    """Brokers of which ``broker-gone`` tells. The facts need what those of :func:`restarts` need."""
+    return list(broker_stops(facts, partial(facts.limit_of, "broker-gone")))
 
 
 def restarts(facts: Facts) -> list[tuple[int, int, int]]:
@@ -259,9 +278,12 @@ def _stop(facts: Facts, several: list[LostBroker], nodes: dict[str, int]) -> Bro
 
 def _given_up(facts: Facts, several: list[LostBroker], last_ns: int) -> list[int]:
     """When a broker that is gone first answered that it no longer leads a partition or a group: shortly
-    before it was gone, and of several. None of a broker that died."""
+    before it was gone, of several, and not soon after it had come. None of a broker that died."""
     own = {each.address for each in several}
     since_ns = last_ns - GIVING_UP_NS
+    came = [each.began_ns for each in several if each.began_ns is not None]
+    if len(came) == len(several):
+        since_ns = max(since_ns, min(came) + STALE_NS)
     rows = [
         row
         for row in facts.rows(Errors)

@@ -9,7 +9,7 @@ from kdissect.analysis.errors import Errors
 from kdissect.analysis.fold import SECOND, Row
 from kdissect.analysis.quorum import Quorum
 from kdissect.analysis.tcp import Tcp
-from kdissect.insight.broker_stops import BrokerStop, LostBroker, broker_stops
+from kdissect.insight.broker_stops import BrokerStop, LostBroker, broker_stops, subject_of
 from kdissect.insight.causes import explains
 from kdissect.insight.finding import (
     CERTAIN,
@@ -87,7 +87,7 @@ def _gone(facts: Facts, stop: BrokerStop) -> Finding:
     if back_ns is not None:
         where = f" at {moved_to}" if moved_to is not None else ""
         steps.append(EvidenceStep(back_ns, f"it answers again{where}"))
-    subject = FindingSubject(broker=str(node) if node is not None else first.address)
+    subject = subject_of(stop)
     severity = CRITICAL
     is_cut = _may_be_cut(facts, several) and not is_orderly and not before
     if is_cut and away_ns is not None and away_ns <= facts.limit("orderly_s") * SECOND:

@@ -9,7 +9,7 @@ from kdissect.analysis.errors import Errors
 from kdissect.analysis.fold import MILLISECOND, SECOND, Row
 from kdissect.analysis.stale_leaders import StaleLeaders
 from kdissect.analysis.tcp import Tcp
-from kdissect.insight.broker_stops import nodes_by_address, restarts, returns
+from kdissect.insight.broker_stops import gone, nodes_by_address, restarts, returns, subject_of
 from kdissect.insight.causes import explains, may_explain
 from kdissect.insight.context import SLEPT
 from kdissect.insight.finding import (
@@ -128,8 +128,7 @@ def _came_back(ns: int, leaders: list[str], back: list[tuple[int, int, int]]) ->
     return key_of("broker-gone", FindingSubject(broker=leaders[0])) if is_back else None
 
 
-may_explain("broker-gone", "leader-moved", within_s=PREFERRED_NS / SECOND)
-explains("broker-gone", "leader-not-preferred", shares=("broker",), within_s=PREFERRED_NS / SECOND)
+may_explain("broker-gone", "leader-moved", "leader-not-preferred", within_s=PREFERRED_NS / SECOND)
 
 
 @rule("leader-flaps", CRITICAL, CERTAIN, needs=(ClusterChanges,), moves=3, window_s=600)
@@ -318,7 +317,14 @@ def _led_last(facts: Facts, elected: Row) -> bool:
     return last is not None and last["after"] == NOBODY and last["before"] == elected["after"]
 
 
-@rule("leader-not-preferred", NOTICE, CERTAIN, needs=(ClusterPartitions,), share_pct=20, for_s=60)
+@rule(
+    "leader-not-preferred",
+    NOTICE,
+    CERTAIN,
+    needs=(ClusterPartitions, ClusterBrokers, ClusterChanges, Errors, Tcp),
+    share_pct=20,
+    for_s=60,
+)
 @once
 def leader_not_preferred(facts: Facts) -> Iterator[Finding]:
     """Many partitions are led by another broker than the one that should. If that is one broker, it is the
@@ -339,6 +345,8 @@ def leader_not_preferred(facts: Facts) -> Iterator[Finding]:
     if share >= facts.limit("share_pct"):
         leaders = sorted({row["leader"] for row in wrong})
         first = {(row["replicas"] or "").partition(",")[0] for row in wrong}
+        from_ns = min(row["from_ns"] for row in wrong)
+        cause = _gone_before(facts, from_ns, first)
         yield facts.finding(
             FindingSubject(broker=next(iter(first)) or None if len(first) == 1 else None),
             f"{len(wrong)} of {len(rows)} partitions ({share:.0f} %) had a leader other than their first "
@@ -348,10 +356,22 @@ def leader_not_preferred(facts: Facts) -> Iterator[Finding]:
             measure=share,
             unit="%",
             threshold=facts.limit("share_pct"),
-            first_ns=min(row["from_ns"] for row in wrong),
+            first_ns=from_ns,
             last_ns=end_ns,
+            because=cause,
             exchanges=tuple(row["source_exchange"] for row in wrong),
         )
+
+
+def _gone_before(facts: Facts, from_ns: int, preferred: set[str]) -> str | None:
+    """The key of the finding that a broker was gone, if it may be one of those that should lead. If brokers
+    have names, nothing may tell which node it is."""
+    stops = gone(facts)
+    for each in stops:
+        may_lead = len(stops) == 1 if each.node is None else not preferred.isdisjoint((str(each.node), ""))
+        if may_lead and each.first_ns <= from_ns:
+            return key_of("broker-gone", subject_of(each))
+    return None
 
 
 @rule("config-changed", INFO, CERTAIN, needs=(ClusterChanges,))

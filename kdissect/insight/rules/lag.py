@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterator
 from typing import Any
 
@@ -79,7 +78,7 @@ def consumer_falling_behind(facts: Facts) -> Iterator[Finding]:
             threshold=facts.limit("records"),
             first_ns=first_ns,
             last_ns=last_ns,
-            because=_throttle(facts, group, topic, last_ns - first_ns),
+            because=_throttle(facts, group, topic, first_ns, last_ns),
             exchanges=sorted({number for row in known for number in row["exchanges"]}),
             filter=f"group == {quoted(group)} and api == OffsetCommit",
         )
@@ -87,17 +86,30 @@ def consumer_falling_behind(facts: Facts) -> Iterator[Finding]:
         facts.cannot_judge("needs 15 s of commits and writes")
 
 
-def _throttle(facts: Facts, group: str, topic: str, lasted_ns: int) -> str | None:
-    """The finding that a quota holds up a reader of the group, if it did so for a quarter of that time."""
+def _throttle(facts: Facts, group: str, topic: str, first_ns: int, last_ns: int) -> str | None:
+    """The finding that a quota holds up a reader of the group, if it did so for a quarter of this time: one
+    process at one broker, since several are held up at the same time."""
     readers = {row["client_id"] for row in consumers(facts) if (row["group"], row["topic"]) == (group, topic)}
-    held: Counter[str] = Counter()
-    for row in facts.rows(Pace):
-        if row["api"] == "Fetch" and row["client_id"] in readers and row["client_id"]:
-            held[row["client_id"]] += row["throttled_sum_ns"] or 0
-    if not held or 4 * max(held.values()) < lasted_ns:
+    held = {
+        row["client_id"]: _held_ns(row, first_ns, last_ns)
+        for row in sorted(facts.rows(Pace), key=lambda row: _held_ns(row, first_ns, last_ns))
+        if row["api"] == "Fetch" and row["client_id"] in readers and row["client_id"]
+    }
+    if not held or 4 * max(held.values()) < last_ns - first_ns:
         return None
     client_id = max(sorted(held), key=held.__getitem__)
     return key_of("throttled", FindingSubject(client_id=client_id))
+
+
+def _held_ns(row: Row, first_ns: int, last_ns: int) -> float:
+    """How much of this time a quota took, if it took the same at all times between its first and its last."""
+    if not row["throttled_count"]:
+        return 0
+    begin, end = row["throttled_first_ns"], row["throttled_last_ns"]
+    if end <= begin:
+        return row["throttled_sum_ns"] if first_ns <= begin <= last_ns else 0
+    share = max(0, min(end, last_ns) - max(begin, first_ns)) / (end - begin)
+    return float(share * row["throttled_sum_ns"])
 
 
 def _keeps_falling(facts: Facts, rows: list[Row]) -> bool:

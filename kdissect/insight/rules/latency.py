@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator
+from itertools import takewhile
 from typing import Any
 
 from kdissect.analysis.cluster import ClusterBrokers
@@ -145,7 +146,8 @@ def head_of_line(facts: Facts) -> Iterator[Finding]:
         waits = [each for row in some for each in row["behind_seconds"]]
         if whole <= 0 or not _are_often(facts, waits, whole):
             continue
-        if _was_a_moment(facts, some, waits, slow.get(broker, ())):
+        of_others = [row for row in slow.get(broker, ()) if client_id and set(row["clients"]) - {client_id}]
+        if _was_a_moment(facts, some, waits, of_others):
             continue  # latency-spike tells of that
         others = [each for each in waits if not _is_within(each[0], stood.get(broker, ()))]
         because = None
@@ -185,13 +187,15 @@ def _slow_times(facts: Facts) -> dict[str, list[Row]]:
 def _was_a_moment(
     facts: Facts, rows: list[Row], waits: list[tuple[int, int, int]], slow: Iterable[Row]
 ) -> bool:
-    """Whether requests waited much only while the broker was slow for everybody, and while the queue of that
+    """Whether requests waited much only while the broker was slow for others too, and while the queue of that
     time was worked off; and whether this was less than half of the time in which the client used the broker,
-    so that one sees what is usual."""
-    busy = {at for row in slow for at in range(row["from_ns"] // SECOND, -(-row["to_ns"] // SECOND))}
-    for second, *_ in sorted(waits):
-        if second - 1 in busy:
-            busy.add(second)
+    so that one sees what is usual. To work off a queue takes no longer than it took to come about."""
+    waited = {second for second, *_ in waits}
+    busy: set[int] = set()
+    for row in slow:
+        begin, end = row["from_ns"] // SECOND, -(-row["to_ns"] // SECOND)
+        busy.update(range(begin, end))
+        busy.update(takewhile(waited.__contains__, range(end, 2 * end - begin)))
     lived_ns = max(row["last_ns"] for row in rows) - min(row["first_ns"] for row in rows)
     if not busy or 2 * len(busy) * SECOND >= lived_ns:
         return False

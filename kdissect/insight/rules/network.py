@@ -348,7 +348,7 @@ def _abandoned(
         exchanges=exchanges,
         **{
             **_about(rows),
-            "first_ns": min(row["closed_ns"] - row["waiting_ns"] for row in rows),
+            "first_ns": min(row["closed_ns"] for row in rows),
             "last_ns": max(row["closed_ns"] for row in rows),
             "filter": of_numbers(exchanges[:8]),
             **written,

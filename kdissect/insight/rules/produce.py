@@ -5,20 +5,32 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
-from kdissect.analysis.cluster import ClusterTopics
+from kdissect.analysis.cluster import ClusterBrokers, ClusterChanges, ClusterPartitions, ClusterTopics
 from kdissect.analysis.errors import Errors
 from kdissect.analysis.fold import MILLISECOND, SECOND, Row
 from kdissect.analysis.pace import Pace
 from kdissect.analysis.producers import Producers
-from kdissect.insight.causes import explains
+from kdissect.analysis.tcp import Tcp
+from kdissect.insight.broker_stops import BrokerStop, gone, subject_of
+from kdissect.insight.causes import explains, may_explain
 from kdissect.insight.context import SLEPT
-from kdissect.insight.finding import CERTAIN, CRITICAL, INFO, LIKELY, NOTICE, WARNING, Finding, FindingSubject
+from kdissect.insight.finding import (
+    CERTAIN,
+    CRITICAL,
+    INFO,
+    LIKELY,
+    NOTICE,
+    WARNING,
+    Finding,
+    FindingSubject,
+    key_of,
+)
 from kdissect.insight.rule import Facts, rule
 from kdissect.insight.words import having, named, of_numbers, showing, span
 from kdissect.wording import plural
 
 explains("under-min-isr", "produce-retries-exhausted", "duplicate-appended", shares=("topic",), within_s=60)
-explains("broker-gone", "under-min-isr", within_s=60)
+may_explain("broker-gone", "under-min-isr", within_s=60)
 explains("message-too-large", "produce-refused", shares=("client_id", "topic"))
 explains("request-abandoned", "duplicate-absorbed", shares=("client_id",))
 
@@ -154,13 +166,19 @@ def message_too_large(facts: Facts) -> Iterator[Finding]:
         )
 
 
-@rule("under-min-isr", CRITICAL, CERTAIN, needs=(Errors, ClusterTopics))
+@rule(
+    "under-min-isr",
+    CRITICAL,
+    CERTAIN,
+    needs=(Errors, ClusterTopics, ClusterPartitions, ClusterBrokers, ClusterChanges, Tcp),
+)
 def under_min_isr(facts: Facts) -> Iterator[Finding]:
     """Writes fail because too few replicas are in sync. Where a topic has a single replica, that one is in
     sync, because it refuses: so more are asked for than there are."""
     copies: dict[str, set[int | None]] = {}
     for row in facts.rows(ClusterTopics):
         copies.setdefault(row["topic"], set()).add(row["replication"])
+    stops = gone(facts)
     codes = ("NOT_ENOUGH_REPLICAS", "NOT_ENOUGH_REPLICAS_AFTER_APPEND")
     failed = [row for row in facts.rows(Errors) if row["error"] in codes and row["topic"] is not None]
     for subject, rows in by(failed, "topic").items():
@@ -180,10 +198,22 @@ def under_min_isr(facts: Facts) -> Iterator[Finding]:
                 "min.insync.replicas asks for."
             ),
             cost_ns=lasted,
+            because=None if is_single else _lacks(facts, stops, subject.topic, parts),
             filter=having(topic=subject.topic, error=rows[0]["error"]),
             **told,
             **(_SINGLE if is_single else {}),
         )
+
+
+def _lacks(facts: Facts, stops: list[BrokerStop], topic: str | None, partitions: list[int]) -> str | None:
+    """The key of the finding that a broker is gone which has a copy of one of these partitions."""
+    nodes = {
+        node
+        for row in facts.rows(ClusterPartitions)
+        if row["topic"] == topic and row["partition"] in partitions
+        for node in (row["replicas"] or "").split(",")
+    }
+    return next((key_of("broker-gone", subject_of(each)) for each in stops if str(each.node) in nodes), None)
 
 
 _SINGLE = {

@@ -63,16 +63,20 @@ class _Standing:
             for broker, rows in stalls(facts).items()
         }
         self._nodes = nodes_by_address(facts.rows(ClusterBrokers))
+        replicas = (row["replicas"] or "" for row in facts.rows(ClusterPartitions))
+        every = {int(node) for each in replicas for node in each.split(",") if node}
+        every.update(row["node_id"] for row in facts.rows(Replication))
+        self._without_address = every - set(self._nodes.values())
 
     def explains(self, row: Row) -> str | None:
         """The broker that stood still for most of the time in which a follower did not fetch. It is the
-        follower itself, or the one that did not answer it. Where nothing tells the follower's address, it is
-        the only broker that stood still and of which nothing tells the node."""
+        follower itself, or the one that did not answer it. If the follower is the only node of which nothing
+        tells the address, it is the only broker that stood still and of which nothing tells the node."""
         from_ns, gap_ns = row["gap_from_ns"], row["gap_max_ns"] or 0
         if from_ns is None:
             return None
         own = [broker for broker in self._stalls if self._nodes.get(broker) == row["node_id"]]
-        if row["node_id"] not in self._nodes.values():
+        if self._without_address == {row["node_id"]}:
             unknown = self._stalls.keys() - self._nodes.keys() - {str(row["broker"])}
             own += unknown if len(unknown) == 1 else ()
         for broker in (*own, str(row["broker"])):
@@ -91,7 +95,7 @@ def _stalled(broker: str) -> str:
     "replication-slow",
     WARNING,
     LIKELY,
-    needs=(Replication, ClusterBrokers, Stalls, Tcp),
+    needs=(Replication, ClusterBrokers, ClusterPartitions, Stalls, Tcp),
     writes=3,
 )
 @once
@@ -119,7 +123,7 @@ def replication_slow(facts: Facts) -> Iterator[Finding]:
     "follower-lags",
     WARNING,
     CERTAIN,
-    needs=(Replication, ClusterBrokers, ClusterChanges, Stalls, Tcp),
+    needs=(Replication, ClusterBrokers, ClusterChanges, ClusterPartitions, Stalls, Tcp),
     records=10_000,
     gap_s=2.5,
 )

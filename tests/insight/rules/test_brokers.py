@@ -407,13 +407,22 @@ def test_a_broker_that_answers_that_it_leads_no_more_was_stopped_in_an_orderly_w
     answers: tuple[tuple[type[Errors], Row], ...], is_orderly: bool
 ) -> None:
     """Where no leaders are known, as in a capture that begins later than its connections."""
-    rows = connection(0, 1, 11), refused(1, 11.5)
+    rows = connection(0, 1, 11, opening=None), refused(1, 11.5)
     (found,) = said("broker-gone", *rows, connection(2, 25, 90), *answers)
     assert ("orderly" in found.message) == is_orderly
     assert (found.severity, found.first_ns) == (
         (NOTICE, answers[0][1]["first_ns"]) if is_orderly else (CRITICAL, 11 * SECOND)
     )
     assert said("broker-gone", *rows, *answers)[0].severity == CRITICAL  # it does not come back
+
+
+@pytest.mark.parametrize(("came_s", "is_orderly"), [(70, True), (70.1, False)])
+def test_a_broker_that_comes_and_dies_refuses_what_clients_believe_it_leads(
+    came_s: float, is_orderly: bool
+) -> None:
+    rows = connection(0, came_s, 105), refused(1, 105.5), connection(2, 115, 190)
+    (found,) = said("broker-gone", *rows, no_longer(100), no_longer(101, partition=1))
+    assert ("orderly" in found.message) == is_orderly
 
 
 def test_a_broker_whose_leaders_move_only_after_it_is_gone_was_not_stopped() -> None:

@@ -65,7 +65,8 @@ def test_one_broker_alone_is_not_compared() -> None:
 
 def spike(**values: Any) -> tuple[type[Spikes], Row]:
     made = {"api": "Produce", "from_ns": T0, "to_ns": T0 + S, "count": 50, "slow": 4, "p50_ns": MS}
-    made |= {"worst_ns": 300 * MS, "p99_ns": 250 * MS, "brokers": ["b:1"], "exchanges": [5, 6, 7, 8]}
+    made |= {"worst_ns": 300 * MS, "p99_ns": 250 * MS, "brokers": ["b:1"], "clients": ["c", "d"]}
+    made |= {"exchanges": [5, 6, 7, 8]}
     return Spikes, zeros(Spikes, **{**made, **values})
 
 

@@ -189,6 +189,7 @@ def _may_be_over(row: Row, facts: Facts) -> bool:
     if row["completed"] is not False:
         return False
     if facts.context.is_often_one_sided:
+        facts.cannot_judge("of many exchanges only one side was captured, the end of rebalances perhaps too")
         return True
     if not facts.context.gap_bytes:
         return False
