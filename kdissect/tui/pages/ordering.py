@@ -32,7 +32,12 @@ class Sparing:
     @property
     def is_due(self) -> bool:
         """Whether it may be done now."""
-        return time.monotonic() - self._at >= self._seconds / SHARE
+        return self.wait_s <= 0
+
+    @property
+    def wait_s(self) -> float:
+        """In how many seconds it may be done."""
+        return self._at + self._seconds / SHARE - time.monotonic()
 
 
 class Ordering:

@@ -13,6 +13,7 @@ from functools import partial
 import numpy as np
 from textual import on
 from textual.app import ComposeResult
+from textual.timer import Timer
 
 from kdissect.analysis.fold import Row
 from kdissect.faults import KINDS
@@ -190,6 +191,8 @@ class ProblemsPage(StatisticsPage):
         self._shown_others: list[Row] = []
         """… and what the list has of it."""
         self._looking = Sparing()
+        self._later: Timer | None = None
+        """Looks once more, if news came before it was time."""
         self._of: object = None
         """What the text is about."""
         super().__init__()
@@ -220,17 +223,23 @@ class ProblemsPage(StatisticsPage):
         """See what else there is than errors, as often as it takes little of the time."""
         app, began = self.kdissect, time.monotonic()
         index, shown = app.index, app.shown
-        looked_at = len(index), index.fault_count(), shown.version, shown.is_filtered
-        is_same_filter = looked_at[2:] == self._looked_at[2:]
-        if looked_at == self._looked_at or (
-            app.ended is None and is_same_filter and not self._looking.is_due
-        ):
+        looked_at = len(index), index.fault_count(), shown.version, shown.is_filtered, shown.text
+        if looked_at == self._looked_at:
+            return
+        is_same_filter = looked_at[3:] == self._looked_at[3:]
+        if app.ended is None and is_same_filter and not self._looking.is_due:
+            if self._later is None:  # nothing more may come for a while
+                self._later = self.set_timer(self._looking.wait_s, self._look_later)
             return
         self._looked_at = looked_at
         others = other_rows(index, shown.places, shown.is_filtered)
         if others != self._others:
             self._others = others
         self._looking.done(began)
+
+    def _look_later(self) -> None:
+        self._later = None
+        self.index_grew()
 
     def listed(self) -> str:
         return "error or fault"

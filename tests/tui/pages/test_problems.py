@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import time
 
 import pytest
 from textual.pilot import Pilot
@@ -86,5 +87,23 @@ def test_rows_that_differ_by_their_partition_show_it() -> None:
         async with running(app_of(INCIDENT)) as pilot:
             lines = [line for line in (await shown_after(pilot, "6")).splitlines() if "↻ retriable" in line]
             assert len(lines) == len(set(lines)) == 3
+
+    asyncio.run(run())
+
+
+def test_what_came_too_soon_for_another_look_is_looked_at_later() -> None:
+    async def run() -> None:
+        async with running(app_of(INCIDENT)) as pilot:
+            await press(pilot, "6")
+            page = page_of(pilot)
+            page.kdissect.ended = None  # more may come
+            page._looking.done(time.monotonic() - 0.02)
+            page.kdissect.index.faults.clear()
+            page._looked_at = (0, *page._looked_at[1:])
+            page.index_grew()
+            assert "frame: cut-frame" in {row["what"] for row in page._others}
+            while page._later is not None:
+                await pilot.pause(0.01)
+            assert "frame: cut-frame" not in {row["what"] for row in page._others}
 
     asyncio.run(run())
