@@ -69,9 +69,11 @@ class _Standing:
         self._without_address = every - set(self._nodes.values())
 
     def explains(self, row: Row) -> str | None:
-        """The broker that stood still for most of the time in which a follower did not fetch. It is the
-        follower itself, or the one that did not answer it. If the follower is the only node of which nothing
-        tells the address, it is the only broker that stood still and of which nothing tells the node."""
+        """The broker that stood still for most of the time in which a follower did not fetch.
+
+        It is the follower itself, or the one that did not answer it. If every other node's address is known,
+        an unknown address that stood still is that of the follower.
+        """
         from_ns, gap_ns = row["gap_from_ns"], row["gap_max_ns"] or 0
         if from_ns is None:
             return None
