@@ -217,10 +217,14 @@ class Within:
     def check(self, first_ns: int | None, last_ns: int | None) -> None:
         """See that the capture has something in it.
 
-        :raises Wrong: it begins after the capture's end, or ends before its beginning.
+        :raises Wrong: it begins after the capture's end, ends before its beginning, or ends before it begins.
         """
         if first_ns is None or last_ns is None:
             return
+        if self._since is not None and self._until is not None:
+            since_ns, until_ns = (each.ns_since_epoch(first_ns) for each in (self._since, self._until))
+            if since_ns >= until_ns:
+                raise Wrong("--since must be before --until")
         if self._since is not None and self._since.ns_since_epoch(first_ns) > last_ns:
             self._since.within("--since", first_ns, last_ns)
         if self._until is not None and self._until.ns_since_epoch(first_ns) < first_ns:

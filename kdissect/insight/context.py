@@ -39,6 +39,8 @@ class JudgingContext(NamedTuple):
     packets: int = 0
     """Of TCP connections that are over."""
     exchanges: int = 0
+    not_selected: int = 0
+    """Exchanges that are not judged: a filter or a span of time leaves them out."""
     one_sided: int = 0
     """Exchanges of which one side was not captured, though it should have been."""
     connections: int = 0

@@ -68,7 +68,7 @@ class Coverage(Fold):
         super().__init__(limits)
         self._first_ns: int | None = None
         self._last_ns: int | None = None
-        self._packets = self._exchanges = self._one_sided = 0
+        self._packets = self._exchanges = self._not_selected = self._one_sided = 0
         self._connections = self._kafka = self._gap_bytes = self._captured_bytes = 0
         self._cut_packets = 0
         self._cut: set[int] = set()
@@ -105,7 +105,10 @@ class Coverage(Fold):
             super().feed(event)
 
     def see(self, event: Event) -> None:
-        self.feed(event)  # a filter changes nothing of what was captured
+        # A filter changes nothing of what was captured.
+        before = self._exchanges
+        self.feed(event)
+        self._not_selected += self._exchanges - before
 
     def _exchange(self, exchange: Exchange) -> None:
         self._exchanges += 1
@@ -186,6 +189,7 @@ class Coverage(Fold):
         self._last_ns = most(self._last_ns, later._last_ns)
         self._packets += later._packets
         self._exchanges += later._exchanges
+        self._not_selected += later._not_selected
         self._one_sided += later._one_sided
         self._connections += later._connections
         self._kafka += later._kafka
@@ -253,6 +257,7 @@ class Coverage(Fold):
             last_ns=self._last_ns,
             packets=self._packets,
             exchanges=self._exchanges,
+            not_selected=self._not_selected,
             one_sided=self._one_sided,
             connections=self._connections,
             kafka=self._kafka,

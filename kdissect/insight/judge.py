@@ -247,7 +247,10 @@ class Judge:
 
         :param counts: whether it is judged; else it is only seen, for what it tells of others.
         """
-        self._coverage.feed(event)
+        if counts:
+            self._coverage.feed(event)
+        else:
+            self._coverage.see(event)
         self._together.feed(event, counts)
 
     def feed_all(self, events: Sequence[Event]) -> None:

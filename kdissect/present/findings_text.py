@@ -141,6 +141,9 @@ def closing_lines(judged: Judged, shown: int, left_out: int) -> Iterator[str]:
     if judged.context.is_unread and not shown:
         yield "nothing was judged: nothing of the capture could be read"
         return
+    if not shown and 0 < judged.context.exchanges == judged.context.not_selected:
+        yield f"nothing was judged: none of {plural(judged.context.exchanges, 'exchange')} is selected"
+        return
     if not shown and judged.findings:
         yield f"none of the {plural(len(judged.findings), 'finding')} matches what you asked for"
         yield f"captured: {captured_text(judged.context)}"
@@ -155,7 +158,7 @@ def captured_text(context: JudgingContext) -> str:
     """What was captured, in one line."""
     parts = [
         duration(context.span_ns),
-        plural(context.exchanges, "exchange"),
+        _selected(context),
         plural(context.kafka, "connection with Kafka", "connections with Kafka"),
     ]
     if context.gap_bytes:
@@ -165,9 +168,17 @@ def captured_text(context: JudgingContext) -> str:
     return ", ".join(parts)
 
 
+def _selected(context: JudgingContext) -> str:
+    """How many exchanges were judged, and of how many."""
+    whole = plural(context.exchanges, "exchange")
+    return f"{context.exchanges - context.not_selected:,} of {whole}" if context.not_selected else whole
+
+
 def judged_text(judged: Judged) -> str:
     """What was judged, and what not and why, in one line."""
     text = f"judged {plural(judged.rules, 'rule')}"
+    if judged.context.not_selected:
+        text += f" for {_selected(judged.context)}"
     if judged.not_judged:
         text += f"; not judged {len(judged.not_judged):,}: {_reasons(judged.not_judged)}"
     if judged.incomplete:

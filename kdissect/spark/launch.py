@@ -12,15 +12,16 @@ import re
 import shutil
 import signal
 import socket
+import subprocess
 import sys
 import tempfile
 import threading
 import warnings
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from importlib.util import find_spec
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import kdissect
 from kdissect.spark.complaint import is_of_spark, why, why_in
@@ -154,7 +155,8 @@ def session(master: str, conf: Mapping[str, str], log: str | None) -> SparkSessi
     if not is_connect(master):
         settings |= _UMASK
     settings |= conf
-    with _stderr_to(log), _our_ctrl_c(), _files_of_ours_alone():
+    starting = nullcontext() if is_connect(master) else _no_java_left()
+    with _stderr_to(log), _our_ctrl_c(), _files_of_ours_alone(), starting:
         try:
             if not find_java() and master.startswith("local"):
                 start_jvm(bundled_java() or "java", settings)
@@ -196,6 +198,32 @@ def _our_ctrl_c() -> Iterator[None]:
         yield
     finally:
         signal.signal(signal.SIGINT, ours)
+
+
+@contextmanager
+def _no_java_left() -> Iterator[None]:
+    """An interrupt while Spark starts also ends its Java. PySpark forgets the process then, which goes on for
+    ever and keeps our output open."""
+    from pyspark import java_gateway
+
+    names = vars(java_gateway)
+    started: list[subprocess.Popen[bytes]] = []
+
+    def popen(*args: Any, **options: Any) -> subprocess.Popen[bytes]:
+        process = subprocess.Popen(*args, **options)
+        started.append(process)
+        return process
+
+    ours, names["Popen"] = names["Popen"], popen
+    try:
+        yield
+    except KeyboardInterrupt:
+        for process in started:
+            process.kill()
+            process.wait()
+        raise
+    finally:
+        names["Popen"] = ours
 
 
 @contextmanager

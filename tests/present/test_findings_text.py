@@ -125,3 +125,12 @@ def test_what_is_not_asked_for_was_found_all_the_same() -> None:
         "none of the 2 findings matches what you asked for",
         "captured: 3.37 s, 71 exchanges, 15 connections with Kafka",
     ]
+
+
+def test_a_filter_that_selects_nothing_is_no_healthy_capture() -> None:
+    context = JudgingContext(0, 3_370_000_000, exchanges=71, kafka=15)
+    (line,) = closing_lines(Judged([], [], 118, context._replace(not_selected=71)), 0, 0)
+    assert line == "nothing was judged: none of 71 exchanges is selected"
+    some = Judged([], [], 118, context._replace(not_selected=70))
+    assert "looked at 3.37 s, 1 of 71 exchanges, 15 connections" in next(iter(closing_lines(some, 0, 0)))
+    assert judged_text(some) == "judged 118 rules for 1 of 71 exchanges"

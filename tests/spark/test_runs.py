@@ -8,9 +8,11 @@ from typing import Any
 
 import pytest
 
+from kdissect.cli import main
 from kdissect.spark.asked import told
-from kdissect.spark.runs import RunPlan, Runs, RunsError
+from kdissect.spark.runs import FOLDER, RunPlan, Runs, RunsError
 from kdissect.spark.settings import TableSettings
+from tests.spark.same import CAPTURES
 
 
 def test_only_one_run_adds_at_a_time(tmp_path: Path) -> None:
@@ -78,3 +80,12 @@ def test_a_figure_that_is_none_is_told(tmp_path: Path, name: str, value: Any) ->
     runs.end({"run": 1, name: value})
     with pytest.raises(RunsError, match=rf"run-1\.json is damaged: {name} is "):
         runs.rows()
+
+
+def test_other_tables_do_not_come_among_those_of_runs(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / FOLDER).mkdir()
+    command = ["spark", "batch", str(CAPTURES / "errors.pcapng"), "--out", str(tmp_path), "--table", "faults"]
+    assert main(command) == 2
+    assert "--append made the tables there: give another place, or --append" in capsys.readouterr().err

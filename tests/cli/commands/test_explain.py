@@ -283,8 +283,21 @@ def test_since_and_until_choose_what_is_judged(explain: Command) -> None:
     for jobs in (1, 2):
         ran = explain(TRANSACTIONS, "--since", "+2s", "--until", "+4s", "--jobs", jobs)
         assert ran.code == 0
+        assert b" exchanges, " in ran.out
+        assert b" of 163 exchanges" in ran.out
     whole = explain(TRANSACTIONS, "--since", "+0s", "-T", "ndjson", "--all")
     assert whole.out == explain(TRANSACTIONS, "-T", "ndjson", "--all").out
+
+
+@pytest.mark.parametrize("jobs", [1, 2])
+def test_a_filter_that_selects_nothing_judges_nothing(explain: Command, jobs: int) -> None:
+    ran = explain(TRANSACTIONS, "-Y", "topic == nobodys", "--jobs", jobs)
+    assert (ran.code, ran.lines) == (0, ["nothing was judged: none of 163 exchanges is selected"])
+
+
+def test_a_span_that_ends_before_it_begins_is_refused(explain: Command) -> None:
+    ran = explain(TRANSACTIONS, "--since", "+4s", "--until", "+2s")
+    assert (ran.code, ran.out, ran.err) == (2, b"", "kdissect: --since must be before --until\n")
 
 
 def test_a_filter_of_findings_reads_the_capture_twice(

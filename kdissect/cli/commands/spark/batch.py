@@ -196,13 +196,22 @@ class _SparkBatchCommand:
         """:raises Wrong: a table is there, and nobody asked to replace it."""
         if self._given["overwrite"]:
             return
+        self._refuse_among_runs()
+        way = "made without --append: give another place" if self._given["append"] else REPLACED
         if isinstance(self._target, ParquetFolder):
-            refuse_existing(self._target.where, self._tables)
+            refuse_existing(self._target.where, self._tables, way)
             return
         with _target_errors():
             for name in self._tables:
                 if self._target.has(name):
-                    raise Wrong(f"{self._target.where}: {name} is there already: --overwrite replaces it")
+                    raise Wrong(f"{self._target.where}: {name} is there already: {way}")
+
+    def _refuse_among_runs(self) -> None:
+        """:raises Wrong: ``--append`` made what is there, perhaps of other captures."""
+        where = self._target.where
+        is_here = isinstance(self._target, ParquetFolder | Delta) and not is_remote(where)
+        if is_here and not self._given["append"] and os.path.isdir(os.path.join(where, RUNS_FOLDER)):
+            raise Wrong(f"{where}: --append made the tables there: give another place, or --append")
 
     def _refuse_append(self) -> None:
         """:raises Wrong: something does not go with ``--append``."""
@@ -351,12 +360,19 @@ def _say(given: dict[str, Any], line: str) -> None:
         complain(line)
 
 
-def refuse_existing(out: str, tables: Sequence[str]) -> None:
-    """:raises Wrong: one of the tables is there already."""
+REPLACED = "--overwrite replaces it"
+
+
+def refuse_existing(out: str, tables: Sequence[str], way: str = REPLACED) -> None:
+    """See that none of the tables is there.
+
+    :param way: what can be done if one is.
+    :raises Wrong: one is there already.
+    """
     for name in tables:
         if is_folder(path := join(out, name)):
             whose = "" if found_file(join(path, ENDED)) else ", from a run that did not end"
-            raise Wrong(f"{path} is there already{whose}: --overwrite replaces it")
+            raise Wrong(f"{path} is there already{whose}: {way}")
 
 
 def refuse_parts(by: Sequence[str], tables: Sequence[str]) -> None:
