@@ -9,7 +9,8 @@ from typing import Any, BinaryIO
 from kdissect.present.columns import Table
 from kdissect.present.options import PLAIN, Options
 from kdissect.present.sanitise import valid_text
-from kdissect.present.tables import json_line
+from kdissect.present.tables import json_line, readers
+from kdissect.protocol.json_form import RawText
 from kdissect.wording import NotInstalledError, how_to_install
 
 try:
@@ -62,9 +63,12 @@ class RowBatches:
 
     def __init__(self, table: Table, options: Options = PLAIN) -> None:
         self.schema = arrow_schema(table)
-        self._table = table
         self._options = options
         self._columns: list[list[Any]] = [[] for _ in table.columns]
+        self._ways = [
+            (read, column.type) for read, column in zip(readers(table, options), table.columns, strict=True)
+        ]
+        """Of each column what reads its value, and its type."""
         self._bytes = 0
         self._held = array("q")
         """Bytes up to each row."""
@@ -73,12 +77,13 @@ class RowBatches:
 
     def add(self, source: Any) -> pa.RecordBatch | None:
         """Add a row; gives the batch that is full now, if one is."""
-        for column, values in zip(self._table.columns, self._columns, strict=True):
-            value = arrow_value(column.type, column.value(source, self._options))
+        options = self._options
+        for (read, kind), values in zip(self._ways, self._columns, strict=True):
+            value = arrow_value(kind, read(source, options))
             values.append(value)
             if isinstance(value, str | bytes):
                 self._bytes += len(value)
-            elif value and column.type == "headers":
+            elif value and kind == "headers":
                 self._bytes += sum(len(each["key"]) + len(each["value"] or b"") for each in value)
         self._held.append(self._bytes)
         if len(self._columns[0]) >= ROWS_A_BATCH or self._bytes >= BYTES_A_BATCH:
@@ -92,7 +97,7 @@ class RowBatches:
         arrays = [
             pa.array(values, field.type) for values, field in zip(self._columns, self.schema, strict=True)
         ]
-        self._columns = [[] for _ in self._table.columns]
+        self._columns = [[] for _ in self._ways]
         self._bytes = 0
         self.taken, self._held = (None, self._held), array("q")
         return pa.record_batch(arrays, schema=self.schema)
@@ -210,8 +215,8 @@ class _Sink:
 
 def arrow_value(kind: str, value: Any) -> Any:
     """A column's value as Arrow has it."""
-    if value is None:
-        return None
+    if value is None or isinstance(value, RawText):
+        return value
     if kind == "json":
         return json_line(value).decode("ascii").rstrip("\n")
     if kind == "headers":
