@@ -3,6 +3,7 @@ from libc.stdint cimport int64_t
 
 cdef class _Common:
     cdef public int64_t left
+    cdef public bint is_used_up
 
 cdef class Room:
     cdef _Common _common

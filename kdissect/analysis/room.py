@@ -21,10 +21,12 @@ _HALF = 2
 class _Common:
     """Bytes that whoever needs them first takes."""
 
-    __slots__ = ("left",)
+    __slots__ = ("is_used_up", "left")
 
     def __init__(self, left: int) -> None:
         self.left = left
+        self.is_used_up = False
+        """Whether somebody needed more than was left."""
 
 
 class Room:
@@ -47,6 +49,11 @@ class Room:
         """Bytes that were taken."""
         return self._held
 
+    @property
+    def is_used_up(self) -> bool:
+        """Whether all of the budget that folds have together is taken but what each has for itself."""
+        return self._common.is_used_up
+
     def takes(self, size: int) -> bool:
         """Take so many bytes; False, and nothing is taken, where they are not left."""
         held = self._held + size
@@ -54,6 +61,7 @@ class Room:
             needed = min(size, held - self._own)
             if held > self._most or self._common.left < needed:
                 self.refused = True
+                self._common.is_used_up |= held <= self._most
                 return False
             self._common.left -= needed
         self._held = held

@@ -91,6 +91,11 @@ class Together:
             return None
         return Interest(*map(any, zip(*known, strict=True)))
 
+    @property
+    def is_full(self) -> bool:
+        """Whether the memory that they have together is used up: few new rows find room from now on."""
+        return bool(self._fed) and self._fed[0].room.is_used_up
+
     def feed(self, event: Event, counts: bool = True) -> None:
         """Take in the next event.
 

@@ -252,6 +252,12 @@ class FoldingWork(Generic[C]):
         """As :class:`~kdissect.cli.jobs.SharedWork` has it: of exchanges in brief only numbers are asked."""
         return self._reading.source.briefs is not None
 
+    @property
+    def is_full(self) -> bool:
+        """As :class:`~kdissect.cli.jobs.SharedWork` has it. Other processes would make rows for which there
+        is no room here."""
+        return self._counted.is_full
+
     def expected(self, state: None, before: Before) -> None:
         """As :class:`~kdissect.jobs.serving.Work` has it."""
 

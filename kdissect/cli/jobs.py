@@ -111,6 +111,10 @@ class SharedWork(Protocol):
         """Whether it takes less than to dissect what it is done with."""
 
     @property
+    def is_full(self) -> bool:
+        """Whether other processes cannot save this one anything from now on."""
+
+    @property
     def state(self) -> Any:
         """How what was done so far ended."""
 
@@ -174,6 +178,8 @@ class _Sharing:
         self._is_alone = False
         """Whether this process does the work of the events: of the first part; and of those that it must
         dissect alone, where to hand their work to others would cost more than to do it."""
+        self._is_cutting = False
+        """Whether parts of the capture are being done."""
         self.counts = PartCounts()
         """How the parts went."""
 
@@ -202,12 +208,19 @@ class _Sharing:
 
     def _go_on(self) -> None:
         """One process dissects the rest."""
-        if self.counts.is_poor and self._work.is_light and self._workers is not None:
-            with _told():
-                self._flush()
-                self._workers.finish()
-            self._work.go_on(self._workers.state)
-            self._is_alone, self._reading.is_counted_elsewhere = True, False
+        if self.counts.is_poor and (self._work.is_light or self._work.is_full):
+            self._be_alone()
+
+    def _be_alone(self) -> None:
+        """This process does the rest of the work."""
+        if self._workers is None:
+            return
+        with _told():
+            if self._batch:
+                self._workers.submit(self._batch.take())
+            self._workers.finish()
+        self._work.go_on(self._workers.state)
+        self._is_alone, self._reading.is_counted_elsewhere = True, False
 
     def _parts(self, cuts: Cutter, dissector: Dissector, end: EndOfInput) -> Iterator[Sequence[Event]]:
         """Have done in parts what ``cuts`` gives."""
@@ -220,14 +233,17 @@ class _Sharing:
             self._is_alone = False
             self._workers = self._begun()
         whose = (cuts, dissector, source, self._workers, self._jobs.processes)
+        self._is_cutting = True
         with _told():
-            for events in in_parts(*whose, self._flush, self._count, lambda: end.has_come):
+            ends = (lambda: end.has_come, lambda: self._work.is_full)
+            for events in in_parts(*whose, self._flush, self._count, *ends):
                 if isinstance(events, PartCounts):
                     before = self.counts
                     seams, given_up = before.seams + events.seams, before.given_up + events.given_up
                     self.counts = PartCounts(seams, given_up, events.is_poor)
                 else:
                     yield events
+        self._is_cutting = False
 
     def _count(self, events: Sequence[Event]) -> tuple[int, Tally]:
         """What is to be said of events that nobody here sees."""
@@ -265,6 +281,8 @@ class _Sharing:
                 self._workers.submit(self._batch.take())
             else:
                 self._workers.attend()
+        if self._work.is_full and not self._is_cutting:
+            self._be_alone()
 
     def _flush(self) -> None:
         """Have done what was gathered."""

@@ -86,6 +86,11 @@ class ListedRows:
         """As :class:`~kdissect.cli.jobs.SharedWork` has it."""
         self._printer.state = state
 
+    @property
+    def is_full(self) -> bool:
+        """As :class:`~kdissect.cli.jobs.SharedWork` has it. Rows are written, and need no room."""
+        return False
+
     def one(self, event: Event, most: int | None = None) -> None:
         """Print the rows of an event, the next; not more than ``most`` of all."""
         self._clock.first_ns = self._reading.first_ns

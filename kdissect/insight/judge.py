@@ -259,6 +259,11 @@ class Judge:
             self._coverage.feed(event)
         self._together.feed_all(events)
 
+    @property
+    def is_full(self) -> bool:
+        """Whether the memory for facts is used up: few new rows find room from now on."""
+        return self._together.is_full
+
     def merge(self, later: Self) -> None:
         """Add what was fed to another one that has the same rules."""
         self._coverage.merge(later._coverage)

@@ -36,7 +36,7 @@ class PartCounts(NamedTuple):
     given_up: int = 0
     """Parts that were dissected with the true state."""
     is_poor: bool = False
-    """Whether it ended for that."""
+    """Whether it ended because more parts would save little or nothing."""
 
 
 class Maybe(NamedTuple):

@@ -9,8 +9,8 @@ dissected and done here needs no seam, and nothing of it is handed over.
 
 The first part is dissected here, and what is wanted of it is done here (:func:`beginning`), before any
 process begins. The next ones are small, so that first rows come early. Cutting ends where most segments in
-parts are of connections that began before them, or where parts are given up. One process then dissects the
-rest.
+parts are of connections that began before them, or where parts are given up, or where more parts would save
+nothing. One process then dissects the rest.
 """
 
 from __future__ import annotations
@@ -196,6 +196,7 @@ def in_parts(
     flush: Callable[[], None],
     count_events: Callable[[Sequence[Event]], Any],
     is_over: Callable[[], bool],
+    is_enough: Callable[[], bool],
 ) -> Iterator[Sequence[Event] | PartCounts]:
     """Have a capture done in parts behind its :func:`beginning`, up to where it can be cut.
 
@@ -204,6 +205,7 @@ def in_parts(
     :param count: how many processes there are.
     :param flush: has events that were given done as a batch.
     :param is_over: whether nothing more is wanted.
+    :param is_enough: whether more parts would save nothing. One process then dissects the rest.
     """
     stitcher = Stitcher(true, source.limits)
     balance = _Balance(count)
@@ -215,6 +217,8 @@ def in_parts(
     try:
         while not is_over():
             while len(waiting) < count and poor < MOST_POOR and (not waiting or workers.may_begin):
+                if is_enough():
+                    break
                 share = cuts.left // (2 * count)
                 wanted = min(size, max(share, least))
                 part = cuts.next(wanted)
@@ -262,7 +266,7 @@ def in_parts(
             if begun is not None:
                 workers.drop_part(begun)
         workers.end_idle()
-    yield PartCounts(seams, given_up, poor >= MOST_POOR)
+    yield PartCounts(seams, given_up, poor >= MOST_POOR or is_enough())
 
 
 def _here(part: CapturePart, true: Dissector, limits: Limits) -> Iterator[list[Event]]:

@@ -50,6 +50,20 @@ def test_all_together_keep_to_the_budget() -> None:
     assert 900 < sum(each.held for each in every) <= 1_000
 
 
+def test_it_is_told_when_what_they_have_together_is_used_up() -> None:
+    greedy, other, third, fourth = rooms(4, 1_000)
+    while greedy.takes(10):
+        pass
+    assert greedy.refused  # none may take over half
+    assert not any(each.is_used_up for each in (greedy, other, third, fourth))
+    for each in (other, third):
+        while each.takes(10):
+            pass
+    assert all(each.is_used_up for each in (greedy, other, third, fourth))
+    assert fourth.takes(50)
+    assert not fourth.refused
+
+
 def test_they_may_be_given_a_part_of_it() -> None:
     every = [Room(DEFAULTS._replace(fact_bytes=1_000)) for _ in range(5)]
     share(every, 80)

@@ -111,6 +111,23 @@ def test_explain_does_too(counts: list[PartCounts]) -> None:
     assert counts[-1].seams
 
 
+def test_where_no_new_row_finds_room_one_process_counts_the_rest(
+    counts: list[PartCounts], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """In a new process there would be room, for rows that are thrown away when its part is added."""
+    path = tmp_path / "many.pcap"
+    grow(path, 2_500_000)
+    monkeypatch.setattr(kdissect.jobs.cutting, "PART_BYTES", 200_000)
+    command = ("explain", "--all", "-T", "ndjson", path, "--jobs", 2)
+    said(*command)
+    assert not counts[-1].is_poor
+    whole = counts[-1].seams
+    monkeypatch.setenv("KDISSECT_LIMITS_FACT_BYTES", "300000")
+    said(*command)
+    assert counts[-1].is_poor
+    assert counts[-1].seams <= whole // 2
+
+
 def test_where_one_connection_has_nearly_all_one_process_dissects_the_rest(
     counts: list[PartCounts], tmp_path: Path
 ) -> None:
