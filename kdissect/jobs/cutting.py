@@ -8,9 +8,9 @@ With few processes, this one has parts of its own, so many that all have about t
 dissected and done here needs no seam, and nothing of it is handed over.
 
 The first part is dissected here, and what is wanted of it is done here (:func:`beginning`), before any
-process begins. The next ones are small, so that first rows come early. Cutting ends where most segments in
-parts are of connections that began before them, or where parts are given up, or where more parts would save
-nothing. One process then dissects the rest.
+process begins. The next ones are small, so that first rows come early. Cutting ends in three
+cases: most segments in parts are of connections that began before them; parts are given up; more parts would
+save nothing. One process then dissects the rest.
 """
 
 from __future__ import annotations
