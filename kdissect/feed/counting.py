@@ -25,6 +25,7 @@ from kdissect.analysis.fold import Row
 from kdissect.analysis.together import Together
 from kdissect.dissect import Event
 from kdissect.feed.batches import CountedFault, read_exchange
+from kdissect.feed.storage import PackedRows
 from kdissect.feed.stories import Telling, is_story
 from kdissect.limits import DEFAULTS, Limits
 from kdissect.names import TopicNames
@@ -69,7 +70,7 @@ class Grown(NamedTuple):
     """Of exchanges in the spool, 8 bytes each, in the order in which they were complete."""
     lengths: bytes
     """Theirs, 4 bytes each."""
-    connections: tuple[Connection, ...] = ()
+    connections: tuple[PackedRows, ...] = ()
     names: tuple[tuple[str, str, int], ...] = ()
     """Topic ids with their names and the packets that told them."""
     faults: tuple[CountedFault, ...] = ()
@@ -190,7 +191,8 @@ class Counting:
         else:
             self._places.frombytes(order.places)
             self._lengths.frombytes(order.lengths)
-            self._connections += order.connections
+            for packed in order.connections:
+                self._connections += packed.rows()
             self._faults += order.faults
             self._packets = order.packets
             for told in order.names:

@@ -147,7 +147,7 @@ class Statistics:
         self._names += len(names)
         self._count = end
         self._connections.update(connections)
-        found = tuple(self._index.connections.row(place) for place in connections)
+        found = tuple(self._index.connections.packed(connections))
         places = self._index.column("place")[new].astype("<i8").tobytes()
         lengths = self._index.column("length")[new].astype("<u4").tobytes()
         counter.send(Grown(places, lengths, found, names, faults, self._index.packets))
@@ -175,13 +175,13 @@ class Statistics:
         return len(self._index)
 
     def _new_connections(self, text: str) -> list[int]:
-        """Rows of connections that are over and were not sent, by their places; with a filter, of those with
-        an exchange that it shows."""
+        """Rows of connections that are over and were not sent, by their places, in order; with a filter, of
+        those with an exchange that it shows."""
         over = self._index.connections
         if not text:
             return list(range(len(self._connections), over.rows))
         places = (place for number in self._shown_connections for place in over.places(number))
-        return [place for place in places if place not in self._connections]
+        return sorted(place for place in places if place not in self._connections)
 
     def _new_faults(self) -> Iterator[CountedFault]:
         """Faults that were not sent, of those that say what was not captured or could not be read."""

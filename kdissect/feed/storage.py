@@ -17,8 +17,9 @@ import math
 import zlib
 from array import array
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
-from typing import Any
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import groupby
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -105,6 +106,29 @@ class StreamTotals:
             self.skipped_bytes += sign * connection.skipped_bytes
 
 
+class PackedRows(NamedTuple):
+    """Rows of connections that are packed together. To unpack thousands takes longer than a key may; so who
+    sends them to another process leaves it to that one."""
+
+    packed: bytes
+    which: tuple[int, ...]
+    """Those of them that are meant, in this order."""
+
+    def rows(self) -> Iterator[Connection]:
+        """Unpack them."""
+        together = _unpack(self.packed)
+        return (Connection(*together[at]) for at in self.which)
+
+
+def _pack(rows: list[tuple[Any, ...]]) -> bytes:
+    return zlib.compress(marshal.dumps(rows), 1)
+
+
+def _unpack(packed: bytes) -> list[tuple[Any, ...]]:
+    rows: list[tuple[Any, ...]] = marshal.loads(zlib.decompress(packed))
+    return rows
+
+
 class PackedConnections(Mapping[int, Connection]):
     """The connections, in the order in which they were over."""
 
@@ -138,7 +162,7 @@ class PackedConnections(Mapping[int, Connection]):
         self._numbers.append(number)
         self._last.append(tuple(connection))
         if len(self._last) == TOGETHER:
-            self._packed.append(zlib.compress(marshal.dumps(self._last), 1))
+            self._packed.append(_pack(self._last))
             self._last = []
 
     def __getitem__(self, number: int) -> Connection:
@@ -161,11 +185,17 @@ class PackedConnections(Mapping[int, Connection]):
         which, at = divmod(place, TOGETHER)
         return Connection(*self._together(which)[at])
 
+    def packed(self, places: Iterable[int]) -> Iterator[PackedRows]:
+        """Rows by their places, still packed."""
+        for which, group in groupby(places, lambda place: place // TOGETHER):
+            packed = _pack(self._last) if which == len(self._packed) else self._packed[which]
+            yield PackedRows(packed, tuple(place % TOGETHER for place in group))
+
     def _together(self, which: int) -> list[tuple[Any, ...]]:
         if which == len(self._packed):
             return self._last
         if self._unpacked[0] != which:
-            self._unpacked = which, marshal.loads(zlib.decompress(self._packed[which]))
+            self._unpacked = which, _unpack(self._packed[which])
         return self._unpacked[1]
 
     def __contains__(self, number: object) -> bool:

@@ -117,7 +117,13 @@ def test_it_is_judged_on_when_more_comes() -> None:
     machine.take(Grown(places[: 8 * half], lengths[: 4 * half], (), tuple(index.names)))
     first = all_of(machine)
     assert {piece.table for piece in first} == {FINDINGS, LOOKED_AT, MARKS, "srt"}
-    machine.take(Grown(places[8 * half :], lengths[4 * half :], tuple(index.connections.values())))
+    machine.take(
+        Grown(
+            places[8 * half :],
+            lengths[4 * half :],
+            tuple(index.connections.packed(range(index.connections.rows))),
+        )
+    )
     tables = {piece.table: piece.rows for piece in all_of(machine)}
     assert [row["finding"] for row in tables[FINDINGS]] == explain(KILLED).findings
     marks = tables[MARKS]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from typing import Any
+from unittest.mock import Mock
 
 import pytest
 
@@ -11,9 +12,11 @@ from kdissect.analysis.catalogue import statistic
 from kdissect.capture.files import read_packets
 from kdissect.feed import statistics as module
 from kdissect.feed.batches import FeedBatch
+from kdissect.feed.counting import Grown
 from kdissect.feed.filtering import Shown
 from kdissect.feed.index import Index
 from kdissect.feed.statistics import Statistics
+from kdissect.feed.storage import PackedConnections
 from kdissect.present.options import Options
 from tests.cli.run import CAPTURES
 from tests.feed.feeds import decoded
@@ -92,6 +95,22 @@ def test_names_that_other_exchanges_tell_name_the_topics_of_what_is_shown() -> N
     screens.shown.push("api == Fetch and connection == 6")
     screens.statistics.ask(ASKED)
     assert {row["topic"] for row in screens.tables()["topics"]} == {"java43-kip848"}
+    screens.feed.close()
+
+
+def test_connections_go_out_as_they_are_kept(monkeypatch: pytest.MonkeyPatch) -> None:
+    """To unpack those of a large capture takes ten times as long as a key may."""
+    screens = Screens()
+    screens.fill()
+    screens.statistics.ask(())
+    screens.statistics._counter = counter = Mock()
+    monkeypatch.setattr("kdissect.feed.storage._unpack", Mock(side_effect=AssertionError))
+    monkeypatch.setattr(PackedConnections, "row", Mock(side_effect=AssertionError))
+    screens.statistics.ask(ASKED)
+    monkeypatch.undo()
+    (grown,) = (call.args[0] for call in counter.send.call_args_list if isinstance(call.args[0], Grown))
+    rows = [row for piece in grown.connections for row in piece.rows()]
+    assert rows == list(screens.index.connections.values())
     screens.feed.close()
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pickle
 import struct
 
 from hypothesis import given
@@ -69,6 +70,16 @@ def test_each_is_found_by_its_number(numbers: list[int]) -> None:
     assert found == {number: connection(number) for number in numbers}
     assert [number for number in range(-3, 510) if number in found] == sorted(numbers)
     assert found.get(501) is found.get(-1) is None
+
+
+@given(st.integers(0, 3 * TOGETHER), st.data())
+def test_rows_are_handed_on_packed_in_the_order_that_was_asked_for(count: int, data: st.DataObject) -> None:
+    found = PackedConnections()
+    for number in range(count):
+        found.add(connection(number))
+    places = data.draw(st.lists(st.integers(0, count - 1), unique=True) if count else st.just([]))
+    sent = pickle.loads(pickle.dumps(tuple(found.packed(places))))
+    assert [row for piece in sent for row in piece.rows()] == [connection(place) for place in places]
 
 
 def test_they_take_a_tenth_of_what_they_would() -> None:

@@ -113,7 +113,7 @@ def live_replay(capture: Path) -> Found:
     tables: dict[str, list[Row]] = {}
     for at in range(0, len(places), 40):
         is_last = at + 40 >= len(places)
-        connections = tuple(index.connections.values()) if is_last else ()
+        connections = tuple(index.connections.packed(range(index.connections.rows))) if is_last else ()
         grown = array("q", places[at : at + 40]).tobytes(), array("I", lengths[at : at + 40]).tobytes()
         counting.take(Grown(*grown, connections, tuple(index.names)))
         while counting.wait is not None if is_last else counting.wait == 0:

@@ -9,7 +9,8 @@ Rows are looked at once, when they are new, so that this costs nothing while a l
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Sequence
+import math
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -203,20 +204,30 @@ class Needs:
         return tuple(self._most.values())
 
 
+_POWERS = np.array([10**power for power in range(1, 6)])
+
+
 def _digits(values: NDArray[Any]) -> NDArray[np.int64]:
-    """Digits of numbers below a million."""
-    found = np.ones(len(values), np.int64)
-    for power in range(1, 6):
-        found += np.abs(values.astype(np.int64)) >= 10**power
-    return found
+    """Digits of numbers from 0 to below a million."""
+    return np.searchsorted(_POWERS, values, side="right") + 1
+
+
+def _size_steps() -> Iterator[tuple[int, int]]:
+    """From which number on :func:`kdissect.present.form.size` needs how many cells."""
+    for digits in range(1, 5):
+        yield 10 ** (digits - 1) if digits > 1 else 0, digits + len(" B")
+    for power in (1, 2, 3):
+        unit = 1_024**power
+        # Rounded to one digit after the point, what is nearly a unit is one.
+        yield math.ceil(1_023.95 * unit / 1_024) if power > 1 else unit, 1 + len(".0 KiB")
+        for digits in range(2, 5):
+            yield math.ceil((10 ** (digits - 1) - 0.05) * unit), digits + len(".0 KiB")
+
+
+_SIZE_FROM, _SIZE_CELLS = (np.array(each) for each in zip(*((-1, 1), *_size_steps()), strict=True))
 
 
 def _size_cells(counts: NDArray[Any]) -> NDArray[np.int64]:
     """Cells of :func:`kdissect.present.form.size`; one for a side that is not there."""
-    found = np.where(counts < 0, 1, _digits(counts) + len(" B"))
-    for power in (1, 2, 3):
-        # Rounded to one digit after the point, what is nearly a unit is one.
-        least = 1_024 if power == 1 else 1_023.95 * 1_024 ** (power - 1)
-        digits = _digits(counts / 1_024**power + 0.05)
-        found = np.where(counts >= least, digits + len(".0 KiB"), found)
+    found: NDArray[np.int64] = _SIZE_CELLS[np.searchsorted(_SIZE_FROM, counts, side="right") - 1]
     return found

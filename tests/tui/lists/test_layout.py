@@ -5,12 +5,14 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Sequence
 
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from rich.cells import cell_len
 
-from kdissect.tui.lists.layout import Want, evenly, granted, shortened, taken
+from kdissect.present.form import size
+from kdissect.tui.lists.layout import _SIZE_FROM, Want, _size_cells, evenly, granted, shortened, taken
 from kdissect.tui.widgets.table import Heading, VirtualTable
 from tests.amount import some
 from tests.cli.run import CAPTURES
@@ -33,6 +35,15 @@ def test_wants_are_granted_in_their_order_as_far_as_there_is_room() -> None:
 
 def test_what_must_be_is_granted_without_room_and_nothing_else() -> None:
     assert granted([Want(0, 4), Want(1, 4)], [Want(0, 8), Want(2, 1)], 3, 5) == [4, 4, 0]
+
+
+@given(st.lists(st.integers(0, 2**31 - 1) | st.integers(0, 20).map(lambda at: 2**at), min_size=1))
+def test_cells_of_sizes_are_known_without_writing_them(counts: list[int]) -> None:
+    near = [each for count in counts for each in (count - 1, count, count + 1) if 0 <= each < 2**31]
+    steps = [each for bound in _SIZE_FROM.tolist() for each in (bound - 1, bound, bound + 1) if each >= 0]
+    for known in (near, steps):
+        assert _size_cells(np.array(known)).tolist() == [len(size(each)) for each in known]
+    assert _size_cells(np.array([-1])).tolist() == [1]
 
 
 def test_columns_that_share_the_room_grow_together() -> None:
