@@ -3,17 +3,22 @@
 from __future__ import annotations
 
 import os
-import subprocess
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from kdissect.cli.config import load_config
+from kdissect.cli.exit_codes import DONE
 from kdissect.cli.screen_settings import known_theme
 from kdissect.cli.sides import ComparedFile, kept_report
 from kdissect.cli.terminals import can_draw_screens
 from kdissect.insight.difference import Difference
+from kdissect.settings.screens import WENT_BACK
+from kdissect.system.terminal import SIGNALLED, run_in_terminal
+
+if TYPE_CHECKING:
+    from kdissect.tui.comparison import ShownOutcome
 
 _OPTIONS = {"decode_as": "-d", "key_logs": "--keylog", "rsa_keys": "--rsa-key"}
 """What the screens of one capture take too."""
@@ -28,18 +33,20 @@ def is_for_screens(given: Mapping[str, Any]) -> bool:
     return all(each.isatty() for each in (sys.stdin, sys.stdout, sys.stderr)) and can_draw_screens()
 
 
-def show(sides: Sequence[ComparedFile], found: Sequence[Difference], given: Mapping[str, Any]) -> None:
-    """Show the differences until the user ends them."""
+def show(sides: Sequence[ComparedFile], found: Sequence[Difference], given: Mapping[str, Any]) -> int:
+    """Show the differences until the user ends them; gives the exit code."""
     config = load_config(for_screens=True)
 
-    from kdissect.tui.comparison import ComparedCapture, Comparison
+    from kdissect.tui.comparison import WORDS, ComparedCapture, Comparison
 
     paths = given["before"], given["after"]
     before, after = (
-        ComparedCapture(name, side.report.context, _opener(path, given))
-        for name, path, side in zip(side_names(*paths), paths, sides, strict=True)
+        ComparedCapture(name, side.report.context, _opener(f"{word} {name}", path, given))
+        for word, name, path, side in zip(WORDS, side_names(*paths), paths, sides, strict=True)
     )
-    Comparison((before, after), found, known_theme(None, config), config.keymap).run()
+    app = Comparison((before, after), found, known_theme(None, config), config.keymap)
+    app.run()
+    return app.return_code or DONE
 
 
 def side_names(before: str, after: str) -> tuple[str, str]:
@@ -52,17 +59,24 @@ def side_names(before: str, after: str) -> tuple[str, str]:
     return before, after
 
 
-def _opener(path: str, given: Mapping[str, Any]) -> Callable[[str], str | None] | None:
-    return partial(_exchanges, path, given) if kept_report(path, {}) is None else None
+def _opener(name: str, path: str, given: Mapping[str, Any]) -> Callable[[str], ShownOutcome] | None:
+    return partial(_exchanges, name, path, given) if kept_report(path, {}) is None else None
 
 
-def _exchanges(path: str, given: Mapping[str, Any], text: str) -> str | None:
-    """Show the exchanges of a capture that match a filter, in another process; gives why it could not."""
+def _exchanges(name: str, path: str, given: Mapping[str, Any], text: str) -> ShownOutcome:
+    """Show the exchanges of a capture that match a filter, in another process."""
+    from kdissect.tui.comparison import ShownOutcome
+
     shown = f"({given['filter']}) and ({text})" if given["filter"] else text
     options = [word for name, option in _OPTIONS.items() for value in given[name] for word in (option, value)]
-    command = [sys.executable, "-m", "kdissect", "tui", "--fresh", "-Y", shown, *options, "-r", path]
+    command = [sys.executable, "-m", "kdissect", "tui", "--fresh", "--compared-as", name]
+    command += ["-Y", shown, *options, "-r", path]
     try:
-        code = subprocess.run(command, check=False).returncode
+        code = run_in_terminal(command)
     except OSError as error:
-        return f"the screens cannot be opened: {error.strerror or error}"
-    return f"the screens ended with code {code}" if code else None
+        return ShownOutcome(f"the screens cannot be opened: {error.strerror or error}")
+    if code == WENT_BACK:
+        return ShownOutcome()
+    if code == DONE or code > SIGNALLED:
+        return ShownOutcome(ends_with=code)
+    return ShownOutcome(f"the exchanges of {name} cannot be shown: their screens ended with code {code}")

@@ -7,6 +7,9 @@ from typing import NamedTuple
 
 from kdissect.settings.session import LastSession
 
+WENT_BACK = 64
+"""The exit code of screens that ``kdissect diff`` opened, when the user goes back to it."""
+
 
 class Rules(NamedTuple):
     """What is configured of the rules that findings come from (``[findings]``)."""
@@ -40,3 +43,5 @@ class Settings(NamedTuple):
     """How the screens were left the last time; what is set here otherwise wins."""
     is_first: bool = False
     """Whether the screens were never used before."""
+    compared_as: str = ""
+    """What the screen of differences calls the capture, if that one opened these: ``BEFORE old.pcapng``."""

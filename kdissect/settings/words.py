@@ -179,7 +179,7 @@ ABOUT: Mapping[str, tuple[str, ...]] = {
     "diff": (
         "What changed between two captures; below, all that was measured for the line under the cursor.",
         "1 lists what is significant, 2 findings, 3 to 7 APIs, brokers, clients, topics, groups.",
-        "Enter shows the exchanges: b those BEFORE, a those AFTER; ctrl+q there leads back here.",
+        "Enter shows the exchanges: b those BEFORE, a those AFTER; Esc or q there leads back here.",
         "s orders by the next column, x shows the whole text, w saves the list.",
     ),
     "ladder": (

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import os
 import shlex
-import subprocess
 import tempfile
 from collections.abc import Mapping
+
+from kdissect.system.terminal import run_in_terminal
 
 
 class CannotEditError(Exception):
@@ -37,7 +38,7 @@ def edit(command: list[str], data: bytes, suffix: str) -> None:
     try:
         with os.fdopen(descriptor, "wb") as file:
             file.write(data)
-        code = subprocess.run([*command, path], check=False).returncode
+        code = run_in_terminal([*command, path])
         if code:
             raise CannotEditError(f"{command[0]} ended with {code}")
     except OSError as error:

@@ -6,9 +6,10 @@ import asyncio
 import os
 import select
 import signal
+import subprocess
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from threading import Thread
 
@@ -49,6 +50,30 @@ def suspend() -> bool:
         return False
     os.killpg(os.getpgrp(), signal.SIGTSTP)
     return True
+
+
+def run_in_terminal(command: Sequence[str]) -> int:
+    """Run a program that has the terminal for itself until it ends; gives its exit code. It is negative if a
+    signal ended the program.
+
+    When the user suspends it, this process stops too, but later. The shell takes the terminal as soon as this
+    one has stopped, and the program still has to give it back as it was.
+
+    :raises OSError: it cannot be started.
+    """
+    program = subprocess.Popen(command)
+    if sys.platform == "win32":
+        return program.wait()
+    before = signal.signal(signal.SIGTSTP, signal.SIG_IGN)
+    try:
+        _, status = os.waitpid(program.pid, os.WUNTRACED)
+        while os.WIFSTOPPED(status):
+            os.kill(os.getpid(), signal.SIGSTOP)
+            _, status = os.waitpid(program.pid, os.WUNTRACED)
+    finally:
+        signal.signal(signal.SIGTSTP, before)
+    program.returncode = os.waitstatus_to_exitcode(status)
+    return program.returncode
 
 
 def end_with_terminal(end: Callable[[], None]) -> None:

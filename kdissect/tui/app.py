@@ -27,7 +27,7 @@ from kdissect.settings.key_names import key_names
 from kdissect.settings.places import PAGES, PLACES
 from kdissect.settings.recent import recent_files
 from kdissect.settings.remembered import Remembered
-from kdissect.settings.screens import Settings
+from kdissect.settings.screens import WENT_BACK, Settings
 from kdissect.settings.session import LastSession
 from kdissect.settings.words import ABOUT, HINT, LEFT_SO
 from kdissect.system.heap import give_back_holes, give_back_large_blocks, keep_what_there_is, look_at_all
@@ -165,7 +165,7 @@ class Kdissect(Host):
             self.switch_screen(self.home)
         if self.settings.filter:
             self.shown.push(self.settings.filter)
-        else:
+        elif not self.settings.compared_as:
             self._go_on_from(self.settings.before)
         if self.ended is None:
             self._timer = self.set_interval(TICK_SECONDS, self._tick)
@@ -327,7 +327,7 @@ class Kdissect(Host):
     def go_back(self) -> bool:
         step = self.way.back()
         if step is None:
-            return False
+            return self._back_to_differences()
         self.switch_screen(step.page)
         if step.order is not None:
             exchanges = self.pages["exchanges"]
@@ -340,14 +340,21 @@ class Kdissect(Host):
                 page.go_to(step.place)
         return True
 
+    def _back_to_differences(self) -> bool:
+        """End, if this is the first of screens that the one of differences opened; gives whether it is."""
+        if not self.settings.compared_as or self._here() != self.home:
+            return False
+        self.end_or_ask(WENT_BACK)
+        return True
+
     # -- the end --------------------------------------------------------------------------------------
 
-    def end_or_ask(self) -> None:
+    def end_or_ask(self, code: int = 0) -> None:
         lost = self.unsaved()
         if not lost or self.is_asking:
-            self.exit()
+            self.exit(return_code=code)
         elif isinstance(self.screen, Page):
-            self.screen.say(f"{', '.join(lost)}: q again quits, w saves")
+            self.screen.say(f"{', '.join(lost)}: q again {'goes back' if code else 'quits'}, w saves")
             self.is_asking = True
 
     def interrupt(self) -> None:
@@ -362,12 +369,17 @@ class Kdissect(Host):
         super()._before_other_input(event)
         if self.is_asking:
             found = self.screen.active_bindings.get(event.key) if isinstance(event, Key) else None
-            self.is_asking = found is not None and found.binding.id == "out-or-end"
+            self.is_asking = found is not None and found.binding.id in self._ending
+
+    @property
+    def _ending(self) -> tuple[str, ...]:
+        """Actions that end the screens where there is nothing to go back to within them."""
+        return ("out-or-end", "out") if self.settings.compared_as else ("out-or-end",)
 
     def on_key(self, event: Key) -> None:
         """A key that no pane used. If it works only on other screens, a line says so."""
         found = self.screen.active_bindings.get(event.key)
-        if found is None or found.binding.id != "out-or-end":
+        if found is None or found.binding.id not in self._ending:
             self.is_asking = False
         if found is None and isinstance(self.screen, Page):
             label = self._labels.get(event.key)

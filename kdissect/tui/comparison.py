@@ -53,14 +53,23 @@ NAME, SHORT_NAME = 30, 22
 """Cells for a capture's name."""
 
 
+class ShownOutcome(NamedTuple):
+    """What came of showing exchanges."""
+
+    why_not: str = ""
+    """Why they could not be shown; empty if they were."""
+    ends_with: int | None = None
+    """The exit code, if the user ended kdissect there; None: the user came back."""
+
+
 class ComparedCapture(NamedTuple):
     """One of the two."""
 
     name: str
     context: JudgingContext
-    show: Callable[[str], str | None] | None = None
-    """Shows the exchanges that match a filter, and gives why it could not. None where there are no packets:
-    the file is a report or a state."""
+    show: Callable[[str], ShownOutcome] | None = None
+    """Shows the exchanges that match a filter. None where there are no packets: the file is a report or a
+    state."""
 
 
 class ComparisonScreen(OrderedScreen):
@@ -273,11 +282,13 @@ class ComparisonScreen(OrderedScreen):
         else:
             try:
                 with self.app.suspend():
-                    why = capture.show(text)
+                    outcome = capture.show(text)
             except SuspendNotSupported:
-                why = "other screens cannot be opened in this terminal"
-            if why is not None:
-                self.say(why)
+                outcome = ShownOutcome("other screens cannot be opened in this terminal")
+            if outcome.ends_with is not None:
+                self.app.exit(return_code=outcome.ends_with)
+            elif outcome.why_not:
+                self.say(outcome.why_not)
 
     @on(TextPane.Chosen)
     def _text_chosen(self) -> None:

@@ -295,6 +295,16 @@ class Host(QuietApp):
         """Show the screen after this one (1), or before it (-1)."""
         raise NotImplementedError
 
+    @property
+    def is_outermost(self) -> bool:
+        """Whether there is no screen to go back to, not even that of differences."""
+        return not len(self.way) and not self.settings.compared_as
+
+    @property
+    def first_filters(self) -> int:
+        """How many filters were set by the screen of differences: with these it opened the exchanges."""
+        return int(bool(self.settings.compared_as and self.settings.filter))
+
     def go_back(self) -> bool:
         """Show the screen before this one; gives whether there was one."""
         raise NotImplementedError
@@ -338,6 +348,6 @@ class Host(QuietApp):
         """Show the story of a subject."""
         raise NotImplementedError
 
-    def end_or_ask(self) -> None:
-        """End, if nothing is lost or the previous key already warned of the loss."""
+    def end_or_ask(self, code: int = 0) -> None:
+        """End with this exit code, if nothing is lost or the previous key already warned of the loss."""
         raise NotImplementedError

@@ -17,7 +17,7 @@ from kdissect.insight.difference import Difference
 from kdissect.insight.judge import CaptureReport
 from kdissect.settings.actions import actions_of
 from kdissect.settings.places import DIFF_VIEWS
-from kdissect.tui.comparison import ComparedCapture, Comparison, ComparisonScreen
+from kdissect.tui.comparison import ComparedCapture, Comparison, ComparisonScreen, ShownOutcome
 from tests.cli.run import CAPTURES
 from tests.insight.test_diff import MS, finding, measured, report
 from tests.tui.snapshots import screen_text, undrawn
@@ -45,11 +45,12 @@ class Shown:
 
     def __init__(self) -> None:
         self.asked: list[tuple[str, str]] = []
+        self.outcome = ShownOutcome()
 
-    def of(self, name: str) -> Callable[[str], str | None]:
-        def show(text: str) -> str | None:
+    def of(self, name: str) -> Callable[[str], ShownOutcome]:
+        def show(text: str) -> ShownOutcome:
             self.asked.append((name, text))
-            return None
+            return self.outcome
 
         return show
 
@@ -160,6 +161,20 @@ def test_enter_leads_to_the_exchanges_of_either_side() -> None:
     with_screen(step, shown=shown)
 
 
+def test_what_came_of_showing_them_counts() -> None:
+    shown = Shown()
+
+    async def step(pilot: Pilot[None]) -> None:
+        shown.outcome = ShownOutcome("the file is gone")
+        assert "the file is gone" in await press(pilot, "enter")
+        shown.outcome = ShownOutcome(ends_with=130)
+        await pilot.press("enter")
+        await pilot.pause()
+        assert (pilot.app._exit, pilot.app.return_code) == (True, 130)
+
+    with_screen(step, shown=shown)
+
+
 def test_a_report_has_no_exchanges_to_show() -> None:
     before, after = _reports()
 
@@ -246,9 +261,12 @@ def test_on_a_terminal_diff_opens_it_and_leads_to_the_screens_and_back() -> None
         terminal.send(b"a")
         terminal.until(b"1 Exchanges")
         terminal.until(b"api ==")
-        terminal.send(b"\x11")
+        terminal.until(b"Back to Differences")
+        terminal.send(b"\x1b")
         terminal.until(b"5 Clients")
-        terminal.send(b"qq")
+        terminal.send(b"a")
+        terminal.until(b"Back to Differences")
+        terminal.send(b"\x11")
         assert terminal.end() == 0
     finally:
         terminal.close()

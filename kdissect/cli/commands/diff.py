@@ -64,8 +64,7 @@ def command(**given: Any) -> int:
     sides = side_of(before, given), side_of(after, given)
     found = differences(sides[0].report, sides[1].report)
     if is_for_screens(given):
-        show(sides, found, given)
-        return max(side.code for side in sides)
+        return show(sides, found, given) or max(side.code for side in sides)
     told = [each for each in found if each.significant or given["all_of_them"]]
     with open_output(given["output"], (before, after)) as file:
         output = TextOutput(file, given["output"])

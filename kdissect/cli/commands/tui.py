@@ -56,6 +56,7 @@ KEPT_BYTES = 2 << 30
 @click.option("--theme", metavar="NAME", help="Colours: textual-dark, textual-light, nord, ansi-dark …")
 @click.option("--fresh", is_flag=True, help="Start without the saved session, and keep it for the next time.")
 @click.option("--show-secrets", is_flag=True, help="Show passwords, tokens and keys.")
+@click.option("--compared-as", default="", hidden=True)
 def command(
     files: tuple[str, ...],
     more_files: tuple[str, ...],
@@ -67,6 +68,7 @@ def command(
     show_secrets: bool,
     fresh: bool,
     follow: bool,
+    compared_as: str,
     **capturing: Any,
 ) -> int:
     """Look through captures on the screen: the list of exchanges, each as a tree and as bytes.
@@ -133,9 +135,10 @@ def command(
                 filter or "",
                 config.slow_ms,
                 Rules(config.thresholds, config.ignored),
-                config.page,
+                "exchanges" if compared_as else config.page,
                 session.LastSession() if fresh else session.load(left),
                 is_first,
+                compared_as,
             ),
             remembered=Remembered(folder / "filters", config_path().parent / "filters.toml", config.filters),
             opener=opener,

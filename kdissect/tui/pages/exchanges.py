@@ -272,22 +272,20 @@ class ExchangesPage(SplitPage):
 
     def _leave(self) -> bool:
         """One level out, or to the screen from which one came; gives whether there was any."""
-        shown, step = self.kdissect.shown, self.kdissect.way.last
+        step = self.kdissect.way.last
         if step is not None and step.to_tree and self.is_in:
             self.leave_pane()
             return self.kdissect.go_back()
         if self.leave_pane():
             return True
-        if step is not None and shown.depth <= step.filters_there:
-            return self.kdissect.go_back()
-        return shown.pop() or self.kdissect.go_back()
+        return self.take_back() or self.kdissect.go_back()
 
     @property
     def way_out(self) -> str:
         app, out = self.kdissect, super().way_out
         if self.is_in or self.is_zoomed:
             return BACK
-        return QUIT if out == BACK and app.is_home(self) and not len(app.way) else out
+        return QUIT if out == BACK and app.is_home(self) and app.is_outermost else out
 
     def action_next_bad(self, step: int) -> None:
         row = self.rows.next_bad(self.list_pane.cursor, step)

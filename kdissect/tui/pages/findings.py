@@ -384,7 +384,7 @@ class FindingsPage(StatisticsPage):
             return BACK
         if self.time_line.begun is not None:
             return FILTER_BACK
-        return QUIT if out == BACK and app.is_home(self) and not len(app.way) else out
+        return QUIT if out == BACK and app.is_home(self) and app.is_outermost else out
 
     def action_out(self) -> None:
         self._leave()

@@ -66,6 +66,8 @@ class Page(Screen[None]):
     def _page_before(self) -> str:
         app, step = self.kdissect, self.kdissect.way.last
         name = app.home if step is None else step.page
+        if step is None and app.is_home(self) and app.settings.compared_as:
+            name = "diff"
         if self.app.size.width < NAMED_BACK or app.pages.get(name) is self:
             return BACK
         return f"{BACK} to {PLACES[name]}"
@@ -210,6 +212,7 @@ class Page(Screen[None]):
         app, index = self.kdissect, self.kdissect.index
         names = [os.path.basename(path) for path in app.feed.source.paths]
         name = sanitise(names[0], 30) + (f" +{len(names) - 1}" if len(names) > 1 else "")
+        name = sanitise(app.settings.compared_as, None) or name
         out = [Item(name, status.NAME, "bold")]
         if app.ended is None:
             out.append(Item(f" {app.share()} ", status.READ, "reverse"))
@@ -251,7 +254,7 @@ class Page(Screen[None]):
     @property
     def _can_take_back(self) -> bool:
         step = self.kdissect.way.last
-        floor = step.filters_there if step is not None and step.is_jump else 0
+        floor = step.filters_there if step is not None and step.is_jump else self.kdissect.first_filters
         return self.kdissect.shown.depth > floor
 
     def action_out(self) -> None:

@@ -261,17 +261,17 @@ class Editor:
         self.files: list[tuple[str, bytes, int]] = []
         monkeypatch.setenv("EDITOR", "vi -R")
         monkeypatch.delenv("VISUAL", raising=False)
-        monkeypatch.setattr("kdissect.system.editor.subprocess.run", self.run)
+        monkeypatch.setattr("kdissect.system.editor.run_in_terminal", self.run)
         monkeypatch.setattr(Kdissect, "suspend", contextmanager(self.suspend))
 
     def suspend(self, _: object) -> Iterator[None]:
         yield
 
-    def run(self, command: list[str], check: bool) -> object:
+    def run(self, command: list[str]) -> int:
         assert command[:2] == ["vi", "-R"]
         path = Path(command[2])
         self.files.append((command[2], path.read_bytes(), stat.S_IMODE(path.stat().st_mode)))
-        return type("Done", (), {"returncode": 0})()
+        return 0
 
 
 def test_the_value_opens_in_the_editor(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
