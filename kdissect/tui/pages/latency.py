@@ -2,7 +2,7 @@
 time.
 
 The heat map below the list has a line for each band of time, the longest above. It is darker where there are
-more exchanges. On a low screen two bands share a line.
+more exchanges. The more lines it has, the narrower the bands are.
 """
 
 from __future__ import annotations
@@ -40,8 +40,21 @@ _LABEL, _COUNT = 10, 9
 """Cells of the first columns."""
 _OTHER_LINES = 7
 """Lines of the screen that are neither of the list nor of the heat map: the parts have up to three."""
-EDGES_NS, WIDE_EDGES_NS = np.array(BANDS_NS), np.array(BANDS_NS[::2])
-"""Where the bands of lines end, and where they end if a line has two: every ten times as long."""
+
+
+def _edges(parts: int) -> NDArray[np.int64]:
+    """Where bands end, with each of the usual ones in so many parts."""
+    usual = np.log(np.array(BANDS_NS, np.float64))
+    at = np.linspace(0, len(usual) - 1, (len(usual) - 1) * parts + 1)
+    found = np.exp(np.interp(at, np.arange(len(usual)), usual)).round().astype(np.int64)
+    found[::parts] = BANDS_NS
+    return found
+
+
+WIDE_EDGES_NS, EDGES_NS = np.array(BANDS_NS[::2]), np.array(BANDS_NS)
+"""Where bands end if every ten times as long begins another, and where the usual ones do."""
+EDGES_BY_ROOM = (WIDE_EDGES_NS, EDGES_NS, *map(_edges, (2, 3, 4, 5)))
+"""From few lines to many."""
 
 
 def places_of(
@@ -75,6 +88,8 @@ class Heat:
         self._edges: NDArray[Any] = EDGES_NS
         self._bands: NDArray[Any] = np.zeros(0, np.int64)
         """The band of each exchange."""
+        self._counts: list[int] = []
+        """How many exchanges each band has."""
         self._span = 0, 1
         self._title = ""
         self._version = 0
@@ -93,15 +108,16 @@ class Heat:
         self._title = title
         self._sort_in()
 
-    def widen(self, is_wide: bool) -> None:
-        """Let each line have two bands, or one."""
-        edges = WIDE_EDGES_NS if is_wide else EDGES_NS
+    def fit(self, lines: int) -> None:
+        """Have as many bands as there are lines for, or the fewest there can be."""
+        edges = next((each for each in reversed(EDGES_BY_ROOM) if len(each) < lines), EDGES_BY_ROOM[0])
         if edges is not self._edges:
             self._edges = edges
             self._sort_in()
 
     def _sort_in(self) -> None:
         self._bands = np.searchsorted(self._edges, self._latencies, side="right")
+        self._counts = np.bincount(self._bands, minlength=len(self._edges) + 1).tolist()
         self._version += 1
         self._made.clear()
 
@@ -113,6 +129,11 @@ class Heat:
         edges = self._edges.tolist()
         at = len(edges) - row
         return edges[at - 1] if at else None, edges[at] if at < len(edges) else None
+
+    def row_of(self, lowest: int | None) -> int:
+        """The line of the band that has a time, or the last one for none."""
+        at = 0 if lowest is None else int(np.searchsorted(self._edges, lowest, side="right"))
+        return len(self._edges) - at
 
     def headings(self, width: int) -> Sequence[Heading]:
         first, last = map(self._text_of, self._span)
@@ -131,7 +152,7 @@ class Heat:
     def cells(self, row: int, width: int) -> Sequence[str]:
         lowest, below = self.band(row)
         label = f"≥ {duration(lowest)}" if lowest is not None else f"< {duration(below or 0)}"
-        count = int((self._bands == len(self._edges) - row).sum())
+        count = self._counts[len(self._edges) - row]
         room = max(1, width - _LABEL - _COUNT - 2)
         return [label, f"{count:,}" if count else "", self._lines(room)[row]]
 
@@ -237,6 +258,17 @@ def with_shares(rows: Sequence[Row], parts: Sequence[Row] = ()) -> list[Row]:
 _FIELDS = ("broker", "client_id", "topic")
 
 
+class HeatTable(VirtualTable):
+    """The heat map: its bands are as many as it has lines."""
+
+    rows: Heat
+
+    def on_resize(self) -> None:
+        lowest, _ = self.rows.band(self.cursor)
+        self.rows.fit(self.page)
+        self.rows_changed(self.rows.row_of(lowest))
+
+
 class LatencyPage(GroupedPage):
     """Response times by API, and by broker, client or topic. Below stand the parts of the row under the
     cursor, and its response times over time. Enter shows the exchanges of a row, or of a band of times."""
@@ -259,15 +291,13 @@ class LatencyPage(GroupedPage):
         yield from super().body()
         yield Static(id="parts", markup=False)
         self.heat = Heat(self.clock.text)
-        yield VirtualTable(self.heat, id="heat")
+        yield HeatTable(self.heat, id="heat")
 
     def on_resize(self) -> None:
-        self.heat.widen(self.app.size.height < LOW)
-        self.query_one("#heat", VirtualTable).rows_changed()
         self._share_room()
 
     def _share_room(self) -> None:
-        """The list has as many lines as it needs, as far as the heat map has room for all of its own."""
+        """The list has as many lines as it needs, as far as the heat map has room for the usual bands."""
         height = self.app.size.height
         bands = 0 if height < TINY else len(WIDE_EDGES_NS if height < LOW else EDGES_NS) + 1
         bands += 1 if height >= BARS else 0
