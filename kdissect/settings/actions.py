@@ -430,7 +430,7 @@ ACTIONS: tuple[Action, ...] = (
     _A("last", "list", "G end", "Last", "last row", "last"),
     _A("column-before", "list", "left h", "Previous column", "to the column on the left", "column(-1)"),
     _A("column-after", "list", "right l", "Next column", "to the column on the right", "column(1)"),
-    _A("open", "list", "enter", "Open", "open what the row shows", "choose"),
+    _A("open", "list", "enter", "Open", "open what the row shows", "choose", True),
     # -- the tree
     _A("up", "tree", "up k", "Up", "previous line", "cursor_up"),
     _A("down", "tree", "down j", "Down", "next line", "cursor_down"),

@@ -270,10 +270,11 @@ class Kdissect(Host):
 
     # -- the filter -----------------------------------------------------------------------------------
 
-    def filter_by(self, text: str) -> None:
+    def filter_by(self, text: str, near: int | None = None) -> None:
         before, page = self.shown.depth, self.pages["exchanges"]
         assert isinstance(page, ExchangesPage)
         self.shown.write(text)
+        page.seek(near)
         order = page.order_of_list
         if self._jump("exchanges", before, order=order):
             page.order_by(*USUAL)

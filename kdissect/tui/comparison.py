@@ -42,6 +42,7 @@ from kdissect.tui.lists.differences import (
 )
 from kdissect.tui.lists.findings import text_of
 from kdissect.tui.pages.listed import COPIED_CELLS, Copies, OrderedScreen, Saved
+from kdissect.tui.pages.rooms import LEAST_LINES
 from kdissect.tui.widgets.bars import Foot, SaidLine, StatusLine, Tabs
 from kdissect.tui.widgets.dialogs import Choose, Help
 from kdissect.tui.widgets.table import VirtualTable, cut_name
@@ -79,7 +80,7 @@ class ComparisonScreen(OrderedScreen):
     DEFAULT_CSS = """
     ComparisonScreen #status { height: 1; background: $panel; color: $foreground; }
     ComparisonScreen #where { background: $panel; color: $text-muted; }
-    ComparisonScreen #list { height: 3fr; }
+    ComparisonScreen #list { height: 3fr; max-height: 60%; }
     ComparisonScreen #said { height: 2fr; border-top: hkey $panel; }
     ComparisonScreen.-whole #list { display: none; }
     ComparisonScreen.-whole #said { border-top: none; }
@@ -113,7 +114,12 @@ class ComparisonScreen(OrderedScreen):
         self.rows.show(rows_of(self._found, CHANGES))
         self.list_pane.focus()
         self.rows_changed(None)
+        self._share_room()
         self.tell()
+
+    def _share_room(self) -> None:
+        """The list has as many lines as it needs, up to its share; the text has the rest."""
+        self.wish(self.list_pane, max(LEAST_LINES, len(self.rows)) + 1)
 
     def on_resize(self) -> None:
         self.query_one(StatusLine).show(self._status())
@@ -166,6 +172,7 @@ class ComparisonScreen(OrderedScreen):
         tabs.turn(name)
         self.list_pane.rows_look_different()
         self.rows_changed(None)
+        self._share_room()
         self.list_pane.focus()
         self.tell()
 

@@ -309,10 +309,11 @@ class Host(QuietApp):
         """Show the screen before this one; gives whether there was one."""
         raise NotImplementedError
 
-    def filter_by(self, text: str) -> None:
+    def filter_by(self, text: str, near: int | None = None) -> None:
         """Set a filter and show the exchanges that match it; Escape there goes back to the filter before.
         What another screen leads to is listed in the order of time.
 
+        :param near: the place in the index of the exchange to which the cursor goes, or to what follows it.
         :raises FilterError: it is no filter.
         """
         raise NotImplementedError

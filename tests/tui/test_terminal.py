@@ -85,7 +85,10 @@ def test_no_colours_where_none_are_wanted(begin: Begin) -> None:
 def test_a_terminal_that_cannot_be_drawn_on_gets_a_line(name: str, begin: Begin) -> None:
     terminal = begin("tui", CAPTURE, TERM=name)
     assert terminal.end() == 2
-    said = f"kdissect: the screens cannot draw on TERM={name}; kdissect read prints to anything\r\n"
+    said = (
+        f"kdissect: the screens cannot draw on TERM={name}: set what the terminal is (TERM=xterm-256color); "
+    )
+    said += "kdissect read prints to anything\r\n"
     assert terminal.output.decode() == said
 
 

@@ -293,4 +293,8 @@ def _require_screen(paths: tuple[str, ...]) -> None:
     if not all(stream.isatty() for stream in streams):
         raise Wrong("the screens need a terminal; kdissect read prints to anything")
     if not can_draw_screens():
-        raise Wrong(f"the screens cannot draw on TERM={os.environ['TERM']}; kdissect read prints to anything")
+        term = os.environ["TERM"]
+        raise Wrong(
+            f"the screens cannot draw on TERM={term}: set what the terminal is (TERM=xterm-256color);"
+            " kdissect read prints to anything"
+        )

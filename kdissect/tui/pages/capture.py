@@ -188,6 +188,10 @@ class CapturePage(StatisticsPage):
     def notes(self) -> list[str]:
         return [self.what()]
 
+    @property
+    def opens(self) -> str:
+        return ""
+
     def what(self) -> str:
         return plural(len(self.rows), "interface")
 

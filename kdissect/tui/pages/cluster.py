@@ -340,6 +340,10 @@ class ClusterPage(GroupedScreen):
     def subject_of(self, row: Row) -> Subject | None:
         return None if row["topic"] is None else subject(TOPIC, row["topic"])
 
+    @property
+    def opens(self) -> str:
+        return "Exchange"
+
     def open(self, row: Row) -> None:
         if row["exchange"] is None:
             self.say("no exchange contains this")

@@ -54,6 +54,10 @@ class ExchangesPage(SplitPage):
         self.resting = Resting(self, self._say_why_none, self._shown_in_panes)
         self._wanted_error: int | None = None
         """The exchange in which the cursor of the tree is to go to what is wrong, by its number."""
+        self._sought: int | None = None
+        """The place in the index of the exchange to which the cursor is to go when the list has it, …"""
+        self._sought_from: int | None = None
+        """… and the row where the cursor was put meanwhile: the user may have moved it since."""
         self._reference: int | None = None
         """The exchange that times count from, by its number; None for the start."""
         self._going_on: Mapping[int, Connection] = {}
@@ -120,7 +124,7 @@ class ExchangesPage(SplitPage):
         super().index_grew()
 
     def on_screen_resume(self) -> None:
-        if self.order.is_due(True):
+        if self.order.is_due(True) or self._sought is not None:
             self.reorder()
 
     def filter_went_on(self, found: bool) -> None:
@@ -144,18 +148,25 @@ class ExchangesPage(SplitPage):
     def rearrange(self) -> None:
         """Put the list in order; the cursor stays on its exchange, or where it would be."""
         table, rows = self.list_pane, self.rows
-        before = self.chosen_place()
+        if self._sought_from not in (None, table.cursor):
+            self._sought = None
+        before = self.chosen_place() if self._sought is None else self._sought
         self.order.arrange()
         is_usual = not self.order.text()
         rows.sorted_by = None if is_usual else (self.order.sort, self.order.descending)
+        found = None if before is None else rows.row_of(before)
         if self.follow:
             row = len(rows) - 1
         elif before is None:
             row = 0
         else:
-            found = rows.row_of(before)
             row = found if found is not None else rows.row_after(before) if len(rows) else 0
         table.rows_changed(row)
+        if self._sought is not None and len(rows):
+            table.go_to(row)
+            self._sought_from = table.cursor
+            if found is not None or self.kdissect.shown.progress is None:
+                self._sought = None
         self._rest_at(table.cursor)
 
     def _summarise(self) -> None:
@@ -201,6 +212,10 @@ class ExchangesPage(SplitPage):
             self.kdissect.shown.push("")
             self.order.is_paused = False
             self.reorder()
+
+    def seek(self, place: int | None) -> None:
+        """Go to the exchange at a place of the index, or to what follows it, when the list has it."""
+        self._sought, self._sought_from = place, None
 
     def go_to(self, place: int) -> None:
         """Show the exchange at a place of the index."""
@@ -279,6 +294,10 @@ class ExchangesPage(SplitPage):
         if self.leave_pane():
             return True
         return self.take_back() or self.kdissect.go_back()
+
+    @property
+    def opens(self) -> str:
+        return "Fields"
 
     @property
     def way_out(self) -> str:

@@ -245,6 +245,10 @@ class FactsPage(StatisticsPage):
         self.list_pane.focus()
 
     @property
+    def opens(self) -> str:
+        return "Open" if self.list_pane.has_focus else "Rows"
+
+    @property
     def way_out(self) -> str:
         return BACK if self.list_pane.has_focus else super().way_out
 

@@ -45,8 +45,8 @@ _LEAST_ROWS = 3
 """Of the list, for which there is room at least."""
 FIRST_SECONDS = 1.0
 """How long the process that judges waits at most for the first picture of the time line."""
-HIGH = 50
-"""With so many lines the time line shows more."""
+HIGH, HIGHEST = 50, 58
+"""With so many lines the time line shows more, and more again."""
 
 
 _TO_TIME = {
@@ -91,6 +91,8 @@ class FindingsPage(StatisticsPage):
     FindingsPage.-least #time { height: 2; }
     FindingsPage.-no-bars #list, FindingsPage.-no-bars #finding { border-top: none; }
     FindingsPage.-high #time { height: 12; }
+    FindingsPage.-highest #time { height: 18; }
+    FindingsPage.-highest.-none #time { height: 2fr; max-height: 30; }
     """
     BINDINGS: ClassVar[list[BindingType]] = bindings_of("findings")
     OF_WHAT = "from all exchanges, without the filter"
@@ -187,6 +189,7 @@ class FindingsPage(StatisticsPage):
 
     def on_resize(self) -> None:
         self.set_class(self.app.size.height >= HIGH, "-high")
+        self.set_class(self.app.size.height >= HIGHEST, "-highest")
         self.call_after_refresh(self._draw_time)
 
     def _draw_time(self) -> None:
@@ -244,6 +247,10 @@ class FindingsPage(StatisticsPage):
             self.say(f"all screens show only this time, Esc shows all: {words}")
 
     # -- the findings ---------------------------------------------------------------------------------
+
+    def near(self, row: Row) -> int | None:
+        numbers = finding_of(row).exchanges
+        return self.kdissect.place_of(numbers[0]) if numbers else None
 
     def exchange_of(self, row: Row) -> int | None:
         numbers = finding_of(row).exchanges

@@ -175,6 +175,10 @@ class LadderPage(Page):
         """Whether what was asked for is shown."""
         return self._shown_for == self._drawn
 
+    @property
+    def opens(self) -> str:
+        return "Exchange"
+
     @on(VirtualTable.Chosen)
     def _chosen(self, event: VirtualTable.Chosen) -> None:
         self.kdissect.show_exchange(self.rows.place(event.row))

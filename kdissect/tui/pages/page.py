@@ -26,6 +26,7 @@ from kdissect.tui.widgets import status
 from kdissect.tui.widgets.bars import Foot, OneLine, SaidLine, StatusLine, Tabs
 from kdissect.tui.widgets.filter_line import FilterLine
 from kdissect.tui.widgets.status import Item, status_line
+from kdissect.tui.widgets.table import VirtualTable
 
 LOW, BARS, TINY, LEAST = 30, 24, 20, 14
 """With fewer lines than these drawings are lower; panes have no bars between them; no screen is named;
@@ -76,11 +77,24 @@ class Page(Screen[None]):
     def active_bindings(self) -> dict[str, ActiveBinding]:
         """The keys, with the word for what they do here."""
         found = super().active_bindings
-        if self.is_mounted and self.way_out != BACK:
-            for key, active in found.items():
-                if active.binding.id == "out-or-end":
-                    found[key] = active._replace(binding=replace(active.binding, description=self.way_out))
+        if not self.is_mounted:
+            return found
+        words = {"open": self.opens, "out-or-end": self.way_out}
+        for key, active in found.items():
+            word, binding = words.get(active.binding.id or ""), active.binding
+            if word is not None and word != binding.description and self._is_said_by(active):
+                binding = replace(binding, description=word or binding.description, show=bool(word))
+                found[key] = active._replace(binding=binding)
         return found
+
+    def _is_said_by(self, active: ActiveBinding) -> bool:
+        """Whether a key is one of a list or of the page, for which the page has words."""
+        return active.node is self or isinstance(active.node, VirtualTable)
+
+    @property
+    def opens(self) -> str:
+        """What the key that opens a row shows, in a word of the footer; empty if it shows nothing."""
+        return "Exchanges"
 
     def on_mount(self) -> None:
         self.app.theme_changed_signal.subscribe(self, lambda _: self._theme_changed())

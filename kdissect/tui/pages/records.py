@@ -241,6 +241,10 @@ class RecordsPage(Page, PanesScreen):
             panes.reveal_record(self.kdissect.index.value("number", line.place), line.address)
 
     @property
+    def opens(self) -> str:
+        return "Record"
+
+    @property
     def way_out(self) -> str:
         return BACK if self.is_in else super().way_out
 

@@ -72,6 +72,11 @@ class StatisticsPage(Page, OrderedScreen):
         """The number of the exchange that a row points to; None if it points to none."""
         return None
 
+    def near(self, row: Row) -> int | None:
+        """The place in the index of the exchange to which the cursor goes among the exchanges of a row; None
+        for the first."""
+        return None
+
     def what(self) -> str:
         """What is listed, and how much of it, for the line below."""
         raise NotImplementedError
@@ -237,7 +242,7 @@ class StatisticsPage(Page, OrderedScreen):
             self.say("no filter can select the exchanges of this row")
             return
         try:
-            self.kdissect.filter_by(text)
+            self.kdissect.filter_by(text, self.near(row))
         except FilterError as error:
             self.say(f"there is no filter for this: {error}")
 

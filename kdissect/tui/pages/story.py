@@ -321,5 +321,9 @@ class StoryPage(StatisticsPage):
         title = "" if self._subject is None else self._subject.title
         return Drawn(OF_STORY, self.chosen_place(), numbers, title) if numbers else None
 
+    @property
+    def opens(self) -> str:
+        return "Exchange"
+
     def open(self, row: Row) -> None:
         self.kdissect.go_to_number(_line(row).exchange)

@@ -44,8 +44,8 @@ _SHADE = "▒"
 _EIGHTHS = 8
 _PAGE = 10
 """Columns that a page key goes."""
-_WITH_BYTES = 10
-"""From so many lines on, one of them shows bytes."""
+_WITH_BYTES, _MORE_BYTES = 10, 16
+"""From so many lines on, one of them, or two, show bytes."""
 
 Cell = tuple[str, str]
 """A character, and the component class that colours it."""
@@ -199,7 +199,7 @@ class TimeLine(Legible, can_focus=True):
     def _lines(self) -> list[Callable[[], tuple[str, list[Cell]]]]:
         """What makes each line, from above."""
         height = self.size.height
-        with_bytes = height >= _WITH_BYTES
+        with_bytes = (height >= _WITH_BYTES) + (height >= _MORE_BYTES)
         rest = max(2, height - 3 - with_bytes)
         work = (3 * rest + 2) // 5
         out: list[Callable[[], tuple[str, list[Cell]]]] = []
@@ -208,8 +208,7 @@ class TimeLine(Legible, can_focus=True):
             lambda row=row: self._bars(row, rest - work, "requests")  # type: ignore[misc]
             for row in range(rest - work)
         ]
-        if with_bytes:
-            out.append(lambda: self._bars(0, 1, "bytes"))
+        out += [lambda row=row: self._bars(row, with_bytes, "bytes") for row in range(with_bytes)]  # type: ignore[misc]
         out.append(lambda: self._bars(0, 1, "error"))
         return [*out, self._marks_line, self._axis]
 

@@ -17,6 +17,7 @@ from kdissect.filter.compiled import compile_filter
 from kdissect.insight.finding import Finding
 from kdissect.settings.screens import Settings
 from kdissect.tui.app import Kdissect
+from kdissect.tui.pages.exchanges import ExchangesPage
 from kdissect.tui.pages.findings import FindingsPage
 from kdissect.tui.widgets.time_line import GUTTER, TimeLine
 from tests.cli.run import CAPTURES
@@ -54,6 +55,48 @@ async def filtered(pilot: Pilot[None]) -> Kdissect:
         if app.shown.progress is None:
             break
     return app
+
+
+def test_enter_leads_to_where_it_was_found() -> None:
+    """Its filter may show what was long before."""
+
+    async def step(pilot: Pilot[None]) -> None:
+        row, wanted = next(
+            (row, each.exchanges[0])
+            for row, each in enumerate(killed())
+            if each.exchanges and each.shown_by and f"number == {each.exchanges[0]}" not in each.shown_by
+        )
+        await press(pilot, "9", *["down"] * row, "enter")
+        app = await filtered(pilot)
+        page = app.screen
+        assert isinstance(page, ExchangesPage)
+        numbers = [app.index.value("number", place) for place in app.shown.places]
+        place = page.chosen_place()
+        assert place is not None
+        assert app.index.value("number", place) == min(each for each in numbers if each >= wanted)
+        assert min(numbers) < wanted  # else the first row would do
+        assert page.list_pane.cursor - page.list_pane.scroll_offset.y < page.list_pane.page - 1
+
+    with_app(step)
+
+
+def test_who_leaves_the_exchange_that_was_sought_is_not_led_back_to_it() -> None:
+    async def step(pilot: Pilot[None]) -> None:
+        app = pilot.app
+        assert isinstance(app, Kdissect)
+        page = app.pages["exchanges"]
+        assert isinstance(page, ExchangesPage)
+        place = app.place_of(400)
+        assert place is not None
+        await press(pilot, "1", "9")
+        app.filter_by("number > 10", place)
+        await settle(pilot)
+        assert page.chosen_place() == place
+        await press(pilot, "home")
+        page.reorder()
+        assert page.list_pane.cursor == 0
+
+    with_app(step)
 
 
 def test_until_something_is_judged_it_says_what_it_is_for() -> None:
