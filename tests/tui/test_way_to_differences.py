@@ -84,7 +84,8 @@ def test_who_ends_kdissect_does_not_go_back(key: str, code: int) -> None:
 
 def test_the_palette_and_the_mouse_lead_back_too() -> None:
     async def click(pilot: Pilot[None]) -> None:
-        await pilot.click("KeysFooter", offset=(3, 0))
+        keys = screen_text(pilot.app).splitlines()[-1]
+        await pilot.click("KeysFooter", offset=(keys.index("Back to Differences"), 0))
 
     async def choose(pilot: Pilot[None]) -> None:
         await press(pilot, "colon")

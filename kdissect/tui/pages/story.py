@@ -28,7 +28,7 @@ from kdissect.tui.keys import bindings_of
 from kdissect.tui.lists.figures import FigureColumn, Figures
 from kdissect.tui.pages.ladder import OF_STORY, Drawn
 from kdissect.tui.pages.listed import Saved
-from kdissect.tui.pages.page import BACK
+from kdissect.tui.pages.page import BACK, NAMED_BACK
 from kdissect.tui.pages.statistics import GroupedTable, StatisticsPage
 
 HERE = "▶"
@@ -323,7 +323,7 @@ class StoryPage(StatisticsPage):
 
     @property
     def opens(self) -> str:
-        return "Exchange"
+        return "Exchange" if self.app.size.width >= NAMED_BACK else ""  # the stories come first
 
     def open(self, row: Row) -> None:
         self.kdissect.go_to_number(_line(row).exchange)
