@@ -26,15 +26,14 @@ from kdissect.analysis.group_rebalance import (
     Rebalance,
 )
 from kdissect.analysis.triggers import (
-    DID_NOT_POLL,
     EARLY,
     UNKNOWN_MEMBER_ID,
     Window,
-    exceeded_poll_interval,
     identity,
     notified,
     session_of,
     trigger_of,
+    was_not_polled,
 )
 
 EAGER = ("range", "roundrobin", "sticky")
@@ -238,8 +237,8 @@ def _begun(line: GroupLine, window: Window) -> Rebalance:
             identity(leave.member, leave.instance, window.members) or leave.member or leave.instance or ""
         )
         reason = leave.reason
-        if reason is None and exceeded_poll_interval(line, leave, member):
-            reason = DID_NOT_POLL
+        if reason is None:
+            reason = was_not_polled(line, leave, member)
         out.steps.append(MemberStep(leave.ns, leave.number, member, LEFT, leave.who, reason))
         out.counts |= leave.counts
     out.last_join_ns = max((join.ns for join in window.joins), default=None)

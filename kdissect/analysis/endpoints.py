@@ -6,6 +6,8 @@ refused or closed is told apart by what went over the wire:
 * A TLS alert as the answer to a Kafka request: seven bytes that are in no Kafka frame, and no response. RFC
   8446 6: an alert is two bytes behind a header of five.
 * A TLS hello without an answer: the connection is TLS, and nothing came back.
+
+Ports of controllers of KRaft are told by what they offer in ApiVersions: they have no Metadata.
 """
 
 from __future__ import annotations
@@ -16,12 +18,15 @@ from typing import Any, TypeVar
 from kdissect.analysis.answers import KnownAnswers
 from kdissect.analysis.declared import column, time_column
 from kdissect.analysis.fold import OneTable, Row, address, least, most
+from kdissect.analysis.offers_seen import Ranges, ranges_in
 from kdissect.analysis.packed import packed
 from kdissect.exchange import Exchange
 from kdissect.limits import DEFAULTS, Limits
 from kdissect.session.conversation import Connection
 
 TELLING = ("Metadata", "FindCoordinator", "DescribeCluster")
+_OFFERS = "ApiVersions"
+_METADATA, _VOTE = 3, 52
 ALERT_BYTES = 7
 EVIDENCE = 4
 
@@ -41,6 +46,9 @@ class _Endpoint:
     told_by: set[str] = field(default_factory=set)
     told_first_ns: int | None = None
     told_last_ns: int | None = None
+    has_metadata: bool = False
+    has_votes: bool = False
+    """What it offers."""
     connections: int = 0
     answered: int = 0
     refused: int = 0
@@ -63,6 +71,8 @@ class _Endpoint:
             *("kafka", "kafka_alerted", "kafka_closed", "tls", "tls_closed"),
         ):
             setattr(self, name, getattr(self, name) + getattr(later, name))
+        self.has_metadata |= later.has_metadata
+        self.has_votes |= later.has_votes
         self.nodes |= later.nodes
         self.told_to |= later.told_to
         self.told_by |= later.told_by
@@ -80,7 +90,7 @@ class Endpoints(OneTable[str, _Endpoint]):
     """The statistic ``endpoints``."""
 
     reads_tcp = True
-    apis = frozenset(TELLING)
+    apis = frozenset((*TELLING, _OFFERS))
     name = "endpoints"
     about = "per address of a broker: which clients learned it, which connected, and with what result"
     columns = (
@@ -91,6 +101,11 @@ class Endpoints(OneTable[str, _Endpoint]):
         column("told_by", "texts", "addresses of the brokers that sent these responses"),
         time_column("told_first_ns", "time of the first such response"),
         time_column("told_last_ns", "time of the last such response"),
+        column(
+            "is_controllers",
+            "bool",
+            "whether it is a port of controllers: it offers Vote and no Metadata; null if it offered nothing",
+        ),
         column("connections", "int64", "connections to it, including failed attempts"),
         column("answered", "int64", "connections on which it sent data", kept=True),
         column("refused", "int64", "connections that it refused: RST answered the SYN", kept=True),
@@ -112,6 +127,8 @@ class Endpoints(OneTable[str, _Endpoint]):
         super().__init__(_Endpoint, limits)
 
     def _exchange(self, exchange: Exchange) -> None:
+        if exchange.api == _OFFERS and exchange.response is not None:
+            self._offered(exchange.broker, ranges_in(exchange, exchange.response))
         if exchange.api not in TELLING or exchange.request is None or exchange.response is None:
             return
         ns, number = exchange.told_ns, exchange.number
@@ -129,6 +146,12 @@ class Endpoints(OneTable[str, _Endpoint]):
             row.told_last_ns = most(row.told_last_ns, ns)
             if len(row.exchanges) < EVIDENCE or number < row.exchanges[-1]:
                 row.exchanges = sorted({*row.exchanges, number})[:EVIDENCE]
+
+    def _offered(self, broker: str, ranges: Ranges) -> None:
+        row = self._rows.row(broker) if ranges else None
+        if row is not None:
+            row.has_metadata |= _METADATA in ranges
+            row.has_votes |= _VOTE in ranges
 
     def _connection(self, connection: Connection) -> None:
         row = self._rows.row(connection.broker)
@@ -203,6 +226,7 @@ def _result(name: str, row: _Endpoint) -> Row:
         "told_by": sorted(row.told_by),
         "told_first_ns": row.told_first_ns,
         "told_last_ns": row.told_last_ns,
+        "is_controllers": not row.has_metadata if row.has_metadata or row.has_votes else None,
         "connections": row.connections,
         "answered": row.answered,
         "refused": row.refused,

@@ -11,10 +11,12 @@ from kdissect.analysis.fold import MILLISECOND
 from kdissect.analysis.group_marks import Beat, Who, places
 from kdissect.analysis.group_rebalance import GroupLine
 from kdissect.analysis.packed import packed
-from kdissect.analysis.triggers import EARLY, LONG_POLL_NS
+from kdissect.analysis.triggers import EARLY, LONG_POLL_NS, committed_until, without_commits
 
 LOST = (25, 110)
 """UNKNOWN_MEMBER_ID, FENCED_MEMBER_EPOCH."""
+USUAL_MS = 5_000
+"""How often a member says that it lives (``group.consumer.heartbeat.interval.ms``)."""
 SILENT = 3
 """A member that was not heard of for so many of its heartbeat intervals is silent."""
 
@@ -45,13 +47,28 @@ def holds(member: MemberNow) -> bool:
 
 
 def did_not_poll(line: GroupLine, beat: Beat, member: MemberNow) -> bool:
-    """Whether a member that leaves fetched nothing for its poll interval, and yet was heard of."""
+    """Whether a member that leaves was not polled for its poll interval, and yet was heard of. It fetched
+    nothing for that time. With librdkafka, fetches go on by themselves. There it committed nothing for that
+    time, and joined again on the same connection as the same member."""
     fetched = line.fetched_until(beat.member, {beat.member}, beat.ns)
     heard = line.last_sign(beat.member, beat.ns - 1)
-    if fetched is None or heard is None or not member.rebalance_ms:
+    if heard is None or not member.rebalance_ms:
         return False
     interval_ns = int(EARLY * member.rebalance_ms * MILLISECOND)
-    return beat.ns - fetched >= interval_ns - LONG_POLL_NS and heard > fetched + interval_ns // 2
+    if fetched is not None and beat.ns - fetched >= interval_ns - LONG_POLL_NS:
+        return heard > fetched + interval_ns // 2
+    joins = [
+        mark
+        for mark in line.marks
+        if isinstance(mark, Beat) and mark.member == beat.member and not mark.asked_epoch and not mark.error
+    ]
+    since = max((mark.told_ns or mark.ns for mark in joins if mark.ns < beat.ns), default=None)
+    again = any(mark.ns > beat.ns and mark.who.connection == beat.who.connection for mark in joins)
+    if since is None or not again or beat.ns - since < interval_ns:
+        return False
+    is_alive = beat.ns - heard <= SILENT * (member.interval_ms or USUAL_MS) * MILLISECOND
+    committed = committed_until(line, beat.member, since, beat.ns)
+    return is_alive and beat.ns - committed >= without_commits(interval_ns)
 
 
 def silent_member(

@@ -176,15 +176,17 @@ class _Replay:
             return
         for each in self.open:
             each.waited_for = [name for name in each.waited_for if name != beat.member]
+        stuck = member is not None and did_not_poll(self.line, beat, member)
+        left = MemberStep(beat.ns, beat.number, beat.member, LEFT, beat.who, DID_NOT_POLL if stuck else None)
         if not self.members:
             self._close(beat.ns)
+            for each in self.rows[-1:] if stuck else ():
+                each.steps.append(left)
             return  # nobody is left to be given anything
-        stuck = member is not None and did_not_poll(self.line, beat, member)
         word, confidence = ("poll-interval", LIKELY) if stuck else ("member-left", CERTAIN)
         out = self._begin(beat, word, confidence, beat.ns)
         out.before = len(self.members) + (member is not None)
-        detail = DID_NOT_POLL if stuck else None
-        out.steps.append(MemberStep(beat.ns, beat.number, beat.member, LEFT, beat.who, detail))
+        out.steps.append(left)
 
     def _lost(self, beat: Beat) -> None:
         """A member is told that it is none any more."""

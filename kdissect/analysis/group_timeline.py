@@ -168,10 +168,11 @@ class GroupTimeline(Fold):
     def _commit(self, exchange: Exchange, request: dict[str, Any], counts: bool) -> None:
         member = request.get("memberId") or ""
         generation = request.get("generationIdOrMemberEpoch", request.get("generationId", -1))
-        if exchange.response is None or not member:
+        if exchange.response is None:
             return
         if exchange.error is None:
-            self._run(self.commits, BeatKey(request["groupId"], member, generation), exchange, counts)
+            if member:
+                self._run(self.commits, BeatKey(request["groupId"], member, generation), exchange, counts)
             return
         instance = request.get("groupInstanceId")
         for code in dict.fromkeys(error.code for error in errors_of(exchange)):

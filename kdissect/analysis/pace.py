@@ -48,11 +48,12 @@ _OWN = re.compile(r"raft-client-\d+|broker-\d+-fetcher-\d+|\d+")
 
 def is_of_brokers(exchange: Exchange) -> bool:
     """Whether a broker or controller asks, by its client id."""
-    return _is_of_brokers(exchange.client_id)
+    return is_own_id(exchange.client_id)
 
 
 @lru_cache(maxsize=4_096)
-def _is_of_brokers(client_id: str | None) -> bool:
+def is_own_id(client_id: str | None) -> bool:
+    """Whether a client id is one of brokers and controllers."""
     return client_id is not None and _OWN.fullmatch(client_id) is not None
 
 

@@ -36,6 +36,24 @@ JOINED = 3
 MOST_WINDOWS = 100_000
 
 
+ALONE = frozenset(
+    (
+        *("ApiVersions", "Metadata", "DescribeTopicPartitions", "Heartbeat", "FindCoordinator", "Fetch"),
+        *(
+            "ShareFetch",
+            "ListOffsets",
+            "OffsetForLeaderEpoch",
+            "OffsetFetch",
+            "SaslHandshake",
+            "FetchSnapshot",
+        ),
+        *("GetTelemetrySubscriptions", "PushTelemetry", "DescribeConfigs", "DescribeGroups", "ListGroups"),
+    )
+)
+"""What a broker answers alone. Others it may answer late because of another broker: writes wait for copies,
+also those of commits and of members that come, and changes wait for the controller."""
+
+
 class _Long(NamedTuple):
     answered_ns: int
     asked_ns: int
@@ -44,6 +62,8 @@ class _Long(NamedTuple):
     client: str
     client_id: str
     api: str
+    alone: bool
+    """Whether the broker needs no other one for the answer."""
 
 
 @packed
@@ -86,6 +106,7 @@ class Stalls(OneTable[str, _Broker]):
         column("clients", "texts", "clients that waited, by client id or address"),
         column("exchanges", "int64s", "exchanges that waited, the longest wait first"),
         column("waiting", "int64", "number of exchanges that waited"),
+        column("alone", "int64", "number of these that the broker needs no other broker for"),
     )
 
     def __init__(self, limits: Limits = DEFAULTS) -> None:
@@ -118,6 +139,7 @@ class Stalls(OneTable[str, _Broker]):
                 address(exchange.client),
                 exchange.client_id or "",
                 api,
+                api in ALONE or (api == "Produce" and request.body().get("acks") == 1),
             )
         )
 
@@ -145,6 +167,7 @@ class Stalls(OneTable[str, _Broker]):
                         "clients": sorted({each.client_id or each.client for each in waited}),
                         "exchanges": [each.number for each in waited[:8]],
                         "waiting": len(waited),
+                        "alone": sum(each.alone for each in waited),
                     }
                 )
         return out

@@ -121,9 +121,9 @@ class _ConnectionTcp:
         self.exchanges = 0
         self.slow: list[tuple[int, int, int, int]] = []
         """The longest exchanges: minus how long, number, begin and end."""
-        self.waiting: list[tuple[int, int, int, str]] = []
+        self.waiting: list[tuple[int, int, int, str, int]] = []
         """Requests that waited when it was closed: when they were asked, their numbers, how long they may
-        wait (ns), their APIs; the oldest."""
+        wait (ns), their APIs, the bytes that they announce; the oldest."""
         self.answered: set[str] = set()
         """APIs of which requests were answered."""
         self.left_ns: int | None = None
@@ -155,7 +155,8 @@ class _ConnectionTcp:
         if response is None and exchange.missing == "connection closed":
             waits = _may_wait_ns(exchange)
             if waits is not None:
-                self.waiting = sorted([*self.waiting, (frame.last_ns, number, waits, api)])[:MOST_SLOW]
+                waiting = frame.last_ns, number, waits, api, frame.size
+                self.waiting = sorted([*self.waiting, waiting])[:MOST_SLOW]
         if _leaves(exchange, api):
             self.left_ns = most(self.left_ns, frame.last_ns)
         begin_ns = int(frame.first_ns)
@@ -232,6 +233,12 @@ class Tcp(Batched, OneTable[int, _ConnectionTcp]):
         ),
         column("waiting_apis", "texts", "APIs of the requests that waited"),
         column(
+            "waiting_bytes",
+            "int64",
+            "bytes that the largest of them announces, whether or not all were sent",
+            unit="bytes",
+        ),
+        column(
             "waiting_ns",
             "int64",
             "age of the oldest request that waited; for a long poll since its own wait was over",
@@ -303,11 +310,11 @@ def _count(exchanges: list[Exchange], rows: Rows[int, _ConnectionTcp]) -> None:
             row.add(exchange)
 
 
-def _oldest(waiting: list[tuple[int, int, int, str]], closed_ns: int | None) -> int | None:
+def _oldest(waiting: list[tuple[int, int, int, str, int]], closed_ns: int | None) -> int | None:
     """For how long the oldest had waited."""
     if closed_ns is None:
         return None
-    return max((closed_ns - asked - may for asked, _, may, _ in waiting), default=None)
+    return max((closed_ns - asked - may for asked, _, may, *_ in waiting), default=None)
 
 
 def _may_wait_ns(exchange: Exchange) -> int | None:
@@ -342,7 +349,7 @@ def _result(number: int, row: _ConnectionTcp, over: Connection) -> Row:
     late = facts.get("rto_ns") or ()
     rtt = facts.get("rtt_min_ns") or 0
     large = [each for each in row.slow_large if each[1] > 5 * rtt]
-    waiting: list[tuple[int, int, int, str]] = []
+    waiting: list[tuple[int, int, int, str, int]] = []
     closed_ns = facts.get("closed_ns")
     if closed_ns is not None:
         waiting = [each for each in row.waiting if each[0] + each[2] < closed_ns]
@@ -355,8 +362,9 @@ def _result(number: int, row: _ConnectionTcp, over: Connection) -> Row:
         **dict(zip(_NAMES, map(facts.get, _NAMES), strict=True)),
         "login_ns": row.login_ns,
         "setup_ns": setup_ns,
-        "waiting_exchanges": [each for _, each, _, _ in waiting[:MOST_HIT]],
-        "waiting_apis": sorted({api for *_, api in waiting}),
+        "waiting_exchanges": [each for _, each, *_ in waiting[:MOST_HIT]],
+        "waiting_apis": sorted({api for _, _, _, api, _ in waiting}),
+        "waiting_bytes": max((size for *_, size in waiting), default=None),
         "waiting_ns": _oldest(waiting, closed_ns),
         "answered_apis": sorted(row.answered),
         "closed_ns": closed_ns,

@@ -44,6 +44,10 @@ AUTO_COMMIT_NS = 6 * SECOND
 """How long after its last poll a client may commit by itself (``auto.commit.interval.ms``, and a bit)."""
 DID_NOT_POLL = "gives no reason; it fetched or committed nothing for its poll interval"
 """The detail of a LeaveGroup that gives no reason and is taken for that of a client that was not polled."""
+DID_NOT_FETCH = "gives no reason; it had fetched nothing for seconds, and went on to commit"
+"""The same of a client whose poll interval is not known."""
+QUIET_NS = 3 * SECOND
+"""A client that fetched nothing for so long may be one that was not polled."""
 EARLY = 0.9
 """A timeout is taken for over at this share of it."""
 
@@ -205,50 +209,76 @@ def _left(line: GroupLine, window: Window, leave: Leave) -> Trigger:
     word, confidence = "member-left", CERTAIN
     if leave.reason is not None:
         word = _word(leave.reason) or word
-    elif exceeded_poll_interval(line, leave, member or ""):
+    elif was_not_polled(line, leave, member or "") is not None:
         word, confidence = "poll-interval", LIKELY
     return Trigger(word, confidence, member, leave.who, leave.reason, leave.number, leave.ns)
 
 
-def exceeded_poll_interval(line: GroupLine, leave: Leave, member: str) -> bool:
-    """Whether a client that gives no reason left because it was not polled.
+def was_not_polled(line: GroupLine, leave: Leave, member: str) -> str | None:
+    """What shows that a client that gives no reason left because it was not polled; None if nothing does.
 
     KIP-62: the rebalance timeout of its JoinGroup is its ``max.poll.interval.ms``. Such a client heartbeats
     to the end, and fetched nothing for that time. With librdkafka, fetches go on by themselves. There it
     committed nothing for that time, left without closing its connection, and joined again on it as a new
-    member.
+    member. With aiokafka, the rebalance timeout is another one. There its application does not know that it
+    left: it goes on to commit, and is refused.
     """
     joins = [mark for mark in line.marks if isinstance(mark, Join) and mark.member == member]
     joined = [join for join in joins if join.told_ns is not None and join.error == 0 and join.ns < leave.ns]
     if not joined or not joined[-1].rebalance_ms or leave.who.connection != joined[-1].who.connection:
-        return False
-    interval_ns = int(EARLY * joined[-1].rebalance_ms * MILLISECOND)
+        return None
     since = joined[-1].told_ns or 0
     session_ns = (joined[-1].session_ms or 0) * MILLISECOND
     last_beat = max(
         (run.last_ns for key, run in line.beats.items() if key.member == member and run.last_ns <= leave.ns),
         default=None,
     )
-    if leave.ns - since < interval_ns or last_beat is None or leave.ns - last_beat > session_ns:
-        return False
+    if last_beat is None or leave.ns - last_beat > session_ns:
+        return None
     fetched = line.fetched_until(member, {member}, leave.ns)
-    if fetched is not None and leave.ns - fetched >= interval_ns - LONG_POLL_NS:
-        return True
-    committed = max(
-        (
-            run.last_ns
-            for key, run in line.commits.items()
-            if key.member == member and run.last_ns <= leave.ns
-        ),
-        default=since,
-    )
+    quiet_ns = leave.ns - fetched if fetched is not None else 0
+    interval_ns = int(EARLY * joined[-1].rebalance_ms * MILLISECOND)
+    if leave.ns - since >= interval_ns and (
+        quiet_ns >= interval_ns - LONG_POLL_NS or _began_again(line, leave, member, since, interval_ns)
+    ):
+        return DID_NOT_POLL
+    return DID_NOT_FETCH if quiet_ns >= QUIET_NS and _goes_on(line, leave, member) else None
+
+
+def _began_again(line: GroupLine, leave: Leave, member: str, since: int, interval_ns: int) -> bool:
+    """Whether a client had committed nothing for long when it left, and joined again as a new member."""
     again = any(
         isinstance(mark, Join) and mark.who.connection == leave.who.connection and not mark.asked
         for mark in line.marks
         if mark.ns > leave.ns
     )
-    quiet_ns = max(SECOND, interval_ns - AUTO_COMMIT_NS)
-    return again and leave.ns - committed >= quiet_ns
+    return again and leave.ns - committed_until(line, member, since, leave.ns) >= without_commits(interval_ns)
+
+
+def committed_until(line: GroupLine, member: str, since: int, until: int) -> int:
+    """When a member last committed between two times; the first of these if it did not."""
+    return max(
+        (run.last_ns for key, run in line.commits.items() if key.member == member and run.last_ns <= until),
+        default=since,
+    )
+
+
+def without_commits(interval_ns: int) -> int:
+    """For how long a client that was not polled for so long commits nothing."""
+    return max(SECOND, interval_ns - AUTO_COMMIT_NS)
+
+
+def _goes_on(line: GroupLine, leave: Leave, member: str) -> bool:
+    """Whether a client goes on to commit when it has left, and is told that it is no member. It may not name
+    itself any more."""
+    return any(
+        (key.error, key.api) == (UNKNOWN_MEMBER_ID, "OffsetCommit")
+        and key.member in (member, "")
+        and run.who.connection == leave.who.connection
+        and run.first_ns <= leave.ns + SECOND
+        and run.last_ns >= leave.ns
+        for key, run in line.refusals.items()
+    )
 
 
 def _word(reason: str) -> str | None:

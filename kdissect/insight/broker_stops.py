@@ -121,12 +121,64 @@ def broker_stops(facts: Facts, limit: Callable[[str], float]) -> Iterator[Broker
 
     :param limit: tells a threshold of the rule ``broker-gone``.
     """
-    within_ns = limit("together_s") * SECOND
     nodes = nodes_by_address(facts.rows(ClusterBrokers))
+    for each in _lost_together(facts, limit, nodes):
+        if _lives_on(facts, each, nodes, limit("stopping_s") * SECOND) is None:
+            yield _stop(facts, each, nodes)
+
+
+def closed_listeners(facts: Facts) -> Iterator[tuple[LostBroker, int, str]]:
+    """Listeners that went while their broker went on: each with the node, and where else that answered. The
+    facts need what those of :func:`restarts` need."""
+    limit = partial(facts.limit_of, "broker-gone")
+    nodes = nodes_by_address(facts.rows(ClusterBrokers))
+    for several in _lost_together(facts, limit, nodes):
+        other = _lives_on(facts, several, nodes, limit("stopping_s") * SECOND)
+        if other is not None:
+            for each in several:
+                yield each, nodes[several[0].address], other
+
+
+def _lost_together(
+    facts: Facts, limit: Callable[[str], float], nodes: dict[str, int]
+) -> Iterator[list[LostBroker]]:
+    """Addresses where nobody answers any more, those of one broker together."""
+    within_ns = limit("together_s") * SECOND
     losses = _losses(facts.rows(Tcp), within_ns, limit("patience_s") * SECOND)
     several = [each for each in losses if each.failed >= limit("tries")]
-    for each in _of_one_broker(several, nodes, within_ns, limit("stopping_s") * SECOND):
-        yield _stop(facts, each, nodes)
+    yield from _of_one_broker(several, nodes, within_ns, limit("stopping_s") * SECOND)
+
+
+def _lives_on(
+    facts: Facts, several: list[LostBroker], nodes: dict[str, int], stopping_ns: float
+) -> str | None:
+    """Another address that the cluster had told of the same broker, where it answered through the time in
+    which it seemed to go: on a connection that was there before, and more than a second after the others had
+    ended. One that stops in an orderly way closes that, too, within its time."""
+    node, own = nodes.get(several[0].address), {each.address for each in several}
+    if node is None:
+        return None
+    first_ns, last_ns = min(each.last_ns for each in several), max(each.last_ns for each in several)
+    told = first_told(facts.rows(ClusterBrokers))
+    for row in facts.rows(Tcp):
+        if (
+            row["broker"] in own
+            or nodes.get(row["broker"]) != node
+            or max(row["first_ns"], told[row["broker"]]) >= first_ns
+            or _last_answer(row) <= last_ns + SECOND
+            or (row["closed_by"] == "broker" and row["closed_ns"] <= last_ns + stopping_ns)
+        ):
+            continue
+        return str(row["broker"])
+    return None
+
+
+def _last_answer(row: Row) -> int:
+    """When a broker last answered on a connection, at the latest; 0 if its last message was a request."""
+    if not row["exchanges"] or row["last_missing"] is not None:
+        return 0
+    end_ns = row["closed_ns"] if row["closed_ns"] is not None else row["last_ns"]
+    return int(end_ns - (row["idle_ns"] or 0))
 
 
 def returns(facts: Facts) -> list[tuple[int, int, int]]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from kdissect.insight.rule import RULES
 from kdissect.insight.rules import (
+    admin,
     batching,
     brokers,
     capture,
@@ -31,6 +32,7 @@ from kdissect.insight.rules import (
 
 __all__ = [
     "RULES",
+    "admin",
     "batching",
     "brokers",
     "capture",

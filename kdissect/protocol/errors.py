@@ -17,6 +17,8 @@ from kdissect.protocol.packaged import packaged
 FATAL, RETRIABLE, ROUTINE = "fatal", "retriable", "routine"
 CLASSES = (FATAL, RETRIABLE, ROUTINE)
 """How grave an error is, the gravest first."""
+NOT_MADE = ("INVALID_REPLICATION_FACTOR", "POLICY_VIOLATION")
+"""Why a controller refuses to make a topic, however often it is asked."""
 SIGNS = {FATAL: "✗", RETRIABLE: "↻", ROUTINE: "·"}
 """What stands for each where there is room for one character."""
 

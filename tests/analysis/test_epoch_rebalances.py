@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from kdissect.analysis.fold import Row
+from kdissect.analysis.triggers import DID_NOT_POLL
 from kdissect.exchange import Exchange
 from tests.analysis.folds import fold, made
 
@@ -26,6 +27,7 @@ def beat(
     given: Held | None = None,
     api: str = "ConsumerGroupHeartbeat",
     instance: str | None = None,
+    interval_ms: int = 300_000,
 ) -> Exchange:
     """A heartbeat at a time in milliseconds, answered after one: with the epoch ``told``, and perhaps with
     what the member is given. ``owned`` is what it says that it has."""
@@ -36,7 +38,7 @@ def beat(
     answered |= {"memberId": member, "memberEpoch": told, "heartbeatIntervalMs": 5000}
     if api == "ConsumerGroupHeartbeat":
         topics = None if owned is None else _held(owned)
-        asked |= {"instanceId": instance, "rebalanceTimeoutMs": 300_000 if epoch == 0 else -1}
+        asked |= {"instanceId": instance, "rebalanceTimeoutMs": interval_ms if epoch == 0 else -1}
         asked |= {"subscribedTopicRegex": None, "serverAssignor": None, "topicPartitions": topics}
     times = round(at * MS), round((at + 1) * MS)
     return made(api, 1, asked, answered | {"assignment": assignment}, times, ord(member))
@@ -145,3 +147,47 @@ def test_members_of_a_share_group_have_a_partition_together() -> None:
     ]
     *_, row = told("rebalances", events)
     assert (row["generation"], row["completed"], row["moved"], row["stopped_ns"]) == (2, True, 0, 0)
+
+
+def fetch(at: float, member: str) -> Exchange:
+    asked = {"replicaId": -1, "maxWaitMs": 500, "minBytes": 1, "maxBytes": 1, "isolationLevel": 0}
+    asked |= {"client_id": member, "topics": []}  # type: ignore[dict-item]
+    times = round(at * MS), round((at + 1) * MS)
+    return made("Fetch", 4, asked, {"throttleTimeMs": 0, "responses": []}, times, ord(member))
+
+
+def commit(at: float, member: str, epoch: int) -> Exchange:
+    place = {"partitionIndex": 0, "committedOffset": 5, "committedMetadata": ""}
+    asked = {"groupId": "g", "generationIdOrMemberEpoch": epoch, "memberId": member, "retentionTimeMs": -1}
+    asked |= {"client_id": member, "topics": [{"name": "orders", "partitions": [place]}]}
+    answer = {"topics": [{"name": "orders", "partitions": [{"partitionIndex": 0, "errorCode": 0}]}]}
+    times = round(at * MS), round((at + 1) * MS)
+    return made("OffsetCommit", 3, asked, {"throttleTimeMs": 0, **answer}, times, ord(member))
+
+
+def alone_for(seconds: int, back: bool = True, committed: float = 1_000, left: int = 0) -> list[Exchange]:
+    """A, whose poll interval is 20 s, fetches without end, leaves after so long, and may join again."""
+    end = seconds * 1000 + left
+    events = [beat(1, "a", 0, 1, (), (0, 1), interval_ms=20_000), beat(3, "a", 1, 1, (0, 1))]
+    events += [beat(at, "a", 1, 1) for at in range(5_000, end, 5_000)]
+    events += [fetch(at, "a") for at in range(100, end, 100)]
+    events += [commit(committed, "a", 1), beat(end, "a", -1, -1)]
+    return [*events, *([beat(end + 10, "a", 0, 3, (), (0, 1), interval_ms=20_000)] if back else [])]
+
+
+def did_not_poll(events: list[Exchange]) -> bool:
+    return any(row["detail"] == DID_NOT_POLL for row in told("rebalance_steps", events))
+
+
+def test_a_member_that_fetches_by_itself_leaves_and_is_back_was_not_polled() -> None:
+    """So does librdkafka, also where the group is empty meanwhile."""
+    assert did_not_poll(alone_for(19))
+    assert not did_not_poll(alone_for(18)), "it joined less than its interval before"
+    assert not did_not_poll(alone_for(19, back=False)), "it just left"
+    assert did_not_poll(alone_for(19, committed=7_000 - 2))
+    assert not did_not_poll(alone_for(19, committed=7_000)), "it was polled then"
+    silent = [each for each in alone_for(23) if not 5_000 * MS <= each.begun_ns < 23_000 * MS]
+    assert not did_not_poll(silent), "nobody knows whether it lived"
+    other = alone_for(19)
+    other[-1].connection = 9
+    assert not did_not_poll(other), "another process may have joined"

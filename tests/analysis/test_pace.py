@@ -74,6 +74,33 @@ def test_two_connections_that_wait_for_a_second_and_are_answered_together_show_a
     assert row["from_ns"] == 500 * MILLISECOND
 
 
+ANSWERS: dict[str, dict[str, Any]] = {
+    "Produce": {"responses": []},
+    "Metadata": {"brokers": [], "topics": []},
+    "Heartbeat": {"errorCode": 0},
+}
+
+
+def asked(api: str, version: int, body: dict[str, Any], connection: int) -> Exchange:
+    times = (500 * MILLISECOND, 2_500 * MILLISECOND)
+    answer = {**ANSWERS[api], "throttleTimeMs": 0} if api == "Produce" else ANSWERS[api]
+    return made(api, version, body, answer, times, connection)
+
+
+def test_what_other_brokers_are_needed_for_is_told_apart() -> None:
+    def alone(*made: tuple[str, int, dict[str, Any]]) -> int:
+        (row,) = fed(Stalls(), beat(0, 1), *(asked(*each, at) for at, each in enumerate(made, 1)))
+        assert row["waiting"] == len(made)
+        return int(row["alone"])
+
+    body: dict[str, Any] = {"transactionalId": None, "acks": 1, "timeoutMs": 0, "topicData": []}
+    leader, copies = ("Produce", 3, body), ("Produce", 3, {**body, "acks": -1})
+    metadata: tuple[str, int, dict[str, Any]] = ("Metadata", 0, {"topics": []})
+    assert alone(copies, copies) == 0
+    assert alone(copies, leader) == 1
+    assert alone(metadata, ("Heartbeat", 0, BEAT)) == 2
+
+
 def test_one_connection_alone_shows_none() -> None:
     assert not fed(Stalls(), beat(0, 1), beat(500, 2_000, 1), beat(700, 1_805, 1))
 

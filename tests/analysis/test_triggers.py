@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from kdissect.analysis.fold import Row
-from tests.analysis.folds import fold
+from tests.analysis.folds import fold, made
 from tests.analysis.grouped import MS, Client
 
 A, B = Client("a", 50_001), Client("b", 50_002)
@@ -95,6 +95,41 @@ def test_a_client_that_fetches_by_itself_and_joins_again_on_its_connection_excee
     events += B.enter(40_000, 45_000, 4, "m-c")
     found = {row["generation"]: row["trigger"] for row in rows(events)}
     assert found[3] == "poll-interval"
+
+
+def refused_commit(at_ms: float, member: str = "", client: Client = B) -> Any:
+    """A commit that does not name its member any more, and is told that nobody of that name is one."""
+    asked = {"groupId": "g", "generationIdOrMemberEpoch": -1, "memberId": member, "retentionTimeMs": -1}
+    asked["topics"] = [{"name": "orders", "partitions": [COMMITTED]}]
+    answer = {"topics": [{"name": "orders", "partitions": [{"partitionIndex": 0, "errorCode": 25}]}]}
+    out = made("OffsetCommit", 3, asked, {"throttleTimeMs": 0, **answer}, times(at_ms), client.port)
+    out.client_endpoint = bytes((10, 0, 0, 9)) + client.port.to_bytes(2, "big")
+    return out
+
+
+COMMITTED = {"partitionIndex": 0, "committedOffset": 5, "committedMetadata": ""}
+
+
+def times(at_ms: float) -> tuple[int, int]:
+    return round(at_ms * MS), round(at_ms * MS) + MS
+
+
+def left_after(quiet_ms: float, *more: Any) -> list[Any]:
+    """B fetched nothing for so long, and left within its poll interval."""
+    events = [*two(), *A.beats(15_000, 21_000, 2, "m-a"), *B.beats(15_000, 21_000, 2, "m-b")]
+    events += [B.fetch(22_500 - quiet_ms - 1), B.leave(22_500, "m-b"), *more]
+    return [*events, A.beat(24_000, 2, "m-a", 27), A.join(24_002, 24_003, 3, "m-a", roster=("m-a",))]
+
+
+def test_a_client_that_leaves_and_goes_on_to_commit_was_not_polled() -> None:
+    """With aiokafka, the rebalance timeout of a JoinGroup is not the poll interval."""
+    unpolled, left = (3, "poll-interval", "likely", "b"), (3, "member-left", "certain", "b")
+    assert last(left_after(3_000, refused_commit(22_505))) == unpolled
+    assert last(left_after(3_000, refused_commit(22_505, "m-b"))) == unpolled
+    assert last(left_after(2_999, refused_commit(22_505))) == left, "it fetched a moment before"
+    assert last(left_after(3_000)) == left, "it may have done so on purpose"
+    assert last(left_after(3_000, refused_commit(23_502))) == left, "it began to do something else"
+    assert last(left_after(3_000, refused_commit(22_505, client=A))) == left
 
 
 def test_the_only_member_that_leaves_since_it_was_not_polled_leaves_a_generation_of_nobody() -> None:

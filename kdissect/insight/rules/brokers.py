@@ -8,8 +8,16 @@ from kdissect.analysis.cluster import ClusterBrokers, ClusterChanges
 from kdissect.analysis.errors import Errors
 from kdissect.analysis.fold import SECOND, Row
 from kdissect.analysis.quorum import Quorum
+from kdissect.analysis.stalls import Stalls
 from kdissect.analysis.tcp import Tcp
-from kdissect.insight.broker_stops import BrokerStop, LostBroker, broker_stops, subject_of
+from kdissect.insight.broker_stops import (
+    BrokerStop,
+    LostBroker,
+    broker_stops,
+    closed_listeners,
+    nodes_by_address,
+    subject_of,
+)
 from kdissect.insight.causes import explains
 from kdissect.insight.finding import (
     CERTAIN,
@@ -24,6 +32,7 @@ from kdissect.insight.finding import (
 )
 from kdissect.insight.repeated import once
 from kdissect.insight.rule import Facts, rule
+from kdissect.insight.rules.latency import stalls
 from kdissect.insight.words import showing
 from kdissect.wording import plural
 
@@ -44,6 +53,29 @@ def broker_gone(facts: Facts) -> Iterator[Finding]:
     """All connections of a broker end at once, and nobody reaches it after."""
     for stop in broker_stops(facts, facts.limit):
         yield _gone(facts, stop)
+
+
+@rule("listener-gone", CRITICAL, CERTAIN, needs=(Tcp, ClusterBrokers, ClusterChanges, Errors))
+@once
+def listener_gone(facts: Facts) -> Iterator[Finding]:
+    """All connections to one listener of a broker end, and nobody reaches it after; others are served."""
+    for lost, node, other in closed_listeners(facts):
+        back = "" if lost.back_ns is None else " Later it was there again."
+        yield facts.finding(
+            FindingSubject(broker=str(node)),
+            f"Broker {node} no longer takes connections at {lost.address}: {_ended(lost.ended, 0)}, and "
+            f"{plural(lost.failed, 'later try', 'later tries')} to connect failed. The broker itself runs: "
+            f"it went on to answer at {other}.{back}",
+            subject_text=FindingSubject(broker=str(node)).text(lost.address),
+            count=lost.failed,
+            measure=lost.failed,
+            unit="tries",
+            first_ns=lost.last_ns,
+            last_ns=lost.back_ns if lost.back_ns is not None else facts.context.last_ns,
+            resolved_ns=lost.back_ns,
+            connections=lost.connections,
+            filter=f'broker == "{lost.address}"',
+        )
 
 
 def _may_be_cut(facts: Facts, several: list[LostBroker]) -> bool:
@@ -224,15 +256,24 @@ def log_dir_offline(facts: Facts) -> Iterator[Finding]:
         )
 
 
-@rule("heartbeat-late", NOTICE, CERTAIN, needs=(Quorum,), gap_s=4.5)
+@rule("heartbeat-late", NOTICE, CERTAIN, needs=(Quorum, Stalls, Tcp, ClusterBrokers), gap_s=4.5)
 @once
 def heartbeat_late(facts: Facts) -> Iterator[Finding]:
     """The heartbeats of a broker come late."""
     if facts.context.gap_bytes:
         facts.cannot_judge("bytes are missing in the capture, heartbeats perhaps among them")
         return
+    nodes = nodes_by_address(facts.rows(ClusterBrokers))
+    stood = stalls(facts)
     for row in facts.rows(Quorum):
         gap_ns, from_ns = row["heartbeat_max_ns"] or 0, row["heartbeat_gap_ns"]
+        own = [
+            broker
+            for broker, rows in stood.items()
+            if from_ns is not None
+            and nodes.get(broker) == row["node"]
+            and any(from_ns <= each["to_ns"] and each["from_ns"] <= from_ns + gap_ns for each in rows)
+        ]
         if gap_ns >= facts.limit("gap_s") * SECOND:
             yield facts.finding(
                 FindingSubject(broker=str(row["node"])),
@@ -244,6 +285,7 @@ def heartbeat_late(facts: Facts) -> Iterator[Finding]:
                 threshold=facts.limit("gap_s"),
                 first_ns=from_ns,
                 last_ns=from_ns + gap_ns if from_ns is not None else None,
+                because=key_of("broker-stalled", FindingSubject(broker=own[0])) if own else None,
                 filter="api == BrokerHeartbeat",
             )
 
@@ -292,8 +334,8 @@ def voter_behind(facts: Facts) -> Iterator[Finding]:
             )
 
 
+explains("broker-stalled", "heartbeat-late", "broker-fenced", "controller-moved", within_s=30)
 explains("broker-gone", "broker-restarted", shares=("broker",), within_s=60)
 explains("broker-gone", "controller-moved", "election-storm", "heartbeat-late", within_s=60)
 explains("broker-gone", "request-abandoned", "head-of-line", "latency-spike", within_s=60)
-explains("broker-stalled", "heartbeat-late", "broker-fenced", "controller-moved", within_s=30)
 explains("heartbeat-late", "broker-fenced", shares=("broker",))

@@ -96,7 +96,7 @@ def leader_moved(facts: Facts) -> Iterator[Finding]:
             partitions = len({row["subject"] for row in burst})
             who = f" {by} asked for it." if by else ""
             after = sorted({row["after"] for row in burst if row["after"] != NOBODY})
-            where = f" to {_brokers(after)}" if after else ", and nobody leads now"
+            where = f" to {_brokers(after)}" if after else ", and nobody led then"
             yield facts.finding(
                 FindingSubject(broker=node, topic=topic),
                 f"The leadership of {plural(partitions, 'partition')} ({_names(burst)}) moved from broker "

@@ -10,8 +10,8 @@ from typing import Any
 from kdissect.analysis.cluster import ClusterBrokers
 from kdissect.analysis.fold import MILLISECOND, SECOND, Row
 from kdissect.analysis.medians import median
-from kdissect.analysis.pace import Pace
-from kdissect.analysis.stalls import Spikes, Stalls
+from kdissect.analysis.pace import Pace, is_own_id
+from kdissect.analysis.stalls import SILENCE_NS, Spikes, Stalls
 from kdissect.analysis.tcp import Tcp
 from kdissect.analysis.waits import is_long_poll, may_wait
 from kdissect.insight.broker_stops import nodes_by_address
@@ -353,9 +353,10 @@ def stalls(facts: Facts) -> dict[str, list[Row]]:
 
 def _of_one_broker(stood: dict[str, list[Row]], nodes: dict[str, int]) -> dict[str, list[Row]]:
     """The same, a broker once. Which one has a listener for controllers is not always told: what stood still
-    there is the one broker of its host that stood still at the same times."""
+    there is the one broker of its host that stood still at the same times. Where the cluster tells of none
+    of them, one that only brokers and controllers use is such a listener."""
     joined: dict[str, list[Row]] = {}
-    for broker, rows in sorted(stood.items(), key=lambda each: each[0] not in nodes):
+    for broker, rows in sorted(stood.items(), key=lambda each: (each[0] not in nodes, _is_inner(each[1]))):
         host, node = broker.rpartition(":")[0], nodes.get(broker)
         near = [
             one
@@ -364,6 +365,8 @@ def _of_one_broker(stood: dict[str, list[Row]], nodes: dict[str, int]) -> dict[s
             and (nodes[one] == node if node is not None else one.rpartition(":")[0] == host)
             and _at_once(stood[one], rows)
         ]
+        if not near and node is None and _is_inner(rows):
+            near = [one for one in joined if one.rpartition(":")[0] == host and _at_once(stood[one], rows)]
         if len(near) == 1:
             joined[near[0]] += rows
         else:
@@ -371,11 +374,25 @@ def _of_one_broker(stood: dict[str, list[Row]], nodes: dict[str, int]) -> dict[s
     return joined
 
 
+def _is_inner(rows: list[Row]) -> bool:
+    """Whether only brokers and controllers waited there."""
+    return all(is_own_id(client) for row in rows for client in row["clients"])
+
+
 def _at_once(one: list[Row], other: list[Row]) -> bool:
     """Whether two listeners stood still at the same times. One of them may have had nobody who waited at
     some of these."""
     few, many = sorted((one, other), key=len)
     return all(any(_is_same(row, each) for each in many) for row in few)
+
+
+def _first_served(facts: Facts) -> set[int]:
+    """Connections whose very first request waited for a second and more."""
+    return {
+        row["connection"]
+        for row in facts.rows(Tcp)
+        if row["opening"] is not None and (row["setup_ns"] or 0) >= SILENCE_NS
+    }
 
 
 def _is_same(one: Row, other: Row) -> bool:
@@ -395,13 +412,18 @@ def _each_once(rows: list[Row]) -> list[Row]:
 
 
 def _stood(facts: Facts) -> dict[str, list[Row]]:
-    """Where brokers stood still for so long that it is told, and the capture did not sleep."""
+    """Where brokers stood still for so long that it is told, and the capture did not sleep. One that starts
+    lets all wait that connect until it is ready. One of several may have waited for another."""
+    began = _first_served(facts)
+    is_only_one = len({row["node_id"] for row in facts.rows(ClusterBrokers)}) == 1
     long = {
         broker: [
             row
             for row in rows
             if row["stalled_ns"] >= facts.limit("stalled_s") * SECOND
             and facts.context.awake_ns(row["from_ns"], row["to_ns"]) == row["to_ns"] - row["from_ns"]
+            and not began.issuperset(row["connections"])
+            and (row["alone"] or is_only_one)
         ]
         for broker, rows in stalls(facts).items()
     }

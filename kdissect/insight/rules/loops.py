@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from kdissect.analysis.cluster import ClusterChanges
 from kdissect.analysis.connections import Connections
+from kdissect.analysis.errors import Errors
 from kdissect.analysis.fold import SECOND, Row, address
 from kdissect.analysis.medians import median
 from kdissect.analysis.metadata_asked import MetadataAsked
@@ -15,6 +17,7 @@ from kdissect.insight.finding import CERTAIN, CRITICAL, NOTICE, WARNING, Finding
 from kdissect.insight.grouping import together
 from kdissect.insight.rule import Facts, rule
 from kdissect.insight.words import of_numbers, quoted, span
+from kdissect.protocol.errors import NOT_MADE
 from kdissect.wording import plural
 
 CAUSES_OF_STORMS = ("unknown-topic-loop", "client-breaks-on-4", "connection-churn", "listener-unreachable")
@@ -169,9 +172,27 @@ def _rate(rows: list[Row], how: str) -> tuple[float, int, int]:
     return count * SECOND / span_ns, span_ns, count
 
 
-@rule("unknown-topic-loop", WARNING, CERTAIN, needs=(Repeats,), answers=5, seconds=5, wrong_names=3)
+@rule(
+    "unknown-topic-loop",
+    WARNING,
+    CERTAIN,
+    needs=(Repeats, Errors, ClusterChanges),
+    answers=5,
+    seconds=5,
+    wrong_names=3,
+)
 def unknown_topic_loop(facts: Facts) -> Iterator[Finding]:
     """A client keeps asking for a topic that is not there."""
+    unmade = {
+        row["topic"]: f" The cluster cannot make it ({row['error']})."
+        for row in facts.rows(Errors)
+        if row["api"] == "CreateTopics" and row["error"] in NOT_MADE
+    }
+    gone = {
+        row["topic"]: (row["ns"], f" It was deleted{f' by {by}' if (by := row['by']) else ''}.")
+        for row in facts.rows(ClusterChanges)
+        if row["what"] == "topic-deleted"
+    }
     missing = [row for row in _of_clients(facts) if row["error"] in (*MISSING, WRONG_NAME) and row["topic"]]
     for (client_id, client), of_client in _by_client(missing).items():
         for (topic,), rows in together(of_client, "topic").items():
@@ -185,9 +206,11 @@ def unknown_topic_loop(facts: Facts) -> Iterator[Finding]:
                     facts.cannot_judge(SLEPT)
                 continue
             why = "cannot be the name of a topic" if wrong else "does not exist"
+            deleted_ns, deleted = gone.get(topic, (0, ""))
             yield facts.finding(
                 FindingSubject(client_id=client_id, client=client, topic=topic),
-                f"The client asked {count:,} times in {span(took_ns)} for topic {topic}, which {why}.",
+                f"The client asked {count:,} times in {span(took_ns)} for topic {topic}, which {why}."
+                f"{unmade.get(topic, '')}{deleted if deleted_ns <= last_ns else ''}",
                 count=count,
                 measure=count,
                 unit="answers",

@@ -60,15 +60,18 @@ def data_lost_to_retention(facts: Facts) -> Iterator[Finding]:
 def offset_reset(facts: Facts) -> Iterator[Finding]:
     """A consumer jumped, because what it asked for was not there."""
     deleted = together((row for row in facts.rows(ClusterChanges) if row["what"] == "topic-deleted"), "topic")
+    read = together(consumers(facts), "group", "client_id", "topic", "partition")
     for key, rows in together(_resets(facts), "group", "client_id", "topic", "partition").items():
         group, client_id, topic, partition = key
         row = rows[-1]
         before, after = row["reset_from"], row["reset_to"]
+        is_another = after is not None and after <= before
+        is_another = is_another and _is_another(row, read[key], deleted.get((topic,), []))
         if after is None:
             jump = "and it read nothing of this partition after that in the capture"
         elif after > before:
             jump = f"so it went on at {after:,} and left out {plural(after - before, 'offset')}"
-        elif any(row["first_ns"] <= each["ns"] <= row["reset_ns"] for each in deleted.get((topic,), ())):
+        elif is_another:
             jump = f"so it went on at {after:,}: the topic was deleted and made again, with new offsets"
         else:
             jump = f"so it went back to {after:,} and reads {plural(before - after, 'offset')} again"
@@ -84,7 +87,31 @@ def offset_reset(facts: Facts) -> Iterator[Finding]:
             exchanges=[each["reset_exchange"] for each in rows],
             connections=[each["connection"] for each in rows],
             filter=fetches_of(topic, rows),
+            **(_MADE_AGAIN if is_another else {}),
         )
+
+
+_MADE_AGAIN = {
+    "cause": "The topic was deleted and made again under its name: by a tool, or by itself at the next "
+    "request for it (auto.create.topics.enable). Its records and offsets are new ones, and what was not "
+    "read of the old topic is lost.",
+    "fix": "Find out who deleted the topic, and whether that was meant. Stop producers and consumers first, "
+    "and delete the group's offsets with the topic. Set auto.create.topics.enable=false on the brokers.",
+    "configs": ("auto.create.topics.enable", "auto.offset.reset"),
+}
+
+
+def _is_another(reset: Row, read: list[Row], deleted: list[Row]) -> bool:
+    """Whether the topic was deleted and made again while it was read: somebody was seen to delete it, or one
+    connection read two topics of this name, as they have ids of their own.
+
+    :param read: what its consumer read of partitions of this name and number.
+    """
+    begun_ns = min(row["first_ns"] for row in read)
+    return any(begun_ns <= each["ns"] <= reset["reset_ns"] for each in deleted) or any(
+        row is not reset and row["connection"] == reset["connection"] and row["first_ns"] < reset["first_ns"]
+        for row in read
+    )
 
 
 @rule("offset-rewound", NOTICE, CERTAIN, needs=(Lag,))

@@ -217,8 +217,11 @@ def test_a_listener_that_closes_seconds_later_is_of_the_same_loss() -> None:
     outer = connection(0, 1, 10), refused(2, 11)
     (found,) = said("broker-gone", *outer, *later, at_node(), also)
     assert "its 2 connections ended within 2.0 s" in found.message
-    (found,) = said("broker-gone", *outer, connection(5, 11.5, 90), *later, at_node(), also)
-    assert "That happened 2 times" in found.message  # the first was back
+    # Where the first was back before the other went, each went alone, and the broker was never gone.
+    alone = *outer, connection(5, 11.5, 90), *later, at_node(), also
+    assert not said("broker-gone", *alone)
+    (found,) = said("listener-gone", *alone)
+    assert "That happened 2 times" in found.message
 
 
 def test_a_broker_that_registers_anew_is_back_though_no_client_needs_it() -> None:
@@ -230,15 +233,57 @@ def test_a_broker_that_registers_anew_is_back_though_no_client_needs_it() -> Non
         assert found.resolved_ns is None
 
 
-@pytest.mark.parametrize(("apart_s", "findings"), [(60, 1), (61, 2)])
-def test_listeners_that_end_far_apart_are_no_loss_of_one_broker(apart_s: int, findings: int) -> None:
-    """Nobody looked whether the first was back before the other one went."""
+@pytest.mark.parametrize(("apart_s", "lives_on"), [(60, False), (61, True)])
+def test_listeners_that_end_far_apart_are_no_loss_of_one_broker(apart_s: int, lives_on: bool) -> None:
     inner, ends_s = {"broker": "10.0.0.1:9093"}, 10 + apart_s
     later = connection(3, 0, ends_s, **inner), connection(4, ends_s + 1, ends_s + 1, **inner, **REFUSED)
     also = ClusterBrokers, row(ClusterBrokers, node_id=1, host="10.0.0.1", port=9093, from_ns=0)
-    (found,) = said("broker-gone", connection(0, 1, 10), refused(2, 11), *later, at_node(), also)
-    assert ("That happened 2 times" in found.message) == (findings == 2)
-    assert (f"ended within {apart_s}.0 s" in found.message) == (findings == 1)
+    rows = connection(0, 1, 10), refused(2, 11), *later, at_node(), also
+    (found,) = said("broker-gone", *rows)
+    assert (found.connections == (3, 4)) == lives_on
+    assert (f"ended within {apart_s}.0 s" in found.message) == (not lives_on)
+    assert [each.first_ns for each in said("listener-gone", *rows)] == [10 * SECOND] * lives_on
+
+
+OTHER_LISTENER = ClusterBrokers, row(ClusterBrokers, node_id=1, host="10.0.0.1", port=9093, from_ns=0)
+
+
+def test_a_listener_goes_alone_while_its_broker_answers_at_another() -> None:
+    inner = connection(2, 1, 90, broker="10.0.0.1:9093", end="open")
+    rows = connection(0, 1, 10), connection(1, 2, 10.4), refused(3, 11), at_node(), OTHER_LISTENER, inner
+    assert not said("broker-gone", *rows)
+    (found,) = said("listener-gone", *rows)
+    assert (found.severity, found.subject.broker, found.resolved_ns) == (CRITICAL, "1", None)
+    assert found.where == f"broker 1 ({BROKER})"
+    assert f"no longer takes connections at {BROKER}: its 2 connections ended" in found.message
+    assert "it went on to answer at 10.0.0.1:9093." in found.message
+    (back,) = said("listener-gone", *rows, connection(4, 20, 30))
+    assert back.message.endswith("Later it was there again.")
+    assert back.resolved_ns == 20 * SECOND
+
+
+@pytest.mark.parametrize(
+    ("inner", "told", "lives_on"),
+    [
+        ({"last_s": 11.5}, {}, False),  # it answered no more than a second later
+        ({"last_s": 11.6}, {}, True),
+        ({"first_s": 10.5}, {}, False),  # after a restart
+        ({"last_missing": "connection closed"}, {}, False),
+        ({"last_s": 70, "closed_by": "broker", "closed_ns": 70 * SECOND, "idle_ns": 0}, {}, False),
+        ({"last_s": 71, "closed_by": "broker", "closed_ns": 71 * SECOND, "idle_ns": 0}, {}, True),
+        ({"last_s": 71, "closed_by": "client", "closed_ns": 71 * SECOND, "idle_ns": 61 * SECOND}, {}, False),
+        ({}, {"node_id": 2}, False),
+        ({}, {"from_ns": 11 * SECOND}, False),
+    ],
+)
+def test_only_what_was_answered_through_the_time_shows_that_a_broker_runs(
+    inner: dict[str, Any], told: dict[str, Any], lives_on: bool
+) -> None:
+    values = {"first_s": 1, "last_s": 90, "broker": "10.0.0.1:9093", "end": "open", **inner}
+    other = OTHER_LISTENER[0], {**OTHER_LISTENER[1], **told}
+    rows = connection(0, 1, 10.5), refused(3, 11), at_node(), other, connection(2, **values)
+    assert bool(said("listener-gone", *rows)) == lives_on
+    assert bool(said("broker-gone", *rows)) == (not lives_on)
 
 
 def test_a_broker_that_goes_twice_is_told_so_and_each_step_once() -> None:

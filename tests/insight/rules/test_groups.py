@@ -11,7 +11,7 @@ from kdissect.analysis.fold import SECOND, Row
 from kdissect.analysis.group_rebalance import CONNECTION_ENDED, CONNECTION_OPEN
 from kdissect.analysis.groups import Members
 from kdissect.analysis.rebalances import RebalanceSteps
-from kdissect.analysis.triggers import DID_NOT_POLL
+from kdissect.analysis.triggers import DID_NOT_FETCH, DID_NOT_POLL
 from kdissect.insight.catalogue import RULES
 from kdissect.insight.context import SLEPT, JudgingContext
 from kdissect.insight.finding import CRITICAL, INFO, NOTICE, WARNING, Finding
@@ -482,6 +482,25 @@ def test_two_refusals_far_apart_are_not_one_time_without_a_coordinator() -> None
     assert (found.measure, found.severity) == (20, NOTICE), "each of two clients waited for seconds only"
 
 
+def test_a_short_time_without_a_coordinator_is_told_of_one_whose_topic_cannot_be_made() -> None:
+    never = error("COORDINATOR_NOT_AVAILABLE", "FindCoordinator", last_ns=6 * SECOND, count=6)
+    unmade = error("INVALID_REPLICATION_FACTOR", "CreateTopics", group=None, topic="__consumer_offsets")
+    (found,) = told("coordinator-moved", errors=[never, unmade])
+    assert found.severity == WARNING
+    assert "The cluster cannot make __consumer_offsets (INVALID_REPLICATION_FACTOR)." in found.message
+    for other in ({"topic": "__transaction_state"}, {"error": "NOT_CONTROLLER"}, {"api": "Metadata"}):
+        (found,) = told("coordinator-moved", errors=[never, unmade | other])
+        assert (found.severity, "cannot make" in found.message) == (NOTICE, False)
+
+
+def test_a_time_without_a_coordinator_begins_with_what_is_ordinary_still() -> None:
+    first = error("COORDINATOR_NOT_AVAILABLE", "FindCoordinator", last_ns=5 * SECOND, count=4)
+    later = first | {"first_ns": 5 * SECOND, "last_ns": 7 * SECOND, "count": 3}
+    (found,) = told("coordinator-moved", errors=[first, later])
+    assert (found.measure, found.count) == (6, 7)
+    assert not told("coordinator-moved", errors=[first, later | {"client_id": "d"}])
+
+
 def test_so_is_a_transactional_id() -> None:
     never = error("COORDINATOR_NOT_AVAILABLE", "FindCoordinator", last_ns=31 * SECOND, group=None, count=6)
     assert not told("coordinator-moved", errors=[never])
@@ -695,3 +714,10 @@ def test_a_member_that_gives_no_reason_is_likely_to_have_exceeded_its_poll_inter
     (found,) = told("poll-interval-exceeded", rebalance_steps=steps)
     assert (found.confidence, found.subject.client_id) == ("likely", "slow")
     assert not told("poll-interval-exceeded", rebalance_steps=[step("left", 30)])
+    known = [member("slow", rebalance_timeout_ms=10_000, member_id=steps[0]["member_id"])]
+    (found,) = told("poll-interval-exceeded", rebalance_steps=steps, members=known)
+    assert "did not ask for records within 10.00 s" in found.message
+    (found,) = told(
+        "poll-interval-exceeded", rebalance_steps=[step("left", 30, detail=DID_NOT_FETCH)], members=known
+    )
+    assert "did not ask for records in time" in found.message

@@ -83,7 +83,14 @@ def test_no_spike_is_told_below_the_limit(slow: int, told: bool) -> None:
 
 
 def stall(**values: Any) -> tuple[type[Stalls], Row]:
-    made = {"broker": "b:1", "from_ns": T0, "to_ns": T0 + 2 * S, "stalled_ns": 2 * S, "waiting": 2}
+    made = {
+        "broker": "b:1",
+        "from_ns": T0,
+        "to_ns": T0 + 2 * S,
+        "stalled_ns": 2 * S,
+        "waiting": 2,
+        "alone": 1,
+    }
     return Stalls, zeros(
         Stalls, **{**made, "connections": [1, 2], "exchanges": [7, 8], "clients": ["x"], **values}
     )
@@ -127,6 +134,39 @@ def test_a_broker_that_stands_still_with_its_listener_of_controllers_is_told_onc
     assert (found.subject.broker, found.count, found.cost_ns) == ("b:1", 2, 4 * S)
     assert len(told(stall(**inner), stall(broker="b:2"), told_at(2, 2))) == 3, "it may be either's"
     assert len(told(stall(**inner), told_at(1, 9), stall(broker="b:2"), told_at(2, 2))) == 2, "it is told"
+
+
+def test_a_broker_may_have_waited_for_another_one() -> None:
+    """A follower that stands still holds up all writes with acks=all, and commits."""
+    for_others = stall(alone=0)
+    assert not said_by(("broker-stalled",), for_others)
+    assert not said_by(("broker-stalled",), for_others, told_at(1, 1), told_at(2, 2))
+    assert said_by(("broker-stalled",), for_others, told_at(1, 1)), "there is no other one"
+
+
+def first_request(connection: int, setup_ns: int, **more: Any) -> tuple[type[Tcp], Row]:
+    values = {"connection": connection, "opening": "answered", "setup_ns": setup_ns, **more}
+    return Tcp, zeros(Tcp, outage_from_ns=None, **values)
+
+
+def test_a_broker_that_starts_does_not_stand_still() -> None:
+    """It accepts connections before it is ready to answer."""
+    first = first_request(1, S)
+    assert not said_by(("broker-stalled",), stall(), first, first_request(2, 3 * S))
+    assert said_by(("broker-stalled",), stall(), first, first_request(2, S - 1))
+    assert said_by(("broker-stalled",), stall(), first, first_request(2, 3 * S, opening=None))
+    assert said_by(("broker-stalled",), stall(), first)
+
+
+def test_a_listener_that_only_brokers_use_stands_still_with_the_one_of_clients() -> None:
+    """The cluster tells of neither."""
+    inner = stall(broker="b:9", connections=[3], exchanges=[9], clients=["1", "raft-client-2"])
+    (found,) = said_by(("broker-stalled",), inner, stall())["broker-stalled"]
+    assert (found.subject.broker, found.count) == ("b:1", 1)
+    assert "none of 3 connections" in found.message
+    for other in ({"clients": ["1", "app"]}, {"broker": "other:9"}, {"to_ns": T0 + 4 * S}):
+        rows = stall(), (Stalls, {**inner[1], **other})
+        assert len(said_by(("broker-stalled",), *rows)["broker-stalled"]) == 2
 
 
 def test_a_stall_is_told_from_a_second_on() -> None:

@@ -6,7 +6,9 @@ from typing import Any
 
 import pytest
 
+from kdissect.analysis.cluster import ClusterChanges
 from kdissect.analysis.connections import Connections
+from kdissect.analysis.errors import Errors
 from kdissect.analysis.fold import MILLISECOND, SECOND, Row
 from kdissect.analysis.repeats import Repeats
 from kdissect.insight.catalogue import RULES
@@ -38,8 +40,8 @@ def test_severities_are_those_of_the_catalogue(id: str) -> None:
 
 
 def said(id: str, rows: list[Row]) -> list[Finding]:
-    (needed,) = RULES[id].needs
-    return judge({id: RULES[id]}, {needed: rows}, JudgingContext()).findings
+    every = {need: rows if at == 0 else [] for at, need in enumerate(RULES[id].needs)}
+    return judge({id: RULES[id]}, every, JudgingContext()).findings
 
 
 def test_what_an_answer_says_where_the_capture_lacks_its_bytes_is_not_known() -> None:
@@ -148,6 +150,30 @@ def test_questions_of_several_connections_are_of_one_client() -> None:
 def test_a_topic_that_is_not_there_is_asked_for(change: dict[str, Any], fires: bool) -> None:
     row = repeat(**{"topic": "ordres", "error": "UNKNOWN_TOPIC_OR_PARTITION", **change})
     assert [each.subject.topic for each in said("unknown-topic-loop", [row])] == ["ordres"] * fires
+
+
+def test_why_a_topic_is_not_there_is_told() -> None:
+    row = repeat(topic="t", error="UNKNOWN_TOPIC_OR_PARTITION", count=5, last_ns=5 * SECOND)
+    values = {"error": "INVALID_REPLICATION_FACTOR", "api": "CreateTopics", "topic": "t"}
+    gone = {"what": "topic-deleted", "topic": "t", "ns": SECOND, "by": "ops@10.0.0.3"}
+
+    def message(unmade: dict[str, Any], deleted: dict[str, Any]) -> str:
+        facts = {
+            Repeats: [row],
+            Errors: [made.row(Errors, **{**values, **unmade})],
+            ClusterChanges: [made.row(ClusterChanges, **{**gone, **deleted})],
+        }
+        (found,) = made.said("unknown-topic-loop", facts)
+        return found.message
+
+    other = {"topic": "other"}
+    assert message({}, other).endswith(
+        "does not exist. The cluster cannot make it (INVALID_REPLICATION_FACTOR)."
+    )
+    assert message(other, {}).endswith("does not exist. It was deleted by ops@10.0.0.3.")
+    assert message(other, {"by": None}).endswith("does not exist. It was deleted.")
+    for more in (other, {"error": "TOPIC_ALREADY_EXISTS"}, {"api": "Metadata"}):
+        assert message(more, {"ns": 5 * SECOND + 1}).endswith("does not exist.")
 
 
 @pytest.mark.parametrize(("count", "fires"), [(101, True), (99, False)])

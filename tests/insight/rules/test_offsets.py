@@ -304,6 +304,20 @@ def test_a_topic_that_was_made_again_is_not_read_again(change: dict[str, Any], a
     assert ("went on at 50: the topic was deleted and made again" in found.message) == (not again)
 
 
+def test_one_connection_that_reads_two_topics_of_a_name_shows_that_it_was_made_again() -> None:
+    reset = position(
+        **RESET | {"reset_from": 900, "reset_to": 50, "first_ns": SECOND, "reset_ns": 2 * SECOND}
+    )
+    before = position(first_ns=SECOND // 2)
+    (found,) = said("offset-reset", {Positions: [before, reset]})
+    assert "the topic was deleted and made again" in found.message
+    assert "auto.create.topics.enable" in found.cause
+    for other in ({"connection": 99}, {"first_ns": SECOND}, {"partition": 99}, {"topic": "other"}):
+        (found,) = said("offset-reset", {Positions: [before | other, reset]})
+        assert "reads 850 offsets again" in found.message
+        assert "auto.create.topics.enable" not in found.cause
+
+
 def test_a_commit_that_goes_back_is_a_notice() -> None:
     row = lag(rewinds=1, rewound_from=18, rewound_to=1, rewound_by="adminclient-1", rewind_exchange=423)
     (found,) = said("offset-rewound", {Lag: [row]})

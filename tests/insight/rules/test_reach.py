@@ -23,6 +23,8 @@ from tests.insight.rules.shipped import found_in, of_rule
 
 GRADES = {
     "listener-unreachable": (CRITICAL, CERTAIN),
+    "controller-port": (CRITICAL, LIKELY),
+    "connection-limit": (WARNING, LIKELY),
     "tls-on-plaintext-port": (CRITICAL, CERTAIN),
     "http-on-kafka": (NOTICE, CERTAIN),
     "request-refused-by-close": (WARNING, CERTAIN),
@@ -185,6 +187,153 @@ def test_a_broker_that_goes_on_refuses_though_it_closes_an_idle_connection() -> 
     assert not said("request-refused-by-close", {Tcp: [row, idle, goes_on | again]}), "it may have restarted"
     other = idle | {"connection": 4}
     assert not said("request-refused-by-close", {Tcp: [row, idle, other, goes_on]}), "one of several brokers"
+
+
+def too_large(sent: int = 1000, **more: Any) -> Row:
+    """A request that announces 1,000 bytes, and that the broker closed at."""
+    return refused_by_close() | {"waiting_bytes": 1000, "bytes_to_broker": sent} | more
+
+
+def test_a_request_that_was_never_sent_whole_is_too_large() -> None:
+    (found,) = said("request-refused-by-close", {Tcp: [too_large(999)]})
+    assert "each announces 1,000 bytes or more, and the client could send at most 999" in found.message
+    assert found.confidence == "likely"
+    assert "socket.request.max.bytes" in found.cause
+    (found,) = said("request-refused-by-close", {Tcp: [too_large(1000)]})
+    assert "without an answer" in found.message
+    assert found.confidence == "certain"
+
+
+def test_one_of_many_requests_is_too_large_if_that_happens_again() -> None:
+    """Others of the API are answered. A broker that crashes breaks one off, too."""
+    well = too_large(connection=9, closed_by=None, waiting_exchanges=[], answered_apis=["Produce"])
+    first, second = too_large(999), too_large(999, connection=2, closed_ns=5 * SECOND)
+    assert len(said("request-refused-by-close", {Tcp: [first, second, well]})) == 1
+    assert not said("request-refused-by-close", {Tcp: [first, well]})
+    whole = [each | {"bytes_to_broker": 1000} for each in (first, second)]
+    assert not said("request-refused-by-close", {Tcp: [*whole, well]})
+
+
+def spoken(**more: Any) -> Row:
+    row: Row = dict.fromkeys(column.name for column in Versions.columns)
+    row |= {"client_id": "c", "broker": "10.0.0.9:9092", "api": "Metadata", "api_version": 12}
+    return row | {"offered_min": 0, "offered_max": 13} | more
+
+
+@pytest.mark.parametrize(
+    ("change", "version", "wants_login"),
+    [
+        ({}, {}, True),
+        ({}, {"api_version": 13}, True),
+        ({}, {"api_version": 14}, False),  # which the broker does not know
+        ({}, {"offered_min": None, "offered_max": None}, False),
+        ({"waiting_bytes": 65_535}, {}, True),
+        ({"waiting_bytes": 65_536}, {}, False),
+        ({"answered_apis": []}, {}, False),
+        ({"answered_apis": ["ApiVersions", "SaslHandshake"]}, {}, False),
+        ({"waiting_apis": ["SaslHandshake"]}, {}, False),
+    ],
+)
+def test_a_port_that_closes_at_the_first_request_after_api_versions_wants_a_login(
+    change: dict[str, Any], version: dict[str, Any], wants_login: bool
+) -> None:
+    row = too_large(10**9, waiting_bytes=40, waiting_apis=["Metadata"], answered_apis=["ApiVersions"])
+    (found,) = said("request-refused-by-close", {Tcp: [row | change], Versions: [spoken(**version)]})
+    assert ("clients must log in" in found.message) == wants_login
+    assert ("sent no SaslHandshake" in found.cause) == wants_login
+    assert found.confidence == ("likely" if wants_login else "certain")
+    other = spoken(broker="10.0.0.8:9092")
+    (found,) = said("request-refused-by-close", {Tcp: [row | change], Versions: [other]})
+    assert "clients must log in" not in found.message
+
+
+def at_controllers(**more: Any) -> Row:
+    row = refused_by_close() | {"waiting_exchanges": [], "waiting_apis": [], "opening": "answered"}
+    row |= {"answered_apis": ["ApiVersions"], "end": "fin", "last_exchange": 7, "first_ns": SECOND}
+    return row | {"last_ns": 2 * SECOND} | more
+
+
+def sent_to_controllers(*rows: Row, end_s: int = 60, **place: Any) -> list[Finding]:
+    there = endpoint("10.0.0.9:9092", **{"is_controllers": True, **place})
+    return said("controller-port", {Tcp: list(rows), Endpoints: [there]}, JudgingContext(0, end_s * SECOND))
+
+
+def test_a_client_that_gets_no_further_than_api_versions_was_sent_to_controllers() -> None:
+    times = [at_controllers(connection=number) for number in range(3)]
+    (found,) = sent_to_controllers(*times)
+    assert (found.severity, found.confidence, found.count) == (CRITICAL, LIKELY, 3)
+    assert (found.subject.client_id, found.subject.broker) == ("c", "10.0.0.9:9092")
+    assert not sent_to_controllers(*times[:2])
+    assert not sent_to_controllers(*times, is_controllers=False)
+    assert not sent_to_controllers(*times, is_controllers=None)
+    for other in ({"answered_apis": ["ApiVersions", "DescribeCluster"]}, {"opening": None}):
+        assert not sent_to_controllers(*times[1:], at_controllers(**other)), "it may get what it wants"
+
+
+@pytest.mark.parametrize(
+    ("ends", "fires"),
+    [
+        ({"last_ns": 6 * SECOND}, True),
+        ({"last_ns": 6 * SECOND - 1}, False),
+        ({"end": "open"}, True),
+        ({"end": "open", "first_ns": 56 * SECOND}, False),
+    ],
+)
+def test_one_connection_that_stays_for_seconds_is_enough(ends: dict[str, Any], fires: bool) -> None:
+    assert bool(sent_to_controllers(at_controllers(**ends))) == fires
+
+
+def turned_away(number: int, **more: Any) -> Row:
+    row = refused_by_close() | {"connection": number, "opening": "answered", "bytes_from_broker": 0}
+    row |= {"bytes_to_broker": 60, "exchanges": 1, "waiting_apis": ["ApiVersions"], "answered_apis": []}
+    return row | {"first_ns": SECOND, "closed_ns": SECOND + 50 * MILLISECOND} | more
+
+
+SERVED = {"bytes_from_broker": 900, "waiting_apis": [], "waiting_exchanges": [], "closed_by": None}
+SERVED |= {"answered_apis": ["ApiVersions", "Fetch"], "first_ns": 0, "closed_ns": None, "last_ns": 9 * SECOND}
+
+
+def test_a_broker_that_turns_away_whom_it_accepted_has_enough_connections() -> None:
+    away = [turned_away(number) for number in range(3)]
+    served = turned_away(9, **SERVED)
+    (found,) = said("connection-limit", {Tcp: [*away, served, served | {"connection": 10}]})
+    assert (found.severity, found.confidence, found.count) == (WARNING, LIKELY, 3)
+    assert "closed 3 connections of 10.0.0.1 within 50 ms" in found.message
+    assert found.message.endswith("Meanwhile it served 2 other connections.")
+    silent = away[2] | {"waiting_apis": [], "exchanges": 0, "client_id": None}
+    assert said("connection-limit", {Tcp: [*away[:2], silent, served]})
+    assert not said("connection-limit", {Tcp: [*away[:2], served]})
+    assert not said("connection-limit", {Tcp: away}), "the broker may have stopped"
+    for other in (
+        {"answered_apis": ["Metadata"]},  # it may not know such a request
+        {"first_ns": 2 * SECOND},  # it may have started meanwhile
+        {"last_ns": SECOND + 50 * MILLISECOND},
+        {"broker": "10.0.0.8:9092"},
+    ):
+        assert not said("connection-limit", {Tcp: [*away, served | other]})
+
+
+@pytest.mark.parametrize(
+    "other",
+    [
+        {"closed_by": "client"},
+        {"bytes_from_broker": 7},
+        {"opening": None},
+        {"exchanges": 2},
+        {"bytes_to_broker": 65_536},
+        {"closed_ns": SECOND + 50 * MILLISECOND + 1},
+    ],
+)
+def test_others_are_closed_for_other_reasons(other: dict[str, Any]) -> None:
+    rows = [turned_away(0), turned_away(1), turned_away(2, **other), turned_away(9, **SERVED)]
+    assert not said("connection-limit", {Tcp: rows})
+
+
+def test_where_bytes_are_missing_a_broker_may_have_answered() -> None:
+    rows = [*map(turned_away, range(3)), turned_away(9, **SERVED)]
+    seen = {Tcp: rows, Connections: [{"connection": 1, "gap_bytes": 1}]}
+    assert not said("connection-limit", seen)
+    assert unjudged("connection-limit", seen)
 
 
 def test_many_closed_connections_are_judged_in_one_pass() -> None:

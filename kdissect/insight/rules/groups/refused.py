@@ -10,9 +10,11 @@ from kdissect.analysis.groups import Members
 from kdissect.analysis.rebalances import Rebalances
 from kdissect.insight.causes import explains
 from kdissect.insight.finding import CERTAIN, CRITICAL, NOTICE, WARNING, EvidenceStep, Finding, FindingSubject
+from kdissect.insight.grouping import together
 from kdissect.insight.rule import Facts, rule
 from kdissect.insight.rules.groups.words import by_group, group_filter, seconds, some
 from kdissect.insight.words import having
+from kdissect.protocol.errors import NOT_MADE
 from kdissect.wording import plural
 
 GROUP_HEARTBEATS = ("ConsumerGroupHeartbeat", "ShareGroupHeartbeat", "StreamsGroupHeartbeat")
@@ -227,7 +229,7 @@ def coordinator_moved(facts: Facts) -> Iterator[Finding]:
     group, and accepts them then, was only being made ready."""
     served = _served(facts)
     found: dict[tuple[str | None, str | None], list[Row]] = {}
-    for row in facts.rows(Errors):
+    for row in _whole(facts.rows(Errors)):
         is_members = row["group"] and row["api"] in (*MEMBERSHIP, "FindCoordinator")
         if not is_members and not (row["transactional_id"] and row["api"] == "FindCoordinator"):
             continue
@@ -250,11 +252,12 @@ def coordinator_moved(facts: Facts) -> Iterator[Finding]:
         brokers = some(sorted({row["broker"] for row in rows if row["broker"]}))
         count = sum(row["count"] for row in rows)
         whose = "the group" if group is not None else f"the transactional id {id}"
-        is_lost = (
+        is_never = (
             all((row["api"], row["error"]) == ("FindCoordinator", NOT_READY[0]) for row in rows)
             and group not in served
-            and lasted_ns >= facts.limit("never_s") * SECOND
         )
+        unmade = _unmade(facts, OFFSETS if group is not None else TRANSACTIONS) if is_never else None
+        is_lost = is_never and (unmade is not None or lasted_ns >= facts.limit("never_s") * SECOND)
         yield facts.finding(
             FindingSubject(group=group, transactional_id=id),
             (
@@ -263,7 +266,8 @@ def coordinator_moved(facts: Facts) -> Iterator[Finding]:
                 else f"No broker was ready to be the coordinator of {whose}. Clients were refused "
             )
             + f"{plural(count, 'time')} by {brokers}"
-            + (f", for {seconds(lasted_ns)}." if lasted_ns else "."),
+            + (f", for {seconds(lasted_ns)}." if lasted_ns else ".")
+            + (f" The cluster cannot make {unmade['topic']} ({unmade['error']})." if unmade else ""),
             severity=WARNING if is_lost else NOTICE,
             measure=lasted_ns / SECOND,
             unit="s",
@@ -273,6 +277,31 @@ def coordinator_moved(facts: Facts) -> Iterator[Finding]:
             **_told(rows),
             **(_NEVER if is_lost else {}),
         )
+
+
+def _whole(errors: list[Row]) -> Iterator[Row]:
+    """The rows of errors that are of the same client on the same thing as one, whether they are ordinary
+    steps still or last for too long already."""
+    names = ("error", "api", "broker", "client", "client_id", "group", "transactional_id")
+    for rows in together(errors, *names).values():
+        yield rows[0] | {
+            "count": sum(row["count"] for row in rows),
+            **{name: min(row[name] for row in rows) for name in ("first_exchange", "first_ns")},
+            **{name: max(row[name] for row in rows) for name in ("last_exchange", "last_ns")},
+        }
+
+
+OFFSETS, TRANSACTIONS = "__consumer_offsets", "__transaction_state"
+
+
+def _unmade(facts: Facts, topic: str) -> Row | None:
+    """The error of the controller that does not let brokers make a topic of their own."""
+    refused = (
+        row
+        for row in facts.rows(Errors)
+        if (row["api"], row["topic"]) == ("CreateTopics", topic) and row["error"] in NOT_MADE
+    )
+    return next(refused, None)
 
 
 _NEVER = {

@@ -9,7 +9,7 @@ from kdissect.analysis.fold import MILLISECOND, SECOND, Row
 from kdissect.analysis.group_rebalance import CONNECTION_ENDED, CONNECTION_OPEN
 from kdissect.analysis.groups import Members, Stays
 from kdissect.analysis.rebalances import RebalanceSteps
-from kdissect.analysis.triggers import DID_NOT_POLL
+from kdissect.analysis.triggers import DID_NOT_FETCH, DID_NOT_POLL
 from kdissect.insight.causes import explains
 from kdissect.insight.context import SLEPT
 from kdissect.insight.finding import CERTAIN, CRITICAL, LIKELY, NOTICE, EvidenceStep, Finding, FindingSubject
@@ -26,7 +26,7 @@ def poll_interval_exceeded(facts: Facts) -> Iterator[Finding]:
     found: dict[tuple[str, str], list[Row]] = {}
     for step in facts.rows(RebalanceSteps):
         if step["step"] == "left" and (
-            POLL_TIMEOUT in (step["detail"] or "") or step["detail"] == DID_NOT_POLL
+            POLL_TIMEOUT in (step["detail"] or "") or step["detail"] in (DID_NOT_POLL, DID_NOT_FETCH)
         ):
             if POLL_TIMEOUT not in (step["detail"] or "") and _slept(facts, members, step):
                 facts.cannot_judge(SLEPT)
@@ -35,14 +35,15 @@ def poll_interval_exceeded(facts: Facts) -> Iterator[Finding]:
             found.setdefault((step["group"], who), []).append(step)
     for (group, who), steps in found.items():
         row = members.get((group, steps[0]["member_id"]))
-        limit_ms = row["rebalance_timeout_ms"] if row is not None else None
+        is_known = any(step["detail"] != DID_NOT_FETCH for step in steps)
+        limit_ms = row["rebalance_timeout_ms"] if row is not None and is_known else None
         within = f" within {seconds(limit_ms * MILLISECOND)}" if limit_ms else " in time"
         certain = any(POLL_TIMEOUT in (step["detail"] or "") for step in steps)
         what = f"{who} left the group {plural(len(steps), 'time')} because it did not ask for records{within}"
         yield facts.finding(
             FindingSubject(group=group, client_id=steps[0]["client_id"]),
-            f"{what}, though it was alive: its heartbeats came until then. Other members read again what "
-            "it had read and not committed.",
+            f"{what}, though it was alive: its heartbeats came until then. What it had read and not "
+            "committed is read again.",
             confidence=CERTAIN if certain else LIKELY,
             count=len(steps),
             measure=limit_ms / 1000 if limit_ms else None,
@@ -211,6 +212,8 @@ def heartbeat_interval_too_long(facts: Facts) -> Iterator[Finding]:
         )
 
 
+explains("broker-gone", "heartbeat-gap")
+explains("broker-stalled", "heartbeat-gap")
 explains(
     "poll-interval-exceeded",
     *(

@@ -1,0 +1,7 @@
+"""Rules on whether clients reach brokers, and speak what is spoken there."""
+
+from __future__ import annotations
+
+from kdissect.insight.rules.reach import addresses, closed, ports
+
+__all__ = ["addresses", "closed", "ports"]

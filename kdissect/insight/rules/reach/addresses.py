@@ -1,0 +1,168 @@
+"""Whether clients reach brokers where they are told to."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from kdissect.analysis.clients import Clients
+from kdissect.analysis.endpoints import Endpoints
+from kdissect.analysis.fold import SECOND, Row, address
+from kdissect.analysis.tcp import Tcp
+from kdissect.insight.finding import CERTAIN, CRITICAL, INFO, LIKELY, Finding, FindingSubject
+from kdissect.insight.grouping import together
+from kdissect.insight.rule import Facts, rule
+from kdissect.insight.words import quoted
+from kdissect.wording import plural
+
+MOST_NAMED = 3
+MANY_TIMES = 10
+"""So often a client is told an address before it is odd that it does not connect there."""
+
+
+BEGINNING = frozenset(
+    (
+        *(
+            "ApiVersions",
+            "Metadata",
+            "SaslHandshake",
+            "SaslAuthenticate",
+            "FindCoordinator",
+            "DescribeCluster",
+        ),
+        *("InitProducerId", "GetTelemetrySubscriptions", "PushTelemetry"),
+    )
+)
+"""What clients ask the first broker that they know, before they go to the others."""
+
+
+def _port(row: Row) -> str:
+    return str(row["broker"]).rpartition(":")[2]
+
+
+def _host(row: Row) -> str:
+    return str(row["broker"]).rpartition(":")[0].strip("[]")
+
+
+def _is_name(host: str) -> bool:
+    """Whether it is no address, so that it cannot be seen which one it stands for."""
+    return ":" not in host and not host.replace(".", "").isdigit()
+
+
+@rule("listener-unreachable", CRITICAL, CERTAIN, needs=(Endpoints, Clients), attempts=3, seconds=5, gone_s=20)
+def listener_unreachable(facts: Facts) -> Iterator[Finding]:
+    """Brokers tell clients addresses where these do not reach them."""
+    rows = facts.rows(Endpoints)
+    for told in rows:
+        if not told["told"]:
+            continue
+        there = [each for each in rows if each is told or _may_be(told, each)]
+        failed = sum(each["refused"] + each["silent"] for each in there)
+        if any(each["answered"] for each in there):
+            continue
+        clients = sorted({each.rpartition("@")[2] for each in told["told_to"]})
+        tried = sorted({client for each in there for client in each["clients"]} & set(clients))
+        told_ns = told["told_last_ns"] - told["told_first_ns"]
+        goes_elsewhere = _speaks_elsewhere(rows, told, clients)
+        may_be_gone = goes_elsewhere and _may_be_gone(facts, told, there)
+        if failed >= facts.limit("attempts") and tried and not may_be_gone:
+            outcome = f"{plural(failed, 'attempt')} to connect there failed"
+            confidence = CERTAIN
+        elif (
+            not any(each["connections"] for each in there)
+            and told["told"] >= MANY_TIMES
+            and facts.limit("seconds") * SECOND <= told_ns <= told["told"] * 2 * SECOND
+            and not goes_elsewhere
+            and _never_begins(facts, clients)
+        ):
+            outcome = (
+                f"the capture shows no connection to it, although responses named it {told['told']:,} times"
+            )
+            confidence = LIKELY
+        else:
+            continue
+        client_ids = sorted({each.rpartition("@")[0] for each in told["told_to"]} - {""})
+        told_by = told["told_by"][:MOST_NAMED]
+        failures = [each for each in there if each["failed_first_ns"] is not None]
+        yield facts.finding(
+            FindingSubject(
+                broker=told["broker"],
+                client_id=client_ids[0] if len(client_ids) == 1 else None,
+                client=clients[0] if len(clients) == 1 else None,
+            ),
+            f"The broker at {', '.join(told_by)} tells clients to connect to {told['broker']}; {outcome}.",
+            confidence=confidence,
+            count=max(failed, 1),
+            measure=failed,
+            unit="connections",
+            threshold=facts.limit("attempts"),
+            first_ns=told["told_first_ns"],
+            last_ns=max([told["told_last_ns"], *(each["failed_last_ns"] for each in failures)]),
+            exchanges=told["exchanges"],
+            connections=[number for each in failures for number in each["failed"]],
+            filter=f"api == Metadata and broker in {{{', '.join(map(quoted, told_by))}}}",
+        )
+
+
+def _may_be_gone(facts: Facts, told: Row, there: list[Row]) -> bool:
+    """Whether a broker of several may have gone before the capture began. The others tell of it until its
+    session is over."""
+    failed = [each["failed_first_ns"] for each in there if each["failed_first_ns"] is not None]
+    goes_on = bool(failed) and told["told_last_ns"] - min(failed) >= facts.limit("gone_s") * SECOND
+    return facts.context.mid_stream > 0 and not goes_on
+
+
+def _never_begins(facts: Facts, clients: list[str]) -> bool:
+    """Whether these clients ask for nothing but what comes before the work."""
+    apis = {
+        each.rpartition(" ")[0]
+        for row in facts.rows(Clients)
+        if row["client"] in clients
+        for each in row["apis"]
+    }
+    return apis <= BEGINNING
+
+
+def _may_be(told: Row, other: Row) -> bool:
+    """Whether an address that clients connect to may be the one that they were told by its name."""
+    return _is_name(_host(told)) and _port(told) == _port(other) and bool(other["connections"])
+
+
+def _speaks_elsewhere(rows: list[Row], told: Row, clients: list[str]) -> bool:
+    """Whether these clients reach a broker that they were told of, so that they may need no other."""
+    return any(
+        each is not told and each["told"] and each["answered"] and set(each["clients"]) & set(clients)
+        for each in rows
+    )
+
+
+@rule("bare-connects", INFO, CERTAIN, needs=(Tcp,), connections=5, shorter_s=1)
+def bare_connects(facts: Facts) -> Iterator[Finding]:
+    """Something opens connections to brokers and says nothing."""
+    rows = facts.rows(Tcp)
+    brokers = {row["broker"] for row in rows if row["exchanges"]}
+    bare = [
+        {**row, "host": address(row["client"])}
+        for row in rows
+        if row["broker"] in brokers
+        and row["opening"] == "answered"
+        and not (row["bytes_to_broker"] or row["bytes_from_broker"])
+        and row["end"] in ("fin", "rst")
+        and row["last_ns"] - row["first_ns"] < facts.limit("shorter_s") * SECOND
+    ]
+    for (host,), found in together(bare, "host").items():
+        if len(found) < facts.limit("connections"):
+            continue
+        yield facts.finding(
+            FindingSubject(client=host),
+            f"{host} opened {len(found)} connections to "
+            f"{plural(len({row['broker'] for row in found}), 'broker')} and closed each within a second "
+            "without sending anything: a check whether the port is open, or a scan.",
+            count=len(found),
+            measure=len(found),
+            unit="connections",
+            threshold=facts.limit("connections"),
+            first_ns=min(row["first_ns"] for row in found),
+            last_ns=max(row["last_ns"] for row in found),
+            connections=[row["connection"] for row in found],
+            filter=f"client == {quoted(host)}",
+        )

@@ -1,0 +1,308 @@
+"""Connections that brokers close: instead of an answer, or because nothing went over them."""
+
+from __future__ import annotations
+
+from bisect import bisect_left, bisect_right
+from collections import Counter
+from collections.abc import Iterator, Set
+from itertools import accumulate
+
+from kdissect.analysis.connections import Connections
+from kdissect.analysis.fold import MILLISECOND, SECOND, Row, address
+from kdissect.analysis.tcp import Tcp
+from kdissect.analysis.versions import Versions
+from kdissect.insight.broker_stops import FAILED, served_until_ns
+from kdissect.insight.causes import explains
+from kdissect.insight.finding import CERTAIN, INFO, LIKELY, WARNING, Finding, FindingSubject
+from kdissect.insight.gaps import without_gaps
+from kdissect.insight.grouping import together
+from kdissect.insight.rule import Facts, rule
+from kdissect.insight.words import of_connections, of_numbers, span
+from kdissect.protocol.traits import traits_of_api
+from kdissect.wording import plural
+
+SMALL = 64 * 1024
+"""No broker is configured to refuse so few bytes of a request."""
+
+
+TWICE = 2
+
+
+def _may_be_waiting(api: str) -> bool:
+    """Whether such a request may be on its way when a broker stops, so that its silence refuses nothing."""
+    traits = traits_of_api(api)
+    return traits.waits is not None or traits.between_brokers or api == "Heartbeat"
+
+
+class _BrokerEnds:
+    """When a broker closed connections, and how long it served those that had begun by then."""
+
+    def __init__(self, rows: list[Row], refused: Set[int]) -> None:
+        begun = sorted(
+            (row["first_ns"], served_until_ns(row)) for row in rows if row["opening"] not in FAILED
+        )
+        self._firsts = [first_ns for first_ns, _ in begun]
+        self._served = list(accumulate((until_ns for _, until_ns in begun), max))
+        self._closed = sorted(
+            row["closed_ns"]
+            for row in rows
+            if row["closed_by"] == "broker" and row["connection"] not in refused
+        )
+
+    def serves(self, begun_ns: int, until_ns: int) -> bool:
+        """Whether a connection that began before the one time was served after the other."""
+        at = bisect_left(self._firsts, begun_ns)
+        return at > 0 and self._served[at - 1] > until_ns
+
+    def stopped(self, ns: int, within_ns: int) -> bool:
+        """Whether it stopped at that time: it closed another as well, and none that had begun before went on.
+        Several that are closed are a stop whatever goes on: several brokers may be behind one address."""
+        closed = bisect_right(self._closed, ns + within_ns) - bisect_left(self._closed, ns - within_ns)
+        return closed > 1 or (closed == 1 and not self.serves(ns - within_ns, ns + within_ns))
+
+
+def _is_broken_off(row: Row) -> bool:
+    """Whether the broker closed before a request was sent that is longer than all that the client sent."""
+    return row["waiting_bytes"] is not None and bool(row["waiting_bytes"] > row["bytes_to_broker"])
+
+
+def _wants_login(facts: Facts, rows: list[Row]) -> bool:
+    """Whether the broker answered ApiVersions, the one request that needs no login, and closed at the next
+    one, though it is small, of a version that the broker offers, and no part of a login itself."""
+    apis = {api for row in rows for api in row["waiting_apis"]}
+    if apis & {"SaslHandshake", "SaslAuthenticate", "SaslToken"} or any(
+        row["answered_apis"] != ["ApiVersions"] or (row["waiting_bytes"] or SMALL) >= SMALL for row in rows
+    ):
+        return False
+    spoken = [
+        each
+        for each in facts.rows(Versions)
+        if (each["client_id"], each["broker"]) == (rows[0]["client_id"], rows[0]["broker"])
+        and each["api"] in apis
+    ]
+    return bool(spoken) and all(
+        each["offered_max"] is not None and each["offered_min"] <= each["api_version"] <= each["offered_max"]
+        for each in spoken
+    )
+
+
+def _refusal(facts: Facts, rows: list[Row]) -> tuple[str, dict[str, str]]:
+    """What the broker refuses: words for the message, and the cause and what to do where they are known."""
+    apis = ", ".join(sorted({api for row in rows for api in row["waiting_apis"]}))
+    closed = plural(len(rows), "connection")
+    if all(map(_is_broken_off, rows)):
+        least = min(row["waiting_bytes"] for row in rows)
+        sent = max(row["bytes_to_broker"] for row in rows)
+        what = (
+            f"The broker closed {closed} before a request ({apis}) was sent whole: each announces "
+            f"{least:,} bytes or more, and the client could send at most {sent:,}."
+        )
+        why = (
+            "The request is larger than the broker takes (socket.request.max.bytes, 100 MiB unless it was "
+            "changed). A broker closes as soon as it has read the size, and tells only its log why."
+        )
+        do = (
+            "Lower what the client puts into one request (max.request.size, batch.size; message.max.bytes in "
+            "librdkafka), or raise socket.request.max.bytes of the broker."
+        )
+        return what, {"confidence": LIKELY, "cause": why, "fix": do}
+    if _wants_login(facts, rows):
+        what = (
+            f"The broker told which versions it knows (ApiVersions), and closed {closed} at the request "
+            f"after that ({apis}), without an answer. So does a port at which clients must log in."
+        )
+        why = (
+            "Clients must log in at this port (SASL_PLAINTEXT or SASL_SSL), and this client is configured to "
+            "work without a login: it sent no SaslHandshake."
+        )
+        do = (
+            "Set security.protocol, sasl.mechanism and the credentials of the client, or let it use the port "
+            "of a listener without login (listeners and listener.security.protocol.map of the broker)."
+        )
+        return what, {"confidence": LIKELY, "cause": why, "fix": do}
+    return f"The broker closed {closed} right after a request ({apis}), without an answer.", {}
+
+
+@rule(
+    "request-refused-by-close", WARNING, CERTAIN, needs=(Tcp, Connections, Versions), young_ms=50, stops_s=1
+)
+def request_refused_by_close(facts: Facts) -> Iterator[Finding]:
+    """The broker closed the connection instead of answering. One that stops refuses nothing: it closes all
+    connections at once. Where bytes of a connection are missing, its answer may be among them. Others of an
+    API may be answered where a request is too large, if that happens again."""
+    answered = {
+        (row["client_id"], row["broker"], api)
+        for row in facts.rows(Tcp)
+        for api in row["answered_apis"] or ()
+    }
+    refused = [
+        row
+        for row in facts.rows(Tcp)
+        if row["closed_by"] == "broker"
+        and row["waiting_exchanges"]
+        and row["waiting_ns"] is not None
+        and 0 <= row["waiting_ns"] <= facts.limit("young_ms") * MILLISECOND
+        and not any(map(_may_be_waiting, row["waiting_apis"]))
+    ]
+    broken_off = Counter((row["client_id"], row["broker"]) for row in refused if _is_broken_off(row))
+    refused = [
+        row
+        for row in refused
+        if not any((row["client_id"], row["broker"], api) in answered for api in row["waiting_apis"])
+        or (_is_broken_off(row) and broken_off[row["client_id"], row["broker"]] >= TWICE)
+    ]
+    refused = without_gaps(facts, refused, "an answer")
+    stops_ns = int(facts.limit("stops_s") * SECOND)
+    numbers = {row["connection"] for row in refused}
+    ends = {
+        broker: _BrokerEnds(rows, numbers) for (broker,), rows in together(facts.rows(Tcp), "broker").items()
+    }
+    refused = [row for row in refused if not ends[row["broker"]].stopped(row["closed_ns"], stops_ns)]
+    for (client_id, broker), rows in together(refused, "client_id", "broker").items():
+        what, known = _refusal(facts, rows)
+        evidence = [number for row in rows for number in row["waiting_exchanges"]]
+        yield facts.finding(
+            FindingSubject(client_id=client_id, client=address(rows[0]["client"]), broker=broker),
+            what,
+            **known,
+            count=len(rows),
+            measure=len(rows),
+            unit="connections",
+            threshold=1,
+            first_ns=min(row["closed_ns"] for row in rows),
+            last_ns=max(row["closed_ns"] for row in rows),
+            exchanges=evidence,
+            connections=[row["connection"] for row in rows],
+            filter=of_numbers(evidence[:8]),
+        )
+
+
+@rule("connection-limit", WARNING, LIKELY, needs=(Tcp, Connections), connections=3, young_ms=50)
+def connection_limit(facts: Facts) -> Iterator[Finding]:
+    """The broker closes connections as soon as it has accepted them, and goes on to serve others. It
+    answers such requests elsewhere."""
+    brokers = together(facts.rows(Tcp), "broker")
+    answers = {
+        broker: {api for row in rows for api in row["answered_apis"]} for broker, rows in brokers.items()
+    }
+    closed = [row for row in facts.rows(Tcp) if _is_not_wanted(facts, row, answers[row["broker"],])]
+    hosts: dict[tuple[str, str], list[tuple[Row, int]]] = {}
+    served_by = {broker: _Served(rows) for (broker,), rows in brokers.items()}
+    for row in without_gaps(facts, closed, "an answer"):
+        served = served_by[row["broker"]].through(row["first_ns"], row["closed_ns"])
+        if served > 0:
+            hosts.setdefault((address(row["client"]), row["broker"]), []).append((row, served))
+    for (host, broker), found in hosts.items():
+        if len(found) < facts.limit("connections"):
+            continue
+        rows = [row for row, _ in found]
+        ids = {row["client_id"] for row in rows} - {None}
+        most = max(served for _, served in found)
+        yield facts.finding(
+            FindingSubject(client=host, client_id=next(iter(ids)) if len(ids) == 1 else None, broker=broker),
+            f"The broker closed {plural(len(rows), 'connection')} of {host} within "
+            f"{span(max(row['closed_ns'] - row['first_ns'] for row in rows))} after it had accepted them, "
+            f"and answered nothing. Meanwhile it served {plural(most, 'other connection')}.",
+            count=len(rows),
+            measure=len(rows),
+            unit="connections",
+            threshold=facts.limit("connections"),
+            first_ns=min(row["first_ns"] for row in rows),
+            last_ns=max(row["closed_ns"] for row in rows),
+            connections=[row["connection"] for row in rows],
+            exchanges=[number for row in rows for number in row["waiting_exchanges"]],
+            filter=of_connections(row["connection"] for row in rows),
+        )
+
+
+def _is_not_wanted(facts: Facts, row: Row, answers: set[str]) -> bool:
+    """Whether the broker closed a connection before it said anything, though it answers such requests."""
+    return bool(
+        row["closed_by"] == "broker"
+        and row["opening"] == "answered"
+        and not row["bytes_from_broker"]
+        and row["bytes_to_broker"] < SMALL
+        and row["exchanges"] <= 1
+        and answers.issuperset(row["waiting_apis"])
+        and row["closed_ns"] - row["first_ns"] <= facts.limit("young_ms") * MILLISECOND
+    )
+
+
+class _Served:
+    """How many connections a broker served at a time: those on which it answered anything."""
+
+    def __init__(self, rows: list[Row]) -> None:
+        answered = [row for row in rows if row["answered_apis"]]
+        self._firsts = sorted(row["first_ns"] for row in answered)
+        self._lasts = sorted(map(served_until_ns, answered))
+
+    def through(self, begun_ns: int, until_ns: int) -> int:
+        """How many, at least, it served before the one time and after the other."""
+        return bisect_left(self._firsts, begun_ns) - bisect_right(self._lasts, until_ns)
+
+
+@rule(
+    "idle-disconnect",
+    INFO,
+    CERTAIN,
+    needs=(Tcp,),
+    idle_s=600,
+    share=0.05,
+    equal=5,
+    equal_share=0.02,
+    least_s=1,
+)
+def idle_disconnect(facts: Facts) -> Iterator[Finding]:
+    """Brokers close connections over which nothing went for long."""
+    rows = facts.rows(Tcp)
+    by_broker = together((row for row in rows if _closed_when_idle(facts, row)), "broker")
+    for (broker,), closed in by_broker.items():
+        # Only a connection that goes on shows that the broker did not stop.
+        ends = _BrokerEnds([row for row in rows if row["broker"] == broker], frozenset())
+        lived_on = [row for row in closed if ends.serves(row["closed_ns"], row["closed_ns"] + SECOND)]
+        usual = facts.limit("idle_s") * SECOND
+        found = [row for row in closed if abs(row["idle_ns"] - usual) <= facts.limit("share") * usual]
+        if not found and lived_on:
+            middle = sorted(row["idle_ns"] for row in lived_on)[len(lived_on) // 2]
+            spread = max(facts.limit("equal_share") * middle, CHECKED_EVERY_NS)
+            found = [row for row in lived_on if abs(row["idle_ns"] - middle) <= spread]
+            # One that differs shows another reason to close: then the silence is no rule of the broker's.
+            if len(found) < max(facts.limit("equal"), len(lived_on) / 2):
+                continue
+        if not found:
+            continue
+        idle_ns = sorted(row["idle_ns"] for row in found)[len(found) // 2]
+        yield facts.finding(
+            FindingSubject(broker=broker),
+            f"The broker closed {plural(len(found), 'connection')} after no packet came over "
+            f"{'it' if len(found) == 1 else 'each'} for {span(idle_ns)}. That is its limit for idle "
+            "connections; clients open them again when they need them.",
+            count=len(found),
+            measure=idle_ns / SECOND,
+            unit="s",
+            first_ns=min(row["closed_ns"] for row in found),
+            last_ns=max(row["closed_ns"] for row in found),
+            connections=[row["connection"] for row in found],
+            exchanges=[row["last_exchange"] for row in found],
+            filter=of_connections(row["connection"] for row in found),
+        )
+
+
+CHECKED_EVERY_NS = 400 * MILLISECOND
+"""Brokers look for idle connections every 300 ms where nothing else happens (``Processor.run``)."""
+
+
+def _closed_when_idle(facts: Facts, row: Row) -> bool:
+    return (
+        row["closed_by"] == "broker"
+        and not row["waiting_exchanges"]
+        and row["idle_ns"] is not None
+        and row["idle_ns"] >= facts.limit("least_s") * SECOND
+        and row["last_missing"] in (None, "acks=0")
+    )
+
+
+explains("authentication-failed", "request-refused-by-close", shares=("client_id",))
+explains("broker-gone", "connection-limit", shares=("broker",))
+explains("connection-limit", "connection-churn", "metadata-storm", shares=("client",))
+explains("broker-gone", "request-refused-by-close", shares=("broker",))

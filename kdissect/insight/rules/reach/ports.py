@@ -1,0 +1,135 @@
+"""Whether clients speak what is spoken at a port."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from kdissect.analysis.connections import Connections
+from kdissect.analysis.endpoints import Endpoints
+from kdissect.analysis.fold import SECOND, Row, address
+from kdissect.analysis.tcp import Tcp
+from kdissect.insight.causes import explains
+from kdissect.insight.finding import CERTAIN, CRITICAL, LIKELY, NOTICE, Finding, FindingSubject
+from kdissect.insight.grouping import together
+from kdissect.insight.rule import Facts, rule
+from kdissect.insight.words import quoted
+from kdissect.wording import plural
+
+MOST_NAMED = 3
+
+
+@rule(
+    "tls-on-plaintext-port",
+    CRITICAL,
+    CERTAIN,
+    needs=(Endpoints,),
+    without_kafka=True,
+    connections=1,
+    likely=3,
+)
+def tls_on_plaintext_port(facts: Facts) -> Iterator[Finding]:
+    """A client speaks TLS to a port without it, or plain Kafka to one with it."""
+    for row in facts.rows(Endpoints):
+        confidence = CERTAIN
+        if row["kafka_alerted"] >= facts.limit("connections") and not row["kafka"]:
+            count = row["kafka_alerted"]
+            what = "sent requests without TLS, and the broker answered with a TLS alert and closed"
+        elif row["kafka_closed"] >= facts.limit("likely") and row["tls"] and not row["kafka"]:
+            count = row["kafka_closed"]
+            what = "sent requests without TLS to a port where others speak TLS, and the broker closed"
+        elif row["tls_closed"] >= facts.limit("connections") and row["kafka"] and not row["tls"]:
+            count = row["tls_closed"]
+            what = "sent a TLS ClientHello to a port where others speak without TLS, and the broker closed"
+        elif (
+            row["tls_closed"] >= facts.limit("likely")
+            and not row["answered"]
+            and facts.may_be_kafka(row["broker"])
+        ):
+            count, confidence = row["tls_closed"], LIKELY
+            what = (
+                "sent a TLS ClientHello, and the broker closed each time without an answer: it may not "
+                "speak TLS there"
+            )
+        else:
+            continue
+        ids = row["client_ids"]
+        who = f"Clients ({', '.join(ids[:MOST_NAMED])})" if ids else "Clients"
+        one = ids[0] if len(ids) == 1 else None
+        yield facts.finding(
+            FindingSubject(broker=row["broker"], client_id=one if row["kafka_alerted"] else None),
+            f"{who} {what}: {plural(count, 'connection')}.",
+            confidence=confidence,
+            count=count,
+            measure=count,
+            unit="connections",
+            threshold=facts.limit("connections"),
+            first_ns=row["failed_first_ns"],
+            last_ns=row["failed_last_ns"],
+            connections=row["failed"],
+            filter=f"broker == {quoted(row['broker'])}",
+        )
+
+
+@rule("controller-port", CRITICAL, LIKELY, needs=(Endpoints, Tcp), connections=3, seconds=5)
+def controller_port(facts: Facts) -> Iterator[Finding]:
+    """A client is sent to a port of controllers, where nobody answers what clients ask."""
+    controllers = {row["broker"] for row in facts.rows(Endpoints) if row["is_controllers"]}
+    here = [
+        {**row, "host": address(row["client"])} for row in facts.rows(Tcp) if row["broker"] in controllers
+    ]
+    for (client_id, host, broker), rows in together(here, "client_id", "host", "broker").items():
+        if any(set(row["answered_apis"]) - {"ApiVersions"} or row["opening"] is None for row in rows):
+            continue
+        asked = [row for row in rows if row["answered_apis"]]
+        lived_ns = max(
+            (
+                (facts.context.last_ns or 0 if row["end"] == "open" else row["last_ns"]) - row["first_ns"]
+                for row in asked
+            ),
+            default=0,
+        )
+        if len(asked) < facts.limit("connections") and lived_ns < facts.limit("seconds") * SECOND:
+            continue
+        evidence = [row["last_exchange"] for row in asked]
+        yield facts.finding(
+            FindingSubject(client_id=client_id, client=host, broker=broker),
+            f"The client opened {plural(len(rows), 'connection')} to a port of controllers, where there is "
+            "no Metadata. So it got no further than the question which versions there are (ApiVersions).",
+            count=len(rows),
+            measure=len(rows),
+            unit="connections",
+            threshold=facts.limit("connections"),
+            first_ns=min(row["first_ns"] for row in rows),
+            last_ns=max(row["last_ns"] for row in rows),
+            exchanges=evidence,
+            connections=[row["connection"] for row in rows],
+            filter=f"broker == {quoted(broker)} and client == {quoted(host)}",
+        )
+
+
+@rule("http-on-kafka", NOTICE, CERTAIN, needs=(Endpoints, Connections))
+def http_on_kafka(facts: Facts) -> Iterator[Finding]:
+    """HTTP is spoken to a broker."""
+    brokers = {row["broker"] for row in facts.rows(Endpoints) if row["kafka"]}
+    found: dict[str, list[Row]] = {}
+    for row in facts.rows(Connections):
+        if row["protocol"] == "http" and row["broker"] in brokers:
+            found.setdefault(row["broker"], []).append(row)
+    for broker, rows in found.items():
+        yield facts.finding(
+            FindingSubject(broker=broker),
+            f"{plural(len(rows), 'connection')} spoke HTTP to the broker's port, which it does not "
+            "understand.",
+            count=len(rows),
+            measure=len(rows),
+            unit="connections",
+            threshold=1,
+            first_ns=min(row["first_ns"] for row in rows),
+            last_ns=max(row["last_ns"] for row in rows),
+            connections=[row["connection"] for row in rows],
+            filter=f"broker == {quoted(broker)}",
+        )
+
+
+explains("controller-port", "request-refused-by-close", "connection-churn", shares=("client_id", "client"))
+explains("tls-on-plaintext-port", "request-refused-by-close", "tls-handshake-failed", "http-on-kafka")
