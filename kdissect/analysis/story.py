@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from kdissect.analysis.fold import address
+from kdissect.analysis.membership import COMMITS
 from kdissect.analysis.packed import packed
 from kdissect.analysis.telling import committed, records_of, told
 from kdissect.exchange import Exchange
@@ -58,6 +59,8 @@ class Story:
         another text replaces that. None: the exchange does not belong.
     :param names: names of the kind that an exchange has; for saying what there is.
     :param nearest: what is nearest to what was asked for; None if nothing is.
+    :param when: the time at which an exchange stands in the story, ns: when it began, unless this says
+        another.
     """
 
     def __init__(
@@ -66,6 +69,7 @@ class Story:
         names: Callable[[Exchange], list[str]],
         limits: Limits = DEFAULTS,
         nearest: Callable[[], str | None] = lambda: None,
+        when: Callable[[Exchange], int] = lambda exchange: exchange.begun_ns,
     ) -> None:
         self.nearest = nearest
         self.lines: list[StoryLine] = []
@@ -73,6 +77,7 @@ class Story:
         self.names: set[str] = set()
         self._tells = tells
         self._names = names
+        self._when = when
         self._limits = limits
         self._last: dict[int, StoryLine] = {}
         """By connection."""
@@ -87,7 +92,7 @@ class Story:
             return
         did = told(exchange, self._limits)
         kind, records = (text, 0) if text else (did.kind, did.records)
-        ns, last = exchange.begun_ns, self._last.get(exchange.connection)
+        ns, last = self._when(exchange), self._last.get(exchange.connection)
         if last is not None and last.kind == kind:
             last.count += 1
             last.last_ns = max(last.last_ns, ns)
@@ -164,7 +169,7 @@ def of_offset(asked: Offset, limits: Limits = DEFAULTS) -> Story:
     def tells(each: Exchange) -> str | None:
         if asked.topic not in each.topics:
             return None
-        if each.api in ("OffsetCommit", "TxnOffsetCommit") and each.request is not None:
+        if each.api in COMMITS and each.request is not None:
             return _commits(each)
         for records in records_of(each, limits, with_control=True):
             if (records.topic, records.partition) != (asked.topic, asked.partition):
@@ -201,4 +206,8 @@ def of_offset(asked: Offset, limits: Limits = DEFAULTS) -> Story:
     def nearest() -> str | None:
         return f"{asked.topic}/{asked.partition}/{near[0]}" if near else None
 
-    return Story(tells, names, limits, nearest)
+    def when(each: Exchange) -> int:
+        """A Fetch may wait before anybody writes the record: it is read when the answer brings it."""
+        return each.begun_ns if each.api == "Produce" or each.api in COMMITS else each.told_ns
+
+    return Story(tells, names, limits, nearest, when)

@@ -91,12 +91,6 @@ class JudgingContext(NamedTuple):
         machine slept, its clock was set, or captures were put together."""
         return tuple(each for each in self.silences if each[1] - each[0] >= PAUSE_NS)
 
-    @property
-    def is_often_one_sided(self) -> bool:
-        """Whether more than a tenth of the exchanges lacks a side. Then nobody can tell what did not happen:
-        it may be what was not captured."""
-        return 10 * self.one_sided > self.exchanges
-
     def may_lack(self, from_ns: int, to_ns: int) -> bool:
         """Whether the capture has a hole in this time: bytes are missing, and nothing was captured."""
         return self.gap_bytes > 0 and any(begin < to_ns and from_ns < end for begin, end in self.silences)

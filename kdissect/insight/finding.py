@@ -47,8 +47,9 @@ class FindingSubject(NamedTuple):
         if self.transactional_id is not None:
             parts.append(f"transactional id {self.transactional_id}")
         if self.topic is not None:
-            where = "" if self.partition is None else f"-{self.partition}"
-            parts.append(f"topic {self.topic}{where}")
+            parts.append(f"topic {self.topic}")
+            if self.partition is not None:
+                parts.append(f"partition {self.partition}")
         if self.client_id is not None or self.client is not None:
             parts.append("client " + "@".join(each for each in (self.client_id, self.client) if each))
         elif self.member_id is not None:

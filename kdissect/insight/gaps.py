@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any
 
 from kdissect.analysis.connections import Connections
-from kdissect.analysis.fold import Row
+from kdissect.analysis.fold import Row, address
 from kdissect.insight.rule import Facts
 
 
@@ -38,3 +39,22 @@ def without_gaps(facts: Facts, rows: list[Row], missing: str) -> list[Row]:
     if len(kept) < len(rows):
         facts.cannot_judge(not_known(missing))
     return kept
+
+
+def is_often_one_sided(facts: Facts, clients: Iterable[str]) -> bool:
+    """Whether more than a tenth of the exchanges of these clients lacks a side. Then nobody can tell what
+    they did not do: it may be what was not captured. Connections of which only the broker's side was
+    captured may be anybody's, and count for all. On each connection one request may still wait. The rule
+    needs :class:`~kdissect.analysis.connections.Connections`.
+
+    :param clients: their addresses, with ports or without.
+    """
+    hosts = {address(client) for client in clients}
+    rows = [
+        row
+        for row in facts.rows(Connections)
+        if address(row["client"]) in hosts or (row["responses"] and not row["requests"])
+    ]
+    most = sum(max(row["requests"], row["responses"]) for row in rows)
+    lacking = sum(max(0, abs(row["requests"] - row["responses"]) - 1) for row in rows)
+    return bool(10 * lacking > most)

@@ -11,6 +11,7 @@ from kdissect.analysis.story import Offset, of_client, of_group, of_offset, of_t
 from kdissect.analysis.telling import told
 from kdissect.capture.files import read_packets
 from kdissect.exchange import Exchange
+from tests.analysis.produced import MS, batch, fetch, produce
 from tests.cli.run import CAPTURES
 from tests.dissecting import dissect
 
@@ -83,6 +84,19 @@ def test_the_story_of_an_offset() -> None:
         "read it, with offsets 81 to 88 of java43-basic-1",
         "group java43-basic-group committed 141, past this record",
         "group java43-basic-group went back to 3: it will read this record again",
+    ]
+
+
+def test_a_fetch_that_waited_for_a_record_read_it_after_it_was_written() -> None:
+    story = of_offset(Offset("t", 0, 0))
+    read, written = fetch(0, batch("a"), 1), produce(40, batch("a"), offset=0)
+    assert read.response is not None
+    read.response.frame.last_ns = written.told_ns + MS
+    for each in (written, read):
+        story.feed(each)
+    assert [(line.text, line.ns) for line in story.told()] == [
+        ("wrote it, offset 0 of t-0", written.begun_ns),
+        ("read it, offset 0 of t-0", read.told_ns),
     ]
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
+from kdissect.analysis.connections import Connections
 from kdissect.analysis.fold import SECOND, Row
 from kdissect.analysis.lag import Lag
 from kdissect.analysis.medians import median
@@ -13,6 +14,7 @@ from kdissect.analysis.positions import Positions
 from kdissect.analysis.progress import Stall
 from kdissect.insight.causes import explains, may_explain
 from kdissect.insight.finding import CRITICAL, LIKELY, WARNING, Finding, FindingSubject, key_of
+from kdissect.insight.gaps import is_often_one_sided
 from kdissect.insight.grouping import together
 from kdissect.insight.rule import Facts, rule
 from kdissect.insight.words import of_connections, quoted, span
@@ -232,17 +234,17 @@ def consumer_stalled(facts: Facts) -> Iterator[Finding]:
         )
 
 
-@rule("consumer-stopped", WARNING, LIKELY, needs=(Positions, Lag), quiet_s=60, records=1)
+@rule("consumer-stopped", WARNING, LIKELY, needs=(Positions, Lag, Connections), quiet_s=60, records=1)
 def consumer_stopped(facts: Facts) -> Iterator[Finding]:
     """A group no longer fetches while records come."""
     end_ns = facts.context.last_ns
     if end_ns is None or facts.context.span_s < facts.limit("quiet_s"):
         facts.cannot_judge(f"needs {facts.limit('quiet_s'):.0f} s")
         return
-    if facts.context.is_often_one_sided:
-        facts.cannot_judge("of many exchanges only one side was captured, fetches perhaps among them")
-        return
     ends = {(row["group"], row["topic"], row["partition"]): row for row in facts.rows(Lag)}
+    readers: dict[str | None, set[str]] = {}
+    for row in consumers(facts):
+        readers.setdefault(row["group"], set()).add(row["client"])
     for key, rows in together(consumers(facts), "group", "topic", "partition").items():
         group, topic, partition = key
         last = max(rows, key=lambda row: row["fetched_last_ns"] or 0)
@@ -257,6 +259,9 @@ def consumer_stopped(facts: Facts) -> Iterator[Finding]:
             continue
         waiting = lag["log_end"] - max(row["position"] or 0 for row in rows)
         if waiting < facts.limit("records"):
+            continue
+        if is_often_one_sided(facts, filter(None, readers[group])):
+            facts.cannot_judge("of many exchanges only one side was captured, fetches perhaps among them")
             continue
         yield facts.finding(
             FindingSubject(group=group, topic=topic, partition=partition),

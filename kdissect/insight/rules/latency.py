@@ -422,7 +422,7 @@ def _stood(facts: Facts) -> dict[str, list[Row]]:
             for row in rows
             if row["stalled_ns"] >= facts.limit("stalled_s") * SECOND
             and facts.context.awake_ns(row["from_ns"], row["to_ns"]) == row["to_ns"] - row["from_ns"]
-            and not began.issuperset(row["connections"])
+            and (not row["connections"] or set(row["connections"]) - began)
             and (row["alone"] or is_only_one)
         ]
         for broker, rows in stalls(facts).items()

@@ -520,14 +520,17 @@ def test_a_rebalance_whose_end_may_be_lost_is_not_unfinished(gaps: int, types: s
     assert len(judge({"rebalance-long": RULES["rebalance-long"]}, needs, context).findings) == found
 
 
-@pytest.mark.parametrize(("one_sided", "completed", "found"), [(11, False, 0), (10, False, 1), (11, True, 1)])
+@pytest.mark.parametrize(
+    ("responses", "group", "completed", "found"),
+    [(88, "g", False, 0), (89, "g", False, 1), (88, "g", True, 1), (88, "other", False, 1)],
+)
 def test_a_rebalance_of_which_sides_were_not_captured_is_not_unfinished(
-    one_sided: int, completed: bool, found: int
+    responses: int, group: str, completed: bool, found: int
 ) -> None:
     row = rebalance(9, types=["classic"], completed=completed, stopped_ns=10 * SECOND)
-    needs = {each: [row] if each.name == "rebalances" else [] for each in RULES["rebalance-long"].needs}
-    context = JudgingContext(first_ns=0, last_ns=600 * SECOND, exchanges=100, one_sided=one_sided)
-    assert len(judge({"rebalance-long": RULES["rebalance-long"]}, needs, context).findings) == found
+    seen = {"client": "10.0.0.1:9", "requests": 100, "responses": responses}
+    known = {"rebalances": [row], "members": [member("m", group=group)], "connections": [seen]}
+    assert len(told("rebalance-long", **known)) == found
 
 
 @pytest.mark.parametrize(("gaps", "silent_s", "found"), [(0, 5.9, 1), (9, 5.9, 0), (9, 6.0, 1)])

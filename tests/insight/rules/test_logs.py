@@ -127,7 +127,7 @@ def test_the_command_takes_log_directories(explain: Command, tmp_path: Path) -> 
     write(tmp_path, "orders-0", batch(0, 5), batch(9))
     ran = explain(tmp_path, "--fail-on", "notice")
     assert ran.code == 1
-    assert ran.lines[0].startswith("NOTICE   log-offset-gaps   topic orders-0")
+    assert ran.lines[0].startswith("NOTICE   log-offset-gaps   topic orders, partition 0")
     assert explain(tmp_path, "--fail-on", "notice", "--id", "log-damaged").code == 0
 
 

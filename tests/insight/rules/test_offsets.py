@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from kdissect.analysis.cluster import ClusterChanges
+from kdissect.analysis.connections import Connections
 from kdissect.analysis.fold import SECOND, Row, Statistic
 from kdissect.analysis.groups import Members
 from kdissect.analysis.lag import Lag
@@ -237,12 +238,22 @@ def test_a_partition_that_nobody_fetches_any_more_is_stopped() -> None:
     assert [(each.rule, each.why) for each in short.not_judged] == [("consumer-stopped", "needs 60 s")]
 
 
-@pytest.mark.parametrize(("one_sided", "told"), [(10, True), (11, False)])
-def test_fetches_that_were_not_captured_do_not_lack(one_sided: int, told: bool) -> None:
+@pytest.mark.parametrize(
+    ("values", "told"),
+    [
+        ({}, True),
+        ({"responses": 89}, True),  # the last one may wait for its answer
+        ({"responses": 88}, False),
+        ({"requests": 88}, False),
+        ({"responses": 0, "client": "10.9.9.9:7"}, True),  # another client
+        ({"requests": 0, "client": "10.9.9.9:7"}, False),  # nobody knows whose
+    ],
+)
+def test_fetches_that_were_not_captured_do_not_lack(values: dict[str, Any], told: bool) -> None:
     row = position(fetches=40, fetched_last_ns=30 * SECOND, position=7)
-    rows: dict[type[Statistic], list[Row]] = {Positions: [row], Lag: [lag(log_end=20)]}
-    context = JudgingContext(first_ns=0, last_ns=100 * SECOND, exchanges=100, one_sided=one_sided)
-    assert bool(said("consumer-stopped", rows, context=context)) == told
+    seen = {"client": row["client"], "requests": 100, "responses": 100, **values}
+    rows: dict[type[Statistic], list[Row]] = {Positions: [row], Lag: [lag(log_end=20)], Connections: [seen]}
+    assert bool(said("consumer-stopped", rows)) == told
 
 
 @pytest.mark.parametrize(("silent_s", "told"), [(10, True), (11, False)])

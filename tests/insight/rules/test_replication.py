@@ -58,7 +58,7 @@ def node(number: int, host: str) -> tuple[type[ClusterBrokers], Row]:
 
 def stall(host: str, from_s: float, to_s: float) -> tuple[type[Stalls], Row]:
     from_ns, to_ns = round(from_s * SECOND), round(to_s * SECOND)
-    made = {"from_ns": from_ns, "to_ns": to_ns, "stalled_ns": to_ns - from_ns}
+    made = {"alone": 1, "from_ns": from_ns, "to_ns": to_ns, "stalled_ns": to_ns - from_ns}
     return Stalls, row(Stalls, broker=f"{host}:9092", **made)
 
 

@@ -6,12 +6,14 @@ from collections import Counter
 from collections.abc import Iterator
 from itertools import pairwise
 
+from kdissect.analysis.connections import Connections
 from kdissect.analysis.fold import MILLISECOND, SECOND, Row
 from kdissect.analysis.groups import Members
 from kdissect.analysis.rebalances import Rebalances, RebalanceSteps
 from kdissect.insight.causes import explains
 from kdissect.insight.context import SLEPT
 from kdissect.insight.finding import CERTAIN, CRITICAL, LIKELY, NOTICE, WARNING, Finding, FindingSubject
+from kdissect.insight.gaps import is_often_one_sided
 from kdissect.insight.rule import Facts, rule
 from kdissect.insight.rules.groups.words import (
     EAGER,
@@ -135,7 +137,7 @@ def _densest(rows: list[Row], within_s: float) -> list[Row]:
     return best
 
 
-@rule("rebalance-long", CRITICAL, CERTAIN, needs=(Rebalances, Members), stopped_s=5, newer_s=10)
+@rule("rebalance-long", CRITICAL, CERTAIN, needs=(Rebalances, Members, Connections), stopped_s=5, newer_s=10)
 def rebalance_long(facts: Facts) -> Iterator[Finding]:
     """Consumption stood still for long. In the newer groups a partition changes hands with two heartbeats of
     5 s, and that is how they work."""
@@ -188,7 +190,8 @@ def _may_be_over(row: Row, facts: Facts) -> bool:
     """Whether the end of a rebalance may be missing. In the newer groups a single heartbeat is the end."""
     if row["completed"] is not False:
         return False
-    if facts.context.is_often_one_sided:
+    clients = (member["client"] for member in facts.rows(Members) if member["group"] == row["group"])
+    if is_often_one_sided(facts, filter(None, clients)):
         facts.cannot_judge("of many exchanges only one side was captured, the end of rebalances perhaps too")
         return True
     if not facts.context.gap_bytes:
@@ -248,7 +251,14 @@ def _are_silent(row: Row, members: dict[tuple[str, str], Row], silent_s: float) 
     return True
 
 
-@rule("rebalance-missing-member", WARNING, CERTAIN, needs=(Rebalances, Members), hold_s=1, silent_s=10)
+@rule(
+    "rebalance-missing-member",
+    WARNING,
+    CERTAIN,
+    needs=(Rebalances, Members, Connections),
+    hold_s=1,
+    silent_s=10,
+)
 def rebalance_missing_member(facts: Facts) -> Iterator[Finding]:
     """The coordinator waited for a member that was gone."""
     members = names_of(facts.rows(Members))

@@ -71,8 +71,13 @@ def _wants_login(facts: Facts, rows: list[Row]) -> bool:
     one, though it is small, of a version that the broker offers, and no part of a login itself."""
     apis = {api for row in rows for api in row["waiting_apis"]}
     if apis & {"SaslHandshake", "SaslAuthenticate", "SaslToken"} or any(
-        row["answered_apis"] != ["ApiVersions"] or (row["waiting_bytes"] or SMALL) >= SMALL for row in rows
+        set(row["answered_apis"] or ()) - {"ApiVersions"} or (row["waiting_bytes"] or SMALL) >= SMALL
+        for row in rows
     ):
+        return False
+    # Of a connection that was there before the capture the beginning may be missing.
+    asked = [row for row in rows if row["opening"] is not None or row["answered_apis"]]
+    if not asked or any(row["answered_apis"] != ["ApiVersions"] for row in asked):
         return False
     spoken = [
         each
