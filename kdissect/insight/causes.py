@@ -59,7 +59,8 @@ def linked(findings: list[Finding], causes: Iterable[Cause] | None = None) -> li
         for relation in known:
             if relation.effect != each.id or relation.is_named or each.key in because:
                 continue
-            fitting = (one for one in by_id.get(relation.cause, ()) if _fits(relation, one, each))
+            fitting = [one for one in by_id.get(relation.cause, ()) if _fits(relation, one, each)]
+            fitting.sort(key=lambda one: not _overlap(one, each))
             cause = next((one for one in fitting if not _leads(because, one.key, each.key)), None)
             if cause is not None:
                 because[each.key] = cause.key
@@ -77,6 +78,15 @@ def _fits(relation: Cause, cause: Finding, effect: Finding) -> bool:
         return True
     last_ns = cause.last_ns if cause.last_ns is not None else cause.first_ns
     return cause.first_ns <= effect.first_ns <= last_ns + relation.within_s * 1e9
+
+
+def _overlap(cause: Finding, effect: Finding) -> bool:
+    """Whether both were seen at one time; of several causes such a one is the likelier."""
+    if cause.first_ns is None or effect.first_ns is None:
+        return False
+    cause_ns = cause.last_ns if cause.last_ns is not None else cause.first_ns
+    effect_ns = effect.last_ns if effect.last_ns is not None else effect.first_ns
+    return cause.first_ns <= effect_ns and effect.first_ns <= cause_ns
 
 
 def _is_in_time(known: list[Cause], cause: Finding, effect: Finding) -> bool:

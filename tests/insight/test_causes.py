@@ -35,3 +35,14 @@ def test_what_only_a_rule_can_tell_counts_where_it_tells_it(at_s: int, is_cause:
     for because in (gone.key, None):
         _, told = linked([gone, found("controller-moved", 2, at_s, because)], known)
         assert bool(told.because) == (is_cause and because is not None)
+
+
+def test_of_several_causes_the_one_of_the_same_time_counts() -> None:
+    known = (Cause("broker-gone", "metadata-storm"),)
+    first, second = found("broker-gone", 1, 10), found("broker-gone", 2, 70)
+    storm = found("metadata-storm", 9, 70)
+    for causes in ([first, second], [second, first]):
+        assert linked([*causes, storm], known)[-1].because == second.key
+    long = storm.changed(first_ns=5 * SECOND)
+    assert linked([first, second, long], known)[-1].because == first.key
+    assert linked([first, storm], known)[-1].because == first.key, "there is no other"

@@ -365,9 +365,12 @@ def authentication_failed(facts: Facts) -> Iterator[Finding]:
         reasons = named(dict.fromkeys(_refused_login(row, mechanisms) for row in rows))
         user = f" as {subject.principal}" if subject.principal else ""
         again = f", {plural(count, 'time')} in {span(lasted_ns)}" if count > 1 else ""
+        could = _logged_in_before(facts.rows(Exposure), subject, when["first_ns"])
+        before = f" It had logged in{user} before." if could else ""
         yield facts.finding(
             subject,
-            f"{subject.client_id or 'A client'} cannot log in{user}{again}: {reasons}.",
+            f"{subject.client_id or 'A client'} cannot log in{user}{again}: {reasons}.{before}",
+            cause=_CHANGED if could else facts.written.why,
             severity=CRITICAL if often else WARNING,
             fix=_OTHER_PORT if all(map(_is_without_logins, rows)) else facts.written.do,
             count=count,
@@ -378,6 +381,23 @@ def authentication_failed(facts: Facts) -> Iterator[Finding]:
             filter=having(client_id=subject.client_id, error=rows[0]["error"]),
             **when,
         )
+
+
+_CHANGED = (
+    "The credentials were good before. They were changed or taken away since, or they ran out, and the "
+    "client goes on with the old ones. A login is checked again when a client connects, or when its session ends "
+    "(connections.max.reauth.ms)."
+)
+
+
+def _logged_in_before(rows: list[Row], subject: FindingSubject, first_ns: int) -> bool:
+    """Whether a client was logged in as the same user before it was first refused, and never after: on a
+    connection that records went over, or where no login was refused. Otherwise there may be two of its
+    name."""
+    own = [row for row in rows if client_and_user(row) == subject] if subject.principal is not None else []
+    good = [row["first_ns"] for row in own if row["outcome"] == "authenticated"]
+    before = [*good, *(row["first_ns"] for row in own if row["record_bytes"])]
+    return any(ns < first_ns for ns in before) and not any(ns >= first_ns for ns in good)
 
 
 _OPERATIONS = {

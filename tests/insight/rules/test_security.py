@@ -199,6 +199,28 @@ def test_log_ins_that_fail_are_critical_at_10_a_minute() -> None:
     assert found.severity == WARNING
 
 
+def test_who_could_log_in_before_has_credentials_that_changed() -> None:
+    failed = refused("SASL_AUTHENTICATION_FAILED")
+
+    def told(*connections: dict[str, Any]) -> bool:
+        usual = {"client": "10.0.0.1:5000", "client_id": "app", "principal": "alice", "first_ns": 0}
+        rows = [connection(**{**usual, "outcome": "authenticated", **each}) for each in connections]
+        (found,) = said("authentication-failed", {Errors: [failed], Exposure: rows})
+        assert found.message.endswith("It had logged in as alice before.") == (
+            "were good before" in found.cause
+        )
+        return found.message.endswith("before.")
+
+    assert told({})
+    renewed = {"outcome": "SASL_AUTHENTICATION_FAILED", "record_bytes": 9}
+    assert told(renewed), "its session ended"
+    assert not told({**renewed, "record_bytes": 0})
+    assert not told({"first_ns": failed["first_ns"]})
+    assert not told({}, {"first_ns": failed["first_ns"]}), "another one of its name can"
+    for other in ({"principal": "bob"}, {"client": "10.0.0.2:5000"}, {"client_id": "other"}):
+        assert not told(other)
+
+
 @pytest.mark.parametrize(
     ("count", "lasted_s", "severity"),
     [(30, 60, CRITICAL), (30, 61, WARNING), (29, 1, WARNING), (60, 120, CRITICAL), (60, 121, WARNING)],
