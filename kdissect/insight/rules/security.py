@@ -385,8 +385,8 @@ def authentication_failed(facts: Facts) -> Iterator[Finding]:
 
 _CHANGED = (
     "The credentials were good before. They were changed or taken away since, or they ran out, and the "
-    "client goes on with the old ones. A login is checked again when a client connects, or when its session ends "
-    "(connections.max.reauth.ms)."
+    "client goes on with the old ones. A login is checked again when a client connects, or when its session "
+    "ends (connections.max.reauth.ms)."
 )
 
 
