@@ -27,6 +27,7 @@ from kdissect.insight.rules import (
     security,
     share,
     streams,
+    topics,
     transactions,
 )
 
@@ -55,5 +56,6 @@ __all__ = [
     "security",
     "share",
     "streams",
+    "topics",
     "transactions",
 ]

@@ -30,10 +30,11 @@ from kdissect.insight.finding import (
     FindingSubject,
     key_of,
 )
+from kdissect.insight.grouping import together
 from kdissect.insight.repeated import once
 from kdissect.insight.rule import Facts, rule
 from kdissect.insight.rules.latency import stalls
-from kdissect.insight.words import showing
+from kdissect.insight.words import named, showing
 from kdissect.wording import plural
 
 
@@ -233,10 +234,10 @@ def broker_fenced(facts: Facts) -> Iterator[Finding]:
         )
 
 
-@rule("log-dir-offline", CRITICAL, CERTAIN, needs=(ClusterChanges,))
+@rule("log-dir-offline", CRITICAL, CERTAIN, needs=(ClusterChanges, ClusterBrokers, Errors))
 @once
 def log_dir_offline(facts: Facts) -> Iterator[Finding]:
-    """A broker tells the controller that a disk failed."""
+    """A broker tells the controller that a disk failed, or clients that it cannot read or write there."""
     nodes: dict[int, list[Row]] = {}
     for row in _changes(facts, "log-dirs-offline"):
         nodes.setdefault(row["node_id"], []).append(row)
@@ -253,6 +254,28 @@ def log_dir_offline(facts: Facts) -> Iterator[Finding]:
             last_ns=rows[-1]["ns"],
             exchanges=tuple(row["exchange"] for row in rows),
             filter="api == BrokerHeartbeat",
+        )
+    known = nodes_by_address(facts.rows(ClusterBrokers))
+    refused = [row for row in facts.rows(Errors) if row["error"] == "KAFKA_STORAGE_ERROR" and row["broker"]]
+    for (address,), rows in together(refused, "broker").items():
+        place = known.get(address)
+        if place in nodes:
+            continue
+        subject = FindingSubject(broker=str(place) if place is not None else address)
+        places = named(sorted({f"{row['topic']}-{row['partition']}" for row in rows if row["topic"]}))
+        answers = plural(sum(row["count"] for row in rows), "time")
+        yield facts.finding(
+            subject,
+            f"{subject.text(address).capitalize()} answered {answers} that a disk of it failed "
+            f"(KAFKA_STORAGE_ERROR){f', for {places}' if places else ''}: it cannot read or write there.",
+            subject_text=subject.text(address),
+            count=sum(row["count"] for row in rows),
+            measure=sum(row["count"] for row in rows),
+            unit="answers",
+            first_ns=min(row["first_ns"] for row in rows),
+            last_ns=max(row["last_ns"] for row in rows),
+            exchanges=tuple(row["first_exchange"] for row in rows),
+            filter=f'broker == "{address}" and error == KAFKA_STORAGE_ERROR',
         )
 
 
@@ -335,6 +358,7 @@ def voter_behind(facts: Facts) -> Iterator[Finding]:
 
 
 explains("broker-stalled", "heartbeat-late", "broker-fenced", "controller-moved", within_s=30)
+explains("log-dir-offline", "broker-gone", shares=("broker",))
 explains("broker-gone", "broker-restarted", shares=("broker",), within_s=60)
 explains("broker-gone", "controller-moved", "election-storm", "heartbeat-late", within_s=60)
 explains("broker-gone", "request-abandoned", "head-of-line", "latency-spike", within_s=60)

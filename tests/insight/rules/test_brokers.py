@@ -550,6 +550,26 @@ def test_a_failed_disk_is_told_once_a_broker() -> None:
     assert (found.subject.broker, found.count) == ("2", 3)
 
 
+def disk_error(**more: Any) -> tuple[type[Errors], Row]:
+    values = {"error": "KAFKA_STORAGE_ERROR", "broker": BROKER, "topic": "orders", "partition": 0, "count": 2}
+    return Errors, row(Errors, **{**values, "first_ns": SECOND, "last_ns": 2 * SECOND, **more})
+
+
+def test_a_broker_that_answers_of_its_disk_has_one_that_failed() -> None:
+    (found,) = said("log-dir-offline", disk_error(), at_node())
+    assert (found.severity, found.subject.broker, found.count) == (CRITICAL, "1", 2)
+    assert found.message == (
+        f"Broker 1 ({BROKER}) answered 2 times that a disk of it failed (KAFKA_STORAGE_ERROR), for orders-0: "
+        "it cannot read or write there."
+    )
+    (found,) = said("log-dir-offline", disk_error())
+    assert found.subject.broker == BROKER
+    assert not said("log-dir-offline", disk_error(error="NOT_LEADER_OR_FOLLOWER"), at_node())
+    told = change("log-dirs-offline", 3, node_id=1, after="1")
+    (found,) = said("log-dir-offline", disk_error(), told, at_node())
+    assert "says that 1 log directory" in found.message
+
+
 def test_a_heartbeat_is_late_from_four_and_a_half_seconds_on() -> None:
     late = {"heartbeat_max_ns": 4_500 * MILLISECOND, "heartbeat_late": 1, "heartbeat_gap_ns": 9 * SECOND}
     (found,) = said("heartbeat-late", node(2, **late))
