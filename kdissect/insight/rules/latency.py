@@ -11,7 +11,7 @@ from kdissect.analysis.cluster import ClusterBrokers
 from kdissect.analysis.fold import MILLISECOND, SECOND, Row
 from kdissect.analysis.medians import median
 from kdissect.analysis.pace import Pace, is_own_id
-from kdissect.analysis.stalls import SILENCE_NS, Spikes, Stalls
+from kdissect.analysis.stalls import Spikes, Stalls
 from kdissect.analysis.tcp import Tcp
 from kdissect.analysis.waits import is_long_poll, may_wait
 from kdissect.insight.broker_stops import nodes_by_address
@@ -386,13 +386,13 @@ def _at_once(one: list[Row], other: list[Row]) -> bool:
     return all(any(_is_same(row, each) for each in many) for row in few)
 
 
-def _first_served(facts: Facts) -> set[int]:
-    """Connections whose very first request waited for a second and more."""
-    return {
-        row["connection"]
-        for row in facts.rows(Tcp)
-        if row["opening"] is not None and (row["setup_ns"] or 0) >= SILENCE_NS
-    }
+def _began_in(stall: Row, ready: dict[int, int]) -> bool:
+    """Whether all connections that waited were new, so that their very first requests waited.
+
+    :param ready: by connection that began in the capture, when its first requests were answered.
+    """
+    numbers = stall["connections"]
+    return bool(numbers) and all(ready.get(each, 0) >= stall["to_ns"] for each in numbers)
 
 
 def _is_same(one: Row, other: Row) -> bool:
@@ -414,7 +414,11 @@ def _each_once(rows: list[Row]) -> list[Row]:
 def _stood(facts: Facts) -> dict[str, list[Row]]:
     """Where brokers stood still for so long that it is told, and the capture did not sleep. One that starts
     lets all wait that connect until it is ready. One of several may have waited for another."""
-    began = _first_served(facts)
+    ready = {
+        row["connection"]: row["first_ns"] + row["setup_ns"]
+        for row in facts.rows(Tcp)
+        if row["opening"] is not None and row["setup_ns"] is not None
+    }
     is_only_one = len({row["node_id"] for row in facts.rows(ClusterBrokers)}) == 1
     long = {
         broker: [
@@ -422,7 +426,7 @@ def _stood(facts: Facts) -> dict[str, list[Row]]:
             for row in rows
             if row["stalled_ns"] >= facts.limit("stalled_s") * SECOND
             and facts.context.awake_ns(row["from_ns"], row["to_ns"]) == row["to_ns"] - row["from_ns"]
-            and (not row["connections"] or set(row["connections"]) - began)
+            and not _began_in(row, ready)
             and (row["alone"] or is_only_one)
         ]
         for broker, rows in stalls(facts).items()

@@ -74,7 +74,7 @@ def offset_reset(facts: Facts) -> Iterator[Finding]:
         elif is_another:
             jump = f"so it went on at {after:,}: the topic was deleted and made again, with new offsets"
         else:
-            jump = f"so it went back to {after:,} and reads {plural(before - after, 'offset')} again"
+            jump = f"so it went back to {after:,}, by {plural(before - after, 'offset')}"
         yield facts.finding(
             FindingSubject(group=group, client_id=client_id, topic=topic, partition=partition),
             f"The consumer asked for offset {before:,}, which the partition does not have, {jump}.",

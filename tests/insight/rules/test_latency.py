@@ -144,17 +144,19 @@ def test_a_broker_may_have_waited_for_another_one() -> None:
     assert said_by(("broker-stalled",), for_others, told_at(1, 1)), "there is no other one"
 
 
-def first_request(connection: int, setup_ns: int, **more: Any) -> tuple[type[Tcp], Row]:
+def first_request(connection: int, ready_s: float, **more: Any) -> tuple[type[Tcp], Row]:
+    """A connection that began a second before the stall and was ready so long after that began."""
+    setup_ns = round((1 + ready_s) * S)
     values = {"connection": connection, "opening": "answered", "setup_ns": setup_ns, **more}
-    return Tcp, zeros(Tcp, outage_from_ns=None, **values)
+    return Tcp, zeros(Tcp, outage_from_ns=None, first_ns=T0 - S, **values)
 
 
 def test_a_broker_that_starts_does_not_stand_still() -> None:
     """It accepts connections before it is ready to answer."""
-    first = first_request(1, S)
-    assert not said_by(("broker-stalled",), stall(), first, first_request(2, 3 * S))
-    assert said_by(("broker-stalled",), stall(), first, first_request(2, S - 1))
-    assert said_by(("broker-stalled",), stall(), first, first_request(2, 3 * S, opening=None))
+    first = first_request(1, 2)
+    assert not said_by(("broker-stalled",), stall(), first, first_request(2, 2.1))
+    assert said_by(("broker-stalled",), stall(), first, first_request(2, 1.9)), "it was served before"
+    assert said_by(("broker-stalled",), stall(), first, first_request(2, 2, opening=None))
     assert said_by(("broker-stalled",), stall(), first)
 
 

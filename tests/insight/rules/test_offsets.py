@@ -298,7 +298,7 @@ def test_an_offset_beyond_the_end_is_a_reset_and_nothing_is_lost() -> None:
     rows = {Positions: [position(**RESET | {"reset_from": 900, "reset_to": 50})]}
     assert not said("data-lost-to-retention", rows)
     (reset,) = said("offset-reset", rows)
-    assert "went back to 50 and reads 850 offsets again" in reset.message
+    assert "went back to 50, by 850 offsets" in reset.message
     assert not said("offset-reset", {Positions: [position(**RESET, replica_id=1)]}), "a follower"
 
 
@@ -311,7 +311,7 @@ def test_a_topic_that_was_made_again_is_not_read_again(change: dict[str, Any], a
     row = position(**values)
     gone = {"ns": 2 * SECOND, "what": "topic-deleted", "topic": row["topic"], **change}
     (found,) = said("offset-reset", {Positions: [row], ClusterChanges: [gone]})
-    assert ("reads 850 offsets again" in found.message) == again
+    assert ("by 850 offsets" in found.message) == again
     assert ("went on at 50: the topic was deleted and made again" in found.message) == (not again)
 
 
@@ -325,7 +325,7 @@ def test_one_connection_that_reads_two_topics_of_a_name_shows_that_it_was_made_a
     assert "auto.create.topics.enable" in found.cause
     for other in ({"connection": 99}, {"first_ns": SECOND}, {"partition": 99}, {"topic": "other"}):
         (found,) = said("offset-reset", {Positions: [before | other, reset]})
-        assert "reads 850 offsets again" in found.message
+        assert "by 850 offsets" in found.message
         assert "auto.create.topics.enable" not in found.cause
 
 
