@@ -155,6 +155,9 @@ def number_text(value: Any) -> str:
 
 
 def _features(_: Exchange, request: Body, response: Body) -> Told:
+    """A node that starts tells the least it needs, without an epoch: it does not know yet (KIP-584)."""
+    if response.get("finalizedFeaturesEpoch", -1) < 0:
+        return
     for each in response.get("finalizedFeatures") or ():
         yield setting("feature", "", each.get("name") or "", str(each.get("maxVersionLevel")), None, None)
 

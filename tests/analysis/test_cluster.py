@@ -214,6 +214,23 @@ def test_any_broker_of_kraft_that_metadata_names_as_controller_is_none() -> None
     assert changes(*told) == []
 
 
+def offers(at_s: float, level: int, **epoch: int) -> Exchange:
+    """An ApiVersions answer of a node for which ``metadata.version`` is at a level."""
+    feature = {"name": "metadata.version", "maxVersionLevel": level, "minVersionLevel": level}
+    answer = {"errorCode": 0, "apiKeys": [], "throttleTimeMs": 0, "finalizedFeatures": [feature], **epoch}
+    asked = {"clientSoftwareName": "s", "clientSoftwareVersion": "1"}
+    times = round(at_s * SECOND), round(at_s * SECOND) + 1
+    return made("ApiVersions", 3, asked, answer, times)
+
+
+def test_a_node_that_starts_does_not_know_the_features_yet() -> None:
+    first = offers(1, 30, finalizedFeaturesEpoch=65)
+    assert changes(first, offers(9, 7)) == []
+    assert [each[0] for each in changes(first, offers(9, 31, finalizedFeaturesEpoch=0))] == [
+        "feature-changed"
+    ]
+
+
 def test_secrets_are_not_kept() -> None:
     altered = made(
         "IncrementalAlterConfigs",
