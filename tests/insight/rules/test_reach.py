@@ -266,7 +266,14 @@ def test_a_client_that_gets_no_further_than_api_versions_was_sent_to_controllers
     assert not sent_to_controllers(*times[:2])
     assert not sent_to_controllers(*times, is_controllers=False)
     assert not sent_to_controllers(*times, is_controllers=None)
-    for other in ({"answered_apis": ["ApiVersions", "DescribeCluster"]}, {"opening": None}):
+    assert not sent_to_controllers(*(each | {"client_id": "raft-client-3"} for each in times))
+    assert sent_to_controllers(*times[1:], at_controllers(waiting_apis=["Metadata"], last_api="Metadata"))
+    for other in (
+        {"answered_apis": ["ApiVersions", "DescribeCluster"]},
+        {"waiting_apis": ["Vote"]},
+        {"last_api": "BrokerRegistration"},
+        {"opening": None},
+    ):
         assert not sent_to_controllers(*times[1:], at_controllers(**other)), "it may get what it wants"
 
 

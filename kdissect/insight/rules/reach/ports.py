@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from kdissect.analysis.connections import Connections
 from kdissect.analysis.endpoints import Endpoints
 from kdissect.analysis.fold import SECOND, Row, address
+from kdissect.analysis.pace import is_own_id
 from kdissect.analysis.tcp import Tcp
 from kdissect.insight.causes import explains
 from kdissect.insight.finding import CERTAIN, CRITICAL, LIKELY, NOTICE, Finding, FindingSubject
@@ -78,7 +79,7 @@ def controller_port(facts: Facts) -> Iterator[Finding]:
         {**row, "host": address(row["client"])} for row in facts.rows(Tcp) if row["broker"] in controllers
     ]
     for (client_id, host, broker), rows in together(here, "client_id", "host", "broker").items():
-        if any(set(row["answered_apis"]) - {"ApiVersions"} or row["opening"] is None for row in rows):
+        if is_own_id(client_id) or not all(map(_got_no_further, rows)):
             continue
         asked = [row for row in rows if row["answered_apis"]]
         lived_ns = max(
@@ -105,6 +106,17 @@ def controller_port(facts: Facts) -> Iterator[Finding]:
             connections=[row["connection"] for row in rows],
             filter=f"broker == {quoted(broker)} and client == {quoted(host)}",
         )
+
+
+def _got_no_further(row: Row) -> bool:
+    """Whether a connection shows from its beginning that its client asked for nothing that is answered
+    there: only which versions there are, and perhaps what clients ask next."""
+    asked = {*row["answered_apis"], *row["waiting_apis"], row["last_api"] or "ApiVersions"}
+    return (
+        row["opening"] is not None
+        and asked <= {"ApiVersions", "Metadata"}
+        and "Metadata" not in row["answered_apis"]
+    )
 
 
 @rule("http-on-kafka", NOTICE, CERTAIN, needs=(Endpoints, Connections))
