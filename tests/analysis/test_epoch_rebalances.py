@@ -175,6 +175,10 @@ def alone_for(seconds: int, back: bool = True, committed: float = 1_000, left: i
     return [*events, *([beat(end + 10, "a", 0, 3, (), (0, 1), interval_ms=20_000)] if back else [])]
 
 
+def _places(events: list[Exchange]) -> set[tuple[str | None, int]]:
+    return {(each.api, each.begun_ns) for each in events}
+
+
 def did_not_poll(events: list[Exchange]) -> bool:
     return any(row["detail"] == DID_NOT_POLL for row in told("rebalance_steps", events))
 
@@ -186,8 +190,11 @@ def test_a_member_that_fetches_by_itself_leaves_and_is_back_was_not_polled() -> 
     assert not did_not_poll(alone_for(19, back=False)), "it just left"
     assert did_not_poll(alone_for(19, committed=7_000 - 2))
     assert not did_not_poll(alone_for(19, committed=7_000)), "it was polled then"
-    silent = [each for each in alone_for(23) if not 5_000 * MS <= each.begun_ns < 23_000 * MS]
-    assert not did_not_poll(silent), "nobody knows whether it lived"
+    beats = [each for each in alone_for(23) if each.api == "ConsumerGroupHeartbeat"]
+    for last_ms, alive in ((5_000, False), (10_000, True)):
+        gone = [each for each in beats if last_ms * MS < each.begun_ns < 23_000 * MS]
+        kept = [each for each in alone_for(23) if (each.api, each.begun_ns) not in _places(gone)]
+        assert did_not_poll(kept) == alive, "it was silent for more than three heartbeats"
     other = alone_for(19)
     other[-1].connection = 9
     assert not did_not_poll(other), "another process may have joined"

@@ -130,6 +130,7 @@ def test_a_client_that_leaves_and_goes_on_to_commit_was_not_polled() -> None:
     assert last(left_after(3_000)) == left, "it may have done so on purpose"
     assert last(left_after(3_000, refused_commit(23_502))) == left, "it began to do something else"
     assert last(left_after(3_000, refused_commit(22_505, client=A))) == left
+    assert last(left_after(3_000, refused_commit(22_000))) == left, "it had been refused before"
 
 
 def test_the_only_member_that_leaves_since_it_was_not_polled_leaves_a_generation_of_nobody() -> None:

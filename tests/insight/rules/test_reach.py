@@ -270,6 +270,7 @@ def test_a_client_that_gets_no_further_than_api_versions_was_sent_to_controllers
     assert sent_to_controllers(*times[1:], at_controllers(waiting_apis=["Metadata"], last_api="Metadata"))
     for other in (
         {"answered_apis": ["ApiVersions", "DescribeCluster"]},
+        {"answered_apis": ["ApiVersions", "Metadata"]},
         {"waiting_apis": ["Vote"]},
         {"last_api": "BrokerRegistration"},
         {"opening": None},
