@@ -92,7 +92,7 @@ MOST_KINDS = 3
 def _kind(api: str, error: str, rows: list[Row]) -> str:
     """What was asked for, and why it was refused."""
     topics = sorted({row["topic"] for row in rows if row["topic"]})
-    what = f" {named(topics)}" if topics else ""
+    what = f" ({named(topics)})" if topics else ""
     return f"to {ASKED[api]}{what}, as {_meaning(error)} ({error})"
 
 

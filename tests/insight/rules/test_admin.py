@@ -25,7 +25,7 @@ def told(*rows: dict[Any, Any]) -> list[Finding]:
 def test_what_is_asked_for_and_why_it_is_refused_is_told() -> None:
     (found,) = told(refused(), refused(topic="bills", count=2))
     assert found.message == (
-        "deployer was refused 3 changes: to make topics bills and orders, as the replication factor is "
+        "deployer was refused 3 changes: to make topics (bills and orders), as the replication factor is "
         "below 1, or higher than there are brokers (INVALID_REPLICATION_FACTOR)."
     )
     assert (found.severity, found.count, found.exchanges) == (NOTICE, 3, (4, 6))
@@ -46,7 +46,7 @@ def test_what_a_client_is_refused_is_one_finding() -> None:
 
 def test_a_broker_that_asks_the_controller_is_a_node() -> None:
     (found,) = told(refused(client_id="1"))
-    assert found.message.startswith("Node 1 was refused 1 change: to make topics orders, as ")
+    assert found.message.startswith("Node 1 was refused 1 change: to make topics (orders), as ")
     assert found.subject.topic == "orders"
 
 
