@@ -125,6 +125,10 @@ class Runs:
         """
         return [self._row(self._folder / f"run-{number}.json") for number in self._over()]
 
+    def has_begun(self) -> bool:
+        """Whether any run has begun, or is over."""
+        return any(any(self._folder.glob(f"{kind}-*.json")) for kind in ("plan", "run"))
+
     def last(self) -> int:
         """The number of the last run that is over; 0 before any."""
         return max(self._over(), default=0)

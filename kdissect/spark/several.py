@@ -33,7 +33,8 @@ from kdissect.spark.shape import (
     with_moments,
 )
 from kdissect.spark.storage import is_remote, join, without_query
-from kdissect.spark.targets import Staged, Target, TargetError
+from kdissect.spark.target_files import Staged, TargetError
+from kdissect.spark.targets import Target
 from kdissect.spark.wide import table_in
 from kdissect.spark.writing import can_write, is_there, remove
 
@@ -104,16 +105,17 @@ class MadeTables(NamedTuple):
     """The folder with their files; None where Spark keeps them."""
     wide: DataFrame | None
 
-    def write(self, overwrite: bool, run: int | None = None) -> None:
+    def write(self, overwrite: bool, run: int | None = None, origin: str | None = None) -> None:
         """Write them, and let go of what the tasks made.
 
         :param run: the number of the run whose rows these are; None where tables are made whole.
+        :param origin: what tables that are made whole keep of their captures.
         :raises TargetError: they cannot be written.
         """
         try:
             for name in self.asked.written:
                 with described(self.spark, f"write the table {name}"):
-                    self._write(name, overwrite, run)
+                    self._write(name, overwrite, run, origin)
         finally:
             self.close()
 
@@ -146,10 +148,10 @@ class MadeTables(NamedTuple):
         if self.wide is not None:
             self.wide.unpersist()
 
-    def _write(self, name: str, overwrite: bool, run: int | None) -> None:
+    def _write(self, name: str, overwrite: bool, run: int | None, origin: str | None) -> None:
         is_taken = self.target.room is not None and not self.asked.needs_spark(name)
         if self.folder is not None and is_taken:
-            self.target.write(self._staged(self.folder, name), name, (), run, overwrite)
+            self.target.write(self._staged(self.folder, name), name, (), run, overwrite, origin)
             return
         by, frame = self.asked.by, self._frame(name)
         if self.asked.merges and name == "exchanges":
@@ -162,7 +164,7 @@ class MadeTables(NamedTuple):
         if self.wide is not None or not wanted.has_moments:
             frame = with_moments(frame, epochs(wanted.table))
         frame, parts = partitioned(frame, name, by)
-        self.target.write(frame, name, parts, run, overwrite)
+        self.target.write(frame, name, parts, run, overwrite, origin)
 
     @property
     def paths(self) -> list[str]:

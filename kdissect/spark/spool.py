@@ -40,6 +40,8 @@ _ENOUGH = 64
 """Bytes in which the header of any capture is whole."""
 
 
+CHECKPOINT = "_checkpoint"
+"""The folder beside tables that keeps how far a stream has read, unless another one is named."""
 SETTLE_SECONDS = 60.0
 """Unless it is chosen otherwise."""
 

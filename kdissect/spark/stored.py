@@ -6,24 +6,22 @@ from typing import TYPE_CHECKING
 
 from kdissect.present.statistics import STATISTICS
 from kdissect.spark.changes import FINDING_CHANGES
+from kdissect.spark.origins import STATISTICS as STATISTICS_FOLDER
 from kdissect.spark.storage import files_below, folders_in, is_folder, is_remote, join, without_query
 from kdissect.spark.tables import TABLES, ddl
+from kdissect.spark.target_files import TargetError
 from kdissect.spark.targets import (
     KINDS,
     Catalog,
     Delta,
     Iceberg,
     ParquetFolder,
-    TargetError,
     needs,
     target_of,
 )
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
-
-_STATISTICS = "stats"
-"""The folder of statistics, in that of the tables."""
 
 
 def stored(spark: SparkSession, path: str, schema: str) -> DataFrame:
@@ -113,7 +111,7 @@ def all_stored(spark: SparkSession, place: str) -> dict[str, DataFrame]:
     if tables.folder is None:
         return {name: tables.frame(spark, name) for name in TABLES if tables.has(name)}
     out = {}
-    inside = join(tables.folder, _STATISTICS)
+    inside = join(tables.folder, STATISTICS_FOLDER)
     captured = {**TABLES, FINDING_CHANGES.name: FINDING_CHANGES}
     for folder, prefix, known in ((tables.folder, "", captured), (inside, "stats_", STATISTICS)):
         for name in folders_in(folder) if not prefix or is_folder(folder) else ():

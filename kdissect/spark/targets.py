@@ -16,18 +16,17 @@ from __future__ import annotations
 
 import os
 import shutil
-import uuid
-from collections.abc import Iterable, Iterator, Sequence
-from inspect import signature
-from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
-from urllib.parse import unquote
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any, Protocol
 
-from kdissect.spark.storage import file_system, is_folder, is_remote, join, plain_path, without_query
-from kdissect.spark.writing import move_files, remove
+from kdissect.spark import origins
+from kdissect.spark.origins import TableOrigin, origin_in
+from kdissect.spark.storage import is_folder, is_remote, join, without_query
+from kdissect.spark.target_files import Staged, TargetError, arrow_of, label_of, write_files, written_files
+from kdissect.spark.writing import remove
 from kdissect.wording import NotInstalledError, how_to_install
 
 if TYPE_CHECKING:
-    import pyarrow as pa
     from pyspark.sql import DataFrame, SparkSession
 
 KINDS = ("parquet", "delta", "iceberg", "table")
@@ -35,21 +34,6 @@ RUN = "run"
 """The partition of Parquet, and the folder of Delta, that tells the run."""
 _APPLICATION = "kdissect"
 """Whose transactions they are, in Delta's log."""
-_NO_PARTITION = "__HIVE_DEFAULT_PARTITION__"
-"""What Spark calls the folder of null."""
-
-
-class TargetError(Exception):
-    """Tables cannot be written there; the text is one line."""
-
-
-class Staged(NamedTuple):
-    """A table in files that tasks wrote, in a folder that nobody reads yet."""
-
-    folder: str
-    files: tuple[str, ...]
-    """All that are in the folder."""
-    schema: pa.Schema
 
 
 class Target(Protocol):
@@ -68,12 +52,19 @@ class Target(Protocol):
         """Whether a table is there. For its own catalog, Spark finds out when it writes."""
 
     def write(
-        self, frame: DataFrame | Staged, name: str, parts: Sequence[str], run: int | None, overwrite: bool
+        self,
+        frame: DataFrame | Staged,
+        name: str,
+        parts: Sequence[str],
+        run: int | None,
+        overwrite: bool,
+        origin: str | None = None,
     ) -> None:
         """Write a table, or add a run's rows to it: all of them or none.
 
         :param frame: its rows. Files on their way are removed, and have no partitions.
         :param run: the number of the run that adds; None where the table is made whole.
+        :param origin: what a table that is made whole keeps of its captures.
         :raises TargetError: they cannot be written.
         """
 
@@ -149,18 +140,25 @@ class ParquetFolder:
         remove(join(self.folder(name), f"{self._run_key}={run}"))
 
     def write(
-        self, frame: DataFrame | Staged, name: str, parts: Sequence[str], run: int | None, overwrite: bool
+        self,
+        frame: DataFrame | Staged,
+        name: str,
+        parts: Sequence[str],
+        run: int | None,
+        overwrite: bool,
+        origin: str | None = None,
     ) -> None:
         path = self.folder(name)
         if run is None:
-            _write(frame, path, parts, "overwrite" if overwrite else "error")
+            write_files(frame, path, parts, "overwrite" if overwrite else "error")
+            origins.keep(path, origin)
             return
         final = join(path, f"{self._run_key}={run}")
         if is_remote(path) or isinstance(frame, Staged):
-            _write(frame, final, parts, "overwrite")
+            write_files(frame, final, parts, "overwrite")
             return
         staged = join(self.where, f"_staged/{name}")
-        _write(frame, staged, parts, "overwrite")
+        write_files(frame, staged, parts, "overwrite")
         os.makedirs(path, mode=0o700, exist_ok=True)
         shutil.rmtree(final, ignore_errors=True)
         os.rename(staged, final)
@@ -179,17 +177,24 @@ class Catalog:
     def has(self, name: str) -> bool:
         return False
 
-    def refuse_existing(self, spark: SparkSession, names: Iterable[str]) -> None:
-        """Check that there is no table with one of these names.
-
-        :raises TargetError: there is one.
-        """
-        for name in names:
-            if spark.catalog.tableExists(f"{self.where}.{name}"):
-                raise TargetError(f"{self.where}: {name} is there already: --overwrite replaces it")
+    def origins(self, spark: SparkSession) -> dict[str, TableOrigin | None]:
+        """The tables that are there, and what they keep of their captures."""
+        found: dict[str, TableOrigin | None] = {}
+        for name in origins.KNOWN:
+            full = f"{self.where}.{name}"
+            if spark.catalog.tableExists(full):
+                (row,) = spark.sql(f"SHOW TBLPROPERTIES {full} ('{origins.PROPERTY}')").collect()
+                found[name] = origin_in(row["value"])
+        return found
 
     def write(
-        self, frame: DataFrame | Staged, name: str, parts: Sequence[str], run: int | None, overwrite: bool
+        self,
+        frame: DataFrame | Staged,
+        name: str,
+        parts: Sequence[str],
+        run: int | None,
+        overwrite: bool,
+        origin: str | None = None,
     ) -> None:
         if run is not None:
             raise TargetError(
@@ -198,6 +203,11 @@ class Catalog:
         assert not isinstance(frame, Staged)
         writer = frame.write.mode("overwrite" if overwrite else "error").partitionBy(*parts)
         writer.option("compression", "zstd").saveAsTable(f"{self.where}.{name}")
+        if origin is not None:
+            text = origin.replace("\\", r"\\").replace("'", r"\'")
+            frame.sparkSession.sql(
+                f"ALTER TABLE {self.where}.{name} SET TBLPROPERTIES ('{origins.PROPERTY}' = '{text}')"
+            )
 
 
 class Delta:
@@ -221,7 +231,13 @@ class Delta:
         return join(self.where, name)
 
     def write(
-        self, frame: DataFrame | Staged, name: str, parts: Sequence[str], run: int | None, overwrite: bool
+        self,
+        frame: DataFrame | Staged,
+        name: str,
+        parts: Sequence[str],
+        run: int | None,
+        overwrite: bool,
+        origin: str | None = None,
     ) -> None:
         import deltalake
         from deltalake.transaction import (
@@ -236,13 +252,15 @@ class Delta:
         table = self._table(name) if self.has(name) else None
         if table is not None and run is not None and (table.transaction_version(_APPLICATION) or 0) >= run:
             return
-        schema = deltalake.Schema.from_arrow(_arrow(frame))
+        schema = deltalake.Schema.from_arrow(arrow_of(frame))
+        if run is None:
+            origins.forget(path)
         # Spark reads folders of several runs as one table if their names are a partition's.
-        folder = f"{RUN}={_label(run)}"
-        _write(frame, join(path, folder), parts, "overwrite")
+        folder = f"{RUN}={label_of(run)}"
+        write_files(frame, join(path, folder), parts, "overwrite")
         actions: list[AddAction | RemoveAction] = [
             AddAction(f"{folder}/{file.path}", file.size, file.partition, file.modified_ms, True, file.stats)
-            for file in _files(join(path, folder))
+            for file in written_files(join(path, folder))
         ]
         transactions = [] if run is None else [Transaction(_APPLICATION, run)]
         properties = CommitProperties(app_transactions=transactions)
@@ -253,6 +271,7 @@ class Delta:
                 partition_by=list(parts),
                 commit_properties=properties,
             )
+            origins.keep(path, origin)
             return
         known = {field.name for field in table.schema().fields}
         if new := [field for field in schema.fields if field.name not in known]:
@@ -266,6 +285,7 @@ class Delta:
             partition_by=list(parts),
             commit_properties=properties,
         )
+        origins.keep(path, origin)
 
     def files(self, name: str) -> list[str]:
         """The files of a table, as it is now: whole paths or URIs.
@@ -339,9 +359,15 @@ class Iceberg:
         return bool(self._known.table_exists(self._name(name)))
 
     def write(
-        self, frame: DataFrame | Staged, name: str, parts: Sequence[str], run: int | None, overwrite: bool
+        self,
+        frame: DataFrame | Staged,
+        name: str,
+        parts: Sequence[str],
+        run: int | None,
+        overwrite: bool,
+        origin: str | None = None,
     ) -> None:
-        schema = _arrow(frame)
+        schema = arrow_of(frame)
         catalog = self._known
         if not self.has(name):
             catalog.create_namespace_if_not_exists(self._namespace)
@@ -362,79 +388,22 @@ class Iceberg:
         for part in parts:
             assert not isinstance(frame, Staged)
             frame = frame.withColumn(f"_{part}", frame[part])
-        folder = join(table.location(), f"data/{_label(run)}")
-        _write(frame, folder, [f"_{part}" for part in parts], "overwrite")
-        files = [file.uri for file in _files(folder)]
+        folder = join(table.location(), f"data/{label_of(run)}")
+        write_files(frame, folder, [f"_{part}" for part in parts], "overwrite")
+        files = [file.uri for file in written_files(folder)]
         with catalog.load_table(self._name(name)).transaction() as transaction:
             if run is None and overwrite:
                 transaction.delete("true")
+            transaction.set_properties({origins.PROPERTY: origin or ""})
             if files:
-                transaction.add_files(files, snapshot_properties={_APPLICATION: _label(run)})
+                transaction.add_files(files, snapshot_properties={_APPLICATION: label_of(run)})
+
+    def origin(self, name: str) -> TableOrigin | None:
+        """What a table keeps of its captures."""
+        table = self._known.load_table(self._name(name))
+        return origin_in(table.properties.get(origins.PROPERTY))
 
     def files(self, name: str) -> list[str]:
         """The files of a table, as it is now."""
         table = self._known.load_table(self._name(name))
         return [task.file.file_path for task in table.scan().plan_files()]
-
-
-class _SparkFile(NamedTuple):
-    """A file that Spark wrote."""
-
-    path: str
-    """In the folder."""
-    uri: str
-    size: int
-    modified_ms: int
-    partition: dict[str, str | None]
-    stats: str
-
-
-def _label(run: int | None) -> str:
-    """What a run's files and commits are called."""
-    return uuid.uuid4().hex if run is None else str(run)
-
-
-def _write(frame: DataFrame | Staged, path: str, parts: Sequence[str], mode: str) -> None:
-    if not isinstance(frame, Staged):
-        frame.write.mode(mode).option("compression", "zstd").partitionBy(*parts).parquet(without_query(path))
-        return
-    assert not parts
-    try:
-        if mode == "overwrite":
-            remove(path)
-        move_files(frame.files, frame.folder, path)
-    except OSError as error:
-        raise TargetError(f"{path}: cannot be written: {error.strerror or error}") from None
-
-
-def _arrow(frame: DataFrame | Staged) -> Any:
-    """The schema of its rows."""
-    if isinstance(frame, Staged):
-        return frame.schema
-    from pyspark.sql.pandas.types import to_arrow_schema
-
-    # Spark 4.1 knows no zone to name: moments are in UTC there.
-    zone: dict[str, Any] = {"timezone": "UTC"} if "timezone" in signature(to_arrow_schema).parameters else {}
-    return to_arrow_schema(frame.schema, **zone)
-
-
-def _files(folder: str) -> Iterator[_SparkFile]:
-    """What Spark wrote into a folder, with what commits say of it."""
-    import json
-
-    import pyarrow.parquet as pq
-    from pyarrow import fs
-
-    system, root = file_system(folder) if is_remote(folder) else (fs.LocalFileSystem(), plain_path(folder))
-    for info in system.get_file_info(fs.FileSelector(root, recursive=True)):
-        if info.type != fs.FileType.File or not info.base_name.endswith(".parquet"):
-            continue
-        path = info.path[len(root.rstrip("/")) + 1 :]
-        with system.open_input_file(info.path) as file:
-            rows = pq.read_metadata(file).num_rows
-        pairs = (word.partition("=")[::2] for word in path.split("/")[:-1])
-        partition = {key: None if value == _NO_PARTITION else unquote(value) for key, value in pairs}
-        modified = int((info.mtime_ns or 0) // 1_000_000)
-        yield _SparkFile(
-            path, join(folder, path), info.size, modified, partition, json.dumps({"numRecords": rows})
-        )

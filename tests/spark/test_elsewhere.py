@@ -21,7 +21,8 @@ from kdissect.spark.sinks import FileSink
 from kdissect.spark.spool import SpoolRead
 from kdissect.spark.states import States
 from kdissect.spark.storage import files_below, folders_in, is_inside, join, name_below
-from kdissect.spark.targets import ParquetFolder, Staged
+from kdissect.spark.target_files import Staged
+from kdissect.spark.targets import ParquetFolder
 from kdissect.spark.twins import twins
 
 QUERY = "endpoint_override=http://127.0.0.1:9000/&scheme=http"

@@ -14,7 +14,8 @@ from kdissect.spark.plan import plan
 from kdissect.spark.settings import TableSettings
 from kdissect.spark.several import BatchOptions, make_tables
 from kdissect.spark.sinks import FileSink
-from kdissect.spark.targets import ParquetFolder, Staged
+from kdissect.spark.target_files import Staged
+from kdissect.spark.targets import ParquetFolder
 from kdissect.spark.wide import table_in
 from tests.spark.cuts import cut
 from tests.spark.passes import begun, do, job_of, pass_over

@@ -86,6 +86,7 @@ def test_other_tables_do_not_come_among_those_of_runs(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     (tmp_path / FOLDER).mkdir()
+    (tmp_path / FOLDER / "plan-1.json").touch()
     command = ["spark", "batch", str(CAPTURES / "errors.pcapng"), "--out", str(tmp_path), "--table", "faults"]
     assert main(command) == 2
     assert "--append made the tables there: give another place, or --append" in capsys.readouterr().err

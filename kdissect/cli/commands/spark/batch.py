@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import re
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from functools import partial
 from typing import TYPE_CHECKING, Any
@@ -30,14 +30,17 @@ from kdissect.model import CaptureError
 from kdissect.present.form import plural
 from kdissect.present.nearest import nearest
 from kdissect.spark.launch import is_connect
+from kdissect.spark.origins import KNOWN, TableOrigin, kept_in, origin_of, stranger, tables_in
 from kdissect.spark.progress import Meter
 from kdissect.spark.runs import FOLDER as RUNS_FOLDER
 from kdissect.spark.runs import Runs, RunsError
 from kdissect.spark.shape import BROKER, TIME_PARTS
+from kdissect.spark.spool import CHECKPOINT
 from kdissect.spark.states import StateError
 from kdissect.spark.storage import found_file, is_folder, is_remote, join
 from kdissect.spark.tables import POINT, TABLES
-from kdissect.spark.targets import Catalog, Delta, Iceberg, ParquetFolder, Target, TargetError, target_of
+from kdissect.spark.target_files import TargetError
+from kdissect.spark.targets import Catalog, Delta, Iceberg, ParquetFolder, Target, target_of
 from kdissect.spark.writing import ENDED
 from kdissect.wording import NotInstalledError
 
@@ -156,6 +159,8 @@ class _SparkBatchCommand:
             raise Unreadable(str(error)) from None
         except (ValueError, LookupError, NoSparkError) as error:
             raise Wrong(_as_option(str(error))) from None
+        files = [file for point in self._plan.points for file in point.files]
+        self._origin = origin_of(files, self._settings)
         self._talks = sys.stderr.isatty() and not given["quiet"]
         self._told = ToldFaults()
 
@@ -174,13 +179,13 @@ class _SparkBatchCommand:
         from kdissect.spark.several import BatchOptions, make_tables
 
         with running(given) as (spark, scratch), _target_errors():
-            if isinstance(self._target, Catalog) and not given["overwrite"]:
-                self._target.refuse_existing(spark, self._tables)
+            if isinstance(self._target, Catalog):
+                self._refuse_others(self._target.origins(spark))
             settings = self._settings._replace(progress=scratch)
             asked = BatchOptions(self._tables, tuple(given["partition_by"]), settings, given["merge_points"])
             with self._meter(scratch, self._plan.bytes_to_read):
                 made = make_tables(spark, self._plan, asked, self._target, given["strict"])
-            made.write(given["overwrite"])
+            made.write(given["overwrite"], origin=self._origin.text())
         return self._ending(made)
 
     def _meter(self, scratch: str | None, total: int) -> AbstractContextManager[object]:
@@ -193,25 +198,53 @@ class _SparkBatchCommand:
         return Meter(scratch, total, "tables")
 
     def _refuse_existing(self) -> None:
-        """:raises Wrong: a table is there, and nobody asked to replace it."""
-        if self._given["overwrite"]:
-            return
-        self._refuse_among_runs()
-        way = "made without --append: give another place" if self._given["append"] else REPLACED
-        if isinstance(self._target, ParquetFolder):
-            refuse_existing(self._target.where, self._tables, way)
-            return
+        """:raises Wrong: a table is there, and nobody asked to replace it; or it would stay there, and is of
+        other captures."""
+        self._refuse_makers()
         with _target_errors():
-            for name in self._tables:
-                if self._target.has(name):
-                    raise Wrong(f"{self._target.where}: {name} is there already: {way}")
+            if isinstance(self._target, ParquetFolder) and not self._given["overwrite"]:
+                refuse_existing(self._target.where, self._tables, self._way)
+            self._refuse_others(self._there())
 
-    def _refuse_among_runs(self) -> None:
-        """:raises Wrong: ``--append`` made what is there, perhaps of other captures."""
+    def _there(self) -> dict[str, TableOrigin | None]:
+        """The tables that are there, and what they keep of their captures. Spark's catalog is asked later.
+
+        :raises TargetError: a catalog does not answer.
+        """
+        target = self._target
+        if isinstance(target, Iceberg):
+            return {name: target.origin(name) for name in KNOWN if target.has(name)}
+        if isinstance(target, ParquetFolder | Delta):
+            return {name: kept_in(join(target.where, name)) for name in tables_in(target.where)}
+        return {}
+
+    @property
+    def _way(self) -> str:
+        """What can be done if a table is there."""
+        return "made without --append: give another place" if self._given["append"] else REPLACED
+
+    def _refuse_others(self, there: Mapping[str, TableOrigin | None]) -> None:
+        """:raises Wrong: as for :meth:`_refuse_existing`."""
+        where, given = self._target.where, self._given
+        if not given["overwrite"]:
+            # Runs to come read other captures.
+            wanted = KNOWN if given["append"] else self._tables
+            for name in there:
+                if name in wanted:
+                    raise Wrong(f"{where}: {name} is there already: {self._way}")
+        stays = [name for name in there if name not in self._tables]
+        if not given["append"] and (why := stranger(stays, there.get, self._origin, may_grow=False)):
+            raise Wrong(f"{where}: {why}")
+
+    def _refuse_makers(self) -> None:
+        """:raises Wrong: ``--append`` or a stream made what is there, perhaps of other captures."""
         where = self._target.where
-        is_here = isinstance(self._target, ParquetFolder | Delta) and not is_remote(where)
-        if is_here and not self._given["append"] and os.path.isdir(os.path.join(where, RUNS_FOLDER)):
+        if not isinstance(self._target, ParquetFolder | Delta) or is_remote(where):
+            return
+        if not self._given["append"] and Runs(os.path.join(where, RUNS_FOLDER)).has_begun():
             raise Wrong(f"{where}: --append made the tables there: give another place, or --append")
+        if os.path.isdir(os.path.join(where, CHECKPOINT)):
+            raise Wrong(f"{where}: a stream made the tables there: give another place")
 
     def _refuse_append(self) -> None:
         """:raises Wrong: something does not go with ``--append``."""
@@ -262,6 +295,8 @@ class _SparkBatchCommand:
             # It is on this machine, whatever the master is.
             refuse_unwritable(folder, "local", f"--runs {folder}")
         runs = Runs(folder)
+        if not runs.has_begun():
+            self._refuse_existing()
         try:
             with runs.held():
                 return self._add(runs)
@@ -273,8 +308,6 @@ class _SparkBatchCommand:
         from kdissect.spark.nightly import add_new
 
         given = self._given
-        if runs.plan(runs.last() + 1) is None and not runs.last():
-            self._refuse_existing()
         with running(given) as (spark, scratch), _target_errors():
             settings = self._settings._replace(progress=scratch)
             asked = Night(self._tables, tuple(given["partition_by"]), settings)
@@ -344,11 +377,14 @@ def _target(given: dict[str, Any]) -> Target:
 
 @contextmanager
 def _target_errors() -> Iterator[None]:
-    """:raises Wrong: a target cannot be used."""
+    """:raises Wrong: a target cannot be used.
+    :raises Unreadable: another file system does not answer."""
     try:
         yield
     except TargetError as error:
         raise Wrong(str(error)) from None
+    except CaptureError as error:
+        raise Unreadable(str(error)) from None
 
 
 def _tell_double(path: str, other: str) -> None:

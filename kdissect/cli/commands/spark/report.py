@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from kdissect.cli.commands.spark.stats import FOLDER, REPORT, folder_of, of_rows
+from kdissect.cli.commands.spark.stats import REPORT, folder_of, of_rows
 from kdissect.cli.errors import Unreadable, Wrong, complain
 from kdissect.cli.exit_codes import DONE, FAULTS_SEEN
 from kdissect.cli.output import open_output
@@ -22,12 +22,13 @@ from kdissect.present.options import PLAIN
 from kdissect.present.statistics import STATISTICS
 from kdissect.present.statistics_text import table_lines
 from kdissect.present.tables import json_line
+from kdissect.spark.origins import STATISTICS as FOLDER
 from kdissect.spark.quality import SECTION
 from kdissect.spark.report import SECTIONS, ReportViews
 from kdissect.spark.storage import join, unlisted, without_query
 from kdissect.spark.stored import StoredTables, is_named
 from kdissect.spark.tables import POINT, TABLES, with_point
-from kdissect.spark.targets import TargetError
+from kdissect.spark.target_files import TargetError
 from kdissect.wording import NotInstalledError
 
 if TYPE_CHECKING:

@@ -34,7 +34,11 @@ from kdissect.present.html.sheet import ReportOptions
 from kdissect.present.options import PLAIN, Options
 from kdissect.present.statistics_text import left_out_text
 from kdissect.present.tables import FORMATS
+from kdissect.spark.origins import STATISTICS as FOLDER
+from kdissect.spark.origins import is_of_runs, keep, kept_in, origin_of, stranger, tables_in
 from kdissect.spark.progress import Meter
+from kdissect.spark.runs import FOLDER as RUNS_FOLDER
+from kdissect.spark.runs import Runs, RunsError
 from kdissect.spark.shape import epochs, with_moments
 from kdissect.spark.storage import join, without_query
 from kdissect.spark.tables import with_point
@@ -48,8 +52,6 @@ if TYPE_CHECKING:
 
 REPORT = "report"
 """The table that holds the page of ``kdissect report``."""
-FOLDER = "stats"
-"""In the folder of ``--out``. ``spark batch`` may write to the same, and has a table ``connections`` too."""
 
 
 @click.command("stats")
@@ -123,14 +125,19 @@ class _SparkStatsCommand:
         self._titles = self._titled()
         self._names = [folder_of(title) for title in self._titles]
         conf_of(given)  # what is wrong there is told before anything is read
-        self._out = None if given["out"] is None else self._place(within_reach(given["out"], master))
+        out = None if given["out"] is None else within_reach(given["out"], master)
+        self._out = None if out is None else self._place(out)
         if self._out is None:
             refuse_several(self._form, len(self._names))
             see_that_it_can_be_written(self._form, None)
         try:
             self._points = capture_points(list_files(given["inputs"]), self._settings.capture_point)
+            self._files = [file for point in self._points for file in point.files]
+            self._origin = origin_of(self._files, self._settings)
+            if out is not None:
+                self._refuse_others(out)
             check(master)
-            refuse_unreadable([path for point in self._points for path in point.paths])
+            refuse_unreadable([file.path for file in self._files])
         except CaptureError as error:
             raise Unreadable(str(error)) from None
         except (ValueError, NoSparkError) as error:
@@ -191,6 +198,21 @@ class _SparkStatsCommand:
             refuse_existing(folder, self._names)
         return folder
 
+    def _refuse_others(self, out: str) -> None:
+        """:raises Wrong: tables stay in the folder that are of other captures. Those that grow have no
+        statistics of their own, but they have to be of these captures."""
+        own = [f"{FOLDER}/{name}" for name in self._names]
+        stays = [name for name in tables_in(out) if name not in own]
+        why = stranger(stays, lambda name: kept_in(join(out, name)), self._origin, may_grow=True)
+        runs = Runs(os.path.join(out, RUNS_FOLDER))
+        try:
+            if why is None and not is_of_runs(runs, self._files):
+                why = "--append made the tables there, of other captures; give another place"
+        except RunsError as error:
+            raise Wrong(str(error)) from None
+        if why is not None:
+            raise Wrong(f"{out}: {why}")
+
     def run(self) -> int:
         with running(self._given) as (spark, scratch):
             found = self._found(spark, scratch)
@@ -227,6 +249,7 @@ class _SparkStatsCommand:
             writer = with_moments(spark.createDataFrame(table), epochs(declared)).coalesce(1).write
             writer.mode("overwrite" if self._given["overwrite"] else "error")
             writer.option("compression", "zstd").parquet(without_query(path))
+            keep(path, self._origin.text())
             if self._talks:
                 complain(f"{path}: {plural(len(table), 'row')}")
 

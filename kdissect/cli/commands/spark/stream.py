@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -26,8 +25,9 @@ from kdissect.spark.asked import difference, first, told
 from kdissect.spark.changes import FINDING_CHANGES
 from kdissect.spark.cleaning import KEEP, destination
 from kdissect.spark.launch import STREAMS_SINCE, can_stream, is_connect
+from kdissect.spark.origins import KNOWN
 from kdissect.spark.progress import Meter
-from kdissect.spark.spool import SETTLE_SECONDS, files_in
+from kdissect.spark.spool import CHECKPOINT, SETTLE_SECONDS, files_in
 from kdissect.spark.states import StateError, States, state_key
 from kdissect.spark.storage import is_folder, is_inside, is_remote, join, plain_path, unlisted, without_query
 from kdissect.spark.tables import TABLES
@@ -141,7 +141,7 @@ def command(**given: Any) -> int:
     settings = settings_of(given)
     names = tuple(dict.fromkeys(given["tables"])) or USUAL_TABLES
     written = (*names, FINDING_CHANGES.name) if given["finds"] else names
-    checkpoint = _checkpoint(given, written)
+    checkpoint = _checkpoint(given)
     try:
         key = state_key(given["state_key"]) if given["state_key"] or is_remote(checkpoint) else None
         states = States(join(checkpoint, "state"), key)
@@ -257,18 +257,18 @@ def _refuse_inside(folder: str, option: str, path: str | None) -> None:
         raise Wrong(f"--{option} {path}: is in {folder}, whose files are read; take another folder")
 
 
-def _checkpoint(given: dict[str, Any], names: Sequence[str]) -> str:
+def _checkpoint(given: dict[str, Any]) -> str:
     """The folder in which is kept how far the stream is.
 
     :raises Wrong: it is new, and the tables are not: their rows would come again.
     """
     out, named = given["out"].rstrip("/"), given["checkpoint"]
-    path = named.rstrip("/") if named else join(out, "_checkpoint")
+    path = named.rstrip("/") if named else join(out, CHECKPOINT)
     if not is_remote(path):
         path = os.path.abspath(path)
     try:
         if not is_folder(join(path, "spark")):
-            for table in names:
+            for table in KNOWN:
                 if is_folder(there := join(out, table)):
                     raise Wrong(f"{there} exists already, but {path} does not mention it; give another --out")
     except CaptureError as error:

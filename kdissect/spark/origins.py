@@ -1,0 +1,154 @@
+"""Tables of a place, and of which captures they are.
+
+Rows of one table name those of another by numbers, which count in one capture. Beside tables of other
+captures they would name anything. So each table that is made whole keeps its origin: in the file
+``_captures.json`` of its folder, or in a property of the table. Tables that grow are known by their runs.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+from collections.abc import Callable, Collection, Iterable
+from contextlib import suppress
+from typing import NamedTuple
+
+from kdissect.spark.changes import FINDING_CHANGES
+from kdissect.spark.runs import Runs
+from kdissect.spark.settings import TableSettings
+from kdissect.spark.storage import InputFile, folders_in, is_folder, is_remote, join, without_query
+from kdissect.spark.tables import TABLES
+from kdissect.spark.writing import create_file, read_file, remove
+
+FILE = "_captures.json"
+"""Spark and others pass over a file whose name begins so."""
+PROPERTY = "kdissect.captures"
+"""The same, of a table in a catalog."""
+KNOWN = (*TABLES, FINDING_CHANGES.name)
+"""The tables of captures."""
+STATISTICS = "stats"
+"""The folder of statistics, in that of the tables."""
+_FORM = 1
+_MOST_NAMED = 3
+
+
+class TableOrigin(NamedTuple):
+    """What a table was made of."""
+
+    captures: str
+    """One word for the names and sizes of the files."""
+    reading: str
+    """The options that decide how exchanges are numbered."""
+    words: str
+    """The files, as a user is told."""
+
+    def text(self) -> str:
+        """As it is kept."""
+        return json.dumps({"form": _FORM, **self._asdict()})
+
+
+def origin_of(files: Collection[InputFile], settings: TableSettings) -> TableOrigin:
+    """The origin of tables that are made of these files."""
+    each = sorted((_whole(file.path), file.size) for file in files)
+    named = [os.path.basename(without_query(path)) for path, _ in each[:_MOST_NAMED]]
+    more = len(each) - len(named)
+    words = ", ".join(named) + (f" and {more:,} more" if more else "")
+    own = {
+        "--capture-point": settings.capture_point,
+        "-d": ",".join(map(str, sorted(settings.ports))),
+        "--keylog or --rsa-key": "given" if settings.has_secrets else None,
+    }
+    reading = ", ".join(f"{name} {value}" for name, value in own.items() if value)
+    return TableOrigin(hashlib.sha256(json.dumps(each).encode()).hexdigest()[:32], reading, words)
+
+
+def origin_in(text: str | None) -> TableOrigin | None:
+    """What was kept; None if that is no origin."""
+    with suppress(ValueError, TypeError):
+        value = json.loads(text or "")
+        if isinstance(value, dict) and value.get("form") == _FORM:
+            found = [each for name in TableOrigin._fields if isinstance(each := value.get(name), str)]
+            if len(found) == len(TableOrigin._fields):
+                return TableOrigin(*found)
+    return None
+
+
+def tables_in(folder: str) -> list[str]:
+    """The tables that are in a folder. Those of statistics are called ``stats/NAME``.
+
+    :raises CaptureError: it cannot be listed, or another file system does not answer.
+    """
+    found = [name for name in KNOWN if is_folder(join(folder, name))]
+    inner = join(folder, STATISTICS)
+    if is_folder(inner):
+        found += [f"{STATISTICS}/{name}" for name in folders_in(inner)]
+    return found
+
+
+def kept_in(folder: str) -> TableOrigin | None:
+    """The origin that the folder of a table keeps."""
+    try:
+        with read_file(join(folder, FILE)) as file:
+            return origin_in(file.read().decode(errors="replace"))
+    except OSError:
+        return None
+
+
+def forget(folder: str) -> None:
+    """Let a table have no origin, because its rows are about to be others.
+
+    :raises OSError: the file of the origin cannot be removed.
+    """
+    remove(join(folder, FILE))
+
+
+def keep(folder: str, origin: str | None) -> None:
+    """Keep the origin of a table in its folder, if this machine sees the folder.
+
+    :raises OSError: it cannot be written.
+    """
+    if origin is None or not is_folder(folder):
+        return
+    forget(folder)
+    with create_file(join(folder, FILE)) as file:
+        file.write(origin.encode())
+
+
+def stranger(
+    there: Iterable[str],
+    kept: Callable[[str], TableOrigin | None],
+    now: TableOrigin,
+    *,
+    may_grow: bool,
+) -> str | None:
+    """Why tables of this origin cannot stand beside those that are there and stay; None if they can.
+
+    :param kept: gives what a table keeps.
+    :param may_grow: whether a table without an origin is passed over: runs, or a stream, may add to it.
+    """
+    for name in there:
+        found = kept(name)
+        if found is None:
+            if may_grow:
+                continue
+            return f"{name} does not say of which captures it is; give another place, or remove it"
+        if found.captures != now.captures:
+            return f"{name} is of other captures ({found.words}); give another place, or remove it"
+        if found.reading != now.reading:
+            how = f"was read with {found.reading}" if found.reading else f"was read without {now.reading}"
+            return f"{name} {how}; give the same options, or another place"
+    return None
+
+
+def is_of_runs(runs: Runs, files: Iterable[InputFile]) -> bool:
+    """Whether runs read any of these files, or nothing at all.
+
+    :raises RunsError: a plan is damaged.
+    """
+    read = runs.position(runs.last())
+    return not read or any(_whole(file.path) in read for file in files)
+
+
+def _whole(path: str) -> str:
+    return path if is_remote(path) else os.path.abspath(path)

@@ -1,0 +1,101 @@
+"""The files of targets: what tasks or Spark wrote, on their way into a table."""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Iterator, Sequence
+from inspect import signature
+from typing import TYPE_CHECKING, Any, NamedTuple
+from urllib.parse import unquote
+
+from kdissect.spark.storage import file_system, is_remote, join, plain_path, without_query
+from kdissect.spark.writing import move_files, remove
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+    from pyspark.sql import DataFrame
+
+_NO_PARTITION = "__HIVE_DEFAULT_PARTITION__"
+"""What Spark calls the folder of null."""
+
+
+class TargetError(Exception):
+    """Tables cannot be written there; the text is one line."""
+
+
+class Staged(NamedTuple):
+    """A table in files that tasks wrote, in a folder that nobody reads yet."""
+
+    folder: str
+    files: tuple[str, ...]
+    """All that are in the folder."""
+    schema: pa.Schema
+
+
+class WrittenFile(NamedTuple):
+    """A file that Spark wrote."""
+
+    path: str
+    """In the folder."""
+    uri: str
+    size: int
+    modified_ms: int
+    partition: dict[str, str | None]
+    stats: str
+
+
+def label_of(run: int | None) -> str:
+    """What a run's files and commits are called."""
+    return uuid.uuid4().hex if run is None else str(run)
+
+
+def write_files(frame: DataFrame | Staged, path: str, parts: Sequence[str], mode: str) -> None:
+    """Write a table into a folder.
+
+    :param frame: its rows; files on their way have no partitions, and are moved there.
+    :param mode: of Spark: ``overwrite`` or ``error``.
+    :raises TargetError: files cannot be moved there.
+    """
+    if not isinstance(frame, Staged):
+        frame.write.mode(mode).option("compression", "zstd").partitionBy(*parts).parquet(without_query(path))
+        return
+    assert not parts
+    try:
+        if mode == "overwrite":
+            remove(path)
+        move_files(frame.files, frame.folder, path)
+    except OSError as error:
+        raise TargetError(f"{path}: cannot be written: {error.strerror or error}") from None
+
+
+def arrow_of(frame: DataFrame | Staged) -> Any:
+    """The schema of its rows."""
+    if isinstance(frame, Staged):
+        return frame.schema
+    from pyspark.sql.pandas.types import to_arrow_schema
+
+    # Spark 4.1 knows no zone to name: moments are in UTC there.
+    zone: dict[str, Any] = {"timezone": "UTC"} if "timezone" in signature(to_arrow_schema).parameters else {}
+    return to_arrow_schema(frame.schema, **zone)
+
+
+def written_files(folder: str) -> Iterator[WrittenFile]:
+    """What Spark wrote into a folder, with what commits say of it."""
+    import json
+
+    import pyarrow.parquet as pq
+    from pyarrow import fs
+
+    system, root = file_system(folder) if is_remote(folder) else (fs.LocalFileSystem(), plain_path(folder))
+    for info in system.get_file_info(fs.FileSelector(root, recursive=True)):
+        if info.type != fs.FileType.File or not info.base_name.endswith(".parquet"):
+            continue
+        path = info.path[len(root.rstrip("/")) + 1 :]
+        with system.open_input_file(info.path) as file:
+            rows = pq.read_metadata(file).num_rows
+        pairs = (word.partition("=")[::2] for word in path.split("/")[:-1])
+        partition = {key: None if value == _NO_PARTITION else unquote(value) for key, value in pairs}
+        modified = int((info.mtime_ns or 0) // 1_000_000)
+        yield WrittenFile(
+            path, join(folder, path), info.size, modified, partition, json.dumps({"numRecords": rows})
+        )
