@@ -18,9 +18,10 @@ from kdissect.cli.inputs import ports_of
 from kdissect.cli.payloads import payload_options, refuse_registry, rules_of
 from kdissect.cli.tls_keys import rsa_key_of
 from kdissect.faults import leaves_out
-from kdissect.model import Fault
+from kdissect.model import CaptureError, Fault
+from kdissect.present.form import plural
 from kdissect.spark.complaint import is_of_spark, why
-from kdissect.spark.storage import is_remote, plain_path
+from kdissect.spark.storage import is_remote, plain_path, refuse_no_folder
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -134,9 +135,47 @@ class ToldFaults:
         complaints.close()
 
 
+class RunSummary(NamedTuple):
+    """What a command did, for its closing line."""
+
+    tables: int
+    rows: int | None
+    """Of all tables; None if that is not known."""
+    read: int
+    """Bytes of captures that all tasks read together."""
+    size: int
+    """Bytes of the captures."""
+    damage: int
+    """Faults of files."""
+
+    def line(self, seconds: float) -> str:
+        """The line.
+
+        :param seconds: how long it took.
+        """
+        told = plural(self.tables, "table") + ("" if self.rows is None else f", {plural(self.rows, 'row')}")
+        often = f", {self.read / self.size:.2f} times their size" if self.size else ""
+        faults = plural(self.damage, "fault") if self.damage else "no faults"
+        return (
+            f"{told}; {self.read:,} bytes of captures were read{often}, in {seconds:.1f} s; {faults} of files"
+        )
+
+
 def within_reach(path: str, master: str) -> str:
     """A path as others find it: whoever is not on this machine's master has another working directory."""
     return path if "://" in path or master.startswith("local") else os.path.abspath(path)
+
+
+def refuse_no_tables(folder: str, given: str) -> None:
+    """See whether a folder with tables is there.
+
+    :param given: how it was named.
+    :raises Unreadable: it is not there, is a file, or cannot be listed.
+    """
+    try:
+        refuse_no_folder(folder, given)
+    except (OSError, CaptureError) as error:
+        raise Unreadable(str(error)) from None
 
 
 def refuse_unwritable(folder: str, master: str, given: str | None = None) -> None:

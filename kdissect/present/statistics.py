@@ -60,6 +60,8 @@ def asked(text: str, limits: Limits = DEFAULTS) -> Statistic:
     try:
         return statistic(text, limits)[1]
     except LookupError:
+        if text.partition(",")[0].strip() == "findings":
+            raise LookupError(f"{text}: kdissect explain prints findings, without a grouping") from None
         hint = nearest(text.partition(",")[0], STATISTICS) or f"; there are {', '.join(STATISTICS)}"
         raise LookupError(f"{text}: there is no such table{hint}") from None
 

@@ -24,6 +24,7 @@ from contextlib import contextmanager
 from os import PathLike, fspath
 from typing import TYPE_CHECKING, Any
 
+from kdissect.model import Fault
 from kdissect.spark.copies import merged
 from kdissect.spark.settings import TableSettings
 from kdissect.spark.storage import InputFile, list_files, refuse_password, refuse_unreadable, without_query
@@ -52,16 +53,20 @@ Paths = str | PathLike[str] | Iterable[str | PathLike[str]]
 
 
 def register(spark: SparkSession) -> None:
-    """Make ``spark.read.format("kdissect")`` known to a session."""
-    from kdissect.spark.source import CaptureSource
+    """Make ``spark.read.format("kdissect")`` known to a session.
 
-    spark.dataSource.register(CaptureSource)
+    If a file is damaged, the driver warns when it is read (not with Spark Connect).
+    """
+    from kdissect.spark.news import news_of
+    from kdissect.spark.source import CaptureSource, called
+
+    spark.dataSource.register(called(CaptureSource.name(), news_of(spark)))
 
 
 def table(
     spark: SparkSession,
-    name: str,
     paths: Paths,
+    name: str,
     *,
     pushdown: bool = True,
     **options: Any,
@@ -73,6 +78,7 @@ def table(
 
     :param paths: files, directories and globs, of this file system or as URIs. Together they are one
         capture, unless ``capture_point`` distinguishes several.
+    :param name: of the table.
     :param pushdown: whether Spark reads them as a source. Without it, Spark needs no plan from the driver's
         Python: it starts some seconds sooner, and may use another Python there. The option ``filter`` chooses
         rows before they are made. Spark's own filters come after (:mod:`kdissect.spark.choice` tells why).
@@ -92,6 +98,7 @@ def table(
         from kdissect.spark.source import replicated
 
         return replicated(spark, settings, given)
+    from kdissect.spark.news import news_of
     from kdissect.spark.source import called
 
     files = None if _is_elsewhere(spark) else list_files(given)
@@ -99,7 +106,7 @@ def table(
         refuse_unreadable([file.path for file in files])  # if nothing can be read, that is told at once
     register(spark)
     title = _title(name, given, files)
-    spark.dataSource.register(called(title))
+    spark.dataSource.register(called(title, news_of(spark)))
     return spark.read.format(title).options(**settings.options()).load(given)
 
 
@@ -139,11 +146,12 @@ def _present(spark: SparkSession, paths: Paths) -> list[str]:
 
 def exchanges(spark: SparkSession, paths: Paths, **options: Any) -> DataFrame:
     """The exchanges of captures; parameters as for :func:`table`."""
-    return table(spark, "exchanges", paths, **options)
+    return table(spark, paths, "exchanges", **options)
 
 
 def stats(spark: SparkSession, paths: Paths, asked: str, **options: Any) -> DataFrame:
     """A statistic of captures, as ``kdissect stats -z`` has it: ``"srt"``, ``"srt,client_id"``, ``"io,1s"``.
+    ``"findings"`` are those of :func:`findings`.
 
     Parameters and exceptions are those of :func:`statistics`.
     """
@@ -171,14 +179,16 @@ def statistics(
     :raises CaptureError: the paths match no file, or none of the files is a capture.
     """
     from kdissect.spark.folds import found
-    from kdissect.spark.questions import AskedStatistics
+    from kdissect.spark.questions import Judgement, asked_tables
 
     settings = _of_folds(options)
-    texts = tuple(dict.fromkeys(asked))
-    question = AskedStatistics(texts, settings.limits)
+    wanted = tuple(dict.fromkeys(asked))
+    question, titles = asked_tables(wanted, Judgement(settings.limits, {}, ()))
     made = found(spark, settings, _present(spark, paths), question)
-    _warn_of_left_out(texts, made.left_out)
-    return {text: spark.createDataFrame(table) for text, table in zip(texts, made.tables, strict=True)}
+    _warn_of_left_out(titles, made.left_out)
+    _warn_of_damage(made.damage)
+    tables = dict(zip(titles, made.tables, strict=True))
+    return {text: spark.createDataFrame(tables[text]) for text in wanted}
 
 
 def findings(
@@ -203,6 +213,7 @@ def findings(
     settings = _of_folds(options)
     judgement = Judgement(settings.limits, thresholds or {}, tuple(ignored))
     made = found(spark, settings, _present(spark, paths), judgement)
+    _warn_of_damage(made.damage)
     return spark.createDataFrame(made.tables[0])
 
 
@@ -237,11 +248,15 @@ def views(spark: SparkSession, place: str | PathLike[str]) -> list[str]:
 
     :param place: the folder of Parquet or Delta, or what ``--to`` named: ``iceberg:CATALOG.NAMESPACE``.
     :returns: the names of the views.
-    :raises FileNotFoundError: there is no such folder.
+    :raises FileNotFoundError: there is no such folder, or no such table is in it.
+    :raises NotADirectoryError: it is a file.
+    :raises CaptureError: it cannot be listed, or another file system does not answer.
     :raises NotInstalledError: the tables are of Delta or Iceberg, whose library is not installed.
-    :raises TargetError: the catalog of Iceberg does not answer.
+    :raises TargetError: the catalog of Iceberg does not answer, or kdissect did not make a table.
     """
     found = all_stored(spark, fspath(place))
+    if not found:
+        raise FileNotFoundError(f"{fspath(place)}: has no tables; kdissect spark batch and stats make them")
     for name, frame in found.items():
         frame.createOrReplaceTempView(name)
     return list(found)
@@ -257,6 +272,12 @@ def _of_folds(options: Mapping[str, Any]) -> TableSettings:
         if getattr(settings, name) != getattr(TableSettings(), name):
             raise ValueError(f"{name}: is an option of tables, not of statistics and findings")
     return settings
+
+
+def _warn_of_damage(damage: list[Fault]) -> None:
+    from kdissect.spark.news import warn_of
+
+    warn_of([fault.message for fault in damage])
 
 
 def _warn_of_left_out(texts: Iterable[str], left_out: Iterable[int]) -> None:

@@ -35,6 +35,7 @@ from kdissect.spark.described import described
 from kdissect.spark.fold_question import FoldQuestion, FoldRows
 from kdissect.spark.job import Job, RowMaker, units_of
 from kdissect.spark.kept import kept_names, kept_pieces
+from kdissect.spark.named import named
 from kdissect.spark.one_pass import keep_events
 from kdissect.spark.plan import CapturePoint, capture_points, replicas_of, task_numbers
 from kdissect.spark.progress import Note
@@ -62,8 +63,10 @@ _ROWS_DDL = "point int, `table` int, left_out bigint, data binary"
 _ROWS = pa.schema(
     [("point", pa.int32()), ("table", pa.int32()), ("left_out", pa.int64()), ("data", pa.binary())]
 )
-_DAMAGE = -1
-"""In place of a table: the faults of files."""
+_DAMAGE, _READ = -1, -2
+"""In place of a table: the faults of files; how many bytes were read, as what is left out."""
+_LAST = (1 << 31) - 1
+"""In place of a part: how many bytes a task read."""
 
 
 class CountedPoints(NamedTuple):
@@ -75,6 +78,22 @@ class CountedPoints(NamedTuple):
     """Of each table, how often something was left out because there was no room."""
     damage: list[Fault]
     """What is wrong with files; of many, the first."""
+    read: int = 0
+    """Bytes of captures that all tasks read together."""
+
+    @property
+    def rows(self) -> int:
+        """How many rows all tables have together."""
+        return sum(map(len, self.tables))
+
+
+class CountedAlone(NamedTuple):
+    """The results of one capture point."""
+
+    rows: Sequence[FoldRows]
+    """Those of each table."""
+    damage: list[Fault]
+    """What is wrong with its files; of many, the first."""
 
 
 class _FoldTask(NamedTuple):
@@ -97,6 +116,8 @@ class _KeptTask(NamedTuple):
     before: int
     """How many parts come before them."""
     rows: RowMaker
+    paths: tuple[str, ...]
+    """The captures of which they were kept."""
 
 
 class _SentPart(NamedTuple, Generic[C]):
@@ -127,16 +148,17 @@ def found(
         for at, point in enumerate(points):
             if not keeps[at]:
                 tasks += _replicas(at, point, counts[at], several[at])
-        key = b""
+        key, read = b"", 0
         if folder is not None and any(keeps):
-            key, of_files = _kept_tasks(spark, points, counts, keeps, settings, folder)
+            key, of_files, read = _kept_tasks(spark, points, counts, keeps, settings, folder)
             tasks += of_files
         every = spark.range(0, len(tasks), 1, len(tasks))
         work = partial(_count, tuple(tasks), key, settings, question)
         parts = every.mapInArrow(work, PARTS_DDL)
         told = f"count {plural(len(points), 'capture point')} in {plural(len(tasks), 'task')}"
         with described(spark, told):
-            return added(parts, tuple(point.name for point in points), settings, question)
+            made = added(parts, tuple(point.name for point in points), settings, question)
+        return made._replace(read=made.read + read)
 
 
 def _replicas(at: int, point: CapturePoint, count: int, several: Points | None) -> list[_FoldTask]:
@@ -151,8 +173,9 @@ def _kept_tasks(
     keeps: Sequence[bool],
     settings: TableSettings,
     folder: str,
-) -> tuple[bytes, list[_KeptTask]]:
-    """Have capture points dissected, and find who counts what was kept."""
+) -> tuple[bytes, list[_KeptTask], int]:
+    """Have capture points dissected, and find who counts what was kept; also gives how many bytes were
+    read."""
     own = [at for at, each in enumerate(keeps) if each]
     units = units_of([points[at] for at in own], [counts[at] for at in own], keeps=True)
     job, outcomes = keep_events(spark, Job(units, (), settings), folder)
@@ -161,9 +184,10 @@ def _kept_tasks(
     for outcome in outcomes:
         before = 0
         for each in outcome.kept:
-            tasks.append(_KeptTask(places[each.point], before, each))
+            at = places[each.point]
+            tasks.append(_KeptTask(at, before, each, points[at].paths))
             before += max(1, len(each.files))
-    return job.key, tasks
+    return job.key, tasks, sum(each.read for each in outcomes)
 
 
 def added(
@@ -187,7 +211,8 @@ def added(
         # PySpark refuses lists without a chunk, which a table of no batch has.
         tables.append(pa.Table.from_batches(batches, schema) if batches else schema.empty_table())
         left_out.append(sum(row["left_out"] for row in own))
-    return CountedPoints(tuple(tables), tuple(left_out), damage)
+    read = sum(row["left_out"] for row in rows if row["table"] == _READ)
+    return CountedPoints(tuple(tables), tuple(left_out), damage, read)
 
 
 def counted_alone(
@@ -196,16 +221,16 @@ def counted_alone(
     question: FoldQuestion[C],
     note: Note,
     points: Points | None,
-) -> Sequence[FoldRows]:
-    """The rows of one capture point's tables, all of it counted by one task.
+) -> CountedAlone:
+    """One capture point, all of it counted by one task.
 
     :param points: the capture points that its files are of, where they are of several.
     :raises CaptureError: a key log, or a key, cannot be read.
     """
-    sent = _part(all_events(paths, settings, note, points), settings, question, note)
+    sent = _part(all_events(paths, settings, note, points), paths, settings, question, note)
     whole = question.new()
     add(whole, sent.part, set())
-    return question.rows(whole)
+    return CountedAlone(question.rows(whole), sent.damage)
 
 
 def several_points(point: CapturePoint, settings: TableSettings) -> Points | None:
@@ -252,6 +277,7 @@ def _count(
                 parts = _parts(task, settings, question, note)
             for part, sent in parts:
                 yield part_batch(task.point, part, sent.part, sent.damage)
+        yield _batch(_PARTS, (task.point, _LAST, pickle.dumps(note.read)))
         note.write()
 
 
@@ -262,9 +288,9 @@ def _parts_of_files(
     for at, file in enumerate(task.rows.files):
         pieces = kept_pieces(file, key, names, settings.limits)
         events = chain.from_iterable(piece.events for piece in pieces)
-        yield task.before + at, _part(events, settings, question, note)
+        yield task.before + at, _part(events, task.paths, settings, question, note)
     if not task.rows.files:
-        yield task.before, _part((), settings, question, note)
+        yield task.before, _part((), (), settings, question, note)
 
 
 def _parts(
@@ -275,17 +301,22 @@ def _parts(
     for part, own in groupby(events, _EventParts(task.part_bytes).part):
         is_empty = False
         if part % task.tasks == task.first:
-            yield part, _part(own, settings, question, note)
+            yield part, _part(own, task.paths, settings, question, note)
     if is_empty and task.first == 0:
-        yield 0, _part((), settings, question, note)
+        yield 0, _part((), (), settings, question, note)
 
 
 def _part(
-    own: Iterable[Event], settings: TableSettings, question: FoldQuestion[C], note: Note
+    own: Iterable[Event],
+    paths: Sequence[str],
+    settings: TableSettings,
+    question: FoldQuestion[C],
+    note: Note,
 ) -> _SentPart[C]:
     damage: list[Fault] = []
     chooser = None if settings.filter is None else Choice(settings)
-    return _SentPart(counted(_watched(own, settings, note, damage), question.new(), chooser), damage)
+    made = counted(_watched(own, settings, note, damage), question.new(), chooser)
+    return _SentPart(made, [named(each, paths) for each in damage])
 
 
 def _watched(
@@ -311,17 +342,22 @@ def _add(
     every = (
         row
         for batch in batches
-        for row in zip(batch.column(0).to_pylist(), batch.column(2).to_pylist(), strict=True)
+        for row in zip(*(column.to_pylist() for column in batch.columns), strict=True)
     )
     for at, parts in groupby(every, lambda row: row[0]):
         whole, chosen = question.new(), set[int]()
         damage: list[Fault] = []
+        read = 0
         with rarely_collected():
-            for _, data in parts:
+            for _, part, data in parts:
+                if part == _LAST:
+                    read += pickle.loads(data)
+                    continue
                 sent: _SentPart[C] = pickle.loads(data)
                 add(whole, sent.part, chosen)
                 damage += sent.damage[: settings.limits.rows - len(damage)]
         yield _batch(_ROWS, (at, _DAMAGE, 0, pickle.dumps(damage)))
+        yield _batch(_ROWS, (at, _READ, read, b""))
         made = zip(question.tables, question.rows(whole), strict=True)
         for number, (table, rows) in enumerate(made):
             data = _stream(with_point(table, settings.capture_point is not None, points[at]), rows.rows)

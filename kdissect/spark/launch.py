@@ -239,20 +239,35 @@ def _files_of_ours_alone() -> Iterator[None]:
 
 @contextmanager
 def logging_to(log: str | None) -> Iterator[None]:
-    """What py4j logs with Python goes into a file too. It is a traceback for each call that Ctrl-C breaks
-    off. It comes from the root logger, which kdissect does not use.
+    """What py4j and PySpark log with Python goes into a file. From py4j it is a traceback for each call that
+    Ctrl-C breaks off. It comes from the root logger, which kdissect does not use. From PySpark it is each
+    error of a query, as JSON.
     """
     if log is None:
         yield
         return
     os.close(os.open(log, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600))
     handler = logging.FileHandler(log, encoding="utf-8")
-    logging.getLogger().addHandler(handler)
+    loggers = [logging.getLogger(), *_query_loggers()]
+    before = [list(each.handlers) for each in loggers]
+    loggers[0].addHandler(handler)
+    for each in loggers[1:]:
+        each.handlers[:] = [handler]
     try:
         yield
     finally:
-        logging.getLogger().removeHandler(handler)
+        for each, handlers in zip(loggers, before, strict=True):
+            each.handlers[:] = handlers
         handler.close()
+
+
+def _query_loggers() -> list[logging.Logger]:
+    """Those by which PySpark logs errors of queries; none where it is not installed."""
+    try:
+        from pyspark.logger import PySparkLogger
+    except ImportError:
+        return []
+    return [PySparkLogger.getLogger(f"{kind}QueryContextLogger") for kind in ("DataFrame", "SQL")]
 
 
 @contextmanager

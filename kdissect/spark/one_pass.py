@@ -36,6 +36,7 @@ from kdissect.spark.described import described
 from kdissect.spark.job import BatchUnit, Job, RowMaker, RunCounts, TaskOutcome, Unit, WantedTable, rows_of
 from kdissect.spark.kept import FOLDER as KEPT
 from kdissect.spark.kept import Keeper, kept_names, kept_pieces
+from kdissect.spark.named import named
 from kdissect.spark.plan import task_numbers
 from kdissect.spark.progress import Note
 from kdissect.spark.quality import NOT_CAPTURED
@@ -194,6 +195,7 @@ class _PassTask:
         self._begun = time.process_time()
         self._note = Note(job.settings.progress, f"tables-{job.first + number}")
         self._damage: list[Fault] = []
+        self._paths = unit.paths if isinstance(unit, Unit) else ()
         self._made_rows: Counter[str] = Counter()
         self._tally = RunCounts()
         self.rows = {
@@ -258,7 +260,7 @@ class _PassTask:
         if isinstance(event, Fault) and event.layer == "file":
             self._note.damage += 1
             if len(self._damage) < self._job.settings.limits.rows:
-                self._damage.append(event)
+                self._damage.append(named(event, self._paths))
 
     def _tell(self, event: Event) -> None:
         """Tell what becomes rows."""

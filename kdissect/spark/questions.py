@@ -129,6 +129,20 @@ class Fed:
             mine.merge(theirs)
 
 
+def asked_tables(texts: Sequence[str], judgement: Judgement) -> tuple[Several, tuple[str, ...]]:
+    """The question after statistics, and after findings where ``findings`` is among them. Also gives what
+    each of its tables is; findings come last.
+
+    :raises LookupError: no statistic has that name.
+    :raises ValueError: what follows a name is not understood; the text says what may.
+    """
+    others = tuple(text for text in dict.fromkeys(texts) if text != FINDINGS.name)
+    asked: list[FoldQuestion[Any]] = [AskedStatistics(others, judgement.limits)] if others else []
+    if len(others) == len(set(texts)):
+        return Several(tuple(asked)), others
+    return Several((*asked, judgement)), (*others, FINDINGS.name)
+
+
 @dataclass(frozen=True)
 class Several:
     """Several questions, for which captures are read once. Their tables follow one another, in this order."""

@@ -8,7 +8,7 @@ from __future__ import annotations
 import json
 from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from pyspark.sql.datasource import (
     DataSource,
@@ -20,20 +20,20 @@ from pyspark.sql.datasource import (
 from pyspark.sql.types import StructType
 
 from kdissect.capture.reader import Points
+from kdissect.dissect import Event
 from kdissect.later import Later
 from kdissect.model import CaptureError, Fault
 from kdissect.present.arrow import RowBatches
 from kdissect.present.columns import Table
-from kdissect.present.findings import FINDINGS
 from kdissect.spark.catalog_tables import PLACES, is_created, is_ours, options_of, remembering
 from kdissect.spark.choice import Choice
-from kdissect.spark.fold_question import FoldQuestion
 from kdissect.spark.folds import counted_alone, several_points
 from kdissect.spark.launch import STREAMS_SINCE, can_stream
+from kdissect.spark.news import News, news_of, tell
 from kdissect.spark.one_line import in_one_line
 from kdissect.spark.plan import capture_points, replicas_of, task_numbers
 from kdissect.spark.progress import Note
-from kdissect.spark.questions import AskedStatistics, Judgement
+from kdissect.spark.questions import Judgement, asked_tables
 from kdissect.spark.replay import damage_of, packets_of, share_of
 from kdissect.spark.rows import PacketRows, batches_of
 from kdissect.spark.settings import TableSettings
@@ -48,8 +48,15 @@ else:
     pa = Later("pyarrow")
 
 
+E = TypeVar("E", bound=Event)
+"""A kind of event."""
+
+
 class CaptureSource(DataSource):
     """What Spark finds under the name ``kdissect``."""
+
+    news: News | None = None
+    """By which its tasks tell the driver what is wrong with files."""
 
     @classmethod
     def name(cls) -> str:
@@ -99,13 +106,16 @@ class CaptureSource(DataSource):
             # If nothing can be read, that is told before any task starts.
             refuse_unreadable([file.path for file in list_files(paths)])
             if settings.stats is not None:
-                return FoldReader(settings._replace(columns=names), paths)
-            return CaptureReader(settings, paths, table)
+                return FoldReader(settings._replace(columns=names), paths, self.news)
+            return CaptureReader(settings, paths, table, self.news)
 
 
-def called(title: str) -> type[CaptureSource]:
-    """The source under another name. A plan shows nothing else of a source in Python."""
-    return type("NamedSource", (CaptureSource,), {"name": classmethod(lambda _: title)})
+def called(title: str, news: News | None = None) -> type[CaptureSource]:
+    """The source under this name. A plan shows nothing else of a source in Python.
+
+    :param news: by which its tasks tell the driver what is wrong with files.
+    """
+    return type("NamedSource", (CaptureSource,), {"name": classmethod(lambda _: title), "news": news})
 
 
 class _NoStream(DataSourceStreamReader):
@@ -219,8 +229,9 @@ class CountingTask(InputPartition):
 class FoldReader(DataSourceReader):
     """Reads a statistic, or findings."""
 
-    def __init__(self, settings: TableSettings, paths: list[str]) -> None:
+    def __init__(self, settings: TableSettings, paths: list[str], news: News | None = None) -> None:
         self._settings = settings
+        self._news = news
         self._paths = paths
         Choice(settings)  # a filter that is none is told before any task starts
 
@@ -243,12 +254,11 @@ class FoldReader(DataSourceReader):
         assert isinstance(partition, CountingTask)
         settings, stats = self._settings, self._settings.stats
         assert stats is not None
-        limits = settings.limits
-        question: FoldQuestion[Any] = (
-            Judgement(limits, {}, ()) if stats == FINDINGS.name else AskedStatistics((stats,), limits)
-        )
+        question, _ = asked_tables((stats,), Judgement(settings.limits, {}, ()))
         note = Note(settings.progress, f"stats-{partition.index}")
-        (made,) = counted_alone(partition.paths, settings, question, note, partition.points)
+        counted = counted_alone(partition.paths, settings, question, note, partition.points)
+        tell(self._news, counted.damage, partition.paths)
+        (made,) = counted.rows
         (table,) = question.tables
         at_point = with_point(table, settings.capture_point is not None, partition.name)
         rows = RowBatches(at_point.select(settings.columns))
@@ -262,8 +272,11 @@ class FoldReader(DataSourceReader):
 class CaptureReader(DataSourceReader):
     """Reads a table."""
 
-    def __init__(self, settings: TableSettings, paths: list[str], table: Table) -> None:
+    def __init__(
+        self, settings: TableSettings, paths: list[str], table: Table, news: News | None = None
+    ) -> None:
         self._settings = settings
+        self._news = news
         self._paths = paths
         self._names = tuple(column.name for column in table.columns)
         Choice(settings)  # a filter that is none is told before any task starts
@@ -296,7 +309,7 @@ class CaptureReader(DataSourceReader):
             own = table_at(table, share.point, settings.head)
             rows = PacketRows(own, settings.limits, share.index, share.count)
             for items in packets_of(share.paths, settings, note):
-                note.damage += sum(isinstance(item, Fault) for item in items)
+                note.damage += len(self._told(items, share))
                 yield from rows.feed(items)
             note.write()
             yield from rows.close()
@@ -304,10 +317,23 @@ class CaptureReader(DataSourceReader):
         choice = Choice(settings)
         if settings.layer == "file":
             damage: Iterable[Fault] = damage_of(share.paths, settings, note)
-            yield from batches_of(damage, table, share.point, settings, choice, note)
+            yield from batches_of(self._heard(damage, share), table, share.point, settings, choice, note)
             return
         events = share_of(share.paths, settings, share.index, share.count, note)
-        yield from batches_of(events, table, share.point, settings, choice, note)
+        yield from batches_of(self._heard(events, share), table, share.point, settings, choice, note)
+
+    def _told(self, items: Iterable[object], share: SourceTask) -> list[Fault]:
+        """The faults of files among these, which the driver is told."""
+        found = [each for each in items if isinstance(each, Fault) and each.layer == "file"]
+        tell(self._news, found, share.paths)
+        return found
+
+    def _heard(self, events: Iterable[E], share: SourceTask) -> Iterator[E]:
+        """The events, the faults of files among which the driver is told."""
+        for event in events:
+            if isinstance(event, Fault):
+                self._told((event,), share)
+            yield event
 
 
 def replicated(spark: SparkSession, settings: TableSettings, paths: list[str]) -> DataFrame:
@@ -319,7 +345,7 @@ def replicated(spark: SparkSession, settings: TableSettings, paths: list[str]) -
     :raises ValueError: an option is wrong, or a capture belongs to no capture point.
     """
     table = settings.chosen_table()
-    reader = CaptureReader(settings, paths, table)
+    reader = CaptureReader(settings, paths, table, news_of(spark))
     shares = reader.partitions()
     every = spark.range(0, len(shares), 1, len(shares))
     return every.mapInArrow(partial(_read_shares, reader, shares), ddl(table))

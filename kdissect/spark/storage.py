@@ -164,6 +164,23 @@ def is_folder(path: str) -> bool:
         raise CaptureError(f"{path}: cannot be listed: {_first_line(error)}") from None
 
 
+def refuse_no_folder(folder: str, given: str) -> None:
+    """See whether a folder is there, and can be listed.
+
+    :param given: how a user named it.
+    :raises FileNotFoundError: it is not there.
+    :raises NotADirectoryError: it is a file.
+    :raises CaptureError: it cannot be listed, or another file system does not answer.
+    """
+    if is_folder(folder):
+        if not is_remote(folder) and (error := unlisted(plain_path(folder))) is not None:
+            raise CaptureError(f"{given}: cannot be listed: {error.strerror}")
+        return
+    if not is_remote(folder) and os.path.lexists(plain_path(folder)):
+        raise NotADirectoryError(f"{given}: is a file; name the folder of the tables")
+    raise FileNotFoundError(f"{given}: there is no such folder")
+
+
 def folders_in(folder: str) -> list[str]:
     """The names of the folders in a folder, but those whose names do not count.
 

@@ -4,10 +4,19 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from kdissect.present.columns import Table
 from kdissect.present.statistics import STATISTICS
 from kdissect.spark.changes import FINDING_CHANGES
 from kdissect.spark.origins import STATISTICS as STATISTICS_FOLDER
-from kdissect.spark.storage import files_below, folders_in, is_folder, is_remote, join, without_query
+from kdissect.spark.storage import (
+    files_below,
+    folders_in,
+    is_folder,
+    is_remote,
+    join,
+    refuse_no_folder,
+    without_query,
+)
 from kdissect.spark.tables import TABLES, ddl
 from kdissect.spark.target_files import TargetError
 from kdissect.spark.targets import (
@@ -24,12 +33,12 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
 
-def stored(spark: SparkSession, path: str, schema: str) -> DataFrame:
+def stored(spark: SparkSession, path: str, table: Table | None) -> DataFrame:
     """A table of Parquet or Delta.
 
-    :param schema: its schema if nothing was written: a partition of a table without rows has no file.
+    :param table: what it is, if that is known. A partition of a table without rows has no file.
     :raises NotInstalledError: the table is Delta, and its library is not installed.
-    :raises TargetError: the table is Delta, and cannot be read as such.
+    :raises TargetError: the table is Delta, and cannot be read as such; or kdissect did not make it.
     :raises CaptureError: its folder cannot be listed.
     """
     paths = [path]
@@ -39,7 +48,7 @@ def stored(spark: SparkSession, path: str, schema: str) -> DataFrame:
         paths = Delta(parent).files(name)  # others in its folder do not count
     elif not any(name.endswith(".parquet") for name in map(without_query, files_below(path))):
         paths = []
-    return _frame(spark, paths, path, schema)
+    return _frame(spark, paths, path, table)
 
 
 class StoredTables:
@@ -81,13 +90,13 @@ class StoredTables:
         :raises TargetError: as :func:`stored`; or a catalog does not have it, or does not answer.
         """
         if isinstance(self._target, Iceberg):
-            return _frame(spark, self._target.files(name), None, ddl(TABLES[name]))
+            return _frame(spark, self._target.files(name), None, TABLES[name])
         if isinstance(self._target, Catalog):
             full = f"{self._target.where}.{name}"
             if not spark.catalog.tableExists(full):
                 raise TargetError(f"{self.text}: has no table {name}")
             return spark.table(full)
-        return stored(spark, join(self.folder or "", name), ddl(TABLES[name]))
+        return stored(spark, join(self.folder or "", name), TABLES[name])
 
 
 def is_named(place: str) -> bool:
@@ -101,6 +110,7 @@ def all_stored(spark: SparkSession, place: str) -> dict[str, DataFrame]:
     :param place: as for :class:`StoredTables`.
     :raises CaptureError: a folder cannot be listed, or an object store does not answer.
     :raises FileNotFoundError: there is no such folder.
+    :raises NotADirectoryError: it is a file.
     :raises NotInstalledError: a library is not installed that the tables need.
     :raises TargetError: a catalog does not answer.
     :raises ValueError: tables of a catalog of Spark are there already, under their names.
@@ -110,22 +120,27 @@ def all_stored(spark: SparkSession, place: str) -> dict[str, DataFrame]:
         raise ValueError(f"{place}: Spark knows these tables: spark.table('{place[6:]}.exchanges')")
     if tables.folder is None:
         return {name: tables.frame(spark, name) for name in TABLES if tables.has(name)}
+    refuse_no_folder(tables.folder, place)
     out = {}
     inside = join(tables.folder, STATISTICS_FOLDER)
     captured = {**TABLES, FINDING_CHANGES.name: FINDING_CHANGES}
     for folder, prefix, known in ((tables.folder, "", captured), (inside, "stats_", STATISTICS)):
         for name in folders_in(folder) if not prefix or is_folder(folder) else ():
             if prefix or name in known:
-                schema = ddl(known[name]) if name in known else ""
-                out[prefix + name] = stored(spark, join(folder, name), schema)
+                out[prefix + name] = stored(spark, join(folder, name), known.get(name))
     return out
 
 
-def _frame(spark: SparkSession, paths: list[str], base: str | None, schema: str) -> DataFrame:
-    """:param base: the folder from which on names of folders tell what the table is partitioned by."""
+def _frame(spark: SparkSession, paths: list[str], base: str | None, table: Table | None) -> DataFrame:
+    """:param base: the folder from which on names of folders tell what the table is partitioned by.
+    :raises TargetError: the files are no such table."""
     if not paths:
-        return spark.createDataFrame([], schema)
+        return spark.createDataFrame([], "" if table is None else ddl(table))
     reader = spark.read.option("mergeSchema", "true")
     if base is not None:
         reader = reader.option("basePath", without_query(base))
-    return reader.parquet(*map(without_query, paths))
+    frame = reader.parquet(*map(without_query, paths))
+    if table is not None and (first := table.columns[0].name) not in frame.columns:
+        where = paths[0] if base is None else base
+        raise TargetError(f"{where}: kdissect did not make this table: it has no column {first}")
+    return frame

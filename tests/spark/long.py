@@ -126,7 +126,7 @@ def _doctor(cluster: Cluster) -> None:
 def _compare(spark: SparkSession) -> None:
     path = CAPTURES / "basic-kafka43.pcapng"
     for name in TABLES:
-        frame = kdissect.spark.table(spark, name, path, tasks=2)
+        frame = kdissect.spark.table(spark, path, name, tasks=2)
         assert spark_rows(frame) == read_rows(name, [path]), name
     plan = planned([str(path)], TableSettings(tasks=3))
     with tempfile.TemporaryDirectory() as folder:

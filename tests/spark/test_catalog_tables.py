@@ -119,4 +119,4 @@ def test_no_plan_shows_a_password() -> None:
         __module__ = "pyspark.sql.connect.session"
 
     with pytest.raises(ValueError, match=r"^s3://…@x/y: everybody sees a password in a URI"):
-        kdissect.spark.table(cast(Any, Session()), "exchanges", ["s3://me:secret@x/y"])
+        kdissect.spark.table(cast(Any, Session()), ["s3://me:secret@x/y"], "exchanges")

@@ -69,7 +69,7 @@ def test_in_one_capture_copies_of_packets_bring_nothing_twice(spark: SparkSessio
         row.missing is not None for row in kdissect.spark.exchanges(spark, files).select("missing").collect()
     ]
     assert sorted(found) == sorted("'missing': None" not in row for row in read_rows("exchanges", files[:1]))
-    connections = kdissect.spark.table(spark, "connections", files)
+    connections = kdissect.spark.table(spark, files, "connections")
     assert connections.count() == len(read_rows("connections", files[:1]))
 
 

@@ -84,7 +84,7 @@ def test_the_time_zone_of_the_session_does_not_count(spark: SparkSession) -> Non
 def tables(tmp_path_factory: pytest.TempPathFactory, spark: SparkSession) -> Path:
     out = tmp_path_factory.mktemp("quality")
     for name in ("exchanges", "connections", "faults"):
-        kdissect.spark.table(spark, name, [CAPTURES / "loss.pcapng"]).write.parquet(str(out / name))
+        kdissect.spark.table(spark, [CAPTURES / "loss.pcapng"], name).write.parquet(str(out / name))
     return out
 
 

@@ -9,6 +9,7 @@ import pytest
 
 import kdissect.spark
 from kdissect.cli import main
+from kdissect.spark.target_files import TargetError
 from tests.kafka import Talk, request, response
 from tests.present.captures import write_capture
 from tests.spark.answers import check, questions
@@ -61,7 +62,19 @@ def test_answers_are_those_of_stats(spark: SparkSession, tmp_path: Path) -> None
     check(answers, events, events)
 
 
-def test_views_of_nothing_are_none(spark: SparkSession, tmp_path: Path) -> None:
-    assert kdissect.spark.views(spark, tmp_path) == []
-    with pytest.raises(FileNotFoundError):
-        kdissect.spark.views(spark, tmp_path / "none")
+def test_where_there_are_no_tables_one_line_says_so(spark: SparkSession, tmp_path: Path) -> None:
+    (tmp_path / "file").touch()
+    foreign = tmp_path / "foreign"
+    spark.range(1).write.parquet(str(foreign / "exchanges"))
+    for place, kind, words in (
+        ("none", FileNotFoundError, "there is no such folder"),
+        (".", FileNotFoundError, "has no tables; kdissect spark batch and stats make them"),
+        ("file", NotADirectoryError, "is a file; name the folder of the tables"),
+        ("foreign", TargetError, "kdissect did not make this table: it has no column number"),
+    ):
+        with pytest.raises(kind) as raised:
+            kdissect.spark.views(spark, tmp_path / place)
+        assert str(raised.value).startswith(str(tmp_path / place))
+        assert str(raised.value).endswith(words)
+    (tmp_path / "foreign" / "connections").mkdir()
+    assert main(["spark", "report", str(foreign), "--master", "local[2]"]) == 3

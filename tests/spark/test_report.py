@@ -30,7 +30,7 @@ def tables(tmp_path_factory: pytest.TempPathFactory, spark: SparkSession) -> Pat
     out = tmp_path_factory.mktemp("tables")
     inputs = [CAPTURES / name for name in ("broker-0.9.pcap", "basic-kafka43.pcapng", "errors.pcapng")]
     for name in ("exchanges", "connections", "faults"):
-        frame = kdissect.spark.table(spark, name, inputs, capture_point=r"[^/]+$")
+        frame = kdissect.spark.table(spark, inputs, name, capture_point=r"[^/]+$")
         frame.write.parquet(str(out / name))
     return out
 
@@ -169,7 +169,7 @@ def test_a_client_whose_broker_is_old_does_not_break(
     """kafka-clients 3.9.2 and librdkafka 2.16.0 take the newest that a broker 0.10.2 has."""
     (capture,) = shared("testdata/captures/lab/broker-0.10.2-new-clients").glob("capture.pcap*")
     for name in ("exchanges", "connections"):
-        kdissect.spark.table(spark, name, [capture]).write.parquet(str(tmp_path / name))
+        kdissect.spark.table(spark, [capture], name).write.parquet(str(tmp_path / name))
     rows = sections(tmp_path, "kafka4")
     assert {(row["limited_by"], row["verdict"]) for row in rows} == {("broker", "upgrade-broker-first")}
     assert {"apache-kafka-java"} < {row["software"] for row in rows}
@@ -212,3 +212,20 @@ def test_tables_that_are_missing_are_told(tmp_path: Path, capsys: pytest.Capture
     (line,) = capsys.readouterr().err.splitlines()
     assert "has no table exchanges" in line
     assert f"--out {tmp_path} --table exchanges makes it" in line
+
+
+@pytest.mark.parametrize("command", ["report", "runs"])
+def test_a_folder_that_is_none_is_told(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], command: str
+) -> None:
+    (tmp_path / "file").touch()
+    for name, words in (("none", "there is no such folder"), ("file", "is a file; name the folder")):
+        assert main(["spark", command, str(tmp_path / name)]) == 3
+        (line,) = capsys.readouterr().err.splitlines()
+        assert line.startswith(f"kdissect: {tmp_path / name}: {words}")
+
+
+def test_runs_are_kept_on_this_machine(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["spark", "runs", "s3://lake/kafka"]) == 2
+    (line,) = capsys.readouterr().err.splitlines()
+    assert "name the folder of --runs, which is on this machine" in line

@@ -25,14 +25,14 @@ ALL = sorted(path.name for path in CAPTURES.glob("*.pcap*"))
 )
 def test_exchanges_are_those_of_read(spark: SparkSession, name: str, tasks: int) -> None:
     path = CAPTURES / name
-    frame = kdissect.spark.table(spark, "exchanges", path, tasks=tasks)
+    frame = kdissect.spark.table(spark, path, "exchanges", tasks=tasks)
     assert spark_rows(frame) == read_rows("exchanges", [path])
 
 
 @pytest.mark.parametrize("table", TABLES[1:])
 def test_the_other_tables_are_those_of_read(spark: SparkSession, table: str) -> None:
     path = CAPTURES / "loss.pcapng"
-    frame = kdissect.spark.table(spark, table, path, tasks=2)
+    frame = kdissect.spark.table(spark, path, table, tasks=2)
     assert spark_rows(frame) == read_rows(table, [path])
 
 

@@ -29,14 +29,14 @@ def test_rotated_files_are_one_capture(spark: SparkSession, tmp_path: Path) -> N
     (tmp_path / "pieces").mkdir()
     pieces = cut(BASIC, tmp_path / "pieces", 20)
     pieces[3].write_bytes(gzip.compress(pieces[3].read_bytes()))
-    frame = kdissect.spark.table(spark, "exchanges", tmp_path / "pieces", tasks=2)
+    frame = kdissect.spark.table(spark, tmp_path / "pieces", "exchanges", tasks=2)
     assert spark_rows(frame) == read_rows("exchanges", whole)
 
 
 def test_a_damaged_file_costs_a_row_of_faults(spark: SparkSession, tmp_path: Path) -> None:
     pieces = cut(BASIC, tmp_path, 10)
     pieces[4].write_bytes(b"\0" * 1000)
-    frame = kdissect.spark.table(spark, "faults", tmp_path, tasks=2)
+    frame = kdissect.spark.table(spark, tmp_path, "faults", tasks=2)
     (row,) = [row for row in frame.collect() if row.layer == "file"]
     assert (row.kind, pieces[4].name in row.message) == ("not-a-capture", True)
     others = [piece for piece in pieces if piece != pieces[4]]
@@ -46,7 +46,7 @@ def test_a_damaged_file_costs_a_row_of_faults(spark: SparkSession, tmp_path: Pat
 
 def test_a_file_that_is_no_capture_is_a_row_too(spark: SparkSession, tmp_path: Path) -> None:
     (tmp_path / "empty.pcap").write_bytes(b"")
-    frame = kdissect.spark.table(spark, "faults", [BASIC, tmp_path], layer="file")
+    frame = kdissect.spark.table(spark, [BASIC, tmp_path], "faults", layer="file")
     assert [row.kind for row in frame.collect()] == ["not-a-capture"]
 
 
@@ -70,7 +70,7 @@ def test_without_the_data_source_the_rows_are_the_same(spark: SparkSession, tmp_
     for name in ("packets", "faults"):
         options: dict[str, Any] = {"layer": "file"} if name == "faults" else {}
         frames = [
-            kdissect.spark.table(spark, name, tmp_path, pushdown=pushdown, tasks=2, **options)
+            kdissect.spark.table(spark, tmp_path, name, pushdown=pushdown, tasks=2, **options)
             for pushdown in (True, False)
         ]
         usual, other = map(spark_rows, frames)
@@ -91,7 +91,7 @@ def test_capture_points_are_captures_of_their_own(spark: SparkSession, tmp_path:
 
 
 def test_packets_are_those_of_the_capture(spark: SparkSession) -> None:
-    frame = kdissect.spark.table(spark, "packets", BASIC, tasks=2)
+    frame = kdissect.spark.table(spark, BASIC, "packets", tasks=2)
     rows = frame.orderBy("packet").collect()
     packets = [item for item in read_packets([BASIC]) if isinstance(item, Packet)]
     assert [(row.packet, row.time_ns, row.wire_size) for row in rows] == [
@@ -136,10 +136,10 @@ def test_a_display_filter_saves_decoding(spark: SparkSession, tmp_path: Path) ->
 
 
 def test_payload_may_be_left_out_or_cut(spark: SparkSession) -> None:
-    keys = [row.value for row in kdissect.spark.table(spark, "records", BASIC).collect() if row.value]
-    none = kdissect.spark.table(spark, "records", BASIC, payload="none")
+    keys = [row.value for row in kdissect.spark.table(spark, BASIC, "records").collect() if row.value]
+    none = kdissect.spark.table(spark, BASIC, "records", payload="none")
     assert {row.value for row in none.collect()} == {None}
-    head = kdissect.spark.table(spark, "records", BASIC, payload="head:3")
+    head = kdissect.spark.table(spark, BASIC, "records", payload="head:3")
     cuts = [row.value for row in head.collect() if row.value]
     assert sorted(map(bytes, cuts)) == sorted(bytes(value[:3]) for value in keys)
     bodies = kdissect.spark.exchanges(spark, BASIC, payload="none").where("request is not null")
@@ -162,13 +162,13 @@ def test_key_logs_decrypt(spark: SparkSession) -> None:
     case = Path(__file__).resolve().parents[1] / "data" / "lab" / "tls13"
     (capture,) = case.glob("capture.pcap*")
     keylog = str(case / "keys.log")
-    frame = kdissect.spark.table(spark, "exchanges", capture, keylog=keylog, tasks=2)
+    frame = kdissect.spark.table(spark, capture, "exchanges", keylog=keylog, tasks=2)
     assert frame.count() > 0
     assert kdissect.spark.exchanges(spark, capture, tasks=2).isEmpty()
 
 
 def test_keys_and_values_are_decoded(spark: SparkSession) -> None:
-    frame = kdissect.spark.table(spark, "records", BASIC, decode_as="*=auto", tasks=2)
+    frame = kdissect.spark.table(spark, BASIC, "records", decode_as="*=auto", tasks=2)
     rows = [row for row in frame.collect() if row.value is not None]
     texts = [row for row in rows if json.loads(row.valueFormat)["format"] == "text"]
     assert texts

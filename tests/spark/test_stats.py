@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -102,8 +103,8 @@ def test_every_statistic_is_that_of_one_machine(spark: SparkSession, tasks: int)
 
 
 def test_each_byte_is_read_once_for_all_tasks(spark: SparkSession, tmp_path: Path) -> None:
-    on_spark(spark, [BASIC], ["srt", "topics"], tasks=3, progress=str(tmp_path))
-    assert done(str(tmp_path)).read == BASIC.stat().st_size
+    made = on_spark(spark, [BASIC], ["srt", "topics"], tasks=3, progress=str(tmp_path))
+    assert done(str(tmp_path)).read == made.read == BASIC.stat().st_size
 
 
 def test_files_of_several_points_are_told_apart(spark: SparkSession, tmp_path: Path) -> None:
@@ -147,6 +148,10 @@ def test_findings_are_those_of_explain(spark: SparkSession) -> None:
     assert len(rows) >= 3
     most = kdissect.spark.findings(spark, TRANSACTIONS, ignored=[rows[0]["finding"]]).count()
     assert most < len(rows)
+    both = kdissect.spark.statistics(spark, TRANSACTIONS, ["findings", "groups"])
+    assert list(both) == ["findings", "groups"]
+    assert both["findings"].toArrow() == frame.toArrow()
+    assert "group" in both["groups"].columns
 
 
 @pytest.mark.usefixtures("spark")
@@ -162,7 +167,7 @@ def test_the_command_prints_what_one_machine_prints(capsys: pytest.CaptureFixtur
     assert [json.loads(line)["table"] for line in alone].count("connections") == 5  # of 19
     findings = [{"table": "findings", **json.loads(line)} for line in lines("explain", "--all")]
     assert findings
-    found = lines("spark", "stats", *tables, "--findings", "--tasks", "7", "--master", "local[2]")
+    found = lines("spark", "stats", "-z", "findings", *tables, "--tasks", "7", "--master", "local[2]")
     assert found[: len(alone)] == alone
     assert [json.loads(line) for line in found[len(alone) :]] == findings
 
@@ -175,8 +180,9 @@ def test_tables_are_written_and_damage_is_told(tmp_path: Path, capfd: pytest.Cap
     command = ["spark", "stats", str(tmp_path / "in"), "-z", "connections", "-z", "errors,group"]
     command += ["--out", str(tmp_path / "out"), "--master", "local[2]"]
     assert main(command) == 3
-    (line,) = capfd.readouterr().err.splitlines()
+    line, last = capfd.readouterr().err.splitlines()
     assert pieces[9].name in line
+    assert re.search(r"out: 2 tables, \d+ rows; .* bytes .* in \d+\.\d s; 1 fault of files$", last)
     others = [each for each in pieces if each != pieces[9]]
     for fold in on_one_machine(events_of(*others), ["connections", "errors,group"]):
         table = pq.read_table(tmp_path / "out" / "stats" / fold.name)
@@ -194,7 +200,8 @@ def test_tables_are_written_and_damage_is_told(tmp_path: Path, capfd: pytest.Cap
         ("-z srt,nothing", "srt,nothing: rows can be grouped by"),
         ("", "-z TABLE, --findings or --all"),
         ("-z srt -z errors -T csv", "prints only one table"),
-        ("--findings", "--findings needs --out or -T ndjson"),
+        ("-z findings,broker", "kdissect explain prints findings, without a grouping"),
+        ("--all -z findings", "--all has every table"),
         ("-z srt -T csv --out out", "give one of them"),
         ("-z srt -z srt,broker --out out", "srt is given twice"),
         ("-z srt -Y nothing==1", "nothing"),

@@ -43,7 +43,7 @@ def pieces(tmp_path: Path) -> list[Path]:
 
 def test_compressed_files_give_the_same_rows(spark: SparkSession, pieces: list[Path]) -> None:
     assert len({piece.suffix for piece in pieces}) == 4
-    frame = kdissect.spark.table(spark, "exchanges", pieces, tasks=2)
+    frame = kdissect.spark.table(spark, pieces, "exchanges", tasks=2)
     assert spark_rows(frame) == read_rows("exchanges", pieces)
 
 
@@ -76,7 +76,7 @@ def test_an_object_store_is_listed_and_read(store: str, pieces: list[Path]) -> N
 def test_captures_in_an_object_store_give_the_same_rows(
     spark: SparkSession, store: str, pieces: list[Path]
 ) -> None:
-    frame = kdissect.spark.table(spark, "exchanges", f"s3a://captures/point?{store}", tasks=2)
+    frame = kdissect.spark.table(spark, f"s3a://captures/point?{store}", "exchanges", tasks=2)
     assert spark_rows(frame) == read_rows("exchanges", pieces)
 
 

@@ -107,7 +107,7 @@ def test_tables_columns_and_capture_points(spark: SparkSession, folders: Folders
     folders.put(4)
     options = {"table": "records", "columns": "capture_point,offset", "capture_point": "in"}
     run(spark, folders, lambda frame, _: rows.extend(frame.toArrow().to_pylist()), **options)
-    frame = kdissect.spark.table(spark, "records", folders.files, columns="offset")
+    frame = kdissect.spark.table(spark, folders.files, "records", columns="offset")
     assert sorted(row["offset"] for row in rows) == sorted(row.offset for row in frame.collect())
     assert {tuple(row) for row in rows} == {("capture_point", "offset")}
 

@@ -114,18 +114,18 @@ def test_a_wrong_option_or_path_is_one_line(spark: SparkSession) -> None:
         query.awaitTermination()
     assert "Traceback" not in str(streamed.value)
     with pytest.raises(LookupError, match="did you mean api"):
-        kdissect.spark.table(spark, "exchanges", ERRORS, columns="apo")
+        kdissect.spark.table(spark, ERRORS, "exchanges", columns="apo")
     with pytest.raises(kdissect.CaptureError, match="no file has such a name"):
-        kdissect.spark.table(spark, "exchanges", "/nowhere/*.pcap")
+        kdissect.spark.table(spark, "/nowhere/*.pcap", "exchanges")
     with pytest.raises(kdissect.CaptureError, match=r"nowhere\.pcap: cannot be read: No such file"):
-        kdissect.spark.table(spark, "exchanges", "/nowhere.pcap")
+        kdissect.spark.table(spark, "/nowhere.pcap", "exchanges")
     with pytest.raises(ValueError, match=r"kdissect\.spark\.stats"):
-        kdissect.spark.table(spark, "exchanges", ERRORS, stats="srt")
+        kdissect.spark.table(spark, ERRORS, "exchanges", stats="srt")
 
 
 @pytest.mark.parametrize("pushdown", [True, False])
 def test_only_the_columns_that_are_asked_for_are_made(spark: SparkSession, pushdown: bool) -> None:
-    frame = kdissect.spark.table(spark, "exchanges", ERRORS, columns="number,api", pushdown=pushdown, tasks=2)
+    frame = kdissect.spark.table(spark, ERRORS, "exchanges", columns="number,api", pushdown=pushdown, tasks=2)
     assert frame.columns == ["number", "api"]
-    whole = kdissect.spark.table(spark, "exchanges", ERRORS).select("number", "api")
+    whole = kdissect.spark.table(spark, ERRORS, "exchanges").select("number", "api")
     assert sorted(frame.collect()) == sorted(whole.collect())

@@ -38,7 +38,7 @@ from pathlib import Path
 path = Path(sys.argv[1])
 spark = session("local[2]", {}, sys.argv[2])
 for name in TABLES:
-    assert spark_rows(kdissect.spark.table(spark, name, path)) == read_rows(name, [path]), name
+    assert spark_rows(kdissect.spark.table(spark, path, name)) == read_rows(name, [path]), name
 exchanges = kdissect.spark.exchanges(spark, path)
 assert 0 < exchanges.where("api = 'Fetch'").count() < exchanges.count()
 (fold,) = on_one_machine(events_of(path), ["srt"])

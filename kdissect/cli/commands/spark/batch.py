@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import re
 import sys
+import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from functools import partial
@@ -17,6 +18,7 @@ from kdissect.cli.exit_codes import DONE, FAULTS_SEEN
 from kdissect.cli.output import shown
 from kdissect.cli.spark_sessions import (
     USUAL_TABLES,
+    RunSummary,
     ToldFaults,
     conf_of,
     content_options,
@@ -141,6 +143,7 @@ class _SparkBatchCommand:
         given["inputs"] = [within_reach(each, master) for each in given["inputs"]]
         for secrets in ("keylog", "rsa_key"):
             given[secrets] = [within_reach(each, master) for each in given[secrets]]
+        self._began = time.monotonic()
         self._target = _target(given)
         self._given = given
         self._tables = tuple(dict.fromkeys(given["tables"])) or USUAL_TABLES
@@ -337,11 +340,9 @@ class _SparkBatchCommand:
     def _ending(self, made: MadeTables) -> int:
         """Tell what is damaged, and find the exit code."""
         self._told.tell(made.damage)
-        rows, read, size = made.rows, sum(each.read for each in made.outcomes), self._plan.size
-        told = plural(len(self._tables), "table")
-        told += "" if rows is None else f", {plural(rows, 'row')}"
-        often = f", {read / size:.2f} times their size" if size else ""
-        _say(self._given, f"{self._target.where}: {told}; {read:,} bytes of captures were read{often}")
+        read = sum(each.read for each in made.outcomes)
+        done = RunSummary(len(self._tables), made.rows, read, self._plan.size, len(made.damage))
+        _say(self._given, f"{self._target.where}: {done.line(time.monotonic() - self._began)}")
         return self._exit_code(made.tally.faults)
 
     def _exit_code(self, faults: int) -> int:

@@ -8,12 +8,13 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from kdissect.cli.commands.spark.stats import REPORT, folder_of, of_rows
+from kdissect.cli.commands.spark.stats import REPORT, folder_of, for_people, of_rows
 from kdissect.cli.errors import Unreadable, Wrong, complain
 from kdissect.cli.exit_codes import DONE, FAULTS_SEEN
 from kdissect.cli.output import open_output
-from kdissect.cli.spark_sessions import running, session_options, within_reach
+from kdissect.cli.spark_sessions import refuse_no_tables, running, session_options, within_reach
 from kdissect.insight.whole import TABLES as OF_REPORT
+from kdissect.model import CaptureError
 from kdissect.present.columns import Column, Table, dict_column
 from kdissect.present.findings import FINDINGS
 from kdissect.present.form import Clock, plural
@@ -25,7 +26,7 @@ from kdissect.present.tables import json_line
 from kdissect.spark.origins import STATISTICS as FOLDER
 from kdissect.spark.quality import SECTION
 from kdissect.spark.report import SECTIONS, ReportViews
-from kdissect.spark.storage import join, unlisted, without_query
+from kdissect.spark.storage import join, without_query
 from kdissect.spark.stored import StoredTables, is_named
 from kdissect.spark.tables import POINT, TABLES, with_point
 from kdissect.spark.target_files import TargetError
@@ -46,8 +47,6 @@ _STORED = {
     **STATISTICS,
 }
 """What ``spark stats --out`` may have written, by its folder."""
-_FOR_PEOPLE = ("severity", "finding", "subject", "count", "message")
-"""The columns of findings that text has."""
 
 
 @click.command(
@@ -101,8 +100,8 @@ class _SparkReportCommand:
         out = given["tables"]
         self._place = _place(out, given["master"])
         self._out = self._place.folder
-        if self._out is not None and (error := unlisted(self._out)) is not None:
-            raise Unreadable(f"{out}: cannot be listed: {error.strerror}")
+        if self._out is not None and self._place.is_seen:
+            refuse_no_tables(self._out, out)
         self._wanted = tuple(map(folder_of, given["statistics"]))
         if given["form"] == "html" and (given["sections"] or given["statistics"]):
             raise Wrong("-T html is one page: give it without --section and -z")
@@ -172,7 +171,7 @@ class _SparkReportCommand:
         def read(name: str) -> DataFrame:
             try:
                 return self._place.frame(spark, name)
-            except TargetError as error:
+            except (TargetError, CaptureError) as error:
                 raise Unreadable(str(error)) from None
 
         faults = read("faults") if self._has_faults else None
@@ -193,7 +192,7 @@ class _SparkReportCommand:
         known = [column.name for column in table.columns if column.name in frame.columns]
         rows = [row.asDict() for row in frame.select(*known).limit(given["top"] + 1).collect()]
         if given["form"] == "table" and name == FINDINGS.name:
-            table = table.select((*((POINT,) if POINT in frame.columns else ()), *_FOR_PEOPLE))
+            table = for_people(table)
         _print_rows(name, name, table, rows, given["top"], given["form"], "table")
 
     def _write_page(self, spark: SparkSession) -> None:

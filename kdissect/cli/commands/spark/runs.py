@@ -11,11 +11,13 @@ from kdissect.cli.errors import Unreadable, Wrong
 from kdissect.cli.exit_codes import DONE
 from kdissect.cli.formats import see_that_it_can_be_written
 from kdissect.cli.output import open_output
+from kdissect.cli.spark_sessions import refuse_no_tables
 from kdissect.cli.statistics_output import TablesOutput
 from kdissect.present.form import Clock
 from kdissect.present.options import PLAIN
 from kdissect.present.tables import FORMATS
 from kdissect.spark.runs import FOLDER, RUNS, Runs, RunsError
+from kdissect.spark.storage import is_remote
 
 
 @click.command("runs")
@@ -30,7 +32,11 @@ def command(**given: Any) -> int:
     DIR is the folder of the tables, or that of --runs.
     """
     folder = given["folder"]
+    if is_remote(folder):
+        raise Wrong(f"{folder}: is elsewhere; name the folder of --runs, which is on this machine")
     inner = os.path.join(folder, FOLDER)
+    for each in (folder, inner) if os.path.lexists(inner) else (folder,):
+        refuse_no_tables(each, each)
     runs = Runs(inner if os.path.isdir(inner) else folder)
     see_that_it_can_be_written(given["form"], given["output"])
     try:

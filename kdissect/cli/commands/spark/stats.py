@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
+import time
 from contextlib import nullcontext
 from functools import partial
 from typing import TYPE_CHECKING, Any
@@ -17,6 +18,7 @@ from kdissect.cli.errors import Unreadable, Wrong, complain
 from kdissect.cli.formats import see_that_it_can_be_written
 from kdissect.cli.output import open_output
 from kdissect.cli.spark_sessions import (
+    RunSummary,
     ToldFaults,
     conf_of,
     reading_options,
@@ -29,7 +31,8 @@ from kdissect.cli.spark_sessions import (
 from kdissect.cli.statistics_output import TablesOutput, refuse_several
 from kdissect.model import CaptureError
 from kdissect.present.columns import Source, Table
-from kdissect.present.form import Clock, plural
+from kdissect.present.findings import FINDINGS
+from kdissect.present.form import Clock
 from kdissect.present.html.sheet import ReportOptions
 from kdissect.present.options import PLAIN, Options
 from kdissect.present.statistics_text import left_out_text
@@ -41,7 +44,7 @@ from kdissect.spark.runs import FOLDER as RUNS_FOLDER
 from kdissect.spark.runs import Runs, RunsError
 from kdissect.spark.shape import epochs, with_moments
 from kdissect.spark.storage import join, without_query
-from kdissect.spark.tables import with_point
+from kdissect.spark.tables import POINT, with_point
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -52,6 +55,8 @@ if TYPE_CHECKING:
 
 REPORT = "report"
 """The table that holds the page of ``kdissect report``."""
+_FOR_PEOPLE = ("severity", "finding", "subject", "count", "message")
+"""The columns of findings that text has."""
 
 
 @click.command("stats")
@@ -62,12 +67,10 @@ REPORT = "report"
     multiple=True,
     metavar="TABLE",
     shell_complete=a_statistic,
-    help="A table of kdissect stats, or its grouping: srt; srt,broker; errors,group; io,100ms. "
-    "May be given often.",
+    help="A table of kdissect stats, or its grouping: srt; srt,broker; errors,group; io,100ms. Or findings, "
+    "as kdissect explain --all has them. May be given often.",
 )
-@click.option(
-    "--findings", is_flag=True, help="Add the table findings, as kdissect explain --all prints them."
-)
+@click.option("--findings", is_flag=True, help="The same as -z findings.")
 @click.option(
     "--all",
     "all_of_them",
@@ -120,9 +123,8 @@ class _SparkStatsCommand:
         self._form: str = given["form"] or "table"
         self._config = load_config()
         self._settings = settings_of(given)
-        self._texts: tuple[str, ...] = tuple(dict.fromkeys(given["tables"]))
-        self._question = self._asked()
-        self._titles = self._titled()
+        self._began = time.monotonic()
+        self._question, self._titles = self._asked()
         self._names = [folder_of(title) for title in self._titles]
         conf_of(given)  # what is wrong there is told before anything is read
         out = None if given["out"] is None else within_reach(given["out"], master)
@@ -143,37 +145,28 @@ class _SparkStatsCommand:
         except (ValueError, NoSparkError) as error:
             raise Wrong(str(error)) from None
 
-    def _asked(self) -> FoldQuestion[Any]:
-        from kdissect.spark.questions import AskedStatistics, Judgement, Several, WholeReport
+    def _asked(self) -> tuple[FoldQuestion[Any], tuple[str, ...]]:
+        """The question, and what each of its tables is. A folder's name has no grouping."""
+        from kdissect.spark.questions import Judgement, WholeReport, asked_tables
 
         given, config, limits = self._given, self._config, self._settings.limits
-        if given["all_of_them"] and (self._texts or given["findings"]):
-            raise Wrong("--all has every table: give it without -z and --findings")
-        if not self._texts and not given["findings"] and not given["all_of_them"]:
-            raise click.UsageError("nothing to do: give -z TABLE, --findings or --all")
-        if (given["findings"] or given["all_of_them"]) and self._form == "table" and given["out"] is None:
-            option = "--all" if given["all_of_them"] else "--findings"
-            raise Wrong(f"{option} needs --out or -T ndjson; kdissect explain prints findings as text")
+        texts = (*given["tables"], *((FINDINGS.name,) if given["findings"] else ()))
         if given["all_of_them"]:
+            if texts:
+                raise Wrong("--all has every table: give it without -z and --findings")
             files = tuple(os.path.basename(each.rstrip("/")) for each in given["inputs"])
             made = ReportOptions(files, self._arguments())
-            return WholeReport(limits, config.thresholds, tuple(config.ignored), made)
+            report = WholeReport(limits, config.thresholds, tuple(config.ignored), made)
+            return report, report.titles
+        if not texts:
+            raise click.UsageError("nothing to do: give -z TABLE, --findings or --all")
         try:
-            asked: list[FoldQuestion[Any]] = [AskedStatistics(self._texts, limits)] if self._texts else []
+            question, titles = asked_tables(
+                texts, Judgement(limits, config.thresholds, tuple(config.ignored))
+            )
         except (LookupError, ValueError) as error:
             raise Wrong(f"-z {error.args[0]}") from None
-        if given["findings"]:
-            asked.append(Judgement(limits, config.thresholds, tuple(config.ignored)))
-        return Several(tuple(asked))
-
-    def _titled(self) -> tuple[str, ...]:
-        """What each table is. Those of ``-z`` have no grouping in their folders' names."""
-        if self._given["all_of_them"]:
-            from kdissect.spark.questions import WholeReport
-
-            return WholeReport.titles
-        texts = self._texts if self._given["out"] is None else tuple(map(_name_of, self._texts))
-        return (*texts, *(("findings",) if self._given["findings"] else ()))
+        return question, titles if given["out"] is None else tuple(map(_name_of, titles))
 
     def _arguments(self) -> tuple[str, ...]:
         """What a command needs to read the same."""
@@ -250,8 +243,6 @@ class _SparkStatsCommand:
             writer.mode("overwrite" if self._given["overwrite"] else "error")
             writer.option("compression", "zstd").parquet(without_query(path))
             keep(path, self._origin.text())
-            if self._talks:
-                complain(f"{path}: {plural(len(table), 'row')}")
 
     def _print(self, found: CountedPoints) -> None:
         points = self._settings.capture_point is not None
@@ -260,6 +251,8 @@ class _SparkStatsCommand:
             for title, table, rows in zip(self._titles, self._question.tables, found.tables, strict=True):
                 if table.name != REPORT:  # the page is for a file
                     shown = of_rows(with_point(table, points))
+                    if self._form == "table" and table.name == FINDINGS.name:
+                        shown = for_people(shown)
                     is_whole = self._given["all_of_them"]  # tables of one name are told by what was asked
                     out.write(title, shown._replace(name=title) if is_whole else shown, rows.to_pylist())
 
@@ -270,6 +263,11 @@ class _SparkStatsCommand:
                 complain(left_out_text(name, left_out, self._settings.limits))
         told = ToldFaults()
         told.tell(found.damage)
+        if not self._given["quiet"]:
+            place = "" if self._given["out"] is None else f"{self._given['out']}: "
+            size = sum(file.size for file in self._files)
+            done = RunSummary(len(self._names), found.rows, found.read, size, len(found.damage))
+            complain(place + done.line(time.monotonic() - self._began))
         return told.exit_code
 
 
@@ -280,6 +278,12 @@ def folder_of(title: str) -> str:
 
 def _name_of(text: str) -> str:
     return text.partition(",")[0]
+
+
+def for_people(table: Table) -> Table:
+    """Findings with the columns that text has."""
+    names = {column.name for column in table.columns}
+    return table.select([name for name in (POINT, *_FOR_PEOPLE) if name in names])
 
 
 def of_rows(table: Table) -> Table:

@@ -1,0 +1,105 @@
+"""What is wrong with files, told to whoever uses the data source or the functions of :mod:`kdissect.spark`.
+
+Tasks tell the driver by an accumulator, the only thing that Spark carries back beside rows. So the driver
+warns while an action runs, or when it ends. Spark Connect has no accumulators: there the table ``faults``
+tells.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Iterable, Sequence
+from contextlib import suppress
+from typing import TYPE_CHECKING, Any
+
+from pyspark.accumulators import Accumulator, AccumulatorParam
+
+from kdissect.model import Fault
+from kdissect.spark.named import named
+from kdissect.wording import plural
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+MOST = 1_000
+"""Faults that a task tells."""
+_MOST_WARNINGS = 10
+"""In one session; what is wrong with more files is in the table ``faults``."""
+
+News = Accumulator[list[str]]
+
+
+def line_of(faults: Sequence[str]) -> str:
+    """The faults of files in one line.
+
+    :param faults: their messages, at least one.
+    """
+    count = f"{MOST:,} faults or more" if len(faults) >= MOST else plural(len(faults), "fault")
+    where = f"{faults[0]}; " if len(faults) == 1 else f"{count} of files; the first is: {faults[0]}; "
+    return f"{where}the table faults has what is wrong (layer = 'file')"
+
+
+def warn_of(faults: Sequence[str]) -> None:
+    """Warn of the faults of files, if there are any."""
+    if faults:
+        # No line of ours says more than the words.
+        warnings.warn_explicit(line_of(faults), UserWarning, "kdissect", 1)
+
+
+class _FaultNews(AccumulatorParam[list[str]]):
+    """Adds messages; in the driver it warns of those that are new."""
+
+    def __init__(self) -> None:
+        self._known: set[str] | None = set()
+        self._warned = 0
+
+    def __reduce__(self) -> Any:
+        return (_adding, ())  # in a task nobody hears of it
+
+    def forget(self) -> None:
+        """Only add."""
+        self._known = None
+
+    def zero(self, value: list[str]) -> list[str]:
+        return []
+
+    def addInPlace(self, value1: list[str], value2: list[str]) -> list[str]:  # noqa: N802 - Spark's name
+        if self._known is None:
+            return value1 + value2[: MOST - len(value1)]
+        news = [each for each in dict.fromkeys(value2) if each not in self._known]
+        self._known.update(news)
+        if news and self._warned < _MOST_WARNINGS:
+            self._warned += 1
+            with suppress(UserWarning):  # in this thread of Spark's an error would end the job
+                warn_of(news)
+        return []
+
+
+def _adding() -> _FaultNews:
+    made = _FaultNews()
+    made.forget()
+    return made
+
+
+_OF_SESSIONS: dict[str, News] = {}
+"""By Spark's name of the application: each driver has one at a time, and workers are told its number."""
+
+
+def news_of(spark: SparkSession) -> News | None:
+    """What tasks tell faults of files with; None with Spark Connect."""
+    if type(spark).__module__.startswith("pyspark.sql.connect"):
+        return None
+    context = spark.sparkContext
+    name = str(context.applicationId)
+    if name not in _OF_SESSIONS:
+        _OF_SESSIONS.clear()
+        _OF_SESSIONS[name] = context.accumulator([], _FaultNews())
+    return _OF_SESSIONS[name]
+
+
+def tell(news: News | None, faults: Iterable[Fault], paths: Sequence[str]) -> None:
+    """Tell the driver faults, of a task that reads these files."""
+    if news is not None:
+        words = [named(each, paths).message for each in faults]
+        if words:
+            news.add(words)

@@ -1,0 +1,77 @@
+"""A damaged capture is told where its rows are used."""
+
+from __future__ import annotations
+
+import pickle
+import warnings
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+import kdissect.spark
+from kdissect.model import Fault
+from kdissect.spark.named import named
+from kdissect.spark.news import MOST, _FaultNews, line_of
+from tests.spark.same import CAPTURES
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+LOSS = CAPTURES / "loss.pcapng"
+TELLS = "the table faults has what is wrong"
+
+
+def damaged(path: Path) -> Path:
+    path.write_bytes((CAPTURES / "errors.pcapng").read_bytes()[:40_000])
+    return path
+
+
+def test_who_uses_a_data_frame_is_warned_once(spark: SparkSession, tmp_path: Path) -> None:
+    one, other = damaged(tmp_path / "one.pcapng"), damaged(tmp_path / "other.pcapng")
+    kdissect.spark.register(spark)
+    frame = spark.read.format("kdissect").load(str(one))
+    with pytest.warns(UserWarning, match=f"one.pcapng: the file ends inside a block.*{TELLS}") as seen:
+        assert frame.count() > 0
+    assert len(seen) == 1
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert frame.count() > 0
+        assert kdissect.spark.exchanges(spark, one, pushdown=False).count() > 0
+    for each in (
+        spark.read.format("kdissect").option("stats", "srt").load(str(other)),
+        kdissect.spark.exchanges(spark, damaged(tmp_path / "third.pcapng"), pushdown=False),
+    ):
+        with pytest.warns(UserWarning, match=TELLS):
+            assert each.count() > 0
+
+
+def test_who_asks_for_statistics_is_warned(spark: SparkSession, tmp_path: Path) -> None:
+    (tmp_path / "text").write_text("nothing")
+    with pytest.warns(UserWarning, match=f"text: is not a capture .*{TELLS}"):
+        kdissect.spark.stats(spark, [tmp_path, LOSS], "srt", tasks=2)
+
+
+def test_many_faults_are_one_line() -> None:
+    assert line_of(["a", "b"]).startswith("2 faults of files; the first is: a; ")
+    assert line_of(["a"] * MOST).startswith("1,000 faults or more of files")
+    one = Fault("file", "cut-short", "the file ends")
+    assert named(one, ["x.pcap"]).message == "x.pcap: the file ends"
+    assert named(one._replace(message="x.pcap: gone"), ["x.pcap"]).message == "x.pcap: gone"
+    assert named(one, ["x.pcap", "y.pcap"]) == one
+
+
+def test_tasks_add_and_the_driver_tells() -> None:
+    driver = _FaultNews()
+    task = pickle.loads(pickle.dumps(driver))
+    told: list[str] = []
+    for word in "aab":
+        told = task.addInPlace(told, [word])
+    assert told == ["a", "a", "b"]
+    assert len(task.addInPlace(told, ["c"] * 2 * MOST)) == MOST
+    with pytest.warns(UserWarning, match="^2 faults of files"):
+        assert driver.addInPlace([], told) == []
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        driver.addInPlace([], told)
+        driver.addInPlace([], ["new"])  # an error here would end Spark's job
