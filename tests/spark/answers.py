@@ -24,7 +24,19 @@ _HOUR = 3_600_000_000_000
 def questions() -> dict[str, str]:
     """By the question, its query."""
     (block,) = re.findall(r"```sql\n(-- .*?)```", page("spark"), re.DOTALL)
-    return dict(re.findall(r"-- (.*?\?)\n(.*?);\n", block, re.DOTALL))
+    return dict(re.findall(r"-- (.*?\?)\n-- kdissect spark [^\n]*\n(.*?);\n", block, re.DOTALL))
+
+
+def makers() -> dict[str, list[str]]:
+    """By the question, the words of the command that makes its tables, without ``kdissect``."""
+    found = re.findall(r"-- (.*?\?)\n-- kdissect (spark [^\n]*)\n", page("spark"))
+    return {question: command.split() for question, command in found}
+
+
+def for_all() -> list[list[str]]:
+    """The same of the commands that make the tables of all questions."""
+    (block,) = re.findall(r"Two commands make.*?```sh\n(.*?)```", page("spark"), re.DOTALL)
+    return [line.split()[1:] for line in block.splitlines()]
 
 
 def alone(points: Sequence[Sequence[Event]], text: str) -> Rows:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -12,7 +14,7 @@ from kdissect.cli import main
 from kdissect.spark.target_files import TargetError
 from tests.kafka import Talk, request, response
 from tests.present.captures import write_capture
-from tests.spark.answers import check, questions
+from tests.spark.answers import check, for_all, makers, questions
 from tests.spark.same import CAPTURES
 from tests.spark.test_stats import events_of
 
@@ -23,8 +25,26 @@ OLD = CAPTURES / "broker-0.9.pcap"
 """It has something for each question, but for the one on quotas."""
 
 
+_OPTIONS = {"--table": "", "-z": "stats_"}
+"""The options that name tables, and how their views begin."""
+
+
+def _views_of(command: list[str]) -> set[str]:
+    """The views of the tables that a command makes."""
+    return {_OPTIONS[word] + name for word, name in pairwise(command) if word in _OPTIONS}
+
+
 def test_there_are_ten() -> None:
     assert len(questions()) == 10
+
+
+def test_each_names_the_command_that_makes_its_tables() -> None:
+    assert list(makers()) == list(questions())
+    for question, query in questions().items():
+        read = set(re.findall(r"(?:from|join) (\w+)", query))
+        assert _views_of(makers()[question]) == read, question
+    every = set.union(*map(_views_of, makers().values()))
+    assert set.union(*map(_views_of, for_all())) == every
 
 
 def _throttled(path: Path) -> Path:
@@ -40,14 +60,11 @@ def _throttled(path: Path) -> Path:
 
 def test_answers_are_those_of_stats(spark: SparkSession, tmp_path: Path) -> None:
     captures = [OLD, _throttled(tmp_path / "throttled.pcapng")]
-    more = [*map(str, captures), "--out", str(tmp_path), "--master", "local[2]", "-q"]
-    tables = ("exchanges", "records", "connections")
-    assert main(["spark", "batch", *(word for name in tables for word in ("--table", name)), *more]) == 0
-    statistics = ("lag", "rebalances", "versions", "slowest")
-    asked = [word for name in statistics for word in ("-z", name)]
-    assert main(["spark", "stats", *asked, "--findings", *more]) == 0
-    made = kdissect.spark.views(spark, tmp_path)
-    assert {*tables, "stats_findings", "stats_lag"} <= set(made)
+    places = {"captures/*.pcapng": list(map(str, captures)), "tables": [str(tmp_path / "tables")]}
+    for command in for_all():
+        words = [each for word in command for each in places.get(word, [word])]
+        assert main([*words, "--master", "local[2]", "-q"]) == 0
+    made = kdissect.spark.views(spark, tmp_path / "tables")
     try:
         answers = {
             question: [row.asDict() for row in spark.sql(query).collect()]
