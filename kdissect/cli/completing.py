@@ -204,5 +204,6 @@ def a_table_of_fields(_: click.Context, __: click.Parameter, incomplete: str) ->
     from kdissect.present.all_tables import ALL_TABLES
 
     return _beginning(
-        incomplete, ((name, "") for name in (*ALL_TABLES, "filter", "faults", "aliases", "actions"))
+        incomplete,
+        ((name, "") for name in (*ALL_TABLES, "filter", "faults", "errors", "rules", "aliases", "actions")),
     )

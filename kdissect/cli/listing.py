@@ -36,7 +36,7 @@ from kdissect.cli.row_options import (
 )
 from kdissect.cli.tls_keys import key_options
 from kdissect.dissect import Event
-from kdissect.present.catalogue import TABLES
+from kdissect.present.catalogue import FAULTS, RECORDS, TABLES
 from kdissect.present.columns import EXCHANGES
 from kdissect.present.form import Clock
 from kdissect.present.tables import BINARY
@@ -89,6 +89,14 @@ _OPTIONS = (
     click.option("-q", "--quiet", is_flag=True, help="Print no progress and no closing line."),
     colour_option,
 )
+
+
+_CHANGES = {
+    "records": (EXCHANGES.name,),
+    "embedded": (EXCHANGES.name, RECORDS.name, FAULTS.name),
+    "bytes_form": (EXCHANGES.name, RECORDS.name),
+}
+"""Options that change what some tables show, and these tables."""
 
 
 def listing_options(function: click.decorators.FC) -> click.decorators.FC:
@@ -155,6 +163,10 @@ class OutputListing:
                 raise Wrong(
                     f"{option} works with tables and trees only: lines show neither records nor values"
                 )
+        for name, tables in _CHANGES.items():
+            if self._given[name] not in (False, "text") and form.table not in tables:
+                option = "--bytes" if name == "bytes_form" else f"--{name}"
+                raise Wrong(f"{option} changes nothing in -T {form.table}: leave it out")
         return form
 
     def refuse_packets(self) -> None:

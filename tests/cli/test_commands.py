@@ -10,6 +10,7 @@ import pytest
 from kdissect import __version__
 from kdissect.cli.root import COMMANDS
 from kdissect.faults import KINDS
+from kdissect.insight.catalogue import RULES
 from kdissect.present.columns import EXCHANGES
 from kdissect.protocol import apis
 from tests.cli.run import CAPTURES, ROOT, run, spawn
@@ -125,6 +126,12 @@ def test_fields_lists_columns_aliases_and_faults(capsysbinary: Capsys) -> None:
     assert any("latency_ns" in line and "also latency" in line for line in aliases)
     assert any("AlterPartition" in line and "also AlterIsr" in line for line in aliases)
     assert run(capsysbinary, "fields", "zzz").code == 2
+    rules = [json.loads(line) for line in run(capsysbinary, "fields", "rules", "-T", "ndjson").lines]
+    assert {row["name"]: row["type"] for row in rules} == {id: each.severity for id, each in RULES.items()}
+    assert [row["meaning"] for row in rules if row["name"] == "acks-none"] == [
+        "A producer does not ask for confirmation of what it writes."
+    ]
+    assert len({row["table"] for row in rules}) == len({each.category for each in RULES.values()})
     kinds = run(capsysbinary, "fields", "faults").out.decode()
     assert all(kind in kinds for kind in KINDS)
 

@@ -1,5 +1,5 @@
 """``kdissect fields``: the columns of every table, their types, aliases and meanings; the kinds of faults;
-the actions of the screens."""
+the rules of explain; the actions of the screens."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ _LIST, _FILTER = "list", "filter"
 @click.argument(
     "pattern",
     required=False,
-    metavar="[TABLE | filter | list | faults | errors | aliases | actions | WORD]",
+    metavar="[TABLE | filter | list | faults | errors | rules | aliases | actions | WORD]",
     shell_complete=a_table_of_fields,
 )
 @click.option("-T", "form", type=click.Choice(("text", "ndjson")), default="text")
@@ -46,6 +46,7 @@ def command(pattern: str | None, form: str) -> None:
     kdissect fields list      columns that only the list on the screen has
     kdissect fields faults    the kinds of faults
     kdissect fields errors    Kafka's error codes: what they mean, how grave they are, when they are routine
+    kdissect fields rules     the rules of explain, with the severity and the meaning of their findings
     kdissect fields aliases   other names of columns and APIs
     kdissect fields actions   actions of the screens and their keys, for [keymap] in the configuration
     """
@@ -77,6 +78,9 @@ def _rows(pattern: str | None) -> Iterator[dict[str, Any]]:
     if pattern == "errors":
         yield from _error_rows()
         return
+    if pattern == "rules":
+        yield from _rule_rows()
+        return
     if pattern == "actions":
         yield from _action_rows()
         return
@@ -104,6 +108,20 @@ def _error_rows() -> Iterator[dict[str, Any]]:
                 "meaning": f"{error.code}: {error.meaning}{bound}",
                 "aliases": [],
             }
+
+
+def _rule_rows() -> Iterator[dict[str, Any]]:
+    """The rules of ``explain``, by category."""
+    from kdissect.insight.catalogue import RULES  # it takes long, and nobody else here needs it
+
+    for rule in sorted(RULES.values(), key=lambda each: each.category):  # those of one keep their order
+        yield {
+            "table": f"rules: {rule.category}",
+            "name": rule.id,
+            "type": rule.severity,
+            "meaning": rule.page.what.partition("\n")[0],
+            "aliases": [],
+        }
 
 
 def _action_rows() -> Iterator[dict[str, Any]]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import pickle
+import re
 import stat
 import struct
 from collections.abc import Callable
@@ -337,6 +338,20 @@ def test_a_page_needs_no_capture(explain: Command) -> None:
         assert (ran.code, ran.err) == (0, ""), id
         assert ran.lines[0] == f"{id}   {rule.severity}, {rule.confidence}, category {rule.category}"
         assert {"why", "do", "sources"} <= set(ran.lines), id
+
+
+def test_pages_are_chosen_by_patterns(explain: Command) -> None:
+    ran = explain("--rule", "broker-gone,rebalance-*")
+    chosen = [id for id in RULES if id == "broker-gone" or id.startswith("rebalance-")]
+    heads = [line.split()[0] for line in ran.lines if re.fullmatch(r"\S+   \w+, \w+, category \w+", line)]
+    assert set(heads) == set(chosen)
+    assert len(heads) == len(chosen) > 3
+    for pattern, words in (
+        ("rebalance-*,xyz-*", "--rule xyz-*: there is no such rule; kdissect fields rules lists them"),
+        (",", "--rule: an id is missing; kdissect fields rules lists them"),
+    ):
+        ran = explain("--rule", pattern)
+        assert (ran.code, ran.err) == (2, f"kdissect: {words}\n")
 
 
 def test_a_page_says_what_a_threshold_is(explain: Command) -> None:

@@ -442,7 +442,16 @@ def test_the_exit_code_stays_where_nothing_can_be_said() -> None:
 
 @pytest.mark.parametrize(
     "arguments",
-    [("-e", ""), ("-e", "api,,number"), ("--records",), ("--bytes", "hex"), ("-T", "text", "--records")],
+    [
+        ("-e", ""),
+        ("-e", "api,,number"),
+        ("--records",),
+        ("--bytes", "hex"),
+        ("-T", "text", "--records"),
+        ("-T", "records", "--records"),
+        ("-T", "connections", "--embedded"),
+        ("-T", "faults.csv", "--bytes", "hex"),
+    ],
 )
 def test_options_that_would_do_nothing_are_refused(arguments: tuple[str, ...], capsysbinary: Capsys) -> None:
     ran = run(capsysbinary, "read", CAPTURE, *arguments)

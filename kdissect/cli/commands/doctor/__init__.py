@@ -90,7 +90,8 @@ def command(
     if cluster is not None and topic != "spark":
         raise Wrong("--cluster needs kdissect doctor spark")
     if cluster is None and (conf or paths):
-        raise Wrong(f"{'--conf' if conf else '--path'} needs --cluster")
+        option = "--conf" if conf else "--path"
+        raise Wrong(f"{option} needs --cluster MASTER, as in kdissect doctor spark --cluster 'local[*]'")
     if cluster is not None:
         rows = list(cluster_rows(cluster, conf, paths))
     elif topic is not None:

@@ -21,6 +21,7 @@ finding that explains it. With -Y, only what the filter selects is judged.
 \b
 kdissect help explain         more on findings
 kdissect explain --rule ID    what is known of a rule
+kdissect fields rules         all rules
 """
 
 
@@ -68,7 +69,13 @@ kdissect explain --rule ID    what is known of a rule
     shell_complete=a_severity,
     help="Exit code 1 if a finding that is chosen has this severity or worse.",
 )
-@click.option("--rule", "rule", metavar="ID", shell_complete=a_rule, help="Explain a rule. Needs no capture.")
+@click.option(
+    "--rule",
+    "rule",
+    metavar="ID,…",
+    shell_complete=a_rule,
+    help="Explain rules. Patterns are allowed: 'rebalance-*'. Needs no capture.",
+)
 @click.option(
     "--error",
     "error",

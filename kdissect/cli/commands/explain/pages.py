@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from fnmatch import fnmatchcase
 from typing import Any
 
 from kdissect.cli.commands.explain.inputs import STORIES, refuse_choice
@@ -17,30 +18,39 @@ from kdissect.present.tables import json_line
 from kdissect.protocol.errors import errors
 
 
-def rule_of(id: str, option: str) -> Rule:
-    """A rule by its id.
-
-    :raises Wrong: it is unknown; the text names the nearest.
-    """
-    if id not in RULES:
-        raise Wrong(f"{option} {id}: there is no such rule{nearest(id, RULES)}")
-    return RULES[id]
-
-
 def print_page(given: dict[str, Any]) -> int:
-    """Print what is known of a rule.
+    """Print what is known of rules.
 
-    :raises Wrong: it is unknown, or something else is asked for beside.
+    :raises Wrong: one is unknown, or something else is asked for beside.
     """
-    rule = rule_of(given["rule"], "--rule")
+    rules = _rules_of(given["rule"])
     if given["error"] is not None:
         raise Wrong("--rule and --error are given: give only one of them")
     if given["form"] != "text":
         raise Wrong(f"-T {given['form']}: the page of a rule prints as text")
-    _refuse_captures(given, "--rule", f"; --id {rule.id} chooses its findings")
+    _refuse_captures(given, "--rule", f"; --id {given['rule']} chooses its findings")
     with open_output(given["output"]) as file:
-        TextOutput(file, given["output"]).lines(page_lines(rule))
+        output = TextOutput(file, given["output"])
+        for at, rule in enumerate(rules):
+            output.lines(page_lines(rule) if at == 0 else ("", "", *page_lines(rule)))
     return 0
+
+
+def _rules_of(text: str) -> list[Rule]:
+    """The rules of ``--rule``: ids or patterns, with commas between.
+
+    :raises Wrong: there is no such rule; the text names the nearest.
+    """
+    found: dict[str, Rule] = {}
+    for pattern in filter(None, map(str.strip, text.split(","))):
+        matching = {id: rule for id, rule in RULES.items() if fnmatchcase(id, pattern)}
+        if not matching:
+            hint = nearest(pattern, RULES) or "; kdissect fields rules lists them"
+            raise Wrong(f"--rule {pattern}: there is no such rule{hint}")
+        found |= matching
+    if not found:
+        raise Wrong("--rule: an id is missing; kdissect fields rules lists them")
+    return list(found.values())
 
 
 def _refuse_captures(given: dict[str, Any], option: str, hint: str = "") -> None:
