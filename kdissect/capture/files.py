@@ -16,6 +16,7 @@ import stat
 import sys
 from collections import deque
 from collections.abc import Callable, Container, Iterable, Iterator
+from contextlib import suppress
 from heapq import heappop, heappush, heapreplace
 from io import BufferedIOBase
 from itertools import chain
@@ -42,13 +43,56 @@ def open_capture(path: str) -> BufferedIOBase:
     """A file of this machine, or standard input, opened for reading.
 
     :raises CaptureError: it is a directory.
-    :raises OSError: it cannot be opened.
+    :raises OSError: it cannot be opened, or it is a directory that cannot be listed.
     """
     if path == "-":
         return cast(BufferedIOBase, sys.stdin.buffer)
     if stat.S_ISDIR(_mode(path)):
+        try:
+            os.scandir(path).close()
+        except OSError as error:
+            raise OSError(error.errno, f"the files in it cannot be listed ({error.strerror})", path) from None
         raise CaptureError("is a directory; give the capture files in it")
     return cast(BufferedIOBase, open(path, "rb"))
+
+
+def counts(name: str) -> bool:
+    """Whether a file of this name counts in a folder of captures."""
+    return not name.startswith((".", "_"))
+
+
+def in_folders(paths: Iterable[str]) -> tuple[str, ...]:
+    """The same files, where a folder stands for the files in it, by name. Folders in it do not count. A
+    folder that cannot be listed stands for itself: opening it tells why.
+
+    :raises CaptureError: no file is in a folder.
+    """
+    found: list[str] = []
+    for path in paths:
+        if path == "-" or not stat.S_ISDIR(_mode(path)):
+            found.append(path)
+            continue
+        try:
+            inside = [entry.path for entry in os.scandir(path) if counts(entry.name) and entry.is_file()]
+        except OSError:
+            found.append(path)
+            continue
+        if not inside:
+            raise CaptureError(f"{path}: no file is in this directory")
+        found += sorted(inside)
+    return tuple(found)
+
+
+def has_captures(folder: str) -> bool:
+    """Whether one of the files in a folder begins like a capture."""
+    try:
+        for path in in_folders((folder,)):
+            with suppress(OSError, CaptureError), open_capture(path) as file:
+                if begins_like_a_capture(file.read(len(PCAPNG_MAGIC))):
+                    return True
+    except CaptureError:
+        pass
+    return False
 
 
 def read_packets(

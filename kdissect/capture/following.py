@@ -18,7 +18,7 @@ from io import BufferedIOBase
 from typing import TypeVar, cast
 
 from kdissect.capture.compressed import PIECE_BYTES, NothingYetError
-from kdissect.capture.files import Capture, begins_like_a_capture
+from kdissect.capture.files import Capture, begins_like_a_capture, counts
 from kdissect.capture.pcapng import HEADER_BYTES
 from kdissect.capture.reader import Interface, Item
 from kdissect.faults import fault
@@ -236,7 +236,7 @@ class FollowedFiles(Following):
         for path in self._paths:
             if os.path.isdir(path):
                 for entry in os.scandir(path):
-                    if not entry.name.startswith(".") and entry.is_file():
+                    if counts(entry.name) and entry.is_file():
                         yield entry.path
             elif os.path.exists(path):
                 yield path

@@ -21,6 +21,7 @@ from kdissect.analysis.together import Together
 from kdissect.cli.config import load_config
 from kdissect.cli.errors import complain
 from kdissect.cli.filters import Chooser, Within, chooser_of
+from kdissect.cli.inputs import captures_of
 from kdissect.cli.jobs import Jobs, jobs_of, problems_so_far, share
 from kdissect.cli.output import inputs_of, open_output
 from kdissect.cli.reading import Reading, reading_of
@@ -66,8 +67,9 @@ def paths_of(given: dict[str, Any]) -> tuple[str, ...]:
     """The captures that are given.
 
     :raises click.UsageError: no capture is given.
+    :raises Unreadable: no file is in a folder.
     """
-    paths = (*given["more_files"], *given["files"])
+    paths = captures_of(given)
     if not paths:
         raise click.UsageError(
             "no capture is given: name a file, or - for standard input", click.get_current_context()

@@ -10,9 +10,9 @@ import re
 from collections.abc import Iterable, Iterator
 from contextlib import ExitStack, contextmanager
 from io import BufferedIOBase
-from typing import IO
+from typing import IO, Any
 
-from kdissect.capture.files import Capture, open_capture, read_packets
+from kdissect.capture.files import Capture, in_folders, open_capture, read_packets
 from kdissect.capture.reader import Points
 from kdissect.cli.errors import Unreadable, Wrong
 from kdissect.limits import DEFAULTS, Limits
@@ -27,6 +27,28 @@ def packets_of(paths: Iterable[str], limits: Limits = DEFAULTS, points: Points |
     """
     try:
         return read_packets(paths, limits, open_file, points=points)
+    except CaptureError as error:
+        raise Unreadable(str(error)) from None
+
+
+def captures_of(given: dict[str, Any]) -> tuple[str, ...]:
+    """The captures that a command is given by ``-r`` and as arguments, as :func:`listed`. ``given`` has them
+    afterwards: no output may replace one of them.
+
+    :raises Unreadable: no file is in a folder.
+    """
+    paths = listed((*given["more_files"], *given["files"]))
+    given["more_files"], given["files"] = (), paths
+    return paths
+
+
+def listed(paths: Iterable[str]) -> tuple[str, ...]:
+    """The same captures, where a folder stands for the files in it.
+
+    :raises Unreadable: no file is in a folder.
+    """
+    try:
+        return in_folders(paths)
     except CaptureError as error:
         raise Unreadable(str(error)) from None
 

@@ -9,6 +9,7 @@ from kdissect.cli.config import load_config
 from kdissect.cli.errors import Unreadable, Wrong
 from kdissect.cli.exit_codes import DONE
 from kdissect.cli.folding import Folding
+from kdissect.cli.inputs import listed
 from kdissect.cli.output import shown
 from kdissect.cli.states import is_state, load
 from kdissect.insight.judge import CaptureReport, Judge
@@ -81,7 +82,7 @@ def refuse_options(path: str, given: Mapping[str, Any]) -> None:
 
 def capture_side(paths: Sequence[str], given: dict[str, Any]) -> ComparedFile:
     """Read captures, which are one."""
-    folding: Folding[Judge] = Folding(given, tuple(paths), whole_judge)
+    folding: Folding[Judge] = Folding(given, listed(paths), whole_judge)
     reading = folding.count()
     report = folding.counted.report(folding.config.thresholds, folding.config.ignored)
     name = ", ".join(map(shown, paths))

@@ -26,6 +26,9 @@ from kdissect.model import CaptureError, Fault
 from kdissect.record.batch import Batch
 from kdissect.wording import plural
 
+NO_LOGS = "this folder contains no file of a log directory"
+"""What is said of such a folder."""
+
 
 def read_logs(paths: Iterable[str], limits: Limits = DEFAULTS) -> Iterator[Event]:
     """Everything in ``paths``, which are files, folders of a partition, or folders of folders.
@@ -41,7 +44,7 @@ def read_logs(paths: Iterable[str], limits: Limits = DEFAULTS) -> Iterator[Event
             mode = os.stat(path).st_mode
             if stat.S_ISDIR(mode):
                 if not (yield from _read_folders(path, limits)):
-                    problems.append(f"{path}: this folder contains no file of a log directory")
+                    problems.append(f"{path}: {NO_LOGS}")
             elif not stat.S_ISREG(mode):
                 problems.append(f"{path}: neither a file nor a folder")
             elif names.file(os.path.basename(path), named_by_user=True) is None:

@@ -20,7 +20,7 @@ from io import BufferedIOBase
 from typing import Any, NamedTuple, cast
 from urllib.parse import unquote
 
-from kdissect.capture.files import open_capture, read_packets
+from kdissect.capture.files import counts, open_capture, read_packets
 from kdissect.model import CaptureError
 from kdissect.spark.hdfs import hdfs, is_hdfs
 
@@ -445,8 +445,3 @@ def file_system(uri: str) -> tuple[Any, str]:
 
 def _first_line(error: Exception) -> str:
     return str(error).strip().partition("\n")[0]
-
-
-def counts(name: str) -> bool:
-    """Whether a file of this name counts in a directory."""
-    return not name.startswith((".", "_"))

@@ -15,7 +15,7 @@ import zstandard
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kdissect.capture.files import read_packets
+from kdissect.capture.files import has_captures, in_folders, read_packets
 from kdissect.limits import DEFAULTS
 from kdissect.model import CaptureError, Fault, Packet, Secrets
 from tests.capture.build import block, enhanced, interface, padded, pcap, record, section
@@ -131,6 +131,28 @@ def test_a_file_that_is_no_capture_is_one_clear_line(tmp_path: Path, data: bytes
         read_packets([path])
     assert str(raised.value).startswith(f"{path}: ")
     assert "\n" not in str(raised.value)
+
+
+def test_a_folder_stands_for_the_files_in_it(tmp_path: Path) -> None:
+    for name in ("b.pcap", "a.pcap", ".c.pcap", "_d.pcap"):
+        (tmp_path / name).write_text("text")
+    (tmp_path / "below").mkdir()
+    named = ("-", str(tmp_path / "absent"), str(tmp_path))
+    assert in_folders(named) == (*named[:2], str(tmp_path / "a.pcap"), str(tmp_path / "b.pcap"))
+    with pytest.raises(CaptureError, match="below: no file is in this directory"):
+        in_folders([str(tmp_path / "below")])
+    assert not has_captures(str(tmp_path))
+    assert not has_captures(str(tmp_path / "below"))
+    (tmp_path / "z.pcap").write_bytes(gzip.compress(b"perhaps"))
+    assert has_captures(str(tmp_path))
+
+
+@pytest.mark.skipif(os.geteuid() == 0, reason="root may list everything")
+def test_a_folder_that_cannot_be_listed_stands_for_itself(tmp_path: Path) -> None:
+    (tmp_path / "locked").mkdir(0o000)
+    assert in_folders([str(tmp_path / "locked")]) == (str(tmp_path / "locked"),)
+    with pytest.raises(CaptureError, match="the files in it cannot be listed"):
+        read_packets([tmp_path / "locked"])
 
 
 def test_absent_files_directories_and_nothing_are_refused(tmp_path: Path) -> None:

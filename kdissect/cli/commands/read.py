@@ -15,6 +15,7 @@ from kdissect.cli.annotating import FINDINGS, KINDS, Annotated
 from kdissect.cli.config import Config, load_config
 from kdissect.cli.errors import Unreadable, Wrong, complain
 from kdissect.cli.formats import FOLLOW
+from kdissect.cli.inputs import captures_of
 from kdissect.cli.interrupts import stopped_by_signals
 from kdissect.cli.jobs import ALONE, jobs_of, jobs_option
 from kdissect.cli.listing import OutputListing, listing_options
@@ -63,12 +64,12 @@ if TYPE_CHECKING:
 def command(**given: Any) -> int:
     """Print the exchanges of captures: pcap or pcapng, also compressed with gzip, zstd or lz4.
 
-    Several FILEs are one capture; - is standard input.
+    Several FILEs are one capture; a folder stands for the files in it, and - is standard input.
 
     A FILTER has Wireshark's syntax: 'api == Fetch and latency > 50ms', 'error', 'topic in {orders, clicks}',
     'record.key contains "u-1"'. All fields of filters: kdissect fields filter.
     """
-    paths = (*given["more_files"], *given["files"])
+    paths = (*given["more_files"], *given["files"]) if given["follow"] else captures_of(given)
     if not paths:
         raise click.UsageError(
             "no capture is given: name a file, or - for standard input", click.get_current_context()

@@ -11,6 +11,7 @@ from kdissect.cli.errors import Unreadable, Wrong
 from kdissect.cli.exit_codes import DONE
 from kdissect.cli.filters import filter_options
 from kdissect.cli.folding import Folding
+from kdissect.cli.inputs import captures_of
 from kdissect.cli.jobs import jobs_option
 from kdissect.cli.output import open_output, refuse_same
 from kdissect.cli.reading import Reading
@@ -58,7 +59,7 @@ kdissect diff old.html new.html              compare two
 @jobs_option
 def command(**given: Any) -> int:
     """Make a report."""
-    paths = (*given["more_files"], *given["files"])
+    paths = captures_of(given)
     if not paths and given["state"] is None:
         raise click.UsageError(
             "no capture is given: name a file, or - for standard input", click.get_current_context()

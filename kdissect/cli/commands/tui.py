@@ -23,7 +23,7 @@ from kdissect.cli.completing import a_filter
 from kdissect.cli.config import Config, config_path
 from kdissect.cli.errors import Wrong, complain
 from kdissect.cli.exit_codes import DONE
-from kdissect.cli.inputs import packets_of, ports_of
+from kdissect.cli.inputs import listed, packets_of, ports_of
 from kdissect.cli.payloads import payload_options
 from kdissect.cli.screen_settings import settings_of
 from kdissect.cli.terminals import can_draw_screens
@@ -90,6 +90,7 @@ def command(
     is_live = follow or paths == ("-",) or bool(capturing["interfaces"])
     keys = {"key_logs": key_logs, "rsa_keys": rsa_keys}
     if paths and not is_live:
+        paths = listed(paths)
         packets_of(paths, config.limits).close()
 
     from kdissect.settings.recent import remember, state_folder

@@ -10,7 +10,7 @@ import click
 
 from kdissect.cli.errors import Wrong, complain
 from kdissect.cli.exit_codes import DONE
-from kdissect.cli.inputs import packets_of, ports_of
+from kdissect.cli.inputs import listed, packets_of, ports_of
 from kdissect.cli.payloads import payload_arguments, payload_options
 from kdissect.cli.screen_settings import settings_of
 from kdissect.cli.tls_keys import key_options, keys_of
@@ -59,7 +59,7 @@ def command(
         raise Wrong(f"the browser needs textual-serve: {how_to_install('web')}")
     _, config, _ = settings_of(theme, filter, show_secrets, payloads)
     if paths:
-        packets_of(paths, config.limits).close()
+        packets_of(listed(paths), config.limits).close()
     ports_of(decode_as)
     keys_of({"key_logs": key_logs, "rsa_keys": rsa_keys}, config.limits)
 

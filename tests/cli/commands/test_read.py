@@ -3,6 +3,8 @@ from __future__ import annotations
 import gzip
 import json
 import os
+import re
+import shutil
 import signal
 import subprocess
 import sys
@@ -252,10 +254,45 @@ def test_what_cannot_be_read_is_one_line_and_exit_code_3(
     assert part in ran.err
 
 
-def test_a_folder_is_no_capture(tmp_path: Path, capsysbinary: Capsys) -> None:
-    ran = run(capsysbinary, tmp_path)
-    assert ran.code == 3
-    assert "is a directory" in ran.err
+def _folder(path: Path) -> Path:
+    """Two captures, and what does not count beside them."""
+    (path / "below").mkdir(parents=True)
+    for name in ("errors.pcapng", "loss.pcapng"):
+        shutil.copy(ROOT / "captures" / name, path)
+    for name in (".hidden", "_SUCCESS", "below/more.pcap"):
+        (path / name).write_text("no capture")
+    return path
+
+
+@pytest.mark.parametrize(
+    "command",
+    ["read", "stats -z srt", "explain --all -T ndjson -q", "read -T connections", "graph", "cluster"],
+)
+def test_a_folder_stands_for_the_files_in_it(command: str, tmp_path: Path, capsysbinary: Capsys) -> None:
+    folder = _folder(tmp_path / "captures")
+    words = command.split()
+    ran = run(capsysbinary, *words, folder)
+    assert (ran.code, ran.err) == (0, "")
+    files = [folder / name for name in ("errors.pcapng", "loss.pcapng")]
+    alone = run(capsysbinary, *words, *files)
+    assert ran.out == alone.out != b""
+    plan = run(capsysbinary, "spark", "batch", folder, "--plan").out.decode()
+    assert re.findall(rf"{folder}/(\S+) \(", plan) == [each.name for each in files]
+
+
+def test_an_output_replaces_no_file_of_a_folder(tmp_path: Path, capsysbinary: Capsys) -> None:
+    folder = _folder(tmp_path / "captures")
+    ran = run(capsysbinary, "read", folder, "-T", "ndjson", "-o", folder / "loss.pcapng")
+    assert ran.code == 2
+    assert "is also an input" in ran.err
+
+
+@pytest.mark.parametrize("command", ["read", "stats -z srt", "explain", "report", "spark batch --plan"])
+def test_a_folder_without_files_is_told(command: str, tmp_path: Path, capsysbinary: Capsys) -> None:
+    ran = run(capsysbinary, *command.split(), tmp_path)
+    words = "this folder contains no file of a log directory, and no capture"
+    told = words if command == "explain" else "no file is in this directory"
+    assert (ran.code, ran.err) == (3, f"kdissect: {tmp_path}: {told}\n")
 
 
 @pytest.mark.skipif(os.geteuid() == 0, reason="root may read everything")

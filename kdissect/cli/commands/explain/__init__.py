@@ -15,8 +15,9 @@ from kdissect.present.tables import FORMATS
 
 _HELP = """What is wrong, why, and what to do: findings, worst first.
 
-Several FILEs are one capture. A FILE may also be a log directory of a broker. A finding stands below the
-finding that explains it. With -Y, only what the filter selects is judged.
+Several FILEs are one capture, and a folder stands for the captures in it. A FILE may also
+be a log directory of a broker. A finding stands below the finding that explains it. With -Y, only what the
+filter selects is judged.
 
 \b
 kdissect help explain         more on findings
@@ -112,6 +113,7 @@ def command(**given: Any) -> int:
     from kdissect.cli.commands.explain.captures import Explanation
     from kdissect.cli.commands.explain.inputs import STORIES, asked_stories, is_of_logs, refuse_choice
     from kdissect.cli.errors import Wrong
+    from kdissect.cli.inputs import captures_of
 
     if given["rule"] is not None:
         from kdissect.cli.commands.explain.pages import print_page
@@ -132,6 +134,7 @@ def command(**given: Any) -> int:
         from kdissect.cli.commands.explain.logs import explain_logs
 
         return explain_logs(paths, given)
+    paths = captures_of(given)
     stories = asked_stories(given)
     if given["exchange"] is not None:
         if stories:

@@ -6,6 +6,7 @@ import os
 from collections.abc import Iterable
 from typing import Any
 
+from kdissect.capture.files import has_captures
 from kdissect.cli.errors import Wrong
 from kdissect.logdir import names
 
@@ -51,7 +52,7 @@ def is_of_logs(paths: Iterable[str]) -> bool:
 
 
 def _is_of_logs(path: str) -> bool:
-    return os.path.isdir(path) or (
+    return (os.path.isdir(path) and not has_captures(path)) or (
         os.path.isfile(path) and names.file(os.path.basename(path), named_by_user=True) is not None
     )
 

@@ -14,7 +14,7 @@ from kdissect.insight.judge import judge_logs
 from kdissect.insight.logs import Logs
 from kdissect.logdir.checks import is_damage
 from kdissect.logdir.events import FileFault
-from kdissect.logdir.files import read_logs
+from kdissect.logdir.files import NO_LOGS, read_logs
 from kdissect.model import CaptureError
 from kdissect.present.findings import FINDINGS
 from kdissect.present.findings_text import finding_lines, judged_text
@@ -58,7 +58,10 @@ def explain_logs(paths: tuple[str, ...], given: dict[str, Any]) -> int:
                 complaints.tell(event.file.path, event.fault)
     except CaptureError as error:
         if not logs.files:
-            raise Unreadable(str(error)) from None
+            words = str(error)
+            if len(paths) == 1 and words == f"{paths[0]}: {NO_LOGS}":
+                words += ", and no capture"
+            raise Unreadable(words) from None
         is_damaged = True
         complain(str(error))
     complaints.close()
