@@ -147,6 +147,8 @@ class RunSummary(NamedTuple):
     """Bytes of the captures."""
     damage: int
     """Faults of files."""
+    faults: int | None = None
+    """All faults, if they were counted."""
 
     def line(self, seconds: float) -> str:
         """The line.
@@ -155,10 +157,10 @@ class RunSummary(NamedTuple):
         """
         told = plural(self.tables, "table") + ("" if self.rows is None else f", {plural(self.rows, 'row')}")
         often = f", {self.read / self.size:.2f} times their size" if self.size else ""
-        faults = plural(self.damage, "fault") if self.damage else "no faults"
-        return (
-            f"{told}; {self.read:,} bytes of captures were read{often}, in {seconds:.1f} s; {faults} of files"
-        )
+        of_files = f"{plural(self.damage, 'fault') if self.damage else 'no faults'} of files"
+        if self.faults:
+            of_files = f"{plural(self.faults, 'fault')}, {self.damage or 'none'} of files"
+        return f"{told}; {self.read:,} bytes of captures were read{often}, in {seconds:.1f} s; {of_files}"
 
 
 def within_reach(path: str, master: str) -> str:

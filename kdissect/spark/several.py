@@ -124,7 +124,11 @@ class MadeTables(NamedTuple):
         """How many rows all tables have together; None where copies of an exchange become one row."""
         if self.asked.merges:
             return None
-        return sum(each.rows.get(name, 0) for each in self.outcomes for name in self.asked.tables)
+        return sum(map(self.rows_of, self.asked.tables))
+
+    def rows_of(self, name: str) -> int:
+        """How many rows the tasks made of a table."""
+        return sum(each.rows.get(name, 0) for each in self.outcomes)
 
     @property
     def damage(self) -> list[Fault]:

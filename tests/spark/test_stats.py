@@ -19,6 +19,7 @@ from kdissect.analysis.together import Together
 from kdissect.capture.files import read_packets
 from kdissect.capture.points import find_points
 from kdissect.cli import main
+from kdissect.cli.spark_sessions import RunSummary
 from kdissect.dissect import Event
 from kdissect.insight.judge import Judge
 from kdissect.limits import DEFAULTS, Limits
@@ -214,6 +215,17 @@ def test_what_cannot_be_done_is_said_before_spark_starts(
     assert main(["spark", "stats", str(ERRORS), *arguments.split()]) == 2
     (line,) = [line for line in capsys.readouterr().err.splitlines() if line.startswith("kdissect: ")]
     assert words in line
+
+
+def test_a_closing_line_tells_all_faults_that_were_counted() -> None:
+    done = RunSummary(2, 7, 2_000, 1_000, 0)
+    assert done.line(1.24) == (
+        "2 tables, 7 rows; 2,000 bytes of captures were read, 2.00 times their size, in 1.2 s; no faults of files"
+    )
+    assert done._replace(faults=3).line(1).endswith("; 3 faults, none of files")
+    assert done._replace(faults=3, damage=1, rows=None, size=0).line(1) == (
+        "2 tables; 2,000 bytes of captures were read, in 1.0 s; 3 faults, 1 of files"
+    )
 
 
 @pytest.mark.usefixtures("spark")

@@ -40,21 +40,25 @@ def refuse_choice(given: dict[str, Any], asked: str) -> None:
 
 
 def is_of_logs(paths: Iterable[str]) -> bool:
-    """Whether these are log directories, or files of them.
+    """Whether these are log directories, or files of them. A folder that cannot be listed may be either.
 
     :raises Wrong: some are and some are not.
     """
     found = {path: _is_of_logs(path) for path in paths}
-    if len(set(found.values())) > 1:
+    if {True, False} <= set(found.values()):
         one = next(path for path, is_log in found.items() if is_log)
         raise Wrong(f"{one} is a log directory, and other inputs are captures: give only one kind")
-    return any(found.values())
+    return False not in found.values()
 
 
-def _is_of_logs(path: str) -> bool:
-    return (os.path.isdir(path) and not has_captures(path)) or (
-        os.path.isfile(path) and names.file(os.path.basename(path), named_by_user=True) is not None
-    )
+def _is_of_logs(path: str) -> bool | None:
+    if os.path.isdir(path):
+        try:
+            os.scandir(path).close()
+        except OSError:
+            return None
+        return not has_captures(path)
+    return os.path.isfile(path) and names.file(os.path.basename(path), named_by_user=True) is not None
 
 
 def asked_stories(given: dict[str, Any]) -> list[str]:

@@ -341,7 +341,10 @@ class _SparkBatchCommand:
         """Tell what is damaged, and find the exit code."""
         self._told.tell(made.damage)
         read = sum(each.read for each in made.outcomes)
-        done = RunSummary(len(self._tables), made.rows, read, self._plan.size, len(made.damage))
+        counted = (made.tally.faults, made.rows_of("faults")) if self._given["filter"] is None else (0,)
+        done = RunSummary(
+            *(len(self._tables), made.rows, read, self._plan.size, len(made.damage)), max(counted)
+        )
         _say(self._given, f"{self._target.where}: {done.line(time.monotonic() - self._began)}")
         return self._exit_code(made.tally.faults)
 
