@@ -32,14 +32,11 @@ def packets_of(paths: Iterable[str], limits: Limits = DEFAULTS, points: Points |
 
 
 def captures_of(given: dict[str, Any]) -> tuple[str, ...]:
-    """The captures that a command is given by ``-r`` and as arguments, as :func:`listed`. ``given`` has them
-    afterwards: no output may replace one of them.
+    """The captures that a command is given by ``-r`` and as arguments, as :func:`listed`.
 
     :raises Unreadable: no file is in a folder.
     """
-    paths = listed((*given["more_files"], *given["files"]))
-    given["more_files"], given["files"] = (), paths
-    return paths
+    return listed((*given["more_files"], *given["files"]))
 
 
 def listed(paths: Iterable[str]) -> tuple[str, ...]:

@@ -219,13 +219,11 @@ def test_what_cannot_be_done_is_said_before_spark_starts(
 
 def test_a_closing_line_tells_all_faults_that_were_counted() -> None:
     done = RunSummary(2, 7, 2_000, 1_000, 0)
-    assert done.line(1.24) == (
-        "2 tables, 7 rows; 2,000 bytes of captures were read, 2.00 times their size, in 1.2 s; no faults of files"
-    )
+    read = "2,000 bytes of captures were read"
+    assert done.line(1.24) == f"2 tables, 7 rows; {read}, 2.00 times their size, in 1.2 s; no faults of files"
     assert done._replace(faults=3).line(1).endswith("; 3 faults, none of files")
-    assert done._replace(faults=3, damage=1, rows=None, size=0).line(1) == (
-        "2 tables; 2,000 bytes of captures were read, in 1.0 s; 3 faults, 1 of files"
-    )
+    less = done._replace(faults=3, damage=1, rows=None, size=0)
+    assert less.line(1) == f"2 tables; {read}, in 1.0 s; 3 faults, 1 of files"
 
 
 @pytest.mark.usefixtures("spark")
