@@ -424,8 +424,8 @@ def test_a_damaged_delta_table_is_one_line(tmp_path: Path, capsys: pytest.Captur
         ("iceberg:x", "the form is iceberg:CATALOG.NAMESPACE"),
         ("delta:", "the form is parquet:DIR, delta:PATH"),
         ("iceberg:nobody.knows", "the Iceberg catalog nobody cannot be used"),
-        ("delta:/nowhere", "/nowhere: has no table exchanges; kdissect spark batch … --to delta:/nowhere"),
-        ("/nowhere", "/nowhere: has no table exchanges; kdissect spark batch … --out /nowhere"),
+        ("delta:/nowhere", "delta:/nowhere: there is no such folder"),
+        ("/nowhere", "/nowhere: there is no such folder"),
     ],
 )
 def test_a_report_of_a_place_that_is_not_there_is_one_line(
