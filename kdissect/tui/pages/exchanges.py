@@ -58,6 +58,8 @@ class ExchangesPage(SplitPage):
         """The place in the index of the exchange to which the cursor is to go when the list has it, …"""
         self._sought_from: int | None = None
         """… and the row where the cursor was put meanwhile: the user may have moved it since."""
+        self._sought_with = ""
+        """The filter with which it is sought: with another one it is not sought any more."""
         self._reference: int | None = None
         """The exchange that times count from, by its number; None for the start."""
         self._going_on: Mapping[int, Connection] = {}
@@ -133,7 +135,6 @@ class ExchangesPage(SplitPage):
         super().index_grew()
 
     def filter_changed(self) -> None:
-        self.order.is_paused = False
         self.reorder()
         super().filter_changed()
 
@@ -148,7 +149,7 @@ class ExchangesPage(SplitPage):
     def rearrange(self) -> None:
         """Put the list in order; the cursor stays on its exchange, or where it would be."""
         table, rows = self.list_pane, self.rows
-        if self._sought_from not in (None, table.cursor):
+        if self._sought_from not in (None, table.cursor) or self._sought_with != self.kdissect.shown.text:
             self._sought = None
         before = self.chosen_place() if self._sought is None else self._sought
         self.order.arrange()
@@ -214,8 +215,11 @@ class ExchangesPage(SplitPage):
             self.reorder()
 
     def seek(self, place: int | None) -> None:
-        """Go to the exchange at a place of the index, or to what follows it, when the list has it."""
-        self._sought, self._sought_from = place, None
+        """Go to the exchange at a place of the index, or to what follows it, when the list has it. With
+        another filter than the one that is set now nothing is sought any more."""
+        self._sought, self._sought_from, self._sought_with = place, None, self.kdissect.shown.text
+        if place is not None:
+            self.follow = False
 
     def go_to(self, place: int) -> None:
         """Show the exchange at a place of the index."""

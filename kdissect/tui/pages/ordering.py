@@ -47,13 +47,19 @@ class Ordering:
         self._index, self._shown, self._rows = index, shown, rows
         self.sort, self.descending = USUAL
         self.is_paused = False
-        """Whether the list is left as it is, whatever comes."""
+        """Whether the list is left as it is, whatever comes, until there is another filter."""
         self._arranged = (-1, -1)
+        self._filter = ("", True)
+        """With which the list was put in order, and whether it was on."""
         self._work = Sparing()
 
     @property
     def _state(self) -> tuple[int, int]:
         return len(self._index), self._shown.version
+
+    @property
+    def _has_other_filter(self) -> bool:
+        return self._filter != (self._shown.text, self._shown.is_on)
 
     @property
     def waiting(self) -> int:
@@ -65,14 +71,15 @@ class Ordering:
 
         :param is_last: nothing more is expected to come.
         """
-        if self.is_paused or self._arranged == self._state:
+        if self._arranged == self._state or (self.is_paused and not self._has_other_filter):
             return False
         return is_last or self._work.is_due
 
     def arrange(self) -> None:
         """Put the list in order."""
         began = time.monotonic()
-        self._arranged = self._state
+        self.is_paused = self.is_paused and not self._has_other_filter
+        self._arranged, self._filter = self._state, (self._shown.text, self._shown.is_on)
         self._rows.view = self._index.view(self.sort, self.descending, self._shown.places)
         self._work.done(began)
 

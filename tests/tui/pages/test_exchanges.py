@@ -252,6 +252,19 @@ def test_pausing_holds_the_list_still_and_following_lets_it_go() -> None:
     asyncio.run(run())
 
 
+def test_a_filter_that_another_screen_sets_ends_the_pause() -> None:
+    async def step(pilot: Pilot[None], app: Kdissect, page: ExchangesPage) -> None:
+        await press(pilot, "space")
+        assert "paused" in screen_text(app)
+        await press(pilot, "9")
+        app.filter_by("api == Metadata")
+        await settle(pilot)
+        assert listed(page) == [each.number for each in read(ERRORS) if each.api == "Metadata"]
+        assert "paused" not in screen_text(app)
+
+    with_page(step)
+
+
 def test_following_begins_again_at_the_end_of_what_still_grows() -> None:
     async def run() -> None:
         feed = Slow()

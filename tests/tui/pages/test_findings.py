@@ -99,6 +99,40 @@ def test_who_leaves_the_exchange_that_was_sought_is_not_led_back_to_it() -> None
     with_app(step)
 
 
+def test_what_was_sought_with_a_filter_that_was_taken_back_is_sought_no_more() -> None:
+    async def step(pilot: Pilot[None]) -> None:
+        app = pilot.app
+        assert isinstance(app, Kdissect)
+        page = app.pages["exchanges"]
+        assert isinstance(page, ExchangesPage)
+        await press(pilot, "1", "home", "9")
+        app.filter_by("number > 1000000", app.place_of(400))
+        await settle(pilot)
+        assert len(page.rows) == 0
+        await press(pilot, "escape", "1")
+        assert page.list_pane.cursor == 0
+
+    with_app(step)
+
+
+def test_the_list_does_not_follow_what_comes_where_an_exchange_is_sought() -> None:
+    async def step(pilot: Pilot[None]) -> None:
+        app = pilot.app
+        assert isinstance(app, Kdissect)
+        page = app.pages["exchanges"]
+        assert isinstance(page, ExchangesPage)
+        place = app.place_of(400)
+        await press(pilot, "1", "F")
+        assert page.follow
+        await press(pilot, "9")
+        app.filter_by("number > 10", place)
+        await settle(pilot)
+        assert page.chosen_place() == place
+        assert not page.follow
+
+    with_app(step)
+
+
 def test_until_something_is_judged_it_says_what_it_is_for() -> None:
     async def run() -> None:
         app = app_of(KILLED, home=None)
