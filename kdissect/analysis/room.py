@@ -26,7 +26,7 @@ class _Common:
     def __init__(self, left: int) -> None:
         self.left = left
         self.is_used_up = False
-        """Whether somebody needed more than was left."""
+        """Whether more was needed than was left."""
 
 
 class Room:
@@ -51,7 +51,7 @@ class Room:
 
     @property
     def is_used_up(self) -> bool:
-        """Whether all of the budget that folds have together is taken but what each has for itself."""
+        """Whether the part of the budget that nobody has for itself is taken."""
         return self._common.is_used_up
 
     def takes(self, size: int) -> bool:
@@ -61,7 +61,7 @@ class Room:
             needed = min(size, held - self._own)
             if held > self._most or self._common.left < needed:
                 self.refused = True
-                self._common.is_used_up |= held <= self._most
+                self._common.is_used_up |= self._common.left < needed
                 return False
             self._common.left -= needed
         self._held = held

@@ -64,6 +64,14 @@ def test_it_is_told_when_what_they_have_together_is_used_up() -> None:
     assert not fourth.refused
 
 
+def test_one_that_is_alone_tells_too_when_all_is_used_up() -> None:
+    (room,) = rooms(1, 1_000)
+    while room.takes(10):
+        assert not room.is_used_up
+    assert room.held == 1_000
+    assert room.is_used_up
+
+
 def test_they_may_be_given_a_part_of_it() -> None:
     every = [Room(DEFAULTS._replace(fact_bytes=1_000)) for _ in range(5)]
     share(every, 80)
