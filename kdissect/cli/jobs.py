@@ -216,8 +216,7 @@ class _Sharing:
         if self._workers is None:
             return
         with _told():
-            if self._batch:
-                self._workers.submit(self._batch.take())
+            self._flush()
             self._workers.finish()
         self._work.go_on(self._workers.state)
         self._is_alone, self._reading.is_counted_elsewhere = True, False

@@ -15,6 +15,7 @@ from benchmarks.traffic import FILE_HEAD, grow, multiply
 from kdissect.capture.files import read_packets
 from kdissect.capture.writer import PcapngWriter
 from kdissect.cli.folding import FoldingWork
+from kdissect.cli.reading import Reading
 from kdissect.dissect import Event
 from kdissect.jobs.batches import PartCounts
 from kdissect.jobs.workers import Workers
@@ -126,6 +127,45 @@ def test_where_no_new_row_finds_room_one_process_counts_the_rest(
     said(*command)
     assert counts[-1].is_poor
     assert counts[-1].seams <= whole // 2
+
+
+@pytest.mark.parametrize("least", [1, 1 << 40], ids=["parts", "batches"])
+@pytest.mark.parametrize("place", [15, 16, 19])
+def test_all_is_counted_once_where_one_process_counts_the_rest(
+    place: int, least: int, counts: list[PartCounts], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """With room for all, it is seen that nothing is lost, counted twice, or counted before its turn."""
+    steps: list[str] = []
+    readings: list[Reading] = []
+    many, done, close = FoldingWork.many, FoldingWork.done, Reading.close
+
+    def closed(self: Reading) -> None:
+        readings.append(self)
+        close(self)
+
+    def counted_here(self: FoldingWork[Any], events: Sequence[Event]) -> None:
+        steps.append("here")
+        many(self, events)
+
+    def counted_elsewhere(self: FoldingWork[Any], batched: Any) -> None:
+        steps.append("elsewhere")
+        done(self, batched)
+
+    monkeypatch.setattr(FoldingWork, "many", counted_here)
+    monkeypatch.setattr(Reading, "close", closed)
+    monkeypatch.setattr(FoldingWork, "done", counted_elsewhere)
+    monkeypatch.setattr(FoldingWork, "is_full", property(lambda self: self._reading.exchanges >= 15))
+    monkeypatch.setattr(kdissect.cli.jobs, "CUT_BYTES", least)
+    monkeypatch.setattr(kdissect.jobs.cutting, "PART_BYTES", 8_000)
+    command = (*FORMS[place], CAPTURES / "loss.pcapng")
+    alone = said(*command, "--jobs", 1)
+    summary = readings[-1].summary()
+    steps.clear()
+    assert said(*command, "--jobs", 2) == alone
+    assert readings[-1].summary() == summary
+    assert " 0 faults" not in summary
+    assert "elsewhere" in steps
+    assert steps[-1] == "here"
 
 
 def test_where_one_connection_has_nearly_all_one_process_dissects_the_rest(
