@@ -9,6 +9,7 @@ from typing import NamedTuple
 from kdissect.analysis.cluster import ClusterBrokers, ClusterChanges
 from kdissect.analysis.errors import Errors
 from kdissect.analysis.fold import SECOND, Row
+from kdissect.analysis.pace import is_own_id
 from kdissect.analysis.tcp import Tcp
 from kdissect.insight.finding import FindingSubject
 from kdissect.insight.rule import Facts
@@ -62,6 +63,15 @@ def nodes_by_address(rows: list[Row]) -> dict[str, int]:
         for place in addresses_of(row):
             found.setdefault(place, set()).add(row["node_id"])
     return {address: next(iter(nodes)) for address, nodes in found.items() if len(nodes) == 1}
+
+
+def _clusters_by_address(rows: list[Row]) -> dict[str, set[str | None]]:
+    """Which clusters told of an address. Nodes of several clusters may have the same number."""
+    found: dict[str, set[str | None]] = {}
+    for row in rows:
+        for place in addresses_of(row):
+            found.setdefault(place, set()).add(row["cluster_id"])
+    return found
 
 
 def served_until_ns(row: Row) -> int:
@@ -154,23 +164,32 @@ def _lives_on(
 ) -> str | None:
     """Another address that the cluster had told of the same broker, where it answered through the time in
     which it seemed to go: on a connection that was there before, and more than a second after the others had
-    ended. One that stops in an orderly way closes that, too, within its time."""
+    ended. One that stops in an orderly way closes that, too, within its time: the listener of controllers
+    last."""
     node, own = nodes.get(several[0].address), {each.address for each in several}
     if node is None:
         return None
     first_ns, last_ns = min(each.last_ns for each in several), max(each.last_ns for each in several)
     told = first_told(facts.rows(ClusterBrokers))
+    clusters = _clusters_by_address(facts.rows(ClusterBrokers))
     for row in facts.rows(Tcp):
         if (
             row["broker"] in own
             or nodes.get(row["broker"]) != node
+            or clusters[row["broker"]].isdisjoint(clusters[several[0].address])
             or max(row["first_ns"], told[row["broker"]]) >= first_ns
             or _last_answer(row) <= last_ns + SECOND
             or (row["closed_by"] == "broker" and row["closed_ns"] <= last_ns + stopping_ns)
+            or (_is_for_controllers(row["client_id"]) and _last_answer(row) <= last_ns + stopping_ns)
         ):
             continue
         return str(row["broker"])
     return None
+
+
+def _is_for_controllers(client_id: str | None) -> bool:
+    """Whether a connection leads to the listener of controllers, by the client id."""
+    return client_id is not None and is_own_id(client_id) and "fetcher" not in client_id
 
 
 def _last_answer(row: Row) -> int:

@@ -273,6 +273,11 @@ def test_a_listener_goes_alone_while_its_broker_answers_at_another() -> None:
         ({"last_s": 71, "closed_by": "broker", "closed_ns": 71 * SECOND, "idle_ns": 0}, {}, True),
         ({"last_s": 71, "closed_by": "client", "closed_ns": 71 * SECOND, "idle_ns": 61 * SECOND}, {}, False),
         ({}, {"node_id": 2}, False),
+        ({}, {"cluster_id": "other"}, False),  # whose node has the same number
+        # A broker closes the listener of controllers last.
+        ({"client_id": "raft-client-2", "last_s": 70}, {}, False),
+        ({"client_id": "raft-client-2", "last_s": 71}, {}, True),
+        ({"client_id": "broker-2-fetcher-0", "last_s": 70}, {}, True),
         ({}, {"from_ns": 11 * SECOND}, False),
     ],
 )
