@@ -344,6 +344,29 @@ def test_where_bytes_are_missing_a_broker_may_have_answered() -> None:
     assert unjudged("connection-limit", seen)
 
 
+@pytest.mark.parametrize(
+    ("protocol", "tls", "fires"),
+    [("kafka", None, True), ("tls", "1.3", False), ("http", None, False), ("unknown", None, False)],
+)
+def test_a_broker_closes_at_what_it_does_not_understand(protocol: str, tls: str | None, fires: bool) -> None:
+    strange = {"waiting_apis": [], "waiting_exchanges": [], "exchanges": 0}
+    rows = [*(turned_away(number, **strange) for number in range(3)), turned_away(9, **SERVED)]
+    served: Row = {"connection": 9, "gap_bytes": 0, "protocol": "kafka", "tls": None}
+    seen = [served | {"connection": number, "protocol": protocol, "tls": tls} for number in range(3)]
+    assert bool(said("connection-limit", {Tcp: rows, Connections: [*seen, served]})) == fires
+    alike = [served | {"protocol": protocol, "tls": tls}, *seen]
+    assert said("connection-limit", {Tcp: rows, Connections: alike}), "it serves others that speak so"
+    silent = [row | {"bytes_to_broker": 0} for row in rows]
+    assert said("connection-limit", {Tcp: silent, Connections: [*seen, served]})
+
+
+def test_a_broker_closes_at_a_request_before_the_login() -> None:
+    served = turned_away(9, **SERVED | {"answered_apis": ["ApiVersions", "SaslHandshake", "Metadata"]})
+    for api, fires in (("Metadata", False), ("ApiVersions", True), ("SaslHandshake", True)):
+        rows = [*(turned_away(number, waiting_apis=[api]) for number in range(3)), served]
+        assert bool(said("connection-limit", {Tcp: rows})) == fires
+
+
 def test_many_closed_connections_are_judged_in_one_pass() -> None:
     row = refused_by_close()
     ends = [

@@ -6,6 +6,7 @@ from bisect import bisect_left, bisect_right
 from collections import Counter
 from collections.abc import Iterator, Set
 from itertools import accumulate
+from typing import NamedTuple
 
 from kdissect.analysis.connections import Connections
 from kdissect.analysis.fold import MILLISECOND, SECOND, Row, address
@@ -26,6 +27,8 @@ SMALL = 64 * 1024
 
 
 TWICE = 2
+LOGIN = frozenset(("SaslHandshake", "SaslAuthenticate", "SaslToken"))
+"""What a login is made of."""
 
 
 def _may_be_waiting(api: str) -> bool:
@@ -70,7 +73,7 @@ def _wants_login(facts: Facts, rows: list[Row]) -> bool:
     """Whether the broker answered ApiVersions, the one request that needs no login, and closed at the next
     one, though it is small, of a version that the broker offers, and no part of a login itself."""
     apis = {api for row in rows for api in row["waiting_apis"]}
-    if apis & {"SaslHandshake", "SaslAuthenticate", "SaslToken"} or any(
+    if apis & LOGIN or any(
         set(row["answered_apis"] or ()) - {"ApiVersions"} or (row["waiting_bytes"] or SMALL) >= SMALL
         for row in rows
     ):
@@ -187,10 +190,13 @@ def connection_limit(facts: Facts) -> Iterator[Finding]:
     """The broker closes connections as soon as it has accepted them, and goes on to serve others. It
     answers such requests elsewhere."""
     brokers = together(facts.rows(Tcp), "broker")
-    answers = {
-        broker: {api for row in rows for api in row["answered_apis"]} for broker, rows in brokers.items()
-    }
-    closed = [row for row in facts.rows(Tcp) if _is_not_wanted(facts, row, answers[row["broker"],])]
+    spoken = {row["connection"]: _language(row) for row in facts.rows(Connections)}
+    known = {broker: _Known.of(rows, spoken) for (broker,), rows in brokers.items()}
+    closed = [
+        row
+        for row in facts.rows(Tcp)
+        if _is_not_wanted(facts, row) and known[row["broker"]].answers(row, spoken.get(row["connection"]))
+    ]
     hosts: dict[tuple[str, str], list[tuple[Row, int]]] = {}
     served_by = {broker: _Served(rows) for (broker,), rows in brokers.items()}
     for row in without_gaps(facts, closed, "an answer"):
@@ -220,15 +226,41 @@ def connection_limit(facts: Facts) -> Iterator[Finding]:
         )
 
 
-def _is_not_wanted(facts: Facts, row: Row, answers: set[str]) -> bool:
-    """Whether the broker closed a connection before it said anything, though it answers such requests."""
+def _language(row: Row) -> str | None:
+    """What is spoken on a connection: it may be TLS, whether or not that was decrypted."""
+    return "tls" if row.get("tls") is not None else row.get("protocol")
+
+
+class _Known(NamedTuple):
+    """What a broker answers."""
+
+    apis: set[str]
+    languages: set[str | None]
+
+    @classmethod
+    def of(cls, rows: list[Row], spoken: dict[int, str | None]) -> _Known:
+        """What it answered on these connections."""
+        answered = [row for row in rows if row["answered_apis"]]
+        apis = {api for row in answered for api in row["answered_apis"]}
+        return cls(apis, {spoken.get(row["connection"]) for row in answered})
+
+    def answers(self, row: Row, language: str | None) -> bool:
+        """Whether it answers such requests at the beginning of a connection. It does not if they are in
+        another language, as TLS or HTTP at a port without it; or if a login must come before."""
+        if row["bytes_to_broker"] and language not in self.languages:
+            return False
+        first = LOGIN | {"ApiVersions"} if self.apis & LOGIN else self.apis
+        return (self.apis & first).issuperset(row["waiting_apis"])
+
+
+def _is_not_wanted(facts: Facts, row: Row) -> bool:
+    """Whether the broker closed a connection before it said anything."""
     return bool(
         row["closed_by"] == "broker"
         and row["opening"] == "answered"
         and not row["bytes_from_broker"]
         and row["bytes_to_broker"] < SMALL
         and row["exchanges"] <= 1
-        and answers.issuperset(row["waiting_apis"])
         and row["closed_ns"] - row["first_ns"] <= facts.limit("young_ms") * MILLISECOND
     )
 
