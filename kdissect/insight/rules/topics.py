@@ -21,10 +21,14 @@ OFFSETS = "__consumer_offsets"
 @once
 def topic_replaced(facts: Facts) -> Iterator[Finding]:
     """A topic is another one than before under its name, and nobody was seen to delete it."""
-    deleted = {row["topic"] for row in facts.rows(ClusterChanges) if row["what"] == "topic-deleted"}
+    deleted = {
+        (row["cluster_id"], row["topic"])
+        for row in facts.rows(ClusterChanges)
+        if row["what"] == "topic-deleted"
+    }
     known = [row for row in facts.rows(ClusterTopics) if row["topic_id"] and row["cluster_id"]]
-    for (_, topic), rows in together(known, "cluster_id", "topic").items():
-        if topic in deleted:
+    for (cluster, topic), rows in together(known, "cluster_id", "topic").items():
+        if not deleted.isdisjoint({(cluster, topic), (None, topic)}):  # the capture may not show the cluster
             continue
         lives = sorted(rows, key=lambda row: row["from_ns"])
         turns = [(one, other) for one, other in pairwise(lives) if one["topic_id"] != other["topic_id"]]

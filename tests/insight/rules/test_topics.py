@@ -54,6 +54,8 @@ def test_others_are_the_same_topic_or_may_be_of_another_cluster(lives: list[Row]
 
 def test_who_was_seen_to_delete_it_is_told_elsewhere() -> None:
     assert not told(life("A", 1), life("B", 9), topic="orders")
+    assert not told(life("A", 1), life("B", 9), topic="orders", cluster_id="k")
+    assert told(life("A", 1), life("B", 9), topic="orders", cluster_id="other")
     assert told(life("A", 1), life("B", 9), topic="bills")
 
 
