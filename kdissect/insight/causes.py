@@ -20,6 +20,8 @@ class Cause(NamedTuple):
     """Fields of the subject that must be the same, where both have them."""
     within_s: float | None = None
     """The effect must begin no later than so long after the cause was over, and not before it began."""
+    at_once: bool = False
+    """Whether both must be seen at one time."""
     is_named: bool = False
     """Whether it counts only where the rule of the effect names the cause itself."""
 
@@ -28,14 +30,20 @@ CAUSES: list[Cause] = []
 """Modules of rules add theirs with :func:`explains`; of several causes the first that fits counts."""
 
 
-def explains(cause: str, *effects: str, shares: tuple[str, ...] = (), within_s: float | None = None) -> None:
+def explains(
+    cause: str,
+    *effects: str,
+    shares: tuple[str, ...] = (),
+    within_s: float | None = None,
+    at_once: bool = False,
+) -> None:
     """Say that one finding explains others."""
-    CAUSES.extend(Cause(cause, effect, shares, within_s) for effect in effects)
+    CAUSES.extend(Cause(cause, effect, shares, within_s, at_once) for effect in effects)
 
 
 def may_explain(cause: str, *effects: str, within_s: float) -> None:
     """Say that one finding explains others where their rules say so."""
-    CAUSES.extend(Cause(cause, effect, (), within_s, is_named=True) for effect in effects)
+    CAUSES.extend(Cause(cause, effect, within_s=within_s, is_named=True) for effect in effects)
 
 
 def linked(findings: list[Finding], causes: Iterable[Cause] | None = None) -> list[Finding]:
@@ -74,6 +82,8 @@ def _fits(relation: Cause, cause: Finding, effect: Finding) -> bool:
         one, other = getattr(cause.subject, name), getattr(effect.subject, name)
         if one is not None and other is not None and one != other:
             return False
+    if relation.at_once and not _overlap(cause, effect):
+        return False
     if relation.within_s is None or cause.first_ns is None or effect.first_ns is None:
         return True
     last_ns = cause.last_ns if cause.last_ns is not None else cause.first_ns

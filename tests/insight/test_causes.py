@@ -46,3 +46,16 @@ def test_of_several_causes_the_one_of_the_same_time_counts() -> None:
     long = storm.changed(first_ns=5 * SECOND)
     assert linked([first, second, long], known)[-1].because == first.key
     assert linked([first, storm], known)[-1].because == first.key, "there is no other"
+
+
+@pytest.mark.parametrize(("at_s", "is_cause"), [(9, False), (10, True), (11, False)])
+def test_some_causes_and_effects_are_of_one_time(at_s: int, is_cause: bool) -> None:
+    known = (Cause("broker-gone", "heartbeat-gap", at_once=True),)
+    gone = found("broker-gone", 1, 10)
+    assert bool(linked([gone, found("heartbeat-gap", 2, at_s)], known)[-1].because) == is_cause
+
+
+def test_a_broker_that_is_gone_explains_no_heartbeats_long_before_it_went() -> None:
+    gap, gone = found("heartbeat-gap", 2, 10), found("broker-gone", 1, 70)
+    assert [each.because for each in linked([gap, gone])] == [None, None]
+    assert linked([gap.changed(last_ns=70 * SECOND), gone])[0].because == gone.key

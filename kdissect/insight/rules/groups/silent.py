@@ -212,8 +212,8 @@ def heartbeat_interval_too_long(facts: Facts) -> Iterator[Finding]:
         )
 
 
-explains("broker-gone", "heartbeat-gap")
-explains("broker-stalled", "heartbeat-gap")
+explains("broker-gone", "heartbeat-gap", at_once=True)
+explains("broker-stalled", "heartbeat-gap", at_once=True)
 explains(
     "poll-interval-exceeded",
     *(
