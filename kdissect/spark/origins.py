@@ -14,6 +14,7 @@ from collections.abc import Callable, Collection, Iterable
 from contextlib import suppress
 from typing import NamedTuple
 
+from kdissect.model import CaptureError
 from kdissect.spark.changes import FINDING_CHANGES
 from kdissect.spark.runs import Runs
 from kdissect.spark.settings import TableSettings
@@ -104,15 +105,17 @@ def forget(folder: str) -> None:
 
 
 def keep(folder: str, origin: str | None) -> None:
-    """Keep the origin of a table in its folder, if this machine sees the folder.
+    """Keep the origin of a table in its folder, if this machine sees the folder and can write there. The
+    table is complete without it, and a table without an origin is never taken for one of these captures.
 
-    :raises OSError: it cannot be written.
+    :raises OSError: the file of the origin before cannot be removed.
     """
-    if origin is None or not is_folder(folder):
-        return
-    forget(folder)
-    with create_file(join(folder, FILE)) as file:
-        file.write(origin.encode())
+    with suppress(CaptureError):
+        if origin is None or not is_folder(folder):
+            return
+        forget(folder)
+        with suppress(OSError), create_file(join(folder, FILE)) as file:
+            file.write(origin.encode())
 
 
 def stranger(

@@ -8,7 +8,11 @@ from pathlib import Path
 import pytest
 
 from kdissect.cli import main
-from kdissect.spark.origins import FILE, TableOrigin, kept_in, origin_in, origin_of, stranger, tables_in
+from kdissect.cli.commands.spark import batch, stats
+from kdissect.cli.errors import Wrong
+from kdissect.model import CaptureError
+from kdissect.spark import origins
+from kdissect.spark.origins import FILE, TableOrigin, keep, kept_in, origin_in, origin_of, stranger, tables_in
 from kdissect.spark.runs import RunPlan, Runs
 from kdissect.spark.settings import TableSettings
 from kdissect.spark.spool import SpoolRead
@@ -90,8 +94,10 @@ def test_a_folder_has_tables_of_the_same_captures(tmp_path: Path, capsys: pytest
     told(0, "stats", CAPTURES / "basic-*.pcapng", *place, "-z", "srt")  # the same file by another name
     assert tables_in(str(tmp_path)) == ["faults", "stats/srt"]
     assert kept_in(str(tmp_path / "stats" / "srt")) == kept_in(str(tmp_path / "faults")) is not None
-    line = told(2, "batch", ERRORS, *place, "--table", "faults", "--overwrite")
+    line = told(0, "batch", ERRORS, *place, "--table", "faults", "--overwrite")  # as a nightly job does
     assert "stats/srt is of other captures" in line
+    assert told(0, "stats", ERRORS, *place, "-z", "srt", "--overwrite") == ""
+    assert "faults is of other captures" in told(0, "stats", BASIC, *place, "-z", "srt", "--overwrite")
     (tmp_path / "faults" / FILE).write_text("{")
     assert "faults does not say" in told(2, "batch", BASIC, *place, "--table", "records")
 
@@ -122,3 +128,45 @@ def test_a_stream_s_tables_are_its_own(tmp_path: Path, capsys: pytest.CaptureFix
 def test_an_origin_is_kept_as_json() -> None:
     origin = TableOrigin("1a", "--capture-point x", "it's \\ here")
     assert json.loads(origin.text()) == {"form": 1, **origin._asdict()}
+
+
+def test_a_table_is_complete_where_its_origin_cannot_be_kept(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse(path: str) -> None:
+        raise PermissionError(path)
+
+    def unseen(path: str) -> bool:
+        raise CaptureError(f"{path}: cannot be listed")
+
+    with monkeypatch.context() as patched:
+        patched.setattr(origins, "create_file", refuse)
+        keep(str(tmp_path), "{}")
+    with monkeypatch.context() as patched:
+        patched.setattr(origins, "is_folder", unseen)
+        keep(str(tmp_path), "{}")
+    assert not list(tmp_path.iterdir())
+
+
+def test_a_nightly_job_goes_on_in_a_folder_that_older_ones_made(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its tables have no origin, and a second command makes the rest anew."""
+    (tmp_path / "exchanges").mkdir()
+    (tmp_path / "stats" / "srt").mkdir(parents=True)
+    reached: list[object] = []
+
+    def stop(*_: object) -> None:
+        reached.append(1)
+        raise Wrong("far enough")
+
+    for module in (batch, stats):
+        monkeypatch.setattr(module, "running", stop)
+    place = ("--out", tmp_path, "--overwrite")
+    assert spark("batch", BASIC, *place, "--table", "exchanges") == 2
+    assert "stats/srt does not say of which captures it is" in capsys.readouterr().err
+    assert spark("stats", BASIC, *place, "-z", "srt") == 2
+    assert "exchanges" not in capsys.readouterr().err
+    assert len(reached) == 2
+    assert spark("batch", BASIC, *place, "--table", "faults") == 2, "it replaces nothing"
+    assert len(reached) == 2

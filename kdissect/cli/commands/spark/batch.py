@@ -201,8 +201,8 @@ class _SparkBatchCommand:
         return Meter(scratch, total, "tables")
 
     def _refuse_existing(self) -> None:
-        """:raises Wrong: a table is there, and nobody asked to replace it; or it would stay there, and is of
-        other captures."""
+        """:raises Wrong: a table is there, and nobody asked to replace it; or all that are there would stay,
+        and are of other captures."""
         self._refuse_makers()
         with _target_errors():
             if isinstance(self._target, ParquetFolder) and not self._given["overwrite"]:
@@ -213,13 +213,19 @@ class _SparkBatchCommand:
         """The tables that are there, and what they keep of their captures. Spark's catalog is asked later.
 
         :raises TargetError: a catalog does not answer.
+        :raises CaptureError: another file system does not answer, and nobody asked to replace what is there.
         """
         target = self._target
         if isinstance(target, Iceberg):
             return {name: target.origin(name) for name in KNOWN if target.has(name)}
-        if isinstance(target, ParquetFolder | Delta):
+        if not isinstance(target, ParquetFolder | Delta):
+            return {}
+        try:
             return {name: kept_in(join(target.where, name)) for name in tables_in(target.where)}
-        return {}
+        except CaptureError:
+            if self._given["overwrite"]:
+                return {}  # only Spark may see the place
+            raise
 
     @property
     def _way(self) -> str:
@@ -227,7 +233,10 @@ class _SparkBatchCommand:
         return "made without --append: give another place" if self._given["append"] else REPLACED
 
     def _refuse_others(self, there: Mapping[str, TableOrigin | None]) -> None:
-        """:raises Wrong: as for :meth:`_refuse_existing`."""
+        """Who replaces tables may make the others there anew with another command, and is only told of them.
+
+        :raises Wrong: as for :meth:`_refuse_existing`.
+        """
         where, given = self._target.where, self._given
         if not given["overwrite"]:
             # Runs to come read other captures.
@@ -237,7 +246,9 @@ class _SparkBatchCommand:
                     raise Wrong(f"{where}: {name} is there already: {self._way}")
         stays = [name for name in there if name not in self._tables]
         if not given["append"] and (why := stranger(stays, there.get, self._origin, may_grow=False)):
-            raise Wrong(f"{where}: {why}")
+            if len(stays) == len(there):
+                raise Wrong(f"{where}: {why}")
+            complain(f"{where}: {why}")
 
     def _refuse_makers(self) -> None:
         """:raises Wrong: ``--append`` or a stream made what is there, perhaps of other captures."""

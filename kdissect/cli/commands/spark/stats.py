@@ -192,10 +192,19 @@ class _SparkStatsCommand:
         return folder
 
     def _refuse_others(self, out: str) -> None:
-        """:raises Wrong: tables stay in the folder that are of other captures. Those that grow have no
-        statistics of their own, but they have to be of these captures."""
+        """Who replaces tables may make the others there anew with another command, and is only told of them.
+
+        :raises Wrong: tables stay in the folder that are of other captures. Those that grow have no
+            statistics of their own, but they have to be of these captures.
+        """
         own = [f"{FOLDER}/{name}" for name in self._names]
-        stays = [name for name in tables_in(out) if name not in own]
+        try:
+            there = tables_in(out)
+        except CaptureError:
+            if self._given["overwrite"]:
+                return  # only Spark may see the place
+            raise
+        stays = [name for name in there if name not in own]
         why = stranger(stays, lambda name: kept_in(join(out, name)), self._origin, may_grow=True)
         runs = Runs(os.path.join(out, RUNS_FOLDER))
         try:
@@ -203,8 +212,10 @@ class _SparkStatsCommand:
                 why = "--append made the tables there, of other captures; give another place"
         except RunsError as error:
             raise Wrong(str(error)) from None
-        if why is not None:
+        if why is not None and len(stays) == len(there):
             raise Wrong(f"{out}: {why}")
+        if why is not None:
+            complain(f"{out}: {why}")
 
     def run(self) -> int:
         with running(self._given) as (spark, scratch):
