@@ -28,6 +28,7 @@ from kdissect.insight.finding import (
     FindingSubject,
     key_of,
 )
+from kdissect.insight.grouping import together
 from kdissect.insight.rule import Facts, rule
 from kdissect.insight.words import of_numbers, quoted, span
 from kdissect.wording import plural
@@ -395,6 +396,19 @@ def _began_in(stall: Row, ready: dict[int, int]) -> bool:
     return bool(numbers) and all(ready.get(each, 0) >= stall["to_ns"] for each in numbers)
 
 
+def _ran_through(stall: Row, served: list[Row], ready: dict[int, int]) -> bool:
+    """Whether a broker ran before and after a stall: it had answered on a connection that it did not close.
+
+    :param served: connections of this broker.
+    """
+    return any(
+        ready.get(row["connection"], stall["from_ns"]) < stall["from_ns"]
+        and row["closed_by"] != "broker"
+        and row["last_ns"] > stall["to_ns"]
+        for row in served
+    )
+
+
 def _is_same(one: Row, other: Row) -> bool:
     """Whether two listeners stood still at the same time. A process that goes on answers on all of them, to a
     second; when it stopped, only the first request that had to wait tells."""
@@ -419,6 +433,7 @@ def _stood(facts: Facts) -> dict[str, list[Row]]:
         for row in facts.rows(Tcp)
         if row["opening"] is not None and row["setup_ns"] is not None
     }
+    served = together(facts.rows(Tcp), "broker")
     is_only_one = len({row["node_id"] for row in facts.rows(ClusterBrokers)}) == 1
     long = {
         broker: [
@@ -426,7 +441,7 @@ def _stood(facts: Facts) -> dict[str, list[Row]]:
             for row in rows
             if row["stalled_ns"] >= facts.limit("stalled_s") * SECOND
             and facts.context.awake_ns(row["from_ns"], row["to_ns"]) == row["to_ns"] - row["from_ns"]
-            and not _began_in(row, ready)
+            and (not _began_in(row, ready) or _ran_through(row, served.get((broker,), []), ready))
             and (row["alone"] or is_only_one)
         ]
         for broker, rows in stalls(facts).items()

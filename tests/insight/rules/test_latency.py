@@ -160,6 +160,23 @@ def test_a_broker_that_starts_does_not_stand_still() -> None:
     assert said_by(("broker-stalled",), stall(), first)
 
 
+@pytest.mark.parametrize(
+    ("other", "told"),
+    [
+        ({}, True),
+        ({"broker": "b:2"}, False),
+        ({"ready_s": 0}, False),  # it had answered nothing before
+        ({"last_ns": T0 + 2 * S}, False),
+        ({"closed_by": "broker"}, False),  # as one does that has started anew
+        ({"opening": None}, False),
+    ],
+)
+def test_a_broker_that_ran_before_and_after_does_not_start(other: dict[str, Any], told: bool) -> None:
+    values = {"broker": "b:1", "closed_by": None, "last_ns": T0 + 3 * S, "ready_s": -0.5, **other}
+    rows = stall(), first_request(1, 2), first_request(2, 2), first_request(3, **values)
+    assert bool(said_by(("broker-stalled",), *rows)) == told
+
+
 def test_a_listener_that_only_brokers_use_stands_still_with_the_one_of_clients() -> None:
     """The cluster tells of neither."""
     inner = stall(broker="b:9", connections=[3], exchanges=[9], clients=["1", "raft-client-2"])
