@@ -278,6 +278,15 @@ def test_a_client_that_gets_no_further_than_api_versions_was_sent_to_controllers
         assert not sent_to_controllers(*times[1:], at_controllers(**other)), "it may get what it wants"
 
 
+def test_who_is_served_at_another_controller_was_not_sent_to_it_by_mistake() -> None:
+    there = [endpoint(broker, is_controllers=True) for broker in ("10.0.0.9:9092", "10.0.0.8:9092")]
+    idle = at_controllers(last_ns=6 * SECOND)
+    served = at_controllers(broker="10.0.0.8:9092", answered_apis=["ApiVersions", "DescribeCluster"])
+    for other, fires in ((served, False), (served | {"client": "10.0.0.2:5000"}, True)):
+        rows = {Tcp: [idle, other], Endpoints: there}
+        assert bool(said("controller-port", rows, JudgingContext(0, 60 * SECOND))) == fires
+
+
 @pytest.mark.parametrize(
     ("ends", "fires"),
     [

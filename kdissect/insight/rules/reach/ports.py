@@ -78,8 +78,10 @@ def controller_port(facts: Facts) -> Iterator[Finding]:
     here = [
         {**row, "host": address(row["client"])} for row in facts.rows(Tcp) if row["broker"] in controllers
     ]
+    # An admin client that uses controllers may keep a connection to each of them.
+    served = {(row["client_id"], row["host"]) for row in here if {*row["answered_apis"]} - {"ApiVersions"}}
     for (client_id, host, broker), rows in together(here, "client_id", "host", "broker").items():
-        if is_own_id(client_id) or not all(map(_got_no_further, rows)):
+        if is_own_id(client_id) or (client_id, host) in served or not all(map(_got_no_further, rows)):
             continue
         asked = [row for row in rows if row["answered_apis"]]
         lived_ns = max(
