@@ -245,6 +245,7 @@ def consumer_stopped(facts: Facts) -> Iterator[Finding]:
     readers: dict[str | None, set[str]] = {}
     for row in consumers(facts):
         readers.setdefault(row["group"], set()).add(row["client"])
+    one_sided: dict[str, bool] = {}
     for key, rows in together(consumers(facts), "group", "topic", "partition").items():
         group, topic, partition = key
         last = max(rows, key=lambda row: row["fetched_last_ns"] or 0)
@@ -260,7 +261,9 @@ def consumer_stopped(facts: Facts) -> Iterator[Finding]:
         waiting = lag["log_end"] - max(row["position"] or 0 for row in rows)
         if waiting < facts.limit("records"):
             continue
-        if is_often_one_sided(facts, filter(None, readers[group])):
+        if group not in one_sided:
+            one_sided[group] = is_often_one_sided(facts, filter(None, readers[group]))
+        if one_sided[group]:
             facts.cannot_judge("of many exchanges only one side was captured, fetches perhaps among them")
             continue
         yield facts.finding(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any
 
 import pytest
@@ -18,6 +19,7 @@ from kdissect.insight.catalogue import RULES
 from kdissect.insight.context import JudgingContext
 from kdissect.insight.finding import CERTAIN, CRITICAL, INFO, LIKELY, NOTICE, WARNING, Finding
 from kdissect.insight.judge import judge
+from kdissect.insight.rules import lag as lag_rules
 from tests.insight.made import T0, said_by, zeros
 from tests.insight.rules.shipped import found_in, of_rule
 
@@ -236,6 +238,21 @@ def test_a_partition_that_nobody_fetches_any_more_is_stopped() -> None:
         JudgingContext(first_ns=0, last_ns=50 * SECOND),
     )
     assert [(each.rule, each.why) for each in short.not_judged] == [("consumer-stopped", "needs 60 s")]
+
+
+def test_the_connections_of_a_group_are_gone_through_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: list[set[str]] = []
+
+    def one_sided(_: object, clients: Iterable[str]) -> bool:
+        asked.append(set(clients))
+        return False
+
+    monkeypatch.setattr(lag_rules, "is_often_one_sided", one_sided)
+    places = range(9)
+    read = [position(fetches=40, fetched_last_ns=30 * SECOND, position=7, partition=at) for at in places]
+    rows = {Positions: read, Lag: [lag(log_end=20, partition=at) for at in places]}
+    assert len(said("consumer-stopped", rows)) == len(places)
+    assert len(asked) == 1
 
 
 @pytest.mark.parametrize(
