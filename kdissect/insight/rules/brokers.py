@@ -262,7 +262,7 @@ def log_dir_offline(facts: Facts) -> Iterator[Finding]:
         if place in nodes:
             continue
         subject = FindingSubject(broker=str(place) if place is not None else address)
-        places = named(sorted({f"{row['topic']}-{row['partition']}" for row in rows if row["topic"]}))
+        places = named(sorted({_place(row) for row in rows if row["topic"]}))
         answers = plural(sum(row["count"] for row in rows), "time")
         yield facts.finding(
             subject,
@@ -277,6 +277,11 @@ def log_dir_offline(facts: Facts) -> Iterator[Finding]:
             exchanges=tuple(row["first_exchange"] for row in rows),
             filter=f'broker == "{address}" and error == KAFKA_STORAGE_ERROR',
         )
+
+
+def _place(row: Row) -> str:
+    """The topic or partition that an error is about."""
+    return str(row["topic"]) if row["partition"] is None else f"{row['topic']}-{row['partition']}"
 
 
 @rule("heartbeat-late", NOTICE, CERTAIN, needs=(Quorum, Stalls, Tcp, ClusterBrokers), gap_s=4.5)

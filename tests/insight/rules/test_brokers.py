@@ -569,6 +569,8 @@ def test_a_broker_that_answers_of_its_disk_has_one_that_failed() -> None:
     )
     (found,) = said("log-dir-offline", disk_error())
     assert found.subject.broker == BROKER
+    (found,) = said("log-dir-offline", disk_error(partition=None))
+    assert "(KAFKA_STORAGE_ERROR), for orders: it cannot" in found.message
     assert not said("log-dir-offline", disk_error(error="NOT_LEADER_OR_FOLLOWER"), at_node())
     told = change("log-dirs-offline", 3, node_id=1, after="1")
     (found,) = said("log-dir-offline", disk_error(), told, at_node())
