@@ -66,9 +66,11 @@ class _FaultNews(AccumulatorParam[list[str]]):
     def addInPlace(self, value1: list[str], value2: list[str]) -> list[str]:  # noqa: N802 - Spark's name
         if self._known is None:
             return value1 + value2[: MOST - len(value1)]
+        if self._warned == _MOST_WARNINGS:
+            return []  # what is known grows no further
         news = [each for each in dict.fromkeys(value2) if each not in self._known]
         self._known.update(news)
-        if news and self._warned < _MOST_WARNINGS:
+        if news:
             self._warned += 1
             with suppress(UserWarning):  # in this thread of Spark's an error would end the job
                 warn_of(news)

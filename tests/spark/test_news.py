@@ -76,3 +76,13 @@ def test_tasks_add_and_the_driver_tells() -> None:
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         driver.addInPlace([], ["new"])  # an error here would end Spark's job
+
+
+def test_the_driver_remembers_no_more_than_it_warns_of() -> None:
+    driver = _FaultNews()
+    with warnings.catch_warnings(record=True) as told:
+        warnings.simplefilter("always")
+        for number in range(30):
+            driver.addInPlace([], [f"fault {number}"])
+    assert len(told) == 10
+    assert driver._known == {f"fault {number}" for number in range(10)}
