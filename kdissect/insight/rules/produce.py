@@ -308,12 +308,15 @@ def duplicate_appended(facts: Facts) -> Iterator[Finding]:
     """Records stand in the log twice."""
     for row in facts.rows(Producers):
         if row["resent_appended"]:
+            # The text does not tell how many batches were sent again: not all of them are written twice, and
+            # a capture of both sides of a proxy has each of them twice.
+            them = "it" if row["resent_appended"] == 1 else "them"
             yield facts.finding(
                 _subject(row),
                 f"{plural(row['resent_appended'], 'record')} of {row['client_id'] or 'a producer'} "
                 f"{'stands' if row['resent_appended'] == 1 else 'stand'} twice in {_place(row)}. The "
-                f"client sent {plural(row['resent'], 'batch', 'batches')} again after an answer did not "
-                "come, and the broker had written these records already.",
+                f"client sent {them} again after an answer did not come, and the broker had written {them} "
+                "already.",
                 count=row["resent_appended"],
                 measure=row["resent_appended"],
                 unit="records",
