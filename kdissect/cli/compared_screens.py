@@ -41,7 +41,9 @@ def show(sides: Sequence[ComparedFile], found: Sequence[Difference], given: Mapp
 
     paths = given["before"], given["after"]
     before, after = (
-        ComparedCapture(name, side.report.context, _opener(f"{word} {name}", path, given))
+        ComparedCapture(
+            name, side.report.context, _opener(f"{word} {name}", path, given), side.report.not_judged
+        )
         for word, name, path, side in zip(WORDS, side_names(*paths), paths, sides, strict=True)
     )
     app = Comparison((before, after), found, known_theme(None, config), config.keymap)

@@ -16,6 +16,7 @@ from textual.command import Provider
 from kdissect.analysis.fold import Row
 from kdissect.insight.context import JudgingContext
 from kdissect.insight.difference import FINDING, Difference
+from kdissect.insight.judge import NotJudged
 from kdissect.present.diffs import DIFF, summary
 from kdissect.present.form import duration, plural
 from kdissect.present.options import PLAIN, Options
@@ -71,6 +72,8 @@ class ComparedCapture(NamedTuple):
     show: Callable[[str], ShownOutcome] | None = None
     """Shows the exchanges that match a filter. None where there are no packets: the file is a report or a
     state."""
+    not_judged: Sequence[NotJudged] = ()
+    """Rules that could say nothing of it: that it has none of their findings means nothing."""
 
 
 class ComparisonScreen(OrderedScreen):
@@ -233,12 +236,14 @@ class ComparisonScreen(OrderedScreen):
         return subject_lines(compared, area, (before, after), room)
 
     def _finding_lines(self, each: Difference, room: int) -> list[TextLine]:
-        old, new = each.findings
         out: list[TextLine] = []
-        for side, finding in enumerate((old, new)):
+        for side, finding in enumerate(each.findings):
             name = f"{WORDS[side]} {self._called(side, NAME)}"
             if finding is None:
-                out.append(TextLine(f"{name}: not found", "fact"))
+                silent = {one.rule: one.why for one in self._captures[side].not_judged}
+                rules = {one.id for one in each.findings if one is not None}
+                why = next((f"not judged ({silent[rule]})" for rule in rules if rule in silent), "not found")
+                out.append(TextLine(f"{name}: {why}", "fact"))
             else:
                 out.append(TextLine(f"{name}:", "fact"))
                 out += text_of(finding, None, self._captures[side].context.first_ns, room)

@@ -14,7 +14,7 @@ from textual.widgets import Input
 from kdissect.analysis.fold import Row
 from kdissect.insight.diff import differences
 from kdissect.insight.difference import Difference
-from kdissect.insight.judge import CaptureReport
+from kdissect.insight.judge import CaptureReport, NotJudged
 from kdissect.settings.actions import actions_of
 from kdissect.settings.places import DIFF_VIEWS
 from kdissect.tui.comparison import ComparedCapture, Comparison, ComparisonScreen, ShownOutcome
@@ -185,6 +185,28 @@ def test_a_report_has_no_exchanges_to_show() -> None:
             assert "old.html holds no packets: it is a report or a state" in text
 
     asyncio.run(run())
+
+
+def test_what_was_not_judged_is_not_called_absent() -> None:
+    _, after = _reports()
+    rule = after.findings[0].id
+
+    def said(*silent: NotJudged) -> str:
+        before = report(not_judged=list(silent))
+
+        async def run() -> str:
+            captures = (
+                ComparedCapture("old", before.context, not_judged=before.not_judged),
+                ComparedCapture("new", after.context),
+            )
+            async with Comparison(captures, differences(before, after)).run_test(size=(120, 40)) as pilot:
+                return await press(pilot, "2")
+
+        return asyncio.run(run())
+
+    assert "BEFORE old: not judged (needs 60 s)" in said(NotJudged(rule, "needs 60 s"))
+    assert "BEFORE old: not found" in said(NotJudged("another", "needs 60 s"))
+    assert "BEFORE old: not found" in said()
 
 
 def test_nothing_changed_says_what_that_means() -> None:
