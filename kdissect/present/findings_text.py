@@ -157,7 +157,7 @@ def closing_lines(judged: Judged, shown: int, left_out: int) -> Iterator[str]:
 def captured_text(context: JudgingContext) -> str:
     """What was captured, in one line."""
     parts = [
-        duration(context.span_ns),
+        duration(context.span_ns) + _paused(context),
         _selected(context),
         plural(context.kafka, "connection with Kafka", "connections with Kafka"),
     ]
@@ -166,6 +166,19 @@ def captured_text(context: JudgingContext) -> str:
     if context.one_sided:
         parts.append(f"{plural(context.one_sided, 'exchange')} without one side")
     return ", ".join(parts)
+
+
+def _paused(context: JudgingContext) -> str:
+    """How much of the time was between captures, or asleep: so much less was captured."""
+    pauses = context.pauses
+    if not pauses:
+        return ""
+    length = duration(sum(end - begin for begin, end in pauses))
+    return (
+        f" with a pause of {length}"
+        if len(pauses) == 1
+        else f" with {len(pauses):,} pauses of {length} in all"
+    )
 
 
 def _selected(context: JudgingContext) -> str:

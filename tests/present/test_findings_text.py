@@ -7,7 +7,7 @@ import pytest
 from kdissect.insight.context import JudgingContext
 from kdissect.insight.finding import EvidenceStep, Finding, FindingSubject
 from kdissect.insight.judge import Judged, NotJudged
-from kdissect.present.findings_text import closing_lines, finding_lines, judged_text
+from kdissect.present.findings_text import captured_text, closing_lines, finding_lines, judged_text
 
 WAITED = "answered: the coordinator had waited 9.42 s for inst-0 (coop0) "
 START = 1_700_000_000_000_000_000
@@ -115,6 +115,16 @@ def test_the_last_lines_say_what_was_judged() -> None:
     ]
     assert next(iter(closing_lines(judged, 0, 0))).startswith("nothing found: 118 rules looked at 3.37 s")
     assert judged_text(Judged([], [], 1, context)) == "judged 1 rule"
+
+
+def test_pauses_were_not_captured() -> None:
+    minute = 60_000_000_000
+    context = JudgingContext(0, 12 * minute, exchanges=71, kafka=15, silences=((minute, 4 * minute),))
+    assert captured_text(context) == "720 s with a pause of 180 s, 71 exchanges, 15 connections with Kafka"
+    short = (8 * minute, 9 * minute)
+    context = context._replace(silences=(*context.silences, (5 * minute, 7 * minute), short))
+    assert captured_text(context).startswith("720 s with 2 pauses of 300 s in all, 71 exchanges")
+    assert captured_text(context._replace(silences=(short,))).startswith("720 s, 71 exchanges")
 
 
 def test_what_is_not_asked_for_was_found_all_the_same() -> None:
