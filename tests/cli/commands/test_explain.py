@@ -112,7 +112,9 @@ def test_only_what_is_asked_for(explain: Command) -> None:
     [
         (("--id", "mid-strem"), "--id mid-strem: there is no such rule; did you mean mid-stream?"),
         (("--rule", "mid-strem"), "--rule mid-strem: there is no such rule; did you mean mid-stream?"),
+        (("--id", "xyz-*"), "--id xyz-*: there is no such rule; kdissect fields rules lists them"),
         (("--error", "NOT_LEADER"), "--error NOT_LEADER: there is no such error"),
+        (("--error", "XYZ"), "--error XYZ: there is no such error; kdissect fields errors lists them"),
         (("--error", "4711"), "--error 4711: there is no such error; their codes are -1 to "),
         (("--error=-4711",), "--error -4711: there is no such error; their codes are -1 to "),
         (("--severity", "bad"), "--severity bad: there is no such severity"),

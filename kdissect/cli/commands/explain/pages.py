@@ -79,7 +79,8 @@ def error_of(text: str) -> ErrorPage:
         known = errors().get(int(text))
     if known is None:
         codes = f"; their codes are {min(errors())} to {max(errors())}" if is_code else ""
-        raise Wrong(f"--error {text}: there is no such error{codes or nearest(name, by_name)}")
+        hint = codes or nearest(name, by_name) or "; kdissect fields errors lists them"
+        raise Wrong(f"--error {text}: there is no such error{hint}")
     return error_page(known)
 
 

@@ -54,7 +54,8 @@ class WantedFindings:
         self._ids = _words(given["ids"])
         for pattern in self._ids:
             if not any(fnmatchcase(id, pattern) for id in RULES):
-                raise Wrong(f"--id {pattern}: there is no such rule{nearest(pattern, RULES)}")
+                hint = nearest(pattern, RULES) or "; kdissect fields rules lists them"
+                raise Wrong(f"--id {pattern}: there is no such rule{hint}")
         self._subject = [_part(text) for text in given["subject"]]
 
     def of(self, findings: Iterable[Finding]) -> list[Finding]:
