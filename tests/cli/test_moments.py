@@ -35,6 +35,16 @@ def test_a_time_of_day_is_of_the_day_of_the_first_packet() -> None:
     assert found == int(day.replace(hour=12, minute=3, second=1).timestamp()) * SECOND
 
 
+@pytest.mark.parametrize(
+    "text", ["5", "0", str(FIRST // SECOND), str(FIRST // 1_000_000), str(FIRST // 1_000)]
+)
+def test_a_number_in_another_unit_is_no_time_in_nanoseconds(text: str) -> None:
+    with pytest.raises(
+        Wrong, match=rf"--since {text}: this number is not a time in nanoseconds .* give \+30s"
+    ):
+        moment_of(text, "--since")
+
+
 @pytest.mark.parametrize("text", ["", "+", "+x", "noon", "25:00", "2023-13-01"])
 def test_anything_else_is_told(text: str) -> None:
     with pytest.raises(Wrong, match="--since"):
