@@ -164,7 +164,10 @@ def test_a_catalog_of_spark_takes_tables(spark: SparkSession, capsys: pytest.Cap
     assert batch(ERRORS, "--to", "table:kafka", *of(("exchanges", "connections")), "-q") == 0
     assert batch(ERRORS, "--to", "table:kafka", *of(("connections",)), "-q") == 2
     (line,) = capsys.readouterr().err.splitlines()
-    assert line == "kdissect: kafka: connections is there already: --overwrite replaces it"
+    assert line == (
+        "kdissect: kafka: connections is there already: --overwrite replaces it; tables that shall grow are "
+        "made with --append, in another place"
+    )
     assert batch(LOSS, "--to", "table:kafka", *of(("faults",)), "--overwrite") == 2
     assert "exchanges is of other captures (errors.pcapng)" in capsys.readouterr().err
     try:

@@ -230,7 +230,9 @@ class _SparkBatchCommand:
     @property
     def _way(self) -> str:
         """What can be done if a table is there."""
-        return "made without --append: give another place" if self._given["append"] else REPLACED
+        if self._given["append"]:
+            return "made without --append: give another place"
+        return f"{REPLACED}; tables that shall grow are made with --append, in another place"
 
     def _refuse_others(self, there: Mapping[str, TableOrigin | None]) -> None:
         """Who replaces tables may make the others there anew with another command, and is only told of them.
