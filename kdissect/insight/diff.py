@@ -15,7 +15,16 @@ from typing import Any
 
 from kdissect.analysis.fold import MILLISECOND, SECOND, Row
 from kdissect.analysis.profile import stem
-from kdissect.analysis.profile_rows import AREAS, BROKER, CLIENT, GROUP_AREA, PERCENTILE, RATE, SHARE
+from kdissect.analysis.profile_rows import (
+    AREAS,
+    BROKER,
+    CLIENT,
+    GROUP_AREA,
+    PERCENTILE,
+    RATE,
+    SHARE,
+    TOPIC_AREA,
+)
 from kdissect.insight.context import JudgingContext
 from kdissect.insight.diff_filters import filter_of
 from kdissect.insight.diff_findings import changed_findings
@@ -31,6 +40,7 @@ from kdissect.insight.difference import (
     WORSE,
     Difference,
 )
+from kdissect.insight.finding import Finding
 from kdissect.insight.judge import CaptureReport
 
 LEAST_COUNT = 50
@@ -56,7 +66,7 @@ def differences(before: CaptureReport, after: CaptureReport) -> list[Difference]
     measured = [each for area in AREAS for each in _of_area(area, *sides)]
     measured += _rebalances(*sides)
     shown = (each._replace(filters=(sides[0].filter_of(each), sides[1].filter_of(each))) for each in measured)
-    return sorted((*changed_findings(before, after), *shown), key=_order)
+    return sorted((*changed_findings(before, after, sides[1].lacks), *shown), key=_order)
 
 
 def _order(each: Difference) -> tuple[Any, ...]:
@@ -100,6 +110,16 @@ class _SideReport:
         if each.subject not in self.rows[each.area]:
             return None
         return filter_of(each.area, each.subject, each.what, self.addresses.get(each.subject, ()))
+
+    def lacks(self, finding: Finding) -> str | None:
+        """Which group, topic or client that a finding is about does not occur here, in words; None if all of
+        them do."""
+        about = finding.subject
+        names = (GROUP_AREA, about.group), (TOPIC_AREA, about.topic), (CLIENT, about.client_id)
+        for area, name in names:
+            if name is not None and stem(name) not in self.rows[area] and name not in self.rows[area]:
+                return f"{area} {name}"
+        return None
 
     def rate(self, row: Row) -> float | None:
         """A rate over the whole capture."""

@@ -6,7 +6,7 @@ run to run, so they do not count.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import NamedTuple
 
 from kdissect.analysis.profile import stem
@@ -27,17 +27,22 @@ class _KnownFinding(NamedTuple):
     """Sightings of all."""
 
 
-def changed_findings(before: CaptureReport, after: CaptureReport) -> Iterator[Difference]:
-    """All findings of both sides."""
+def changed_findings(
+    before: CaptureReport, after: CaptureReport, lacks: Callable[[Finding], str | None]
+) -> Iterator[Difference]:
+    """All findings of both sides.
+
+    :param lacks: tells what a finding is about that does not occur after, in words; None if all of it does.
+    """
     old, new = _by_subject(before.findings), _by_subject(after.findings)
     unjudged = [{each.rule: each.why for each in side.not_judged} for side in (before, after)]
     for key in {**new, **old}:
         one, other = old.get(key), new.get(key)
         if one is None:
             assert other is not None
-            yield _on_one_side(other.worst, unjudged[0].get(other.worst.id), is_new=True)
+            yield _new(other.worst, unjudged[0].get(other.worst.id))
         elif other is None:
-            yield _on_one_side(one.worst, unjudged[1].get(one.worst.id), is_new=False)
+            yield _gone(one.worst, unjudged[1].get(one.worst.id), lacks(one.worst))
         else:
             yield _on_both(one, other)
 
@@ -74,18 +79,27 @@ def _matters(each: Finding) -> bool:
     return each.category != CAPTURE and each.severity != INFO
 
 
-def _on_one_side(each: Finding, why_unjudged: str | None, is_new: bool) -> Difference:
-    value = each.measure if each.unit else float(each.count)
-    values = (None, value) if is_new else (value, None)
-    sides = (None, each) if is_new else (each, None)
+def _new(each: Finding, why_unjudged: str | None) -> Difference:
+    text, verdict = f"new {each.severity}", WORSE if _matters(each) else CHANGED
     if why_unjudged is not None:
-        where = "before" if is_new else "after"
-        text, verdict = f"not judged {where} ({why_unjudged}): {each.message}", CHANGED
-    elif is_new:
-        text, verdict = f"new {each.severity}: {each.message}", WORSE if _matters(each) else CHANGED
-    else:
-        text, verdict = f"gone (was {each.severity}): {each.message}", BETTER if _matters(each) else CHANGED
-    return _difference(sides, values, text, verdict)
+        text, verdict = f"not judged before ({why_unjudged})", CHANGED
+    return _difference((None, each), (None, _value(each)), f"{text}: {each.message}", verdict)
+
+
+def _gone(each: Finding, why_unjudged: str | None, lacking: str | None) -> Difference:
+    """
+    :param lacking: what it is about that does not occur after. Nobody knows then how that does.
+    """
+    text, verdict = f"gone (was {each.severity})", BETTER if _matters(each) else CHANGED
+    if why_unjudged is not None:
+        text, verdict = f"not judged after ({why_unjudged})", CHANGED
+    elif lacking is not None:
+        text, verdict = f"{lacking} does not occur after (was {each.severity})", CHANGED
+    return _difference((each, None), (_value(each), None), f"{text}: {each.message}", verdict)
+
+
+def _value(each: Finding) -> float | None:
+    return each.measure if each.unit else float(each.count)
 
 
 def _on_both(one: _KnownFinding, other: _KnownFinding) -> Difference:

@@ -208,6 +208,19 @@ def test_a_finding_that_could_not_be_judged_before_is_not_called_new() -> None:
     assert (found.verdict, found.delta_text) == ("changed", "not judged before (needs 60 s): It took long.")
 
 
+def test_a_finding_about_what_does_not_occur_after_is_not_called_better() -> None:
+    """Nobody knows whether the group does well."""
+    before = report(findings=(finding(group="orders"),))
+    (found,) = told(before, report())
+    assert (found.verdict, found.delta_text) == (
+        "changed",
+        "group orders does not occur after (was warning): It took long.",
+    )
+    seen = row(Profile, area="group", subject="orders", what="requests", kind="rate", count=3, total=3)
+    (found,) = told(before, report((seen,)))[:1]
+    assert (found.verdict, found.delta_text) == ("better", "gone (was warning): It took long.")
+
+
 def test_notes_on_the_capture_are_never_worse() -> None:
     (found,) = told(report(), report(findings=(finding().changed(category="capture"),)))
     assert found.verdict == "changed"
