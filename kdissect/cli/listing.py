@@ -92,7 +92,7 @@ _OPTIONS = (
 
 
 _CHANGES = {
-    "records": (EXCHANGES.name,),
+    "records": (EXCHANGES.name, RECORDS.name),  # the second shows records without it, too
     "embedded": (EXCHANGES.name, RECORDS.name, FAULTS.name),
     "bytes_form": (EXCHANGES.name, RECORDS.name),
 }

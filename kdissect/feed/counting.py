@@ -25,7 +25,7 @@ from kdissect.analysis.fold import Row
 from kdissect.analysis.together import Together
 from kdissect.dissect import Event
 from kdissect.feed.batches import CountedFault, read_exchange
-from kdissect.feed.storage import PackedRows
+from kdissect.feed.packing import PackedRows
 from kdissect.feed.stories import Telling, is_story
 from kdissect.limits import DEFAULTS, Limits
 from kdissect.names import TopicNames

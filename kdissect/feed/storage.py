@@ -12,18 +12,17 @@ The mapping has the one that counts.
 
 from __future__ import annotations
 
-import marshal
 import math
-import zlib
 from array import array
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import groupby
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from kdissect.feed.packing import PackedRows, pack, unpack
 from kdissect.session.conversation import Connection
 from kdissect.system import anonymous_memory
 
@@ -106,29 +105,6 @@ class StreamTotals:
             self.skipped_bytes += sign * connection.skipped_bytes
 
 
-class PackedRows(NamedTuple):
-    """Rows of connections that are packed together. To unpack thousands takes longer than a key may; so who
-    sends them to another process leaves it to that one."""
-
-    packed: bytes
-    which: tuple[int, ...]
-    """Those of them that are meant, in this order."""
-
-    def rows(self) -> Iterator[Connection]:
-        """Unpack them."""
-        together = _unpack(self.packed)
-        return (Connection(*together[at]) for at in self.which)
-
-
-def _pack(rows: list[tuple[Any, ...]]) -> bytes:
-    return zlib.compress(marshal.dumps(rows), 1)
-
-
-def _unpack(packed: bytes) -> list[tuple[Any, ...]]:
-    rows: list[tuple[Any, ...]] = marshal.loads(zlib.decompress(packed))
-    return rows
-
-
 class PackedConnections(Mapping[int, Connection]):
     """The connections, in the order in which they were over."""
 
@@ -162,7 +138,7 @@ class PackedConnections(Mapping[int, Connection]):
         self._numbers.append(number)
         self._last.append(tuple(connection))
         if len(self._last) == TOGETHER:
-            self._packed.append(_pack(self._last))
+            self._packed.append(pack(self._last))
             self._last = []
 
     def __getitem__(self, number: int) -> Connection:
@@ -188,14 +164,14 @@ class PackedConnections(Mapping[int, Connection]):
     def packed(self, places: Iterable[int]) -> Iterator[PackedRows]:
         """Rows by their places, still packed."""
         for which, group in groupby(places, lambda place: place // TOGETHER):
-            packed = _pack(self._last) if which == len(self._packed) else self._packed[which]
+            packed = pack(self._last) if which == len(self._packed) else self._packed[which]
             yield PackedRows(packed, tuple(place % TOGETHER for place in group))
 
     def _together(self, which: int) -> list[tuple[Any, ...]]:
         if which == len(self._packed):
             return self._last
         if self._unpacked[0] != which:
-            self._unpacked = which, _unpack(self._packed[which])
+            self._unpacked = which, unpack(self._packed[which])
         return self._unpacked[1]
 
     def __contains__(self, number: object) -> bool:

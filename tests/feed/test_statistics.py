@@ -104,7 +104,8 @@ def test_connections_go_out_as_they_are_kept(monkeypatch: pytest.MonkeyPatch) ->
     screens.fill()
     screens.statistics.ask(())
     screens.statistics._counter = counter = Mock()
-    monkeypatch.setattr("kdissect.feed.storage._unpack", Mock(side_effect=AssertionError))
+    for name in ("packing", "storage"):
+        monkeypatch.setattr(f"kdissect.feed.{name}.unpack", Mock(side_effect=AssertionError))
     monkeypatch.setattr(PackedConnections, "row", Mock(side_effect=AssertionError))
     screens.statistics.ask(ASKED)
     monkeypatch.undo()

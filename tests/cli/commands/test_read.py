@@ -485,7 +485,7 @@ def test_the_exit_code_stays_where_nothing_can_be_said() -> None:
         ("--records",),
         ("--bytes", "hex"),
         ("-T", "text", "--records"),
-        ("-T", "records", "--records"),
+        ("-T", "connections", "--records"),
         ("-T", "connections", "--embedded"),
         ("-T", "faults.csv", "--bytes", "hex"),
     ],
