@@ -32,7 +32,8 @@ async def drawn(capture: str, keys: tuple[str, ...]) -> str:
     """The screen after these keys, as an SVG."""
     app = app_of(CAPTURES / capture)
     async with running(app, *SIZE) as pilot:
-        await press(pilot, *keys)
+        for key in keys:  # each one when the one before it has done all of its work
+            await press(pilot, key)
         return _WEB_FONT.sub("", app.export_screenshot()).replace("Fira Code", "monospace")
 
 
