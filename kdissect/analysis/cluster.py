@@ -17,6 +17,7 @@ HELD: tuple[Declared, ...] = (
     time_column("to_ns", "when the capture first shows another state; null if this one lasts to the end"),
     column("source_exchange", "int64", "number of the exchange that shows it", unit=ID),
     column("told_by", "text", "API of that exchange, or class of the record of __cluster_metadata"),
+    time_column("last_told_ns", "when the capture last shows this state"),
 )
 
 
@@ -64,6 +65,7 @@ def _held(span: Spell) -> Row:
         "to_ns": span.to_ns,
         "source_exchange": span.exchange,
         "told_by": span.told_by,
+        "last_told_ns": span.last_told_ns,
     }
 
 
@@ -230,7 +232,7 @@ CHANGES = (
     *("leader-moved", "unclean-election", "isr-shrunk", "isr-grown", "replicas-changed"),
     *("broker-appeared", "broker-gone", "broker-registered", "broker-refused", "broker-fenced"),
     *("broker-unfenced", "broker-stopping", "log-dirs-offline", "controller-moved"),
-    *("topic-created", "topic-deleted", "partitions-added"),
+    *("topic-created", "topic-deleted", "topic-replaced", "partitions-added"),
     *("config-changed", "quota-changed", "feature-changed", "acl-changed"),
 )
 """What a change may be."""

@@ -57,6 +57,8 @@ class Spell(NamedTuple):
     exchange: int
     told_by: str
     counts: bool
+    last_told_ns: int
+    """When that was told last, perhaps after somebody told something else."""
 
 
 class Change(NamedTuple):
@@ -116,7 +118,9 @@ class Track:
     _from: tuple[int, int, str] = (0, 0, "")
     _counts: bool = False
     _replaced: dict[str, _Held] = field(default_factory=dict)
-    _gone: set[Any] = field(default_factory=set)
+    _last_told_ns: int = 0
+    _gone: dict[Any, int] = field(default_factory=dict)
+    """Of what had the name before, when somebody told of it last."""
     _last: dict[str, Any] = field(default_factory=dict)
     """Of what follows and is not known any more, what it was."""
 
@@ -132,12 +136,22 @@ class Track:
             self._take(event)
         if self.values is not None:
             self._close(None)
+        if self._gone:
+            self.spans = [self._until_it_was_told(span) for span in self.spans]
+
+    def _until_it_was_told(self, span: Spell) -> Spell:
+        """The same with the time when somebody told last of what had the name then."""
+        ns = self._gone.get(span.values.get(self.identity or ""), span.last_told_ns)
+        return span._replace(last_told_ns=max(ns, span.last_told_ns))
 
     def _take(self, event: Event) -> None:
         """Believe an event, or not."""
         is_there = event.values.get("is_there", True)
         values = {name: value for name, value in event.values.items() if not name.startswith("is_")}
         if self._is_old(values):
+            named = values.get(self.identity or "")
+            if named in self._gone:
+                self._gone[named] = max(self._gone[named], event.last_ns)
             return
         if self.values is None:
             if is_there and not event.values.get("is_echo"):
@@ -169,10 +183,12 @@ class Track:
                 self._close(event.ns)
                 self._from = event.ns, event.number, event.told_by
                 self._counts = False
+                self._last_told_ns = 0
             elif not event.is_fresh:
                 self._from = event.ns, event.number, event.told_by
             for name, (before, _) in moved.items():
                 self._replaced[name] = _Held(before, event.ns, event.teller)
+        self._last_told_ns = max(self._last_told_ns, event.last_ns)
         self._fill(values, is_newer)
         self._counts = self._counts or event.counts
         if moved and self.notice is not None and event.is_fresh:
@@ -227,13 +243,14 @@ class Track:
         self.values = {**self._last, **values}
         self._from = event.ns, event.number, event.told_by
         self._counts = event.counts
+        self._last_told_ns = event.last_ns
         self._replaced.clear()
         self._last = {}
 
     def _end(self, event: Event) -> None:
         assert self.values is not None
         if self.identity is not None and self.values.get(self.identity) is not None:
-            self._gone.add(self.values[self.identity])
+            self._gone[self.values[self.identity]] = self._last_told_ns
         self._close(event.ns)
         self._last = {name: value for name, value in self.values.items() if name in self.keeps}
         self.values = None
@@ -241,7 +258,8 @@ class Track:
     def _close(self, to_ns: int | None) -> None:
         assert self.values is not None
         from_ns, number, told_by = self._from
-        self.spans.append(Spell(self.values, from_ns, to_ns, number, told_by, self._counts))
+        told_ns = self._last_told_ns if to_ns is None else min(self._last_told_ns, to_ns)
+        self.spans.append(Spell(self.values, from_ns, to_ns, number, told_by, self._counts, told_ns))
 
 
 def list_text(nodes: Any) -> str | None:

@@ -15,6 +15,7 @@ from kdissect.analysis.cluster_history import (
     leader_text,
     list_text,
 )
+from kdissect.analysis.topic_replaced import Kin, replacements
 
 
 class TopicHistory:
@@ -26,6 +27,7 @@ class TopicHistory:
         self._carried_out: set[tuple[str, int, int]] = set()
         """Orders that led to another leader: partition, time, exchange."""
         self._deleted: dict[tuple[Cluster, str], list[Event]] = {}
+        self._kin: dict[Cluster, Kin] = {}
         self.made: dict[tuple[Cluster, str], list[int]] = {}
         """When topics were made."""
 
@@ -52,6 +54,7 @@ class TopicHistory:
             track = Track((), moved, "topic_id")
             track.run(events)
             self._note_topic(cluster, name, events)
+            self._note_other(cluster, name, events)
             self._deleted[cluster, name] = [event for event in events if event.values.get("is_deleted")]
             for span in track.spans:
                 yield cluster, name, span
@@ -87,6 +90,16 @@ class TopicHistory:
                 is_there = False
             elif is_there is not True and values.get("is_asked_for") and asked is None:
                 asked = event
+
+    def _note_other(self, cluster: Cluster, name: str, events: list[Event]) -> None:
+        """When another topic had the name."""
+        if len({event.values.get("topic_id") for event in events} - {None}) < 2:
+            return
+        if cluster not in self._kin:
+            self._kin[cluster] = Kin(self._events.of("listing").get((cluster, ()), ()))
+        for before, event in replacements(events, self._kin[cluster]):
+            after = event.values["topic_id"]
+            self._changes.add(event, "topic-replaced", f"topic {name}", before, after, cluster, topic=name)
 
     def partitions(self) -> Iterator[tuple[Cluster, tuple[str, int], Spell]]:
         """Each partition, with how it was."""

@@ -36,7 +36,8 @@ class Quota:
     def __init__(self) -> None:
         self.first_ns: int | None = None
         self.first_size = -1
-        """The bytes of the first answer of a Fetch, if no throttled one came before it; else -1."""
+        """The bytes of the first answer of a Fetch with records, if no throttled one came before it; else
+        -1."""
         self.held_size = -1
         """The bytes of the latest throttled answer of a Fetch, while its records are to come; else -1."""
         self.last_ns: int | None = None
@@ -77,6 +78,8 @@ class Quota:
         if throttle_ms:
             self.held_size = size if size <= _EMPTY_BYTES else -1
             return
+        if size <= _EMPTY_BYTES:
+            return  # nothing was in it either: what is held back is to come
         if self.throttled_ns is None and self.first_size < 0:
             self.first_size = size
         if self.held_size >= 0:

@@ -12,6 +12,7 @@ from kdissect.analysis.fold import SECOND, Row
 from kdissect.analysis.pace import is_own_id
 from kdissect.analysis.tcp import Tcp
 from kdissect.insight.finding import FindingSubject
+from kdissect.insight.nodes import Node, addresses_of, nodes_by_address
 from kdissect.insight.rule import Facts
 
 HANDED = ("leader-moved", "isr-shrunk", "broker-stopping")
@@ -46,32 +47,6 @@ class LostBroker(NamedTuple):
 
 def _host(place: str) -> str:
     return place.rpartition(":")[0]
-
-
-def addresses_of(row: Row) -> list[str]:
-    """The addresses of a node that the cluster tells. ``localhost`` is this machine's own."""
-    hosts = ("127.0.0.1", "[::1]") if row["host"] == "localhost" else (row["host"],)
-    places = (f"[{host}]" if ":" in host and not host.startswith("[") else host for host in hosts)
-    return [f"{place}:{row['port']}" for place in places]
-
-
-def nodes_by_address(rows: list[Row]) -> dict[str, int]:
-    """Which node is at an address, as the cluster tells it. ``localhost`` is this machine's own address; of
-    an address that several nodes have had, none is told."""
-    found: dict[str, set[int]] = {}
-    for row in rows:
-        for place in addresses_of(row):
-            found.setdefault(place, set()).add(row["node_id"])
-    return {address: next(iter(nodes)) for address, nodes in found.items() if len(nodes) == 1}
-
-
-def _clusters_by_address(rows: list[Row]) -> dict[str, set[str | None]]:
-    """Which clusters told of an address. Nodes of several clusters may have the same number."""
-    found: dict[str, set[str | None]] = {}
-    for row in rows:
-        for place in addresses_of(row):
-            found.setdefault(place, set()).add(row["cluster_id"])
-    return found
 
 
 def served_until_ns(row: Row) -> int:
@@ -146,11 +121,11 @@ def closed_listeners(facts: Facts) -> Iterator[tuple[LostBroker, int, str]]:
         other = _lives_on(facts, several, nodes, limit("stopping_s") * SECOND)
         if other is not None:
             for each in several:
-                yield each, nodes[several[0].address], other
+                yield each, nodes[several[0].address].number, other
 
 
 def _lost_together(
-    facts: Facts, limit: Callable[[str], float], nodes: dict[str, int]
+    facts: Facts, limit: Callable[[str], float], nodes: dict[str, Node]
 ) -> Iterator[list[LostBroker]]:
     """Addresses where nobody answers any more, those of one broker together."""
     within_ns = limit("together_s") * SECOND
@@ -160,7 +135,7 @@ def _lost_together(
 
 
 def _lives_on(
-    facts: Facts, several: list[LostBroker], nodes: dict[str, int], stopping_ns: float
+    facts: Facts, several: list[LostBroker], nodes: dict[str, Node], stopping_ns: float
 ) -> str | None:
     """Another address that the cluster had told of the same broker, where it answered through the time in
     which it seemed to go: on a connection that was there before, and more than a second after the others had
@@ -171,12 +146,10 @@ def _lives_on(
         return None
     first_ns, last_ns = min(each.last_ns for each in several), max(each.last_ns for each in several)
     told = first_told(facts.rows(ClusterBrokers))
-    clusters = _clusters_by_address(facts.rows(ClusterBrokers))
     for row in facts.rows(Tcp):
         if (
             row["broker"] in own
-            or nodes.get(row["broker"]) != node
-            or clusters[row["broker"]].isdisjoint(clusters[several[0].address])
+            or not node.is_also(nodes.get(row["broker"]))
             or max(row["first_ns"], told[row["broker"]]) >= first_ns
             or _last_answer(row) <= last_ns + SECOND
             or (row["closed_by"] == "broker" and row["closed_ns"] <= last_ns + stopping_ns)
@@ -239,7 +212,7 @@ def restarts(facts: Facts) -> list[tuple[int, int, int]]:
 
 
 def _of_one_broker(
-    losses: list[LostBroker], nodes: dict[str, int], within_ns: float, stopping_ns: float
+    losses: list[LostBroker], nodes: dict[str, Node], within_ns: float, stopping_ns: float
 ) -> Iterator[list[LostBroker]]:
     """Listeners of one broker go together. Which broker has a listener that only brokers use is not always
     told; where one broker of its host went at the same time, it is that one's."""
@@ -250,7 +223,7 @@ def _of_one_broker(
         mine = (
             of_one
             for of_one in gone
-            if nodes[of_one[0].address] == node
+            if node.is_also(nodes[of_one[0].address])
             and all(_down_together(each, one, stopping_ns) for one in of_one)
         )
         if (one := next(mine, None)) is not None:
@@ -309,14 +282,14 @@ class BrokerStop(NamedTuple):
     """Whether only its answers tell that it handed over."""
 
 
-def _stop(facts: Facts, several: list[LostBroker], nodes: dict[str, int]) -> BrokerStop:
+def _stop(facts: Facts, several: list[LostBroker], nodes: dict[str, Node]) -> BrokerStop:
     """What is told of a broker that is gone."""
     node = nodes.get(several[0].address)
     last_ns = max(each.last_ns for each in several)
     mine = [
         row
         for row in facts.rows(ClusterChanges)
-        if node is not None and row["node_id"] == node and row["by"] is None
+        if node is not None and row["node_id"] == node.number and node.has_told(row) and row["by"] is None
     ]
     back = [each.back_ns for each in several if each.back_ns is not None]
     # It may be back, and no client needs it.
@@ -343,7 +316,17 @@ def _stop(facts: Facts, several: list[LostBroker], nodes: dict[str, int]) -> Bro
     begin_ns = min([last_ns, *handed])
     place = moved[0][1] if moved and not any(each.back_ns for each in several) else None
     return BrokerStop(
-        several, node, begin_ns, last_ns, back_ns, before, after, is_orderly, away_ns, place, gave_up
+        several,
+        node.number if node is not None else None,
+        begin_ns,
+        last_ns,
+        back_ns,
+        before,
+        after,
+        is_orderly,
+        away_ns,
+        place,
+        gave_up,
     )
 
 
@@ -365,7 +348,7 @@ def _given_up(facts: Facts, several: list[LostBroker], last_ns: int) -> list[int
 
 
 def _elsewhere(
-    facts: Facts, several: list[LostBroker], nodes: dict[str, int], last_ns: int
+    facts: Facts, several: list[LostBroker], nodes: dict[str, Node], last_ns: int
 ) -> list[tuple[int, str]]:
     """When somebody reached the broker on another host, where nobody had before, and that address: a pod
     gets a new one when it starts again. Another port of the same host is another listener. If the cluster
@@ -377,7 +360,10 @@ def _elsewhere(
     served = [
         row
         for row in facts.rows(Tcp)
-        if row["exchanges"] and row["broker"] not in own and nodes.get(row["broker"], -1) == node
+        if row["exchanges"]
+        and row["broker"] not in own
+        and node is not None
+        and node.is_also(nodes.get(row["broker"]))
     ]
     known = {row["broker"] for row in served if row["first_ns"] <= last_ns}
     told = {place for place, ns in first_told(rows).items() if ns > old_ns}

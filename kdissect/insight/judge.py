@@ -336,8 +336,8 @@ class Judge:
 
 
 def in_order(findings: Iterable[Finding]) -> list[Finding]:
-    """Causes by how bad they are; below each what it explains. What is said of the capture itself comes
-    first among those that are equally bad: it limits what the others can know."""
+    """Causes by how bad they and what they explain are; below each what it explains. What is said of the
+    capture itself comes first among those that are equally bad: it limits what the others can know."""
     findings = list(findings)
     effects: dict[str, list[Finding]] = {}
     for each in sorted(findings, key=_badness):
@@ -345,12 +345,16 @@ def in_order(findings: Iterable[Finding]) -> list[Finding]:
             effects.setdefault(each.because, []).append(each)
     out: list[Finding] = []
 
+    def worst(each: Finding) -> int:
+        return min([SEVERITIES.index(each.severity), *map(worst, effects.get(each.key, ()))])
+
     def add(each: Finding) -> None:
         out.append(each)
         for effect in effects.pop(each.key, ()):
             add(effect)
 
-    for each in sorted((each for each in findings if each.because is None), key=_badness):
+    causes = [each for each in findings if each.because is None]
+    for each in sorted(causes, key=lambda each: (worst(each), _badness(each))):
         add(each)
     return out
 

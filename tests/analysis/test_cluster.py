@@ -197,6 +197,40 @@ def test_a_topic_made_anew_begins_anew() -> None:
     assert [row["topic_id"] for row in view(ClusterTopics, *told)] == [TOPIC_ID, OTHER_ID]
 
 
+def replaced(*exchanges: Exchange) -> list[tuple[str | None, str | None]]:
+    return [(before, after) for what, _, before, after in changes(*exchanges) if what == "topic-replaced"]
+
+
+def test_a_topic_of_another_id_replaced_the_former_where_brokers_of_one_cluster_tell_both() -> None:
+    """One id may be that of two clusters, if both were started from the same file."""
+    one, other, third = (bytes((10, 0, 0, each)) + (9092).to_bytes(2, "big") for each in (1, 2, 3))
+    before = metadata(1, 1, teller=one)
+    assert replaced(before, metadata(9, 1, topic_id=OTHER_ID, teller=one)) == [(TOPIC_ID, OTHER_ID)]
+    # Another broker, that the first one names, too.
+    after = metadata(9, 1, topic_id=OTHER_ID, teller=other)
+    assert replaced(before, after) == [(TOPIC_ID, OTHER_ID)]
+    # Another broker, that nobody names beside the first.
+    elsewhere = metadata(9, 1, topic_id=OTHER_ID, teller=third, brokers=(5,))
+    assert replaced(before, elsewhere) == []
+    # Both go on: two clusters behind one address.
+    assert replaced(before, after, metadata(10, 1, teller=one)) == [(TOPIC_ID, OTHER_ID)]
+    assert replaced(before, after, metadata(15, 1, teller=one)) == []
+
+
+def test_when_a_state_was_told_last_is_told() -> None:
+    def told(*exchanges: Exchange) -> list[tuple[int, int]]:
+        rows = view(ClusterTopics, *exchanges)
+        return [(row["from_ns"] // SECOND, row["last_told_ns"] // SECOND) for row in rows]
+
+    assert told(metadata(1, 1), metadata(2, 1), metadata(7, 1)) == [(1, 7)]
+    other = metadata(8, 1, topic_id=OTHER_ID)
+    assert told(metadata(1, 1), metadata(7, 1), other) == [(1, 7), (8, 8)]
+    # A broker that is behind still tells what was before.
+    assert told(metadata(1, 1), other, metadata(9, 1), metadata(12, 1)) == [(1, 12), (8, 8)]
+    rows = view(ClusterPartitions, metadata(1, 1), metadata(3, 1), metadata(5, 2, epoch=1))
+    assert [(row["leader"], row["last_told_ns"] // SECOND) for row in rows] == [(1, 3), (2, 5)]
+
+
 def test_a_broker_that_vanishes_from_the_lists_of_its_listener_is_gone() -> None:
     told = (metadata(1, 1, brokers=(1, 2)), metadata(4, 2, epoch=1, brokers=(2,), teller=OTHER))
     assert ("broker-gone", "broker 1", None, None) in changes(*told)

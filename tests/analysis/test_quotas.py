@@ -58,7 +58,16 @@ def test_what_a_throttled_fetch_holds_back_counts_before_the_wait() -> None:
     assert quota.estimate == pytest.approx(60_000 / 20.5, rel=0.01)
 
 
-@pytest.mark.parametrize("of", [produced, lambda at, wait: fetched(at, wait, 0 if wait else 50 * at)])
+def test_a_fetch_that_brings_nothing_after_the_wait_shows_no_quota() -> None:
+    quota = Quota()
+    for at_s, wait_ms, size in ((1, 10_000, 0), (11, 10_000, 0), (21, 0, 0)):
+        quota.add(fetched(at_s, wait_ms, size), wait_ms)
+    assert quota.estimate is None
+    quota.add(fetched(30, 0, 20_000), 0)
+    assert quota.estimate == pytest.approx(20_000 / 20.5, rel=0.05)
+
+
+@pytest.mark.parametrize("of", [produced, lambda at, wait: fetched(at, wait, 0 if wait else 100 * at)])
 def test_parts_make_the_same_as_the_whole(of: Callable[[int, int], Exchange]) -> None:
     exchanges = [(of(at, 100 * (at % 3)), 100 * (at % 3)) for at in range(1, 30)]
     whole = Quota()

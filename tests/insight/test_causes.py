@@ -37,6 +37,28 @@ def test_what_only_a_rule_can_tell_counts_where_it_tells_it(at_s: int, is_cause:
         assert bool(told.because) == (is_cause and because is not None)
 
 
+@pytest.mark.parametrize(
+    ("cause", "effect"),
+    [
+        ("broker-gone", "heartbeat-late"),  # the last heartbeat came before it was gone
+        ("broker-stalled", "too-many-in-flight"),
+        ("member-id-churn", "connection-churn"),
+        ("streams-status", "rebalance-storm"),
+        ("under-min-isr", "fetch-spin"),
+        ("under-min-isr", "lso-lag"),
+    ],
+)
+def test_these_go_together_where_both_are_there_at_one_time(cause: str, effect: str) -> None:
+    def because(from_s: int, to_s: int) -> str | None:
+        one = found(cause, 1, 70)
+        other = found(effect, 1, from_s).changed(last_ns=to_s * SECOND)
+        _, told = linked([one, other])
+        return told.because
+
+    assert because(60, 80) == found(cause, 1, 70).key
+    assert because(60, 69) is None
+
+
 def test_of_several_causes_the_one_of_the_same_time_counts() -> None:
     known = (Cause("broker-gone", "metadata-storm"),)
     first, second = found("broker-gone", 1, 10), found("broker-gone", 2, 70)

@@ -109,7 +109,8 @@ def test_what_a_limit_of_time_decided_rests_on_the_clock(name: str) -> None:
 
 def test_an_effect_stands_below_its_cause() -> None:
     cause, effect = finding("a", "notice"), finding("b", "critical", because="a")
-    assert ids(finding("c", "warning"), effect, cause) == ["c", "a", "b"]
+    assert ids(finding("c", "warning"), effect, cause) == ["a", "b", "c"]  # the worst is an effect
+    assert ids(finding("c", "warning"), effect.changed(severity="info"), cause) == ["c", "a", "b"]
 
 
 def test_an_effect_of_what_nobody_found_stands_for_itself() -> None:

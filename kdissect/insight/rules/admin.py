@@ -60,7 +60,9 @@ def admin_refused(facts: Facts) -> Iterator[Finding]:
         known = [
             causes()[error] for error in dict.fromkeys(row["error"] for row in rows) if error in causes()
         ]
-        who = f"Node {client_id}" if (client_id or "").isdigit() else client_id or client
+        who = client_id or client
+        if who.isdigit():
+            who = f"Client {who} (brokers name themselves by the number of their node)"
         yield facts.finding(
             FindingSubject(
                 client_id=client_id, client=client, topic=topics.pop() if len(topics) == 1 else None

@@ -15,7 +15,6 @@ from kdissect.insight.broker_stops import (
     LostBroker,
     broker_stops,
     closed_listeners,
-    nodes_by_address,
     subject_of,
 )
 from kdissect.insight.causes import explains
@@ -31,6 +30,7 @@ from kdissect.insight.finding import (
     key_of,
 )
 from kdissect.insight.grouping import together
+from kdissect.insight.nodes import nodes_by_address
 from kdissect.insight.repeated import once
 from kdissect.insight.rule import Facts, rule
 from kdissect.insight.rules.latency import stalls
@@ -238,10 +238,8 @@ def broker_fenced(facts: Facts) -> Iterator[Finding]:
 @once
 def log_dir_offline(facts: Facts) -> Iterator[Finding]:
     """A broker tells the controller that a disk failed, or clients that it cannot read or write there."""
-    nodes: dict[int, list[Row]] = {}
-    for row in _changes(facts, "log-dirs-offline"):
-        nodes.setdefault(row["node_id"], []).append(row)
-    for node, rows in sorted(nodes.items()):
+    nodes = together(_changes(facts, "log-dirs-offline"), "node_id", "cluster_id")
+    for (node, _), rows in sorted(nodes.items(), key=lambda each: each[0][0]):
         count = max(int(row["after"]) for row in rows)
         yield facts.finding(
             FindingSubject(broker=str(node)),
@@ -259,9 +257,9 @@ def log_dir_offline(facts: Facts) -> Iterator[Finding]:
     refused = [row for row in facts.rows(Errors) if row["error"] == "KAFKA_STORAGE_ERROR" and row["broker"]]
     for (address,), rows in together(refused, "broker").items():
         place = known.get(address)
-        if place in nodes:
+        if place is not None and any((place.number, each) in nodes for each in place.clusters):
             continue
-        subject = FindingSubject(broker=str(place) if place is not None else address)
+        subject = FindingSubject(broker=str(place.number) if place is not None else address)
         places = named(sorted({_place(row) for row in rows if row["topic"]}))
         answers = plural(sum(row["count"] for row in rows), "time")
         yield facts.finding(
@@ -299,7 +297,8 @@ def heartbeat_late(facts: Facts) -> Iterator[Finding]:
             broker
             for broker, rows in stood.items()
             if from_ns is not None
-            and nodes.get(broker) == row["node"]
+            and broker in nodes
+            and nodes[broker].number == row["node"]
             and any(from_ns <= each["to_ns"] and each["from_ns"] <= from_ns + gap_ns for each in rows)
         ]
         if gap_ns >= facts.limit("gap_s") * SECOND:
@@ -367,4 +366,5 @@ explains("log-dir-offline", "broker-gone", shares=("broker",))
 explains("broker-gone", "broker-restarted", shares=("broker",), within_s=60)
 explains("broker-gone", "controller-moved", "election-storm", "heartbeat-late", within_s=60)
 explains("broker-gone", "request-abandoned", "head-of-line", "latency-spike", within_s=60)
+explains("broker-gone", "heartbeat-late", at_once=True)
 explains("heartbeat-late", "broker-fenced", shares=("broker",))

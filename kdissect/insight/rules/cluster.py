@@ -9,7 +9,7 @@ from kdissect.analysis.errors import Errors
 from kdissect.analysis.fold import MILLISECOND, SECOND, Row
 from kdissect.analysis.stale_leaders import StaleLeaders
 from kdissect.analysis.tcp import Tcp
-from kdissect.insight.broker_stops import gone, nodes_by_address, restarts, returns, subject_of
+from kdissect.insight.broker_stops import gone, restarts, returns, subject_of
 from kdissect.insight.causes import explains, may_explain
 from kdissect.insight.context import SLEPT
 from kdissect.insight.finding import (
@@ -23,6 +23,8 @@ from kdissect.insight.finding import (
     FindingSubject,
     key_of,
 )
+from kdissect.insight.grouping import together
+from kdissect.insight.nodes import nodes_by_address
 from kdissect.insight.repeated import once
 from kdissect.insight.rule import Facts, rule
 from kdissect.insight.words import having, showing
@@ -183,13 +185,15 @@ def isr_shrunk(facts: Facts) -> Iterator[Finding]:
     rows = [row for row in _changes(facts, "isr-shrunk") if row["after"]]
     grown = _changes(facts, "isr-grown")
     restarted = restarts(facts)
-    for node in sorted({row["node_id"] for row in rows}):
-        for burst in _bursts(row for row in rows if row["node_id"] == node):
+    of_nodes = together(rows, "node_id", "cluster_id")
+    for (node, cluster), mine in sorted(of_nodes.items(), key=lambda each: each[0][0]):
+        for burst in _bursts(mine):
             subjects = {row["subject"] for row in burst}
             back = [
                 row
                 for row in grown
                 if row["subject"] in subjects
+                and row["cluster_id"] == cluster
                 and row["ns"] > burst[-1]["ns"]
                 and str(node) in (row["after"] or "").split(",")
             ]
@@ -444,14 +448,16 @@ def topic_created_by_metadata(facts: Facts) -> Iterator[Finding]:
 def stale_leader(facts: Facts) -> Iterator[Finding]:
     """A client goes on asking a broker that does not lead, or with what it knew before the last election."""
     nodes = nodes_by_address(facts.rows(ClusterBrokers))
-    held: dict[tuple[str, int], list[Row]] = {}
-    for row in facts.rows(ClusterPartitions):
-        held.setdefault((row["topic"], row["partition"]), []).append(row)
+    held = together(facts.rows(ClusterPartitions), "topic", "partition")
     for row in facts.rows(StaleLeaders):
+        asked = nodes.get(row["broker"])
         known = [
             each
             for each in held.get((row["topic"], row["partition"]), ())
-            if each["from_ns"] <= row["last_ns"] and each["leader"] is not None and each["leader"] >= 0
+            if (asked is None or asked.has_told(each))
+            and each["from_ns"] <= row["last_ns"]
+            and each["leader"] is not None
+            and each["leader"] >= 0
         ]
         lasted_ns = row["last_ns"] - row["first_ns"]
         told_ns = max((each["from_ns"] for each in known), default=None)
@@ -464,7 +470,8 @@ def stale_leader(facts: Facts) -> Iterator[Finding]:
         name = row["client_id"] or row["client"]
         leader = known[-1]["leader"] if known else None
         leads = any(
-            each["leader"] == nodes.get(row["broker"])
+            asked is not None
+            and each["leader"] == asked.number
             and (each is known[-1] or each["from_ns"] > row["first_ns"])
             for each in known
         )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 
 from kdissect.analysis.delivery import Delivery
@@ -10,6 +11,8 @@ from kdissect.insight.finding import CERTAIN, NOTICE, Finding, FindingSubject
 from kdissect.insight.grouping import together
 from kdissect.insight.rule import Facts, rule
 from kdissect.insight.words import quoted, span
+
+_OF_STREAMS = re.compile(r"-StreamThread-\d+(-\d+_\d+)?-producer$")
 
 
 @rule("linger-long", NOTICE, CERTAIN, needs=(Delivery,), linger_ms=500, share=0.5, records=20)
@@ -38,13 +41,18 @@ def linger_long(facts: Facts) -> Iterator[Finding]:
 
 def _waits(facts: Facts, row: dict[str, object]) -> bool:
     """Whether most of the time is spent in the producer, and by its own will: the newest record of a batch is
-    young when it is sent. Where all are old, their timestamps are not when they were made."""
+    young when it is sent. Where all are old, their timestamps are not when they were made. Kafka Streams
+    writes records with the timestamps of what it read."""
     linger, whole, youngest = (
         row[name] for name in ("linger_p50_ns", "create_to_fetched_p50_ns", "youngest_p50_ns")
     )
     if not (isinstance(linger, int) and isinstance(whole, int) and isinstance(youngest, int)):
         return False
     assert isinstance(row["records"], int)
+    producers = row["producers"]
+    assert isinstance(producers, list)
+    if producers and all(_OF_STREAMS.search(name) for name in producers):
+        return False
     return (
         row["send_to_fetched_p50_ns"] is not None
         and row["records"] >= facts.limit("records")

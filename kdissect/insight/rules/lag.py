@@ -29,6 +29,7 @@ explains("consumer-stopped", "consumer-falling-behind", "partition-lags", shares
 explains("hot-partition", "partition-lags", shares=("topic",))
 explains("stuck-offset", "records-read-twice", shares=("group", "topic"))
 may_explain("throttled", "consumer-falling-behind", within_s=60)
+may_explain("partition-lags", "consumer-falling-behind", within_s=60)
 
 
 def consumers(facts: Facts) -> list[Row]:
@@ -80,7 +81,7 @@ def consumer_falling_behind(facts: Facts) -> Iterator[Finding]:
             threshold=facts.limit("records"),
             first_ns=first_ns,
             last_ns=last_ns,
-            because=_throttle(facts, group, topic, first_ns, last_ns),
+            because=_throttle(facts, group, topic, first_ns, last_ns) or _partition(facts, rows),
             exchanges=sorted({number for row in known for number in row["exchanges"]}),
             filter=f"group == {quoted(group)} and api == OffsetCommit",
         )
@@ -101,6 +102,33 @@ def _throttle(facts: Facts, group: str, topic: str, first_ns: int, last_ns: int)
         return None
     client_id = max(sorted(held), key=held.__getitem__)
     return key_of("throttled", FindingSubject(client_id=client_id))
+
+
+def _partition(facts: Facts, rows: list[Row]) -> str | None:
+    """The finding that one partition lags, if nobody gets on there, and the others are not behind."""
+    limits = {name: facts.limit_of("partition-lags", name) for name in ("records", "times", "partitions")}
+    lagging = _far_behind(rows, limits)
+    known = sum(row["lag"] for row in rows if row["lag"] is not None)
+    for row, _ in lagging:
+        if not row["committed_per_s"] and known - row["lag"] < min(
+            facts.limit("few_records"), row["lag"] / limits["times"]
+        ):
+            subject = FindingSubject(group=row["group"], topic=row["topic"], partition=row["partition"])
+            return key_of("partition-lags", subject)
+    return None
+
+
+def _far_behind(rows: list[Row], limits: dict[str, float]) -> list[tuple[Row, float]]:
+    """Partitions of a group and topic that are far behind their siblings, with the median of those."""
+    known = [row for row in rows if row["lag"] is not None]
+    if len(known) < max(2, limits["partitions"]):
+        return []
+    found = [(row, median(each["lag"] for each in known if each is not row)) for row in known]
+    return [
+        (row, usual)
+        for row, usual in found
+        if row["lag"] >= limits["records"] and row["lag"] >= limits["times"] * usual
+    ]
 
 
 def _held_ns(row: Row, first_ns: int, last_ns: int) -> float:
@@ -285,22 +313,17 @@ def consumer_stopped(facts: Facts) -> Iterator[Finding]:
 def partition_lags(facts: Facts) -> Iterator[Finding]:
     """One partition is far behind its siblings."""
     for (group, topic), rows in together(facts.rows(Lag), "group", "topic").items():
-        known = [row for row in rows if row["lag"] is not None]
-        if len(known) < max(2, facts.limit("partitions")):
-            continue
-        for row in known:
-            usual = median(each["lag"] for each in known if each is not row)
-            if row["lag"] >= facts.limit("records") and row["lag"] >= facts.limit("times") * usual:
-                yield facts.finding(
-                    FindingSubject(group=group, topic=topic, partition=row["partition"]),
-                    f"Partition {row['partition']} is {row['lag']:,} records behind, its siblings "
-                    f"{usual:,.0f} at "
-                    "the median.",
-                    measure=row["lag"],
-                    unit="records",
-                    threshold=facts.limit("records"),
-                    first_ns=row["first_ns"],
-                    last_ns=row["last_ns"],
-                    exchanges=row["exchanges"],
-                    filter=f"group == {quoted(group)} and api == OffsetCommit",
-                )
+        limits = {name: facts.limit(name) for name in ("records", "times", "partitions")}
+        for row, usual in _far_behind(rows, limits):
+            yield facts.finding(
+                FindingSubject(group=group, topic=topic, partition=row["partition"]),
+                f"Partition {row['partition']} is {row['lag']:,} records behind, its siblings "
+                f"{usual:,.0f} at the median.",
+                measure=row["lag"],
+                unit="records",
+                threshold=facts.limit("records"),
+                first_ns=row["first_ns"],
+                last_ns=row["last_ns"],
+                exchanges=row["exchanges"],
+                filter=f"group == {quoted(group)} and api == OffsetCommit",
+            )

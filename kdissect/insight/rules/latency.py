@@ -14,7 +14,6 @@ from kdissect.analysis.pace import Pace, is_own_id
 from kdissect.analysis.stalls import Spikes, Stalls
 from kdissect.analysis.tcp import Tcp
 from kdissect.analysis.waits import is_long_poll, may_wait
-from kdissect.insight.broker_stops import nodes_by_address
 from kdissect.insight.causes import explains
 from kdissect.insight.finding import (
     CERTAIN,
@@ -29,6 +28,7 @@ from kdissect.insight.finding import (
     key_of,
 )
 from kdissect.insight.grouping import together
+from kdissect.insight.nodes import Node, nodes_by_address
 from kdissect.insight.rule import Facts, rule
 from kdissect.insight.words import of_numbers, quoted, span
 from kdissect.wording import plural
@@ -51,7 +51,7 @@ MAY_BE_LATE = ("ListOffsets", "OffsetForLeaderEpoch")
 explains("broker-stalled", "latency-spike", "slow-broker", shares=("broker",), within_s=5)
 explains("throttled", "head-of-line", "throttle-ignored", shares=("client_id",))
 explains("throttled", "zero-window", "request-abandoned", "too-many-in-flight", shares=("client_id",))
-explains("broker-stalled", "too-many-in-flight", shares=("broker",), within_s=60)
+explains("broker-stalled", "too-many-in-flight", shares=("broker",), at_once=True)
 explains("packet-loss", "head-of-line", "slow-transfer", "latency-spike", shares=("client_id",))
 explains("network-outage", "head-of-line", "packet-loss", "request-abandoned", shares=("client_id",))
 explains("broker-stalled", "request-abandoned", shares=("broker",), within_s=60)
@@ -352,7 +352,7 @@ def stalls(facts: Facts) -> dict[str, list[Row]]:
     return stood
 
 
-def _of_one_broker(stood: dict[str, list[Row]], nodes: dict[str, int]) -> dict[str, list[Row]]:
+def _of_one_broker(stood: dict[str, list[Row]], nodes: dict[str, Node]) -> dict[str, list[Row]]:
     """The same, a broker once. Which one has a listener for controllers is not always told: what stood still
     there is the one broker of its host that stood still at the same times. Where the cluster tells of none
     of them, one that only brokers and controllers use is such a listener."""
@@ -363,7 +363,7 @@ def _of_one_broker(stood: dict[str, list[Row]], nodes: dict[str, int]) -> dict[s
             one
             for one in joined
             if one in nodes
-            and (nodes[one] == node if node is not None else one.rpartition(":")[0] == host)
+            and (node.is_also(nodes[one]) if node is not None else one.rpartition(":")[0] == host)
             and _at_once(stood[one], rows)
         ]
         if not near and node is None and _is_inner(rows):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from kdissect.analysis.cluster import ClusterChanges
+from kdissect.analysis.cluster import ClusterBrokers, ClusterChanges
 from kdissect.analysis.connections import Connections
 from kdissect.analysis.errors import Errors
 from kdissect.analysis.fold import SECOND, Row, address
@@ -15,6 +15,7 @@ from kdissect.insight.causes import explains
 from kdissect.insight.context import SLEPT
 from kdissect.insight.finding import CERTAIN, CRITICAL, NOTICE, WARNING, Finding, FindingSubject
 from kdissect.insight.grouping import together
+from kdissect.insight.nodes import Node, nodes_by_address
 from kdissect.insight.rule import Facts, rule
 from kdissect.insight.words import of_numbers, quoted, span
 from kdissect.protocol.errors import NOT_MADE
@@ -176,23 +177,14 @@ def _rate(rows: list[Row], how: str) -> tuple[float, int, int]:
     "unknown-topic-loop",
     WARNING,
     CERTAIN,
-    needs=(Repeats, Errors, ClusterChanges),
+    needs=(Repeats, Errors, ClusterChanges, ClusterBrokers),
     answers=5,
     seconds=5,
     wrong_names=3,
 )
 def unknown_topic_loop(facts: Facts) -> Iterator[Finding]:
     """A client keeps asking for a topic that is not there."""
-    unmade = {
-        row["topic"]: f" The cluster cannot make it ({row['error']})."
-        for row in facts.rows(Errors)
-        if row["api"] == "CreateTopics" and row["error"] in NOT_MADE
-    }
-    gone = {
-        row["topic"]: (row["ns"], f" It was deleted{f' by {by}' if (by := row['by']) else ''}.")
-        for row in facts.rows(ClusterChanges)
-        if row["what"] == "topic-deleted"
-    }
+    nodes = nodes_by_address(facts.rows(ClusterBrokers))
     missing = [row for row in _of_clients(facts) if row["error"] in (*MISSING, WRONG_NAME) and row["topic"]]
     for (client_id, client), of_client in _by_client(missing).items():
         for (topic,), rows in together(of_client, "topic").items():
@@ -206,11 +198,10 @@ def unknown_topic_loop(facts: Facts) -> Iterator[Finding]:
                     facts.cannot_judge(SLEPT)
                 continue
             why = "cannot be the name of a topic" if wrong else "does not exist"
-            deleted_ns, deleted = gone.get(topic, (0, ""))
             yield facts.finding(
                 FindingSubject(client_id=client_id, client=client, topic=topic),
                 f"The client asked {count:,} times in {span(took_ns)} for topic {topic}, which {why}."
-                f"{unmade.get(topic, '')}{deleted if deleted_ns <= last_ns else ''}",
+                f"{_unmade(facts, topic, rows, nodes)}{_deleted(facts, topic, rows, nodes)}",
                 count=count,
                 measure=count,
                 unit="answers",
@@ -221,6 +212,35 @@ def unknown_topic_loop(facts: Facts) -> Iterator[Finding]:
                 exchanges=[number for row in rows for number in row["exchanges"]],
                 filter=f"topic == {quoted(topic)} and client_id == {quoted(client_id or '')}",
             )
+
+
+def _unmade(facts: Facts, topic: str, asked: list[Row], nodes: dict[str, Node]) -> str:
+    """That the cluster cannot make a topic, which clients asked brokers of it for."""
+    for row in facts.rows(Errors):
+        is_it = row["topic"] == topic and row["api"] == "CreateTopics" and row["error"] in NOT_MADE
+        if is_it and any(
+            _may_be_of_one(nodes.get(row["broker"]), nodes.get(each["broker"])) for each in asked
+        ):
+            return f" The cluster cannot make it ({row['error']})."
+    return ""
+
+
+def _deleted(facts: Facts, topic: str, asked: list[Row], nodes: dict[str, Node]) -> str:
+    """That a topic was deleted, which clients asked brokers of its cluster for until after that."""
+    for row in reversed(facts.rows(ClusterChanges)):
+        if row["what"] != "topic-deleted" or row["topic"] != topic:
+            continue
+        of_cluster = [
+            each for each in asked if (node := nodes.get(each["broker"])) is None or node.has_told(row)
+        ]
+        if any(row["ns"] <= each["last_ns"] for each in of_cluster):
+            return f" It was deleted{f' by {by}' if (by := row['by']) else ''}."
+    return ""
+
+
+def _may_be_of_one(one: Node | None, other: Node | None) -> bool:
+    """Whether two brokers may be of one cluster."""
+    return one is None or other is None or not one.clusters.isdisjoint(other.clusters)
 
 
 @rule("fetch-spin", WARNING, CERTAIN, needs=(Repeats,), per_s=20, seconds=5)

@@ -31,8 +31,9 @@ from kdissect.wording import plural
 
 explains("under-min-isr", "produce-retries-exhausted", "duplicate-appended", shares=("topic",), within_s=60)
 may_explain("broker-gone", "under-min-isr", within_s=60)
+explains("under-min-isr", "lso-lag", "fetch-spin", shares=("topic",), at_once=True)
 explains("message-too-large", "produce-refused", shares=("client_id", "topic"))
-explains("request-abandoned", "duplicate-absorbed", shares=("client_id",))
+explains("request-abandoned", "duplicate-absorbed", "duplicate-appended", shares=("client_id",))
 
 
 def by(rows: Iterable[Row], *names: str) -> dict[FindingSubject, list[Row]]:
@@ -369,7 +370,7 @@ def sequence_gap(facts: Facts) -> Iterator[Finding]:
 
 @rule("producer-id-forgotten", WARNING, CERTAIN, needs=(Errors,))
 def producer_id_forgotten(facts: Facts) -> Iterator[Finding]:
-    """The broker no longer knows a producer."""
+    """The broker no longer knows a producer, or a coordinator its transactional id."""
     forgotten = [row for row in facts.rows(Errors) if row["error"] == "UNKNOWN_PRODUCER_ID"]
     for subject, rows in by(forgotten, "client", "client_id", "topic").items():
         yield facts.finding(
@@ -380,6 +381,34 @@ def producer_id_forgotten(facts: Facts) -> Iterator[Finding]:
             filter=having(client_id=subject.client_id, error="UNKNOWN_PRODUCER_ID"),
             **_errors(rows),
         )
+    expired = [
+        row
+        for row in facts.rows(Errors)
+        if row["error"] == "INVALID_PRODUCER_ID_MAPPING"
+        and row["transactional_id"]
+        and not (row["client_id"] or "").startswith(_BROKERS)
+    ]
+    for subject, rows in by(expired, "client", "client_id", "transactional_id").items():
+        yield facts.finding(
+            subject,
+            f"The coordinator has forgotten the transactional id {subject.transactional_id} of "
+            f"{_who(subject)}, which had begun no transaction for long. The producer cannot go on.",
+            filter=having(client_id=subject.client_id, error="INVALID_PRODUCER_ID_MAPPING"),
+            **_errors(rows),
+            **_EXPIRED,
+        )
+
+
+_BROKERS = "AddPartitionsManager-client-"
+"""With this client id brokers ask the coordinator for their clients (AddPartitionsToTxnManager)."""
+_EXPIRED = {
+    "cause": "The coordinator drops a transactional id that no transaction has used for "
+    "transactional.id.expiration.ms (7 days by default). The producer that has it then gets "
+    "INVALID_PRODUCER_ID_MAPPING, and every further transaction of this producer fails.",
+    "fix": "Let the program close such a producer and make a new one (initTransactions). For producers that "
+    "are silent for longer, raise transactional.id.expiration.ms on the brokers, or begin and commit a "
+    "transaction from time to time.",
+}
 
 
 @rule("reordered-by-retry", WARNING, LIKELY, needs=(Producers,))

@@ -70,8 +70,10 @@ def _which(worst: Row, apis: set[str], longest_ns: int) -> str:
     what = " and ".join(_BYTES[api] for api in sorted(apis, reverse=True))
     if longest_ns < MOST_OF_TIME_NS:
         what += ", or for the brokers' time (request_percentage)"
-    if quota is None or rate is None:
+    if rate is None:
         return f" for {what}"
+    if quota is None:
+        return f" for {what}; it moves {rate:,.0f} bytes/s"
     return f" for {what}; it moves {rate:,.0f} bytes/s, and a quota of bytes may be about {quota:,.0f}"
 
 

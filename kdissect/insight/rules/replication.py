@@ -10,7 +10,6 @@ from kdissect.analysis.racks import Racks
 from kdissect.analysis.replication import Replication
 from kdissect.analysis.stalls import Stalls
 from kdissect.analysis.tcp import Tcp
-from kdissect.insight.broker_stops import nodes_by_address
 from kdissect.insight.causes import explains
 from kdissect.insight.finding import (
     CERTAIN,
@@ -23,6 +22,7 @@ from kdissect.insight.finding import (
     FindingSubject,
     key_of,
 )
+from kdissect.insight.nodes import nodes_by_address
 from kdissect.insight.repeated import once
 from kdissect.insight.rule import Facts, rule
 from kdissect.insight.rules.latency import stalls
@@ -66,7 +66,7 @@ class _Standing:
         replicas = (row["replicas"] or "" for row in facts.rows(ClusterPartitions))
         every = {int(node) for each in replicas for node in each.split(",") if node}
         every.update(row["node_id"] for row in facts.rows(Replication))
-        self._without_address = every - set(self._nodes.values())
+        self._without_address = every - {node.number for node in self._nodes.values()}
 
     def explains(self, row: Row) -> str | None:
         """The broker that stood still for most of the time in which a follower did not fetch.
@@ -77,7 +77,14 @@ class _Standing:
         from_ns, gap_ns = row["gap_from_ns"], row["gap_max_ns"] or 0
         if from_ns is None:
             return None
-        own = [broker for broker in self._stalls if self._nodes.get(broker) == row["node_id"]]
+        leader = self._nodes.get(str(row["broker"]))
+        own = [
+            broker
+            for broker in self._stalls
+            if (node := self._nodes.get(broker)) is not None
+            and node.number == row["node_id"]
+            and (leader is None or not node.clusters.isdisjoint(leader.clusters))
+        ]
         if self._without_address == {row["node_id"]}:
             unknown = self._stalls.keys() - self._nodes.keys() - {str(row["broker"])}
             own += unknown if len(unknown) == 1 else ()
@@ -204,7 +211,7 @@ def log_truncated(facts: Facts) -> Iterator[Finding]:
 def cross_rack_fetch(facts: Facts) -> Iterator[Finding]:
     """Consumers read from another rack although a copy in sync is in theirs."""
     racks = {
-        row["node_id"]: row["rack"]
+        (row["cluster_id"], row["node_id"]): row["rack"]
         for row in facts.rows(ClusterBrokers)
         if row["rack"] and row["to_ns"] is None
     }
@@ -212,17 +219,25 @@ def cross_rack_fetch(facts: Facts) -> Iterator[Finding]:
     if len(set(racks.values())) < 2:
         return
     in_sync = {
-        (row["topic"], row["partition"]): [int(node) for node in row["isr"].split(",") if node]
+        (row["cluster_id"], row["topic"], row["partition"]): [
+            int(node) for node in row["isr"].split(",") if node
+        ]
         for row in facts.rows(ClusterPartitions)
         if row["to_ns"] is None and row["isr"]
     }
     far: dict[tuple[str, str | None, str | None], list[Row]] = {}
+    theirs: dict[str, str] = {}  # the rack of a broker that was read from
     for row in facts.rows(Racks):
         node = nodes.get(row["broker"])
-        if node is None or node not in racks:
+        clusters = () if node is None else [each for each in node.clusters if (each, node.number) in racks]
+        if node is None or len(clusters) != 1:
             continue
-        mine, near = row["rack"], in_sync.get((row["topic"], row["partition"]), [])
-        has_nearer = mine != racks[node] and any(racks.get(each) == mine for each in near)
+        (cluster,) = clusters
+        theirs[row["broker"]] = racks[cluster, node.number]
+        mine, near = row["rack"], in_sync.get((cluster, row["topic"], row["partition"]), [])
+        has_nearer = mine != theirs[row["broker"]] and any(
+            racks.get((cluster, each)) == mine for each in near
+        )
         if mine is None or has_nearer:
             far.setdefault((row["client"], row["client_id"], mine), []).append(row)
     for (client, client_id, rack), rows in far.items():
@@ -230,7 +245,7 @@ def cross_rack_fetch(facts: Facts) -> Iterator[Finding]:
         if total < facts.limit("bytes"):
             continue
         name = client_id or client
-        where = sorted({racks[nodes[row["broker"]]] for row in rows})
+        where = sorted({theirs[row["broker"]] for row in rows})
         read = f"read {total / 1e6:.1f} MB from {', '.join(where)}"
         if rack is None:
             message = f"{name} does not say in which rack it is, although the brokers have racks, and {read}."

@@ -238,3 +238,4 @@ def connect_config_behind(facts: Facts) -> Iterator[Finding]:
 explains("session-timeout", "connect-delayed-rebalance", shares=("group",))
 explains("session-timeout", "connect-zombie", shares=("group", "client_id"))
 explains("streams-corrupted", "rebalance-storm", shares=("group",))
+explains("streams-status", "rebalance-storm", "member-id-churn", shares=("group",), at_once=True)

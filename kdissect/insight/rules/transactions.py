@@ -402,8 +402,7 @@ def transaction_by_v1(facts: Facts) -> Iterator[Finding]:
         yield facts.finding(
             subject,
             f"{subject.client_id} uses the first version of the transaction protocol "
-            f"({plural(len(rows), 'transaction')}), though the brokers offer the second, which needs fewer "
-            "requests and cannot leave transactions hanging.",
+            f"({plural(len(rows), 'transaction')}), though the brokers offer the second.",
             count=len(rows),
             measure=len(rows),
             first_ns=rows[0]["begin_ns"],

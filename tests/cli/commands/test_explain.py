@@ -15,9 +15,10 @@ import pytest
 
 import kdissect
 from kdissect.capture.files import read_packets
+from kdissect.cli.commands.explain.wanted import WantedFindings
 from kdissect.cli.states import load, save
 from kdissect.insight.catalogue import RULES
-from kdissect.insight.finding import Finding
+from kdissect.insight.finding import Finding, FindingSubject
 from kdissect.insight.judge import Judge, of_captures
 from kdissect.insight.rule import Facts
 from kdissect.present.findings import FINDINGS
@@ -105,6 +106,33 @@ def test_only_what_is_asked_for(explain: Command) -> None:
     assert ids("--category", "capture") == {"mid-stream"}
     assert "mid-stream" not in ids("--severity", "warning")
     assert ids("--subject", "group=nobody") == set()
+
+
+@pytest.mark.parametrize(
+    ("subject", "told"),
+    [
+        ("group=payrol", [" about it; did you mean payroll?"]),
+        ("group=x", [" about it; there are findings about billing, payroll"]),
+        ("topic=x", [" about it"]),
+        ("group=pay*", []),
+    ],
+)
+def test_a_subject_that_no_finding_is_about_is_said(subject: str, told: list[str]) -> None:
+    about = [
+        Finding(
+            "rebalance-long", "critical", "certain", "groups", FindingSubject(group=group), "It was long."
+        )
+        for group in ("payroll", "billing")
+    ]
+    others = dict.fromkeys(("severity", "fail_on", "category", "ids"))
+    wanted = WantedFindings({**others, "subject": [subject]})
+    assert wanted.nothing_about(about) == [f"--subject {subject}: there is no finding{each}" for each in told]
+
+
+def test_what_no_finding_is_about_is_told_beside_the_others(explain: Command) -> None:
+    ran = explain(MIDSTREAM, "--subject", "group=nobody")
+    assert ran.code == 0
+    assert "--subject group=nobody: there is no finding about it" in ran.err
 
 
 @pytest.mark.parametrize(

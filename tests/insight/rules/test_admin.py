@@ -44,9 +44,12 @@ def test_what_a_client_is_refused_is_one_finding() -> None:
     assert len(told(groups, refused(client_id="other"))) == 2
 
 
-def test_a_broker_that_asks_the_controller_is_a_node() -> None:
+def test_a_client_with_a_number_may_be_a_node() -> None:
     (found,) = told(refused(client_id="1"))
-    assert found.message.startswith("Node 1 was refused 1 change: to make topics (orders), as ")
+    assert found.message.startswith(
+        "Client 1 (brokers name themselves by the number of their node) was refused 1 change: to make topics "
+        "(orders), as "
+    )
     assert found.subject.topic == "orders"
 
 

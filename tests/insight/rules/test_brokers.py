@@ -575,6 +575,9 @@ def test_a_broker_that_answers_of_its_disk_has_one_that_failed() -> None:
     told = change("log-dirs-offline", 3, node_id=1, after="1")
     (found,) = said("log-dir-offline", disk_error(), told, at_node())
     assert "says that 1 log directory" in found.message
+    told = change("log-dirs-offline", 3, node_id=1, after="1", cluster_id="other")
+    assert len(said("log-dir-offline", disk_error(), told, at_node())) == 1
+    assert said("log-dir-offline", disk_error(), told, at_node())[0].count == 3, "of node 1 of both clusters"
 
 
 def test_a_heartbeat_is_late_from_four_and_a_half_seconds_on() -> None:

@@ -14,7 +14,7 @@ from kdissect.analysis.rebalances import RebalanceSteps
 from kdissect.analysis.triggers import DID_NOT_FETCH, DID_NOT_POLL
 from kdissect.insight.catalogue import RULES
 from kdissect.insight.context import SLEPT, JudgingContext
-from kdissect.insight.finding import CRITICAL, INFO, NOTICE, WARNING, Finding
+from kdissect.insight.finding import CRITICAL, INFO, LIKELY, NOTICE, WARNING, Finding
 from kdissect.insight.judge import judge
 from kdissect.insight.rules.groups.words import POLL_TIMEOUT
 from tests.insight import made
@@ -233,6 +233,33 @@ def test_a_pause_of_the_capture_is_no_long_rebalance(end_s: int, count: int) -> 
     }
     judged = judge({"rebalance-long": RULES["rebalance-long"]}, needs, context)
     assert (len(judged.findings), len(judged.not_judged)) == (count, 1 - count)
+
+
+def held(**values: Any) -> Row:
+    """A member waits for the coordinator, and nobody knows who was in the group before."""
+    usual = {"members_before": None, "missing": None, "trigger": "new-member", "stopped_ns": 20 * SECOND}
+    ends = {"last_join_ns": 10 * SECOND, "joined_ns": 30 * SECOND, "generation": 2}
+    return rebalance(10, **{**usual, **ends, **values})
+
+
+def test_a_member_waits_for_one_that_was_gone_before_the_capture_began() -> None:
+    (found,) = told("rebalance-long", rebalances=[held()])
+    assert (found.severity, found.confidence) == (CRITICAL, LIKELY)
+    assert found.message.startswith(
+        "Members waited for 20.00 s: the rebalance of generation 2 took long. The coordinator waited 20.00 s "
+        "after all known members had asked to join. So the group still counted a member that the capture "
+        "does not show."
+    )
+    assert told("rebalance-long", rebalances=[held(generation=None, completed=False)])
+    assert told("rebalance-long", rebalances=[held(joined_ns=15 * SECOND)])
+    for other in (
+        {"generation": 1},  # a group that starts waits on purpose (group.initial.rebalance.delay.ms)
+        {"joined_ns": 15 * SECOND - 1},
+        {"types": ["consumer"]},
+        {"last_join_ns": None},
+        {"stopped_ns": 5 * SECOND - 1},
+    ):
+        assert not told("rebalance-long", rebalances=[held(**other)])
 
 
 def test_the_start_of_a_group_is_no_long_rebalance() -> None:

@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from kdissect.analysis.cluster import ClusterBrokers
+from kdissect.analysis.connections import Connections
 from kdissect.analysis.fold import Row
 from kdissect.analysis.pace import Pace
 from kdissect.analysis.stalls import Spikes, Stalls
@@ -17,7 +18,7 @@ from kdissect.insight.finding import INFO, WARNING, Finding
 from kdissect.insight.judge import judge
 from tests.analysis.test_pace import beat, fed
 from tests.insight.judged import CAPTURES, judged_file
-from tests.insight.made import MS, T0, S, check_pages, said_by, zeros
+from tests.insight.made import MS, T0, S, check_pages, row, said_by, zeros
 from tests.shared import requires_shared, shared
 
 IDS = tuple(each.id for each in RULES.values() if each.category == "latency")
@@ -134,6 +135,31 @@ def test_a_broker_that_stands_still_with_its_listener_of_controllers_is_told_onc
     assert (found.subject.broker, found.count, found.cost_ns) == ("b:1", 2, 4 * S)
     assert len(told(stall(**inner), stall(broker="b:2"), told_at(2, 2))) == 3, "it may be either's"
     assert len(told(stall(**inner), told_at(1, 9), stall(broker="b:2"), told_at(2, 2))) == 2, "it is told"
+
+
+def test_brokers_of_two_clusters_with_one_number_stand_still_each_by_itself() -> None:
+    def told(other: str) -> list[Finding]:
+        places = [
+            (kind, {**each, "cluster_id": id}) for (kind, each), id in zip(TWO, ("k", other), strict=True)
+        ]
+        rows = stall(), stall(broker="b:2", connections=[3], exchanges=[9]), *places
+        return said_by(("broker-stalled",), *rows)["broker-stalled"]
+
+    assert len(told("k")) == 1
+    assert len(told("l")) == 2
+
+
+TWO = told_at(1, 1), told_at(1, 2)
+
+
+def test_many_requests_in_flight_are_the_effect_of_a_broker_that_stood_still() -> None:
+    """They stand on a connection that began long before."""
+    values = {"broker": "b:1", "client": "c:1", "client_id": "app", "in_flight_max": 60, "connection": 4}
+    for first_ns, last_ns, is_effect in ((T0 - 60 * S, T0 + 60 * S, True), (T0 - 60 * S, T0 - S, False)):
+        many = Connections, row(Connections, **values, first_ns=first_ns, last_ns=last_ns)
+        found = said_by(("broker-stalled", "too-many-in-flight"), stall(), told_at(1, 1), many)
+        because = found["broker-stalled"][0].key if is_effect else None
+        assert [each.because for each in found["too-many-in-flight"]] == [because]
 
 
 def test_a_broker_may_have_waited_for_another_one() -> None:

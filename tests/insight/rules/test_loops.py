@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from kdissect.analysis.cluster import ClusterChanges
+from kdissect.analysis.cluster import ClusterBrokers, ClusterChanges
 from kdissect.analysis.connections import Connections
 from kdissect.analysis.errors import Errors
 from kdissect.analysis.fold import MILLISECOND, SECOND, Row
@@ -172,6 +172,13 @@ def test_why_a_topic_is_not_there_is_told() -> None:
     )
     assert message(other, {}).endswith("does not exist. It was deleted by ops@10.0.0.3.")
     assert message(other, {"by": None}).endswith("does not exist. It was deleted.")
+    # Of another cluster than the client asks, which has a topic of this name, too.
+    elsewhere = made.row(ClusterBrokers, cluster_id="k", node_id=1, host="10.0.0.1", port=9092)
+    facts = {Repeats: [{**row, "broker": "10.0.0.1:9092"}], ClusterBrokers: [elsewhere]}
+    for cluster_id, is_told in (("k", True), ("other", False)):
+        deleted = made.row(ClusterChanges, **gone, cluster_id=cluster_id)
+        (found,) = made.said("unknown-topic-loop", {**facts, ClusterChanges: [deleted]})
+        assert ("It was deleted" in found.message) == is_told
     for more in (other, {"error": "TOPIC_ALREADY_EXISTS"}, {"api": "Metadata"}):
         assert message(more, {"ns": 5 * SECOND + 1}).endswith("does not exist.")
 

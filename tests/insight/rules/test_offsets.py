@@ -17,7 +17,17 @@ from kdissect.analysis.positions import Positions
 from kdissect.analysis.transactions import Transactions
 from kdissect.insight.catalogue import RULES
 from kdissect.insight.context import JudgingContext
-from kdissect.insight.finding import CERTAIN, CRITICAL, INFO, LIKELY, NOTICE, WARNING, Finding
+from kdissect.insight.finding import (
+    CERTAIN,
+    CRITICAL,
+    INFO,
+    LIKELY,
+    NOTICE,
+    WARNING,
+    Finding,
+    FindingSubject,
+    key_of,
+)
 from kdissect.insight.judge import judge
 from kdissect.insight.rules import lag as lag_rules
 from tests.insight.made import T0, said_by, zeros
@@ -292,6 +302,24 @@ def test_a_partition_far_behind_its_siblings_is_told() -> None:
         rows = [lag(partition=number, lag=value) for number, value in enumerate(least)]
         assert not said("partition-lags", {Lag: rows})
     assert not said("partition-lags", {Lag: rows[:2]})
+
+
+@pytest.mark.parametrize(
+    ("others", "committed", "is_cause"),
+    [((90, 90), 0.0, True), ((100, 99), None, True), ((100, 100), 0.0, False), ((90, 90), 1.0, False)],
+)
+def test_a_group_falls_behind_for_one_partition(
+    others: tuple[int, ...], committed: float | None, is_cause: bool
+) -> None:
+    """Where it does not get on there, and the others together are not behind."""
+    rows = [lag(**FALLING, partition=0, committed_per_s=committed)]
+    rows += [lag(partition=at, lag=each) for at, each in enumerate(others, 1)]
+    rules = {id: RULES[id] for id in ("consumer-falling-behind", "partition-lags")}
+    every: dict[Any, list[Row]] = {each: [] for one in rules.values() for each in one.needs}
+    judged = judge(rules, every | {Lag: rows}, JudgingContext(first_ns=0, last_ns=100 * SECOND))
+    (found,) = [each for each in judged.findings if each.id == "consumer-falling-behind"]
+    because = key_of("partition-lags", FindingSubject(group="g", topic="t", partition=0))
+    assert found.because == (because if is_cause else None)
 
 
 RESET = {"out_of_range": 1, "reset_from": 40, "reset_to": 200, "reset_exchange": 9, "reset_ns": 5}

@@ -197,6 +197,21 @@ def test_order_is_lost_without_a_producer_id_only() -> None:
 
 def test_a_forgotten_producer() -> None:
     assert said("producer-id-forgotten", {Errors: [failed("UNKNOWN_PRODUCER_ID")]})
+    assert not said("producer-id-forgotten", {Errors: [failed("OUT_OF_ORDER_SEQUENCE_NUMBER")]})
+
+
+def test_a_forgotten_transactional_id() -> None:
+    """It is told of the producer, not of the broker that asks the coordinator for it (KIP-890)."""
+    own = failed("INVALID_PRODUCER_ID_MAPPING", transactional_id="pay-tx", client_id="pay")
+    asked = {**own, "api": "AddPartitionsToTxn", "client_id": "AddPartitionsManager-client-1"}
+    (found,) = said("producer-id-forgotten", {Errors: [own, asked]})
+    assert (found.severity, found.subject.transactional_id) == (WARNING, "pay-tx")
+    assert found.message == (
+        "The coordinator has forgotten the transactional id pay-tx of pay, which had begun no transaction "
+        "for long. The producer cannot go on."
+    )
+    assert "transactional.id.expiration.ms" in found.cause
+    assert not said("producer-id-forgotten", {Errors: [{**own, "transactional_id": None}]})
 
 
 def test_producers_are_churned_at_10_a_minute() -> None:

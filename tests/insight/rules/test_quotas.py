@@ -57,6 +57,18 @@ def test_what_is_asked_tells_which_quota_it_is() -> None:
     assert which("Produce", most_ns=S - 1) == {"request_percentage", "producer_byte_rate"}
 
 
+def test_a_quota_that_does_not_show_is_not_told() -> None:
+    made = {"throttled_count": 9, "throttled_sum_ns": 9 * S, "throttled_max_ns": 2 * S, "api": "Fetch"}
+
+    def message(quota: float | None) -> str:
+        row = pace(**made, throttled_bytes_per_s=8.0, quota_bytes_per_s=quota)
+        ((found,),) = said_by(IDS, row).values()
+        return found.message
+
+    assert message(20_000.0).endswith("it moves 8 bytes/s, and a quota of bytes may be about 20,000.")
+    assert message(None).endswith("(consumer_byte_rate); it moves 8 bytes/s.")
+
+
 def test_who_asks_too_early_five_times_does_not_heed_it() -> None:
     ((found,),) = said_by(IDS, pace(broken_count=5, broken_exchanges=[1, 2])).values()
     assert (found.id, found.count, found.exchanges) == ("throttle-ignored", 5, (1, 2))

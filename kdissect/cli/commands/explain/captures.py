@@ -113,6 +113,8 @@ class Explanation:
         if self._given["not_judged"]:
             self._print_rows(file, NOT_JUDGED, [each._asdict() for each in judged.not_judged], judged)
             return
+        for line in self._wanted.nothing_about(judged.findings):
+            complain(line)
         wanted = self._wanted.of(judged.findings)
         shown = wanted if self._given["all_of_them"] else _first(wanted)
         if self._form == "text":

@@ -66,6 +66,8 @@ def explain_logs(paths: tuple[str, ...], given: dict[str, Any]) -> int:
         complain(str(error))
     complaints.close()
     judged = judge_logs(logs, config.thresholds, config.ignored)
+    for line in wanted.nothing_about(judged.findings):
+        complain(line)
     found = wanted.of(judged.findings)
     with open_output(given["output"], inputs_of(given)) as file:
         if given["form"] == "text":

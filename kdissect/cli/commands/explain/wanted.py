@@ -12,6 +12,9 @@ from kdissect.insight.catalogue import RULES
 from kdissect.insight.finding import SEVERITIES, Finding, FindingSubject
 from kdissect.present.nearest import nearest
 
+_MOST_NAMED = 5
+"""So many subjects are named instead of one that no finding is about."""
+
 
 def _severity_of(text: str | None, option: str) -> int | None:
     """The place of a severity; 0 is the worst.
@@ -61,6 +64,20 @@ class WantedFindings:
     def of(self, findings: Iterable[Finding]) -> list[Finding]:
         """Those that are wanted, in their order."""
         return [each for each in findings if self._is_wanted(each)]
+
+    def nothing_about(self, findings: Iterable[Finding]) -> list[str]:
+        """For each subject that is asked for and that no finding is about, a line with those that there
+        are."""
+        said = []
+        for name, value in self._subject:
+            subjects = [each.subject for each in findings]
+            if any(_is_of(subject, name, value) for subject in subjects):
+                continue
+            known = sorted({str(own) for each in subjects if (own := getattr(each, name)) is not None})
+            named = ", ".join([*known[:_MOST_NAMED], *("…" for _ in known[_MOST_NAMED : _MOST_NAMED + 1])])
+            hint = nearest(value, known) or (f"; there are findings about {named}" if known else "")
+            said.append(f"--subject {name}={value}: there is no finding about it{hint}")
+        return said
 
     def fail(self, wanted: Iterable[Finding]) -> bool:
         """Whether one of those that are wanted is as grave as ``--fail-on`` says."""

@@ -142,14 +142,15 @@ def rebalance_long(facts: Facts) -> Iterator[Finding]:
     """Consumption stood still for long. In the newer groups a partition changes hands with two heartbeats of
     5 s, and that is how they work."""
     members = names_of(facts.rows(Members))
+    one_sided: dict[str, bool] = {}
     limits = {True: facts.limit("stopped_s"), False: facts.limit("newer_s")}
     for group, rows in by_group(facts.rows(Rebalances)):
         stopped = [
             row
             for row in rows
             if (row["stopped_ns"] or 0) >= limits[_is_classic(row)] * SECOND
-            if (row["members_before"] or 0) > 0
-            if not _may_be_over(row, facts)
+            if (row["members_before"] or 0) > 0 or _is_held(row, facts.limit("stopped_s"))
+            if not _may_be_over(row, facts, one_sided)
         ]
         found = [row for row in stopped if not facts.context.slept(when(row) - row["stopped_ns"], over(row))]
         if len(found) < len(stopped):
@@ -160,14 +161,20 @@ def rebalance_long(facts: Facts) -> Iterator[Finding]:
         begun = "" if worst["completed"] is not False else ", and was not finished"
         times = "" if len(found) == 1 else f" It is the longest of {len(found)}."
         generation = f" of generation {worst['generation']}" if worst["generation"] is not None else ""
+        is_held = worst["members_before"] is None
         stood = (
-            "Nobody read partitions" if _is_classic(worst) else "A partition that moved was read by nobody"
+            "Members waited"
+            if is_held
+            else "Nobody read partitions"
+            if _is_classic(worst)
+            else "A partition that moved was read by nobody"
         )
         yield facts.finding(
             FindingSubject(group=group),
             f"{stood} for "
             f"{seconds(worst['stopped_ns'])}: the rebalance{generation} took long{begun}. "
-            f"{_phase(worst, members)}{times}",
+            f"{_phase(worst, members)}{_UNSEEN if is_held else ''}{times}",
+            confidence=LIKELY if is_held else CERTAIN,
             count=len(found),
             measure=worst["stopped_ns"] / SECOND,
             unit="s",
@@ -181,17 +188,37 @@ def rebalance_long(facts: Facts) -> Iterator[Finding]:
         )
 
 
+_UNSEEN = (
+    " So the group still counted a member that the capture does not show. One that stopped without leaving "
+    "counts until its session ends, and Kafka Streams does not leave when it is closed."
+)
+
+
+def _is_held(row: Row, least_s: float) -> bool:
+    """Whether the coordinator held back members for long once all known ones had asked, though the capture
+    does not show who was in the group before. Of the first generation nobody was."""
+    is_first = row["generation"] is not None and row["generation"] <= 1
+    if row["members_before"] is not None or is_first or not _is_classic(row):
+        return False
+    return (_hold_ns(row) or 0) >= least_s * SECOND
+
+
 def _is_classic(row: Row) -> bool:
     """Whether its members join and sync; in the newer groups heartbeats tell them all."""
     return "classic" in row["types"]
 
 
-def _may_be_over(row: Row, facts: Facts) -> bool:
-    """Whether the end of a rebalance may be missing. In the newer groups a single heartbeat is the end."""
+def _may_be_over(row: Row, facts: Facts, one_sided: dict[str, bool]) -> bool:
+    """Whether the end of a rebalance may be missing. In the newer groups a single heartbeat is the end.
+
+    :param one_sided: by group, whether one side of many of its exchanges was not captured; filled here.
+    """
     if row["completed"] is not False:
         return False
-    clients = (member["client"] for member in facts.rows(Members) if member["group"] == row["group"])
-    if is_often_one_sided(facts, filter(None, clients)):
+    if row["group"] not in one_sided:
+        clients = (member["client"] for member in facts.rows(Members) if member["group"] == row["group"])
+        one_sided[row["group"]] = is_often_one_sided(facts, filter(None, clients))
+    if one_sided[row["group"]]:
         facts.cannot_judge("of many exchanges only one side was captured, the end of rebalances perhaps too")
         return True
     if not facts.context.gap_bytes:
@@ -262,6 +289,7 @@ def _are_silent(row: Row, members: dict[tuple[str, str], Row], silent_s: float) 
 def rebalance_missing_member(facts: Facts) -> Iterator[Finding]:
     """The coordinator waited for a member that was gone."""
     members = names_of(facts.rows(Members))
+    one_sided: dict[str, bool] = {}
     least_ns = facts.limit("hold_s") * SECOND
     for group, rows in by_group(facts.rows(Rebalances)):
         found = [
@@ -269,7 +297,7 @@ def rebalance_missing_member(facts: Facts) -> Iterator[Finding]:
             for row in rows
             if row["missing"] and row["stopped_ns"] is not None
             if (hold_ns := _hold_ns(row) or 0) >= least_ns
-            and not _may_be_over(row, facts)
+            and not _may_be_over(row, facts, one_sided)
             and _are_silent(row, members, facts.limit("silent_s"))
         ]
         if not found:
