@@ -44,6 +44,7 @@ def test_what_only_a_rule_can_tell_counts_where_it_tells_it(at_s: int, is_cause:
         ("broker-stalled", "too-many-in-flight"),
         ("member-id-churn", "connection-churn"),
         ("streams-status", "rebalance-storm"),
+        ("stuck-offset", "member-id-churn"),
         ("under-min-isr", "fetch-spin"),
         ("under-min-isr", "lso-lag"),
     ],

@@ -28,6 +28,7 @@ explains("consumer-stalled", "consumer-falling-behind", "partition-lags", shares
 explains("consumer-stopped", "consumer-falling-behind", "partition-lags", shares=("group", "topic"))
 explains("hot-partition", "partition-lags", shares=("topic",))
 explains("stuck-offset", "records-read-twice", shares=("group", "topic"))
+explains("stuck-offset", "member-id-churn", shares=("group", "client_id"), at_once=True)
 may_explain("throttled", "consumer-falling-behind", within_s=60)
 may_explain("partition-lags", "consumer-falling-behind", within_s=60)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from typing import Any
 
 from kdissect.analysis.errors import Errors
 from kdissect.analysis.fold import MILLISECOND, SECOND, Row, address
@@ -185,11 +186,15 @@ _REFUSED = ("PRODUCER_FENCED", "INVALID_PRODUCER_EPOCH", "INVALID_TXN_STATE", "T
 
 @rule("producer-fenced", CRITICAL, CERTAIN, needs=(Transactions,))
 def producer_fenced(facts: Facts) -> Iterator[Finding]:
-    """Another producer took the transactional id, and the one before learnt it."""
+    """Another producer took the transactional id, and the one before learnt it, if only when it went on."""
+    learnt: dict[tuple[Any, ...], Row] = {}
+    for row in facts.rows(Transactions):
+        if any(each in _FENCING for each in row["errors"]):
+            learnt[_incarnation(row)] = row
 
     def is_fenced(row: Row) -> bool:
-        learnt = any(each in _FENCING for each in row["errors"])
-        return learnt and row["taken_by_client"] is not None and row["outcome"] != "timed-out"
+        taken = row["taken_by_client"] is not None and row["outcome"] != "timed-out"
+        return taken and _incarnation(row) in learnt
 
     for subject, rows in _by_id(facts, is_fenced).items():
         row = rows[-1]
@@ -205,7 +210,9 @@ def producer_fenced(facts: Facts) -> Iterator[Finding]:
             if row["end_ns"] is not None
             else []
         )
-        steps.append(EvidenceStep(row["last_ns"], f"{row['client_id']} was refused", row["exchanges"][-1]))
+        refused = learnt[_incarnation(row)]
+        number = refused["exchanges"][-1]
+        steps.append(EvidenceStep(refused["last_ns"], f"{row['client_id']} was refused", number))
         yield facts.finding(
             subject,
             f"{taker} began to use the transactional id {subject.transactional_id}, which "
@@ -214,11 +221,17 @@ def producer_fenced(facts: Facts) -> Iterator[Finding]:
             count=len(rows),
             measure=len(rows),
             first_ns=row["end_ns"] if row["end_ns"] is not None else row["last_ns"],
-            last_ns=row["last_ns"],
+            last_ns=max(row["last_ns"], refused["last_ns"]),
             steps=tuple(steps),
-            exchanges=_numbers(rows),
+            exchanges=[*_numbers(rows), number],
             filter=having(transactional_id=subject.transactional_id),
         )
+
+
+def _incarnation(row: Row) -> tuple[Any, ...]:
+    """A producer, with its id and epoch: others that take the transactional id get another epoch."""
+    names = ("transactional_id", "client_id", "producer_id", "producer_epoch")
+    return tuple(row[name] for name in names)
 
 
 @rule("concurrent-transactions", NOTICE, CERTAIN, needs=(Transactions,), retry_ms=100, retries=20)

@@ -148,6 +148,28 @@ def test_fenced_is_who_was_refused_after_another_took_the_id() -> None:
     assert not judged("producer-fenced", transaction(outcome="fenced", errors=["PRODUCER_FENCED"]))
 
 
+@pytest.mark.parametrize(
+    ("later", "fires"),
+    [
+        ({}, True),
+        ({"producer_epoch": 4}, False),
+        ({"client_id": "other"}, False),
+        ({"transactional_id": "other"}, False),
+        ({"errors": ["CONCURRENT_TRANSACTIONS"]}, False),
+    ],
+)
+def test_who_learns_it_with_the_next_transaction_is_fenced_too(later: dict[str, Any], fires: bool) -> None:
+    own = {"producer_id": 7, "producer_epoch": 3}
+    taken = {"taken_by_client": "10.0.0.2:6000", "taken_by_client_id": "new", "outcome": "fenced"}
+    refused = {"errors": ["INVALID_PRODUCER_EPOCH"], "outcome": "unknown", "begin_ns": None, "end_ns": None}
+    seen = {"last_ns": 15 * SECOND, "exchanges": [8, 9], "partitions": 0}
+    rows = transaction(**own, **taken), transaction(**{**own, **refused, **seen, **later})
+    found = judged("producer-fenced", *rows)
+    assert [(each.count, each.last_ns, each.exchanges) for each in found] == (
+        [(1, 15 * SECOND, (1, 2, 9))] * fires
+    )
+
+
 def test_waits_count_from_100_ms_or_20_times() -> None:
     waits = {"errors": ["CONCURRENT_TRANSACTIONS"]}
     little = transaction(**waits, retries=19, retry_ns=99 * MILLISECOND)
