@@ -42,8 +42,6 @@ import os
 import re
 from collections.abc import Mapping
 from contextlib import suppress
-from fnmatch import fnmatchcase
-from math import isfinite
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -55,6 +53,7 @@ from kdissect.limits import DEFAULTS, LARGEST, Limits
 from kdissect.present.form import TIMES
 from kdissect.present.nearest import nearest
 from kdissect.settings.places import PAGES
+from kdissect.settings.rules import UnknownRuleError, refuse_unknown
 
 KEYS = (
     *("columns", "ports", "color", "time", "slow_ms", "theme", "page", "topics", "filters", "keymap"),
@@ -270,35 +269,18 @@ def _shown_fields(table: dict[str, Any]) -> frozenset[str]:
 
 
 def _findings(config: Config, table: dict[str, Any]) -> Config:
-    from kdissect.insight.catalogue import RULES
-
-    ignored: tuple[str, ...] = ()
-    thresholds: dict[str, dict[str, float]] = {}
-    for id, value in table.items():
-        if id == "ignore":
-            if not isinstance(value, list) or not all(isinstance(each, str) for each in value):
-                raise _WrongKeyError(id, "ignore: a list of ids is needed, such as rebalance-long")
-            for pattern in value:
-                if not any(fnmatchcase(known, pattern) for known in RULES):
-                    hint = nearest(pattern, RULES)
-                    raise _WrongKeyError(id, f"ignore: there is no finding {pattern!r}{hint}")
-            ignored = tuple(value)
-            continue
-        if id not in RULES:
-            raise _WrongKeyError(id, f"there is no finding {id!r}{nearest(id, ('ignore', *RULES))}")
-        known = RULES[id].thresholds
-        if not isinstance(value, dict):
-            raise _WrongKeyError(id, f"{id}: a table is needed")
-        for name, number in value.items():
-            if name not in known:
-                hint = nearest(name, known) or ("; it has none" if not known else "")
-                raise _WrongKeyError(name, f"there is no threshold {name!r} of {id}{hint}")
-            if not isinstance(number, int | float) or isinstance(number, bool) or not isfinite(number):
-                raise _WrongKeyError(name, f"{name}: a number is needed")
-            if number <= 0:
-                raise _WrongKeyError(name, f"{name}: a number above 0 is needed")
-        thresholds[id] = {name: float(number) for name, number in value.items()}
-    return config._replace(thresholds=thresholds, ignored=ignored)
+    ignored = table.get("ignore", [])
+    thresholds = {id: value for id, value in table.items() if id != "ignore"}
+    if not isinstance(ignored, list) or not all(isinstance(each, str) for each in ignored):
+        raise _WrongKeyError("ignore", "ignore: a list of ids is needed, such as rebalance-long")
+    try:
+        refuse_unknown(thresholds, ignored)
+    except UnknownRuleError as error:
+        raise _WrongKeyError(error.key, str(error)) from None
+    numbers = {
+        id: {name: float(number) for name, number in value.items()} for id, value in thresholds.items()
+    }
+    return config._replace(thresholds=numbers, ignored=tuple(ignored))
 
 
 def _columns(value: Any) -> tuple[str, ...]:

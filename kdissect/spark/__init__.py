@@ -29,6 +29,7 @@ from kdissect.spark.copies import merged
 from kdissect.spark.settings import TableSettings
 from kdissect.spark.storage import InputFile, list_files, refuse_password, refuse_unreadable, without_query
 from kdissect.spark.stored import all_stored
+from kdissect.spark.workers import warn_without_kdissect
 from kdissect.wording import plural
 
 if TYPE_CHECKING:
@@ -55,11 +56,13 @@ Paths = str | PathLike[str] | Iterable[str | PathLike[str]]
 def register(spark: SparkSession) -> None:
     """Make ``spark.read.format("kdissect")`` known to a session.
 
-    If a file is damaged, the driver warns when it is read (not with Spark Connect).
+    If a file is damaged, the driver warns when it is read, also by ``readStream``. Spark Connect carries back
+    rows only: there the table ``faults`` tells.
     """
     from kdissect.spark.news import news_of
     from kdissect.spark.source import CaptureSource, called
 
+    warn_without_kdissect(spark)
     spark.dataSource.register(called(CaptureSource.name(), news_of(spark)))
 
 
@@ -95,6 +98,7 @@ def table(
     for path in given:
         refuse_password(path)  # the plan shows paths
     if not pushdown:
+        warn_without_kdissect(spark)
         from kdissect.spark.source import replicated
 
         return replicated(spark, settings, given)
@@ -138,6 +142,7 @@ def _present(spark: SparkSession, paths: Paths) -> list[str]:
 
     :raises CaptureError: none is.
     """
+    warn_without_kdissect(spark)
     given = _listed(paths)
     if not _is_elsewhere(spark):
         refuse_unreadable([file.path for file in list_files(given)])
@@ -182,7 +187,7 @@ def statistics(
     from kdissect.spark.questions import Judgement, asked_tables
 
     settings = _of_folds(options)
-    wanted = tuple(dict.fromkeys(asked))
+    wanted = tuple(dict.fromkeys([asked] if isinstance(asked, str) else asked))
     question, titles = asked_tables(wanted, Judgement(settings.limits, {}, ()))
     made = found(spark, settings, _present(spark, paths), question)
     _warn_of_left_out(titles, made.left_out)
@@ -206,12 +211,16 @@ def findings(
     :param thresholds: thresholds by rule id, if they are not the usual ones, as in ``[findings.ID]`` of the
         configuration.
     :param ignored: ids of rules, or patterns; these rules do not run.
+    :raises ValueError: also where there is no such rule or threshold.
     """
+    from kdissect.settings.rules import refuse_unknown
     from kdissect.spark.folds import found
     from kdissect.spark.questions import Judgement
 
     settings = _of_folds(options)
-    judgement = Judgement(settings.limits, thresholds or {}, tuple(ignored))
+    names = (ignored,) if isinstance(ignored, str) else tuple(ignored)
+    refuse_unknown(thresholds or {}, names)
+    judgement = Judgement(settings.limits, thresholds or {}, names)
     made = found(spark, settings, _present(spark, paths), judgement)
     _warn_of_damage(made.damage)
     return spark.createDataFrame(made.tables[0])

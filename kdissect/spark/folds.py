@@ -132,10 +132,11 @@ def found(
 ) -> CountedPoints:
     """Have captures counted. The captures are read once, by one job, which has run when this returns.
 
-    :raises CaptureError: no file is there.
+    :raises CaptureError: no file is there, a key log is missing, or a key cannot be used.
     :raises ValueError: a file belongs to no capture point, or the filter is wrong.
     """
-    Choice(settings)  # a filter that is none is told before any task starts
+    Choice(settings)  # what is wrong is told before any task starts
+    settings.refuse_unusable()
     points = capture_points(list_files(paths), settings.capture_point)
     counts = [replicas_of(point, settings) for point in points]
     several = [several_points(point, settings) for point in points]

@@ -8,12 +8,13 @@ tells.
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from pyspark.accumulators import Accumulator, AccumulatorParam
 
+from kdissect.dissect import Event
 from kdissect.model import Fault
 from kdissect.spark.named import named
 from kdissect.wording import plural
@@ -27,6 +28,8 @@ _MOST_WARNINGS = 10
 """In one session; what is wrong with more files is in the table ``faults``."""
 
 News = Accumulator[list[str]]
+E = TypeVar("E", bound=Event)
+"""A kind of event."""
 
 
 def line_of(faults: Sequence[str]) -> str:
@@ -99,9 +102,18 @@ def news_of(spark: SparkSession) -> News | None:
     return _OF_SESSIONS[name]
 
 
-def tell(news: News | None, faults: Iterable[Fault], paths: Sequence[str]) -> None:
-    """Tell the driver faults, of a task that reads these files."""
-    if news is not None:
-        words = [named(each, paths).message for each in faults]
-        if words:
-            news.add(words)
+def tell(news: News | None, items: Iterable[object], paths: Sequence[str]) -> int:
+    """Tell the driver the faults of files among these, of a task that reads these files. Gives how many
+    they are."""
+    found = [each for each in items if isinstance(each, Fault) and each.layer == "file"]
+    if news is not None and found:
+        news.add([named(each, paths).message for each in found])
+    return len(found)
+
+
+def telling(news: News | None, events: Iterable[E], paths: Sequence[str]) -> Iterator[E]:
+    """The events. The driver is told the faults of files among them."""
+    for event in events:
+        if isinstance(event, Fault):
+            tell(news, (event,), paths)
+        yield event

@@ -10,6 +10,8 @@ from collections.abc import Callable, Mapping
 from functools import lru_cache
 from typing import Any, NamedTuple
 
+from kdissect.capture.keylogs import KeyLogs
+from kdissect.faults import KINDS
 from kdissect.limits import DEFAULTS, Limits
 from kdissect.model import CaptureError
 from kdissect.payload.decoder import PayloadDecoder
@@ -20,6 +22,7 @@ from kdissect.present.options import Options
 from kdissect.present.statistics import STATISTICS, asked
 from kdissect.registry.folders import read_schemas
 from kdissect.registry.rules import rule_of
+from kdissect.source import read_rsa_key
 from kdissect.spark.tables import TABLES, full_table, with_point
 
 DIRECTORY = "directory"
@@ -103,7 +106,10 @@ class TableSettings(NamedTuple):
             if name is None:
                 raise LookupError(f"there is no option {key!r}{nearest(key, cls._fields)}")
             values[name] = _READ[name](name, value)
-        return cls(**values)
+        made = cls(**values)
+        if made.layer is not None and (made.table != "faults" or made.stats is not None):
+            raise ValueError("layer: is an option of the table faults")
+        return made
 
     def options(self) -> dict[str, str]:
         """The text form of what is not the default."""
@@ -124,6 +130,18 @@ class TableSettings(NamedTuple):
             shown_fields=self.shown_fields,
             payloads=_decoder(self.schemas, self.decode_as, self.limits) if self.decodes else None,
         )
+
+    def refuse_unusable(self) -> None:
+        """See on this machine whether there is what the options name: key logs, keys, schemas.
+
+        :raises ValueError: schemas are missing, or a rule for decoding is wrong.
+        :raises CaptureError: a key log is missing, or a key cannot be used.
+        """
+        if self.decodes:
+            _decoder(self.schemas, self.decode_as, self.limits)
+        for path in self.rsa_key:
+            read_rsa_key(path)
+        next(KeyLogs(self.keylog).read(), None)  # before the first secret it sees whether all are there
 
     def chosen_table(self) -> Table:
         """The table, or statistic, with the columns that are chosen.
@@ -227,6 +245,20 @@ def _paths(_: str, value: Any) -> tuple[str, ...]:
     return tuple(each for each in (value.split(",") if isinstance(value, str) else value) if each)
 
 
+def _columns(name: str, value: Any) -> tuple[str, ...]:
+    columns = _paths(name, value)
+    if twice := next((each for each in columns if columns.count(each) > 1), None):
+        raise ValueError(f"{name}: {twice} is named twice")
+    return columns
+
+
+def _layer(name: str, value: Any) -> str | None:
+    layer, known = _word(name, value), list(dict.fromkeys(layer for layer, _ in KINDS.values()))
+    if layer is not None and layer not in known:
+        raise LookupError(f"{name}: there is no layer {layer!r}; there are {', '.join(known)}")
+    return layer
+
+
 def _names(_: str, value: Any) -> frozenset[str]:
     return frozenset(_paths("", value))
 
@@ -275,7 +307,7 @@ def _limits(name: str, value: Any) -> Limits:
 _READ: dict[str, Callable[[str, Any], Any]] = {
     "table": _table,
     "stats": _word,
-    "columns": _paths,
+    "columns": _columns,
     "ports": _ports,
     "payload": _payload,
     "shown_fields": _names,
@@ -293,6 +325,6 @@ _READ: dict[str, Callable[[str, Any], Any]] = {
     "rsa_key": _paths,
     "tasks": _count,
     "places": _flag,
-    "layer": _word,
+    "layer": _layer,
     "progress": _word,
 }

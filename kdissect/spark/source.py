@@ -8,7 +8,7 @@ from __future__ import annotations
 import json
 from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from functools import partial
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any
 
 from pyspark.sql.datasource import (
     DataSource,
@@ -20,7 +20,6 @@ from pyspark.sql.datasource import (
 from pyspark.sql.types import StructType
 
 from kdissect.capture.reader import Points
-from kdissect.dissect import Event
 from kdissect.later import Later
 from kdissect.model import CaptureError, Fault
 from kdissect.present.arrow import RowBatches
@@ -29,7 +28,7 @@ from kdissect.spark.catalog_tables import PLACES, is_created, is_ours, options_o
 from kdissect.spark.choice import Choice
 from kdissect.spark.folds import counted_alone, several_points
 from kdissect.spark.launch import STREAMS_SINCE, can_stream
-from kdissect.spark.news import News, news_of, tell
+from kdissect.spark.news import News, news_of, tell, telling
 from kdissect.spark.one_line import in_one_line
 from kdissect.spark.plan import capture_points, replicas_of, task_numbers
 from kdissect.spark.progress import Note
@@ -46,10 +45,6 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 else:
     pa = Later("pyarrow")
-
-
-E = TypeVar("E", bound=Event)
-"""A kind of event."""
 
 
 class CaptureSource(DataSource):
@@ -79,7 +74,7 @@ class CaptureSource(DataSource):
     def streamReader(self, schema: StructType) -> DataSourceStreamReader:  # noqa: N802 - Spark's name
         """What follows a folder. What is wrong with options is told when it is first used."""
         try:
-            return _stream_of(self.options, schema)
+            return _stream_of(self.options, schema, self.news)
         except (LookupError, ValueError, CaptureError, StateError) as error:
             return _NoStream(error)
 
@@ -141,7 +136,7 @@ _OF_STREAMS = frozenset(("state", "statekey", "maxbytesperbatch", "settleseconds
 """The options that only streams have, in the form of :func:`_plain`."""
 
 
-def _stream_of(options: Mapping[str, str], schema: StructType) -> DataSourceStreamReader:
+def _stream_of(options: Mapping[str, str], schema: StructType, news: News | None) -> DataSourceStreamReader:
     """What follows a folder.
 
     :raises ValueError: this Spark has no such streams, or an option is wrong.
@@ -160,7 +155,7 @@ def _stream_of(options: Mapping[str, str], schema: StructType) -> DataSourceStre
     for each in (path, own.get("state", "")):
         refuse_password(each)  # Spark keeps it in its checkpoint
     table = _selected(settings._replace(columns=()).chosen_table(), schema)
-    return table_stream.TableStream({**own, "path": path}, settings, table)
+    return table_stream.TableStream({**own, "path": path}, settings, table, news)
 
 
 def _settings_of(options: Mapping[str, str], without: Container[str] = ()) -> TableSettings:
@@ -233,7 +228,8 @@ class FoldReader(DataSourceReader):
         self._settings = settings
         self._news = news
         self._paths = paths
-        Choice(settings)  # a filter that is none is told before any task starts
+        Choice(settings)  # what is wrong is told before any task starts
+        settings.refuse_unusable()
 
     def partitions(self) -> Sequence[InputPartition]:
         """A task for each capture point.
@@ -254,6 +250,8 @@ class FoldReader(DataSourceReader):
         assert isinstance(partition, CountingTask)
         settings, stats = self._settings, self._settings.stats
         assert stats is not None
+        with in_one_line():
+            settings.refuse_unusable()  # this may be another machine
         question, _ = asked_tables((stats,), Judgement(settings.limits, {}, ()))
         note = Note(settings.progress, f"stats-{partition.index}")
         counted = counted_alone(partition.paths, settings, question, note, partition.points)
@@ -279,7 +277,8 @@ class CaptureReader(DataSourceReader):
         self._news = news
         self._paths = paths
         self._names = tuple(column.name for column in table.columns)
-        Choice(settings)  # a filter that is none is told before any task starts
+        Choice(settings)  # what is wrong is told before any task starts
+        settings.refuse_unusable()
 
     def partitions(self) -> Sequence[InputPartition]:
         """The tasks. Several may share a capture point, and each of them reads and dissects all of it.
@@ -302,6 +301,8 @@ class CaptureReader(DataSourceReader):
         """The rows of a task, as record batches of Arrow."""
         assert isinstance(partition, SourceTask)
         settings, share = self._settings, partition
+        with in_one_line():
+            settings.refuse_unusable()  # this may be another machine
         note = Note(settings.progress, f"{settings.table}-{share.index}")
         full = settings.full_table(settings.table)
         table = full.select(self._names)
@@ -309,7 +310,7 @@ class CaptureReader(DataSourceReader):
             own = table_at(table, share.point, settings.head)
             rows = PacketRows(own, settings.limits, share.index, share.count)
             for items in packets_of(share.paths, settings, note):
-                note.damage += len(self._told(items, share))
+                note.damage += tell(self._news, items, share.paths)
                 yield from rows.feed(items)
             note.write()
             yield from rows.close()
@@ -317,23 +318,14 @@ class CaptureReader(DataSourceReader):
         choice = Choice(settings)
         if settings.layer == "file":
             damage: Iterable[Fault] = damage_of(share.paths, settings, note)
-            yield from batches_of(self._heard(damage, share), table, share.point, settings, choice, note)
+            yield from batches_of(
+                telling(self._news, damage, share.paths), table, share.point, settings, choice, note
+            )
             return
         events = share_of(share.paths, settings, share.index, share.count, note)
-        yield from batches_of(self._heard(events, share), table, share.point, settings, choice, note)
-
-    def _told(self, items: Iterable[object], share: SourceTask) -> list[Fault]:
-        """The faults of files among these, which the driver is told."""
-        found = [each for each in items if isinstance(each, Fault) and each.layer == "file"]
-        tell(self._news, found, share.paths)
-        return found
-
-    def _heard(self, events: Iterable[E], share: SourceTask) -> Iterator[E]:
-        """The events, the faults of files among which the driver is told."""
-        for event in events:
-            if isinstance(event, Fault):
-                self._told((event,), share)
-            yield event
+        yield from batches_of(
+            telling(self._news, events, share.paths), table, share.point, settings, choice, note
+        )
 
 
 def replicated(spark: SparkSession, settings: TableSettings, paths: list[str]) -> DataFrame:

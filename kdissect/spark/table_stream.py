@@ -28,6 +28,7 @@ from kdissect.present.columns import Table
 from kdissect.spark.asked import difference, first, told
 from kdissect.spark.choice import Choice
 from kdissect.spark.folders import SmallFiles, small_files
+from kdissect.spark.news import News, telling
 from kdissect.spark.one_line import in_one_line
 from kdissect.spark.progress import Note
 from kdissect.spark.rows import batches_of
@@ -57,12 +58,15 @@ class TableStream(FolderReader):
 
     :param own: by name the options of :data:`OPTIONS` that were given, and the folder as ``path``.
     :param table: the columns that are made.
+    :param news: by which its tasks tell the driver what is wrong with files.
     :raises ValueError: an option is missing or wrong, or the table cannot be made batch by batch.
     :raises CaptureError: there is no such folder.
     :raises StateError: there is no key for the state.
     """
 
-    def __init__(self, own: Mapping[str, str], settings: TableSettings, table: Table) -> None:
+    def __init__(
+        self, own: Mapping[str, str], settings: TableSettings, table: Table, news: News | None = None
+    ) -> None:
         _refuse_whole(settings)
         folder, state = own["path"], own.get("state")
         if state is None:
@@ -79,9 +83,11 @@ class TableStream(FolderReader):
         self._key = state_key(own.get("state_key")) if "state_key" in own or is_remote(state) else None
         self._settings = settings
         self._table = table
+        self._news = news
         self._same: set[str] = set()
         """The queries that are known to have had these options before."""
-        Choice(settings)  # a filter that is none is told before any task starts
+        Choice(settings)  # what is wrong is told before any task starts
+        settings.refuse_unusable()
 
     def initialOffset(self) -> dict[str, Any]:  # noqa: N802 - Spark's name
         return {"query": uuid.uuid4().hex, "batch": 0, "lasts": {}, **to_offset({})}
@@ -157,7 +163,8 @@ class TableStream(FolderReader):
                 pass
         note = Note(settings.progress, f"{settings.table}-{task.batch}-{task.point}")
         events = events_of_batch(states, task.batch, task.point, spans, settings, note)
-        yield from batches_of(events, self._table, task.point, settings, Choice(settings), note)
+        heard = telling(self._news, events, [span.path for span in spans])
+        yield from batches_of(heard, self._table, task.point, settings, Choice(settings), note)
 
     def _planned(self, states: States, task: BatchTask) -> list[tuple[int, list[FileSpan]]]:
         """What the batches read that nobody did to their end, up to this one.

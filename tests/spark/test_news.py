@@ -45,6 +45,17 @@ def test_who_uses_a_data_frame_is_warned_once(spark: SparkSession, tmp_path: Pat
             assert each.count() > 0
 
 
+def test_who_follows_a_folder_is_warned(spark: SparkSession, tmp_path: Path) -> None:
+    (spool := tmp_path / "in").mkdir()
+    damaged(spool / "cut.pcapng")
+    kdissect.spark.register(spark)
+    reader = spark.readStream.format("kdissect").option("state", str(tmp_path / "state"))
+    writer = reader.option("settle_seconds", "0").load(str(spool)).writeStream.format("noop")
+    writer = writer.option("checkpointLocation", str(tmp_path / "checkpoint")).trigger(availableNow=True)
+    with pytest.warns(UserWarning, match=f"cut.pcapng: the file ends inside a block.*{TELLS}"):
+        writer.start().awaitTermination()
+
+
 def test_who_asks_for_statistics_is_warned(spark: SparkSession, tmp_path: Path) -> None:
     with pytest.warns(UserWarning, match=f"one.pcapng: the file ends inside a block.*{TELLS}"):
         kdissect.spark.stats(spark, damaged(tmp_path / "one.pcapng"), "srt", tasks=2)

@@ -112,7 +112,8 @@ def test_statistics_stand_beside_runs_that_read_the_same(
         )
         runs.end({"run": 1})
     assert spark("stats", ERRORS, "--out", tmp_path, "-z", "srt") == 2
-    assert "--append made the tables there, of other captures" in capsys.readouterr().err
+    told = capsys.readouterr().err
+    assert "--append made the tables there, and has read none of these captures; let spark batch" in told
     assert spark("batch", BASIC, "--out", tmp_path) == 2
     assert "give another place, or --append" in capsys.readouterr().err
 

@@ -4,17 +4,20 @@ from __future__ import annotations
 
 import gzip
 import json
+import os
 import re
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from pyspark.sql.types import StringType, StructField, StructType
 
 import kdissect.spark
 from kdissect.capture.files import read_packets
 from kdissect.model import CaptureError, Packet
 from kdissect.spark.progress import done
+from kdissect.spark.source import CaptureSource
 from tests.spark.cuts import cut
 from tests.spark.same import CAPTURES, read_rows, spark_rows
 
@@ -22,6 +25,7 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 BASIC = CAPTURES / "basic-kafka43.pcapng"
+API = StructType([StructField("api", StringType())])
 
 
 def test_rotated_files_are_one_capture(spark: SparkSession, tmp_path: Path) -> None:
@@ -165,6 +169,37 @@ def test_key_logs_decrypt(spark: SparkSession) -> None:
     frame = kdissect.spark.table(spark, capture, "exchanges", keylog=keylog, tasks=2)
     assert frame.count() > 0
     assert kdissect.spark.exchanges(spark, capture, tasks=2).isEmpty()
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        ({"keylog": "/nowhere"}, "/nowhere: there is no such key log"),
+        ({"rsa_key": "/nowhere"}, "/nowhere: cannot be read"),
+        ({"schemas": "/nowhere"}, "schemas: /nowhere: not there"),
+        ({"decode_as": "orders=none"}, "decode_as: orders=none: there is no form 'none'"),
+    ],
+)
+def test_what_options_name_is_looked_for_before_tasks_start(options: dict[str, str], words: str) -> None:
+    with pytest.raises((CaptureError, ValueError), match=f"^{re.escape(words)}"):
+        CaptureSource({**options, "path": str(BASIC)}).reader(API)
+    with pytest.raises((CaptureError, ValueError), match=f"^{re.escape(words)}"):
+        CaptureSource({**options, "path": str(BASIC), "stats": "srt"}).reader(API)
+
+
+def test_a_worker_that_lacks_a_key_log_says_so_in_one_line(tmp_path: Path) -> None:
+    keylog = tmp_path / "keys"
+    for stats in ({}, {"stats": "srt"}):
+        source = CaptureSource({"path": str(BASIC), "keylog": str(keylog), **stats})
+        keylog.write_text("")
+        reader = source.reader(API)
+        (task, *_) = reader.partitions()
+        keylog.unlink()
+        with pytest.MonkeyPatch.context() as environment:
+            environment.delenv("SPARK_HIDE_TRACEBACK", raising=False)
+            with pytest.raises(CaptureError, match="there is no such key log"):
+                next(iter(reader.read(task)))
+            assert os.environ.pop("SPARK_HIDE_TRACEBACK") == "1"
 
 
 def test_keys_and_values_are_decoded(spark: SparkSession) -> None:

@@ -232,3 +232,18 @@ def test_options_of_rows_are_none_of_statistics(spark: SparkSession) -> None:
         kdissect.spark.stats(spark, ERRORS, "srt", payload="none")
     with pytest.raises(LookupError, match="groups"):
         kdissect.spark.stats(spark, ERRORS, "group")
+    with pytest.raises(LookupError, match=r"^group: there is no such table"):
+        kdissect.spark.statistics(spark, ERRORS, "group")
+
+
+@pytest.mark.usefixtures("spark")
+def test_rules_that_are_none_are_refused(spark: SparkSession) -> None:
+    for given, words in (
+        ({"thresholds": {"rebalance-lon": {"stopped_s": 1}}}, "did you mean rebalance-long"),
+        ({"thresholds": {"rebalance-long": {"stoped_s": 1}}}, "did you mean stopped_s"),
+        ({"thresholds": {"rebalance-long": {"stopped_s": 0}}}, "a number above 0"),
+        ({"ignored": ["rebalance-*", "far-awya"]}, "did you mean far-away"),
+        ({"ignored": "far-awya"}, "did you mean far-away"),
+    ):
+        with pytest.raises(ValueError, match=words):
+            kdissect.spark.findings(spark, ERRORS, **given)

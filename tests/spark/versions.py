@@ -1,8 +1,9 @@
 """Other versions of Spark: ``python -m tests.spark.versions [VERSION…]``, else 4.1 and 4.2.
 
 Each gets an environment of its own with PySpark of that version, which finds all other packages in this one.
-Tables, partitions, statistics, the data source, and (from 4.2 on) streams have the rows of ``read``. What
-Spark does not do for a source in Python (:mod:`tests.spark.test_sources_in_python`) is the same in each.
+Tables, partitions, statistics, the data source, and (from 4.2 on) streams have the rows of ``read``. Damage
+warns (:mod:`tests.spark.test_news`). What Spark does not do for a source in Python
+(:mod:`tests.spark.test_sources_in_python`) is the same in each.
 """
 
 # ruff: noqa: T201
@@ -51,6 +52,13 @@ of_spark.test_no_columns_are_told(spark)
 of_spark.test_a_plan_tells_a_source_s_name_only(spark)
 of_spark.test_filters_are_kept_for_the_next_query(spark)
 folder = Path(sys.argv[2]).parent
+from tests.spark import test_news as of_damage
+for name in ("one", "two", "three"):
+    (folder / name).mkdir()
+of_damage.test_who_uses_a_data_frame_is_warned_once(spark, folder / "one")
+of_damage.test_who_asks_for_statistics_is_warned(spark, folder / "two")
+if spark.version >= "4.2":
+    of_damage.test_who_follows_a_folder_is_warned(spark, folder / "three")
 (folder / "spool").mkdir()
 (folder / "spool" / path.name).write_bytes(path.read_bytes())
 reader = spark.readStream.format("kdissect").option("state", str(folder / "state"))

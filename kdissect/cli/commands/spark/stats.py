@@ -209,7 +209,8 @@ class _SparkStatsCommand:
         runs = Runs(os.path.join(out, RUNS_FOLDER))
         try:
             if why is None and not is_of_runs(runs, self._files):
-                why = "--append made the tables there, of other captures; give another place"
+                words = "--append made the tables there, and has read none of these captures"
+                why = f"{words}; let spark batch --append read them first, or give another place"
         except RunsError as error:
             raise Wrong(str(error)) from None
         if why is not None and len(stays) == len(there):

@@ -1,0 +1,49 @@
+"""Which rules are left out, and their thresholds: whether there are such."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from fnmatch import fnmatchcase
+from math import isfinite
+
+from kdissect.present.nearest import nearest
+
+
+class UnknownRuleError(ValueError):
+    """There is no such rule or threshold, or it cannot have this value; the text is one line.
+
+    :param key: what is wrong, as the user wrote it.
+    """
+
+    def __init__(self, key: str, words: str) -> None:
+        super().__init__(words)
+        self.key = key
+
+
+def refuse_unknown(thresholds: Mapping[str, object], ignored: Iterable[str]) -> None:
+    """See that rules, and thresholds of theirs, are some that there are.
+
+    :param thresholds: by id of a rule and name.
+    :param ignored: ids of rules, or patterns.
+    :raises UnknownRuleError: one is not, or a threshold is no number above 0.
+    """
+    from kdissect.insight.catalogue import RULES
+
+    for pattern in ignored:
+        if not any(fnmatchcase(known, pattern) for known in RULES):
+            hint = nearest(pattern, RULES)
+            raise UnknownRuleError("ignore", f"ignore: there is no finding {pattern!r}{hint}")
+    for id, value in thresholds.items():
+        if id not in RULES:
+            raise UnknownRuleError(id, f"there is no finding {id!r}{nearest(id, ('ignore', *RULES))}")
+        known = RULES[id].thresholds
+        if not isinstance(value, Mapping):
+            raise UnknownRuleError(id, f"{id}: a table is needed")
+        for name, number in value.items():
+            if name not in known:
+                hint = nearest(name, known) or ("; it has none" if not known else "")
+                raise UnknownRuleError(name, f"there is no threshold {name!r} of {id}{hint}")
+            if not isinstance(number, int | float) or isinstance(number, bool) or not isfinite(number):
+                raise UnknownRuleError(name, f"{name}: a number is needed")
+            if number <= 0:
+                raise UnknownRuleError(name, f"{name}: a number above 0 is needed")
