@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
@@ -14,6 +15,7 @@ from kdissect.cli.screen_settings import known_theme
 from kdissect.cli.sides import ComparedFile, kept_report
 from kdissect.cli.terminals import can_draw_screens
 from kdissect.insight.difference import Difference
+from kdissect.present.sanitise import sanitise
 from kdissect.settings.screens import WENT_BACK
 from kdissect.system.terminal import SIGNALLED, run_in_terminal
 
@@ -22,6 +24,11 @@ if TYPE_CHECKING:
 
 _OPTIONS = {"decode_as": "-d", "key_logs": "--keylog", "rsa_keys": "--rsa-key"}
 """What the screens of one capture take too."""
+
+
+_STARTING = "opening the exchanges of {} …"
+_TAKE_BACK_LINE = "\x1b[A\x1b[2K"
+"""Clears the line above the cursor."""
 
 
 def is_for_screens(given: Mapping[str, Any]) -> bool:
@@ -73,12 +80,25 @@ def _exchanges(name: str, path: str, given: Mapping[str, Any], text: str) -> Sho
     options = [word for name, option in _OPTIONS.items() for value in given[name] for word in (option, value)]
     command = [sys.executable, "-m", "kdissect", "tui", "--fresh", "--compared-as", name]
     command += ["-Y", shown, *options, "-r", path]
+    _say_that_they_start(name)
     try:
         code = run_in_terminal(command)
     except OSError as error:
         return ShownOutcome(f"the screens cannot be opened: {error.strerror or error}")
+    if code in (WENT_BACK, DONE):  # else the reason stands below the line
+        sys.stdout.write(_TAKE_BACK_LINE)
+        sys.stdout.flush()
     if code == WENT_BACK:
         return ShownOutcome()
     if code == DONE or code > SIGNALLED:
         return ShownOutcome(ends_with=code)
     return ShownOutcome(f"the exchanges of {name} cannot be shown: their screens ended with code {code}")
+
+
+def _say_that_they_start(name: str) -> None:
+    """Write a line to the terminal, which has nothing of ours until the other screens are there: a second, or
+    some where the machine is busy."""
+    # A character may take two cells, and only one line is taken back.
+    room = max(8, (shutil.get_terminal_size().columns - len(_STARTING)) // 2 - 1)
+    sys.stdout.write(f"{_STARTING.format(sanitise(name, room))}\n")
+    sys.stdout.flush()

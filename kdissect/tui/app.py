@@ -212,9 +212,17 @@ class Kdissect(Host):
         if len(self.index) != before:
             self.shown.index_grew()
             self._watch_filter()
+            self._look_at_new()
         if has_news and self.ended is not None:
             self.shown.index_is_complete()
         return has_news
+
+    def _look_at_new(self) -> None:
+        """Let the list of exchanges take in what came, whichever page is shown. All of a large file at once
+        takes as long as some frames: its page would open late."""
+        exchanges = self.pages.get("exchanges")
+        if isinstance(exchanges, ExchangesPage):
+            exchanges.look_at_new()
 
     async def on_event(self, event: Event) -> None:
         if isinstance(event, InputEvent):

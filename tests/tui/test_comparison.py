@@ -281,6 +281,8 @@ def test_on_a_terminal_diff_opens_it_and_leads_to_the_screens_and_back() -> None
         terminal.send(b"3")
         terminal.until(b"ApiVersions")
         terminal.send(b"a")
+        terminal.until(b"opening the exchanges of AFTER errors.pcapng")
+        assert b"1 Exchanges" not in terminal.text
         terminal.until(b"1 Exchanges")
         terminal.until(b"api ==")
         terminal.until(b"Back to Differences")

@@ -89,6 +89,11 @@ class ExchangesPage(SplitPage):
 
     # -- the list -----------------------------------------------------------------------------------
 
+    def look_at_new(self) -> None:
+        """Take in how much room new exchanges need, whether or not this page is shown."""
+        if self.is_mounted:
+            self.rows.needs.look()
+
     def shown(self) -> int:
         return len(self.rows)
 

@@ -11,6 +11,7 @@ from rich.text import Text
 from textual import on
 from textual.app import ComposeResult
 from textual.binding import ActiveBinding, BindingType
+from textual.events import ScreenResume
 from textual.screen import Screen
 from textual.widgets import Static
 
@@ -56,6 +57,8 @@ class Page(Screen[None]):
 
     _why: Text | None = None
     """What is said of it that there is nothing, or nothing more."""
+    _looks: object = None
+    """How the application looked when this page was shown last."""
     _way_out_said = BACK
     """What the footer says of q."""
 
@@ -99,6 +102,7 @@ class Page(Screen[None]):
     def on_mount(self) -> None:
         self.app.theme_changed_signal.subscribe(self, lambda _: self._theme_changed())
         self.call_after_refresh(keep_what_there_is)  # a page that was made stays
+        self._looks = self._looks_now()
         words = self.kdissect.first_words
         if words is not None and self.kdissect.is_home(self):
             self.kdissect.first_words = None
@@ -204,6 +208,25 @@ class Page(Screen[None]):
 
     def on_screen_resume(self) -> None:
         self.index_grew()
+
+    @on(ScreenResume)
+    def _keep_styles(self, event: ScreenResume) -> None:
+        """After this Textual would look up the styles of all widgets, a third of the time in which a page is
+        opened. They are the same unless the application looks different now."""
+        looks, self._looks = self._looks, self._looks_now()
+        event.refresh_styles = event.refresh_styles and looks != self._looks
+
+    def _looks_now(self) -> object:
+        """All of the application that decides about the styles of a page."""
+        return self.app.theme, frozenset(self.app.get_pseudo_classes()), frozenset(self.app.classes)
+
+    def _on_timer_update(self) -> None:
+        """Draw what changed. If a layout and the whole screen are due, Textual draws the screen twice. Here
+        the layout knows of it, and draws it once."""
+        if self._repaint_required and (self._layout_required or self._scroll_required):
+            self._dirty_widgets.add(self)
+            self._repaint_required = self not in self._compositor.visible_widgets
+        super()._on_timer_update()
 
     def on_resize(self) -> None:
         self.set_class(self.app.size.height < LOW, "-low")

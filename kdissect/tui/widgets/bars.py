@@ -11,6 +11,7 @@ from rich.style import Style
 from rich.text import Text
 from textual import events
 from textual.app import ComposeResult
+from textual.binding import ActiveBinding
 from textual.containers import Vertical
 from textual.keys import key_to_character
 from textual.message import Message
@@ -21,6 +22,7 @@ from kdissect.present.paragraphs import fold_text
 from kdissect.settings.places import SHORT_TITLES
 from kdissect.tui.colors import Legible
 from kdissect.tui.widgets.legible import LegibleText
+from kdissect.tui.widgets.table import VirtualTable
 
 
 class Tabs(Legible):
@@ -241,6 +243,12 @@ def _character_of(key: str) -> str | None:
     return "/" if key == "slash" else key_to_character(key)
 
 
+def _is_of_empty(active: ActiveBinding) -> bool:
+    """Whether a key would open a row of a list that has none."""
+    is_open = active.binding.id == "open"
+    return is_open and isinstance(active.node, VirtualTable) and not len(active.node.rows)
+
+
 class KeysFooter(Legible):
     """The keys that mean something here; a click is as good as the key. Where there is no room for all, it
     first leaves out keys that most screens have, then the last ones, but never the very last. That one opens
@@ -284,6 +292,8 @@ class KeysFooter(Legible):
             binding = active.binding
             if field is not None and field.check_consume_key(binding.key, _character_of(binding.key)):
                 continue  # it is written into the field
+            if _is_of_empty(active):
+                continue
             if binding.show and binding.action not in found:
                 text = self.app.get_key_display(binding)
                 what, help_text = binding.description, active.tooltip

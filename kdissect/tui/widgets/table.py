@@ -65,7 +65,10 @@ def cut_name(name: str, room: int) -> str:
     if room < 5:
         return cut_text(name, room)
     end = (room - 1) // 2
-    return _beginning(name, room - 1 - end) + CUT + _beginning(name[::-1], end)[::-1]
+    last = _beginning(name[::-1], end)[::-1]
+    while last and not cell_len(last[0]):  # an accent of a letter that has no room
+        last = last[1:]
+    return _beginning(name, room - 1 - end) + CUT + last
 
 
 class TableRows(Protocol):
@@ -185,6 +188,8 @@ class VirtualTable(Steady, Legible, can_focus=True):
         self._strips: LRUCache[Hashable, Strip] = LRUCache(STRIPS)
         self._drawn: Hashable = None
         """What was on the screen when rows changed last."""
+        self._had_rows = False
+        """Whether there was a row when rows changed last."""
         self._nothing = ""
         """Stands below the heads while there is no row."""
 
@@ -207,6 +212,9 @@ class VirtualTable(Steady, Legible, can_focus=True):
         if visible != self._drawn:
             self._drawn = visible
             self.refresh()
+        if self._had_rows != bool(len(self.rows)):
+            self._had_rows = not self._had_rows
+            self.screen.refresh_bindings()
 
     def say_nothing(self, why: str) -> None:
         """Say why there is no row, where the rows would stand."""

@@ -20,7 +20,7 @@ from textual.message import Message
 from textual.reactive import reactive
 from textual.strip import Strip
 
-from kdissect.analysis.fold import Row
+from kdissect.analysis.fold import MILLISECOND, Row
 from kdissect.analysis.moments import LEADER, REBALANCE, TRANSACTION
 from kdissect.feed.summary import NONE, OverTime
 from kdissect.present.form import duration, size
@@ -241,6 +241,8 @@ class TimeLine(Legible, can_focus=True):
         name = {"requests": "requests", "bytes": "bytes", "error": "errors"}[what]
         if most == 0:
             label = f"no {name}"
+        elif over.length_ns < MILLISECOND:  # a rate would be far more than there was
+            label = f"≤ {size(most)}" if what == "bytes" else f"≤ {most:,} {name}"
         else:
             label = f"≤ {size(round(rate))}/s" if what == "bytes" else _most_of(name, rate)
         levels = -(-counts * rows * _EIGHTHS // max(1, most))

@@ -25,6 +25,10 @@ def test_no_blank_stands_for_half_a_character() -> None:
     assert cut_text("a b c", 3) == "a …"
 
 
+def test_no_accent_stands_at_the_sign_of_a_cut() -> None:
+    assert cut_name("e\u0301" * 20, 8) == "e\u0301e\u0301e\u0301e\u0301…e\u0301e\u0301e\u0301"
+
+
 def test_names_that_differ_at_the_end_differ_where_they_are_cut() -> None:
     assert cut_name("127.0.0.1:25001", 12) == "127.0.…25001"
     assert cut_name("raft-client-1", 12) == "raft-c…ent-1"

@@ -2,11 +2,18 @@
 
 from __future__ import annotations
 
+import asyncio
+from pathlib import Path
+
 import numpy as np
 import pytest
 
 from kdissect.feed.summary import NONE
 from kdissect.tui.widgets.time_line import GUTTER, _levels, _most_of
+from tests.kafka import Talk, request
+from tests.present.captures import port as client
+from tests.present.captures import write_capture
+from tests.tui.snapshots import app_of, running, screen_text
 
 
 @pytest.mark.parametrize("name", ["requests", "errors"])
@@ -15,6 +22,19 @@ def test_a_rate_keeps_its_unit(name: str, rate: float) -> None:
     text = _most_of(name, rate)
     assert len(text) < GUTTER - 1  # a blank stands before it and behind it
     assert text.endswith("/s") or text.endswith(f"/s {name}")
+
+
+def test_what_took_no_time_has_counts_and_no_rates(tmp_path: Path) -> None:
+    talks = [Talk(client=client(at)).ask(request("Metadata", 1, 1, topics=[])).close() for at in range(8)]
+    path = write_capture(tmp_path / "at-once.pcapng", *talks)
+
+    async def run() -> None:
+        async with running(app_of(path, home="findings")) as pilot:
+            text = screen_text(pilot.app)
+            assert "requests" in text
+            assert "/s" not in text.partition("since the start")[0]
+
+    asyncio.run(run())
 
 
 @pytest.mark.parametrize("most", [0, -300])

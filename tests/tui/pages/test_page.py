@@ -1,0 +1,103 @@
+"""Opening a page: nothing is done then that could be done before, and nothing twice."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from typing import Any
+from unittest import mock
+
+import pytest
+from textual._compositor import Compositor
+from textual.css.stylesheet import Stylesheet
+from textual.pilot import Pilot
+
+from kdissect.settings.places import PAGE_KEYS
+from kdissect.tui.app import Kdissect
+from kdissect.tui.pages.exchanges import ExchangesPage
+from kdissect.tui.widgets.bars import KeysFooter, StatusLine
+from kdissect.tui.widgets.table import VirtualTable
+from tests.amount import some
+from tests.cli.run import CAPTURES
+from tests.tui.snapshots import app_of, press, running, settle, shown_after
+
+CAPTURE = CAPTURES / "errors.pcapng"
+OTHER = "2"
+PAGES = [key for key in PAGE_KEYS.values() if key != OTHER]
+
+
+def with_app(step: Callable[[Kdissect, Pilot[None]], Awaitable[None]], home: str, **how: Any) -> None:
+    async def run() -> None:
+        async with running(app_of(CAPTURE, home=home), **how) as pilot:
+            assert isinstance(pilot.app, Kdissect)
+            await step(pilot.app, pilot)
+
+    asyncio.run(run())
+
+
+def test_the_list_of_exchanges_keeps_up_while_another_page_is_shown() -> None:
+    async def step(app: Kdissect, pilot: Pilot[None]) -> None:
+        exchanges = app.pages["exchanges"]
+        assert isinstance(exchanges, ExchangesPage)
+        assert exchanges.rows.needs.of("number")
+        known = exchanges.rows.needs.all
+        exchanges.rows.needs.look()
+        assert known == exchanges.rows.needs.all
+
+    with_app(step, "findings")
+
+
+@pytest.mark.parametrize("key", some(PAGES, 3, "1", "4"))
+def test_a_page_that_was_shown_keeps_its_styles(key: str) -> None:
+    async def step(app: Kdissect, pilot: Pilot[None]) -> None:
+        await press(pilot, key, OTHER)
+        apply = Stylesheet.apply
+        with mock.patch.object(Stylesheet, "apply", autospec=True, side_effect=apply) as applied:
+            await press(pilot, key)
+        assert app.screen not in [call.args[1] for call in applied.call_args_list]
+
+    with_app(step, "exchanges")
+
+
+def test_a_page_that_was_shown_has_the_colours_of_a_theme_that_was_chosen_on_another() -> None:
+    async def step(app: Kdissect, pilot: Pilot[None]) -> None:
+        await press(pilot, "1", OTHER)
+        before = app.screen.query_one(StatusLine).styles.background
+        app.theme = "textual-light"
+        await settle(pilot)
+        after = app.screen.query_one(StatusLine).styles.background
+        await press(pilot, "1")
+        assert app.screen.query_one(StatusLine).styles.background == after != before
+        await press(pilot, "3")  # which was not shown before
+        assert app.screen.query_one(StatusLine).styles.background == after
+
+    with_app(step, "exchanges")
+
+
+def test_the_footer_does_not_say_the_key_of_a_row_where_there_is_none() -> None:
+    async def step(app: Kdissect, pilot: Pilot[None]) -> None:
+        for key in PAGE_KEYS.values():
+            footer = (await shown_after(pilot, key)).splitlines()[-1]
+            table = app.screen.focused
+            assert isinstance(table, VirtualTable)
+            assert ("⏎" in footer) == (len(table.rows) > 0 and key != "8"), (key, footer)
+        assert "⏎" not in (await shown_after(pilot, "T")).splitlines()[-1]
+        app.shown.push("number < 0")
+        assert "⏎" not in (await shown_after(pilot, "1")).splitlines()[-1]
+        app.shown.pop()
+        await settle(pilot)
+        assert "⏎ Fields" in (await shown_after(pilot)).splitlines()[-1]
+
+    with_app(step, "exchanges")
+
+
+def test_a_layout_and_a_whole_frame_are_drawn_in_one() -> None:
+    async def step(app: Kdissect, pilot: Pilot[None]) -> None:
+        whole = Compositor.render_full_update
+        with mock.patch.object(Compositor, "render_full_update", autospec=True, side_effect=whole) as drawn:
+            app.screen.refresh()
+            app.screen.query_one(KeysFooter).refresh(layout=True)
+            await settle(pilot)
+        assert drawn.call_count == 1
+
+    with_app(step, "exchanges", drawn=True)
