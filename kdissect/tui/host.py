@@ -203,11 +203,13 @@ class Host(QuietApp):
 
     def why_nothing(self) -> list[str]:
         """Why there is no exchange in the capture, in some lines; none if there is one, or it cannot be told
-        yet."""
+        yet. Of a live capture: what it tells of itself while nothing comes."""
         index = self.index
         dark = [each for each in index.going_on.values() if (each.tls or {}).get("dark")]
-        if len(index) or (self.ended is None and not dark):
+        if len(index):
             return []
+        if self.ended is None and not dark:
+            return list(self.feed.capture.notes) if self.feed.capture is not None else []
         if self.ended is not None and self.ended.reason is not None:
             return []  # it was not read to its end, which is told: the rest may hold Kafka
         if not index.packets and self.unread():

@@ -71,6 +71,15 @@ def test_exchanges_come_to_the_screen_and_nothing_is_left_at_the_end(
     assert list(tmp_path.glob("kdissect-live-*")) == []
 
 
+def test_a_capture_that_brings_nothing_says_so_on_every_screen(terminal: Terminal, port: int) -> None:
+    terminal.resize(80, 24)  # the first line has no room for it
+    for key in (b"1", b"9", b"T"):
+        terminal.send(key)
+        terminal.until(f"no packet has matched tcp port {port} so far; ".encode())
+    terminal.send(b"\x11")
+    assert terminal.end() == 0
+
+
 def test_screens_that_are_killed_leave_a_spool_that_can_be_read(
     terminal: Terminal, port: int, tmp_path: Path
 ) -> None:
