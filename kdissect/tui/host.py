@@ -203,7 +203,7 @@ class Host(QuietApp):
 
     def why_nothing(self) -> list[str]:
         """Why there is no exchange in the capture, in some lines; none if there is one, or it cannot be told
-        yet. Of a live capture: what it tells of itself while nothing comes."""
+        yet. A live capture tells itself why nothing comes."""
         index = self.index
         dark = [each for each in index.going_on.values() if (each.tls or {}).get("dark")]
         if len(index):

@@ -13,12 +13,14 @@ from textual.css.stylesheet import Stylesheet
 from textual.pilot import Pilot
 
 from kdissect.settings.places import PAGE_KEYS
+from kdissect.settings.screens import Settings
 from kdissect.tui.app import Kdissect
 from kdissect.tui.pages.exchanges import ExchangesPage
-from kdissect.tui.widgets.bars import KeysFooter, StatusLine
+from kdissect.tui.widgets.bars import StatusLine
 from kdissect.tui.widgets.table import VirtualTable
 from tests.amount import some
 from tests.cli.run import CAPTURES
+from tests.feed.feeds import decoded
 from tests.tui.snapshots import app_of, press, running, settle, shown_after
 
 CAPTURE = CAPTURES / "errors.pcapng"
@@ -35,16 +37,36 @@ def with_app(step: Callable[[Kdissect, Pilot[None]], Awaitable[None]], home: str
     asyncio.run(run())
 
 
-def test_the_list_of_exchanges_keeps_up_while_another_page_is_shown() -> None:
-    async def step(app: Kdissect, pilot: Pilot[None]) -> None:
-        exchanges = app.pages["exchanges"]
-        assert isinstance(exchanges, ExchangesPage)
-        assert exchanges.rows.needs.of("number")
-        known = exchanges.rows.needs.all
-        exchanges.rows.needs.look()
-        assert known == exchanges.rows.needs.all
+class Later:
+    """A feed that gives nothing until it is asked to."""
 
-    with_app(step, "findings")
+    def __init__(self) -> None:
+        self._whole = decoded(CAPTURE)
+        self.source, self.descriptor = self._whole.source, self._whole.descriptor
+        self.capture, self.gives = None, False
+
+    def poll(self) -> list[Any]:
+        return list(self._whole.poll()) if self.gives else []
+
+    def close(self) -> None:
+        self._whole.close()
+
+
+def test_the_list_of_exchanges_keeps_up_while_another_page_is_shown() -> None:
+    async def run() -> None:
+        feed = Later()
+        app = Kdissect(feed, settings=Settings(page="findings"))  # type: ignore[arg-type]
+        async with running(app) as pilot:
+            exchanges = app.pages["exchanges"]
+            assert isinstance(exchanges, ExchangesPage)
+            assert not exchanges.rows.needs.of("number")
+            feed.gives = True
+            while not len(app.index):
+                await pilot.pause(0.05)
+            assert app.screen is app.pages["findings"]
+            assert exchanges.rows.needs.of("number")
+
+    asyncio.run(run())
 
 
 @pytest.mark.parametrize("key", some(PAGES, 3, "1", "4"))
@@ -93,11 +115,11 @@ def test_the_footer_does_not_say_the_key_of_a_row_where_there_is_none() -> None:
 
 def test_a_layout_and_a_whole_frame_are_drawn_in_one() -> None:
     async def step(app: Kdissect, pilot: Pilot[None]) -> None:
-        whole = Compositor.render_full_update
-        with mock.patch.object(Compositor, "render_full_update", autospec=True, side_effect=whole) as drawn:
-            app.screen.refresh()
-            app.screen.query_one(KeysFooter).refresh(layout=True)
-            await settle(pilot)
-        assert drawn.call_count == 1
+        screen = app.screen
+        drawn = Compositor.render_update
+        with mock.patch.object(Compositor, "render_update", autospec=True, side_effect=drawn) as frames:
+            screen._layout_required = screen._repaint_required = True
+            screen._on_timer_update()
+        assert frames.call_count == 1
 
     with_app(step, "exchanges", drawn=True)
