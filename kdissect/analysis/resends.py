@@ -113,6 +113,7 @@ def account_of(batches: Sequence[SentBatch], has_id: bool, is_sole: bool) -> Acc
     :param is_sole: whether no other producer was seen to write to the partition.
     """
     out = Account()
+    batches = _without_copies(batches)
     if has_id:
         by_epoch: dict[int, list[SentBatch]] = {}
         for each in batches:
@@ -123,6 +124,24 @@ def account_of(batches: Sequence[SentBatch], has_id: bool, is_sole: bool) -> Acc
     else:
         _without(batches, is_sole, out)
     return out
+
+
+def _without_copies(batches: Sequence[SentBatch]) -> Sequence[SentBatch]:
+    """The batches without those that a proxy passed on, where both of its sides were captured. Such a batch is
+    sent on another connection while the first one waits, and answered before it with the same offset."""
+    if len({each.connection for each in batches}) < 2:
+        return batches
+    found: list[SentBatch] = []
+    latest: dict[tuple[int, int, int, int], SentBatch] = {}
+    for each in batches:
+        key = each.crc, each.records, each.sequence, each.offset
+        one = latest.get(key)
+        is_copy = one is not None and one.connection != each.connection and each.done_ns <= one.done_ns
+        if is_copy and each.done_ns and each.state == GOOD and each.offset >= 0:
+            continue
+        latest[key] = each
+        found.append(each)
+    return found
 
 
 def _with_sequences(batches: Sequence[SentBatch], out: Account) -> None:

@@ -42,6 +42,25 @@ def test_a_sequence_sent_again_and_answered_as_before_was_absorbed() -> None:
     assert resends(row) == (1, 0, 1)
 
 
+@pytest.mark.parametrize(
+    ("copy", "expected"),
+    [
+        ({}, (0, 0, 0)),
+        ({"answered_ms": 31}, (1, 0, 1)),  # answered after the first: sent again
+        ({"connection": 0}, (1, 0, 1)),
+        ({"offset": 9}, (1, 1, 0)),
+        ({"offset": None}, (1, 0, 0)),
+    ],
+)
+def test_what_a_proxy_passes_on_is_not_sent_again(
+    copy: dict[str, Any], expected: tuple[int, int, int]
+) -> None:
+    """Where both of its sides were captured."""
+    data = numbered("a", sequence=0)
+    values = {"offset": 5, "connection": 1, "answered_ms": 29, **copy}
+    assert resends(only_row(produce(0, data, 5, answered_ms=30), produce(2, data, **values))) == expected
+
+
 def test_a_refused_duplicate_was_absorbed() -> None:
     data = numbered("a", sequence=0)
     row = only_row(produce(0, data, None), produce(9, data, error=46, connection=1))
