@@ -166,6 +166,8 @@ class _Replay:
         out.steps.append(MemberStep(beat.ns, beat.number, beat.member, JOINED, beat.who, beat.instance))
 
     def _leave(self, beat: Beat) -> None:
+        if beat.error in LOST:
+            self._was_put_out(beat)
         if beat.error:
             return
         member = self.members.pop(beat.member, None)
@@ -187,6 +189,20 @@ class _Replay:
         out = self._begin(beat, word, confidence, beat.ns)
         out.before = len(self.members) + (member is not None)
         out.steps.append(left)
+
+    def _was_put_out(self, beat: Beat) -> None:
+        """A member that leaves is told that it is none any more. Within its rebalance timeout it had not
+        given back what it was to (KIP-848). If it was not polled, that is what raised the epoch before."""
+        member = self.members.pop(beat.member, None)
+        if member is None or not self.rows or not did_not_poll(self.line, beat, member):
+            return
+        row = self.rows[-1]
+        row.steps.append(MemberStep(beat.ns, beat.number, beat.member, LEFT, beat.who, DID_NOT_POLL))
+        heard_ns = self.line.last_sign(beat.member, beat.ns - 1)
+        begun_after = row.begin_ns is not None and heard_ns is not None and row.begin_ns >= heard_ns
+        if row.trigger_member is None and begun_after:
+            row.trigger, row.trigger_confidence = "poll-interval", LIKELY
+            row.trigger_member, row.trigger_who = beat.member, beat.who
 
     def _lost(self, beat: Beat) -> None:
         """A member is told that it is none any more."""
@@ -235,6 +251,7 @@ class _Replay:
     def _grown(self, beat: Beat) -> tuple[str, str]:
         """Whether there is something to assign that nobody had before."""
         had = {place for each in self.members.values() for place in places(each.target or ())}
+        had.update(self.owners)
         if any(place not in had for place in places(beat.given or ())):
             return "metadata-changed", LIKELY
         return "unknown", LIKELY

@@ -127,7 +127,7 @@ def account_of(batches: Sequence[SentBatch], has_id: bool, is_sole: bool) -> Acc
 
 
 def _without_copies(batches: Sequence[SentBatch]) -> Sequence[SentBatch]:
-    """The batches without those that a proxy passed on, where both of its sides were captured. Such a batch is
+    """The batches without those that a proxy passed on, if both of its sides were captured. Such a batch is
     sent on another connection while the first one waits, and answered before it with the same offset."""
     if len({each.connection for each in batches}) < 2:
         return batches

@@ -47,7 +47,8 @@ def share_redelivery(facts: Facts) -> Iterator[Finding]:
     """Records come again."""
     for subject, rows in _partitions(facts):
         acquired, again = _total(rows, "acquired"), _total(rows, "redelivered")
-        if acquired < facts.limit("acquired") or again < facts.limit("share") * acquired:
+        is_many = acquired >= facts.limit("acquired") or _total(rows, "given_up") > 0
+        if not is_many or not again or again < facts.limit("share") * acquired:
             continue
         released, expired = _total(rows, "released"), _total(rows, "expired")
         causes = [f"members gave {released:,} back"] if released else []

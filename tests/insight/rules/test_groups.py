@@ -654,6 +654,7 @@ def test_who_gives_up_at_the_first_refusal_is_told_and_why() -> None:
         ({}, 1),
         ({"last_s": 1}, 0),  # it died, and its session had not ended
         ({"left_ns": 3 * SECOND}, 0),
+        ({"left_ns": 60 * SECOND}, 1),
         ({"instance_id": "pod-1"}, 0),
         ({"first_generation": None}, 0),
     ],

@@ -46,6 +46,9 @@ def test_the_edge_of_redelivery(again: int, count: int) -> None:
 
 def test_of_few_records_nothing_is_said() -> None:
     assert not told("share-redelivery", share=[share(acquired=99, redelivered=50)])
+    # But of those that were delivered so often that no member gets them again.
+    assert told("share-redelivery", share=[share(acquired=25, redelivered=20, given_up=5)])
+    assert not told("share-redelivery", share=[share(acquired=5, redelivered=0, given_up=5)])
 
 
 def test_members_of_a_partition_count_together() -> None:

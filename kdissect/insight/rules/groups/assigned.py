@@ -171,3 +171,4 @@ def reconcile_slow(facts: Facts) -> Iterator[Finding]:
 
 explains("reconcile-slow", "rebalance-long", shares=("group",))
 explains("session-timeout", "reconcile-slow", shares=("group", "client_id"))
+explains("poll-interval-exceeded", "reconcile-slow", "member-epoch-fenced", shares=("group", "client_id"))

@@ -150,9 +150,14 @@ def static_member_conflict(facts: Facts) -> Iterator[Finding]:
         )
 
 
+GOES_ON_NS = 5 * SECOND
+"""So long a member must go on: heartbeats of the newer groups are so far apart."""
+
+
 def _is_held(members: list[Row], refusal: Row) -> bool:
     """Whether another member with the instance id of the refused one goes on as if nothing had happened. One
-    that died is silent, and its place is free when its session ends."""
+    that died is silent, and its place is free when its session ends. One that is stopped as the other starts
+    leaves soon."""
     refused = {row["instance_id"] for row in members if row["client_id"] == refusal["client_id"]}
     return any(
         row["instance_id"] is not None
@@ -160,7 +165,7 @@ def _is_held(members: list[Row], refusal: Row) -> bool:
         and row["first_generation"] is not None
         and row["first_ns"] < refusal["first_ns"]
         and row["last_ns"] > refusal["last_ns"]
-        and row["left_ns"] is None
+        and (row["left_ns"] is None or row["left_ns"] >= refusal["last_ns"] + GOES_ON_NS)
         for row in members
     )
 
