@@ -24,7 +24,7 @@ from kdissect.dissect import Dissector, Event
 from kdissect.exchange import Exchange
 from kdissect.jobs.batches import IS_POSSIBLE, EventBatch, PartCounts
 from kdissect.protocol.library import Problem, library
-from kdissect.session.briefs import Brief
+from kdissect.session.briefs import Brief, without_briefs
 
 if TYPE_CHECKING:
     from kdissect.capture.cuts import Cutter
@@ -244,20 +244,25 @@ class _Sharing:
                     yield events
         self._is_cutting = False
 
-    def _count(self, events: Sequence[Event]) -> tuple[int, Tally]:
-        """What is to be said of events that nobody here sees."""
+    def _count(self, events: Sequence[Event]) -> tuple[int, Tally | None]:
+        """What is to be said of events that nobody here sees: how many exchanges they have, and what is to be
+        added to the tally."""
+        others = without_briefs(events)
+        exchanges = len(events) - len(others)
+        told = [event for event in others if not isinstance(event, Exchange)]
+        exchanges += len(others) - len(told)
+        if not told or self._reading.tally.looks_inside:  # else the work counts them
+            return exchanges, None
         tally = self._reading.tally.part()
-        exchanges = 0
-        for event in events:
-            if isinstance(event, Exchange | Brief):
-                exchanges += 1
-            elif not tally.looks_inside:  # else the work counts it
-                tally.add(event)
+        for event in told:
+            tally.add(event)
         return exchanges, tally
 
-    def _counted(self, counted: tuple[int, Tally]) -> None:
-        self._reading.exchanges += counted[0]
-        self._reading.tally.merge(counted[1])
+    def _counted(self, counted: tuple[int, Tally | None]) -> None:
+        exchanges, tally = counted
+        self._reading.exchanges += exchanges
+        if tally is not None:
+            self._reading.tally.merge(tally)
 
     def add(self, events: Sequence[Event]) -> None:
         """The next events."""

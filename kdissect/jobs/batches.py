@@ -91,7 +91,8 @@ AT_ONCE = 64
 def used_up(batch: Batch) -> Iterator[list[Event]]:
     """The events of a batch, some at a time. The batch is empty afterwards: what was decoded of an exchange
     stays with it, and takes many times its bytes."""
+    batch.reverse()  # to take from the begin would move all that is left, each time
     while batch:
-        some = batch[:AT_ONCE]
-        del batch[:AT_ONCE]
+        some = batch[: -AT_ONCE - 1 : -1]
+        del batch[-AT_ONCE:]
         yield some

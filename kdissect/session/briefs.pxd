@@ -105,6 +105,8 @@ cdef class Brief:
     cdef bint _has_metadata(self) except -1
 
 cpdef bint are_briefs(events) except -1
+@cython.locals(out=list)
+cpdef list without_briefs(events)
 @cython.locals(out=list, run=list)
 cpdef list runs_of_briefs(events)
 cdef bint _name_metadata(list mentions) except -1

@@ -369,6 +369,15 @@ def are_briefs(events: Sequence[object]) -> bool:
     return True
 
 
+def without_briefs(events: Sequence[Any]) -> list[Any]:
+    """The events but the exchanges in brief."""
+    out: list[Any] = []
+    for each in events:
+        if not isinstance(each, Brief):
+            out.append(each)
+    return out
+
+
 def runs_of_briefs(events: Sequence[Any]) -> list[Any]:
     """The events, and in their midst, each in a list, the exchanges in brief that follow one another."""
     out: list[Any] = []
