@@ -11,11 +11,12 @@ cdef class Ticks:
     cdef public list _places
     cdef public bytearray _steps
     cdef public Py_ssize_t _size
+    cdef public Py_ssize_t _room
     cdef public Py_ssize_t _left
     cdef public int64_t _packet
     cdef public int64_t latest_ns
 
-    @cython.locals(step=int64_t, later=int64_t, steps=bytearray, at=Py_ssize_t)
+    @cython.locals(step=int64_t, later=int64_t, raw="unsigned char*", at=Py_ssize_t)
     cpdef add(self, int64_t packet, int64_t timestamp_ns)
     @cython.locals(
         run=Py_ssize_t, at=Py_ssize_t, end=Py_ssize_t, packet=int64_t, time_ns=int64_t, silent_ns=int64_t, steps=bytearray,

@@ -38,6 +38,8 @@ class Ticks:
         self._steps = bytearray(steps)
         self._size = len(steps)
         """How many bytes of these count."""
+        self._room = self._size
+        """How many there are."""
         self._left = 0
         """So many ticks may follow in the run."""
         self._packet = 0
@@ -62,14 +64,16 @@ class Ticks:
             self._places.append(self._size)
             self._left = _RUN
             return
-        steps, at = self._steps, self._size
-        if at + _STEP_BYTES > len(steps):
-            steps.extend(bytes(4_096 + len(steps)))
-        steps[at] = step
-        steps[at + 1] = later & 0xFF
-        steps[at + 2] = later >> 8 & 0xFF
-        steps[at + 3] = later >> 16 & 0xFF
-        steps[at + 4] = later >> 24
+        at = self._size
+        if at + _STEP_BYTES > self._room:
+            self._steps.extend(bytes(4_096 + self._room))
+            self._room = len(self._steps)
+        raw = self._steps  # compiled, its bytes
+        raw[at] = step
+        raw[at + 1] = later & 0xFF
+        raw[at + 2] = later >> 8 & 0xFF
+        raw[at + 3] = later >> 16 & 0xFF
+        raw[at + 4] = later >> 24
         self._size = at + _STEP_BYTES
         self._left -= 1
 
