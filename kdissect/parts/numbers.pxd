@@ -8,5 +8,5 @@ cdef int64_t _AT_THE_END
 
 @cython.locals(brief=Brief, exchange=Exchange, learned=Py_ssize_t, count=Py_ssize_t, at=Py_ssize_t, packet=int64_t)
 cpdef number_events(
-    list events, list steps, list numbers, connections, TopicNames names, Py_ssize_t known, told
+    list events, list steps, int64_t before, list numbers, connections, TopicNames names, Py_ssize_t known, told
 )

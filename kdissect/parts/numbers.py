@@ -19,8 +19,6 @@ def exchange_numbers(recognised: Sequence[int], others: Sequence[int], before: i
     :param others: the packets by which exchanges of other connections were recognised in the part, in order.
     :param before: how many have a number before the part.
     """
-    if not others:
-        return list(range(before + 1, before + 1 + len(recognised)))
     out: list[int] = []
     passed, count = 0, len(others)
     number = before
@@ -36,7 +34,8 @@ def exchange_numbers(recognised: Sequence[int], others: Sequence[int], before: i
 def number_events(
     events: list[Event],
     steps: list[int],
-    numbers: list[int],
+    before: int,
+    numbers: list[int] | None,
     connections: Mapping[int, int],
     names: TopicNames,
     known: int,
@@ -45,7 +44,8 @@ def number_events(
     """Give events their numbers and names.
 
     :param steps: of each event, the packet that brought it to light.
-    :param numbers: as :func:`exchange_numbers` has them.
+    :param before: how many exchanges have a number before the part.
+    :param numbers: as :func:`exchange_numbers` has them; None where no others come between them.
     :param connections: the numbers of the part's connections, by those that they have.
     :param names: those of topic ids.
     :param known: how many tellings of names there were before the part.
@@ -59,13 +59,13 @@ def number_events(
                 learned += 1
         if isinstance(event, Brief):
             brief = event
-            brief.number = numbers[brief.number - 1]
+            brief.number = before + brief.number if numbers is None else numbers[brief.number - 1]
             brief.connection = connections[brief.connection]
             brief.names, brief.names_count = names, known + learned
             brief.up_to_packet = _AT_THE_END if told is None else brief._last()
         elif isinstance(event, Exchange):
             exchange = event
-            exchange.number = numbers[exchange.number - 1]
+            exchange.number = before + exchange.number if numbers is None else numbers[exchange.number - 1]
             exchange.connection = connections[exchange.connection]
             packet = _AT_THE_END if told is None else exchange._last()
             exchange.topic_names = names.up_to(packet, known + learned)

@@ -99,10 +99,12 @@ class Dissected:
 
     def _number(self, seam: Seam, connections: Mapping[int, int], names: TopicNames) -> None:
         """Give events their numbers and names."""
-        numbers = exchange_numbers(self.edge.recognised, seam.recognised, seam.exchanges)
+        before, numbers = seam.exchanges, None
+        if seam.recognised:
+            numbers = exchange_numbers(self.edge.recognised, seam.recognised, before)
         told = None if seam.names_are_complete else [each.step for each in seam.told]
         known = len(names.order) if told is None else seam.known
-        number_events(self._events, self._journal.steps, numbers, connections, names, known, told)
+        number_events(self._events, self._journal.steps, before, numbers, connections, names, known, told)
 
     def _merged(self, seam: Seam, connections: Mapping[int, int]) -> list[Event]:
         steps, events, at = self._journal.steps, self._events, 0
