@@ -10,6 +10,8 @@ cdef class Copies:
     cdef public int64_t _latest_ns
     cdef public Py_ssize_t _oldest
 
+    @cython.locals(size=Py_ssize_t)
+    cpdef tuple _parts(self)
     cpdef remember(self, int64_t identity, int64_t timestamp_ns)
     @cython.locals(at=Py_ssize_t)
     cpdef bint has(self, int64_t identity, int64_t timestamp_ns) except -1

@@ -7,6 +7,9 @@ told apart, and the segment is taken for a copy. Only counts depend on it.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from typing import Any
+
 RECENT = 16
 """Segments with bytes whose identity is remembered: more than a card hands over at a time between two
 interfaces of a host."""
@@ -21,13 +24,29 @@ class Copies:
 
     __slots__ = ("_identities", "_latest_ns", "_oldest")
 
-    def __init__(self) -> None:
+    def __init__(self, identities: Sequence[int] = (), oldest: int = 0, latest_ns: int = 0) -> None:
+        """
+        :param identities: of the segments that it remembers, the first :data:`RECENT` places.
+        :param oldest: the place of the oldest.
+        :param latest_ns: the time of the newest.
+        """
         self._identities = [0] * 16
         """As many as :data:`RECENT` says. Compiled they are numbers of C: objects would take five times as
         much, in every connection."""
-        self._oldest = 0
+        for at, identity in enumerate(identities):
+            self._identities[at] = identity
+        self._oldest = oldest
         """The place of the oldest, which makes room for the next."""
-        self._latest_ns = 0
+        self._latest_ns = latest_ns
+
+    def __reduce__(self) -> tuple[type[Copies], tuple[Any, ...]]:
+        return Copies, self._parts()
+
+    def _parts(self) -> tuple[Sequence[int], int, int]:
+        size = _RECENT
+        while size and not self._identities[size - 1]:
+            size -= 1  # most connections are short, and the other places take long to hand over
+        return [self._identities[at] for at in range(size)], self._oldest, self._latest_ns
 
     def remember(self, identity: int, timestamp_ns: int) -> None:
         """This one brought new bytes."""

@@ -80,12 +80,18 @@ class RoundTrips:
 
     __slots__ = ("_count", "_kept")
 
-    def __init__(self) -> None:
+    def __init__(self, values: Sequence[int] = ()) -> None:
+        """:param values: those that are kept."""
         self._kept = [0] * 32
         """As many as :data:`ROUND_TRIPS` says. Compiled they are numbers of C: objects would take five
         times as much, in every connection."""
         self._count = 0
         """Of the first ones, those that are there."""
+        for each in values:
+            self.add(each)
+
+    def __reduce__(self) -> tuple[type[RoundTrips], tuple[list[int]]]:
+        return RoundTrips, (self.values(),)  # not the places without one, which take long to hand over
 
     def add(self, round_trip_ns: int) -> bool:
         """Keep another one. True if there were too many, and every second one was given up."""

@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import pickle
+
+import pytest
+
 from kdissect.tcp.copies import COPY_NS, RECENT, Copies
 
 
@@ -26,3 +30,25 @@ def test_what_has_no_identity_is_no_copy() -> None:
     copies = Copies()
     copies.remember(0, 1_000)
     assert not copies.has(0, 1_000)
+
+
+@pytest.mark.parametrize("seen", [0, 3, RECENT, RECENT + 5])
+def test_another_process_remembers_the_same(seen: int) -> None:
+    copies = Copies()
+    for identity in range(1, seen + 1):
+        copies.remember(identity, 1_000)
+    other = pickle.loads(pickle.dumps(copies))
+    for number in range(RECENT + 2):
+        for identity in range(seen + number + 2):
+            assert other.has(identity, 1_000) == copies.has(identity, 1_000)
+        for each in (copies, other):
+            each.remember(seen + number + 1, 1_000)  # the oldest is forgotten, there too
+    assert other.has(seen + 3, 1_000 + COPY_NS)
+    assert not other.has(seen + 3, 1_001 + COPY_NS)
+
+
+def test_few_segments_are_few_bytes_for_another_process() -> None:
+    copies = Copies()
+    empty = len(pickle.dumps(copies))
+    copies.remember(1 << 40, 1 << 40)
+    assert len(pickle.dumps(copies)) < empty + 32

@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import pickle
 
+import pytest
+
 from kdissect.model import SYN, Segment
 from kdissect.tcp.duplex import Duplex
+from kdissect.tcp.reassembly import ROUND_TRIPS, RoundTrips
 from tests.tcp.segments import BROKER, CLIENT, Wire
 
 MS = 1_000_000
@@ -110,6 +113,14 @@ def test_it_goes_on_where_the_state_is_sent_elsewhere() -> None:
     duplex = pickle.loads(pickle.dumps(duplex))
     duplex.feed(acknowledged)
     assert duplex.streams[0].round_trip_ns == MS
+
+
+@pytest.mark.parametrize("count", [0, 3, ROUND_TRIPS - 1, ROUND_TRIPS, 3 * ROUND_TRIPS + 1])
+def test_another_process_keeps_the_same(count: int) -> None:
+    kept = RoundTrips(range(count))
+    other = pickle.loads(pickle.dumps(kept))
+    assert other.values() == kept.values()
+    assert (kept.values() == list(range(count))) == (count < ROUND_TRIPS)
 
 
 def test_an_acknowledgement_that_comes_with_bytes_shows_that_bare_ones_were_delayed() -> None:
