@@ -15,6 +15,7 @@ save nothing. One process then dissects the rest.
 
 from __future__ import annotations
 
+import gc
 import pickle
 from array import array
 from collections import deque
@@ -25,10 +26,11 @@ from typing import Any
 from kdissect.capture.cuts import CapturePart, Cutter, FilePart
 from kdissect.capture.reader import Item, first_time
 from kdissect.capture.runs import PacketRun
+from kdissect.collector import look_again
 from kdissect.dissect import BEFORE_ALL, Dissector, Event
 from kdissect.exchange import Exchange
 from kdissect.jobs.batches import Batch, PartCounts
-from kdissect.jobs.serving import Before, dump, load
+from kdissect.jobs.serving import OBJECTS_BEFORE_A_LOOK, Before, dump, load
 from kdissect.jobs.workers import Workers
 from kdissect.limits import Limits
 from kdissect.model import Endpoint
@@ -214,6 +216,9 @@ def in_parts(
     tls: set[Endpoint] = set()
     size, poor, seams, given_up = FIRST_BYTES, 0, 0, 0
     latest_ns: int | None = None
+    thresholds = gc.get_threshold()
+    # The events of a part of its own stay here, too: see serving.OBJECTS_BEFORE_A_LOOK.
+    gc.set_threshold(max(OBJECTS_BEFORE_A_LOOK, thresholds[0]), *thresholds[1:])
     try:
         while not is_over():
             while len(waiting) < count and poor < MOST_POOR and (not waiting or workers.may_begin):
@@ -262,6 +267,7 @@ def in_parts(
             task.known = len(true.names.order)
             workers.submit_part(begun, news, before)
     finally:
+        look_again(thresholds)
         for begun, _ in waiting:
             if begun is not None:
                 workers.drop_part(begun)

@@ -58,6 +58,9 @@ AHEAD = 2
 memory."""
 MOST_SPARE = 1
 """So many more processes than were asked for may be there, since some wait for their turn to be written."""
+LISTS_AT_ONCE = 4
+"""So many lists of events are done here before there is a look at what the others say. Each is some tens of
+kilobytes of messages, and the pipe of a process holds more."""
 MOST_MISTAKEN = 4
 """After so many parts that were begun with a wrong state, which was expected, none is expected any more."""
 
@@ -184,7 +187,7 @@ class Workers:
     ) -> None:
         """Do events here, as the next batch, while others work. What the batches before it write comes first.
 
-        :param lists: the events, in lists. Between two of them there is time to attend to the others.
+        :param lists: the events, in lists. Between some of them there is time to attend to the others.
         :param count: what is to be said of events.
         :raises JobError: a process died.
         """
@@ -212,12 +215,14 @@ class Workers:
     def _attended(
         self, lists: Iterator[Sequence[Event]], again: Batch, count: Callable[[Sequence[Event]], Any]
     ) -> Iterator[Sequence[Event]]:
-        for events in lists:
+        for number, events in enumerate(lists, 1):
             self._counted(count(events))
             if self._state is not None:  # only work that has a state may have to be done again
                 again += events
             yield events
-            self.attend()
+            if number % LISTS_AT_ONCE == 0:
+                self.attend()
+        self.attend()
 
     def drop_part(self, part: PendingBatch) -> None:
         """A part is given up."""
