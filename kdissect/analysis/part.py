@@ -10,6 +10,7 @@ may have been in an earlier part. So such connections travel with the part and a
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
+from itertools import islice
 from typing import Generic, NamedTuple, Protocol, Self, TypeVar
 
 from kdissect.dissect import Event
@@ -89,7 +90,8 @@ def counted(events: Iterable[Event], into: C, chooser: Chooses | None) -> Part[C
     :param chooser: one for this part alone; None where everything counts.
     """
     if chooser is None:
-        for together in gathered((each,) for each in events):
+        rest = iter(events)
+        for together in gathered(iter(lambda: list(islice(rest, MOST_EVENTS)), [])):
             into.feed_all(together)
         return Part(into)
     connections: list[tuple[Connection, bool]] = []
