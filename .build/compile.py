@@ -60,7 +60,7 @@ def compile_leaves(
         extensions = [_extension(name, name in table["LOOPS"], Extension) for name in leaves]
         shared = Extension(table["SHARED"], [], extra_compile_args=extensions[-1].extra_compile_args)
         begin = time.monotonic()
-        with _uncollected():
+        with _uncollected(), _as_declared():
             made = cythonize(
                 [shared, *extensions],
                 build_dir=str(work / "c"),
@@ -107,6 +107,35 @@ def _uncollected() -> Iterator[None]:
     finally:
         if was_enabled:
             gc.enable()
+
+
+_OF_CLASSES = ("freelist", "no_gc")
+
+
+@contextlib.contextmanager
+def _as_declared() -> Iterator[None]:
+    """In here the directives that a ``.pxd`` gives a class hold. Cython 3 forgets those that say how memory
+    is had for its objects, where the body of the class stands in a ``.py``. Then the collector looks at
+    objects that cannot be in cycles, and each is made and let go in more time."""
+    from Cython.Compiler.Nodes import CClassDefNode
+
+    analyse = CClassDefNode.analyse_declarations
+
+    def analysed(self: Any, env: Any) -> Any:
+        known = env.lookup_here(self.class_name)
+        scope = getattr(getattr(known, "type", None), "scope", None)
+        before = getattr(scope, "directives", None) or {}
+        found = analyse(self, env)
+        kept = {name: before[name] for name in _OF_CLASSES if before.get(name)}
+        if kept and self.scope is not None:
+            self.scope.directives = {**self.scope.directives, **kept}
+        return found
+
+    CClassDefNode.analyse_declarations = analysed
+    try:
+        yield
+    finally:
+        CClassDefNode.analyse_declarations = analyse
 
 
 def _source(name: str) -> Path:

@@ -10,6 +10,7 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Iterator
+from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
 from typing import NamedTuple
@@ -85,6 +86,20 @@ def test_there_are_classes_of_c() -> None:
 def test_a_class_of_c_has_the_attributes_of_its_source() -> None:
     differ = {f"{leaf}.{name}": mine ^ names for leaf, name, mine, names in declared() if mine != names}
     assert differ == {}
+
+
+_HAVE_GC = 1 << 14
+"""The flag of classes at whose objects the collector looks (Py_TPFLAGS_HAVE_GC)."""
+
+
+@pytest.mark.parametrize("leaf", LEAVES)
+def test_the_collector_leaves_alone_what_is_declared_to_be_in_no_cycle(leaf: str) -> None:
+    types = source_of(leaf).with_suffix(".pxd")
+    module = import_module(leaf)
+    if not types.exists() or (module.__file__ or "").endswith(".py"):
+        pytest.skip("it is not compiled")
+    names = re.findall(r"@cython\.no_gc\n(?:@cython[^\n]*\n)*cdef class (\w+)", types.read_text("utf-8"))
+    assert [name for name in names if getattr(module, name).__flags__ & _HAVE_GC] == []
 
 
 def functions_declared(types: str) -> Iterator[DeclaredFunction]:
