@@ -15,6 +15,8 @@ from kdissect.exchange import Exchange
 from kdissect.record.sets import read_record_set
 from kdissect.session.briefs import Brief, Interest
 
+_NUMBERS = Interest(errors=False, records=False, names=False, bodies=False)
+
 
 def packets(path: str) -> int:
     """Packets only."""
@@ -26,7 +28,7 @@ def frames(path: str) -> int:
     exchanges in brief. Bodies are not decoded but where pairing needs them."""
     return sum(
         isinstance(event, Exchange | Brief)
-        for events in _events(path, Dissector(briefs=Interest(errors=False, records=False, names=False)))
+        for events in _events(path, Dissector(briefs=_NUMBERS))
         for event in events
     )
 

@@ -66,8 +66,9 @@ cdef tuple _NOT_RECOGNISED
 cpdef Exchange begin_exchange(connection, client_endpoint, broker_endpoint)
 @cython.locals(seen=Survey)
 cdef bint _may_name_topics(Message message) except -1
-@cython.locals(places=list, at=Py_ssize_t, start=Py_ssize_t, end=Py_ssize_t)
+@cython.locals(places=list, at=Py_ssize_t)
 cpdef bint may_name_topics(bytes data, Survey seen, limits) except -1
+cpdef bint names_topics(bytes data, Py_ssize_t start, Py_ssize_t end, limits) except -1
 cdef _places(Message message)
 @cython.locals(found=dict, places=list)
 cdef dict _base_offsets(Message response)

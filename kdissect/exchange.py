@@ -688,11 +688,15 @@ def may_name_topics(data: bytes, seen: Survey, limits: Limits) -> bool:
     """
     places, at = seen.records, 0
     while at < len(places):
-        start, end = places[at], places[at + 1]
-        if start < end and may_have_value(data, start, end, internal.topic_record_start(), limits):
+        if names_topics(data, places[at], places[at + 1], limits):
             return True
         at += 2
     return False
+
+
+def names_topics(data: bytes, start: int, end: int, limits: Limits) -> bool:
+    """The same of the record set from ``start`` to ``end``."""
+    return start < end and may_have_value(data, start, end, internal.topic_record_start(), limits)
 
 
 def _places(message: Message) -> list[Place] | None:

@@ -20,6 +20,7 @@ from kdissect.limits import DEFAULTS
 from kdissect.message import Message
 from kdissect.model import ACK, PSH, RST, SYN, Packet, parts
 from kdissect.present.text import Lines
+from kdissect.protocol.entities import GROUP, TRANSACTIONAL_ID
 from kdissect.protocol.json_text import JsonText
 from kdissect.session.briefs import Brief, Interest
 from kdissect.session.conversation import Connection, Listener
@@ -188,6 +189,33 @@ def test_briefs_tell_what_exchanges_tell(path: Path) -> None:
     for way in (in_runs, partial(in_runs_of_any_length, dice=dice)):
         found = everything(path, way, Dissector(briefs=Interest()), runs_of)
         assert found == without_rows(expected, found)
+
+
+@pytest.mark.parametrize("path", SHIPPED, ids=lambda path: path.stem)
+def test_briefs_whose_bodies_nobody_looked_at_tell_the_same(path: Path) -> None:
+    """Of damaged messages too. Which of their errors are routine nobody asks."""
+    asked = Interest(errors=False, records=False, bodies=False)
+    for seed in (None, 1, 2):
+        pages = []
+        for briefs in (asked._replace(bodies=True), asked):
+            events = by_the_short_way(Dissector(briefs=briefs), packets_of(path, seed))
+            pages.append([_but_routine(event) for event in events])
+        assert pages[0] == pages[1]
+
+
+def _but_routine(event: Event | Brief) -> Any:
+    """All that an event says but which of its errors are routine; of a brief, also what it names."""
+    if not isinstance(event, Exchange | Brief):
+        return told(event)
+    exchange = in_full(event)
+    assert isinstance(exchange, Exchange)
+    exchange.routine = ()
+    assert list(event.taught_topics()) == list(exchange.taught_topics())
+    if isinstance(event, Brief):
+        assert event.named(GROUP) == exchange.groups
+        assert event.named(TRANSACTIONAL_ID) == exchange.transactional_ids
+        assert event.has_records() or not any(place.data for place in exchange.record_sets())
+    return told(exchange)
 
 
 def test_connections_told_in_brief_have_no_rows_and_others_have_one() -> None:

@@ -5,7 +5,6 @@ from kdissect.analysis.quotas cimport Quota
 from kdissect.analysis.waits cimport served_in_brief, split, waited_in_brief
 from kdissect.exchange cimport Exchange
 from kdissect.message cimport Message
-from kdissect.protocol.survey cimport Survey
 from kdissect.session.briefs cimport Brief, PairLayout
 from kdissect.session.throttling cimport told_ms
 
@@ -25,7 +24,7 @@ cdef class _ServiceTimes:
 
     @cython.locals(response=Message, throttle=int64_t)
     cpdef add(self, Exchange exchange)
-    @cython.locals(seen=Survey, throttle=int64_t, waited=int64_t, served=int64_t)
+    @cython.locals(throttle=int64_t, waited=int64_t, served=int64_t)
     cpdef add_brief(self, Brief brief)
     cdef _answered(self, bint may_wait, bint waited_out, int64_t throttle)
 

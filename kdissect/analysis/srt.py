@@ -62,11 +62,10 @@ class _ServiceTimes:
 
     def add_brief(self, brief: Brief) -> None:
         """Count an exchange in brief."""
-        seen = brief.answer_seen
-        if seen is None:  # it has no answer
+        if brief.answer is None:
             self.unanswered += 1
             return
-        throttle = max(0, seen.throttle_ms)
+        throttle = max(0, brief.throttle_ms)
         self.latency.add_one(brief.answer_first_ns - brief.asked_ns)
         waited = waited_in_brief(brief)
         if waited != _NOT_KNOWN:
@@ -178,7 +177,7 @@ class ResponseTimes(OneTable[_Key, _ServiceTimes]):
 
     @property
     def briefs(self) -> Interest:
-        return Interest(errors=False, records=False, names="topic" in self._by)
+        return Interest(errors=False, records=False, names="topic" in self._by, bodies=False)
 
     def _exchange(self, exchange: Exchange) -> None:
         api = exchange.api

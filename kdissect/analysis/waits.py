@@ -193,7 +193,7 @@ def _has_reason(exchange: Exchange, response: Message, least: int) -> bool:
 
 def _has_reason_in_brief(brief: Brief, least: int) -> bool:
     """The same of an exchange in brief."""
-    seen = brief.answer_seen
+    seen = brief.survey_answer()
     if seen is not None:
         return _reason_seen(seen, least)
     exchange = brief.exchange()

@@ -201,7 +201,7 @@ class TableFolding(Folding[Together]):
         asked = self.counted.briefs
         if asked is None or self._given["strict"]:
             return None
-        return asked._replace(records=True) if self.talks else asked
+        return asked._replace(records=True, bodies=True) if self.talks else asked
 
     def print(self, print_rows: Callable[[BinaryIO, Reading], int]) -> int:
         """Read, count, print; gives the exit code.

@@ -150,7 +150,7 @@ class OutputListing:
         if self.form.format == "text":
             return Interest()
         if goes_in_pieces(self._table, self.form.format, self.options):
-            return Interest(errors=False, records=False)
+            return Interest(errors=False, records=False, bodies=self.talks)
         # Whoever writes record sets as JSON checks them.
         is_ndjson = self.form.format == "ndjson" and self._table == EXCHANGES
         return Interest(records=False) if is_ndjson else None

@@ -1,6 +1,6 @@
 cimport cython
 from libc.stdint cimport int64_t
-from kdissect.exchange cimport Exchange, begin_exchange, may_name_topics
+from kdissect.exchange cimport Exchange, begin_exchange, may_name_topics, names_topics
 from kdissect.message cimport Request, Response, parse_request, parse_response
 from kdissect.model cimport Frame
 from kdissect.names cimport TopicNames
@@ -20,6 +20,8 @@ cdef class PairLayout:
     cdef public int key
     cdef public str name
     cdef public bint teaches
+    cdef public bint tells_throttle
+    cdef public bint throttles
     cdef public int version
     cdef public Py_ssize_t wait_at
     cdef public str waits
@@ -28,6 +30,7 @@ cdef class PairLayout:
 @cython.no_gc
 @cython.final
 cdef class Brief:
+    cdef public list _answer_places
     cdef public int64_t after_api_key
     cdef public bytes answer
     cdef public Py_ssize_t answer_body
@@ -70,17 +73,22 @@ cdef class Brief:
     cdef public int64_t recognised_packet
     cdef public tuple routine
     cdef public int64_t think_ns
+    cdef public int64_t throttle_ms
     cdef public int64_t throttle_ns
     cdef public int64_t up_to_packet
 
     @cython.locals(way=Route)
     cpdef Survey survey_request(self)
+    @cython.locals(way=Route)
+    cpdef Survey survey_answer(self)
     @cython.locals(asked=Survey, answered=Survey)
     cpdef bint has_records(self) except -1
     @cython.locals(form=PairLayout, found=list, places=list)
     cpdef list record_sets(self)
     @cython.locals(places=list)
     cpdef dict base_offsets(self)
+    @cython.locals(answer=bytes)
+    cdef list _places_in_answer(self)
     @cython.locals(way=Route)
     cdef list _places(self, Layout known, bytes data, Py_ssize_t start, Py_ssize_t end)
     cdef _add_sets(self, bint is_request, list places, list found)
@@ -95,7 +103,7 @@ cdef class Brief:
     @cython.locals(found=list, asked=Survey, answered=Survey)
     cpdef list topics(self)
     cdef _add_topics(self, list mentions, list found)
-    @cython.locals(asked=Survey, found=list)
+    @cython.locals(asked=Survey, answered=Survey, found=list)
     cpdef list named(self, str entity)
     @cython.locals(told=list)
     cdef _add_named(self, Survey seen, int coordinators, str entity, list found)
@@ -103,6 +111,8 @@ cdef class Brief:
     cpdef taught_topics(self)
     @cython.locals(asked=Survey, answered=Survey)
     cdef bint _has_metadata(self) except -1
+    @cython.locals(start=Py_ssize_t, size=Py_ssize_t)
+    cdef bint _has_metadata_at(self, list places) except -1
 
 cpdef bint are_briefs(events) except -1
 @cython.locals(out=list)
@@ -110,4 +120,5 @@ cpdef list without_briefs(events)
 @cython.locals(out=list, run=list)
 cpdef list runs_of_briefs(events)
 cdef bint _name_metadata(list mentions) except -1
+cdef bint _is_metadata(topic, topic_id) except -1
 cdef _or_none(int64_t value)

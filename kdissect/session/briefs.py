@@ -18,6 +18,7 @@ from kdissect.exchange import (
     base_offsets_in,
     begin_exchange,
     may_name_topics,
+    names_topics,
 )
 from kdissect.limits import Limits
 from kdissect.message import Request, Response, parse_request, parse_response
@@ -29,7 +30,7 @@ from kdissect.protocol.layout import Layout, layout
 from kdissect.protocol.polling import place_of_wait
 from kdissect.protocol.survey import Place, Survey, places_at, survey_at
 from kdissect.protocol.traits import api_traits
-from kdissect.session.throttling import answers_first_in
+from kdissect.session.throttling import answers_first_in, throttle_in
 
 _TO_BROKER, _FROM_BROKER = Direction.TO_BROKER, Direction.FROM_BROKER
 
@@ -47,6 +48,9 @@ class Interest(NamedTuple):
     """Whether its record sets must be sound, by their headers and checksums."""
     names: bool = True
     """Whether the names of topic ids are asked for."""
+    bodies: bool = True
+    """Whether the bodies of its messages must have the form that their API has. Errors and records are asked
+    for only of those."""
 
 
 class PairLayout:
@@ -54,7 +58,7 @@ class PairLayout:
 
     __slots__ = (
         *("answered", "answers_first", "api", "asked", "carries_metadata", "is_brief", "key"),
-        *("name", "teaches", "version", "wait_at", "waits"),
+        *("name", "teaches", "tells_throttle", "throttles", "version", "wait_at", "waits"),
     )
 
     def __init__(self, key: int, version: int) -> None:
@@ -79,6 +83,8 @@ class PairLayout:
         """Where in the body of a request it says how long, as :mod:`kdissect.protocol.polling` has it."""
         self.answers_first = answers_first_in(key, version)
         """As :func:`~kdissect.session.throttling.answers_first`."""
+        self.throttles, self.tells_throttle = throttle_in(self.answered.candidates)
+        """As :func:`~kdissect.session.throttling.throttle_in` gives them of its answers."""
 
     def __reduce__(self) -> tuple[type[PairLayout], tuple[int, int]]:
         return PairLayout, self.api
@@ -94,8 +100,8 @@ class Brief:
     :data:`NOT_KNOWN`."""
 
     __slots__ = (
-        *("after_api_key", "answer", "answer_body", "answer_end", "answer_first_ns", "answer_frame"),
-        *("answer_ns", "answer_offset", "answer_packet", "answer_seen", "answer_start"),
+        *("_answer_places", "after_api_key", "answer", "answer_body", "answer_end", "answer_first_ns"),
+        *("answer_frame", "answer_ns", "answer_offset", "answer_packet", "answer_seen", "answer_start"),
         *("asked", "asked_body", "asked_end", "asked_first_ns", "asked_frame"),
         *("asked_ns", "asked_offset", "asked_packet", "asked_seen", "asked_start"),
         *("became", "behind_id", "behind_ns", "breaks_quota", "client_id", "connection", "correlation_id"),
@@ -107,6 +113,7 @@ class Brief:
             "recognised_packet",
             "routine",
             "think_ns",
+            "throttle_ms",
             "throttle_ns",
             "up_to_packet",
         ),
@@ -150,6 +157,9 @@ class Brief:
         self.answer_packet = self.answer_first_ns = self.answer_ns = 0
         self.answer_frame: Frame | None = None
         self.answer_seen: Survey | None = None
+        self._answer_places: list[Place] | None = None
+        self.throttle_ms = 0
+        """For how long a quota holds the client back, as the answer tells it."""
         self.behind_ns = self.network_ns = self.throttle_ns = _NOT_KNOWN
         self.think_ns = self.after_api_key = _NOT_KNOWN
         self.principal: str | None = None
@@ -188,10 +198,20 @@ class Brief:
             self.asked_seen = survey_at(way, self.asked, self.asked_body, self.asked_end, self.limits)
         return self.asked_seen
 
+    def survey_answer(self) -> Survey | None:
+        """The same of the response; also None before it came."""
+        way = self.form.answered.way
+        if self.answer_seen is None and self.answer is not None and way is not None:
+            self.answer_seen = survey_at(way, self.answer, self.answer_body, self.answer_end, self.limits)
+        return self.answer_seen
+
     def has_records(self) -> bool:
         """Whether there are record sets in it."""
-        asked, answered = self.survey_request(), self.answer_seen
-        return asked is None or bool(asked.records) or (answered is not None and bool(answered.records))
+        asked = self.survey_request()
+        if asked is None or asked.records:
+            return True
+        answered = self.survey_answer()
+        return self.answer is not None if answered is None else bool(answered.records)
 
     def record_sets(self) -> list[BriefSet] | None:
         """Its record sets, in the order of the wire. None where its exchange has to tell them."""
@@ -203,7 +223,7 @@ class Brief:
                 return None
             self._add_sets(True, places, found)
         if self.answer is not None and form.answered.has_records():
-            places = self._places(form.answered, self.answer, self.answer_body, self.answer_end)
+            places = self._places_in_answer()
             if places is None:
                 return None
             self._add_sets(False, places, found)
@@ -214,8 +234,17 @@ class Brief:
         that."""
         if self.answer is None:
             return {}
-        places = self._places(self.form.answered, self.answer, self.answer_body, self.answer_end)
+        places = self._places_in_answer()
         return None if places is None else base_offsets_in(places)
+
+    def _places_in_answer(self) -> list[Place] | None:
+        """What the response, which is there, tells of its partitions."""
+        if self._answer_places is None:
+            answer = self.answer
+            assert answer is not None
+            found = self._places(self.form.answered, answer, self.answer_body, self.answer_end)
+            self._answer_places = found
+        return self._answer_places
 
     def _places(self, known: Layout, data: bytes, start: int, end: int) -> list[Place] | None:
         way = known.way
@@ -284,8 +313,8 @@ class Brief:
     def topics(self) -> list[str]:
         """As :attr:`kdissect.exchange.Exchange.topics`, of one that is over."""
         found: list[str] = []
-        asked, answered = self.survey_request(), self.answer_seen
-        if asked is None:
+        asked, answered = self.survey_request(), self.survey_answer()
+        if asked is None or (answered is None and self.answer is not None):
             return self.exchange().topics
         self._add_topics(asked.mentions, found)
         if answered is not None:
@@ -307,14 +336,14 @@ class Brief:
 
         :param entity: ``GROUP`` or ``TRANSACTIONAL_ID`` of :mod:`kdissect.protocol.entities`.
         """
-        asked = self.survey_request()
-        if asked is None:
+        asked, answered = self.survey_request(), self.survey_answer()
+        if asked is None or (answered is None and self.answer is not None):
             exchange = self.exchange()
             return exchange.groups if entity == GROUP else exchange.transactional_ids
         found: list[str] = []
         self._add_named(asked, asked.coordinator_type, entity, found)
-        if self.answer_seen is not None:
-            self._add_named(self.answer_seen, asked.coordinator_type, entity, found)
+        if answered is not None:
+            self._add_named(answered, asked.coordinator_type, entity, found)
         return found if len(found) < 2 else list(dict.fromkeys(found))
 
     def _add_named(self, seen: Survey, coordinators: int, entity: str, found: list[str]) -> None:
@@ -342,23 +371,40 @@ class Brief:
                 return self.exchange().taught_topics()
             if asked.taught is not None:
                 out += [(topic_id, name, self.asked_packet) for topic_id, name in asked.taught]
-        answered = self.answer_seen
-        if form.answered.teaches and answered is not None and answered.taught is not None:
-            out += [(topic_id, name, self.answer_packet) for topic_id, name in answered.taught]
+        if form.answered.teaches and self.answer is not None:
+            answered = self.survey_answer()
+            if answered is None:
+                return self.exchange().taught_topics()
+            if answered.taught is not None:
+                out += [(topic_id, name, self.answer_packet) for topic_id, name in answered.taught]
         return out
 
     def _has_metadata(self) -> bool:
         """Whether its answer may have records of ``__cluster_metadata`` that name topics."""
-        asked, answered = self.survey_request(), self.answer_seen
         if self.answer is None:
             return False
-        if asked is None or answered is None:
-            return True
+        answered = self.answer_seen
+        if answered is None:
+            return self._has_metadata_at(self._places_in_answer())
         if not answered.records:
             return False
+        asked = self.survey_request()
+        if asked is None:
+            return True
         if not (_name_metadata(asked.mentions) or _name_metadata(answered.mentions)):
             return False
         return may_name_topics(self.answer, answered, self.limits)
+
+    def _has_metadata_at(self, places: list[Place] | None) -> bool:
+        """The same of an answer that nobody has surveyed: one walk tells of its record sets, too."""
+        if places is None:
+            return True
+        for topic, topic_id, _, _, start, size in places:
+            if not size or not _is_metadata(topic, topic_id):
+                continue
+            if self.answer is not None and names_topics(self.answer, start, start + size, self.limits):
+                return True
+        return False
 
 
 def are_briefs(events: Sequence[object]) -> bool:
@@ -395,12 +441,16 @@ def runs_of_briefs(events: Sequence[Any]) -> list[Any]:
 
 
 def _name_metadata(mentions: list[tuple[str | None, str | None]]) -> bool:
-    for topic, topic_id in mentions:
-        if (topic_id is None and topic == METADATA_TOPIC) or (
-            topic is None and topic_id == METADATA_TOPIC_ID
-        ):
+    for topic, topic_id in mentions:  # noqa: SIM110  # compiled, a loop is faster than a generator
+        if _is_metadata(topic, topic_id):
             return True
     return False
+
+
+def _is_metadata(topic: str | None, topic_id: str | None) -> bool:
+    if topic_id is None:
+        return topic == METADATA_TOPIC
+    return topic is None and topic_id == METADATA_TOPIC_ID
 
 
 def _or_none(value: int) -> int | None:

@@ -14,16 +14,20 @@ from kdissect.tcp.reassembly cimport Reassembler
 
 cdef int API_VERSIONS, PRODUCE, _FEW, _UNSUPPORTED_VERSION
 cdef int64_t _ALWAYS, _MILLISECOND, _NEVER, _NOT_KNOWN, _ON_ITS_WAY_NS, _REQUEST_BYTES
-cdef Py_ssize_t _HEADER_BYTES, _LONGEST_TEXT, _MOST_FORMS
+cdef Py_ssize_t _HEADER_BYTES, _KEYS, _LONGEST_TEXT, _MOST_FORMS
 
 @cython.final
 cdef class PairLayouts:
     cdef dict _known
+    cdef list _recent
+    cdef public bint checks_bodies
     cdef public bint checks_records
     cdef public bint judges
 
-    @cython.locals(found=PairLayout)
+    @cython.locals(found=PairLayout, recent=PairLayout)
     cpdef PairLayout find(self, int key, int version)
+    @cython.locals(found=PairLayout)
+    cdef PairLayout _find(self, int key, int version)
 
 @cython.final
 cdef class QuickSession:
@@ -66,7 +70,7 @@ cdef class QuickSession:
     )
     @cython.locals(
         raw="const unsigned char*", brief=Brief, high=int64_t, correlation_id=int64_t, form=PairLayout, body=Py_ssize_t,
-        key=cython.int, seen=Survey, throttle_ms=int64_t, throttle_ns=int64_t, way=Route,
+        key=cython.int, seen=Survey, throttle_ms=int64_t, throttle_ns=int64_t, way=Route, is_looked_at=cython.bint,
     )
     cpdef answer(
         self, bytes data, Py_ssize_t start, Py_ssize_t end, int64_t offset, int64_t first_ns, int64_t last_packet,

@@ -32,6 +32,7 @@ from kdissect.tcp.reassembly import Reassembler
 MOST_WAITING = 64
 """Requests that may wait here; with more the connection leaves."""
 _MOST_FORMS = 4_096
+_KEYS = 256
 _LONGEST_TEXT = 0x7FFF
 """What is more is no length, but null."""
 _HEADER_BYTES = 10
@@ -52,18 +53,28 @@ class PairLayouts:
     :param interest: what is asked of its exchanges in brief.
     """
 
-    __slots__ = ("_known", "checks_records", "judges")
+    __slots__ = ("_known", "_recent", "checks_bodies", "checks_records", "judges")
 
     def __init__(self, interest: Interest) -> None:
         self.judges, self.checks_records = interest.errors, interest.records
+        self.checks_bodies = interest.bodies or interest.errors or interest.records
         self._known: dict[int, PairLayout] = {}
         """By API and version."""
+        self._recent: list[PairLayout | None] = [None] * _KEYS
+        """The one that was asked for last of each API."""
 
     def __reduce__(self) -> tuple[type[PairLayouts], tuple[Interest]]:
-        return PairLayouts, (Interest(self.judges, self.checks_records),)
+        return PairLayouts, (Interest(self.judges, self.checks_records, bodies=self.checks_bodies),)
 
     def find(self, key: int, version: int) -> PairLayout:
-        """The layout of an API in a version."""
+        """The layout of an API, whose key is a byte, in a version."""
+        recent = self._recent[key]
+        if recent is not None and recent.version == version:
+            return recent
+        found = self._recent[key] = self._find(key, version)
+        return found
+
+    def _find(self, key: int, version: int) -> PairLayout:
         found = self._known.get(key << 16 | version)
         if found is None:
             if len(self._known) >= _MOST_FORMS:
@@ -289,10 +300,20 @@ class QuickSession:
         ):
             # A broker that does not know the version answers in the oldest one.
             way = self._forms.find(API_VERSIONS, 0).answered.way
-        if way is not None:
-            seen = survey_at(way, data, body, end, self._limits)
-        brief.answer_seen = seen
-        throttle_ms = told_ms(brief.response()) if seen is None else seen.throttle_ms
+        is_looked_at = self._forms.checks_bodies or not form.tells_throttle or key == API_VERSIONS
+        throttle_ms = 0
+        if is_looked_at or (form.throttles and end - body < 4):
+            is_looked_at = True
+            if way is not None:
+                seen = survey_at(way, data, body, end, self._limits)
+            brief.answer_seen = seen
+            throttle_ms = told_ms(brief.response()) if seen is None else seen.throttle_ms
+        elif form.throttles:
+            high = raw[body]
+            throttle_ms = high << 24 | raw[body + 1] << 16 | raw[body + 2] << 8 | raw[body + 3]
+            if high > 0x7F:
+                throttle_ms -= 0x1_0000_0000
+        brief.throttle_ms = throttle_ms
         throttle_ns = throttle_ms * _MILLISECOND if throttle_ms > 0 else 0
         if throttle_ns and not self._answers_first:
             self._answers_first = form.answers_first
@@ -303,7 +324,10 @@ class QuickSession:
         if throttle_ns:
             self._mute_end_ns = first_ns + throttle_ns if first_ns <= _ALWAYS - throttle_ns else _ALWAYS
         if seen is None:
-            return self._complete_whole(brief)
+            if is_looked_at:
+                return self._complete_whole(brief)
+            brief.is_over = True
+            return brief
         if key == API_VERSIONS and not seen.error and not self._answers_first:
             said = form.version, data[body:end]
             self._answers_first = form.answers_first or shows_answers_first_in(said, brief.response)
@@ -455,12 +479,13 @@ def _begin(brief: Brief) -> None:
     brief.number = brief.up_to_packet = brief.names_count = 0
     brief.missing = brief.became = brief.names = None
     brief.asked_seen = brief.answer_seen = brief.answer = brief.answer_frame = None
+    brief._answer_places = None
     brief.answer_start = brief.answer_body = brief.answer_end = brief.answer_offset = 0
     brief.answer_packet = brief.answer_first_ns = brief.answer_ns = 0
     brief.behind_ns = brief.network_ns = brief.throttle_ns = _NOT_KNOWN
     brief.think_ns = brief.after_api_key = _NOT_KNOWN
     brief.is_over = brief.is_behind = brief.breaks_quota = False
-    brief.behind_id = 0
+    brief.behind_id = brief.throttle_ms = 0
     brief.routine = ()
 
 

@@ -13,11 +13,13 @@ held back only if it took at least as long as it says.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 from kdissect.message import Message, Request
 from kdissect.protocol.apis import PRODUCE
 from kdissect.protocol.program import THROTTLE_FIELD
+from kdissect.protocol.schema import Struct
 from kdissect.protocol.traits import api_traits
 
 _NEWER_API = 43
@@ -44,6 +46,18 @@ def offers_answers_first(offered: dict[str, Any]) -> bool:
         if each.get("apiKey") == PRODUCE:
             return (each.get("maxVersion") or 0) in api_traits(PRODUCE).answers_first
     return False
+
+
+def throttle_in(candidates: Sequence[Struct]) -> tuple[bool, bool]:
+    """Whether an answer tells how long a quota holds the client back. Then whether that is known without a
+    look at its other fields: it stands before them, or nowhere.
+
+    :param candidates: the forms that its body may have.
+    """
+    throttles = [THROTTLE_FIELD in each.by_name for each in candidates]
+    if not any(throttles):
+        return False, bool(candidates)
+    return True, all(each.fields and each.fields[0].name == THROTTLE_FIELD for each in candidates)
 
 
 def told_ms(response: Message) -> int:

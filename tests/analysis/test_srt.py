@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from itertools import product
 from math import ceil
 from pathlib import Path
 from typing import Any
@@ -200,10 +201,10 @@ def test_briefs_of_which_no_faults_are_asked_count_as_whole_ones_do(path: Path) 
     """Of damaged messages too: what is wrong with record sets is no time of an answer."""
     if path.stat().st_size > LARGE:
         pytest.skip("large")
-    for seed in (None, 1, 2):
+    for seed, text in product((None, 1, 2), ("srt", "srt,topic")):
         rows = []
-        for briefs in (None, statistic("srt")[1].briefs):
-            dissector, counted = Dissector(briefs=briefs), statistic("srt")[1]
+        for briefs in (None, statistic(text)[1].briefs):
+            dissector, counted = Dissector(briefs=briefs), statistic(text)[1]
             for events in (*dissector.feed_all(packets_of(path, seed)), dissector.close()):
                 for event in events:
                     counted.feed(event)
@@ -221,8 +222,9 @@ def _told_of(brief: Brief) -> tuple[Wait, int | None, int | None]:
 
 
 def test_who_counts_briefs_says_so() -> None:
-    assert Together([statistic("srt")[1]]).briefs == Interest(errors=False, records=False, names=False)
-    assert Together([statistic("srt,topic")[1]]).briefs == Interest(errors=False, records=False, names=True)
+    numbers = Interest(errors=False, records=False, names=False, bodies=False)
+    assert Together([statistic("srt")[1]]).briefs == numbers
+    assert Together([statistic("srt,topic")[1]]).briefs == numbers._replace(names=True)
     assert Together([statistic("srt")[1], statistic("topics")[1]]).briefs is None
 
 

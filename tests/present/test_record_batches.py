@@ -104,13 +104,16 @@ def test_lines(exchanges: list[Exchange], form: str) -> None:
     assert sum(counts) > 1_000
 
 
-def test_lines_of_exchanges_in_brief() -> None:
+@pytest.mark.parametrize("bodies", [False, True])
+@pytest.mark.parametrize("seed", [None, 1, 2])
+def test_lines_of_exchanges_in_brief(bodies: bool, seed: int | None) -> None:
+    """Of damaged messages too."""
     briefs = 0
     for path in CAPTURES:
-        dissector = Dissector(briefs=Interest(errors=False, records=False))
+        dissector = Dissector(briefs=Interest(errors=False, records=False, bodies=bodies))
         out, expected = BytesIO(), b""
         writer = LinesWriter(TABLE, out, Options())
-        for events in (*dissector.feed_all(packets_of(path)), dissector.close()):
+        for events in (*dissector.feed_all(packets_of(path, seed)), dissector.close()):
             for each in events:
                 if isinstance(each, Brief):
                     briefs += 1
@@ -128,7 +131,7 @@ def test_lines_of_exchanges_in_brief() -> None:
 
 def test_columns_of_exchanges_in_brief() -> None:
     for path in CAPTURES:
-        dissector = Dissector(briefs=Interest(errors=False, records=False))
+        dissector = Dissector(briefs=Interest(errors=False, records=False, bodies=False))
         for events in (*dissector.feed_all(packets_of(path)), dissector.close()):
             for each in events:
                 if isinstance(each, Brief):
