@@ -2,13 +2,18 @@ cimport cython
 from libc.stdint cimport int64_t
 
 cdef int _EXACT_BITS
-cdef object _SHORT, _LEAST_SHORT
+cdef object _SHORT
 cdef int64_t _SHORT_C
 cdef Py_ssize_t _MOST_FRESH
 
+@cython.final
+cdef class _Bucket:
+    cdef public int64_t count
+
 cdef class Histogram:
     cdef dict _buckets
-    cdef list _fresh
+    cdef int64_t[8] _fresh
+    cdef Py_ssize_t _fresh_count
     cdef object _least
     cdef object _most
     cdef object _total
@@ -17,11 +22,17 @@ cdef class Histogram:
     cpdef add(self, value, int64_t times=*)
     cpdef add_one(self, int64_t value)
     cpdef add_each(self, list values)
-    @cython.locals(
-        fresh=list, buckets=dict, short=int64_t, least=int64_t, most=int64_t, total=int64_t, bucket=object
-    )
+    @cython.locals(at=Py_ssize_t, short=int64_t, least=int64_t, most=int64_t, total=int64_t, bucket=_Bucket)
     cdef _settle(self)
+    @cython.locals(values=list, at=Py_ssize_t)
+    cdef list _fresh_values(self)
+    @cython.locals(found=_Bucket)
+    cdef _Bucket _bucket_of(self, magnitude)
+    @cython.locals(bucket=_Bucket)
+    cdef _add_buckets(self, dict counts)
+    @cython.locals(bucket=_Bucket)
     cdef _count(self, value, int64_t times)
+    @cython.locals(bucket=_Bucket, known=_Bucket)
     cpdef merge(self, Histogram other)
     @cython.locals(counts=dict, found=list)
     cpdef list at_ranks(self, ranks)

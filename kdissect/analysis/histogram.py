@@ -20,7 +20,6 @@ _MOST_FRESH = 8
 _SHORT = 1 << 57
 """Compiled, values below this, which are nearly all, are counted without objects: also the sum of those that
 are fresh has 63 bits."""
-_LEAST_SHORT = -_SHORT
 _SHORT_C = _SHORT
 
 BANDS_NS = tuple(
@@ -30,10 +29,19 @@ BANDS_NS = tuple(
 """Where the bands of a distribution of times end: 100 µs, 316 µs, 1 ms … 3.16 s. The last has no end."""
 
 
+class _Bucket:
+    """How many values are in a bucket. A number that changes costs less than a new one in a table."""
+
+    __slots__ = ("count",)
+
+    def __init__(self) -> None:
+        self.count = 0
+
+
 class Histogram:  # noqa: PLW1641 - it changes
     """A distribution of integers, which may be negative."""
 
-    __slots__ = ("_buckets", "_fresh", "_least", "_most", "_total", "count")
+    __slots__ = ("_buckets", "_fresh", "_fresh_count", "_least", "_most", "_total", "count")
 
     def __init__(
         self,
@@ -47,10 +55,15 @@ class Histogram:  # noqa: PLW1641 - it changes
         self._total = total
         self._least = least
         self._most = most
-        self._buckets = buckets
-        self._fresh: list[int] = []
-        """Values that nothing of that knows of yet. Most histograms, as those of connections, never have
-        more: to sort a few values is quicker than to keep buckets."""
+        self._buckets: dict[int, _Bucket] | None = None
+        if buckets is not None:
+            self._add_buckets(buckets)
+        self._fresh = [0] * 8
+        """Values that nothing of that knows of yet, as many as :data:`_MOST_FRESH`. Most histograms, as those
+        of connections, never have more: to sort a few values is quicker than to keep buckets. Compiled they
+        are numbers of C."""
+        self._fresh_count = 0
+        """How many of them there are."""
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Histogram) and self._parts() == other._parts()
@@ -67,45 +80,48 @@ class Histogram:  # noqa: PLW1641 - it changes
     @property
     def total(self) -> int:
         """The sum."""
-        return self._total + sum(self._fresh)
+        return self._total + sum(self._fresh_values())
 
     @property
     def least(self) -> int | None:
         """None without values."""
-        if not self._fresh:
+        if not self._fresh_count:
             return self._least
-        least = min(self._fresh)
+        least = min(self._fresh_values())
         return least if self._least is None or least < self._least else self._least
 
     @property
     def most(self) -> int | None:
         """None without values."""
-        if not self._fresh:
+        if not self._fresh_count:
             return self._most
-        most = max(self._fresh)
+        most = max(self._fresh_values())
         return most if self._most is None or most > self._most else self._most
 
     @property
     def buckets(self) -> dict[int, int]:
         """Lowest magnitude of the bucket, with the sign of its values: how many. Do not change it."""
         self._settle()
-        return {} if self._buckets is None else self._buckets
+        known = self._buckets
+        return {} if known is None else {magnitude: bucket.count for magnitude, bucket in known.items()}
 
     def add(self, value: int, times: int = 1) -> None:
         """Count a value, or so many that are equal."""
-        self.count += times
-        if times == 1:
-            self._fresh.append(value)
-            if len(self._fresh) >= _MOST_FRESH:
-                self._settle()
+        if times == 1 and -_SHORT < value < _SHORT:
+            self.add_one(value)
         else:
+            self.count += times
             self._count(value, times)
 
     def add_one(self, value: int) -> None:
         """Count a value of 63 bits: compiled, without a call of Python."""
+        if not -_SHORT_C < value < _SHORT_C:
+            self.add(value)
+            return
         self.count += 1
-        self._fresh.append(value)
-        if len(self._fresh) >= _MOST_FRESH:
+        self._fresh[self._fresh_count] = value
+        self._fresh_count += 1
+        if self._fresh_count >= _MOST_FRESH:
             self._settle()
 
     def add_each(self, values: list[int]) -> None:
@@ -115,29 +131,49 @@ class Histogram:  # noqa: PLW1641 - it changes
 
     def _settle(self) -> None:
         """Put the fresh values into their buckets."""
-        if not self._fresh:
+        if not self._fresh_count:
             return
-        fresh, self._fresh = self._fresh, []
-        if self._buckets is None:
-            self._buckets = {}
-        buckets = self._buckets
-        least, most, total = _SHORT_C, -_SHORT_C, 0
-        for value in fresh:
-            if not _LEAST_SHORT < value < _SHORT:
-                self._count(value, 1)
-                continue
-            short = value
+        least = most = self._fresh[0]
+        total = at = 0
+        while at < self._fresh_count:
+            short = self._fresh[at]
+            at += 1
             total += short
             least = min(least, short)
             most = max(most, short)
-            bucket = _short_bucket(short)
-            buckets[bucket] = buckets.get(bucket, 0) + 1
-        if least <= most:
-            self._total += total
-            if self._least is None or least < self._least:
-                self._least = least
-            if self._most is None or most > self._most:
-                self._most = most
+            bucket = self._bucket_of(_short_bucket(short))
+            bucket.count += 1
+        self._fresh_count = 0
+        self._total += total
+        if self._least is None or least < self._least:
+            self._least = least
+        if self._most is None or most > self._most:
+            self._most = most
+
+    def _fresh_values(self) -> list[int]:
+        """The fresh values, in the order in which they came."""
+        values, at = [], 0
+        while at < self._fresh_count:
+            values.append(self._fresh[at])
+            at += 1
+        return values
+
+    def _bucket_of(self, magnitude: int) -> _Bucket:
+        """The bucket that begins there."""
+        if self._buckets is None:
+            self._buckets = {}
+        found = self._buckets.get(magnitude)
+        if found is None:
+            found = self._buckets[magnitude] = _Bucket()
+        return found
+
+    def _add_buckets(self, counts: dict[int, int]) -> None:
+        """Add what is counted in buckets."""
+        if self._buckets is None:
+            self._buckets = {}
+        for magnitude, count in counts.items():
+            bucket = self._bucket_of(magnitude)
+            bucket.count += count
 
     def _count(self, value: int, times: int) -> None:
         self._total += value * times
@@ -145,20 +181,17 @@ class Histogram:  # noqa: PLW1641 - it changes
             self._least = value
         if self._most is None or value > self._most:
             self._most = value
-        bucket = _short_bucket(value) if -_SHORT < value < _SHORT else _bucket(value)
-        if self._buckets is None:
-            self._buckets = {bucket: times}
-        else:
-            self._buckets[bucket] = self._buckets.get(bucket, 0) + times
+        bucket = self._bucket_of(_short_bucket(value) if -_SHORT < value < _SHORT else _bucket(value))
+        bucket.count += times
 
     def merge(self, other: Histogram) -> None:
         """Count what another one counted."""
         if not other.count:
             return
-        self.count += other.count
-        self._fresh += other._fresh
-        if self._buckets is not None or len(self._fresh) >= _MOST_FRESH:
-            self._settle()
+        count = self.count + other.count
+        for value in other._fresh_values():
+            self.add_one(value)
+        self.count = count
         if other._buckets is None:
             return
         least, most = other._least, other._most
@@ -167,11 +200,9 @@ class Histogram:  # noqa: PLW1641 - it changes
             self._least = least
         if self._most is None or (most is not None and most > self._most):
             self._most = most
-        if self._buckets is None:
-            self._buckets = dict(other._buckets)
-            return
-        for bucket, count in other._buckets.items():
-            self._buckets[bucket] = self._buckets.get(bucket, 0) + count
+        for magnitude, known in other._buckets.items():
+            bucket = self._bucket_of(magnitude)
+            bucket.count += known.count
 
     @property
     def mean(self) -> int | None:
@@ -192,7 +223,7 @@ class Histogram:  # noqa: PLW1641 - it changes
         if not self.count:
             return [None] * len(percents)
         if self._buckets is None:
-            values = sorted(self._fresh)
+            values = sorted(self._fresh_values())
             return [
                 min(max(_middle(_bucket(values[rank - 1])), values[0]), values[-1])
                 for rank in self._ranks(percents)
@@ -219,7 +250,7 @@ class Histogram:  # noqa: PLW1641 - it changes
             return found
         least, most = self.least or 0, self.most or 0
         if self._buckets is None:
-            values = sorted(self._fresh)
+            values = sorted(self._fresh_values())
             for rank, at in wanted:
                 found[at] = min(max(_middle(_bucket(values[rank - 1])), least), most)
             return found
@@ -236,10 +267,9 @@ class Histogram:  # noqa: PLW1641 - it changes
     def up_to(self, values: Sequence[int | None]) -> list[int]:
         """How many values are less than each of these, or lie in its bucket; 0 of an unknown one."""
         if self._buckets is None:
-            counts = [(_bucket(value), 1) for value in self._fresh]
+            counts = [(_bucket(value), 1) for value in self._fresh_values()]
         else:
-            self._settle()
-            counts = list(self._buckets.items())
+            counts = list(self.buckets.items())
         out = []
         for value in values:
             highest = None if value is None else _bucket(value)
