@@ -4,7 +4,7 @@ from kdissect.protocol.json_text cimport JsonText
 
 
 cdef bytes _MICROSECONDS
-cdef int64_t _LONG, _MEBI, _SECOND
+cdef int64_t _FAR, _LONG, _MEBI, _SECOND
 
 cpdef str duration(ns)
 @cython.locals(

@@ -28,7 +28,7 @@ cdef class Lines:
     cdef public Clock _clock
     cdef public bint _colour
     cdef public object _options
-    cdef public list widths
+    cdef int64_t[9] _widest
     cdef public dict _ends
     cdef public dict _clients
     cdef public dict _apis

@@ -90,8 +90,9 @@ class Lines:
         self._clock = clock or Clock()
         self._colour = colour
         self._options = options
+        self._widest = [0] * 9
+        """Cells of each column; compiled, numbers of C."""
         self.widths = list(_WIDTHS)
-        """Cells of each column."""
         self._ends: dict[int, _SharedText] = {}
         """The two ends of connections, by number, as they stand on the line: connections have many
         exchanges."""
@@ -102,6 +103,16 @@ class Lines:
         """Names of topics as lines have them."""
         self._errors: dict[tuple[int, ...], str] = {}
         """By the codes of a response, those of them that are routine, and the count of the former."""
+
+    @property
+    def widths(self) -> list[int]:
+        """Cells of each column."""
+        return [self._widest[at] for at in range(len(_WIDTHS))]
+
+    @widths.setter
+    def widths(self, widths: list[int]) -> None:
+        for at in range(len(_WIDTHS)):
+            self._widest[at] = widths[at]
 
     def expected(
         self, widths: Sequence[int], exchanges: int, connections: int, latest_ns: int | None
@@ -222,11 +233,11 @@ class Lines:
         :param start: where it began.
         :param columns: cells that it takes.
         """
-        most: int = self.widths[at]
+        most = self._widest[at]
         if columns < most:
             out.fill(start, most - columns, _RIGHT[at])
         elif columns > most:
-            self.widths[at] = columns
+            self._widest[at] = columns
         if self._colour and _COLOURS[at] is not None:
             out.put(_RESET)
 

@@ -2,6 +2,9 @@ cimport cython
 from libc.stdint cimport int64_t
 from kdissect.model cimport Chunk, Frame
 
+cdef int64_t _PART_BYTES
+cdef Py_ssize_t _SHORT
+
 @cython.final
 cdef class Framer:
     cdef public object direction

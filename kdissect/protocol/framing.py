@@ -30,6 +30,9 @@ Witness = Callable[[bytes, int, bool], bool | None]
 
 PART_BYTES = 256
 """What a captured piece costs beside its bytes: about what its objects take."""
+_PART_BYTES = PART_BYTES
+_SHORT = 4_096
+"""So many bytes are copied in less time than a view of them takes to make."""
 
 
 class Framer:
@@ -129,7 +132,7 @@ class Framer:
 
     def held_bytes(self) -> int:
         """What the bytes of a frame cost whose others are yet to come."""
-        return self._have + PART_BYTES * len(self._parts) if self._parts else 0
+        return self._have + _PART_BYTES * len(self._parts) if self._parts else 0
 
     def give_up(self, reason: str) -> Sequence[Event]:
         """Keep none of the bytes at hand: the frame that they begin is cut, and its others are skipped."""
@@ -214,17 +217,23 @@ class Framer:
             used.append(part)
             length += len(part.data)
         left = length - total
-        pieces = [chunk.data for chunk in used]
+        pieces: list[bytes | memoryview] = []
+        for chunk in used:
+            pieces.append(chunk.data)
+        last = used[-1]
         if left:
-            pieces[-1] = pieces[-1][:-left]
+            pieces[-1] = last.data[:-left]
         if len(pieces[0]) >= 4:
-            pieces[0] = pieces[0][4:]  # so that the rest is copied once
+            # So that the rest is copied once; a view of much is made in less time than a copy.
+            pieces[0] = memoryview(pieces[0])[4:] if len(pieces[0]) > _SHORT else pieces[0][4:]
             payload = b"".join(pieces)
         else:
             payload = b"".join(pieces)[4:]
-        del parts[: len(used)]
+        if len(used) == len(parts):
+            self._parts = parts = []
+        else:
+            del parts[: len(used)]
         if left:
-            last = used[-1]
             parts.insert(0, _tail(last, len(last.data) - left))
         self._have -= total
         self._size = -1
@@ -401,7 +410,8 @@ def chunk_in(packet: int, timestamp_ns: int, offset: int, data: bytes, start: in
     # Made part by part: compiled, that is several times faster than a call with all of them.
     chunk = Chunk.__new__(Chunk)
     chunk.offset, chunk.packets = offset, ()
-    chunk.data = raw[start : start + length]
+    # Bytes of which nothing is left out need no copy.
+    chunk.data = data if length == len(data) else raw[start : start + length]
     chunk.packet, chunk.timestamp_ns = packet, timestamp_ns
     return chunk
 

@@ -8,8 +8,8 @@ cdef str RECORD_FIELD, OFFSET_FIELD
 cdef int64_t _UNUSUAL, _SHORT, _LOW, _NO_VARINT, _PLAIN_BYTES
 cdef int _PREFIXED
 cdef dict _OF_RESOURCE
-cdef int64_t _ELEMENTS, _IN_ARRAY, _TAGGED_FIELDS, _IDS
-cdef list _NO_MENTIONS, _NO_RECORDS, _id_bytes, _id_texts
+cdef int64_t _ELEMENTS, _IN_ARRAY, _TAGGED_FIELDS, _IDS, _LONGEST_NAME
+cdef list _NO_MENTIONS, _NO_RECORDS, _id_bytes, _id_texts, _names
 cdef bytes _ZERO
 
 @cython.freelist(64)
@@ -77,5 +77,7 @@ cdef int64_t _int32(const unsigned char* raw, int64_t at) noexcept
 cdef bint _is_ascii(const unsigned char* raw, int64_t at, int64_t size) noexcept
 @cython.locals(raw="const unsigned char*", place=cython.int, known=bytes, topic_id=bytes, text=str)
 cdef str _id_text(bytes data, int64_t at)
+@cython.locals(raw="const unsigned char*", place=cython.int, known=tuple, name=bytes, text=str)
+cdef str _name_text(bytes data, int64_t at, int64_t size)
 cdef _note(Survey found, str text, int what)
 cdef list _with(list names, str name)

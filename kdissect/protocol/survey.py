@@ -90,6 +90,10 @@ _IDS = 64
 _id_bytes = [b""] * _IDS
 _id_texts = [""] * _IDS
 """Some topic ids that were met last, and their texts: most messages name the ones before."""
+_names = [(b"", "")] * _IDS
+"""The same of names, each with its bytes. One text for many messages is found faster in tables, too."""
+_LONGEST_NAME = 256
+"""Bytes of a name that may be kept there."""
 
 _UNUSUAL = -1
 """What a walk gives in place of a position where something is out of the ordinary."""
@@ -265,14 +269,14 @@ def _walk(code: bytes, at: int, stop: int, data: bytes, position: int, end: int,
                 return _UNUSUAL
             if step == TEXT:
                 if what & A_RESOURCE:
-                    text = raw[position : position + size].decode("utf-8")
+                    text = _name_text(data, position, size)
                     resource = 0 if text == ANY else _OF_RESOURCE.get(resource_type, 0)
                     if what & LATER:
                         pending = text
                     elif resource:
                         _note(found, text, resource)
                 elif what:
-                    text = raw[position : position + size].decode("utf-8")
+                    text = _name_text(data, position, size)
                     _note(found, text, what)
                     if what & TELLS and found.places is not None:
                         found.topic = text
@@ -547,6 +551,25 @@ def _id_text(data: bytes, at: int) -> str:
     topic_id = raw[at : at + 16]
     text = "" if topic_id == _ZERO else uuid_text(topic_id)
     _id_bytes[place], _id_texts[place] = topic_id, text
+    return text
+
+
+def _name_text(data: bytes, at: int, size: int) -> str:
+    """The text of a name, whose bytes begin there.
+
+    :raises UnicodeDecodeError: it is none.
+    """
+    raw = data
+    if size <= 0 or size > _LONGEST_NAME:
+        return raw[at : at + size].decode("utf-8")
+    place = (raw[at] + 7 * raw[at + size - 1] + 31 * size) & (_IDS - 1)
+    known = _names[place]
+    name: bytes = known[0]
+    if len(name) == size and data.startswith(name, at):
+        return known[1]
+    name = raw[at : at + size]
+    text = name.decode("utf-8")
+    _names[place] = (name, text)
     return text
 
 

@@ -5,6 +5,7 @@ from kdissect.record.messages cimport message_crc
 from kdissect.record.scan cimport are_sound, has_value
 
 cdef int64_t _HEADER_BYTES, _LEAST_0, _LEAST_1, NEWEST_CODEC, NEWEST_OF_MESSAGES, CODEC_BITS, CRC_START, SMALLEST_BATCH, LOG_OVERHEAD, _SHORT
+cdef object _checksum
 
 @cython.locals(
     raw="const unsigned char*", cursor=Cursor, most=int64_t, room=int64_t, batches=int64_t, position=Py_ssize_t,

@@ -6,7 +6,7 @@ something may be wrong, :mod:`kdissect.record.sets` says what.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from kdissect.later import Later
 from kdissect.limits import Limits
@@ -21,6 +21,8 @@ if TYPE_CHECKING:
 else:
     crc32c = Later("crc32c", "_crc32c")  # the rest of the package takes ten times as long to import
 
+_checksum: Any = None
+"""``crc32c.crc32c``, once it is needed: to ask a module for it takes as long as a short checksum."""
 _HEADER_BYTES = BATCH_HEADER.size
 _LEAST_0, _LEAST_1 = SMALLEST_MESSAGE
 NEWEST_OF_MESSAGES = 3
@@ -36,6 +38,7 @@ def is_sound(data: bytes, start: int, end: int, limits: Limits, unpacks: bool = 
     :param unpacks: whether compressed batches must be looked at more closely; else their headers and
         checksums are enough.
     """
+    global _checksum  # noqa: PLW0603 - found once
     raw, most = data, limits.elements
     # As in read_record_set: the records of the whole set, and those of one batch.
     room = max(most, end - start)
@@ -60,12 +63,14 @@ def is_sound(data: bytes, start: int, end: int, limits: Limits, unpacks: bool = 
         codec = raw[position + 22] & CODEC_BITS
         if (codec and unpacks) or codec > NEWEST_CODEC or _int32(raw, position + 23) < 0:
             return False
+        if _checksum is None:
+            _checksum = crc32c.crc32c
         checked = position + CRC_START
         # So many bytes are copied in less time than a view of them takes to make.
         if size > _SHORT:
-            crc = crc32c.crc32c(memoryview(data)[checked : position + size])
+            crc = _checksum(memoryview(data)[checked : position + size])
         else:
-            crc = crc32c.crc32c(raw[checked : position + size])
+            crc = _checksum(raw[checked : position + size])
         if crc != _uint32(raw, checked - 4):
             return False
         if codec:

@@ -21,7 +21,8 @@ cdef class LaneTable:
     cpdef Lane find(self, bytes data, Py_ssize_t place, Py_ssize_t size)
     @cython.locals(
         source=bytes, destination=bytes, ends=bytes, other=bytes, size=Py_ssize_t, side=cython.int,
-        one="const unsigned char*", two="const unsigned char*",
+        one="const unsigned char*", two="const unsigned char*", first=bytes, second=bytes, first_port=bytes,
+        second_port=bytes,
     )
     cpdef open(self, Conversation conversation, Segment segment)
     @cython.locals(lane=Lane)

@@ -58,8 +58,10 @@ class LaneTable:
         side = 0 if source == conversation._duplex.endpoints[0] else 1
         one, two = source, destination
         size = len(destination) - 2
-        ends = one[:size] + two[:size] + one[size : size + 2] + two[size : size + 2]
-        other = two[:size] + one[:size] + two[size : size + 2] + one[size : size + 2]
+        first, second = one[:size], two[:size]
+        first_port, second_port = one[size : size + 2], two[size : size + 2]
+        ends = b"".join((first, second, first_port, second_port))
+        other = b"".join((second, first, second_port, first_port))
         conversation.ends = [ends, other]
         self.by_ends[ends] = _lane(conversation, side, ends)
         self.by_ends[other] = _lane(conversation, 1 - side, other)
