@@ -7,6 +7,10 @@ from typing import Any
 import pytest
 
 from kdissect.exchange import Exchange
+from kdissect.protocol.apis import api_keys, versions
+from kdissect.protocol.layout import layout
+from kdissect.protocol.program import THROTTLE_FIELD
+from kdissect.session.throttling import throttle_in
 from tests.kafka import Talk, request, response
 from tests.session.runs import run
 from tests.session.test_behind import MS, timed
@@ -116,3 +120,28 @@ def test_a_quota_holds_back_behind_an_earlier_request_too() -> None:
     talk = Talk().ask(beat(4, 1)).ask(beat(4, 2)).answer(beaten(4, 1, 100)).answer(beaten(4, 2))
     exchanges, _, _ = run(timed(talk, 0, 0, 0, 1, 2, 10, 113))
     assert parts(exchanges[1]) == (8, 100, None, 3)
+
+
+def test_the_throttle_time_stands_where_it_is_read_without_a_look_at_the_rest() -> None:
+    first, nowhere = 0, 0
+    for key in api_keys():
+        for version in versions(key):
+            candidates = layout(key, version, "response").candidates
+            throttles, is_told = throttle_in(candidates)
+            for struct in candidates:
+                names = [each.name for each in struct.fields]
+                inside = [each.struct for each in struct.fields if each.struct is not None]
+                assert not any(THROTTLE_FIELD in each.by_name for each in inside)
+                if is_told and throttles:
+                    assert names[0] == THROTTLE_FIELD
+                    assert struct.fields[0].type == "int32"
+                    first += 1
+                elif is_told:
+                    assert THROTTLE_FIELD not in names
+                    nowhere += 1
+    assert first > 100
+    assert nowhere > 50
+
+
+def test_of_an_answer_that_is_not_known_nothing_is_told() -> None:
+    assert throttle_in(()) == (False, False)
