@@ -41,20 +41,34 @@ def without_gaps(facts: Facts, rows: list[Row], missing: str) -> list[Row]:
     return kept
 
 
-def is_often_one_sided(facts: Facts, clients: Iterable[str]) -> bool:
-    """Whether more than a tenth of the exchanges of these clients lacks a side. Then nobody can tell what
-    they did not do: it may be what was not captured. Connections of which only the broker's side was
-    captured may be anybody's, and count for all. On each connection one request may still wait. The rule
-    needs :class:`~kdissect.analysis.connections.Connections`.
+class Sides:
+    """How much of the exchanges of each client lacks a side: its connections are gone through once. The rule
+    needs :class:`~kdissect.analysis.connections.Connections`."""
 
-    :param clients: their addresses, with ports or without.
-    """
-    hosts = {address(client) for client in clients}
-    rows = [
-        row
-        for row in facts.rows(Connections)
-        if address(row["client"]) in hosts or (row["responses"] and not row["requests"])
-    ]
-    most = sum(max(row["requests"], row["responses"]) for row in rows)
-    lacking = sum(max(0, abs(row["requests"] - row["responses"]) - 1) for row in rows)
-    return bool(10 * lacking > most)
+    def __init__(self, facts: Facts) -> None:
+        self._of_host: dict[str, tuple[int, int]] = {}
+        """Exchanges, and those that lack a side. On each connection one request may still wait."""
+        for row in facts.rows(Connections):
+            # Connections of which only the broker's side was captured may be anybody's.
+            host = _ANYBODY if row["responses"] and not row["requests"] else address(row["client"])
+            most, lacking = self._of_host.get(host, (0, 0))
+            lacks = max(0, abs(row["requests"] - row["responses"]) - 1)
+            self._of_host[host] = most + max(row["requests"], row["responses"]), lacking + lacks
+
+    def is_often_one(self, clients: Iterable[str]) -> bool:
+        """Whether more than a tenth of the exchanges of these clients lacks a side. Then nobody can tell what
+        they did not do: it may be what was not captured.
+
+        :param clients: their addresses, with ports or without.
+        """
+        hosts = {_ANYBODY, *map(address, clients)}
+        found = [each for host in hosts if (each := self._of_host.get(host)) is not None]
+        return 10 * sum(lacking for _, lacking in found) > sum(most for most, _ in found)
+
+
+_ANYBODY = ""
+
+
+def is_often_one_sided(facts: Facts, clients: Iterable[str]) -> bool:
+    """The same for a rule that asks once."""
+    return Sides(facts).is_often_one(clients)

@@ -13,7 +13,7 @@ from kdissect.analysis.rebalances import Rebalances, RebalanceSteps
 from kdissect.insight.causes import explains
 from kdissect.insight.context import SLEPT
 from kdissect.insight.finding import CERTAIN, CRITICAL, LIKELY, NOTICE, WARNING, Finding, FindingSubject
-from kdissect.insight.gaps import is_often_one_sided
+from kdissect.insight.gaps import Sides
 from kdissect.insight.rule import Facts, rule
 from kdissect.insight.rules.groups.words import (
     EAGER,
@@ -142,7 +142,7 @@ def rebalance_long(facts: Facts) -> Iterator[Finding]:
     """Consumption stood still for long. In the newer groups a partition changes hands with two heartbeats of
     5 s, and that is how they work."""
     members = names_of(facts.rows(Members))
-    one_sided: dict[str, bool] = {}
+    whole = _Wholeness(facts)
     limits = {True: facts.limit("stopped_s"), False: facts.limit("newer_s")}
     for group, rows in by_group(facts.rows(Rebalances)):
         stopped = [
@@ -150,7 +150,7 @@ def rebalance_long(facts: Facts) -> Iterator[Finding]:
             for row in rows
             if (row["stopped_ns"] or 0) >= limits[_is_classic(row)] * SECOND
             if (row["members_before"] or 0) > 0 or _is_held(row, facts.limit("stopped_s"))
-            if not _may_be_over(row, facts, one_sided)
+            if not _may_be_over(row, facts, whole)
         ]
         found = [row for row in stopped if not facts.context.slept(when(row) - row["stopped_ns"], over(row))]
         if len(found) < len(stopped):
@@ -208,17 +208,28 @@ def _is_classic(row: Row) -> bool:
     return "classic" in row["types"]
 
 
-def _may_be_over(row: Row, facts: Facts, one_sided: dict[str, bool]) -> bool:
-    """Whether the end of a rebalance may be missing. In the newer groups a single heartbeat is the end.
+class _Wholeness:
+    """Whether both sides of the exchanges of groups were captured."""
 
-    :param one_sided: by group, whether one side of many of its exchanges was not captured; filled here.
-    """
+    def __init__(self, facts: Facts) -> None:
+        self._facts = facts
+        self._sides: Sides | None = None
+        self._clients: dict[str, set[str]] = {}
+
+    def is_often_one_sided(self, group: str) -> bool:
+        if self._sides is None:
+            self._sides = Sides(self._facts)
+            for member in self._facts.rows(Members):
+                if member["client"]:
+                    self._clients.setdefault(member["group"], set()).add(member["client"])
+        return self._sides.is_often_one(self._clients.get(group, ()))
+
+
+def _may_be_over(row: Row, facts: Facts, whole: _Wholeness) -> bool:
+    """Whether the end of a rebalance may be missing. In the newer groups a single heartbeat is the end."""
     if row["completed"] is not False:
         return False
-    if row["group"] not in one_sided:
-        clients = (member["client"] for member in facts.rows(Members) if member["group"] == row["group"])
-        one_sided[row["group"]] = is_often_one_sided(facts, filter(None, clients))
-    if one_sided[row["group"]]:
+    if whole.is_often_one_sided(row["group"]):
         facts.cannot_judge("of many exchanges only one side was captured, the end of rebalances perhaps too")
         return True
     if not facts.context.gap_bytes:
@@ -289,7 +300,7 @@ def _are_silent(row: Row, members: dict[tuple[str, str], Row], silent_s: float) 
 def rebalance_missing_member(facts: Facts) -> Iterator[Finding]:
     """The coordinator waited for a member that was gone."""
     members = names_of(facts.rows(Members))
-    one_sided: dict[str, bool] = {}
+    whole = _Wholeness(facts)
     least_ns = facts.limit("hold_s") * SECOND
     for group, rows in by_group(facts.rows(Rebalances)):
         found = [
@@ -297,7 +308,7 @@ def rebalance_missing_member(facts: Facts) -> Iterator[Finding]:
             for row in rows
             if row["missing"] and row["stopped_ns"] is not None
             if (hold_ns := _hold_ns(row) or 0) >= least_ns
-            and not _may_be_over(row, facts, one_sided)
+            and not _may_be_over(row, facts, whole)
             and _are_silent(row, members, facts.limit("silent_s"))
         ]
         if not found:
