@@ -255,14 +255,17 @@ def running(given: dict[str, Any]) -> Iterator[Running]:
     from kdissect.spark.launch import NoSparkError, logging_to, scratch_folder, session
 
     conf = conf_of(given)
+    scratch = given.get("scratch")
+    if scratch is not None and not os.path.isdir(scratch):
+        raise Wrong(f"--scratch {scratch}: there is no such folder; name one that the workers share")
     wanted = given["spark_log"]
     descriptor, kept = tempfile.mkstemp(prefix="kdissect-spark-", suffix=".log")
     os.close(descriptor)
     log = None if wanted == "-" else wanted or kept
     try:
-        with logging_to(log), scratch_folder(given.get("scratch")) as folder:
+        with logging_to(log), scratch_folder(scratch) as folder:
             spark = session(given["master"], conf, log)
-            shared = given.get("scratch") or given["master"].startswith("local")
+            shared = scratch or given["master"].startswith("local")
             yield Running(spark, folder if shared else None)
     except NoSparkError as error:
         if kept in str(error):  # who reads it is sent there

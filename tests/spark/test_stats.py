@@ -207,6 +207,7 @@ def test_tables_are_written_and_damage_is_told(tmp_path: Path, capfd: pytest.Cap
         ("-z srt -z srt,broker --out out", "srt is given twice"),
         ("-z srt -Y nothing==1", "nothing"),
         ("-z srt --capture-point (", "is not a regular expression"),
+        ("-z srt --scratch /nowhere", "--scratch /nowhere: there is no such folder"),
     ],
 )
 def test_what_cannot_be_done_is_said_before_spark_starts(

@@ -109,7 +109,7 @@ if TYPE_CHECKING:
 )
 @click.option("--plan", "plans", is_flag=True, help="Print which task will read what, and do nothing else.")
 @click.option("--explain", is_flag=True, hidden=True)
-@click.option("--scratch", metavar="DIR", help="Folder shared with the workers, for progress.")
+@click.option("--scratch", metavar="DIR", help="Folder shared with the workers, for events and progress.")
 @click.option("--strict", is_flag=True, help="Exit code 4 if there are faults.")
 @session_options
 def command(**given: Any) -> int:

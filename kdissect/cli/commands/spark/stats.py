@@ -94,6 +94,7 @@ _FOR_PEOPLE = ("severity", "finding", "subject", "count", "message")
 )
 @reading_options
 @click.option("--tasks", type=click.IntRange(1), metavar="N", help="Number of tasks for each capture point.")
+@click.option("--scratch", metavar="DIR", help="Folder shared with the workers, for events and progress.")
 @session_options
 def command(**given: Any) -> int:
     """Captures → statistics and findings.
