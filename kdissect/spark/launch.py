@@ -145,8 +145,7 @@ def session(master: str, conf: Mapping[str, str], log: str | None) -> SparkSessi
     from pyspark.sql import SparkSession
 
     warnings.filterwarnings("ignore", "PySpark does not yet fully support pandas")  # none is used
-    os.environ.setdefault("PYSPARK_PYTHON", conf.get("spark.pyspark.python", sys.executable))
-    os.environ.setdefault("PYSPARK_DRIVER_PYTHON", sys.executable)
+    choose_python(conf)
     settings = dict(_ALWAYS)
     if master.startswith("local"):
         os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
@@ -176,6 +175,15 @@ def session(master: str, conf: Mapping[str, str], log: str | None) -> SparkSessi
     if log is not None and not is_connect(master):
         spark.sparkContext.setLogLevel("ERROR")
     return spark
+
+
+def choose_python(conf: Mapping[str, str]) -> None:
+    """Name the Python of the workers. Spark's configuration counts before the environment, as for Spark
+    itself."""
+    if (named := conf.get("spark.pyspark.python")) is not None:
+        os.environ["PYSPARK_PYTHON"] = named
+    os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
+    os.environ.setdefault("PYSPARK_DRIVER_PYTHON", sys.executable)
 
 
 def _lend_ourselves() -> None:

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import os
 import sys
 
 import pytest
 
-from kdissect.spark.launch import _no_java_left
+from kdissect.spark.launch import _no_java_left, choose_python
 
 
 def test_an_interrupt_while_spark_starts_ends_its_java() -> None:
@@ -22,3 +23,12 @@ def test_an_interrupt_while_spark_starts_ends_its_java() -> None:
         start()
     assert started[0].returncode is not None
     assert gateway.Popen is before
+
+
+def test_the_configuration_names_the_python_before_the_environment(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PYSPARK_DRIVER_PYTHON", "ours")
+    monkeypatch.setenv("PYSPARK_PYTHON", "before")
+    choose_python({})
+    assert os.environ["PYSPARK_PYTHON"] == "before"
+    choose_python({"spark.pyspark.python": "named"})
+    assert os.environ["PYSPARK_PYTHON"] == "named"
