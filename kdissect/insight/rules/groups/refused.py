@@ -336,7 +336,7 @@ def _served(facts: Facts) -> dict[str, int]:
 
 @rule("member-epoch-fenced", WARNING, CERTAIN, needs=(Errors, Members))
 def member_epoch_fenced(facts: Facts) -> Iterator[Finding]:
-    """A member of a newer group was put out of it."""
+    """A member of a newer group was removed from it."""
     found = _refusals(facts, ("FENCED_MEMBER_EPOCH", "UNKNOWN_MEMBER_ID"), GROUP_HEARTBEATS)
     known = _were_members(facts)
     for (group, client_id), rows in found.items():
