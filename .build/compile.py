@@ -12,6 +12,7 @@ import contextlib
 import functools
 import gc
 import itertools
+import multiprocessing
 import os
 import runpy
 import shlex
@@ -66,7 +67,7 @@ def compile_leaves(
                 build_dir=str(work / "c"),
                 compiler_directives=DIRECTIVES,
                 shared_utility_qualified_name=table["SHARED"],
-                nthreads=os.cpu_count(),
+                nthreads=_processes(),
                 quiet=True,
             )
         tell(f"wrote {len(made)} modules in C in {time.monotonic() - begin:.0f} s")
@@ -107,6 +108,11 @@ def _uncollected() -> Iterator[None]:
     finally:
         if was_enabled:
             gc.enable()
+
+
+def _processes() -> int:
+    """In how many processes Cython works: what is changed in this one holds only in forked ones."""
+    return os.cpu_count() or 1 if multiprocessing.get_start_method() == "fork" else 0
 
 
 _OF_CLASSES = ("freelist", "no_gc")

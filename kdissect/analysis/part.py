@@ -1,6 +1,6 @@
 """Some of a capture's events, counted elsewhere: in another process, or in a task of Spark.
 
-    part = counted(events, Together(…), chooser)
+    part = counted(lists, Together(…), chooser)
     add(whole, part, chosen)                        part by part, in the order of the events
 
 If a filter chooses what counts, a connection that is over counts if one of its exchanges does. That exchange
@@ -10,7 +10,7 @@ may have been in an earlier part. So such connections travel with the part and a
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from itertools import islice
+from itertools import chain
 from typing import Generic, NamedTuple, Protocol, Self, TypeVar
 
 from kdissect.dissect import Event
@@ -83,19 +83,19 @@ class Part(NamedTuple, Generic[C]):
     """Those that are over, where a filter chooses; and whether the part itself tells that they count."""
 
 
-def counted(events: Iterable[Event], into: C, chooser: Chooses | None) -> Part[C]:
+def counted(lists: Iterable[Sequence[Event]], into: C, chooser: Chooses | None) -> Part[C]:
     """Count a part.
 
+    :param lists: its events, in lists of any length.
     :param into: what to count into; it must be new.
     :param chooser: one for this part alone; None where everything counts.
     """
     if chooser is None:
-        rest = iter(events)
-        for together in gathered(iter(lambda: list(islice(rest, MOST_EVENTS)), [])):
+        for together in gathered(lists):
             into.feed_all(together)
         return Part(into)
     connections: list[tuple[Connection, bool]] = []
-    for event in events:
+    for event in chain.from_iterable(lists):
         counts = chooser.counts(event)
         if isinstance(event, Connection):
             connections.append((event, counts))

@@ -10,7 +10,6 @@ import gc
 import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from itertools import chain
 from typing import TYPE_CHECKING, Any, BinaryIO, Generic, NamedTuple, TypeVar
 
 import click
@@ -201,7 +200,7 @@ class TableFolding(Folding[Together]):
         asked = self.counted.briefs
         if asked is None or self._given["strict"]:
             return None
-        return asked._replace(records=True, bodies=True) if self.talks else asked
+        return asked._replace(records=True) if self.talks else asked
 
     def print(self, print_rows: Callable[[BinaryIO, Reading], int]) -> int:
         """Read, count, print; gives the exit code.
@@ -277,11 +276,10 @@ class FoldingWork(Generic[C]):
 
     def do(self, lists: Iterable[Sequence[Event]], state: None, write: Write) -> tuple[None, FoldedBatch[C]]:
         """Count a batch."""
-        events: Iterable[Event] = chain.from_iterable(lists)
         tally = self._reading.tally.part()
         if tally.looks_inside:  # else whoever reads has counted them
-            events = _tallied(events, tally)
-        part = counted(events, self._new(), None if self._chooser is None else self._chooser.part())
+            lists = _tallied(lists, tally)
+        part = counted(lists, self._new(), None if self._chooser is None else self._chooser.part())
         return None, FoldedBatch(part, tally, problems_so_far())
 
     def done(self, batched: FoldedBatch[C]) -> None:
@@ -293,10 +291,11 @@ class FoldingWork(Generic[C]):
         """Counting writes nothing."""
 
 
-def _tallied(events: Iterable[Event], tally: Tally) -> Iterator[Event]:
-    for event in events:
-        tally.add(event)
-        yield event
+def _tallied(lists: Iterable[Sequence[Event]], tally: Tally) -> Iterator[Sequence[Event]]:
+    for events in lists:
+        for event in events:
+            tally.add(event)
+        yield events
 
 
 def _count(reading: Reading, counts: FoldingWork[C], jobs: Jobs) -> None:

@@ -24,6 +24,8 @@ class Cause(NamedTuple):
     """Whether both must be seen at one time."""
     is_named: bool = False
     """Whether it counts only where the rule of the effect names the cause itself."""
+    same: tuple[str, ...] = ()
+    """Fields of the subject that both must have, and the same."""
 
 
 CAUSES: list[Cause] = []
@@ -36,9 +38,10 @@ def explains(
     shares: tuple[str, ...] = (),
     within_s: float | None = None,
     at_once: bool = False,
+    same: tuple[str, ...] = (),
 ) -> None:
     """Say that one finding explains others."""
-    CAUSES.extend(Cause(cause, effect, shares, within_s, at_once) for effect in effects)
+    CAUSES.extend(Cause(cause, effect, shares, within_s, at_once, same=same) for effect in effects)
 
 
 def may_explain(cause: str, *effects: str, within_s: float) -> None:
@@ -81,6 +84,10 @@ def _fits(relation: Cause, cause: Finding, effect: Finding) -> bool:
     for name in relation.shares:
         one, other = getattr(cause.subject, name), getattr(effect.subject, name)
         if one is not None and other is not None and one != other:
+            return False
+    for name in relation.same:
+        one, other = getattr(cause.subject, name), getattr(effect.subject, name)
+        if one is None or one != other:
             return False
     if relation.at_once and not _overlap(cause, effect):
         return False

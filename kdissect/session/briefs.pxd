@@ -20,7 +20,7 @@ cdef class PairLayout:
     cdef public int key
     cdef public str name
     cdef public bint teaches
-    cdef public bint tells_throttle
+    cdef public bint throttle_is_at_hand
     cdef public bint throttles
     cdef public int version
     cdef public Py_ssize_t wait_at

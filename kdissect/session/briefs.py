@@ -49,8 +49,8 @@ class Interest(NamedTuple):
     names: bool = True
     """Whether the names of topic ids are asked for."""
     bodies: bool = True
-    """Whether the bodies of its messages must have the form that their API has. Errors and records are asked
-    for only of those."""
+    """Whether the bodies of its messages must have the form that their API has. Who asks for errors or
+    records asks for this too."""
 
 
 class PairLayout:
@@ -58,7 +58,7 @@ class PairLayout:
 
     __slots__ = (
         *("answered", "answers_first", "api", "asked", "carries_metadata", "is_brief", "key"),
-        *("name", "teaches", "tells_throttle", "throttles", "version", "wait_at", "waits"),
+        *("name", "teaches", "throttle_is_at_hand", "throttles", "version", "wait_at", "waits"),
     )
 
     def __init__(self, key: int, version: int) -> None:
@@ -83,8 +83,9 @@ class PairLayout:
         """Where in the body of a request it says how long, as :mod:`kdissect.protocol.polling` has it."""
         self.answers_first = answers_first_in(key, version)
         """As :func:`~kdissect.session.throttling.answers_first`."""
-        self.throttles, self.tells_throttle = throttle_in(self.answered.candidates)
-        """As :func:`~kdissect.session.throttling.throttle_in` gives them of its answers."""
+        self.throttles, self.throttle_is_at_hand = throttle_in(self.answered.candidates)
+        """Whether its answers tell how long a quota holds the client back. Then whether that is known without
+        a look at their other fields (:func:`~kdissect.session.throttling.throttle_in`)."""
 
     def __reduce__(self) -> tuple[type[PairLayout], tuple[int, int]]:
         return PairLayout, self.api

@@ -71,6 +71,7 @@ cdef class QuickSession:
     @cython.locals(
         raw="const unsigned char*", brief=Brief, high=int64_t, correlation_id=int64_t, form=PairLayout, body=Py_ssize_t,
         key=cython.int, seen=Survey, throttle_ms=int64_t, throttle_ns=int64_t, way=Route, is_looked_at=cython.bint,
+        is_at_hand=cython.bint,
     )
     cpdef answer(
         self, bytes data, Py_ssize_t start, Py_ssize_t end, int64_t offset, int64_t first_ns, int64_t last_packet,

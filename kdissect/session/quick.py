@@ -300,10 +300,10 @@ class QuickSession:
         ):
             # A broker that does not know the version answers in the oldest one.
             way = self._forms.find(API_VERSIONS, 0).answered.way
-        is_looked_at = self._forms.checks_bodies or not form.tells_throttle or key == API_VERSIONS
+        is_at_hand = form.throttle_is_at_hand and not (form.throttles and end - body < 4)
+        is_looked_at = self._forms.checks_bodies or not is_at_hand or key == API_VERSIONS
         throttle_ms = 0
-        if is_looked_at or (form.throttles and end - body < 4):
-            is_looked_at = True
+        if is_looked_at:
             if way is not None:
                 seen = survey_at(way, data, body, end, self._limits)
             brief.answer_seen = seen

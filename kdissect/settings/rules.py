@@ -30,12 +30,12 @@ def refuse_unknown(thresholds: Mapping[str, object], ignored: Iterable[str]) -> 
     from kdissect.insight.catalogue import RULES
 
     for pattern in ignored:
-        if not any(fnmatchcase(known, pattern) for known in RULES):
-            hint = nearest(pattern, RULES)
+        if not isinstance(pattern, str) or not any(fnmatchcase(known, pattern) for known in RULES):
+            hint = nearest(str(pattern), RULES)
             raise UnknownRuleError("ignore", f"ignore: there is no finding {pattern!r}{hint}")
     for id, value in thresholds.items():
         if id not in RULES:
-            raise UnknownRuleError(id, f"there is no finding {id!r}{nearest(id, ('ignore', *RULES))}")
+            raise UnknownRuleError(id, f"there is no finding {id!r}{nearest(str(id), RULES)}")
         known = RULES[id].thresholds
         if not isinstance(value, Mapping):
             raise UnknownRuleError(id, f"{id}: a table is needed")

@@ -316,7 +316,7 @@ def _part(
 ) -> _SentPart[C]:
     damage: list[Fault] = []
     chooser = None if settings.filter is None else Choice(settings)
-    made = counted(_watched(own, settings, note, damage), question.new(), chooser)
+    made = counted(((each,) for each in _watched(own, settings, note, damage)), question.new(), chooser)
     return _SentPart(made, [named(each, paths) for each in damage])
 
 

@@ -108,7 +108,7 @@ class TableSettings(NamedTuple):
             values[name] = _READ[name](name, value)
         made = cls(**values)
         if made.layer is not None and (made.table != "faults" or made.stats is not None):
-            raise ValueError("layer: is an option of the table faults")
+            raise ValueError("layer: only the table faults has this option")
         return made
 
     def options(self) -> dict[str, str]:

@@ -26,16 +26,16 @@ class Copies:
 
     def __init__(self, identities: Sequence[int] = (), oldest: int = 0, latest_ns: int = 0) -> None:
         """
-        :param identities: of the segments that it remembers, the first :data:`RECENT` places.
+        :param identities: those of the segments that it remembers, by place; at most :data:`RECENT` count.
         :param oldest: the place of the oldest.
         :param latest_ns: the time of the newest.
         """
         self._identities = [0] * 16
         """As many as :data:`RECENT` says. Compiled they are numbers of C: objects would take five times as
         much, in every connection."""
-        for at, identity in enumerate(identities):
+        for at, identity in enumerate(identities[:RECENT]):
             self._identities[at] = identity
-        self._oldest = oldest
+        self._oldest = oldest % RECENT
         """The place of the oldest, which makes room for the next."""
         self._latest_ns = latest_ns
 

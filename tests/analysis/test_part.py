@@ -46,7 +46,7 @@ def test_parts_are_the_whole(api: str | None, size: int) -> None:
     made = new()
     for at in range(0, len(events), size):
         own = None if api is None else OfApi(api)
-        add(made, counted(events[at : at + size], new(), own), chosen)
+        add(made, counted([events[at : at + size]], new(), own), chosen)
     rows = [each.result() for each in whole.statistics]
     assert [each.result() for each in made.statistics] == rows
     assert all(rows)
@@ -77,3 +77,44 @@ def test_what_came_before_an_interruption_is_given() -> None:
     assert next(came) == list(events)
     with pytest.raises(KeyboardInterrupt):
         next(came)
+
+
+def test_a_part_counts_what_came_before_an_interruption() -> None:
+    events = events_of("java43-groups")
+
+    def interrupted() -> Iterator[Sequence[Event]]:
+        for event in events:
+            yield (event,)
+        raise KeyboardInterrupt
+
+    made, whole = new(), new()
+    whole.feed_all(events)
+    with pytest.raises(KeyboardInterrupt):
+        counted(interrupted(), made, None)
+    assert [each.result() for each in made.statistics] == [each.result() for each in whole.statistics]
+
+
+def test_no_more_exchanges_are_held_than_are_fed_together() -> None:
+    held: list[int] = []
+    fed: list[int] = []
+
+    class _Counts:
+        is_full = False
+
+        def feed_all(self, events: Sequence[Event]) -> None:
+            fed.extend(range(len(events)))
+
+        def feed(self, event: Event, counts: bool = True) -> None:
+            fed.append(0)
+
+        def merge(self, later: _Counts) -> None:
+            raise AssertionError
+
+    def large() -> Iterator[Sequence[Event]]:
+        for at in range(9):
+            held.append(at - len(fed))
+            yield (produce(0, batch("v" * (MOST_BYTES // 3))),)
+
+    counted(large(), _Counts(), None)
+    assert len(fed) == 9
+    assert max(held) <= 3

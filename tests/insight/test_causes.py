@@ -42,10 +42,8 @@ def test_what_only_a_rule_can_tell_counts_where_it_tells_it(at_s: int, is_cause:
     [
         ("broker-gone", "heartbeat-late"),  # the last heartbeat came before it was gone
         ("broker-stalled", "too-many-in-flight"),
-        ("member-id-churn", "connection-churn"),
         ("streams-status", "rebalance-storm"),
         ("stuck-offset", "member-id-churn"),
-        ("under-min-isr", "fetch-spin"),
         ("under-min-isr", "lso-lag"),
     ],
 )
@@ -82,3 +80,17 @@ def test_a_broker_that_is_gone_explains_no_heartbeats_long_before_it_went() -> N
     gap, gone = found("heartbeat-gap", 2, 10), found("broker-gone", 1, 70)
     assert [each.because for each in linked([gap, gone])] == [None, None]
     assert linked([gap.changed(last_ns=70 * SECOND), gone])[0].because == gone.key
+
+
+@pytest.mark.parametrize(
+    ("one", "other", "is_cause"),
+    [("a", "a", True), ("a", "b", False), (None, "a", False), (None, None, False)],
+)
+def test_some_must_both_name_the_same(one: str | None, other: str | None, is_cause: bool) -> None:
+    known = (Cause("member-id-churn", "connection-churn", at_once=True, same=("client_id",)),)
+    churn, effect = (
+        found(id, 1, 70).changed(subject=FindingSubject(client_id=client_id))
+        for id, client_id in (("member-id-churn", one), ("connection-churn", other))
+    )
+    _, told = linked([churn, effect], known)
+    assert (told.because is not None) == is_cause

@@ -59,8 +59,11 @@ def test_names_count_without_case_and_underscores() -> None:
         ({"topics": "orders"}, "JSON"),
         ({"columns": "api,number,api"}, "columns: api is named twice"),
         ({"table": "faults", "layer": "flie"}, "there is no layer 'flie'; there are file, link, tcp"),
-        ({"layer": "file"}, "layer: is an option of the table faults"),
-        ({"table": "faults", "layer": "file", "stats": "srt"}, "layer: is an option of the table faults"),
+        ({"layer": "file"}, "layer: only the table faults has this option"),
+        (
+            {"table": "faults", "layer": "file", "stats": "srt"},
+            "layer: only the table faults has this option",
+        ),
     ],
 )
 def test_what_is_wrong_is_told(options: dict[str, Any], words: str) -> None:

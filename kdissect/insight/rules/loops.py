@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Sequence
 
 from kdissect.analysis.cluster import ClusterBrokers, ClusterChanges
 from kdissect.analysis.connections import Connections
@@ -185,6 +185,9 @@ def _rate(rows: list[Row], how: str) -> tuple[float, int, int]:
 def unknown_topic_loop(facts: Facts) -> Iterator[Finding]:
     """A client keeps asking for a topic that is not there."""
     nodes = nodes_by_address(facts.rows(ClusterBrokers))
+    refused = (row for row in facts.rows(Errors) if row["api"] == "CreateTopics" and row["error"] in NOT_MADE)
+    unmade = together(refused, "topic")
+    deleted = together((row for row in facts.rows(ClusterChanges) if row["what"] == "topic-deleted"), "topic")
     missing = [row for row in _of_clients(facts) if row["error"] in (*MISSING, WRONG_NAME) and row["topic"]]
     for (client_id, client), of_client in _by_client(missing).items():
         for (topic,), rows in together(of_client, "topic").items():
@@ -201,7 +204,8 @@ def unknown_topic_loop(facts: Facts) -> Iterator[Finding]:
             yield facts.finding(
                 FindingSubject(client_id=client_id, client=client, topic=topic),
                 f"The client asked {count:,} times in {span(took_ns)} for topic {topic}, which {why}."
-                f"{_unmade(facts, topic, rows, nodes)}{_deleted(facts, topic, rows, nodes)}",
+                f"{_unmade(unmade.get((topic,), ()), rows, nodes)}"
+                f"{_deleted(deleted.get((topic,), ()), rows, nodes)}",
                 count=count,
                 measure=count,
                 unit="answers",
@@ -214,22 +218,17 @@ def unknown_topic_loop(facts: Facts) -> Iterator[Finding]:
             )
 
 
-def _unmade(facts: Facts, topic: str, asked: list[Row], nodes: dict[str, Node]) -> str:
+def _unmade(refused: Iterable[Row], asked: list[Row], nodes: dict[str, Node]) -> str:
     """That the cluster cannot make a topic, which clients asked brokers of it for."""
-    for row in facts.rows(Errors):
-        is_it = row["topic"] == topic and row["api"] == "CreateTopics" and row["error"] in NOT_MADE
-        if is_it and any(
-            _may_be_of_one(nodes.get(row["broker"]), nodes.get(each["broker"])) for each in asked
-        ):
+    for row in refused:
+        if any(_may_be_of_one(nodes.get(row["broker"]), nodes.get(each["broker"])) for each in asked):
             return f" The cluster cannot make it ({row['error']})."
     return ""
 
 
-def _deleted(facts: Facts, topic: str, asked: list[Row], nodes: dict[str, Node]) -> str:
+def _deleted(deleted: Sequence[Row], asked: list[Row], nodes: dict[str, Node]) -> str:
     """That a topic was deleted, which clients asked brokers of its cluster for until after that."""
-    for row in reversed(facts.rows(ClusterChanges)):
-        if row["what"] != "topic-deleted" or row["topic"] != topic:
-            continue
+    for row in reversed(deleted):
         of_cluster = [
             each for each in asked if (node := nodes.get(each["broker"])) is None or node.has_told(row)
         ]

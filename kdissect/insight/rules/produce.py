@@ -31,9 +31,9 @@ from kdissect.wording import plural
 
 explains("under-min-isr", "produce-retries-exhausted", "duplicate-appended", shares=("topic",), within_s=60)
 may_explain("broker-gone", "under-min-isr", within_s=60)
-explains("under-min-isr", "lso-lag", "fetch-spin", shares=("topic",), at_once=True)
+explains("under-min-isr", "lso-lag", shares=("topic",), at_once=True)
 explains("message-too-large", "produce-refused", shares=("client_id", "topic"))
-explains("request-abandoned", "duplicate-absorbed", "duplicate-appended", shares=("client_id",))
+explains("request-abandoned", "duplicate-absorbed", "duplicate-appended", shares=("client_id",), within_s=60)
 
 
 def by(rows: Iterable[Row], *names: str) -> dict[FindingSubject, list[Row]]:
@@ -391,8 +391,9 @@ def producer_id_forgotten(facts: Facts) -> Iterator[Finding]:
     for subject, rows in by(expired, "client", "client_id", "transactional_id").items():
         yield facts.finding(
             subject,
-            f"The coordinator has forgotten the transactional id {subject.transactional_id} of "
-            f"{_who(subject)}, which had begun no transaction for long. The producer cannot go on.",
+            f"The coordinator does not know the transactional id {subject.transactional_id} with the "
+            f"producer id of {_who(subject)}. Most often it has forgotten it.",
+            confidence=LIKELY,
             filter=having(client_id=subject.client_id, error="INVALID_PRODUCER_ID_MAPPING"),
             **_errors(rows),
             **_EXPIRED,
@@ -404,7 +405,7 @@ _BROKERS = "AddPartitionsManager-client-"
 _EXPIRED = {
     "cause": "The coordinator drops a transactional id that no transaction has used for "
     "transactional.id.expiration.ms (7 days by default). The producer that has it then gets "
-    "INVALID_PRODUCER_ID_MAPPING, and every further transaction of this producer fails.",
+    "INVALID_PRODUCER_ID_MAPPING, and its transaction fails.",
     "fix": "Let the program close such a producer and make a new one (initTransactions). For producers that "
     "are silent for longer, raise transactional.id.expiration.ms on the brokers, or begin and commit a "
     "transaction from time to time.",

@@ -25,15 +25,12 @@ def topic_replaced(facts: Facts) -> Iterator[Finding]:
         if row["what"] == "topic-deleted"
     }
     replaced = [row for row in facts.rows(ClusterChanges) if row["what"] == "topic-replaced"]
+    told = together(facts.rows(ClusterTopics), "cluster_id", "topic", "topic_id") if replaced else {}
     for (cluster, topic), turns in together(replaced, "cluster_id", "topic").items():
         if not deleted.isdisjoint({(cluster, topic), (None, topic)}):  # the capture may not show the cluster
             continue
         first, last = turns[0], turns[-1]
-        earlier = [
-            row["source_exchange"]
-            for row in facts.rows(ClusterTopics)
-            if (row["cluster_id"], row["topic"], row["topic_id"]) == (cluster, topic, first["before"])
-        ]
+        earlier = [row["source_exchange"] for row in told.get((cluster, topic, first["before"]), ())]
         numbers = [*earlier[:1], *(row["exchange"] for row in turns)]
         lost = "the offsets that groups had committed" if topic == OFFSETS else "the records that it had"
         times = f" That happened {len(turns)} times." if len(turns) > 1 else ""

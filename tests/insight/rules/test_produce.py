@@ -12,7 +12,7 @@ from kdissect.analysis.fold import SECOND, Row
 from kdissect.analysis.pace import Pace
 from kdissect.analysis.producers import Producers
 from kdissect.insight.catalogue import RULES
-from kdissect.insight.finding import CRITICAL, INFO, NOTICE, WARNING, Finding
+from kdissect.insight.finding import CRITICAL, INFO, LIKELY, NOTICE, WARNING, Finding
 from tests.insight.judged import CAPTURES, judged_file
 from tests.insight.made import WHOLE, row, said
 
@@ -207,9 +207,10 @@ def test_a_forgotten_transactional_id() -> None:
     (found,) = said("producer-id-forgotten", {Errors: [own, asked]})
     assert (found.severity, found.subject.transactional_id) == (WARNING, "pay-tx")
     assert found.message == (
-        "The coordinator has forgotten the transactional id pay-tx of pay, which had begun no transaction "
-        "for long. The producer cannot go on."
+        "The coordinator does not know the transactional id pay-tx with the producer id of pay. Most often "
+        "it has forgotten it."
     )
+    assert found.confidence == LIKELY
     assert "transactional.id.expiration.ms" in found.cause
     assert not said("producer-id-forgotten", {Errors: [{**own, "transactional_id": None}]})
 

@@ -133,4 +133,4 @@ explains(
     shares=("group",),
 )
 explains("member-id-churn", "rebalance-storm", "eager-stop-the-world", shares=("group",))
-explains("member-id-churn", "connection-churn", "metadata-storm", shares=("client_id",), at_once=True)
+explains("member-id-churn", "connection-churn", "metadata-storm", same=("client_id",), at_once=True)

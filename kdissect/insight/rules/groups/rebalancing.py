@@ -189,8 +189,8 @@ def rebalance_long(facts: Facts) -> Iterator[Finding]:
 
 
 _UNSEEN = (
-    " So the group still counted a member that the capture does not show. One that stopped without leaving "
-    "counts until its session ends, and Kafka Streams does not leave when it is closed."
+    " The coordinator may have waited for a member that the capture does not show: one that stopped without "
+    "leaving counts until its session ends. Or the group was empty (group.initial.rebalance.delay.ms)."
 )
 
 
