@@ -12,7 +12,7 @@ from kdissect.analysis.fold import SECOND, Row
 from kdissect.analysis.pace import is_own_id
 from kdissect.analysis.tcp import Tcp
 from kdissect.insight.finding import FindingSubject
-from kdissect.insight.nodes import Node, addresses_of, nodes_by_address
+from kdissect.insight.nodes import ClusterNode, addresses_of, nodes_by_address
 from kdissect.insight.rule import Facts
 
 HANDED = ("leader-moved", "isr-shrunk", "broker-stopping")
@@ -125,7 +125,7 @@ def closed_listeners(facts: Facts) -> Iterator[tuple[LostBroker, int, str]]:
 
 
 def _lost_together(
-    facts: Facts, limit: Callable[[str], float], nodes: dict[str, Node]
+    facts: Facts, limit: Callable[[str], float], nodes: dict[str, ClusterNode]
 ) -> Iterator[list[LostBroker]]:
     """Addresses where nobody answers any more, those of one broker together."""
     within_ns = limit("together_s") * SECOND
@@ -135,7 +135,7 @@ def _lost_together(
 
 
 def _lives_on(
-    facts: Facts, several: list[LostBroker], nodes: dict[str, Node], stopping_ns: float
+    facts: Facts, several: list[LostBroker], nodes: dict[str, ClusterNode], stopping_ns: float
 ) -> str | None:
     """Another address that the cluster had told of the same broker, where it answered through the time in
     which it seemed to go: on a connection that was there before, and more than a second after the others had
@@ -212,7 +212,7 @@ def restarts(facts: Facts) -> list[tuple[int, int, int]]:
 
 
 def _of_one_broker(
-    losses: list[LostBroker], nodes: dict[str, Node], within_ns: float, stopping_ns: float
+    losses: list[LostBroker], nodes: dict[str, ClusterNode], within_ns: float, stopping_ns: float
 ) -> Iterator[list[LostBroker]]:
     """Listeners of one broker go together. Which broker has a listener that only brokers use is not always
     told; where one broker of its host went at the same time, it is that one's."""
@@ -282,7 +282,7 @@ class BrokerStop(NamedTuple):
     """Whether only its answers tell that it handed over."""
 
 
-def _stop(facts: Facts, several: list[LostBroker], nodes: dict[str, Node]) -> BrokerStop:
+def _stop(facts: Facts, several: list[LostBroker], nodes: dict[str, ClusterNode]) -> BrokerStop:
     """What is told of a broker that is gone."""
     node = nodes.get(several[0].address)
     last_ns = max(each.last_ns for each in several)
@@ -348,7 +348,7 @@ def _given_up(facts: Facts, several: list[LostBroker], last_ns: int) -> list[int
 
 
 def _elsewhere(
-    facts: Facts, several: list[LostBroker], nodes: dict[str, Node], last_ns: int
+    facts: Facts, several: list[LostBroker], nodes: dict[str, ClusterNode], last_ns: int
 ) -> list[tuple[int, str]]:
     """When somebody reached the broker on another host, where nobody had before, and that address: a pod
     gets a new one when it starts again. Another port of the same host is another listener. If the cluster

@@ -41,7 +41,7 @@ def without_gaps(facts: Facts, rows: list[Row], missing: str) -> list[Row]:
     return kept
 
 
-class Sides:
+class CapturedSides:
     """How much of the exchanges of each client lacks a side: its connections are gone through once. The rule
     needs :class:`~kdissect.analysis.connections.Connections`."""
 
@@ -71,4 +71,4 @@ _ANYBODY = ""
 
 def is_often_one_sided(facts: Facts, clients: Iterable[str]) -> bool:
     """The same for a rule that asks once."""
-    return Sides(facts).is_often_one(clients)
+    return CapturedSides(facts).is_often_one(clients)

@@ -7,14 +7,14 @@ from typing import NamedTuple
 from kdissect.analysis.fold import Row
 
 
-class Node(NamedTuple):
+class ClusterNode(NamedTuple):
     """A node. Nodes of several clusters may have the same number."""
 
     number: int
     clusters: frozenset[str | None]
     """The clusters that tell of it, by their ids; None stands for one whose id is not told."""
 
-    def is_also(self, other: Node | None) -> bool:
+    def is_also(self, other: ClusterNode | None) -> bool:
         """Whether the other is this node, too."""
         same = other is not None and other.number == self.number
         return same and other is not None and not self.clusters.isdisjoint(other.clusters)
@@ -31,7 +31,7 @@ def addresses_of(row: Row) -> list[str]:
     return [f"{place}:{row['port']}" for place in places]
 
 
-def nodes_by_address(rows: list[Row]) -> dict[str, Node]:
+def nodes_by_address(rows: list[Row]) -> dict[str, ClusterNode]:
     """Which node is at an address, by the rows of :class:`ClusterBrokers`. An address that nodes with several
     numbers have had is left out."""
     found: dict[str, set[tuple[int, str | None]]] = {}
@@ -39,7 +39,7 @@ def nodes_by_address(rows: list[Row]) -> dict[str, Node]:
         for place in addresses_of(row):
             found.setdefault(place, set()).add((row["node_id"], row["cluster_id"]))
     return {
-        address: Node(next(iter(told))[0], frozenset(cluster for _, cluster in told))
+        address: ClusterNode(next(iter(told))[0], frozenset(cluster for _, cluster in told))
         for address, told in found.items()
         if len({number for number, _ in told}) == 1
     }

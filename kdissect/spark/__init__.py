@@ -142,10 +142,10 @@ def _present(spark: SparkSession, paths: Paths) -> list[str]:
 
     :raises CaptureError: none is.
     """
-    warn_without_kdissect(spark)
     given = _listed(paths)
     if not _is_elsewhere(spark):
         refuse_unreadable([file.path for file in list_files(given)])
+    warn_without_kdissect(spark)
     return given
 
 

@@ -28,7 +28,7 @@ from kdissect.insight.finding import (
     key_of,
 )
 from kdissect.insight.grouping import together
-from kdissect.insight.nodes import Node, nodes_by_address
+from kdissect.insight.nodes import ClusterNode, nodes_by_address
 from kdissect.insight.rule import Facts, rule
 from kdissect.insight.words import of_numbers, quoted, span
 from kdissect.wording import plural
@@ -352,7 +352,7 @@ def stalls(facts: Facts) -> dict[str, list[Row]]:
     return stood
 
 
-def _of_one_broker(stood: dict[str, list[Row]], nodes: dict[str, Node]) -> dict[str, list[Row]]:
+def _of_one_broker(stood: dict[str, list[Row]], nodes: dict[str, ClusterNode]) -> dict[str, list[Row]]:
     """The same, a broker once. Which one has a listener for controllers is not always told: what stood still
     there is the one broker of its host that stood still at the same times. Where the cluster tells of none
     of them, one that only brokers and controllers use is such a listener."""

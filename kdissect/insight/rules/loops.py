@@ -15,7 +15,7 @@ from kdissect.insight.causes import explains
 from kdissect.insight.context import SLEPT
 from kdissect.insight.finding import CERTAIN, CRITICAL, NOTICE, WARNING, Finding, FindingSubject
 from kdissect.insight.grouping import together
-from kdissect.insight.nodes import Node, nodes_by_address
+from kdissect.insight.nodes import ClusterNode, nodes_by_address
 from kdissect.insight.rule import Facts, rule
 from kdissect.insight.words import of_numbers, quoted, span
 from kdissect.protocol.errors import NOT_MADE
@@ -218,7 +218,7 @@ def unknown_topic_loop(facts: Facts) -> Iterator[Finding]:
             )
 
 
-def _unmade(refused: Iterable[Row], asked: list[Row], nodes: dict[str, Node]) -> str:
+def _unmade(refused: Iterable[Row], asked: list[Row], nodes: dict[str, ClusterNode]) -> str:
     """That the cluster cannot make a topic, which clients asked brokers of it for."""
     for row in refused:
         if any(_may_be_of_one(nodes.get(row["broker"]), nodes.get(each["broker"])) for each in asked):
@@ -226,7 +226,7 @@ def _unmade(refused: Iterable[Row], asked: list[Row], nodes: dict[str, Node]) ->
     return ""
 
 
-def _deleted(deleted: Sequence[Row], asked: list[Row], nodes: dict[str, Node]) -> str:
+def _deleted(deleted: Sequence[Row], asked: list[Row], nodes: dict[str, ClusterNode]) -> str:
     """That a topic was deleted, which clients asked brokers of its cluster for until after that."""
     for row in reversed(deleted):
         of_cluster = [
@@ -237,7 +237,7 @@ def _deleted(deleted: Sequence[Row], asked: list[Row], nodes: dict[str, Node]) -
     return ""
 
 
-def _may_be_of_one(one: Node | None, other: Node | None) -> bool:
+def _may_be_of_one(one: ClusterNode | None, other: ClusterNode | None) -> bool:
     """Whether two brokers may be of one cluster."""
     return one is None or other is None or not one.clusters.isdisjoint(other.clusters)
 

@@ -13,7 +13,7 @@ from kdissect.analysis.rebalances import Rebalances, RebalanceSteps
 from kdissect.insight.causes import explains
 from kdissect.insight.context import SLEPT
 from kdissect.insight.finding import CERTAIN, CRITICAL, LIKELY, NOTICE, WARNING, Finding, FindingSubject
-from kdissect.insight.gaps import Sides
+from kdissect.insight.gaps import CapturedSides
 from kdissect.insight.rule import Facts, rule
 from kdissect.insight.rules.groups.words import (
     EAGER,
@@ -213,12 +213,12 @@ class _Wholeness:
 
     def __init__(self, facts: Facts) -> None:
         self._facts = facts
-        self._sides: Sides | None = None
+        self._sides: CapturedSides | None = None
         self._clients: dict[str, set[str]] = {}
 
     def is_often_one_sided(self, group: str) -> bool:
         if self._sides is None:
-            self._sides = Sides(self._facts)
+            self._sides = CapturedSides(self._facts)
             for member in self._facts.rows(Members):
                 if member["client"]:
                     self._clients.setdefault(member["group"], set()).add(member["client"])
