@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from kdissect.analysis.fold import SECOND
+from kdissect.insight.catalogue import RULES
 from kdissect.insight.causes import Cause, linked
 from kdissect.insight.finding import CERTAIN, NOTICE, Finding, FindingSubject, key_of
 
@@ -54,6 +55,7 @@ def test_these_go_together_where_both_are_there_at_one_time(cause: str, effect: 
         _, told = linked([one, other])
         return told.because
 
+    assert {cause, effect} <= RULES.keys()  # whose modules say what explains what
     assert because(60, 80) == found(cause, 1, 70).key
     assert because(60, 69) is None
 
@@ -94,3 +96,18 @@ def test_some_must_both_name_the_same(one: str | None, other: str | None, is_cau
     )
     _, told = linked([churn, effect], known)
     assert (told.because is not None) == is_cause
+
+
+def test_what_only_one_of_them_names_does_not_part_them() -> None:
+    known = (Cause("streams-status", "rebalance-storm", shares=("group", "client_id"), at_once=True),)
+    status, storm = (
+        found(id, 1, 70).changed(subject=subject)
+        for id, subject in (
+            ("streams-status", FindingSubject(group="orders", client_id="app")),
+            ("rebalance-storm", FindingSubject(group="orders")),
+        )
+    )
+    _, told = linked([status, storm], known)
+    assert told.because == status.key
+    _, told = linked([status, storm.changed(subject=FindingSubject(group="other"))], known)
+    assert told.because is None
