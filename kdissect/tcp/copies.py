@@ -45,7 +45,7 @@ class Copies:
     def _parts(self) -> tuple[Sequence[int], int, int]:
         size = _RECENT
         while size and not self._identities[size - 1]:
-            size -= 1  # most connections are short, and the other places take long to hand over
+            size -= 1  # most connections are short, and empty places take long to hand over
         return [self._identities[at] for at in range(size)], self._oldest, self._latest_ns
 
     def remember(self, identity: int, timestamp_ns: int) -> None:

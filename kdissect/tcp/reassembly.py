@@ -91,7 +91,7 @@ class RoundTrips:
             self.add(each)
 
     def __reduce__(self) -> tuple[type[RoundTrips], tuple[list[int]]]:
-        return RoundTrips, (self.values(),)  # not the places without one, which take long to hand over
+        return RoundTrips, (self.values(),)  # without empty places: they take long to hand over
 
     def add(self, round_trip_ns: int) -> bool:
         """Keep another one. True if there were too many, and every second one was given up."""
