@@ -255,6 +255,8 @@ class BrokerConnection:
         with contextlib.suppress(OSError, ssl.SSLError, TimeoutError):
             async with asyncio.timeout(1):
                 await self._writer.wait_closed()
+        # A broker that reads nothing more, or does not end TLS, would keep the socket open.
+        self._writer.transport.abort()
         self._take(self.session.close(now_ns(), by_broker))
 
     def _take(self, heard: Heard) -> None:

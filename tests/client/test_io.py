@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 import socket
 import subprocess
 import threading
@@ -12,10 +13,14 @@ from typing import Any
 
 import pytest
 
+from kdissect.client.errors import OtherSideError
+from kdissect.client.io import BrokerAddress, BrokerConnection
+from kdissect.client.security import Security
+from kdissect.client.transcript import Transcript
 from tests.client.broker import CLOSE, SILENCE, TestBroker
 from tests.client.certificates import make, requires_openssl
 from tests.client.running import Capsys, client, fails
-from tests.kafka import framed
+from tests.kafka import framed, request
 
 
 def test_a_dead_port(capsysbinary: Capsys) -> None:
@@ -79,6 +84,20 @@ def test_a_name_that_no_certificate_can_have(capsysbinary: Capsys, broker: TestB
 def test_a_server_that_is_silent(capsysbinary: Capsys, broker: TestBroker) -> None:
     broker.answers["ApiVersions"] = lambda *_: SILENCE
     assert "no answer to ApiVersions within 0.2 s" in fails(capsysbinary, broker, "--timeout", 0.2)
+
+
+def test_a_broker_that_reads_nothing_leaves_no_socket_open() -> None:
+    async def ask(address: BrokerAddress) -> None:
+        connection = await BrokerConnection.open(
+            address, Transcript(), Security(), lambda _: None, timeout=0.2
+        )
+        with pytest.raises(OtherSideError, match=r"it has accepted no more bytes for 0\.2 s"):
+            await connection.send(framed(request("Metadata", 1, 1, "me", topics=None) + bytes(32 << 20)))
+        await connection.close()
+
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        asyncio.run(ask(BrokerAddress("127.0.0.1", server.getsockname()[1])))
+    gc.collect()  # a socket that is left open warns now, and warnings are errors
 
 
 @pytest.mark.parametrize("pause", [0.03, 0.0])
