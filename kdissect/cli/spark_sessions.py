@@ -73,7 +73,10 @@ def content_options(function: Any) -> Any:
     """What says how captures are read and values shown."""
     options = (
         click.option(
-            "--payload", default="full", metavar="none|head:N|full", help="Keep keys, values and bodies."
+            "--payload",
+            default="full",
+            metavar="none|head:N|full",
+            help="Which keys, values and bodies to keep: none, the first N bytes of each, all.",
         ),
         click.option(
             "--records", is_flag=True, help="Show decoded record batches inside requests and responses."

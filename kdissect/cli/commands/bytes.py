@@ -60,7 +60,7 @@ def command() -> None:
     message   kind (request, response, data), api_key or api, version, hex
               (data: any other message class, with name)  → body, consumed, faults
     records   hex                                         → batches, records, faults
-    internal  family, key_hex, value_hex, perhaps name    → name, version, key, body, faults
+    internal  family, key_hex, value_hex, name (optional)   → name, version, key, body, faults
 
     A line that is not understood is answered with an error; the exit code is then 3.
     """

@@ -22,7 +22,7 @@ _ETHERNET, _COOKED = 1, 276
 
 @click.command(context_settings={"ignore_unknown_options": True, "allow_extra_args": True})
 @click.option("--extcap-interfaces", "asks_interfaces", is_flag=True, help="List the interfaces.")
-@click.option("--extcap-dlts", "asks_link_types", is_flag=True, help="Say what its packets begin with.")
+@click.option("--extcap-dlts", "asks_link_types", is_flag=True, help="Print the link types of the interface.")
 @click.option("--extcap-config", "asks_arguments", is_flag=True, help="List its options.")
 @click.option("--capture", "captures", is_flag=True, help="Capture.")
 @click.option("--extcap-interface", "interface", metavar="NAME", help="The interface.")

@@ -30,8 +30,8 @@ from kdissect.present.statistics import STATISTICS
 
 _HELP = """Captures → one page: findings, time line, latencies, topics, groups, clients, cluster.
 
-The page is one file and needs no network. Only you can read it. It holds no keys and values of records, no
-passwords and no tokens.
+The page is one file and needs no network. Only you can read a new file. It holds no keys and values of
+records, no passwords and no tokens.
 
 \b
 kdissect report FILE… -o report.html         make a page

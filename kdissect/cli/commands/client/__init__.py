@@ -14,7 +14,7 @@ from kdissect.cli.group import HelpfulGroup
 
 @click.group(cls=HelpfulGroup)
 def command() -> None:
-    """Ask a broker exactly one thing, in exactly one version, and see the exchange to the last byte.
+    """Send requests to a broker, in any version, and see each exchange to the last byte.
 
     ApiVersions negotiates versions, unless --api-version forces one. The exit code is 6 if the broker fails:
     it is absent, does not answer, refuses, or is not a broker.

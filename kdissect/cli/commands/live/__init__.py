@@ -68,8 +68,8 @@ from kdissect.system.confining import Allowed, confine
 def command(**given: Any) -> int:
     """Capture on an interface and print exchanges as they come, like kdissect read. Ctrl-C ends it.
 
-    Packets go to files first and are decoded from there, so that none is lost if decoding falls behind.
-    Losses of the system or the disk are reported on stderr.
+    Packets go to a spool on disk first and are decoded from there. None is lost until the spool is full.
+    Losses are reported on stderr.
     """
     context = click.get_current_context()
     if context.args:

@@ -65,7 +65,7 @@ if TYPE_CHECKING:
 @click.option(
     "--state-key",
     metavar="FILE",
-    help="Key that signs what an object store keeps for the stream. Default: one of your own.",
+    help="Key that signs the state in an object store. Default: ~/.local/state/kdissect/spark.key.",
 )
 @click.option(
     "--when-read",
