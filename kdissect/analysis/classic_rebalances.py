@@ -19,6 +19,7 @@ from kdissect.analysis.group_rebalance import (
     JOINED,
     LEFT,
     NOTIFIED,
+    STATUS,
     SYNCED,
     GroupLine,
     MemberStep,
@@ -116,6 +117,9 @@ def _rebalance(line: GroupLine, before: Round | None, now: Round, after: Round |
     out.exchanges += numbers + ([leader.number] if leader is not None else [])
     for sync in good:
         out.steps.append(MemberStep(sync.told_ns or sync.ns, sync.number, sync.member, SYNCED, sync.who))
+        if sync.failed is not None:
+            told_ns = sync.told_ns or sync.ns
+            out.steps.append(MemberStep(told_ns, sync.number, sync.member, STATUS, sync.who, sync.failed))
     if leader is not None:
         gives = f"assigns to {len(leader.assigned)}"
         out.steps.append(MemberStep(leader.ns, leader.number, leader.member, ASSIGNED, leader.who, gives))

@@ -63,6 +63,14 @@ class Join(NamedTuple):
     """Up to where a worker of Connect has read the topic with its configurations."""
 
 
+ASSIGNOR_ERRORS = {
+    1: "INCOMPLETE_SOURCE_TOPIC_METADATA",
+    3: "ASSIGNMENT_ERROR",
+    4: "SHUTDOWN_REQUESTED",
+}
+"""Errors of the assignor of Streams (``AssignorError``) that make the threads of the application stop."""
+
+
 class Sync(NamedTuple):
     """A SyncGroup request and its answer."""
 
@@ -83,6 +91,8 @@ class Sync(NamedTuple):
     delay_ms: int | None
     """How long Connect leaves tasks idle on purpose (KIP-415)."""
     routine: bool
+    failed: str | None
+    """Why the assignor of Streams gives no tasks."""
 
 
 class Leave(NamedTuple):
@@ -206,10 +216,10 @@ def sync_of(exchange: Exchange, request: dict[str, Any], counts: bool) -> Sync:
     assert exchange.request is not None
     response = exchange.response.body() if exchange.response is not None else {}
     told_ns, error, is_lost = answer_of(exchange)
-    given, delay = _assignment("SyncGroupResponse", [response], response, Context(request))
+    given, delay, failed = _assignment("SyncGroupResponse", [response], response, Context(request))
     assigned = []
     for each in () if exchange.request.is_cut else request.get("assignments") or ():
-        theirs, late = _assignment("SyncGroupRequest", [request, each], each, Context())
+        theirs, late, _ = _assignment("SyncGroupRequest", [request, each], each, Context())
         assigned.append((each.get("memberId") or "", theirs))
         delay = late if delay is None else delay
     return Sync(
@@ -228,20 +238,29 @@ def sync_of(exchange: Exchange, request: dict[str, Any], counts: bool) -> Sync:
         tuple(assigned),
         delay,
         bool(error) and error in exchange.routine,
+        failed,
     )
 
 
 def _assignment(
     message: str, ancestors: list[dict[str, Any]], values: dict[str, Any], context: Context
-) -> tuple[Held | None, int | None]:
-    """What is assigned, and Connect's delay; None where it is not told in a form that is known."""
+) -> tuple[Held | None, int | None, str | None]:
+    """What is assigned, Connect's delay, and the error of Streams' assignor; None where it is not told in a
+    form that is known."""
     found = decode_field(message, ancestors, "assignment", values.get("assignment"), context)
     if not isinstance(found, Embedded) or found.struct is None or found.faults:
-        return (() if values.get("assignment") == b"" else None), None
+        return (() if values.get("assignment") == b"" else None), None, None
     if "assignedPartitions" in found.values:
-        return held_of(found.values["assignedPartitions"], "topic"), None
+        failed = None
+        if context.request is not None and context.request.get("protocolName") == "stream":
+            own = decode_field(
+                found.name, [found.values], "userData", found.values.get("userData"), found.context
+            )
+            if isinstance(own, Embedded) and own.struct is not None and not own.faults:
+                failed = ASSIGNOR_ERRORS.get(own.values.get("errCode", 0))
+        return held_of(found.values["assignedPartitions"], "topic"), None, failed
     delay = found.values.get("delay")
-    return held_of(found.values.get("assignment"), "connector", "tasks"), delay
+    return held_of(found.values.get("assignment"), "connector", "tasks"), delay, None
 
 
 def leaves_of(exchange: Exchange, request: dict[str, Any], counts: bool) -> Iterator[Leave]:

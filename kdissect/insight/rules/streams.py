@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from kdissect.analysis.errors import Errors
 from kdissect.analysis.fold import SECOND, Row, address
+from kdissect.analysis.group_marks import ASSIGNOR_ERRORS
 from kdissect.analysis.positions import Positions
 from kdissect.analysis.rebalances import Rebalances, RebalanceSteps
 from kdissect.insight.causes import explains
@@ -21,6 +23,7 @@ from kdissect.insight.rules.groups.words import (
     step_of,
     when,
 )
+from kdissect.insight.words import named
 from kdissect.wording import plural
 
 RESTORES = "-restore-consumer"
@@ -78,13 +81,18 @@ def streams_corrupted(facts: Facts) -> Iterator[Finding]:
         )
 
 
-@rule("streams-status", WARNING, CERTAIN, needs=(RebalanceSteps,), times=2, lasted_s=2)
+UNKNOWN = ("UNKNOWN_TOPIC_OR_PARTITION", "UNKNOWN_TOPIC_ID")
+
+
+@rule("streams-status", WARNING, CERTAIN, needs=(RebalanceSteps, Errors), times=2, lasted_s=2)
 def streams_status(facts: Facts) -> Iterator[Finding]:
-    """The coordinator of a streams group complains about its topics or its topology."""
+    """The coordinator of a streams group complains about its topics or its topology. In a classic group the
+    leader's assignor does, and the threads that hear it stop at once."""
     for group, rows in by_group(facts.rows(RebalanceSteps)):
+        yield from _assignor_failed(facts, group, rows)
         complaints: dict[str, list[Row]] = {}
         for row in rows:
-            if row["step"] == "status" and row["detail"] != "ASSIGNMENT_DELAYED":
+            if row["step"] == "status" and row["detail"] not in (*STOPPING, "ASSIGNMENT_DELAYED"):
                 complaints.setdefault(row["detail"], []).append(row)
         for detail, found in complaints.items():
             lasted_ns = found[-1]["ns"] - found[0]["ns"]
@@ -105,6 +113,38 @@ def streams_status(facts: Facts) -> Iterator[Finding]:
                 filter=group_filter(group),
             )
             break
+
+
+STOPPING = tuple(ASSIGNOR_ERRORS.values())
+
+
+def _assignor_failed(facts: Facts, group: str, rows: list[Row]) -> Iterator[Finding]:
+    found = [row for row in rows if row["step"] == "status" and row["detail"] in STOPPING]
+    if not found:
+        return
+    detail, clients = found[0]["detail"], {row["client_id"] for row in found}
+    unknown = {
+        row["topic"]
+        for row in facts.rows(Errors)
+        if row["api"] == "Metadata"
+        and row["error"] in UNKNOWN
+        and row["client_id"] in clients
+        and row["topic"]
+    }
+    lacks = f" The brokers do not know {named(sorted(unknown))}." if unknown else ""
+    yield facts.finding(
+        FindingSubject(group=group),
+        f"The assignor of the application gave {plural(len(clients), 'client')} no tasks: {detail}. Their "
+        f"threads stop, and process nothing.{lacks}",
+        count=len(found),
+        measure=float(len(found)),
+        unit="times",
+        first_ns=found[0]["ns"],
+        last_ns=found[-1]["ns"],
+        exchanges=[row["exchange"] for row in found],
+        steps=tuple(EvidenceStep(row["ns"], row["detail"], row["exchange"]) for row in found[:8]),
+        filter=group_filter(group),
+    )
 
 
 @rule("streams-restoring", WARNING, CERTAIN, needs=(Positions,), bytes=10 << 20, lasted_s=30)
