@@ -173,7 +173,10 @@ class _Repeat:
             self.client_id = exchange.client_id
         self.span.add(ns, number)
         self.count += 1
-        self.at_once.go_on(ns, number, content, AT_ONCE_NS)
+        if (
+            not code or not exchange.behind_ns
+        ):  # one that was sent before the last was refused tries nothing again
+            self.at_once.go_on(ns, number, content, AT_ONCE_NS)
         self.soon.go_on(ns, number, 0, SOON_NS)
         if len(self.exchanges) < EVIDENCE:
             self.exchanges.append(number)
@@ -213,8 +216,8 @@ class Repeats(Batched, OneTable[_Key, _Repeat]):
         column(
             "at_once",
             "int64",
-            "longest series of requests that each begin within 50 ms of the one before (without an error: "
-            "equal requests)",
+            "longest series of requests that each begin within 50 ms of the one before. Without an error: "
+            "equal requests. With an error: requests that began after the answer to the one before",
         ),
         column("at_once_ns", "int64", "time from the first request of that series to the last"),
         column("soon", "int64", "longest series of requests that each begin within 1 s of the one before"),

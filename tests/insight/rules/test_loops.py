@@ -17,6 +17,7 @@ from kdissect.insight.finding import CERTAIN, CRITICAL, LIKELY, NOTICE, WARNING,
 from kdissect.insight.judge import judge
 from kdissect.model import Direction
 from tests.analysis.folds import fold, frame
+from tests.analysis.folds import made as answered
 from tests.analysis.produced import batch, fetch
 from tests.insight import made
 from tests.insight.rules.shipped import found_in, of_rule
@@ -51,6 +52,20 @@ def test_what_an_answer_says_where_the_capture_lacks_its_bytes_is_not_known() ->
     event.response.frame = frame(Direction.FROM_BROKER, event.response.frame.payload[:20], 2)
     event.response.frame.size = 900
     assert not fold("repeats", [event]).result()
+
+
+@pytest.mark.parametrize(("behind_ns", "at_once"), [(0, 3), (1, 1), (None, 3)])
+def test_what_was_sent_before_the_answer_to_the_one_before_tries_nothing_again(
+    behind_ns: int | None, at_once: int
+) -> None:
+    """After an interruption a broker gets all at once what a client had sent one by one."""
+    asked = {"groupId": "g", "generationId": 1, "memberId": "m", "groupInstanceId": None}
+    told = {"throttleTimeMs": 0, "errorCode": 16}
+    events = [answered("Heartbeat", 4, asked, told, (at * MILLISECOND, SECOND)) for at in range(3)]
+    for each in events[1:]:
+        each.behind_ns = behind_ns
+    (row,) = fold("repeats", events).result()
+    assert (row["count"], row["at_once"]) == (3, at_once)
 
 
 def repeat(**values: Any) -> Row:
